@@ -1,0 +1,1 @@
+"""One input format a file."""

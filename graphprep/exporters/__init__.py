@@ -1,0 +1,1 @@
+"""One target a file. None yet: export comes with its own issue."""

@@ -1,0 +1,1 @@
+"""Numbers only: arrays in, arrays out. Kernels never raise."""

@@ -1,0 +1,1 @@
+"""What flows between the layers: types only, nothing of graphprep is imported."""

@@ -1,0 +1,83 @@
+"""What can go wrong, in the user's words. Every class carries the exit code of the command line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+EXIT_DATA = 1
+EXIT_USAGE = 2
+EXIT_STORAGE = 3
+EXIT_MEMORY = 4
+
+
+class GraphprepError(Exception):
+    """Something that a user can act on: what is wrong, where, and how to fix it.
+
+    ``place`` is the front of the message (``shop.csv:3:5``, ``metadata.json: num_parts``); ``fix`` is one
+    sentence in the imperative, without a final full stop.
+    """
+
+    exit_code = EXIT_DATA
+
+    def __init__(self, message: str, *, place: str = "", fix: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.place = place
+        self.fix = fix
+
+    def __str__(self) -> str:
+        text = f"{self.place}: {self.message}" if self.place else self.message
+        return f"{text}\n  fix: {self.fix}" if self.fix else text
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_rebuild, (type(self), dict(self.__dict__), self.args))
+
+
+def _rebuild(cls: type[GraphprepError], state: dict[str, object], args: tuple[object, ...]) -> GraphprepError:
+    error = cls.__new__(cls)
+    Exception.__init__(error, *args)
+    error.__dict__.update(state)
+    return error
+
+
+class DataError(GraphprepError):
+    """The data is wrong."""
+
+
+class UsageError(GraphprepError):
+    """The command line or the arguments are wrong."""
+
+    exit_code = EXIT_USAGE
+
+
+class StorageError(GraphprepError):
+    """Input or output failed: missing file, permission, disk full, network."""
+
+    exit_code = EXIT_STORAGE
+
+
+class MemoryLimitError(GraphprepError):
+    """The memory limit cannot be met."""
+
+    exit_code = EXIT_MEMORY
+
+
+class DecodeError(DataError):
+    """A record of a block is faulty. A decoder raises it; the decode stage turns it into a ``DataError`` with a place.
+
+    ``at`` says where inside what was handed to the decoder: for text, the byte offset in the block of the field
+    to blame; for tables, the row in the batch. ``column`` names a table's column.
+    """
+
+    def __init__(self, message: str, *, at: int, fix: str = "", column: str = "") -> None:
+        super().__init__(message, fix=fix)
+        self.at = at
+        self.column = column
+
+
+@dataclass(frozen=True)
+class BadRecord:
+    """One rejected record: where it stands (``file:line:column``) and why."""
+
+    place: str
+    reason: str

@@ -1,0 +1,151 @@
+"""metadata.json and manifest.json as frozen dataclasses. Checking raw JSON against the JSON Schemas is storage's work."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from graphprep.model.schema import EdgeType, EdgeTypeSchema, Layout, NodeTypeSchema, edge_type_text, parse_edge_type
+
+STORE_FORMAT = "graphprep-store"
+MANIFEST_FORMAT = "graphprep-manifest"
+FORMAT_VERSION = 1
+METADATA_NAME = "metadata.json"
+MANIFEST_NAME = "manifest.json"
+PROVENANCE_NAME = "provenance.json"
+
+
+def dump_json(value: object) -> bytes:
+    """Write JSON as every file of a store has it: UTF-8, two spaces, final newline."""
+    return (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode()
+
+
+def part_name(part: int, num_parts: int) -> str:
+    """Return a partition's folder: ``part-00000``; at least five digits, the same number for all."""
+    return f"part-{part:0{max(5, len(str(num_parts - 1)))}d}"
+
+
+@dataclass(frozen=True)
+class ArrayEntry:
+    """One array of a partition: ``path`` is relative to the partition's folder, ``num_bytes`` the file's size."""
+
+    path: str
+    dtype: str
+    shape: tuple[int, ...]
+    num_bytes: int
+    xxh3: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the entry of ``arrays``."""
+        return {"path": self.path, "dtype": self.dtype, "shape": list(self.shape), "bytes": self.num_bytes, "xxh3": self.xxh3}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> ArrayEntry:
+        """Read an entry of ``arrays``."""
+        return cls(value["path"], value["dtype"], tuple(value["shape"]), value["bytes"], value["xxh3"])
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """manifest.json of one partition; arrays ascend by path."""
+
+    part: int
+    arrays: tuple[ArrayEntry, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the file's value."""
+        return {
+            "format": MANIFEST_FORMAT,
+            "format_version": FORMAT_VERSION,
+            "part": self.part,
+            "arrays": [entry.to_json() for entry in sorted(self.arrays, key=lambda entry: entry.path)],
+        }
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Manifest:
+        """Read the file's value."""
+        return cls(value["part"], tuple(ArrayEntry.from_json(entry) for entry in value["arrays"]))
+
+
+@dataclass(frozen=True)
+class PartEntry:
+    """Where a partition lies and what its manifest must be."""
+
+    path: str
+    manifest_bytes: int
+    manifest_xxh3: str
+
+
+@dataclass(frozen=True)
+class GraphMetadata:
+    """metadata.json of a store. Lists over types follow ``node_types`` and ``edge_types``; chunks are partitions."""
+
+    graph_name: str
+    node_types: tuple[str, ...]
+    edge_types: tuple[EdgeType, ...]
+    num_nodes_per_chunk: tuple[tuple[int, ...], ...]
+    num_edges_per_chunk: tuple[tuple[int, ...], ...]
+    num_parts: int
+    partition_by: str
+    layouts: tuple[Layout, ...]
+    node_schemas: tuple[NodeTypeSchema, ...]
+    edge_schemas: tuple[EdgeTypeSchema, ...]
+    parts: tuple[PartEntry, ...]
+
+    @property
+    def num_nodes_per_type(self) -> tuple[int, ...]:
+        """Return the number of nodes of each type."""
+        return tuple(sum(chunk) for chunk in self.num_nodes_per_chunk)
+
+    @property
+    def num_edges_per_type(self) -> tuple[int, ...]:
+        """Return the number of edges of each type."""
+        return tuple(sum(chunk) for chunk in self.num_edges_per_chunk)
+
+    @property
+    def primary_layout(self) -> Layout:
+        """Return CSC where the store has it, else CSR."""
+        return "csc" if "csc" in self.layouts else "csr"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the file's value, keys in the order of the schema."""
+        edge_names = [edge_type_text(edge_type) for edge_type in self.edge_types]
+        return {
+            "format": STORE_FORMAT,
+            "format_version": FORMAT_VERSION,
+            "graph_name": self.graph_name,
+            "node_type": list(self.node_types),
+            "num_nodes_per_type": list(self.num_nodes_per_type),
+            "num_nodes_per_chunk": [list(chunk) for chunk in self.num_nodes_per_chunk],
+            "edge_type": edge_names,
+            "num_edges_per_type": list(self.num_edges_per_type),
+            "num_edges_per_chunk": [list(chunk) for chunk in self.num_edges_per_chunk],
+            "num_parts": self.num_parts,
+            "partition_by": self.partition_by,
+            "layouts": list(self.layouts),
+            "node_schema": {name: schema.to_json() for name, schema in zip(self.node_types, self.node_schemas, strict=True)},
+            "edge_schema": {name: schema.to_json() for name, schema in zip(edge_names, self.edge_schemas, strict=True)},
+            "parts": [
+                {"path": part.path, "manifest_bytes": part.manifest_bytes, "manifest_xxh3": part.manifest_xxh3}
+                for part in self.parts
+            ],
+        }
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> GraphMetadata:
+        """Read the file's value; the JSON Schema was checked before."""
+        return cls(
+            graph_name=value["graph_name"],
+            node_types=tuple(value["node_type"]),
+            edge_types=tuple(parse_edge_type(text) for text in value["edge_type"]),
+            num_nodes_per_chunk=tuple(tuple(chunk) for chunk in value["num_nodes_per_chunk"]),
+            num_edges_per_chunk=tuple(tuple(chunk) for chunk in value["num_edges_per_chunk"]),
+            num_parts=value["num_parts"],
+            partition_by=value["partition_by"],
+            layouts=tuple(value["layouts"]),
+            node_schemas=tuple(NodeTypeSchema.from_json(value["node_schema"][name]) for name in value["node_type"]),
+            edge_schemas=tuple(EdgeTypeSchema.from_json(value["edge_schema"][name]) for name in value["edge_type"]),
+            parts=tuple(PartEntry(part["path"], part["manifest_bytes"], part["manifest_xxh3"]) for part in value["parts"]),
+        )

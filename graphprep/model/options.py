@@ -1,0 +1,78 @@
+"""What a user can ask of ``convert``, and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from graphprep.model.schema import NeighborOrder
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """Options that mean the same for every command that works on large data.
+
+    ``memory_limit`` is ``auto``, a size (``8GiB``) or a share (``50%``). ``threads`` 0 means one a core.
+    """
+
+    memory_limit: str = "auto"
+    threads: int = 0
+    tmp_dir: str | None = None
+    storage_options: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ConvertOptions:
+    """Options of ``convert``; the command line names each of them in its help.
+
+    ``format`` None means: sniff. ``decoder`` is ``package.module:Class``. ``decoder_options`` are the decoder's own fields,
+    as given. ``num_nodes`` maps a node type (``""`` for the only one) to its number of nodes. ``schema`` is the URL of a
+    schema file.
+    """
+
+    format: str | None = None
+    decoder: str | None = None
+    decoder_options: Mapping[str, Any] = field(default_factory=dict)
+    partitions: int | None = None
+    partition_by: str = "range"
+    layout: Literal["csc", "csr", "both"] = "csc"
+    neighbor_order: NeighborOrder = "input"
+    edge_ids: bool = True
+    index_dtype: Literal["auto", "int32", "int64"] = "auto"
+    weight_dtype: Literal["float32", "float64"] = "float32"
+    ids: Literal["auto", "dense", "sparse"] | None = None
+    num_nodes: Mapping[str, int] = field(default_factory=dict)
+    on_missing_node: Literal["error", "create", "drop"] = "error"
+    missing_node_type: str | None = None
+    graph_name: str | None = None
+    schema: str | None = None
+    on_error: Literal["stop", "skip"] = "stop"
+    bad_records: str | None = None
+    max_errors: int | None = None
+    overwrite: bool = False
+    seed: int = 0
+    block_bytes: int = 0
+    run: RunOptions = field(default_factory=RunOptions)
+
+
+@dataclass(frozen=True)
+class ConvertSummary:
+    """What ``convert`` did. Sizes in bytes, times in seconds; ``notes`` are sentences for the user."""
+
+    out: str
+    format: str
+    format_flags: tuple[str, ...]
+    num_nodes: Mapping[str, int]
+    num_edges: Mapping[str, int]
+    num_parts: int
+    num_records: int
+    num_skipped: int
+    num_dropped_edges: int
+    num_created_nodes: int
+    input_bytes: int
+    output_bytes: int
+    elapsed_s: float
+    peak_memory_bytes: int
+    stage_s: Mapping[str, float] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()

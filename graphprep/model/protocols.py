@@ -1,0 +1,165 @@
+"""What a decoder and an exporter are, and what the layers hand each other. Types only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO, ClassVar, Literal, Protocol, runtime_checkable
+
+from graphprep.model.rows import ColumnKey, RawRows, Relation
+
+
+@dataclass(frozen=True)
+class Span:
+    """A piece of the input that is decoded as one: a whole text file, or rows [start, stop) of a table.
+
+    ``url`` is the name that messages use (``-`` for stdin) and that storage opens. ``role`` and ``detail`` belong to the
+    decoder (``edges``, ``node_data`` …; which type, which column, which file format): it finds there what to do with the
+    span. ``kind``: ``text`` spans are cut into blocks of whole lines and given to ``decode``; ``table`` spans are given to
+    ``read`` with an open handle. ``start`` is the number of the span's first row in what it belongs to (chunked formats).
+    """
+
+    url: str
+    kind: Literal["text", "table"] = "text"
+    role: str = "records"
+    start: int = 0
+    stop: int = -1
+    detail: Any = None
+
+
+@dataclass(frozen=True)
+class TextBlock:
+    """Whole lines of one text span.
+
+    ``data`` ends with a line feed, except perhaps in the last block. A UTF-8 BOM is already gone; CR before LF is still there
+    (decoders take one CR off). ``first_line`` counts from 1. ``is_first`` says that the block begins its file (headers).
+    """
+
+    data: bytes
+    span: Span
+    first_line: int = 1
+    is_first: bool = True
+
+
+@dataclass(frozen=True)
+class DeclaredNodes:
+    """What is known beforehand of one node type: its name and, where raw IDs are 0..n-1, their number."""
+
+    name: str
+    num_nodes: int | None = None
+
+
+@dataclass(frozen=True)
+class DeclaredColumn:
+    """A column known beforehand: its key, per-row shape, and the type that owns it (``src:rel:dst`` triple for edges)."""
+
+    owner: str | tuple[str, str, str]
+    key: ColumnKey
+    item_shape: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Sources:
+    """What ``plan`` found.
+
+    ``spans`` stand in input order: edge IDs count in this order. ``node_types`` and ``edge_types`` list declared types in their
+    order (empty: types are found in the data and ordered by name, integers by value). ``nodes``:
+
+    - ``records``: nodes are declared by records in the data (the DeepGNN formats); one ID space for all types;
+    - ``ends``: nodes are what occurs as an end of an edge, an ID space per node type (plain edge lists);
+    - ``identity``: raw IDs are 0..n-1 per type, n declared (chunked).
+
+    ``has_times``: created_at and removed_at exist for all types even if no row states one.
+    ``always_weighted``: every type has a weight column, also where no node or edge occurs.
+    """
+
+    spans: tuple[Span, ...]
+    nodes: Literal["records", "ends", "identity"] = "records"
+    node_types: tuple[DeclaredNodes, ...] = ()
+    edge_types: tuple[Relation, ...] = ()
+    columns: tuple[DeclaredColumn, ...] = ()
+    graph_name: str | None = None
+    num_edges: tuple[int, ...] | None = None
+    has_times: bool = False
+    always_weighted: bool = False
+    messages: tuple[str, ...] = ()
+
+
+class InputStorage(Protocol):
+    """The part of storage that decoders may use while planning and reading. See ``graphprep.storage.Storage``."""
+
+    def open(self, url: str) -> BinaryIO:
+        """Open for reading, seekable, decompressed where the content is compressed."""
+
+    def size(self, url: str) -> int:
+        """Return the size in bytes as stored."""
+
+    def head(self, url: str, num_bytes: int) -> bytes:
+        """Return the first bytes, decompressed, without a UTF-8 BOM."""
+
+    def join(self, base: str, path: str) -> str:
+        """Resolve a relative path (or absolute path, or URL) against the folder ``base``."""
+
+    def exists(self, url: str) -> bool:
+        """Return whether there is a file."""
+
+
+@runtime_checkable
+class Decoder(Protocol):
+    """Decodes one format.
+
+    ``plan`` looks at what is there and deals out spans. ``decode`` turns whole lines into rows, ``read`` reads a table's rows
+    from an open handle; a decoder needs only the one that its spans name. Both are pure: no files opened, no state kept.
+    They raise ``DecodeError`` for the first faulty record.
+    """
+
+    name: ClassVar[str]
+
+    def plan(self, storage: InputStorage, urls: Sequence[str]) -> Sources:
+        """Deal out spans for files (folders and globs are already expanded)."""
+
+    def decode(self, block: TextBlock, places: bool = False) -> RawRows:
+        """Decode whole lines. ``places`` asks for the ``at`` arrays."""
+
+    def read(self, handle: BinaryIO, span: Span, max_rows: int, places: bool = False) -> Iterator[RawRows]:
+        """Read a table span in batches of at most ``max_rows`` rows."""
+
+    def widen(self, columns: Mapping[str, str]) -> Decoder:
+        """Return the decoder with the dtypes of these further columns decided.
+
+        Where a column's dtype is found in the data, a block yields the narrowest that holds its own cells (int64, float64,
+        binary). Numbers widen without loss; when a later block turns out to hold text, decoding starts again with
+        ``widen({name: "binary"})``.
+        """
+
+
+@dataclass(frozen=True)
+class SniffedFile:
+    """The beginning of an input file: its URL, and its first bytes, decompressed and without a BOM."""
+
+    url: str
+    head: bytes
+    complete: bool
+
+
+@dataclass(frozen=True)
+class Sniffed:
+    """A format's bid for a file: how sure it is (0..1), and the flags that repeat the choice."""
+
+    decoder: str
+    confidence: float
+    flags: tuple[str, ...] = ()
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+class Reporter(Protocol):
+    """Where a run tells what it does: progress and messages (on stderr, for the command line)."""
+
+    def stage(self, name: str, *, total_bytes: int | None = None) -> None:
+        """Begin a stage; the one before it is over."""
+
+    def advance(self, *, records: int = 0, num_bytes: int = 0) -> None:
+        """Count work of the current stage."""
+
+    def message(self, text: str) -> None:
+        """Tell the user something: a choice that was made, a warning."""

@@ -1,0 +1,145 @@
+"""Rows on their way: raw (as written) nodes and edges with their columns, as structs of arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+# Raw IDs in flight are uint64 whatever the input's type; the store writes int64 unless one is >= 2^63.
+RawIds = NDArray[np.uint64]
+
+Family = Literal["numbers", "sparse", "binary", "temporal"]
+Role = Literal["weight", "time", "created_at", "removed_at", "created"]
+
+
+@dataclass(frozen=True)
+class ColumnKey:
+    """Names a column while rows flow; the final column (dense or ragged, its name) is settled after decoding.
+
+    ``slot`` is set in formats whose features have only numbers, ``name`` then is ``feat_<slot>``. ``dtype`` is NumPy's
+    name (``uint8`` for binary). ``width`` is the number of coordinates of a sparse value, 0 when flat or not sparse.
+    """
+
+    name: str
+    family: Family
+    dtype: str
+    slot: int | None = None
+    role: Role | None = None
+    width: int = 0
+
+
+@dataclass(frozen=True)
+class ColumnChunk:
+    """The values of one column for some rows of a batch.
+
+    ``rows`` (int64[k], ascending) says which of the batch's nodes or edges have it. What stands for row ``rows[i]``:
+
+    - numbers: ``counts[i]`` values of ``values`` (dtype of the key). ``item_shape`` is the shape that all k rows share
+      (() for a scalar, (3,) for three numbers, (2, 2) …), or None where they differ.
+    - binary: ``counts[i]`` bytes of ``values`` (uint8).
+    - sparse: ``counts[i]`` values, and the same number of coordinate tuples in ``coords`` (int64, ``counts[i] * max(width, 1)``
+      numbers, row by row).
+    - temporal: ``entry_counts[i]`` entries; entry j has ``start[j]``, ``end[j]`` (int64, -1 = none) and ``counts[j]`` values,
+    so
+      here ``counts`` has one number an entry. Entries stand in input order.
+
+    ``counts`` is int64; it is always there, also when all are equal.
+    """
+
+    key: ColumnKey
+    rows: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    values: NDArray[np.generic]
+    item_shape: tuple[int, ...] | None = None
+    coords: NDArray[np.int64] | None = None
+    entry_counts: NDArray[np.int64] | None = None
+    start: NDArray[np.int64] | None = None
+    end: NDArray[np.int64] | None = None
+
+
+@dataclass(frozen=True)
+class Relation:
+    """What an edge says of its type: the relation's name and, where the format knows them, the types of its ends."""
+
+    name: str
+    src_type: str | None = None
+    dst_type: str | None = None
+
+
+@dataclass(frozen=True)
+class RawNodes:
+    """Nodes as written.
+
+    ``types`` (int32[n]) are codes into ``type_names``. ``num_slots`` (int32[n]) is every row's stated number of feature slots
+    (highest slot mentioned + 1, empty ones included), None for formats without slots. ``at`` (int64[n], only when places were
+    asked for) is the byte offset of the ID in the block, or the row.
+    """
+
+    ids: RawIds
+    types: NDArray[np.int32]
+    type_names: tuple[str, ...]
+    columns: tuple[ColumnChunk, ...] = ()
+    num_slots: NDArray[np.int32] | None = None
+    at: NDArray[np.int64] | None = None
+
+    @property
+    def num_rows(self) -> int:
+        """Return the number of nodes."""
+        return int(self.ids.size)
+
+
+@dataclass(frozen=True)
+class RawEdges:
+    """Edges as written, in input order.
+
+    ``relations`` (int32[m]) are codes into ``relation_names``. ``at_src`` and ``at_dst`` (int64[m], only when places were
+    asked for) are the byte offsets of the ends in the block, or the row. ``record`` (int64[m], only when places were asked
+    for) is the number, in ``RawNodes``, of the node on whose record the edge stands; -1 where it is a record of its own.
+    """
+
+    src: RawIds
+    dst: RawIds
+    relations: NDArray[np.int32]
+    relation_names: tuple[Relation, ...]
+    columns: tuple[ColumnChunk, ...] = ()
+    num_slots: NDArray[np.int32] | None = None
+    at_src: NDArray[np.int64] | None = None
+    at_dst: NDArray[np.int64] | None = None
+    record: NDArray[np.int64] | None = None
+
+    @property
+    def num_rows(self) -> int:
+        """Return the number of edges."""
+        return int(self.src.size)
+
+
+@dataclass(frozen=True)
+class AlignedColumn:
+    """Values of one column for consecutive owners, where a file holds a column apart from its nodes or edges.
+
+    ``owner`` is a node type's name, or the canonical edge type. Row r of ``chunk`` belongs to the node with raw ID ``start +
+    r``, or the edge with edge ID ``start + r`` (``chunk.rows`` holds r).
+    """
+
+    owner: str | Relation
+    start: int
+    num_rows: int
+    chunk: ColumnChunk
+
+
+@dataclass(frozen=True)
+class RawRows:
+    """What one block or row range decodes to. Either part may be None where the format or the block has none.
+
+    ``warnings`` maps a message to how often it applies (``unknown key 'foo' ignored``); they are summed over the run and
+    printed once each.
+    """
+
+    nodes: RawNodes | None = None
+    edges: RawEdges | None = None
+    aligned: tuple[AlignedColumn, ...] = ()
+    num_records: int = 0
+    warnings: dict[str, int] = field(default_factory=dict)
