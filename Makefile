@@ -1,0 +1,60 @@
+# make setup | demo | test | lint | golden | bench | docs | clean.  Everything happens in .venv, beside this file.
+
+PYTHON ?= python3
+RUN := .venv/bin/python
+
+.PHONY: help setup demo test lint pytest golden samples bench docs clean
+
+help:
+	@echo "make setup    install graphprep and its tools into .venv"
+	@echo "make demo     convert, validate and describe the graphs of sample_data"
+	@echo "make test     lint, then every test: what CI runs"
+	@echo "make lint     ruff, mypy and the direction of imports"
+	@echo "make golden   rewrite tests/golden; review the diff"
+	@echo "make samples  rewrite sample_data"
+	@echo "make bench    run the benchmarks"
+	@echo "make docs     refresh the generated parts of docs/ and README.md"
+	@echo "make clean    remove .venv, caches and outputs"
+
+# Installs only when the folder was moved or pyproject.toml changed since the last time.
+setup:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "error: $(PYTHON) is older than 3.11"; echo "  fix: make setup PYTHON=python3.11"; exit 1; }
+	@wanted="$$(pwd) $$(cksum < pyproject.toml)"; \
+	if [ "$$(cat .venv/installed 2>/dev/null)" != "$$wanted" ]; then \
+	  echo "installing into .venv ..."; \
+	  $(PYTHON) -m venv .venv && \
+	  $(RUN) -m pip install --quiet --disable-pip-version-check --editable '.[dev]' && \
+	  echo "$$wanted" > .venv/installed; \
+	fi
+
+demo: setup
+	@sh sample_data/demo.sh
+
+test: lint pytest
+
+lint: setup
+	@$(RUN) -m ruff check .
+	@$(RUN) -m ruff format --check .
+	@$(RUN) -m mypy
+	@$(RUN) -c 'from importlinter.cli import lint_imports_command; lint_imports_command()'
+
+# NUMBA_DISABLE_JIT stays off: the compiled kernels are what users run.
+pytest: setup
+	@$(RUN) -m pytest -n 2 --quiet --cov=graphprep --cov-report=term:skip-covered $(PYTEST_FLAGS)
+
+golden: setup
+	@$(RUN) tests/golden/rewrite.py $(CASES)
+
+samples: setup
+	@$(RUN) sample_data/make.py
+
+bench: setup
+	@$(RUN) benchmarks/run.py
+
+docs: setup
+	@$(RUN) -m cogapp -r README.md docs/*.md
+
+clean:
+	rm -rf .venv out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage* .benchmarks
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
