@@ -17,6 +17,8 @@ class Span:
     decoder (``edges``, ``node_data`` …; which type, which column, which file format): it finds there what to do with the
     span. ``kind``: ``text`` spans are cut into blocks of whole lines and given to ``decode``; ``table`` spans are given to
     ``read`` with an open handle. ``start`` is the number of the span's first row in what it belongs to (chunked formats).
+    ``expect_rows`` is the number of rows that something outside the file says it has, and ``expect_by`` who says so
+    (``metadata.json: num_edges_per_chunk[0][2]``); the decode stage compares.
     """
 
     url: str
@@ -25,6 +27,8 @@ class Span:
     start: int = 0
     stop: int = -1
     detail: Any = None
+    expect_rows: int | None = None
+    expect_by: str = ""
 
 
 @dataclass(frozen=True)
@@ -51,11 +55,16 @@ class DeclaredNodes:
 
 @dataclass(frozen=True)
 class DeclaredColumn:
-    """A column known beforehand: its key, per-row shape, and the type that owns it (``src:rel:dst`` triple for edges)."""
+    """A column known beforehand: its key, per-row shape, and the type that owns it (``src:rel:dst`` triple for edges).
+
+    ``settled`` False: only that there is such a column, and its place among the others, is known; dtype and shape are found
+    in the data, and what stands here holds where there is none.
+    """
 
     owner: str | tuple[str, str, str]
     key: ColumnKey
     item_shape: tuple[int, ...]
+    settled: bool = True
 
 
 @dataclass(frozen=True)
@@ -71,6 +80,7 @@ class Sources:
 
     ``has_times``: created_at and removed_at exist for all types even if no row states one.
     ``always_weighted``: every type has a weight column, also where no node or edge occurs.
+    ``num_edges``: how many edges of each declared type there must be, None where nobody says.
     """
 
     spans: tuple[Span, ...]
@@ -79,7 +89,7 @@ class Sources:
     edge_types: tuple[Relation, ...] = ()
     columns: tuple[DeclaredColumn, ...] = ()
     graph_name: str | None = None
-    num_edges: tuple[int, ...] | None = None
+    num_edges: tuple[int | None, ...] | None = None
     has_times: bool = False
     always_weighted: bool = False
     messages: tuple[str, ...] = ()

@@ -173,7 +173,7 @@ def _validator(schema_name: str) -> Any:
     def retrieve(uri: str) -> Resource[Any]:
         return Resource.from_contents(load_schema(uri.removesuffix(".schema.json")))
 
-    return strict(load_schema(schema_name), registry=Registry(retrieve=retrieve))
+    return strict(load_schema(schema_name), registry=Registry(retrieve=retrieve))  # type: ignore[call-arg]
 
 
 _Explained = Iterator[tuple[tuple[str | int, ...], str]]
