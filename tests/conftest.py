@@ -1,0 +1,29 @@
+"""Fixtures and paths for all tests. The reference builder is imported as ``reference``."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).resolve().parent
+sys.path.insert(0, str(TESTS))
+
+
+@pytest.fixture(scope="session")
+def sample_data() -> Path:
+    """The folder of sample graphs that the repository ships."""
+    return TESTS.parent / "sample_data"
+
+
+@pytest.fixture(scope="session")
+def real_samples() -> Path:
+    """The folder that GRAPHPREP_SAMPLES names; the test is skipped where it is unset or absent."""
+    folder = os.environ.get("GRAPHPREP_SAMPLES", "")
+    if not folder:
+        pytest.skip("GRAPHPREP_SAMPLES is not set")
+    if not Path(folder).is_dir():
+        pytest.skip(f"GRAPHPREP_SAMPLES: no folder {folder}")
+    return Path(folder)

@@ -1,0 +1,34 @@
+"""Rewrite the golden stores: ``python tests/golden/rewrite.py [CASE…]``. Review the diff before you commit it."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from golden.golden_cases import Case, load_cases
+from graphprep.pipeline import convert
+
+from graphprep.model.options import ConvertOptions
+
+
+def rewrite(case: Case) -> None:
+    """Convert the case's input into its store/ folder."""
+    shutil.rmtree(case.store, ignore_errors=True)
+    options = ConvertOptions(**case.resolved_options())
+    convert([str(path) for path in case.input_paths], str(case.store), options)
+    (case.store / "provenance.json").unlink(missing_ok=True)
+
+
+def main(names: list[str]) -> None:
+    """Rewrite the named cases, or all."""
+    cases = [case for case in load_cases() if not names or case.name in names]
+    for case in cases:
+        rewrite(case)
+    print(f"{len(cases)} golden stores rewritten; review the diff of tests/golden")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

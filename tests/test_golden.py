@@ -1,0 +1,77 @@
+"""Every sample to every byte of its store, against golden files and against the slow reference builder."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import numpy as np
+import pytest
+from golden.golden_cases import Case, load_cases, read_store
+from reference.build import build_reference, file_bytes
+from reference.readers import read_graph
+
+from graphprep.model.options import ConvertOptions
+
+CASES = load_cases()
+by_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+
+
+def make_reference(case: Case) -> dict[str, np.ndarray | dict]:
+    options = case.resolved_options()
+    return build_reference(read_graph(options["format"], case.input_paths, options), options)
+
+
+def describe(path: str, data: bytes) -> str:
+    """A file's content in words, for the message of a failed comparison."""
+    if path.endswith(".json"):
+        return data.decode()
+    array = np.load(io.BytesIO(data))
+    return f"{array.dtype}{list(array.shape)} {array.tolist()}"
+
+
+def assert_same_files(got: dict[str, bytes], expected: dict[str, bytes]) -> None:
+    """Compare two stores; JSON and arrays are shown where they differ. metadata.json comes last: it follows from the rest."""
+    assert sorted(got) == sorted(expected)
+    for path in sorted(expected, key=lambda path: (path.endswith(".json"), path)):
+        if got[path] != expected[path]:
+            assert describe(path, got[path]) == describe(path, expected[path]), path
+            raise AssertionError(f"{path}: same content, other bytes")
+
+
+def test_there_are_cases():
+    assert len(CASES) >= 40
+
+
+@by_case
+def test_reference_builder_writes_the_golden_bytes(case):
+    reference = {path: file_bytes(value) for path, value in make_reference(case).items()}
+    assert_same_files(reference, read_store(case.store))
+
+
+@by_case
+def test_convert_writes_the_golden_bytes(case, tmp_path):
+    pipeline = pytest.importorskip("graphprep.pipeline")
+    options = ConvertOptions(**case.resolved_options())
+    pipeline.convert([str(path) for path in case.input_paths], str(tmp_path / "store"), options)
+    assert_same_files(read_store(tmp_path / "store"), read_store(case.store))
+
+
+@by_case
+def test_arrays_equal_the_reference(case):
+    """Array by array, so that a wrong value is shown as such and not as a wrong checksum."""
+    for path, expected in make_reference(case).items():
+        data = (case.store / path).read_bytes()
+        if isinstance(expected, dict):
+            assert json.loads(data) == expected, path
+            continue
+        array = np.load(io.BytesIO(data))
+        assert (array.dtype, array.shape) == (expected.dtype, expected.shape), path
+        np.testing.assert_array_equal(array, expected, err_msg=path)
+
+
+def test_one_graph_in_three_formats_is_one_store():
+    """EdgeList, JSON and TSV of the town hold the same graph."""
+    stores = [read_store(case.store) for case in CASES if case.name in ("town_edgelist", "town_json", "town_tsv")]
+    assert len(stores) == 3
+    assert stores[0] == stores[1] == stores[2]
