@@ -1,0 +1,219 @@
+"""How much memory and how many threads a run may use, and how much it does use."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import re
+import threading
+from collections import deque
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+
+from graphprep.model.errors import MemoryLimitError, UsageError
+
+_SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*|%)\s*")
+_UNITS = {"": 1, "b": 1}
+_UNITS |= {f"{letter}b": 1000**power for power, letter in enumerate("kmgtp", 1)}
+_UNITS |= {f"{letter}{rest}": 1024**power for power, letter in enumerate("kmgtp", 1) for rest in ("", "ib")}
+_SAMPLE_S = 0.02
+_PROC = Path("/proc")
+_CGROUP = Path("/sys/fs/cgroup")
+
+
+# ---- limits
+
+
+def parse_memory(text: str) -> int:
+    """Read ``8GiB``, ``512MiB``, ``1GB``, a number of bytes, ``50%`` of what is available, or ``auto`` (half of it).
+
+    Returns bytes. Raises UsageError for anything else.
+    """
+    if text.strip().lower() == "auto":
+        return max(1, available_memory() // 2)
+    match = _SIZE.fullmatch(text)
+    factor = _UNITS.get(match[2].lower()) if match else None
+    if match and match[2] == "%" and 0 < float(match[1]) <= 100:
+        return max(1, int(available_memory() * float(match[1]) / 100))
+    num_bytes = int(float(match[1]) * factor) if match and factor else 0
+    if num_bytes < 1:
+        raise UsageError(f"{text!r} is not an amount of memory", fix="write a size (8GiB, 512MiB), a share (50%) or auto")
+    return num_bytes
+
+
+def format_size(num_bytes: float) -> str:
+    """Write a number of bytes for people: ``1.5 GiB``."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if num_bytes < 1024:
+            return f"{num_bytes:.0f} {unit}" if unit == "B" else f"{num_bytes:.1f} {unit}"
+        num_bytes /= 1024
+    return f"{num_bytes:.1f} TiB"
+
+
+def available_memory() -> int:
+    """Return the bytes that this process may still take: what the system has, and what its cgroups leave."""
+    return max(0, min([_system_memory(), *_cgroup_memory()]))
+
+
+def default_threads() -> int:
+    """Return the number of cores that this process may use."""
+    counts = getattr(os, "process_cpu_count", None)
+    cores = counts() if counts else len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return max(1, min([cores or 1, *_cgroup_cores()]))
+
+
+def _system_memory() -> int:
+    fields = _read_fields(_PROC / "meminfo")
+    if "MemAvailable:" in fields:
+        return fields["MemAvailable:"] * 1024
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def _cgroup_memory() -> Iterator[int]:
+    """Yield what each memory limit above this process leaves. Page cache that can go at once does not count as used."""
+    for folder in _cgroup_folders("memory"):
+        for limit, used, cache in (
+            ("memory.max", "memory.current", "inactive_file"),
+            ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+        ):
+            most, now = _read_number(folder / limit), _read_number(folder / used)
+            if most is not None and now is not None:
+                yield most - now + _read_fields(folder / "memory.stat").get(cache, 0)
+
+
+def _cgroup_cores() -> Iterator[int]:
+    """Yield the cores of each CPU quota above this process, rounded up."""
+    for folder in _cgroup_folders("cpu"):
+        with contextlib.suppress(OSError, ValueError):
+            quota, period = (int(number) for number in (folder / "cpu.max").read_text().split())
+            yield math.ceil(quota / period)
+        quota_us, period_us = _read_number(folder / "cpu.cfs_quota_us"), _read_number(folder / "cpu.cfs_period_us")
+        if quota_us is not None and period_us and quota_us > 0:
+            yield math.ceil(quota_us / period_us)
+
+
+def _cgroup_folders(controller: str) -> Iterator[Path]:
+    """Yield the folders of this process's cgroup and of all above it, versions 1 and 2.
+
+    In a container the path may be that outside of it; then its last folders that exist are taken.
+    """
+    with contextlib.suppress(OSError):
+        for line in (_PROC / "self" / "cgroup").read_text().splitlines():
+            _, controllers, path = line.split(":", 2)
+            if controllers and controller not in controllers.split(","):
+                continue
+            root = _CGROUP / controller if controllers else _CGROUP
+            folder = root / path.lstrip("/")
+            yield from (level for level in (folder, *folder.parents) if level.is_relative_to(root) and level.is_dir())
+
+
+def _read_number(path: Path) -> int | None:
+    """Return a file's number, None where there is no file or no limit in it (``max``)."""
+    try:
+        return int(path.read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def _read_fields(path: Path) -> dict[str, int]:
+    """Return the first two words of every line of a file of the system, where the second is a number."""
+    try:
+        lines = [line.split() for line in path.read_text().splitlines()]
+    except OSError:
+        return {}
+    return {words[0]: int(words[1]) for words in lines if len(words) > 1 and words[1].isdigit()}
+
+
+# ---- the budget
+
+
+class MemoryBudget:
+    """Deals out memory: the leases of all threads together never exceed ``limit_bytes``."""
+
+    def __init__(self, limit_bytes: int) -> None:
+        self.limit_bytes = limit_bytes
+        self.leased_bytes = 0
+        self._changed = threading.Condition()
+        self._waiting: deque[object] = deque()
+
+    @contextlib.contextmanager
+    def lease(self, num_bytes: int) -> Iterator[None]:
+        """Hold ``num_bytes`` inside the context, once they are free; who asked first gets them first.
+
+        Raises MemoryLimitError where the limit is smaller.
+        """
+        if num_bytes > self.limit_bytes:
+            raise MemoryLimitError(
+                f"a step needs {format_size(num_bytes)}, the memory limit is {format_size(self.limit_bytes)}",
+                fix=f"raise --memory-limit to {num_bytes} bytes or more",
+            )
+        self._acquire(num_bytes)
+        try:
+            yield
+        finally:
+            with self._changed:
+                self.leased_bytes -= num_bytes
+                self._changed.notify_all()
+
+    def _acquire(self, num_bytes: int) -> None:
+        ticket = object()
+        with self._changed:
+            self._waiting.append(ticket)
+            try:
+                # A large lease at the front keeps small ones behind it waiting, else it would starve.
+                self._changed.wait_for(lambda: self._waiting[0] is ticket and self.leased_bytes + num_bytes <= self.limit_bytes)
+                self.leased_bytes += num_bytes
+            finally:
+                self._waiting.remove(ticket)
+                self._changed.notify_all()
+
+
+# ---- use
+
+
+def private_bytes() -> int:
+    """Return the memory that only this process holds (anonymous and shared, no file pages); 0 where the system does not say."""
+    fields = _read_fields(_PROC / "self" / "status")
+    return (fields.get("RssAnon:", 0) + fields.get("RssShmem:", 0)) * 1024
+
+
+class PeakSampler:
+    """Watches ``private_bytes`` from a thread, every 20 ms between ``start`` and ``stop``; a context manager does both."""
+
+    def __init__(self) -> None:
+        self.peak_private_bytes = 0
+        self._stopped = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def __enter__(self) -> PeakSampler:
+        self.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Begin to watch."""
+        if self._thread is None:
+            self._stopped.clear()
+            self._thread = threading.Thread(target=self._run, name="graphprep-memory", daemon=True)
+            self._thread.start()
+
+    def stop(self) -> int:
+        """Stop watching, and return the peak in bytes."""
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            self._stopped.set()
+            thread.join()
+            self._sample()
+        return self.peak_private_bytes
+
+    def _run(self) -> None:
+        self._sample()
+        while not self._stopped.wait(_SAMPLE_S):
+            self._sample()
+
+    def _sample(self) -> None:
+        self.peak_private_bytes = max(self.peak_private_bytes, private_bytes())

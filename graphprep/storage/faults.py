@@ -1,0 +1,83 @@
+"""Failures of files, networks and drivers, in the user's words."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import re
+from collections.abc import Iterator
+
+from graphprep.model.errors import GraphprepError, StorageError
+
+_WORDS: dict[int, tuple[str, str]] = {
+    errno.ENOENT: ("no such file or folder", "check the spelling of the path"),
+    errno.EACCES: ("permission denied", "ask for access, or choose another place"),
+    errno.EPERM: ("operation not permitted", "ask for access, or choose another place"),
+    errno.EISDIR: ("is a folder, not a file", "name the files in it"),
+    errno.ENOTDIR: ("a part of the path is a file, not a folder", "check the spelling of the path"),
+    errno.EEXIST: ("exists already", "choose another place"),
+    errno.ENOTEMPTY: ("exists already and is not empty", "choose another place"),
+    errno.ENOSPC: ("no space left on device", "free some space, or choose another place"),
+    errno.EDQUOT: ("disk quota exceeded", "free some space, or choose another place"),
+    errno.EFBIG: ("the file grew beyond what the system allows", "raise the limit (ulimit -f), or choose another place"),
+    errno.EROFS: ("read-only file system", "choose another place"),
+    errno.EMFILE: ("too many open files", "raise the limit of open files (ulimit -n)"),
+    errno.ENFILE: ("too many open files in the system", "close other programs"),
+    errno.ENAMETOOLONG: ("the name is too long", "choose a shorter name"),
+    errno.ELOOP: ("too many symbolic links", "check the links on the path"),
+    errno.EIO: ("the device failed (input/output error)", "check the disk"),
+    errno.ECONNREFUSED: ("connection refused", "check the address, and that the server runs"),
+    errno.ETIMEDOUT: ("the connection timed out", "check the network, then run again"),
+}
+
+# Exceptions of drivers often carry no errno; their class tells as much.
+_CLASSES: tuple[tuple[type[BaseException], int], ...] = (
+    (FileNotFoundError, errno.ENOENT),
+    (PermissionError, errno.EACCES),
+    (IsADirectoryError, errno.EISDIR),
+    (NotADirectoryError, errno.ENOTDIR),
+    (FileExistsError, errno.EEXIST),
+    (TimeoutError, errno.ETIMEDOUT),
+    (ConnectionRefusedError, errno.ECONNREFUSED),
+)
+
+_PASSWORD = re.compile(r"(?<=://)([^/@:\s]*):[^/@\s]*@")
+_QUERY = re.compile(r"(https?://[^\s?]*)\?\S*")
+
+
+def display_url(url: str) -> str:
+    """Return the URL as messages print it: without passwords, and without the query of an HTTP URL (signatures)."""
+    return _QUERY.sub(r"\1", _PASSWORD.sub(r"\1:…@", url))
+
+
+def storage_error(error: BaseException, url: str) -> StorageError:
+    """Put a failure of the file ``url`` into plain words."""
+    number = getattr(error, "errno", None)
+    if number not in _WORDS:
+        number = next((code for cls, code in _CLASSES if isinstance(error, cls)), None)
+    if number is not None:
+        message, fix = _WORDS[number]
+    elif isinstance(error, NotImplementedError):
+        message, fix = "not possible with this kind of URL", "use a local path or an object store"
+    else:
+        message, fix = _foreign(error), "check the URL, --storage-option and the network, then run again"
+    return StorageError(message, place=display_url(url), fix=fix)
+
+
+def _foreign(error: BaseException) -> str:
+    """Return one line of a driver's own words."""
+    if isinstance(error, OSError) and error.strerror:
+        return display_url(error.strerror)
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {display_url(lines[0])}" if lines else type(error).__name__
+
+
+@contextlib.contextmanager
+def plain_words(url: str) -> Iterator[None]:
+    """Turn whatever fails inside into a ``StorageError`` that names ``url``."""
+    try:
+        yield
+    except (GraphprepError, MemoryError):
+        raise
+    except Exception as error:
+        raise storage_error(error, url) from error

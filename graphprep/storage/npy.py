@@ -1,0 +1,84 @@
+"""Headers of ``.npy`` files: written as NumPy writes them, and read without trusting them."""
+
+from __future__ import annotations
+
+import ast
+import math
+import struct
+from dataclasses import dataclass
+
+import numpy as np
+
+from graphprep.model.errors import DataError
+
+MAGIC = b"\x93NUMPY"
+MAX_HEADER_BYTES = 1 << 16  # what format 1.0 can hold; those of numbers take 128 bytes
+_ALIGNMENT = 64
+_GROWTH_DIGITS = 21  # NumPy leaves room to rewrite the first dimension in place
+
+
+@dataclass(frozen=True)
+class NpyHeader:
+    """What a header says. ``data_start`` is the byte where the array begins."""
+
+    dtype: np.dtype[np.generic]
+    shape: tuple[int, ...]
+    fortran_order: bool
+    data_start: int
+
+    @property
+    def num_bytes(self) -> int:
+        """Return the size of the whole file."""
+        return self.data_start + math.prod(self.shape) * self.dtype.itemsize
+
+
+def npy_header(dtype: np.dtype[np.generic] | str, shape: tuple[int, ...]) -> bytes:
+    """Write the header of a little-endian array in C order, format 1.0, byte for byte as ``numpy.save`` does."""
+    descr = np.dtype(dtype).newbyteorder("<").str
+    text = f"{{'descr': {descr!r}, 'fortran_order': False, 'shape': {tuple(int(size) for size in shape)!r}, }}"
+    if shape:
+        text += " " * (_GROWTH_DIGITS - len(repr(int(shape[0]))))
+    begin = len(MAGIC) + 4
+    text += " " * (_ALIGNMENT - (begin + len(text) + 1) % _ALIGNMENT) + "\n"
+    return MAGIC + b"\x01\x00" + struct.pack("<H", len(text)) + text.encode("latin1")
+
+
+def parse_npy_header(head: bytes, place: str) -> NpyHeader:
+    """Read a header (format 1.0, 2.0 or 3.0) from a file's first bytes; ``MAX_HEADER_BYTES`` and 12 more always suffice.
+
+    Raises DataError where it is not one, and for object, text and structured arrays, which are never loaded.
+    """
+    if not head.startswith(MAGIC) or len(head) < 10 or head[6] not in (1, 2, 3):
+        raise DataError("not a .npy file", place=place, fix="write it with numpy.save")
+    width = 2 if head[6] == 1 else 4
+    begin = 8 + width
+    length = int.from_bytes(head[8:begin], "little")
+    if length > MAX_HEADER_BYTES or len(head) < begin + length:
+        raise DataError("the .npy header is truncated or absurdly long", place=place, fix="write the file again")
+    descr, fortran_order, shape = _read_fields(head[begin : begin + length], place)
+    return NpyHeader(_read_dtype(descr, place), shape, fortran_order, begin + length)
+
+
+def _read_fields(text: bytes, place: str) -> tuple[object, bool, tuple[int, ...]]:
+    try:
+        fields = ast.literal_eval(text.decode("latin1").strip())
+        descr, fortran_order, shape = fields["descr"], fields["fortran_order"], fields["shape"]
+    except (ValueError, SyntaxError, TypeError, KeyError, MemoryError, RecursionError) as error:
+        raise DataError("the .npy header cannot be read", place=place, fix="write the file with numpy.save") from error
+    valid = isinstance(shape, tuple) and all(type(size) is int and size >= 0 for size in shape)
+    if not valid or not isinstance(fortran_order, bool):
+        raise DataError(f"the .npy header has shape {shape!r}", place=place, fix="write the file with numpy.save")
+    return descr, fortran_order, shape
+
+
+def _read_dtype(descr: object, place: str) -> np.dtype[np.generic]:
+    if isinstance(descr, str):
+        try:
+            dtype = np.dtype(descr)
+        except (TypeError, ValueError):
+            dtype = np.dtype(object)
+        if dtype.kind in "biufc" and dtype.itemsize <= 16 and dtype not in (np.longdouble, np.clongdouble):
+            return dtype
+    raise DataError(
+        f"the array has dtype {descr!r}, which is not read", place=place, fix="store numbers or booleans of at most 64 bits"
+    )

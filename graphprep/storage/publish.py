@@ -1,0 +1,394 @@
+"""Writing a store: beside its target, shown at the end, all or nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import posixpath
+import secrets
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol
+
+import numpy as np
+import xxhash
+from numpy.typing import NDArray
+
+from graphprep.model.errors import StorageError, UsageError
+from graphprep.model.metadata import METADATA_NAME, STORE_FORMAT, ArrayEntry
+from graphprep.storage.faults import display_url, plain_words
+from graphprep.storage.npy import npy_header
+from graphprep.storage.urls import Storage, local_path
+
+_BUFFER_BYTES = 1 << 20
+_RENAME_EXCHANGE = 2
+
+
+class _Sink(Protocol):
+    """An object that is being written: there whole after ``commit``, gone after ``discard``."""
+
+    def write(self, data: bytes | memoryview) -> object: ...
+
+    def commit(self) -> None: ...
+
+    def discard(self) -> None: ...
+
+
+class _Target(Protocol):
+    """Where the files of a store go until they are shown."""
+
+    def open(self, path: str) -> _Sink: ...
+
+    def url(self, path: str) -> str: ...
+
+    def show(self) -> None: ...
+
+    def remove(self) -> None: ...
+
+
+@dataclass
+class _Tally:
+    """What a store writer has under way: arrays that are not finished, and the bytes of all."""
+
+    sinks: set[_Sink] = field(default_factory=set)
+    num_bytes: int = 0
+
+
+class ArrayWriter:
+    """Writes one array front to back, hashing what it writes."""
+
+    def __init__(
+        self, sink: _Sink, tally: _Tally, *, url: str, path: str, dtype: np.dtype[np.generic], shape: tuple[int, ...]
+    ) -> None:
+        self._sink = sink
+        self._tally = tally
+        tally.sinks.add(sink)
+        self._url = url
+        self._hash = xxhash.xxh3_64()
+        self._path = path
+        self._dtype = dtype
+        self._shape = shape
+        self.num_bytes = 0
+        header = npy_header(dtype, shape)
+        self._num_expected = len(header) + int(np.prod(shape, dtype=object)) * dtype.itemsize
+        self._write(header)
+
+    def append(self, array: NDArray[Any]) -> None:
+        """Write the next elements, in C order. The dtype must be the array's own: nothing is cast."""
+        if array.dtype != self._dtype:
+            raise RuntimeError(f"{self._path}: {array.dtype} appended to an array of {self._dtype}")
+        if array.size:
+            self._write(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+
+    def close(self) -> ArrayEntry:
+        """Finish the file and return its entry for the manifest.
+
+        Raises RuntimeError where the pieces do not add up to the shape.
+        """
+        if self.num_bytes != self._num_expected:
+            raise RuntimeError(f"{self._path}: {self.num_bytes} bytes written, {self._num_expected} expected for {self._shape}")
+        with plain_words(self._url):
+            self._sink.commit()
+        self._tally.sinks.remove(self._sink)
+        return ArrayEntry(self._path, self._dtype.name, self._shape, self.num_bytes, self._hash.hexdigest())
+
+    def _write(self, data: bytes | memoryview) -> None:
+        with plain_words(self._url):
+            self._sink.write(data)
+        self._hash.update(data)
+        self.num_bytes += len(data)
+        self._tally.num_bytes += len(data)
+
+
+class StoreWriter:
+    """Writes a store to ``out``, a path or URL, as a context manager.
+
+    Nothing is to be seen at ``out`` before ``publish``; leaving the context without it removes everything. A local store is
+    written into a hidden folder beside ``out`` and renamed; with ``overwrite`` the old store stays until then. On an object
+    store objects are put whole and metadata.json last.
+
+    Raises UsageError where ``out`` exists, unless ``overwrite`` is given and ``out`` is a store; StorageError where writing
+    fails.
+    """
+
+    def __init__(self, storage: Storage, out: str, overwrite: bool = False) -> None:
+        self._out = out
+        self._published = False
+        self._tally = _Tally()
+        exists = storage.exists(out)
+        if exists:
+            _check_replaceable(storage, out, overwrite)
+        path = local_path(out)
+        self._target: _Target = _LocalTarget(path, out) if path is not None else _RemoteTarget(storage, out, exists)
+
+    def __enter__(self) -> StoreWriter:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if not self._published:
+            for sink in list(self._tally.sinks):
+                with contextlib.suppress(Exception):
+                    sink.discard()
+            self._target.remove()
+
+    @property
+    def num_bytes(self) -> int:
+        """Return the number of bytes written so far."""
+        return self._tally.num_bytes
+
+    def open_array(
+        self, part_path: str, path: str, dtype: np.dtype[Any] | type[np.generic] | str, shape: tuple[int, ...]
+    ) -> ArrayWriter:
+        """Begin the array ``path`` of the partition in folder ``part_path``; its shape is known from the start."""
+        full = f"{part_path}/{path}"
+        little = np.dtype(dtype).newbyteorder("<")
+        with plain_words(self._out):
+            sink = self._target.open(full)
+        sizes = tuple(int(size) for size in shape)
+        return ArrayWriter(sink, self._tally, url=self._out, path=path, dtype=little, shape=sizes)
+
+    def write_file(self, path: str, data: bytes) -> None:
+        """Write a file, whole. ``path`` is relative to the store."""
+        with plain_words(self._out):
+            sink = self._target.open(path)
+            try:
+                sink.write(data)
+                sink.commit()
+            except BaseException:
+                with contextlib.suppress(Exception):
+                    sink.discard()
+                raise
+        self._tally.num_bytes += len(data)
+
+    def url_of(self, path: str) -> str:
+        """Return where a finished file of the store can be read before it is published."""
+        return self._target.url(path)
+
+    def publish(self, metadata: bytes) -> None:
+        """Write metadata.json, and show the store."""
+        self.write_file(METADATA_NAME, metadata)
+        with plain_words(self._out):
+            self._target.show()
+        self._published = True
+
+
+def _check_replaceable(storage: Storage, out: str, overwrite: bool) -> None:
+    if not overwrite:
+        raise UsageError("the output exists", place=display_url(out), fix="choose another name, or give --overwrite")
+    metadata = storage.join(out, METADATA_NAME)
+    try:
+        value = json.loads(storage.read_bytes(metadata))
+    except (StorageError, ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict) or value.get("format") != STORE_FORMAT:
+        raise UsageError(
+            "is not a graphprep store; --overwrite replaces nothing else",
+            place=display_url(out),
+            fix="choose another name, or remove it by hand",
+        )
+
+
+class _LocalSink:
+    """A file in the hidden folder; durable after ``commit`` where ``sync`` asks for it."""
+
+    def __init__(self, path: Path, sync: bool) -> None:
+        self._file = path.open("xb", buffering=_BUFFER_BYTES)
+        self._sync = sync
+
+    def write(self, data: bytes | memoryview) -> object:
+        return self._file.write(data)
+
+    def commit(self) -> None:
+        self._file.flush()
+        if self._sync:
+            os.fsync(self._file.fileno())
+        self._file.close()
+
+    def discard(self) -> None:
+        self._file.close()
+
+
+class _LocalTarget:
+    """A hidden folder beside the target."""
+
+    def __init__(self, path: str, out: str) -> None:
+        target = Path(path.rstrip("/") or "/")
+        self._target = target.resolve() if target.is_symlink() else target.absolute()
+        self._out = out
+        self._made: list[Path] = []
+        name = self._target.name[:100]
+        self._stage = self._target.with_name(f".{name}.graphprep-{secrets.token_hex(4)}")
+        with plain_words(out):
+            self._make_parents()
+            try:
+                self._stage.mkdir()
+            except BaseException:
+                self._remove_parents()
+                raise
+
+    def open(self, path: str) -> _Sink:
+        full = self._stage / path
+        full.parent.mkdir(parents=True, exist_ok=True)
+        return _LocalSink(full, sync=path == METADATA_NAME)
+
+    def url(self, path: str) -> str:
+        return str(self._stage / path)
+
+    def show(self) -> None:
+        """Rename the folder to its name; one that stands there is exchanged for it, and then removed."""
+        if not os.path.lexists(self._target):
+            self._stage.rename(self._target)
+            return
+        if not _exchange(self._stage, self._target):
+            aside = self._stage.with_name(self._stage.name + "-old")
+            self._target.rename(aside)
+            try:
+                self._stage.rename(self._target)
+            except BaseException:
+                aside.rename(self._target)
+                raise
+            self._stage = aside
+        shutil.rmtree(self._stage, ignore_errors=True)
+
+    def remove(self) -> None:
+        shutil.rmtree(self._stage, ignore_errors=True)
+        self._remove_parents()
+
+    def _make_parents(self) -> None:
+        missing = []
+        folder = self._target.parent
+        while not folder.exists():
+            missing.append(folder)
+            folder = folder.parent
+        for folder in reversed(missing):
+            folder.mkdir(exist_ok=True)
+            self._made.append(folder)
+
+    def _remove_parents(self) -> None:
+        for folder in reversed(self._made):
+            with contextlib.suppress(OSError):  # someone else uses it
+                folder.rmdir()
+
+
+def _exchange(left: Path, right: Path) -> bool:
+    """Swap two folders in one step, so that there is no moment without a store. False where the system cannot."""
+    try:
+        swap = ctypes.CDLL(None, use_errno=True).renameat2
+    except (OSError, AttributeError):
+        return False
+    here = -100  # AT_FDCWD
+    return bool(swap(here, os.fsencode(left), here, os.fsencode(right), _RENAME_EXCHANGE) == 0)
+
+
+class _RemoteSink:
+    """An object that is put whole.
+
+    fsspec completes an upload also when an exception passes through its ``with``; so files are opened uncommitted where the
+    driver knows that, and an unfinished file is never closed the ordinary way.
+    """
+
+    def __init__(self, fs: Any, path: str) -> None:
+        self._fs = fs
+        self._path = path
+        try:
+            self._file = self._open()
+        except (FileNotFoundError, NotADirectoryError):  # object stores have no folders, and need none
+            fs.makedirs(posixpath.dirname(path), exist_ok=True)
+            self._file = self._open()
+        with contextlib.suppress(AttributeError, ValueError):
+            fs.transaction.files.remove(self._file)
+
+    def _open(self) -> Any:
+        try:
+            return self._fs.open(self._path, "wb", autocommit=False)
+        except TypeError:
+            return self._fs.open(self._path, "wb")
+
+    def write(self, data: bytes | memoryview) -> object:
+        return self._file.write(data)
+
+    def commit(self) -> None:
+        self._file.close()
+        if hasattr(self._file, "commit"):
+            self._file.commit()
+
+    def discard(self) -> None:
+        with contextlib.suppress(Exception):
+            self._file.discard()
+        with contextlib.suppress(Exception):
+            self._file.closed = True  # else its destructor uploads the rest
+        with contextlib.suppress(Exception):
+            self._fs.rm_file(self._path)
+
+
+class _RemoteTarget:
+    """A prefix: the target's own where it is free, else one beside it whose objects are moved at the end."""
+
+    def __init__(self, storage: Storage, out: str, exists: bool) -> None:
+        self._out = out.rstrip("/")
+        self._fs, path = storage.filesystem(self._out)
+        self._path = path.rstrip("/")
+        self._stage = self._path
+        self._stage_url = self._out
+        if exists:
+            suffix = f".graphprep-{secrets.token_hex(4)}"
+            folder, name = posixpath.split(self._path)
+            self._stage = posixpath.join(folder, f".{name}{suffix}")
+            url_folder, _, url_name = self._out.rpartition("/")
+            self._stage_url = f"{url_folder}/.{url_name}{suffix}"
+        self._paths: list[str] = []
+
+    def open(self, path: str) -> _Sink:
+        full = f"{self._stage}/{path}"
+        sink = _RemoteSink(self._fs, full)
+        self._paths.append(path)
+        return sink
+
+    def url(self, path: str) -> str:
+        return f"{self._stage_url}/{path}"
+
+    def show(self) -> None:
+        """Move what lies beside to its place: the old metadata.json goes first, the new one comes last."""
+        if self._stage == self._path:
+            return
+        self._fs.rm_file(f"{self._path}/{METADATA_NAME}")
+        try:
+            self._fs.rm(self._path, recursive=True)
+            for path in self._paths:
+                self._move(f"{self._stage}/{path}", f"{self._path}/{path}")
+        except Exception as error:
+            raise self._half_moved(error) from error
+        self._remove_prefix(self._stage)
+
+    def _move(self, source: str, target: str) -> None:
+        try:
+            self._fs.mv(source, target)
+        except (FileNotFoundError, NotADirectoryError):
+            self._fs.makedirs(posixpath.dirname(target), exist_ok=True)
+            self._fs.mv(source, target)
+
+    def remove(self) -> None:
+        self._remove_prefix(self._stage)
+
+    def _half_moved(self, error: Exception) -> StorageError:
+        stage, self._stage = self._stage, ""  # keep it: it is all that there is now
+        return StorageError(
+            f"the old store is gone, and moving the new one to its place failed ({error})",
+            place=display_url(self._out),
+            fix=f"move the objects of {display_url(self._stage_url)} that are left, metadata.json last" if stage else "",
+        )
+
+    def _remove_prefix(self, prefix: str) -> None:
+        """Remove objects, one by one where the store refuses to remove many at once."""
+        if not prefix:
+            return
+        with contextlib.suppress(Exception):
+            self._fs.rm(prefix, recursive=True)
+            return
+        for path in self._paths:
+            with contextlib.suppress(Exception):
+                self._fs.rm_file(f"{prefix}/{path}")

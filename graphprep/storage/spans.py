@@ -1,0 +1,106 @@
+"""Text files as blocks of whole lines."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import BinaryIO
+
+import numpy as np
+
+from graphprep.model.errors import DataError, MemoryLimitError
+from graphprep.model.protocols import InputStorage, Span, TextBlock
+from graphprep.storage.faults import display_url
+
+_BOM = b"\xef\xbb\xbf"
+_LF = 10
+_COUNT_BYTES = 1 << 18  # fits L2 together with the booleans that comparing makes
+_MORE_BYTES = 1 << 20  # read at a time of a line that is longer than a block
+
+
+def text_blocks(storage: InputStorage, span: Span, block_bytes: int, limit_bytes: int | None = None) -> Iterator[TextBlock]:
+    """Read a text span as blocks of about ``block_bytes``, each cut after a line feed, in order.
+
+    A block grows to hold a line that is longer than it. Raises MemoryLimitError where that would take more than
+    ``limit_bytes``. A UTF-8 BOM at the beginning is dropped; an empty file has no block.
+    """
+    with storage.open(span.url) as handle:
+        cutter = _Cutter(handle, span, block_bytes, limit_bytes)
+        while data := cutter.next_lines():
+            yield TextBlock(data, span, cutter.line, is_first=cutter.line == 1)
+            cutter.line += count_lines(data)
+
+
+def block_at(storage: InputStorage, span: Span, block_bytes: int, index: int) -> TextBlock:
+    """Read again block number ``index`` of ``text_blocks(storage, span, block_bytes)``.
+
+    Raises DataError where the file has become shorter meanwhile.
+    """
+    block = next(itertools.islice(text_blocks(storage, span, block_bytes), index, None), None)
+    if block is None:
+        raise DataError(
+            "the file became shorter while it was read", place=display_url(span.url), fix="run again when it is complete"
+        )
+    return block
+
+
+def place_of(block: TextBlock, at: int) -> str:
+    """Return ``file:line:column`` of byte ``at`` of a block.
+
+    The column counts characters from 1, bytes where the line is not UTF-8 up to there.
+    """
+    line = block.first_line + block.data.count(b"\n", 0, at)
+    prefix = block.data[block.data.rfind(b"\n", 0, at) + 1 : at]
+    try:
+        column = len(prefix.decode()) + 1
+    except UnicodeDecodeError:
+        column = len(prefix) + 1
+    return f"{display_url(block.span.url)}:{line}:{column}"
+
+
+def count_lines(data: bytes) -> int:
+    """Count the line feeds."""
+    view = np.frombuffer(data, np.uint8)
+    pieces = (view[start : start + _COUNT_BYTES] for start in range(0, view.size, _COUNT_BYTES))
+    return sum(int(np.count_nonzero(piece == _LF)) for piece in pieces)
+
+
+class _Cutter:
+    """Cuts a stream after line feeds. ``line`` is the number of the next line."""
+
+    def __init__(self, handle: BinaryIO, span: Span, block_bytes: int, limit_bytes: int | None) -> None:
+        self.line = 1
+        self._handle = handle
+        self._span = span
+        self._block_bytes = max(block_bytes, 1)
+        self._more_bytes = min(self._block_bytes, _MORE_BYTES)
+        self._limit = None if limit_bytes is None else max(self._block_bytes, limit_bytes)
+        self._rest = handle.read(len(_BOM)).removeprefix(_BOM)
+
+    def next_lines(self) -> bytes:
+        """Return about a block of whole lines, all that is left at the end of the file."""
+        pieces, total = [self._rest], len(self._rest)
+        while piece := self._handle.read(max(self._block_bytes - total, self._more_bytes)):
+            cut = piece.rfind(b"\n") + 1
+            if cut:
+                self._rest = piece[cut:]
+                return b"".join((*pieces, memoryview(piece)[:cut]))
+            pieces.append(piece)
+            total += len(piece)
+            if self._limit is not None and total > self._limit:
+                raise self._line_too_long(total, self._limit)
+        self._rest = b""
+        return b"".join(pieces)
+
+    def _line_too_long(self, num_bytes: int, limit: int) -> MemoryLimitError:
+        """Measure the rest of the line, without keeping it, to say what it takes."""
+        while piece := self._handle.read(_MORE_BYTES):
+            end = piece.find(b"\n")
+            num_bytes += len(piece) if end < 0 else end
+            if end >= 0:
+                break
+        return MemoryLimitError(
+            f"the line has {num_bytes} bytes, and the memory limit leaves {limit} for a line",
+            place=f"{display_url(self._span.url)}:{self.line}:1",
+            fix=f"raise --memory-limit {-(-num_bytes // limit)}-fold, or break the line",
+        )

@@ -1,0 +1,508 @@
+"""Input files at paths and URLs. fsspec is imported for the first URL; local paths do without it."""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import io
+import itertools
+import math
+import os
+import posixpath
+import re
+import shutil
+import stat
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO, cast
+
+from graphprep.model.errors import StorageError, UsageError
+from graphprep.storage.faults import display_url, plain_words, storage_error
+from graphprep.storage.streams import Decompressed, Sequential, Source, find_codec
+
+STDIN = "-"
+_BOM = b"\xef\xbb\xbf"
+_COPY_BYTES = 1 << 20
+_LOCAL_BUFFER_BYTES = 1 << 17
+_REMOTE_BUFFER_BYTES = 1 << 20
+_URL = re.compile(r"([A-Za-z][A-Za-z0-9+._-]*)((?:::[A-Za-z][A-Za-z0-9+._-]*)*)://")
+_LOCAL_PROTOCOLS = ("file", "local")
+# fsspec knows these by several names; an option given for one of them holds for all.
+_ALIASES = {"s3a": "s3", "gs": "gcs", "https": "http", "az": "abfs", "abfss": "abfs", "viewfs": "hdfs"}
+_EXTRAS = {"http": "http", "s3": "s3", "hdfs": "hdfs"}
+
+
+@dataclass(frozen=True)
+class Expanded:
+    """The files that a command line names, in order, and what to tell the user about the choice."""
+
+    files: tuple[str, ...]
+    messages: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class DirEntry:
+    """A file or folder in a folder: its own name, and its URL."""
+
+    name: str
+    url: str
+    is_dir: bool
+
+
+def local_path(url: str) -> str | None:
+    """Return the path of a local file, None for a URL of another place."""
+    match = _URL.match(url)
+    if match is None:
+        return url
+    if match[1] in _LOCAL_PROTOCOLS and not match[2]:
+        return url[match.end() :]
+    return None
+
+
+class Storage:
+    """Reads files wherever they are: paths, ``file://``, ``-`` (stdin), and every URL that fsspec has a driver for.
+
+    ``options`` are those of ``--storage-option``: ``key`` for every URL, ``<protocol>.key`` for URLs of one protocol
+    (``s3.endpoint_url``); further dots nest (``s3.client_kwargs.region_name``). What can be read once only (stdin, FIFOs) is
+    spooled into a private folder in ``tmp_dir``, which ``close`` removes.
+    """
+
+    def __init__(self, options: Mapping[str, str] | None = None, tmp_dir: str | None = None) -> None:
+        self._options = _parse_options(options or {})
+        self._tmp_dir = tmp_dir
+        self._spool_dir: str | None = None
+        self._spools: dict[str, str] = {}
+
+    def __enter__(self) -> Storage:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Remove the spooled files."""
+        folder, self._spool_dir = self._spool_dir, None
+        self._spools.clear()
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    # ---- reading ----
+
+    def open(self, url: str) -> BinaryIO:
+        """Open for reading, seekable, decompressed where the content is compressed.
+
+        Raises StorageError where the file cannot be opened or read, DataError where its compressed stream is truncated or
+        corrupt.
+        """
+        handle = self.open_stored(url)
+        codec = find_codec(_peek(handle))
+        if codec is None:
+            return handle
+        first: list[BinaryIO] = [handle]
+
+        def begin() -> Decompressed:
+            return Decompressed(first.pop() if first else self.open_stored(url), codec, url)
+
+        def settle() -> BinaryIO:
+            return self._spool_stream(io.BufferedReader(begin(), _COPY_BYTES), url)
+
+        return io.BufferedReader(Sequential(begin, settle), _COPY_BYTES)
+
+    def open_stored(self, url: str) -> BinaryIO:
+        """Open for reading the bytes as stored."""
+        path = self._readable_path(url)
+        if path is not None:
+            with plain_words(url):
+                if Path(path).is_dir():
+                    raise IsADirectoryError
+                return io.BufferedReader(Source(Path(path).open("rb", buffering=0), url), _LOCAL_BUFFER_BYTES)
+        fs, target = self.filesystem(url)
+        with plain_words(url):
+            return self._open_remote(fs, target, url)
+
+    def size(self, url: str) -> int:
+        """Return the size in bytes as stored; -1 where a server does not say."""
+        path = self._readable_path(url)
+        with plain_words(url):
+            if path is not None:
+                return Path(path).stat().st_size
+            fs, target = self.filesystem(url)
+            size = fs.info(target).get("size")
+        return -1 if size is None else int(size)
+
+    def head(self, url: str, num_bytes: int) -> bytes:
+        """Return the first bytes, decompressed, without a UTF-8 BOM."""
+        with self.open(url) as handle:
+            data = handle.read(num_bytes + len(_BOM))
+        return data.removeprefix(_BOM)[:num_bytes]
+
+    def read_bytes(self, url: str) -> bytes:
+        """Return the whole content, decompressed."""
+        with self.open(url) as handle:
+            return handle.read()
+
+    def read_range(self, url: str, start: int, stop: int) -> bytes:
+        """Return bytes [start, stop) of a file as stored; fewer where it ends before."""
+        with plain_words(url):
+            path = self._readable_path(url)
+            if path is not None:
+                with Path(path).open("rb", buffering=0) as file:
+                    file.seek(start)
+                    return _read_fully(file, stop - start)
+            fs, target = self.filesystem(url)
+            data = bytes(fs.cat_file(target, start=start, end=stop))
+        # A server that knows no ranges sends the whole file.
+        return data if len(data) <= stop - start else data[start:stop]
+
+    # ---- looking ----
+
+    def exists(self, url: str) -> bool:
+        """Return whether there is a file or folder."""
+        path = self._local(url)
+        with plain_words(url):
+            if path is not None:
+                return os.path.lexists(path)
+            fs, target = self.filesystem(url)
+            return bool(fs.exists(target))
+
+    def is_dir(self, url: str) -> bool:
+        """Return whether there is a folder. An HTTP URL is one when it ends with a slash."""
+        path = self._local(url)
+        if path is not None:
+            return Path(path).is_dir()
+        if protocol_of(url) == "http":
+            return url.endswith("/")
+        fs, target = self.filesystem(url)
+        with plain_words(url):
+            return bool(fs.isdir(target))
+
+    def is_local(self, url: str) -> bool:
+        """Return whether the bytes lie in a local file (stdin does, once spooled)."""
+        return self._local(url) is not None
+
+    def local_path(self, url: str) -> str | None:
+        """Return the path of the local file that holds the bytes as stored, None for other URLs."""
+        return self._readable_path(url)
+
+    def list_dir(self, url: str) -> tuple[DirEntry, ...]:
+        """List a folder, not recursively, in the order of the names' UTF-8 bytes."""
+        path = self._local(url)
+        with plain_words(url):
+            if path is not None:
+                entries = [DirEntry(entry.name, self.join(url, entry.name), entry.is_dir()) for entry in os.scandir(path)]
+            else:
+                fs, target = self.filesystem(url)
+                entries = [_remote_entry(fs, info) for info in fs.ls(target, detail=True) if not _is_same(info, target)]
+        return tuple(sorted(entries, key=lambda entry: os.fsencode(entry.name)))
+
+    def join(self, base: str, path: str) -> str:
+        """Resolve a relative path (or absolute path, or URL) against the folder ``base``.
+
+        An absolute path stays in the file system of ``base``: ``/b`` against ``hdfs://host/a`` is ``hdfs://host/b``.
+        """
+        match = _URL.match(base)
+        if _URL.match(path) or match is None:
+            return path if _URL.match(path) else str(Path(base) / path)
+        rest = base[match.end() :]
+        if match[1] in (*_LOCAL_PROTOCOLS, "memory"):
+            host, folder = "", rest
+        else:
+            host, _, folder = rest.partition("/")
+            folder = f"/{folder}"
+        joined = posixpath.normpath(posixpath.join(folder, path))
+        return f"{match[0]}{host}{joined}"
+
+    # ---- expanding ----
+
+    def expand(self, inputs: Sequence[str]) -> Expanded:
+        """Find the files that inputs name: files, folders (not recursive), globs, ``-`` for stdin.
+
+        They stand in the given order, those of a folder or glob by the UTF-8 bytes of their paths. Raises StorageError where an
+        input does not exist, or where there is no file at all; UsageError where stdin is named twice.
+        """
+        files: list[str] = []
+        messages: list[str] = []
+        for url in inputs:
+            found, notes = self._expand_one(url)
+            files += found
+            messages += notes
+        if list(inputs).count(STDIN) > 1:
+            raise UsageError("standard input can be read once only", place=STDIN, fix="name '-' once")
+        if not files:
+            places = ", ".join(display_url(url) for url in inputs)
+            raise StorageError("there is no file to read", place=places, fix="name files, or folders that hold files")
+        return Expanded(tuple(files), tuple(messages))
+
+    def _expand_one(self, url: str) -> tuple[list[str], list[str]]:
+        if url == STDIN or self._is_stream(url):
+            self._readable_path(url)
+            return [url], []
+        if self.is_dir(url):
+            return _choose(url, self.list_dir(url))
+        if self.exists(url):
+            return [url], []
+        if not _has_magic(url):
+            raise self._why_missing(url)
+        entries = self._glob(url)
+        if not entries:
+            raise StorageError("no file matches the pattern", place=display_url(url), fix="check the pattern, and quote it")
+        return _choose(url, entries)
+
+    def _why_missing(self, url: str) -> StorageError:
+        """Tell a missing file from a folder that may not be searched."""
+        path = local_path(url)
+        if path is not None:
+            try:
+                Path(path).stat()
+            except OSError as error:
+                return storage_error(error, url)
+        return storage_error(FileNotFoundError(), url)
+
+    def _glob(self, pattern: str) -> list[DirEntry]:
+        path = local_path(pattern)
+        if path is not None:
+            prefix = pattern[: len(pattern) - len(path)]
+            names = sorted(glob.glob(path, recursive=True, include_hidden=True), key=os.fsencode)  # noqa: PTH207 - absolute, too
+            return [DirEntry(Path(name).name, prefix + name, Path(name).is_dir()) for name in names]
+        fs, target = self.filesystem(pattern)
+        with plain_words(pattern):
+            infos = fs.glob(target, detail=True)
+        entries = [_remote_entry(fs, info) for info in infos.values()]
+        return sorted(entries, key=lambda entry: entry.url.encode("utf-8", "surrogateescape"))
+
+    def _is_stream(self, url: str) -> bool:
+        """Return whether a local path names a FIFO, a socket or a device, which can be read once only."""
+        path = self._local(url)
+        if path is None or url in self._spools:
+            return False
+        try:
+            mode = Path(path).stat().st_mode
+        except OSError:
+            return False
+        return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+    # ---- places ----
+
+    def _local(self, url: str) -> str | None:
+        """Return the local path, that of the spooled copy where there is one."""
+        return self._spools.get(url) or local_path(url)
+
+    def _readable_path(self, url: str) -> str | None:
+        """Return a local path that can be read from its beginning as often as needed, None for other URLs."""
+        if url not in self._spools and (url == STDIN or self._is_stream(url)):
+            self._spools[url] = self._spool(url)
+        return self._local(url)
+
+    def _spool(self, url: str) -> str:
+        """Copy stdin or a FIFO into a file."""
+        with plain_words(url):
+            source: Any = sys.stdin.buffer if url == STDIN else open(cast(str, local_path(url)), "rb")  # noqa: SIM115, PTH123
+        path = Path(self._make_spool_dir()) / f"stream-{len(self._spools)}"
+        try:
+            with path.open("wb") as target:
+                _copy(source, target, url, str(path.parent))
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
+        finally:
+            if url != STDIN:
+                source.close()
+        return str(path)
+
+    def _spool_stream(self, source: BinaryIO, url: str) -> BinaryIO:
+        """Copy a stream into a file without a name, and return it, at its beginning."""
+        folder = self._make_spool_dir()
+        with plain_words(folder):
+            target = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - the caller closes it
+        try:
+            with source:
+                _copy(source, target, url, folder)
+            target.seek(0)
+        except BaseException:
+            target.close()
+            raise
+        return cast(BinaryIO, target)
+
+    def _make_spool_dir(self) -> str:
+        if self._spool_dir is None:
+            with plain_words(self._tmp_dir or tempfile.gettempdir()):
+                self._spool_dir = tempfile.mkdtemp(prefix="graphprep-", dir=self._tmp_dir)
+        return self._spool_dir
+
+    # ---- drivers ----
+
+    def filesystem(self, url: str) -> tuple[Any, str]:
+        """Return the fsspec file system of a URL, and the path in it.
+
+        Raises UsageError where the driver is not installed or not known.
+        """
+        with plain_words(url):
+            from fsspec.core import url_to_fs
+
+            try:
+                fs, target = url_to_fs(url, **self._options_for(url))
+            except (ImportError, ValueError) as error:
+                raise _missing_driver(error, url) from error
+        return fs, target
+
+    def _options_for(self, url: str) -> dict[str, Any]:
+        match = _URL.match(url)
+        # Chains: simplecache::s3://bucket/a.csv, zip://a.csv::s3://bucket/a.zip.
+        protocols = [match[1], *match[2].split("::")[1:]] if match else []
+        protocols += [inner[1] for inner in map(_URL.match, url.split("::")[1:]) if inner and inner[1] not in protocols]
+        chosen: dict[str, Any] = dict(self._options.get("", {}))
+        for protocol in protocols:
+            options = self._options.get(_ALIASES.get(protocol, protocol))
+            if options and len(protocols) == 1:
+                chosen.update(options)
+            elif options:
+                chosen[protocol] = options
+        return chosen
+
+    def _open_remote(self, fs: Any, target: str, url: str) -> BinaryIO:
+        protocol = protocol_of(url)
+        if protocol == "memory":
+            # The file system hands all openers the same object, position included.
+            return io.BytesIO(fs.cat_file(target))
+        if protocol != "http":
+            return io.BufferedReader(Source(fs.open(target, "rb"), url), _REMOTE_BUFFER_BYTES)
+
+        def begin() -> Source:
+            with plain_words(url):
+                return Source(fs.open(target, "rb", block_size=0), url)
+
+        def settle() -> BinaryIO:
+            with plain_words(url), contextlib.suppress(ValueError):  # how fsspec says that the server knows no ranges
+                file = fs.open(target, "rb")
+                if file.seekable():
+                    file.seek(-1, io.SEEK_END)
+                    file.read(1)
+                    return io.BufferedReader(Source(file, url), _REMOTE_BUFFER_BYTES)
+            return self._spool_stream(io.BufferedReader(begin(), _COPY_BYTES), url)
+
+        return io.BufferedReader(Sequential(begin, settle), _REMOTE_BUFFER_BYTES)
+
+
+def protocol_of(url: str) -> str:
+    """Return the outermost protocol of a URL by its first name (``http`` for ``https``), ``file`` for a path."""
+    match = _URL.match(url)
+    return _ALIASES.get(match[1], match[1]) if match else "file"
+
+
+def _parse_options(options: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+    """Sort ``[protocol.]key`` options by protocol (``""``: all)."""
+    parsed: dict[str, dict[str, Any]] = {}
+    for key, text in options.items():
+        protocol, dot, rest = key.partition(".")
+        *folders, name = (rest if dot else key).split(".")
+        level = parsed.setdefault(_ALIASES.get(protocol, protocol) if dot else "", {})
+        for folder in folders:
+            level = level.setdefault(folder, {})
+        if isinstance(level.get(name), dict):
+            raise UsageError(f"the storage option {key!r} has options of its own", fix="give the option or those in it")
+        level[name] = _parse_value(text)
+    return parsed
+
+
+def _parse_value(text: str) -> bool | int | float | str:
+    """Read ``true``, ``false`` and decimal numbers; anything else is text."""
+    import json
+
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return text
+    if isinstance(value, (bool, int)) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    return text
+
+
+def _missing_driver(error: Exception, url: str) -> Exception:
+    protocol = url.partition("://")[0].rpartition("::")[2]
+    extra = _EXTRAS.get(_ALIASES.get(protocol, protocol))
+    place = display_url(url)
+    if isinstance(error, ImportError):
+        words = [word.strip("\"'.,") for word in str(error).split()]
+        package = next((after for word, after in itertools.pairwise(words) if word.lower() == "install"), protocol)
+        fix = f"pip install 'graphprep[{extra}]'" if extra else f"pip install {package}"
+        return UsageError(f"the driver for {protocol}:// is not installed", place=place, fix=fix)
+    if "not known" in str(error):
+        return UsageError(f"there is no driver for {protocol}://", place=place, fix="check the spelling of the URL")
+    return storage_error(error, url)
+
+
+def _remote_entry(fs: Any, info: Mapping[str, Any]) -> DirEntry:
+    name = str(info["name"]).rstrip("/")
+    return DirEntry(posixpath.basename(name), str(fs.unstrip_protocol(info["name"])), info.get("type") == "directory")
+
+
+def _is_same(info: Mapping[str, Any], target: str) -> bool:
+    """Return whether a listing's entry is the folder itself, as object stores with folder markers have it."""
+    return str(info["name"]).rstrip("/") == target.rstrip("/")
+
+
+def _has_magic(url: str) -> bool:
+    # In an HTTP URL a question mark begins the query.
+    return any(char in url for char in ("*[" if protocol_of(url) == "http" else "*?["))
+
+
+def _choose(url: str, entries: Sequence[DirEntry]) -> tuple[list[str], list[str]]:
+    """Take the files; count what is skipped."""
+    spelled = set(url.split("/"))  # what the user wrote out is wanted, whatever it begins with
+    hidden, folders, files = 0, 0, []
+    for entry in entries:
+        parts = entry.url.rstrip("/").split("/")
+        if any(part.startswith((".", "_")) for part in parts if part not in spelled):
+            hidden += 1
+        elif entry.is_dir:
+            folders += 1
+        else:
+            files.append(entry.url)
+    skipped = []
+    if folders:
+        skipped.append(f"{folders} subfolder{'s' if folders > 1 else ''}")
+    if hidden:
+        skipped.append(f"{hidden} name{'s that begin' if hidden > 1 else ' that begins'} with '.' or '_'")
+    messages = [f"{display_url(url)}: skipped {' and '.join(skipped)}"] if skipped else []
+    if not files:
+        messages.append(f"{display_url(url)}: holds no file to read")
+    return files, messages
+
+
+def _peek(handle: BinaryIO) -> bytes:
+    """Return the first bytes without moving."""
+    if not handle.seekable() and isinstance(handle, io.BufferedReader):
+        return handle.peek(16)[:16]
+    head = handle.read(16)
+    handle.seek(0)
+    return head
+
+
+def _read_fully(file: Any, num_bytes: int) -> bytes:
+    pieces: list[bytes] = []
+    while num_bytes > 0 and (piece := file.read(num_bytes)):
+        pieces.append(piece)
+        num_bytes -= len(piece)
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+def _pieces(source: Any, url: str) -> Iterator[bytes]:
+    while True:
+        with plain_words(url):
+            piece = source.read(_COPY_BYTES)
+        if not piece:
+            return
+        yield piece
+
+
+def _copy(source: Any, target: Any, url: str, folder: str) -> None:
+    """Copy a stream; a failure to read names ``url``, a failure to write the folder."""
+    for piece in _pieces(source, url):
+        with plain_words(folder):
+            target.write(piece)
+    with plain_words(folder):
+        target.flush()
