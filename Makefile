@@ -24,7 +24,7 @@ setup:
 	if [ "$$(cat .venv/installed 2>/dev/null)" != "$$wanted" ]; then \
 	  echo "installing into .venv ..."; \
 	  $(PYTHON) -m venv .venv && \
-	  $(RUN) -m pip install --quiet --disable-pip-version-check --editable '.[dev]' && \
+	  $(RUN) -m pip install -qq --disable-pip-version-check --editable '.[dev]' && \
 	  echo "$$wanted" > .venv/installed; \
 	fi
 
@@ -37,7 +37,7 @@ lint: setup
 	@$(RUN) -m ruff check .
 	@$(RUN) -m ruff format --check .
 	@$(RUN) -m mypy
-	@$(RUN) -c 'from importlinter.cli import lint_imports_command; lint_imports_command()'
+	@$(RUN) -c 'from importlinter.cli import lint_imports_command; lint_imports_command()' --no-logo
 
 # NUMBA_DISABLE_JIT stays off: the compiled kernels are what users run.
 pytest: setup
