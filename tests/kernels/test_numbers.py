@@ -3,6 +3,7 @@
 import math
 import re
 import struct
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -217,3 +218,66 @@ def test_round_to_says_where_a_finite_number_became_infinite():
 )
 def test_find_line_takes_one_cr_off(data, start, want):
     assert tuple(numbers.find_line(np.frombuffer(data, np.uint8), start)) == want
+
+
+@njit(nogil=True)
+def _scaled(buf, start, stop, scale):
+    return numbers.parse_scaled_int(buf, start, stop, scale)
+
+
+def check_scaled(text, scale):
+    data = np.frombuffer(b"7" + text.encode() + b"7", np.uint8)
+    code, value = _scaled(data, 1, data.size - 1, scale)
+    stripped = text.strip(" \t")
+    if not stripped:
+        assert code == numbers.EMPTY
+        return
+    if not re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?", stripped, re.I | re.A):
+        assert code == numbers.INVALID, text
+        return
+    exact = Fraction(stripped) * 10**scale
+    if exact.denominator != 1:
+        assert code == numbers.FRACTION, text
+    elif not -(2**63) <= exact < 2**63:
+        assert code == numbers.OVERFLOW, text
+    else:
+        assert (code, value) == (numbers.OK, exact), text
+
+
+@relaxed
+@given(signs, digits, digits, st.integers(-40, 40) | st.none(), st.sampled_from([0, 3, 6, 9]))
+@example("", "9223372036854775", "807", None, 3)
+@example("", "9223372036854775", "808", None, 3)
+@example("-", "9223372036854775", "808", None, 3)
+@example("", "1", "5", None, 0)
+@example("", "5", "0000", None, 0)
+@example("", "18446744073709551616", "", None, 0)
+@example("", "18446744073709551616", "", -1, 0)
+@example("", "18446744073709551620", "", -1, 0)
+@example("", "0", "", 40, 9)
+def test_scaled_integers_are_exact(sign, whole, fraction, exponent, scale):
+    check_scaled(f"{sign}{whole}.{fraction}" + ("" if exponent is None else f"e{exponent}"), scale)
+
+
+@relaxed
+@given(st.text("+-0123456789 \teE._infat", max_size=8), st.sampled_from([0, 3]))
+@example("inf", 0)
+@example("-nan", 0)
+@example("1e-999", 3)
+@example("00", 3)
+def test_any_text_as_a_scaled_integer(text, scale):
+    check_scaled(text, scale)
+
+
+@njit(nogil=True)
+def _bool(buf, start, stop):
+    return numbers.parse_bool(buf, start, stop)
+
+
+@pytest.mark.parametrize(
+    ("text", "want"),
+    [("0", False), ("1", True), (" TrUe\t", True), ("FALSE", False), ("2", None), ("yes", None), ("tru", None), ("01", None)],
+)
+def test_bools(text, want):
+    assert call(_bool, text) == ((numbers.INVALID, False) if want is None else (numbers.OK, want))
+    assert call(_bool, " ") == (numbers.EMPTY, False)

@@ -15,6 +15,7 @@ EMPTY = 1  # nothing but blanks
 INVALID = 2  # not a number
 OVERFLOW = 3  # a number, but too large for its type
 NEGATIVE = 4  # an integer below 0 where none may be
+FRACTION = 5  # a number with a fraction where none may be
 
 _TAB, _SPACE, _PLUS, _MINUS, _POINT, _ZERO = 9, 32, 43, 45, 46, 48
 _UINT64_MAX = np.uint64(0xFFFFFFFFFFFFFFFF)
@@ -249,6 +250,85 @@ def parse_float(buf, start, stop):
         value = -value
     if bits == _INF_BITS:
         return OVERFLOW, value
+    return OK, value
+
+
+@njit(cache=True, nogil=True)
+def parse_scaled_int(buf, start, stop, scale):
+    """Parse a decimal number times ``10 ** scale`` to ``(code, int64)``, exactly; FRACTION where the product is not whole.
+
+    Takes what ``parse_float`` takes, except infinities and NaN.
+    """
+    code, _ = parse_float(buf, start, stop)
+    if code in (EMPTY, INVALID):
+        return code, np.int64(0)
+    at = skip_blanks(buf, start, stop)
+    stop = trim_blanks(buf, at, stop)
+    negative = buf[at] == _MINUS
+    if negative or buf[at] == _PLUS:
+        at += 1
+    if (buf[at] | 32) == 105 or (buf[at] | 32) == 110:  # inf, nan
+        return INVALID, np.int64(0)
+    end = at
+    num_whole = 0
+    seen_point = False
+    while end < stop and (buf[end] | 32) != 101:  # e
+        seen_point |= buf[end] == _POINT
+        num_whole += 0 if seen_point else 1
+        end += 1
+    exponent = scale
+    if end < stop:
+        step = 1
+        first = end + 1
+        if buf[first] == _MINUS or buf[first] == _PLUS:
+            step = -1 if buf[first] == _MINUS else 1
+            first += 1
+        size = 0
+        for i in range(first, stop):
+            size = min(size * 10 + np.int64(buf[i]) - _ZERO, _MAX_EXPONENT)
+        exponent += step * size
+    value = np.uint64(0)
+    power = num_whole + exponent  # of ten, of the digit before the next one
+    for i in range(at, end):
+        if buf[i] == _POINT:
+            continue
+        power -= 1
+        digit = np.uint64(buf[i] - _ZERO)
+        if power < 0:
+            if digit != 0:
+                return FRACTION, np.int64(0)
+            continue
+        # Where it saturates, it stays beyond any int64.
+        value = value * np.uint64(10) + digit if value < _TENTH_OF_UINT64 else _UINT64_MAX
+    while power > 0 and value != 0 and value <= _INT64_MAX:
+        value = value * np.uint64(10) if value < _TENTH_OF_UINT64 else _UINT64_MAX
+        power -= 1
+    if negative:
+        if value > _INT64_MAX + np.uint64(1):
+            return OVERFLOW, np.int64(0)
+        return OK, np.int64(~value + np.uint64(1))
+    if value > _INT64_MAX:
+        return OVERFLOW, np.int64(0)
+    return OK, np.int64(value)
+
+
+@njit(cache=True, nogil=True)
+def parse_bool(buf, start, stop):
+    """Parse ``0``, ``1``, ``true`` or ``false`` in any case to ``(code, bool)``."""
+    start = skip_blanks(buf, start, stop)
+    stop = trim_blanks(buf, start, stop)
+    size = stop - start
+    if size == 0:
+        return EMPTY, False
+    if size == 1 and (buf[start] == _ZERO or buf[start] == _ZERO + 1):
+        return OK, buf[start] != _ZERO
+    value = size == 4
+    word = (116, 114, 117, 101, 0) if value else (102, 97, 108, 115, 101)  # true, false
+    if not value and size != 5:
+        return INVALID, False
+    for i in range(size):
+        if (buf[start + i] | 32) != word[i]:
+            return INVALID, False
     return OK, value
 
 

@@ -1,0 +1,325 @@
+"""Plain edge lists: ``src dst [weight …]`` lines of text, and Parquet files of edges."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import BinaryIO, ClassVar, Literal
+
+from graphprep.decoders.edges_columns import (
+    ColumnFlags,
+    EdgeLayout,
+    FileColumns,
+    parse_declared,
+    settle_columns,
+)
+from graphprep.decoders.edges_head import (
+    PARQUET_MAGIC,
+    HeadLine,
+    TextHead,
+    head_lines,
+    iter_lines,
+    look_at_text,
+    read_head,
+    refuse_foreign,
+    split_line,
+)
+from graphprep.model.errors import DataError, UsageError
+from graphprep.model.protocols import DeclaredNodes, InputStorage, Sniffed, SniffedFile, Sources, Span, TextBlock
+from graphprep.model.rows import RawRows, Relation
+from graphprep.model.schema import parse_edge_type
+
+_NODES, _EDGES = "_N", "_E"  # names of the only node type and relation where none are given
+_SNIFFED_LINES = 50
+
+
+@dataclass(frozen=True)
+class EdgesDecoder:
+    """Decodes plain edge lists.
+
+    ``delimiter`` None means found in the data: comma, tab or runs of blanks (a blank); ``header`` says whether a file's first
+    line names its columns. The ``*_col`` and ``drop_columns`` name columns by name or by position from 0 (also ``col_2``);
+    what they leave becomes edge columns, whose dtypes ``columns`` (``NAME=dtype``) may fix. ``time_unit`` multiplies times
+    that are written in seconds. ``relation`` is ``REL`` or ``SRC:REL:DST``. Options that make no sense raise UsageError.
+
+    Source: SNAP and KONECT files, GAPBS ``.el`` and ``.wel``.
+    """
+
+    delimiter: str | None = None
+    header: Literal["auto", "yes", "no"] = "auto"
+    src_col: str | None = None
+    dst_col: str | None = None
+    weight_col: str | None = None
+    time_col: str | None = None
+    time_unit: Literal["s", "ms", "us", "ns"] | None = None
+    columns: tuple[str, ...] = ()
+    drop_columns: tuple[str, ...] = ()
+    index_base: int = 0
+    relation: str | None = None
+    weight_dtype: str = "float32"
+
+    name: ClassVar[str] = "edges"
+
+    def __post_init__(self) -> None:
+        """Refuse options that make no sense, and set lists of options right."""
+        for option in ("columns", "drop_columns"):
+            given = getattr(self, option)
+            object.__setattr__(self, option, (given,) if isinstance(given, str) else tuple(str(text) for text in given))
+        for option in ("src_col", "dst_col", "weight_col", "time_col"):
+            given = getattr(self, option)
+            object.__setattr__(self, option, None if given is None else str(given))
+        _one_of("--header", self.header, ("auto", "yes", "no"))
+        _one_of("--time-unit", self.time_unit, (None, "s", "ms", "us", "ns"))
+        _one_of("--index-base", self.index_base, (0, 1))
+        _one_of("--weight-dtype", self.weight_dtype, ("float32", "float64"))
+        if self.time_unit is not None and self.time_col is None:
+            raise UsageError("--time-unit needs --time-col", fix="name the column of the time with --time-col")
+        self._delimiter()
+        self._relation()
+        self._flags()
+
+    def plan(self, storage: InputStorage, urls: Sequence[str]) -> Sources:
+        """Look at the first lines or the Parquet footer of every file, and deal out one span a file.
+
+        Raises UsageError for columns that flags name and that are not there, DataError for what is no edge list.
+        """
+        files = [self._look(storage, url) for url in urls]
+        _refuse_other_headers([file for file in files if file.head is not None])
+        known = next((file.columns for file in files if file.columns is not None and file.columns.named), None)
+        spans = [self._span(file, known) for file in files]
+        _refuse_other_columns(spans)
+        relation = self._relation()
+        types = dict.fromkeys((relation.src_type or _NODES, relation.dst_type or _NODES))
+        return Sources(tuple(spans), nodes="ends", node_types=tuple(map(DeclaredNodes, types)), edge_types=(relation,))
+
+    def decode(self, block: TextBlock, places: bool = False) -> RawRows:
+        """Parse whole lines. A span without a layout gets one from the block itself.
+
+        Raises DecodeError for the first faulty record: a wrong number of columns, quotes that do not close, an end that is no
+        ID, a weight, time or declared column that is no such number or does not fit its dtype, text that is not UTF-8.
+        """
+        from graphprep.decoders.edges_text import decode_text
+
+        layout = block.span.detail or self._layout_of(block)
+        if layout is None:
+            layout = self._base()
+        return decode_text(block, layout, dict(self._flags().declared), places)
+
+    def read(self, handle: BinaryIO, span: Span, max_rows: int, places: bool = False) -> Iterator[RawRows]:
+        """Read a Parquet file in batches of at most ``max_rows`` rows.
+
+        Raises DecodeError for the first row whose end is null, negative or too large, or whose value fits no dtype.
+        """
+        from graphprep.decoders.edges_table import read_table
+
+        return read_table(handle, span.url, span.detail, dict(self._flags().declared), max_rows, places)
+
+    def widen(self, columns: Mapping[str, str]) -> EdgesDecoder:
+        """Return the decoder with the dtypes of these further columns decided."""
+        return dataclasses.replace(self, columns=self.columns + tuple(f"{name}={dtype}" for name, dtype in columns.items()))
+
+    @staticmethod
+    def sniff(file: SniffedFile) -> Sniffed | None:
+        """Bid for Parquet, and for text whose lines all begin with two IDs."""
+        return sniff(file)
+
+    def _delimiter(self) -> bytes | None:
+        """Return the delimiter's bytes, none for blanks, None where it is to be found.
+
+        Raises UsageError.
+        """
+        if self.delimiter is None:
+            return None
+        text = self.delimiter.replace("\\t", "\t")
+        if not text or any(char in text for char in '\r\n"'):
+            raise UsageError(
+                f"--delimiter {self.delimiter!r} cannot separate columns",
+                fix="give one or more characters, such as ',' or '\\t'",
+            )
+        return b"" if text == " " else text.encode()
+
+    def _relation(self) -> Relation:
+        """Return the canonical edge type of all edges.
+
+        Raises UsageError.
+        """
+        if self.relation is None:
+            return Relation(_EDGES, _NODES, _NODES)
+        if self.relation and ":" not in self.relation:
+            return Relation(self.relation, _NODES, _NODES)
+        try:
+            src, name, dst = parse_edge_type(self.relation)
+        except ValueError as error:
+            raise UsageError(f"--relation: {error}", fix="write NAME or SRC:REL:DST; a ':' inside a name is %3A") from None
+        return Relation(name, src, dst)
+
+    def _flags(self) -> ColumnFlags:
+        return ColumnFlags(
+            src=self.src_col,
+            dst=self.dst_col,
+            weight=self.weight_col,
+            time=self.time_col,
+            declared=tuple(parse_declared(text) for text in self.columns),
+            dropped=self.drop_columns,
+        )
+
+    def _base(self, head: TextHead | None = None) -> EdgeLayout:
+        """Return what holds for the layouts of all files; alone it is the layout of a file without records."""
+        return EdgeLayout(
+            src=0,
+            dst=1,
+            weight=None,
+            time=None,
+            further=(),
+            names=("col_0", "col_1"),
+            relation=self._relation(),
+            index_base=self.index_base,
+            weight_dtype=self.weight_dtype,
+            time_unit=self.time_unit,
+            delimiter=head.delimiter if head else b"",
+            header_line=head.first.number if head and head.header is not None else 0,
+        )
+
+    def _look(self, storage: InputStorage, url: str) -> _File:
+        """Find out what a file is and which columns it has."""
+        start = read_head(storage, url)
+        if not start.startswith(PARQUET_MAGIC):
+            return _text_file(url, look_at_text(url, head_lines(start, complete=True), self._delimiter(), self.header))
+        from graphprep.decoders.edges_table import check_schema, read_schema
+
+        with storage.open(url) as handle:
+            schema, num_rows = read_schema(handle, url)
+        columns = FileColumns(url, tuple(schema.names), True)
+        layout = settle_columns(columns, self._flags(), self._base(), url)
+        check_schema(schema, layout, url)
+        return _File(url, columns, None, num_rows)
+
+    def _span(self, file: _File, known: FileColumns | None) -> Span:
+        """Settle the layout of a file; one without a header takes the names that others have."""
+        if file.columns is None:
+            return Span(file.url, role="edges", detail=self._base())
+        columns = file.columns
+        if not columns.named and known is not None:
+            if len(known.names) != len(columns.names):
+                raise DataError(
+                    f"{len(columns.names)} columns, but {known.url} has {len(known.names)}",
+                    place=file.place,
+                    fix="convert files with other columns on their own",
+                )
+            columns = dataclasses.replace(columns, names=known.names, named=True)
+        layout = settle_columns(columns, self._flags(), self._base(file.head), file.place)
+        if file.num_rows is None:
+            return Span(file.url, role="edges", detail=layout)
+        return Span(file.url, kind="table", role="edges", stop=file.num_rows, detail=layout)
+
+    def _layout_of(self, block: TextBlock) -> EdgeLayout | None:
+        """Settle a layout from a block alone, as the beginning of its file."""
+        url = block.span.url
+        refuse_foreign(url, block.data[: 1 << 16])
+        file = _text_file(url, look_at_text(url, head_lines(block.data, complete=True), self._delimiter(), self.header))
+        layout: EdgeLayout | None = self._span(file, None).detail
+        return layout
+
+
+@dataclass(frozen=True)
+class _File:
+    """A file that was looked at. ``columns`` is None where it has no records; ``num_rows`` is known of tables."""
+
+    url: str
+    columns: FileColumns | None
+    head: TextHead | None
+    num_rows: int | None
+
+    @property
+    def place(self) -> str:
+        """Return where the file's columns are said: its header or first line."""
+        return f"{self.url}:{self.head.first.number}:1" if self.head else self.url
+
+
+def _text_file(url: str, head: TextHead | None) -> _File:
+    if head is None:
+        return _File(url, None, None, None)
+    names = head.header or tuple(f"col_{i}" for i in range(head.num_columns))
+    return _File(url, FileColumns(url, names, head.header is not None), head, None)
+
+
+def _one_of(flag: str, given: object, choices: tuple[object, ...]) -> None:
+    """Raise UsageError where an option is none of the choices."""
+    if given not in choices or isinstance(given, bool):
+        named = ", ".join(str(choice) for choice in choices if choice is not None)
+        raise UsageError(f"{flag}: no choice named {given!r}", fix=f"use one of {named}")
+
+
+def _refuse_other_headers(files: list[_File]) -> None:
+    """Raise DataError where two text files have different headers."""
+    headed = [file for file in files if file.head is not None and file.head.header is not None]
+    for file in headed[1:]:
+        if file.columns != dataclasses.replace(headed[0].columns or FileColumns("", (), True), url=file.url):
+            raise DataError(
+                f"the header differs from that of {headed[0].url}",
+                place=file.place,
+                fix="convert files with other columns on their own",
+            )
+
+
+def _refuse_other_columns(spans: list[Span]) -> None:
+    """Raise DataError where files that are converted together have other further columns, or more columns."""
+    layouts = [(span.url, span.detail) for span in spans if span.detail.further or span.detail.names != ("col_0", "col_1")]
+    for url, layout in layouts[1:]:
+        first_url, first = layouts[0]
+        names, first_names = ([column.name for column in each.further] for each in (layout, first))
+        if sorted(names) != sorted(first_names):
+            raise DataError(
+                f"its further columns are {', '.join(names) or 'none'}, but those of {first_url} are {', '.join(first_names) or 'none'}",
+                place=url,
+                fix="convert files with other columns on their own, or leave columns out with --drop-column",
+            )
+
+
+def sniff(file: SniffedFile) -> Sniffed | None:
+    """Bid for Parquet, and for text whose lines all begin with two IDs; the bid is low where other formats look the same."""
+    if file.head.startswith(PARQUET_MAGIC):
+        return Sniffed("edges", 0.7, ("--format edges",), {"kind": "parquet"})
+    if file.head[:14].lower() == b"%%matrixmarket":
+        return Sniffed("edges", 0.5, ("--format edges",))  # its plan says what this is
+    lines = []
+    for line in iter_lines(file.head, complete=file.complete):
+        lines.append(line)
+        if len(lines) == _SNIFFED_LINES:
+            break
+    try:
+        refuse_foreign(file.url, file.head)
+        head = look_at_text(file.url, lines[:1] + lines[1:2], None, "auto")
+        if head is None or head.num_columns < 2:
+            return None
+        rows = [split_line(file.url, line, head.delimiter) for line in lines[head.header is not None :]]
+    except DataError:
+        return None
+    return _bid(file, lines[0], head, rows)
+
+
+def _bid(file: SniffedFile, first: HeadLine, head: TextHead, rows: list[list[bytes]]) -> Sniffed | None:
+    """Say how sure these rows are an edge list's."""
+    if first.text.lstrip()[:1] in (b"{", b"["):
+        return None
+    width = max(head.num_columns, 2)
+    whole = [[cell.strip(b" \t").removeprefix(b"+").isdigit() for cell in row[:2]] for row in rows]
+    if not all(len(row) == width for row in rows) or not all(all(flags) for flags in whole):
+        return None
+    details = {"delimiter": head.delimiter.decode() or " ", "header": list(head.header or ()), "num_columns": width}
+    if not rows:
+        confidence = 0.2  # a header alone
+    elif file.head.lstrip()[:1] in (b"#", b"%") or width == 2 or head.header is not None or head.delimiter == b"":
+        confidence = 0.9  # none of the DeepGNN formats has comments, headers, blanks, or records so short
+    else:
+        confidence = _doubt(head, rows)
+    return Sniffed("edges", confidence, ("--format edges",), details)
+
+
+def _doubt(head: TextHead, rows: list[list[bytes]]) -> float:
+    """Return the confidence for lines that an EdgeList (``src,type,dst,weight…``) or a TSV could hold as well."""
+    if head.delimiter == b"\t":
+        marks = any(mark in cell for row in rows for cell in row[3:] for mark in (b"|", b":", b","))
+        return 0.1 if marks and head.num_columns >= 4 else 0.8
+    return 0.6 if head.num_columns == 3 else 0.4

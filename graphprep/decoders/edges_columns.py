@@ -1,0 +1,192 @@
+"""Which column of an edge list is what: settled for each file from the flags and the file's own columns."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from graphprep.model.errors import DataError, UsageError
+from graphprep.model.rows import Relation
+
+_POSITION = re.compile(r"(?:col_)?([0-9]+)", re.ASCII)
+
+
+@dataclass(frozen=True)
+class FurtherColumn:
+    """A column that becomes an edge feature. ``dtype`` is NumPy's name, ``binary``, or None: found in the data."""
+
+    name: str
+    position: int
+    dtype: str | None
+
+
+@dataclass(frozen=True)
+class EdgeLayout:
+    """Where everything stands in one file, and what applies to it. Positions count from 0.
+
+    ``delimiter`` is empty where runs of blanks separate; ``header_line`` counts from 1, 0 means none. Both are for text only.
+    ``names`` are the file's own names, which tables are read by.
+    """
+
+    src: int
+    dst: int
+    weight: int | None
+    time: int | None
+    further: tuple[FurtherColumn, ...]
+    names: tuple[str, ...]
+    relation: Relation
+    index_base: int
+    weight_dtype: str
+    time_unit: str | None
+    delimiter: bytes = b""
+    header_line: int = 0
+
+    @property
+    def is_quoted(self) -> bool:
+        """Return whether double quotes mean something: where the delimiter is one character."""
+        return len(self.delimiter.decode()) == 1
+
+    @property
+    def is_plain(self) -> bool:
+        """Return whether lines are ``src dst``, or that with a weight, and nothing else."""
+        ends = {self.src, self.dst} == {0, 1}
+        return ends and not self.further and len(self.names) == (2 if self.weight is None else 3) and len(self.delimiter) < 2
+
+
+@dataclass(frozen=True)
+class ColumnFlags:
+    """What the command line says of columns: a name or a position for each, None where it says nothing."""
+
+    src: str | None
+    dst: str | None
+    weight: str | None
+    time: str | None
+    declared: tuple[tuple[str, str], ...]
+    dropped: tuple[str, ...]
+
+
+def parse_declared(text: str) -> tuple[str, str]:
+    """Read ``NAME=dtype``: the name, and NumPy's name of the dtype or ``binary``.
+
+    Raises UsageError.
+    """
+    name, equals, dtype = text.rpartition("=")
+    if not name or not equals:
+        raise UsageError(f"--column: expected NAME=dtype, found {text!r}", fix="write, for example, --column age=float32")
+    if dtype == "binary":
+        return name, dtype
+    try:
+        found = np.dtype(dtype)
+    except (TypeError, ValueError):
+        found = np.dtype(object)
+    if found.kind not in "biuf" or found.itemsize > 8:
+        raise UsageError(
+            f"--column {name}: no dtype named {dtype!r}",
+            fix="use bool, int8 to int64, uint8 to uint64, float16 to float64, or binary for text",
+        )
+    return name, found.name
+
+
+@dataclass(frozen=True)
+class FileColumns:
+    """The columns of one file: their names, and whether these are the file's own or only ``col_<position>``."""
+
+    url: str
+    names: tuple[str, ...]
+    named: bool
+
+    def find(self, flag: str, selector: str) -> int:
+        """Return the position of the column that a flag names.
+
+        Raises UsageError where there is none.
+        """
+        if self.named and self.names.count(selector) == 1:
+            return self.names.index(selector)
+        if self.names.count(selector) > 1:
+            raise UsageError(
+                f"{flag} {selector}: {self.url} has several columns of this name", fix="give the column's position, from 0"
+            )
+        position = _POSITION.fullmatch(selector)
+        if position and int(position[1]) < len(self.names):
+            return int(position[1])
+        known = ", ".join(self.names) if self.named else "no names"
+        raise UsageError(
+            f"{flag} {selector}: {self.url} has no such column",
+            fix=f"its columns have positions 0 to {len(self.names) - 1}, and {known}"
+            + ("" if self.named else "; where its first line names them, pass --header yes"),
+        )
+
+
+def settle_columns(file: FileColumns, flags: ColumnFlags, base: EdgeLayout, place: str) -> EdgeLayout:
+    """Find the columns of a file that the flags name; what is left becomes further columns.
+
+    ``base`` carries the rest of the layout. Raises UsageError for a column that is not there or is used twice, DataError for
+    too few columns and for two of one name.
+    """
+    if len(file.names) < 2 and flags.src is None and flags.dst is None:
+        raise DataError(
+            f"1 column, found {file.names[0]!r}; an edge needs two" if file.named else "1 column; an edge needs two",
+            place=place,
+            fix="name the character between the columns with --delimiter, or the format with --format",
+        )
+    used: dict[int, str] = {}
+    src = _take(file, used, "--src-col", flags.src or "0", "the source")
+    dst = _take(file, used, "--dst-col", flags.dst or "1", "the destination")
+    weight = None if flags.weight is None else _take(file, used, "--weight-col", flags.weight, "the weight")
+    time = None if flags.time is None else _take(file, used, "--time-col", flags.time, "the time")
+    declared = {_take(file, used, "--column", name, "a feature"): dtype for name, dtype in flags.declared}
+    for selector in flags.dropped:
+        _take(file, used, "--drop-column", selector, "left out")
+    further = tuple(
+        FurtherColumn(name, position, declared.get(position))
+        for position, name in enumerate(file.names)
+        if position not in used or position in declared
+    )
+    names = [column.name for column in further] + ["weight"] * (weight is not None) + ["time"] * (time is not None)
+    _refuse_twins(names, place)
+    return EdgeLayout(
+        src=src,
+        dst=dst,
+        weight=weight,
+        time=time,
+        further=further,
+        names=file.names,
+        relation=base.relation,
+        index_base=base.index_base,
+        weight_dtype=base.weight_dtype,
+        time_unit=base.time_unit,
+        delimiter=base.delimiter,
+        header_line=base.header_line,
+    )
+
+
+def _take(file: FileColumns, used: dict[int, str], flag: str, selector: str, use: str) -> int:
+    """Find a column and note what it is used for.
+
+    Raises UsageError where it is not there, or used already.
+    """
+    position = file.find(flag, selector)
+    if position in used:
+        raise UsageError(
+            f"{flag} {selector}: this column of {file.url} is {used[position]} already",
+            fix="use each column once; without flags, column 0 is the source and column 1 the destination",
+        )
+    used[position] = use
+    return position
+
+
+def _refuse_twins(names: list[str], place: str) -> None:
+    """Raise DataError for two columns of one name, or one without."""
+    for name in names:
+        if not name:
+            raise DataError(
+                "a column has no name", place=place, fix="name it in the header, or leave it out with --drop-column"
+            )
+        if names.count(name) > 1:
+            raise DataError(
+                f"two columns are called {name!r}",
+                place=place,
+                fix="rename one, or leave it out with --drop-column and its position",
+            )

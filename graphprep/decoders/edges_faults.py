@@ -1,0 +1,94 @@
+"""What is wrong with a field of an edge list, in words: a kernel's code to a message and a remedy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from graphprep.kernels.cpu import delimited, numbers
+
+_SHOWN_BYTES = 60
+
+
+@dataclass(frozen=True)
+class Words:
+    """A message, and how to fix what it says."""
+
+    message: str
+    fix: str
+
+
+def show(value: bytes) -> str:
+    """Quote a value as found, shortened where it is long."""
+    text = value[:_SHOWN_BYTES].decode(errors="replace")
+    return repr(text + "…" if len(value) > _SHOWN_BYTES else text)
+
+
+def id_words(field: str, code: int, found: str, base: int) -> Words:
+    """Say what is wrong with an ID."""
+    if code == numbers.EMPTY:
+        return Words(f"field {field!r} is empty", "give every edge a source and a destination")
+    if code == numbers.NEGATIVE:
+        return Words(f"field {field!r} must not be negative, found {found}", "give every node an ID of 0 or more")
+    if code == numbers.OVERFLOW:
+        return Words(f"field {field!r} must be below 2^64, found {found}", "give every node an ID below 2^64")
+    if code == delimited.BELOW_BASE:
+        return Words(
+            f"field {field!r} must be at least {base}, found {found}", "leave out --index-base, as the IDs count from 0"
+        )
+    return Words(
+        f"field {field!r} must be an integer, found {found}",
+        "write IDs as decimal digits; where this line names the columns, pass --header yes",
+    )
+
+
+def weight_words(code: int, found: str, dtype: str) -> Words:
+    """Say what is wrong with a weight."""
+    if code == numbers.OVERFLOW and dtype == "float32":
+        return Words(
+            f"field 'weight' is too large for float32, found {found}", "pass --weight-dtype float64, or scale the weights"
+        )
+    if code == numbers.OVERFLOW:
+        return Words(f"field 'weight' is too large for {dtype}, found {found}", "scale the weights")
+    return Words(f"field 'weight' must be a number, found {found}", "repair the field, or leave it empty")
+
+
+def time_words(code: int, found: str, unit: str | None) -> Words:
+    """Say what is wrong with a time."""
+    if code == numbers.OVERFLOW:
+        return Words(f"field 'time' does not fit int64, found {found}", "take a coarser --time-unit, or repair the field")
+    if code == numbers.FRACTION and unit is None:
+        return Words(
+            f"field 'time' must be a whole number, found {found}", "pass --time-unit ms, us or ns to multiply times in seconds"
+        )
+    if code == numbers.FRACTION:
+        return Words(f"field 'time' is finer than one {unit}, found {found}", "take a finer --time-unit: ms, us or ns")
+    return Words(f"field 'time' must be a number, found {found}", "repair the field, or leave it empty")
+
+
+def column_words(field: str, code: int, found: str, dtype: str) -> Words:
+    """Say what is wrong with a further column's cell."""
+    if code == delimited.NOT_UTF8:
+        return Words(f"field {field!r} is not UTF-8, found {found}", "convert the file to UTF-8, or leave the column out")
+    if code == numbers.OVERFLOW:
+        return Words(f"field {field!r} does not fit {dtype}, found {found}", f"declare a wider dtype: --column {field}=…")
+    what = {"b": "0, 1, true or false", "f": "a number"}.get(np.dtype(dtype).kind, "an integer")
+    return Words(
+        f"field {field!r} must be {what}, found {found}",
+        "repair the field, leave it empty, or declare another dtype with --column",
+    )
+
+
+def record_words(code: int, expected: int, found: int) -> Words:
+    """Say what is wrong with a whole record."""
+    if code == delimited.UNCLOSED_QUOTE:
+        return Words("a quote does not close on its line", "close it; double the quotes inside a quoted field")
+    if code == delimited.AFTER_QUOTE:
+        return Words("text follows a closing quote", "write the whole field in double quotes and double those inside it")
+    if code == delimited.STRAY_QUOTE:
+        return Words("a quote inside an unquoted field", "write the whole field in double quotes and double those inside it")
+    return Words(
+        f"expected {expected} {'column' if expected == 1 else 'columns'}, found {found}",
+        "give every line as many columns as the first, empty ones where there is no value",
+    )

@@ -1,0 +1,170 @@
+"""What the first lines of an edge list tell: its delimiter, and whether it has a header."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from graphprep.model.errors import DataError
+from graphprep.model.protocols import InputStorage
+
+PARQUET_MAGIC = b"PAR1"
+_HEAD_BYTES = 1 << 16
+_MAX_HEAD_BYTES = 1 << 28  # of comments before the first record, or of one line
+_CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_NUMBER_LIKE = re.compile(rb"[ \t]*(?:[0-9+\-.]|(?:nan|inf|infinity)[ \t]*\Z)", re.IGNORECASE)
+_MATRIX_MARKET = b"%%matrixmarket"
+
+
+@dataclass(frozen=True)
+class HeadLine:
+    """A line that is neither blank nor a comment; ``number`` counts from 1."""
+
+    number: int
+    text: bytes
+
+
+@dataclass(frozen=True)
+class TextHead:
+    """What is known of a text file before it is decoded. ``header`` is None where the first line holds data."""
+
+    delimiter: bytes
+    header: tuple[str, ...] | None
+    num_columns: int
+    first: HeadLine
+
+
+def read_head(storage: InputStorage, url: str) -> bytes:
+    """Read as much of a file as holds its first two records, all of it where there are fewer.
+
+    Raises DataError for binary data, and where no record comes for very long.
+    """
+    size = _HEAD_BYTES
+    while True:
+        head = storage.head(url, size)
+        if head.startswith(PARQUET_MAGIC):
+            return head
+        refuse_foreign(url, head)
+        if len(head) < size or len(head_lines(head, complete=False)) == 2:
+            return head
+        if size >= _MAX_HEAD_BYTES:
+            raise DataError(
+                f"no two records in the first {size >> 20} MiB", place=url, fix="name the format of this file with --format"
+            )
+        size *= 16
+
+
+def refuse_foreign(url: str, head: bytes) -> None:
+    """Raise DataError for data that is no edge list: a control byte, or a Matrix Market header."""
+    if head[: len(_MATRIX_MARKET)].lower() == _MATRIX_MARKET:
+        raise DataError(
+            "this is a Matrix Market file, not an edge list",
+            place=f"{url}:1:1",
+            fix="its format is mtx; as an edge list it needs its header and size line removed, and --index-base 1",
+        )
+    control = _CONTROL.search(head)
+    if control:
+        at = control.start()
+        line = head.count(b"\n", 0, at) + 1
+        column = at - head.rfind(b"\n", 0, at)
+        raise DataError(
+            f"this is binary data, found byte 0x{head[at]:02x}",
+            place=f"{url}:{line}:{column}",
+            fix="give text or Parquet, or name the format with --format",
+        )
+
+
+def head_lines(head: bytes, *, complete: bool) -> list[HeadLine]:
+    """Return the first two lines of ``head`` that are neither blank nor a comment.
+
+    The last line counts only where it ends with a line feed or ``complete`` says that the file ends there.
+    """
+    found: list[HeadLine] = []
+    for line in iter_lines(head, complete=complete):
+        found.append(line)
+        if len(found) == 2:
+            break
+    return found
+
+
+def iter_lines(head: bytes, *, complete: bool) -> Iterator[HeadLine]:
+    """Yield the lines of ``head`` that are neither blank nor a comment, without their ends."""
+    at = 0
+    number = 0
+    while at < len(head):
+        end = head.find(b"\n", at)
+        if end < 0 and not complete:
+            return
+        end = len(head) if end < 0 else end
+        number += 1
+        text = head[at:end].removesuffix(b"\r")
+        if text.strip(b" \t") and text.lstrip(b" \t")[:1] not in (b"#", b"%"):
+            yield HeadLine(number, text)
+        at = end + 1
+
+
+def look_at_text(url: str, lines: list[HeadLine], delimiter: bytes | None, header: str) -> TextHead | None:
+    """Settle delimiter and header from the first two records; None where there are none.
+
+    ``delimiter`` None means: found in the first data line. ``header`` is ``auto``, ``yes`` or ``no``. Raises DataError.
+    """
+    if not lines:
+        return None
+    first, second = lines[0], lines[-1]
+    guess = find_delimiter(first.text) if delimiter is None else delimiter
+    has_header = header == "yes" or (header == "auto" and is_header(split_line(url, first, guess)))
+    if not has_header:
+        return TextHead(guess, None, len(split_line(url, first, guess)), first)
+    if delimiter is None:
+        guess = find_delimiter(second.text)
+    return _with_header(url, first, guess)
+
+
+def _with_header(url: str, first: HeadLine, delimiter: bytes) -> TextHead:
+    fields = split_line(url, first, delimiter)
+    try:
+        names = tuple(field.decode().strip(" \t") for field in fields)
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"the header is not UTF-8: {error.reason}", place=f"{url}:{first.number}:1", fix="convert the file to UTF-8"
+        ) from None
+    return TextHead(delimiter, names, len(names), first)
+
+
+def find_delimiter(line: bytes) -> bytes:
+    """Return the delimiter of a line: a comma where there is one, else a tab, else blanks (empty). Quoted text is passed over."""
+    bare = re.sub(rb'"[^"]*"', b"", line)
+    return b"," if b"," in bare else b"\t" if b"\t" in bare else b""
+
+
+def is_header(fields: list[bytes]) -> bool:
+    """Return whether no field begins with a digit, sign or point, and none is nan or inf."""
+    return not any(_NUMBER_LIKE.match(field) for field in fields)
+
+
+def split_line(url: str, line: HeadLine, delimiter: bytes) -> list[bytes]:
+    """Split one line into its fields: at the delimiter, quotes by RFC 4180 where that is one character.
+
+    Raises DataError for quotes that do not close, or stand where none may. The kernel ``split_fields`` agrees with it.
+    """
+    if not delimiter:
+        return re.split(rb"[ \t]+", line.text.strip(b" \t"))
+    if len(delimiter.decode()) != 1 or b'"' not in line.text:
+        return line.text.split(delimiter)
+    fields: list[bytes] = []
+    field = rb'"((?:[^"]|"")*)"|([^"]*?)'
+    pattern = re.compile(rb"(?:" + field + rb")(?:(" + re.escape(delimiter) + rb")|\Z)", re.DOTALL)
+    at = 0
+    while True:
+        match = pattern.match(line.text, at)
+        if match is None:
+            raise DataError(
+                "a quote does not close, or stands inside a field",
+                place=f"{url}:{line.number}:{at + 1}",
+                fix="write the whole field in double quotes and double those inside it",
+            )
+        fields.append(match[2] if match[1] is None else match[1].replace(b'""', b'"'))
+        if match[3] is None:
+            return fields
+        at = match.end()

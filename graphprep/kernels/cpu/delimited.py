@@ -1,0 +1,501 @@
+"""Lines of delimited text to columns, on the CPU.
+
+``split_fields`` finds where the fields of every record stand; the column functions then parse one column each, from the
+``start`` and ``stop`` (int64[n]) of its fields. ``parse_plain`` does both at once for clean ``src dst [weight]`` lines.
+
+A delimiter is given by its bytes (uint8), where none means runs of blanks (space, tab). A record is a line that is neither
+blank nor a comment (``#`` or ``%``, blanks before it). Trouble is reported as ``(code, row)``, row -1 where there is none.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from graphprep.kernels.cpu.numbers import (
+    EMPTY,
+    INVALID,
+    NEGATIVE,
+    OK,
+    OVERFLOW,
+    find_byte,
+    find_line,
+    parse_bool,
+    parse_float,
+    parse_int,
+    parse_scaled_int,
+    parse_uint,
+    skip_blanks,
+)
+
+# Codes of split_fields: what is wrong with a record.
+TOO_FEW = 11
+TOO_MANY = 12
+UNCLOSED_QUOTE = 13
+AFTER_QUOTE = 14  # something else than a delimiter follows a closing quote
+STRAY_QUOTE = 15  # a quote in a field that does not begin with one
+
+# Codes of the columns, beside those of ``numbers``.
+BELOW_BASE = 21
+NOT_UTF8 = 22
+
+_TAB, _LF, _CR, _SPACE, _QUOTE, _HASH, _PERCENT, _MINUS, _ZERO = 9, 10, 13, 32, 34, 35, 37, 45, 48
+_BLANKS = -1  # the delimiter of parse_plain where fields are separated by runs of blanks
+_SAFE_DIGITS = 19  # 10^19 - 1 < 2^64
+
+
+def parse_plain(
+    buf: NDArray[np.uint8], at: int, delimiter: NDArray[np.uint8], weighted: bool
+) -> tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.float64]] | None:
+    """Parse lines of two IDs, and a weight where ``weighted``, from ``at`` on.
+
+    Returns (src, dst, weight) in input order, or None where a record is anything but digits in its IDs and a number in its
+    weight: then the general way decides whether it is wrong.
+    """
+    num_lines = _count_lines(buf, at)
+    src = np.empty(num_lines, np.uint64)
+    dst = np.empty(num_lines, np.uint64)
+    weight = np.empty(num_lines if weighted else 0, np.float64)
+    num_rows = _parse_plain(buf, at, int(delimiter[0]) if delimiter.size else _BLANKS, weighted, src, dst, weight)
+    return (src[:num_rows], dst[:num_rows], weight[:num_rows]) if num_rows >= 0 else None
+
+
+def split_fields(
+    buf: NDArray[np.uint8], at: int, delimiter: NDArray[np.uint8], quoted: bool, slots: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], tuple[int, int, int]]:
+    """Find the fields of every record from ``at`` on; each has ``slots.size`` columns.
+
+    Returns start and stop (int64[k, n]), where column c is found in row ``slots[c]`` unless that is -1, and (code, position in
+    ``buf``, number of columns found) of the first faulty record, before which all n records stand. With ``quoted``, a field
+    that begins with a double quote ends at the next single one (RFC 4180); its positions are inside the quotes, and its stop
+    is written as ``~stop`` where it has doubled quotes.
+    """
+    num_lines = _count_lines(buf, at)
+    num_kept = int(slots.max(initial=-1)) + 1
+    start = np.empty((num_kept, num_lines), np.int64)
+    stop = np.empty((num_kept, num_lines), np.int64)
+    num_rows, code, fault, found = _split_fields(buf, at, delimiter, quoted, slots, start, stop)
+    return start[:, :num_rows], stop[:, :num_rows], (code, fault, found)
+
+
+def parse_ids(
+    buf: NDArray[np.uint8], start: NDArray[np.int64], stop: NDArray[np.int64], base: int
+) -> tuple[NDArray[np.uint64], int, int]:
+    """Parse IDs, less ``base``. Returns (uint64[n], code, row)."""
+    ids = np.empty(start.size, np.uint64)
+    code, row = _parse_ids(buf, start, stop, np.uint64(base), ids)
+    return ids, code, row
+
+
+def parse_ints(
+    buf: NDArray[np.uint8],
+    start: NDArray[np.int64],
+    stop: NDArray[np.int64],
+    *,
+    low: int = -(2**63),
+    high: int = 2**63 - 1,
+    keep_sign: bool = False,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], int, int]:
+    """Parse the cells that are not empty as integers from ``low`` to ``high``. Returns (rows, int64 values, code, row).
+
+    With ``keep_sign`` a ``-0`` is INVALID, as no integer keeps its sign.
+    """
+    rows, values = np.empty(start.size, np.int64), np.empty(start.size, np.int64)
+    count, code, row = _parse_ints(buf, start, stop, low, high, keep_sign, rows, values)
+    return rows[:count], values[:count], code, row
+
+
+def parse_uints(
+    buf: NDArray[np.uint8], start: NDArray[np.int64], stop: NDArray[np.int64], *, high: int = 2**64 - 1
+) -> tuple[NDArray[np.int64], NDArray[np.uint64], int, int]:
+    """Parse the cells that are not empty as integers from 0 to ``high``. Returns (rows, uint64 values, code, row)."""
+    rows, values = np.empty(start.size, np.int64), np.empty(start.size, np.uint64)
+    count, code, row = _parse_uints(buf, start, stop, np.uint64(high), rows, values)
+    return rows[:count], values[:count], code, row
+
+
+def parse_floats(
+    buf: NDArray[np.uint8], start: NDArray[np.int64], stop: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.float64], int, int]:
+    """Parse the cells that are not empty as numbers. Returns (rows, float64 values, code, row)."""
+    rows, values = np.empty(start.size, np.int64), np.empty(start.size, np.float64)
+    count, code, row = _parse_floats(buf, start, stop, rows, values)
+    return rows[:count], values[:count], code, row
+
+
+def parse_bools(
+    buf: NDArray[np.uint8], start: NDArray[np.int64], stop: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.bool_], int, int]:
+    """Parse the cells that are not empty as 0, 1, true or false. Returns (rows, bool values, code, row)."""
+    rows, values = np.empty(start.size, np.int64), np.empty(start.size, np.bool_)
+    count, code, row = _parse_bools(buf, start, stop, rows, values)
+    return rows[:count], values[:count], code, row
+
+
+def parse_times(
+    buf: NDArray[np.uint8], start: NDArray[np.int64], stop: NDArray[np.int64], scale: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], int, int]:
+    """Parse the cells that are not empty as whole multiples of ``10 ** -scale``. Returns (rows, int64 values, code, row)."""
+    rows, values = np.empty(start.size, np.int64), np.empty(start.size, np.int64)
+    count, code, row = _parse_times(buf, start, stop, scale, rows, values)
+    return rows[:count], values[:count], code, row
+
+
+def gather_texts(
+    buf: NDArray[np.uint8], start: NDArray[np.int64], stop: NDArray[np.int64], *, drop_empty: bool = True, check: bool = True
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint8], int, int]:
+    """Copy the cells (those that are not empty, unless told otherwise), doubled quotes as one.
+
+    Returns (rows, counts, uint8 values, code, row); with ``check``, a cell that is not UTF-8 is NOT_UTF8.
+    """
+    rows, counts = np.empty(start.size, np.int64), np.empty(start.size, np.int64)
+    count, num_bytes, code, row = _measure_texts(buf, start, stop, drop_empty, check, rows, counts)
+    values = np.empty(num_bytes, np.uint8)
+    _copy_texts(buf, start, stop, rows[:count], values)
+    return rows[:count], counts[:count], values, code, row
+
+
+@njit(cache=True, nogil=True)
+def _count_lines(buf, at):
+    """Count the lines from ``at`` on; the last may lack its line feed."""
+    count = 1
+    for i in range(at, buf.size):
+        count += buf[i] == _LF
+    return count
+
+
+@njit(cache=True, nogil=True)
+def _parse_plain(buf, at, delimiter, weighted, src, dst, weight):
+    """Parse records until the end. Returns their number, -1 at the first that is not plain."""
+    size = buf.size
+    tab = _SPACE if delimiter == _TAB else _TAB  # a tab is no blank where it separates
+    row = 0
+    while at < size:
+        while at < size and (buf[at] == _SPACE or buf[at] == tab):
+            at += 1
+        if at == size:
+            break
+        byte = buf[at]
+        if byte == _CR and (at + 1 == size or buf[at + 1] == _LF):
+            at += 1
+            byte = _LF
+        if byte == _LF:
+            at += 1
+            continue
+        if byte in (_HASH, _PERCENT):
+            at = find_byte(buf, at, size, _LF) + 1
+            continue
+        first = at
+        value = np.uint64(0)
+        while at < size:
+            digit = np.int64(buf[at]) - _ZERO
+            if digit < 0 or digit > 9:
+                break
+            value = value * np.uint64(10) + np.uint64(digit)
+            at += 1
+        if at == first or at - first > _SAFE_DIGITS:
+            return -1
+        src[row] = value
+        at = _pass_delimiter(buf, at, delimiter, tab)
+        if at < 0:
+            return -1
+        first = at
+        value = np.uint64(0)
+        while at < size:
+            digit = np.int64(buf[at]) - _ZERO
+            if digit < 0 or digit > 9:
+                break
+            value = value * np.uint64(10) + np.uint64(digit)
+            at += 1
+        if at == first or at - first > _SAFE_DIGITS:
+            return -1
+        dst[row] = value
+        if weighted:
+            at = _pass_delimiter(buf, at, delimiter, tab)
+            if at < 0:
+                return -1
+            first = at
+            at = find_byte(buf, at, size, _LF)
+            stop = at - 1 if at > first and buf[at - 1] == _CR else at
+            code, number = parse_float(buf, first, stop)
+            if code != OK or (delimiter != _BLANKS and find_byte(buf, first, stop, delimiter) < stop):
+                return -1
+            weight[row] = number
+        else:
+            while at < size and (buf[at] == _SPACE or buf[at] == tab):
+                at += 1
+            if at < size and buf[at] == _CR:
+                at += 1
+        if at < size and buf[at] != _LF:
+            return -1
+        at += 1
+        row += 1
+    return row
+
+
+@njit(cache=True, nogil=True)
+def _pass_delimiter(buf, at, delimiter, tab):
+    """Return the position after one delimiter and the blanks around it, -1 where there is none."""
+    first = at
+    size = buf.size
+    while at < size and (buf[at] == _SPACE or buf[at] == tab):
+        at += 1
+    if delimiter == _BLANKS:
+        return at if at > first else -1
+    if at == size or buf[at] != delimiter:
+        return -1
+    at += 1
+    while at < size and (buf[at] == _SPACE or buf[at] == tab):
+        at += 1
+    return at
+
+
+@njit(cache=True, nogil=True)
+def _matches(buf, at, stop, delimiter):
+    """Return whether the delimiter stands at ``at``."""
+    if at + delimiter.size > stop:
+        return False
+    for i in range(delimiter.size):  # noqa: SIM110 - Numba has no generators here
+        if buf[at + i] != delimiter[i]:
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _split_fields(buf, at, delimiter, quoted, slots, starts, stops):
+    """Fill ``starts`` and ``stops``. Returns (records, code, position, columns found)."""
+    row = 0
+    blanks = delimiter.size == 0
+    while at < buf.size:
+        line = at
+        stop, at = find_line(buf, line)
+        cursor = skip_blanks(buf, line, stop)
+        if cursor == stop or buf[cursor] == _HASH or buf[cursor] == _PERCENT:
+            continue
+        if not blanks:
+            cursor = line
+        column = 0
+        extra = -1
+        more = True
+        while more:
+            start = cursor
+            end = cursor
+            following = cursor
+            if blanks:
+                while end < stop and buf[end] != _SPACE and buf[end] != _TAB:
+                    end += 1
+                following = skip_blanks(buf, end, stop)
+                more = following < stop
+            elif quoted and start < stop and buf[start] == _QUOTE:
+                start += 1
+                end = start
+                doubled = False
+                while True:
+                    end = find_byte(buf, end, stop, _QUOTE)
+                    if end + 1 >= stop or buf[end + 1] != _QUOTE:
+                        break
+                    doubled = True
+                    end += 2
+                if end == stop:
+                    return row, UNCLOSED_QUOTE, start - 1, 0
+                following = end + 1
+                more = following < stop
+                if more and not _matches(buf, following, stop, delimiter):
+                    return row, AFTER_QUOTE, following, 0
+                following += delimiter.size
+                if doubled:
+                    end = ~end
+            else:
+                while end < stop and not (buf[end] == delimiter[0] and _matches(buf, end, stop, delimiter)):
+                    if quoted and buf[end] == _QUOTE:
+                        return row, STRAY_QUOTE, end, 0
+                    end += 1
+                more = end < stop
+                following = end + delimiter.size
+            if column < slots.size:
+                if slots[column] >= 0:
+                    starts[slots[column], row] = start
+                    stops[slots[column], row] = end
+            elif extra < 0:
+                extra = start
+            column += 1
+            cursor = following
+        if column < slots.size:
+            return row, TOO_FEW, stop, column
+        if column > slots.size:
+            return row, TOO_MANY, extra, column
+        row += 1
+    return row, OK, np.int64(-1), 0
+
+
+@njit(cache=True, nogil=True)
+def _parse_ids(buf, start, stop, base, ids):
+    """Fill ``ids``. Returns (code, row) of the first that is none."""
+    for row in range(start.size):
+        code, value = parse_uint(buf, start[row], stop[row])
+        if code == OK and value < base:
+            code = BELOW_BASE
+        if code != OK:
+            return code, row
+        ids[row] = value - base
+    return OK, -1
+
+
+@njit(cache=True, nogil=True)
+def _parse_ints(buf, start, stop, low, high, keep_sign, rows, values):
+    """Fill ``rows`` and ``values``. Returns (count, code, row)."""
+    count = 0
+    for row in range(start.size):
+        code, value = parse_int(buf, start[row], stop[row])
+        if code == EMPTY:
+            continue
+        if code == OK and (value < low or value > high):
+            code = OVERFLOW
+        if code == OK and value == 0 and keep_sign and buf[skip_blanks(buf, start[row], stop[row])] == _MINUS:
+            code = INVALID
+        if code != OK:
+            return count, code, row
+        rows[count] = row
+        values[count] = value
+        count += 1
+    return count, OK, -1
+
+
+@njit(cache=True, nogil=True)
+def _parse_uints(buf, start, stop, high, rows, values):
+    """Fill ``rows`` and ``values``. Returns (count, code, row)."""
+    count = 0
+    for row in range(start.size):
+        code, value = parse_uint(buf, start[row], stop[row])
+        if code == EMPTY:
+            continue
+        if code == NEGATIVE or (code == OK and value > high):
+            code = OVERFLOW
+        if code != OK:
+            return count, code, row
+        rows[count] = row
+        values[count] = value
+        count += 1
+    return count, OK, -1
+
+
+@njit(cache=True, nogil=True)
+def _parse_floats(buf, start, stop, rows, values):
+    """Fill ``rows`` and ``values``. Returns (count, code, row)."""
+    count = 0
+    for row in range(start.size):
+        code, value = parse_float(buf, start[row], stop[row])
+        if code == EMPTY:
+            continue
+        if code != OK:
+            return count, code, row
+        rows[count] = row
+        values[count] = value
+        count += 1
+    return count, OK, -1
+
+
+@njit(cache=True, nogil=True)
+def _parse_bools(buf, start, stop, rows, values):
+    """Fill ``rows`` and ``values``. Returns (count, code, row)."""
+    count = 0
+    for row in range(start.size):
+        code, value = parse_bool(buf, start[row], stop[row])
+        if code == EMPTY:
+            continue
+        if code != OK:
+            return count, code, row
+        rows[count] = row
+        values[count] = value
+        count += 1
+    return count, OK, -1
+
+
+@njit(cache=True, nogil=True)
+def _parse_times(buf, start, stop, scale, rows, values):
+    """Fill ``rows`` and ``values``. Returns (count, code, row)."""
+    count = 0
+    for row in range(start.size):
+        code, value = parse_scaled_int(buf, start[row], stop[row], scale)
+        if code == EMPTY:
+            continue
+        if code != OK:
+            return count, code, row
+        rows[count] = row
+        values[count] = value
+        count += 1
+    return count, OK, -1
+
+
+@njit(cache=True, nogil=True)
+def _measure_texts(buf, start, stop, drop_empty, check, rows, counts):
+    """Fill ``rows`` and ``counts`` (bytes). Returns (count, bytes, code, row)."""
+    count = 0
+    num_bytes = 0
+    for row in range(start.size):
+        end = stop[row]
+        size = end - start[row]
+        if end < 0:  # has doubled quotes
+            end = ~end
+            size = end - start[row]
+            for at in range(start[row], end):
+                size -= buf[at] == _QUOTE
+            size += (end - start[row] - size) // 2
+        if size == 0 and drop_empty:
+            continue
+        if check and not is_utf8(buf, start[row], end):
+            return count, num_bytes, NOT_UTF8, row
+        rows[count] = row
+        counts[count] = size
+        num_bytes += size
+        count += 1
+    return count, num_bytes, OK, -1
+
+
+@njit(cache=True, nogil=True)
+def _copy_texts(buf, start, stop, rows, values):
+    """Fill ``values`` with the cells of ``rows``, one after another."""
+    to = 0
+    for row in rows:
+        end = stop[row]
+        doubled = end < 0
+        if doubled:
+            end = ~end
+        at = start[row]
+        while at < end:
+            values[to] = buf[at]
+            to += 1
+            at += 2 if doubled and buf[at] == _QUOTE else 1
+
+
+@njit(cache=True, nogil=True)
+def is_utf8(buf, start, stop):
+    """Return whether [start, stop) is UTF-8: no overlong forms, no surrogates, nothing above U+10FFFF (RFC 3629)."""
+    at = start
+    while at < stop:
+        byte = buf[at]
+        at += 1
+        if byte < 0x80:
+            continue
+        low, high = 0x80, 0xBF  # of the second byte
+        if 0xC2 <= byte <= 0xDF:
+            more = 1
+        elif 0xE0 <= byte <= 0xEF:
+            more = 2
+            low = 0xA0 if byte == 0xE0 else low
+            high = 0x9F if byte == 0xED else high
+        elif 0xF0 <= byte <= 0xF4:
+            more = 3
+            low = 0x90 if byte == 0xF0 else low
+            high = 0x8F if byte == 0xF4 else high
+        else:
+            return False
+        if at + more > stop:
+            return False
+        for _ in range(more):
+            if buf[at] < low or buf[at] > high:
+                return False
+            low, high = 0x80, 0xBF
+            at += 1
+    return True
