@@ -1,0 +1,273 @@
+"""From noted feature slots to columns, for the formats whose features have only numbers. Used by edgelist and tsv."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphprep.kernels.cpu import slots as kernels
+from graphprep.kernels.cpu.group import group_by_key
+from graphprep.model.errors import DecodeError
+from graphprep.model.protocols import SniffedFile
+from graphprep.model.rows import ColumnChunk, ColumnKey, Role
+
+DTYPES = (
+    *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    *("float16", "float32", "float64", "complex64", "complex128"),
+)
+TEXT_DTYPE = len(DTYPES)  # the code of texts; that of a dtype is its position
+
+_SHOWN_CHARS = 60
+_SNIFFED_LINES = 32
+_NAME = re.compile(r"[<>=|]?[A-Za-z?][A-Za-z0-9_]*")
+# From here on, a float64 rounds to infinity.
+_LIMITS = {"float16": 65520.0, "float32": 2.0**128 - 2.0**103, "float64": np.inf}
+
+
+def dtype_code(text: str) -> int:
+    """Return the code of a dtype as NumPy spells it (``float32``, ``float``, ``<f4`` …), -1 where it is none of ours."""
+    if text == "binary":
+        return TEXT_DTYPE
+    if not _NAME.fullmatch(text) or text.startswith("a"):  # 'a' is a deprecated name of texts
+        return -1
+    try:
+        name = np.dtype(text).name
+    except (TypeError, ValueError):
+        return -1
+    return DTYPES.index(name) if name in DTYPES else -1
+
+
+def float_limit(dtype: str) -> float:
+    """Return the magnitude from which on a finite float64 becomes infinite in a floating dtype."""
+    return _LIMITS[dtype]
+
+
+@dataclass(frozen=True)
+class Words:
+    """A table of words for ``find_word``, and the dtype code of each."""
+
+    words: NDArray[np.uint8]
+    stops: NDArray[np.int64]
+    codes: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, table: Sequence[tuple[bytes, int]]) -> Words:
+        """Lay out the words."""
+        return cls(
+            np.frombuffer(b"".join(word for word, _ in table), np.uint8),
+            np.cumsum([len(word) for word, _ in table], dtype=np.int64),
+            np.array([code for _, code in table], np.int64),
+        )
+
+
+def show(text: bytes) -> str:
+    """Quote what was found, on one line and not too long."""
+    shown = text[: 4 * _SHOWN_CHARS].decode("utf-8", "backslashreplace")
+    return repr(shown if len(shown) <= _SHOWN_CHARS else shown[:_SHOWN_CHARS] + "…")
+
+
+def first_lines(file: SniffedFile) -> list[str]:
+    """Return the first whole lines that are not blank."""
+    lines = file.head.split(b"\n")
+    if not file.complete:
+        lines.pop()  # perhaps torn
+    texts = (line.decode("utf-8", "replace").removesuffix("\r") for line in lines[: 4 * _SNIFFED_LINES])
+    return [text for text in texts if text.strip(" \t")][:_SNIFFED_LINES]
+
+
+def raise_first(faults: Sequence[DecodeError | None]) -> None:
+    """Raise the fault that stands first in the block, if there is any."""
+    found = [fault for fault in faults if fault is not None]
+    if found:
+        raise min(found, key=lambda fault: fault.at)
+
+
+def side_chunk(role: Role, dtype: str, values: NDArray[np.generic]) -> ColumnChunk:
+    """Make the chunk of a column that every row has one number of: weight, created_at, removed_at."""
+    num_rows = values.shape[0]
+    return ColumnChunk(
+        key=ColumnKey(role, "numbers", dtype, role=role),
+        rows=np.arange(num_rows, dtype=np.int64),
+        counts=np.ones(num_rows, np.int64),
+        values=values,
+        item_shape=(),
+    )
+
+
+def code_types(types: NDArray[np.int32]) -> tuple[NDArray[np.int32], tuple[str, ...]]:
+    """Turn type numbers into codes of their names, ascending by number."""
+    if types.size == 0:
+        return types, ()
+    if int(types.max()) < 1 << 16:  # counting is quicker than sorting
+        present = np.bincount(types) > 0
+        codes = (np.cumsum(present, dtype=np.int32) - 1)[types]
+        return codes.astype(np.int32), tuple(str(number) for number in np.flatnonzero(present))
+    distinct, inverse = np.unique(types, return_inverse=True)
+    return inverse.astype(np.int32), tuple(str(number) for number in distinct)
+
+
+@dataclass(frozen=True)
+class FoundSlots:
+    """What a walker noted of a block.
+
+    ``buf`` (uint8) holds the text, ``delimiter`` (uint8) what stands between values; with ``escape`` (uint8, not empty), escape
+    and delimiter inside a text stand for the delimiter. ``slots`` and ``groups`` as ``graphprep.kernels.cpu.slots`` says.
+    """
+
+    buf: NDArray[np.uint8]
+    delimiter: NDArray[np.uint8]
+    escape: NDArray[np.uint8]
+    slots: NDArray[np.int64]
+    groups: NDArray[np.int64]
+
+    def columns(self) -> tuple[tuple[ColumnChunk, ...], tuple[ColumnChunk, ...], DecodeError | None]:
+        """Parse all values: the columns of nodes, those of edges, and the first value that is wrong."""
+        by_owner: tuple[list[ColumnChunk], list[ColumnChunk]] = ([], [])
+        first: DecodeError | None = None
+        indptr, order = group_by_key(self.slots[:, kernels.GROUP], self.groups.shape[0])
+        for i, group in enumerate(self.groups):
+            rows = self.slots[order[indptr[i] : indptr[i + 1]]]
+            if not rows.size:  # a line that did not fit, or a fault, left an empty group
+                continue
+            column = _Column(self, int(group[kernels.SLOT]), int(group[kernels.DTYPE]), int(group[kernels.WIDTH]), rows)
+            chunk, fault = column.parse()
+            by_owner[group[kernels.OWNER]].append(chunk)
+            if fault is not None and (first is None or fault.at < first.at):
+                first = fault
+        return tuple(by_owner[kernels.NODE]), tuple(by_owner[kernels.EDGE]), first
+
+
+@dataclass(frozen=True)
+class _Column:
+    """One group of slots, its rows in input order."""
+
+    found: FoundSlots
+    slot: int
+    dtype_code: int
+    width: int
+    slots: NDArray[np.int64]
+
+    def parse(self) -> tuple[ColumnChunk, DecodeError | None]:
+        """Parse the values. With a fault, the chunk is not to be used."""
+        if self.dtype_code == TEXT_DTYPE:
+            return self._parse_texts()
+        if self.width == kernels.NOT_SPARSE:
+            values, fault = self._parse_values(self.slots)
+            return self._chunk(values), fault
+        tuples = int(self.slots[:, kernels.COUNT].sum())
+        coords = np.empty(tuples * max(self.width, 1), np.int64)
+        slots = self.slots.copy()  # its STARTs move
+        row, at = kernels.parse_coordinates(self.found.buf, self.found.delimiter, slots, self.width, coords)
+        # Values of rows before a faulty coordinate may be wrong, too, and come first.
+        values, fault = self._parse_values(slots if row < 0 else slots[:row])
+        if fault is None and row >= 0:
+            fault = self._fault(row, at, "must have integers from 0 to 2^63-1 as coordinates")
+        return self._chunk(values, coords), fault
+
+    def _chunk(self, values: NDArray[np.generic], coords: NDArray[np.int64] | None = None) -> ColumnChunk:
+        counts = self.slots[:, kernels.COUNT].copy()
+        is_text = self.dtype_code == TEXT_DTYPE
+        family = "binary" if is_text else "numbers" if coords is None else "sparse"
+        is_dense = family == "numbers" and bool((counts == counts[0]).all())
+        return ColumnChunk(
+            key=ColumnKey(
+                f"feat_{self.slot}",
+                family,  # type: ignore[arg-type]
+                "uint8" if is_text else DTYPES[self.dtype_code],
+                slot=self.slot,
+                width=max(self.width, 0),
+            ),
+            rows=self.slots[:, kernels.ROW].copy(),
+            counts=counts,
+            values=values,
+            item_shape=(int(counts[0]),) if is_dense else None,
+            coords=coords,
+        )
+
+    def _parse_values(self, slots: NDArray[np.int64]) -> tuple[NDArray[np.generic], DecodeError | None]:
+        """Parse to the column's dtype."""
+        dtype = np.dtype(DTYPES[self.dtype_code])
+        size = int(slots[:, kernels.COUNT].sum())
+        where = (self.found.buf, self.found.delimiter, slots)
+        out: NDArray[np.generic]
+        if dtype.kind == "b":
+            out = np.empty(size, np.bool_)
+            row, at = kernels.parse_bools(*where, out)
+        elif dtype.kind == "c":
+            out = np.empty((size, 2), np.float64)
+            row, at = kernels.parse_complexes(*where, float_limit("float32" if dtype.itemsize == 8 else "float64"), out)
+            out = out.view(np.complex128).ravel()
+        elif dtype.kind == "f":
+            out = np.empty(size, np.float64 if dtype.itemsize == 2 else dtype)
+            row, at = kernels.parse_floats(*where, float_limit(dtype.name), out)
+        elif dtype.name == "uint64":
+            out = np.empty(size, np.uint64)
+            row, at = kernels.parse_uints(*where, out)
+        else:
+            out = np.empty(size, np.int64)
+            info = np.iinfo(dtype)
+            row, at = kernels.parse_ints(*where, int(info.min), int(info.max), out)
+        if row >= 0:
+            return np.empty(0, dtype), self._fault(row, at, f"must hold {_values_text(dtype)}")
+        return out.astype(dtype, copy=False), None
+
+    def _parse_texts(self) -> tuple[ColumnChunk, DecodeError | None]:
+        """Copy the texts and check that they are UTF-8."""
+        counts = self.slots[:, kernels.COUNT]
+        out = np.empty(int(counts.sum()), np.uint8)
+        kernels.copy_texts(self.found.buf, self.found.delimiter, self.found.escape, self.slots, out)
+        row = _first_invalid_text(out, counts)
+        fault = None
+        if row >= 0:
+            start, stop = self.slots[row, kernels.START], self.slots[row, kernels.STOP]
+            fault = DecodeError(
+                f"feature slot {self.slot} must hold UTF-8 text, found {show(self.found.buf[start:stop].tobytes())}",
+                at=int(start),
+                fix="write the file in UTF-8",
+            )
+        return self._chunk(out), fault
+
+    def _fault(self, row: int, at: int, rule: str) -> DecodeError:
+        """Word a value that is wrong: it stands at ``at``, in a slot of row ``row``."""
+        text = self.found.buf[at : self.slots[row, kernels.STOP]].tobytes().split(self.found.delimiter.tobytes(), 1)[0]
+        return DecodeError(
+            f"feature slot {self.slot} {rule}, found {show(text)}",
+            at=int(at),
+            fix="correct the value, or the slot's dtype or length",
+        )
+
+
+def _values_text(dtype: np.dtype[np.generic]) -> str:
+    """Say what values of a dtype look like."""
+    if dtype.kind == "b":
+        return "bool values (0, 1, true, false)"
+    if dtype.kind in "iu":
+        info = np.iinfo(dtype)  # type: ignore[type-var]
+        return f"{dtype.name} values ({info.min} to {info.max})"
+    return f"{dtype.name} values"
+
+
+def _first_invalid_text(data: NDArray[np.uint8], counts: NDArray[np.int64]) -> int:
+    """Return the first of the texts, one after another in ``data``, that is not UTF-8, else -1."""
+    stops = np.cumsum(counts)
+    starts = stops - counts
+    first_bytes = data[starts[counts > 0]]
+    # All at once: valid as a whole, and no text begins inside a character.
+    if not ((first_bytes & 0xC0) == 0x80).any() and _is_utf8(data):
+        return -1
+    for row, (start, stop) in enumerate(zip(starts.tolist(), stops.tolist(), strict=True)):
+        if not _is_utf8(data[start:stop]):
+            return row
+    return -1
+
+
+def _is_utf8(data: NDArray[np.uint8]) -> bool:
+    try:
+        data.tobytes().decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -1,0 +1,320 @@
+"""DeepGNN's TSV: a row per node, ``id<TAB>type<TAB>weight<TAB>features<TAB>neighbours``."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from graphprep.decoders.slots import (
+    TEXT_DTYPE,
+    FoundSlots,
+    Words,
+    code_types,
+    dtype_code,
+    first_lines,
+    float_limit,
+    raise_first,
+    show,
+    side_chunk,
+)
+from graphprep.kernels.cpu import tsv as kernels
+from graphprep.kernels.cpu.slots import grow_groups
+from graphprep.model.errors import DecodeError, UsageError
+from graphprep.model.protocols import InputStorage, Sniffed, SniffedFile, Sources, Span, TextBlock
+from graphprep.model.rows import ColumnChunk, RawEdges, RawNodes, RawRows, Relation
+
+_CODES = {
+    "f": "float32",
+    **{f"f{bits}": f"float{bits}" for bits in (16, 32, 64)},
+    "d": "float64",
+    "double": "float64",
+    "i": "int64",
+    **{f"i{bits}": f"int{bits}" for bits in (8, 16, 32, 64)},
+    "u": "uint64",
+    **{f"u{bits}": f"uint{bits}" for bits in (8, 16, 32, 64)},
+    "b": "binary",
+    "binary": "binary",
+}
+_RULES = {
+    kernels.NODE_ID: ("node_id", "an integer from 0 to 18446744073709551615"),
+    kernels.NODE_TYPE: ("node_type", "an integer from 0 to 2147483647"),
+    kernels.NODE_WEIGHT: ("node_weight", "a number"),
+    kernels.DST: ("dst_id", "an integer from 0 to 18446744073709551615"),
+    kernels.EDGE_TYPE: ("edge_type", "an integer from 0 to 2147483647"),
+    kernels.EDGE_WEIGHT: ("edge_weight", "a number"),
+}
+_FEATURES = re.compile(r"(?:(?:[fiud][0-9]*|b|double|binary):[^;]*|)(?:;(?:(?:[fiud][0-9]*|b|double|binary):[^;]*|))*")
+_NEIGHBOR = re.compile(r" *\d+ *, *\d+ *(?:,.*)?")
+_SEPARATOR = np.frombuffer(b" ", np.uint8)
+_NO_ESCAPE = np.empty(0, np.uint8)
+
+
+@dataclass(frozen=True)
+class TsvDecoder:
+    """Decodes rows of five cells; the last four may be empty or missing.
+
+    Features are ``code:values`` separated by ``;``, the slot is the position; neighbours are
+    ``dst,type,weight,features``, separated by ``|``; edges keep their order. Source: ``TsvDecoder`` of DeepGNN, and its manual
+    for the codes ``i`` and ``u`` and for neighbours of five fields.
+    """
+
+    name: ClassVar[str] = "tsv"
+
+    weight_dtype: str = "float32"
+
+    def __post_init__(self) -> None:
+        if self.weight_dtype not in ("float32", "float64"):
+            raise UsageError(f"--weight-dtype must be float32 or float64, found {self.weight_dtype!r}")
+
+    def plan(self, storage: InputStorage, urls: Sequence[str]) -> Sources:
+        """Deal out one span a file."""
+        return Sources(spans=tuple(Span(url) for url in urls), nodes="records", always_weighted=True)
+
+    def widen(self, columns: Mapping[str, str]) -> TsvDecoder:
+        """Return the decoder itself: TSV states its dtypes."""
+        return self
+
+    def decode(self, block: TextBlock, places: bool = False) -> RawRows:
+        """Decode whole rows.
+
+        Raises DecodeError for the first field that is wrong.
+        """
+        walk = _Walk(self, block.data)
+        walked = walk.run()
+        node_slots, edge_slots, slot_fault = walk.found_slots().columns()
+        raise_first((walked, walk.at_raw(slot_fault)))
+        num_nodes = int(walk.progress[kernels.NODES])
+        return RawRows(
+            nodes=self._nodes(walk, node_slots, places) if num_nodes else None,
+            edges=self._edges(walk, edge_slots, places) if walk.progress[kernels.EDGES] else None,
+            num_records=num_nodes,
+        )
+
+    @staticmethod
+    def sniff(file: SniffedFile) -> Sniffed | None:
+        """Look for rows with features (``f:1 2``) in the fourth cell or neighbours (``5,0``) in the fifth."""
+        rows = [line.split("\t") for line in first_lines(file)]
+        if not rows or not all(_fits(row) for row in rows):
+            return None
+        has_features = any(len(row) > 3 and row[3] for row in rows)
+        has_neighbors = any(len(row) > 4 and row[4] for row in rows)
+        if not has_features and not has_neighbors:
+            return None
+        return Sniffed("tsv", 0.95 if has_features else 0.8, ("--format", "tsv"))
+
+    def _nodes(self, walk: _Walk, slots: tuple[ColumnChunk, ...], places: bool) -> RawNodes:
+        nodes, size = walk.nodes, walk.progress[kernels.NODES]
+        types, names = code_types(nodes.types[:size])
+        weights = nodes.weights[:size].astype(self.weight_dtype)
+        return RawNodes(
+            ids=nodes.ids[:size].copy(),
+            types=types,
+            type_names=names,
+            columns=(side_chunk("weight", self.weight_dtype, weights), *slots),
+            num_slots=nodes.num_slots[:size].copy(),
+            at=nodes.at[:size].copy() if places else None,
+        )
+
+    def _edges(self, walk: _Walk, slots: tuple[ColumnChunk, ...], places: bool) -> RawEdges:
+        edges, size = walk.edges, walk.progress[kernels.EDGES]
+        types, names = code_types(edges.types[:size])
+        weights = edges.weights[:size].astype(self.weight_dtype)
+        record = edges.record[:size].copy()
+        return RawEdges(
+            src=walk.nodes.ids[record],
+            dst=edges.dst[:size].copy(),
+            relations=types,
+            relation_names=tuple(Relation(name) for name in names),
+            columns=(side_chunk("weight", self.weight_dtype, weights), *slots),
+            num_slots=edges.num_slots[:size].copy(),
+            at_src=walk.nodes.at[record] if places else None,
+            at_dst=np.array([walk.raw_offset(at) for at in edges.at[:size].tolist()], np.int64) if places else None,
+            record=record if places else None,
+        )
+
+
+class _Walk:
+    """One block on its way through the kernel: the arrays it fills, and how far it is."""
+
+    def __init__(self, decoder: TsvDecoder, data: bytes) -> None:
+        self.decoder = decoder
+        self.data = data
+        self.buf = np.frombuffer(data, np.uint8).copy()  # the kernel closes ranks in quoted cells
+        num_lines = data.count(b"\n") + 1
+        self.nodes = _node_room(num_lines)
+        num_edges = num_lines + data.count(b"|")
+        self.edges = _edge_room(num_edges)
+        words = _known_words()
+        num_groups = 64
+        self.slots = kernels.Slots(
+            slots=np.empty((max(len(data) // 64, 256), 5), np.int64),
+            groups=np.empty((num_groups, 4), np.int64),
+            buckets=np.full(4 * num_groups, -1, np.int64),
+            words=words.words,
+            word_stops=words.stops,
+            word_dtypes=words.codes,
+            text_dtype=TEXT_DTYPE,
+        )
+        self.progress = np.zeros(kernels.NUM_PROGRESS, np.int64)
+
+    def run(self) -> DecodeError | None:
+        """Walk to the end, or to the first fault."""
+        limit = float_limit(self.decoder.weight_dtype)
+        while True:
+            code = kernels.walk(self.buf, limit, self.nodes, self.edges, self.slots, self.progress)
+            if code == kernels.DONE:
+                return None
+            if code != kernels.FULL:
+                return self._fault(code)
+            self._grow()
+
+    def found_slots(self) -> FoundSlots:
+        """Return what was noted so far."""
+        buf = self.buf.view()
+        buf.flags.writeable = False  # as EdgeList's: one compiled signature serves both
+        return FoundSlots(
+            buf=buf,
+            delimiter=_SEPARATOR,
+            escape=_NO_ESCAPE,
+            slots=self.slots.slots[: self.progress[kernels.SLOTS]],
+            groups=self.slots.groups[: self.progress[kernels.GROUPS]],
+        )
+
+    def raw_offset(self, at: int) -> int:
+        """Return where in the block a byte of the walked text stands: cells with doubled quotes have closed ranks."""
+        line = self.data.rfind(b"\n", 0, at) + 1
+        if b'""' not in self.data[line:at]:
+            return at
+        while line < at:  # cell after cell
+            if self.data[line : line + 1] != b'"':
+                stop = self.data.find(b"\t", line)
+                if stop < 0 or stop >= at:
+                    return at
+                line = stop + 1
+                continue
+            wanted = at - line - 1
+            line += 1
+            while wanted > 0 and not (self.data[line] == 0x22 and self.data[line + 1 : line + 2] != b'"'):
+                line += 2 if self.data[line] == 0x22 else 1
+                wanted -= 1
+            if wanted == 0:
+                return line
+            line += 2  # the closing quote and the tab
+        return at
+
+    def at_raw(self, fault: DecodeError | None) -> DecodeError | None:
+        """Move a fault to where it stands in the block."""
+        if fault is not None:
+            fault.at = self.raw_offset(fault.at)
+        return fault
+
+    def _grow(self) -> None:
+        slots, groups, buckets = self.slots[:3]
+        num_groups = int(self.progress[kernels.GROUPS])
+        if num_groups == groups.shape[0]:
+            groups, buckets = grow_groups(groups, num_groups)
+        if self.progress[kernels.SLOTS] == slots.shape[0]:
+            slots = np.concatenate((slots, np.empty_like(slots)))
+        self.slots = self.slots._replace(slots=slots, groups=groups, buckets=buckets)
+        pos = int(self.progress[kernels.POS])
+        self.buf[pos:] = np.frombuffer(self.data, np.uint8)[pos:]  # the row is read again
+
+    def _fault(self, code: int) -> DecodeError:
+        """Word what the kernel found wrong."""
+        at, end = int(self.progress[kernels.FAULT_AT]), int(self.progress[kernels.FAULT_END])
+        if code in (kernels.OPEN_QUOTE, kernels.AFTER_QUOTE, kernels.EXTRA_COLUMN):
+            return self._cell_fault(code, at, show(self.data[at:end]))
+        found = show(self.buf[at:end].tobytes())
+        at = self.raw_offset(at)
+        if code == kernels.BAD_FIELD:
+            name, rule = _RULES[int(self.progress[kernels.FAULT_FIELD])]
+            rule += f" that fits {self.decoder.weight_dtype}" if name.endswith("weight") else ""
+            return DecodeError(f"field {name!r} must be {rule}, found {found}", at=at, fix="correct the field")
+        if code in (kernels.NO_COLON, kernels.UNKNOWN_CODE, kernels.NO_VALUES):
+            return self._slot_fault(code, at, found)
+        return self._neighbor_fault(code, at, found)
+
+    def _cell_fault(self, code: int, at: int, found: str) -> DecodeError:
+        problem, fix = {
+            kernels.OPEN_QUOTE: (
+                f"a quoted cell is not closed on its line: {found}",
+                "close the quote, or double it and quote the cell; a cell has no line breaks",
+            ),
+            kernels.AFTER_QUOTE: (
+                f"a tab or the end of the line must follow a closing quote, found {found}",
+                "double the quotes inside a quoted cell",
+            ),
+            kernels.EXTRA_COLUMN: (f"a row has five columns, found a sixth: {found}", "quote a cell that holds tabs"),
+        }[code]
+        return DecodeError(problem, at=at, fix=fix)
+
+    def _slot_fault(self, code: int, at: int, found: str) -> DecodeError:
+        problem, fix = {
+            kernels.NO_COLON: (
+                f"must be 'code:values', found {found}",
+                "write a code such as f or b and a colon before the values; a text holds no ';'",
+            ),
+            kernels.UNKNOWN_CODE: (f"has an unknown code {found}", f"use one of {', '.join(_CODES)}"),
+            kernels.NO_VALUES: (f"has no values: {found}", "leave the entry empty to skip the slot"),
+        }[code]
+        return DecodeError(f"feature slot {self.progress[kernels.FAULT_SLOT]} {problem}", at=at, fix=fix)
+
+    def _neighbor_fault(self, code: int, at: int, found: str) -> DecodeError:
+        form = "write neighbours as dst_id,edge_type,edge_weight,features"
+        count = int(self.progress[kernels.FAULT_COUNT])
+        problem, fix = {
+            kernels.EMPTY_NEIGHBOR: ("a neighbour is empty", "remove the '|' that is too many"),
+            kernels.FEW_NEIGHBOR_FIELDS: (f"a neighbour needs dst_id and edge_type, found {found}", form),
+            kernels.MANY_NEIGHBOR_FIELDS: (
+                f"a neighbour has up to four fields, found {count}: {found}",
+                f"{form}; a text holds no ','",
+            ),
+        }[code]
+        return DecodeError(problem, at=at, fix=fix)
+
+
+def _node_room(num_rows: int) -> kernels.Nodes:
+    """Allocate; what is not written is never touched."""
+    return kernels.Nodes(
+        ids=np.empty(num_rows, np.uint64),
+        at=np.empty(num_rows, np.int64),
+        types=np.empty(num_rows, np.int32),
+        weights=np.empty(num_rows, np.float64),
+        num_slots=np.empty(num_rows, np.int32),
+    )
+
+
+def _edge_room(num_rows: int) -> kernels.Edges:
+    """Allocate; what is not written is never touched."""
+    return kernels.Edges(
+        dst=np.empty(num_rows, np.uint64),
+        at=np.empty(num_rows, np.int64),
+        types=np.empty(num_rows, np.int32),
+        weights=np.empty(num_rows, np.float64),
+        num_slots=np.empty(num_rows, np.int32),
+        record=np.empty(num_rows, np.int64),
+    )
+
+
+@functools.cache
+def _known_words() -> Words:
+    return Words.of([(code.encode(), dtype_code(dtype)) for code, dtype in _CODES.items()])
+
+
+def _fits(row: list[str]) -> bool:
+    """Say whether cells look like a node: numbers, features, neighbours."""
+    if len(row) < 3 or any(row[5:]) or not row[0].strip().isdigit() or not (row[1].strip() or "0").isdigit():
+        return False
+    try:
+        float(row[2] or 0)
+    except ValueError:
+        return False
+    cells = [cell[1:-1].replace('""', '"') if len(cell) > 1 and cell[0] == cell[-1] == '"' else cell for cell in row[3:]]
+    if cells and not _FEATURES.fullmatch(cells[0]):
+        return False
+    return len(cells) < 2 or not cells[1] or all(_NEIGHBOR.fullmatch(item) for item in cells[1].split("|"))
