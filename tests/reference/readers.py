@@ -528,7 +528,7 @@ def read_edges(paths, options: dict, skip: bool) -> Graph:
         "weight": position(options.get("weight_col"), names),
         "time": position(options.get("time_col"), names),
     }
-    dropped = {position(one, names) for one in as_list(options.get("drop_column"))}
+    dropped = {position(one, names) for one in as_list(options.get("drop_columns"))}
     further = [at for at in range(len(names)) if at not in {*roles.values(), *dropped}]
     rows = [row for _, table in tables for row in table]
     values = {names[at]: further_values([row[at] for row in rows], declared_dtype(options, names[at])) for at in further}
@@ -617,7 +617,7 @@ def as_time(cell, unit: str | None) -> int | None:
 
 
 def declared_dtype(options: dict, name: str) -> str | None:
-    return dict(one.split("=") for one in options.get("column", [])).get(name)
+    return dict(one.split("=") for one in options.get("columns", [])).get(name)
 
 
 def further_values(cells: list, dtype: str | None) -> list:
