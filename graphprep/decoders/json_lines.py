@@ -1,0 +1,351 @@
+"""DeepGNN's JSON: one object a line, a node with its edges."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import BinaryIO, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphprep.decoders import json_faults
+from graphprep.decoders.slots import code_types, side_chunk
+from graphprep.kernels.cpu import json_keys as keys
+from graphprep.kernels.cpu import json_records as records
+from graphprep.kernels.cpu import json_values as values
+from graphprep.kernels.cpu.group import group_by_key
+from graphprep.kernels.cpu.json_tape import Tape, positions, tokenize
+from graphprep.model.errors import DecodeError
+from graphprep.model.protocols import InputStorage, Sniffed, SniffedFile, Sources, Span, TextBlock
+from graphprep.model.rows import ColumnChunk, ColumnKey, RawEdges, RawNodes, RawRows, Relation, Role
+
+Ints = NDArray[np.int64]
+
+_DIFFER = "'edge' and 'neighbor' of a record differ; 'edge' is used"
+
+
+@dataclass(frozen=True)
+class JsonDecoder:
+    """Decodes lines of ``{"node_id": …, "node_type": …, "node_weight": …, "edge": […], "float_feature": {…}, …}``.
+
+    ``strict`` makes an error of records whose ``edge`` and ``neighbor`` differ. Edges keep the order in which they are
+    written. Source: DeepGNN, ``JsonDecoder``; docs/formats/json.md lists where we differ.
+    """
+
+    strict: bool = False
+    weight_dtype: Literal["float32", "float64"] = "float32"
+
+    name: ClassVar[str] = "json"
+
+    def plan(self, storage: InputStorage, urls: Sequence[str]) -> Sources:
+        """Take every file as lines of records."""
+        return Sources(tuple(Span(url) for url in urls), nodes="records", always_weighted=True)
+
+    def widen(self, columns: Mapping[str, str]) -> JsonDecoder:
+        """Return the decoder as it is: the groups name the dtypes."""
+        return self
+
+    def read(self, handle: BinaryIO, span: Span, max_rows: int, places: bool = False) -> Iterator[RawRows]:
+        """Read nothing: the format has no tables."""
+        return iter(())
+
+    def decode(self, block: TextBlock, places: bool = False) -> RawRows:
+        """Decode whole lines, blank ones left out.
+
+        Raises DecodeError for the first faulty record, at the value or key to blame.
+        """
+        data = block.data if block.data.endswith(b"\n") else block.data + b"\n"
+        tokens = tokenize(data)
+        found, code, token, name = records.find_records(tokens, values.FLOAT_LIMITS[self.weight_dtype])
+        reading = _Reading(data, tokens.tape, found)
+        faults = [json_faults.fault(data, tokens.code, tokens.at)] if tokens.code else []
+        if code:
+            faults.append(reading.fault(code, token, name))
+        node_features, edge_features = reading.features(faults)
+        differing = reading.differing_records()
+        if self.strict and differing.size:
+            faults.append(reading.neighbor_fault(int(differing[0])))
+        if faults:
+            raise min(faults, key=lambda fault: _line_start(data, fault.at))
+        warnings = reading.unknown_keys()
+        if differing.size:
+            warnings[_DIFFER] = int(differing.size)
+        return RawRows(
+            nodes=reading.nodes(self.weight_dtype, node_features, places),
+            edges=reading.edges(self.weight_dtype, edge_features, places),
+            num_records=int(tokens.roots.size),
+            warnings=warnings,
+        )
+
+    @staticmethod
+    def sniff(file: SniffedFile) -> Sniffed | None:
+        """Bid where the first line that is not blank is an object with a node's keys."""
+        head = file.head.lstrip(b" \t\r\n")
+        line, is_whole = head.split(b"\n", 1)[0], b"\n" in head or file.complete
+        if not line.startswith(b"{"):
+            return None
+        if not is_whole:  # a node of many edges
+            return Sniffed("json", 0.9) if b'"node_id"' in line else None
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError):
+            return Sniffed("json", 0.6) if b'"node_id"' in line else None
+        return Sniffed("json", 0.95) if isinstance(record, dict) and "node_id" in record else None
+
+
+def _line_start(data: bytes, at: int) -> int:
+    return data.rfind(b"\n", 0, at) + 1
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """One block while it is read: its bytes, their tape, and what was found there."""
+
+    data: bytes
+    tape: Tape
+    found: records.Found
+
+    def fault(self, code: int, token: int, name: int) -> DecodeError:
+        """Word a fault at a token."""
+        at = int(positions(self.tape, np.array([token]))[0])
+        return json_faults.fault(self.data, code, at, name)
+
+    # ------------------------------------------------------------------------------------------------ rows
+
+    def nodes(self, weight_dtype: str, features: list[ColumnChunk], places: bool) -> RawNodes:
+        """Make the nodes out of what was found."""
+        rows = self.found.nodes
+        types, names = code_types(rows[:, records.TYPE].astype(np.int32))
+        return RawNodes(
+            ids=_ids(rows, records.ID),
+            types=types,
+            type_names=names,
+            columns=(*_side_chunks(rows, weight_dtype), *features),
+            num_slots=rows[:, records.SLOTS].astype(np.int32),
+            at=positions(self.tape, rows[:, records.ID_TOKEN]) if places else None,
+        )
+
+    def edges(self, weight_dtype: str, features: list[ColumnChunk], places: bool) -> RawEdges:
+        """Make the edges out of what was found."""
+        rows = self.found.edges[: self.found.sizes[records.NUM_EDGES]]
+        relations, names = code_types(rows[:, records.TYPE].astype(np.int32))
+        return RawEdges(
+            src=_ids(rows, records.SRC),
+            dst=_ids(rows, records.DST),
+            relations=relations,
+            relation_names=tuple(Relation(name) for name in names),
+            columns=(*_side_chunks(rows, weight_dtype), *features),
+            num_slots=rows[:, records.SLOTS].astype(np.int32),
+            at_src=positions(self.tape, rows[:, records.SRC_TOKEN]) if places else None,
+            at_dst=positions(self.tape, rows[:, records.DST_TOKEN]) if places else None,
+            record=rows[:, records.RECORD].copy() if places else None,
+        )
+
+    # ------------------------------------------------------------------------------------------------ warnings
+
+    def unknown_keys(self) -> dict[str, int]:
+        """Count the keys that are ignored, as messages."""
+        unknown = self.found.unknown[: self.found.sizes[records.NUM_UNKNOWN]]
+        if not unknown.size:
+            return {}
+        firsts, counts = keys.tally_texts(*self.tape, unknown)
+        starts, stops = positions(self.tape, firsts).tolist(), self.tape.extra[firsts].tolist()
+        names = [json.loads(self.data[start : stop + 1]) for start, stop in zip(starts, stops, strict=True)]
+        return {f"unknown key {name!r} ignored": count for name, count in zip(names, counts.tolist(), strict=True)}
+
+    def differing_records(self) -> Ints:
+        """Return the records whose ``neighbor`` does not hold the edges of ``edge``, in any order."""
+        sizes = self.found.sizes
+        nodes = self.found.nodes[: sizes[records.NUM_NODES]]
+        both = np.flatnonzero((nodes[:, records.EDGE_TOKEN] >= 0) & (nodes[:, records.NEIGHBOR_TOKEN] >= 0))
+        if not both.size:
+            return both
+        edges = self.found.edges[: sizes[records.NUM_EDGES]]
+        edges = edges[np.isin(edges[:, records.RECORD], both)]
+        ours = _sorted_edges(edges[:, (records.RECORD, records.SRC, records.DST, records.TYPE, records.WEIGHT)])
+        others = self.found.neighbors[: sizes[records.NUM_NEIGHBORS]]
+        owner = others[:, records.NEIGHBOR_RECORD]
+        parts = (records.NEIGHBOR_DST, records.NEIGHBOR_TYPE, records.NEIGHBOR_WEIGHT)
+        other = _sorted_edges(np.column_stack((owner, nodes[owner, records.ID], others[:, parts])))
+        return both[_segments_differ(ours, other, both)]
+
+    def neighbor_fault(self, record: int) -> DecodeError:
+        """Word the fault of a record whose ``neighbor`` differs, under ``strict``."""
+        at = int(positions(self.tape, self.found.nodes[record, records.NEIGHBOR_TOKEN :][:1])[0])
+        return DecodeError(json_faults.STRICT_NEIGHBORS, at=at, fix="drop 'neighbor', or convert without --strict")
+
+    # ------------------------------------------------------------------------------------------------ features
+
+    def features(self, faults: list[DecodeError]) -> tuple[list[ColumnChunk], list[ColumnChunk]]:
+        """Read all features, a column at a time: those of nodes and those of edges. Adds each column's first fault."""
+        rows = self.found.features[: self.found.sizes[records.NUM_FEATURES]]
+        if not rows.shape[0]:
+            return [], []
+        identity, shapes = self._identities(rows)
+        labels, firsts = values.label_columns(identity)
+        indptr, order = group_by_key(labels, firsts.size)
+        chunks: tuple[list[ColumnChunk], list[ColumnChunk]] = ([], [])
+        for label in np.lexsort(identity[firsts].T[::-1]):
+            on_edge, slot, family, _, extent = identity[firsts[label]].tolist()
+            column = rows[order[indptr[label] : indptr[label + 1]]]
+            chunk = _Column(self, slot, column, extent, shapes.get(extent)).read(family, faults)
+            chunks[on_edge].append(chunk)
+        return chunks
+
+    def _identities(self, rows: Ints) -> tuple[Ints, dict[int, tuple[int, ...]]]:
+        """Say for each feature which column it belongs to: owner, slot, family, dtype, and width or shape.
+
+        Nested numbers get a column for each shape, so that what a type's rows have in common does not depend on the others.
+        Their number stands where sparse ones have their width; the shapes are returned by it.
+        """
+        dtypes = np.array(
+            [_DTYPE_NUMBERS[json_faults.group_dtype(name)] for name in range(keys.DENSE_GROUP, keys.BINARY_GROUP + 1)]
+        )
+        extents = rows[:, records.EXTENT].copy()
+        numbers = rows[:, records.FAMILY] == records.NUMBERS
+        nested = np.flatnonzero(numbers & (extents > 1))
+        extents[numbers] = 0
+        shapes: dict[int, tuple[int, ...]] = {}
+        if nested.size:
+            depths, starts = rows[nested, records.EXTENT], rows[nested, records.SECOND]
+            padded = np.full((nested.size, int(depths.max())), -1, np.int64)
+            for depth in range(padded.shape[1]):
+                deep = depths > depth
+                padded[deep, depth] = self.found.dimensions[starts[deep] + depth]
+            distinct, inverse = np.unique(padded, axis=0, return_inverse=True)
+            extents[nested] = inverse.ravel() + 1
+            shapes = {i + 1: tuple(n for n in shape if n >= 0) for i, shape in enumerate(distinct.tolist())}
+        dtype = dtypes[rows[:, records.GROUP] - keys.DENSE_GROUP]
+        parts = (rows[:, records.ON_EDGE], rows[:, records.SLOT], rows[:, records.FAMILY], dtype, extents)
+        return np.stack(parts, axis=1), shapes
+
+
+_DTYPE_NUMBERS = {dtype: i for i, dtype in enumerate(sorted({dtype for _, dtype in keys.GROUP_DTYPES}))}
+
+
+@dataclass(frozen=True)
+class _Column:
+    """One column: its slot and its rows of ``Found.features``, with the width of its coordinates or its nested shape."""
+
+    reading: _Reading
+    slot: int
+    rows: Ints
+    extent: int
+    shape: tuple[int, ...] | None
+
+    def read(self, family: int, faults: list[DecodeError]) -> ColumnChunk:
+        """Read the values; a fault is added to ``faults``, and the chunk then is not to be used."""
+        if family == records.NUMBERS:
+            return self._numbers(faults)
+        if family == records.SPARSE:
+            return self._sparse(faults)
+        if family == records.BINARY:
+            sizes, data = self._texts(self.rows[:, records.TOKEN].copy(), faults)
+            return ColumnChunk(self._key("binary"), self._owners(), sizes, data)
+        return self._temporal(family == records.DATED_BINARY, faults)
+
+    def _key(self, family: Literal["numbers", "sparse", "binary", "temporal"], width: int = 0) -> ColumnKey:
+        dtype = json_faults.group_dtype(int(self.rows[0, records.GROUP]))
+        return ColumnKey(f"feat_{self.slot}", family, dtype, slot=self.slot, width=width)
+
+    def _owners(self) -> Ints:
+        return self.rows[:, records.ROW].copy()
+
+    def _numbers(self, faults: list[DecodeError]) -> ColumnChunk:
+        counts = self.rows[:, records.COUNT].copy()
+        numbers = self._values(self.rows[:, records.TOKEN].copy(), int(counts.sum()), faults)
+        shape = self.shape
+        if shape is None and (counts == counts[0]).all():
+            shape = (int(counts[0]),)
+        return ColumnChunk(self._key("numbers"), self._owners(), counts, numbers, item_shape=shape)
+
+    def _sparse(self, faults: list[DecodeError]) -> ColumnChunk:
+        counts = self.rows[:, records.COUNT].copy()
+        size = int(counts.sum())
+        places = self.rows[:, records.SECOND].copy()
+        coords, code, token = values.read_coordinates(self.reading.tape, places, size * max(self.extent, 1))
+        if code:
+            faults.append(self.reading.fault(code, token, keys.KEY_COORDINATES))
+        numbers = self._values(self.rows[:, records.TOKEN].copy(), size, faults)
+        return ColumnChunk(self._key("sparse", self.extent), self._owners(), counts, numbers, coords=coords)
+
+    def _temporal(self, is_binary: bool, faults: list[DecodeError]) -> ColumnChunk:
+        dated = self.reading.found.dated
+        entry_counts = self.rows[:, records.COUNT].copy()
+        entries = _ranges(self.rows[:, records.TOKEN], entry_counts)
+        tokens = dated[entries, records.DATED_TOKEN]
+        data: NDArray[np.generic]
+        if is_binary:
+            counts, data = self._texts(tokens, faults)
+        else:
+            counts = dated[entries, records.DATED_COUNT]
+            data = self._values(tokens, int(counts.sum()), faults)
+        return ColumnChunk(
+            self._key("temporal"),
+            self._owners(),
+            counts,
+            data,
+            entry_counts=entry_counts,
+            start=dated[entries, records.START],
+            end=dated[entries, records.END],
+        )
+
+    def _values(self, tokens: Ints, size: int, faults: list[DecodeError]) -> NDArray[np.generic]:
+        group = int(self.rows[0, records.GROUP])
+        numbers, code, token = values.read_numbers(self.reading.tape, tokens, size, json_faults.group_dtype(group))
+        if code:
+            faults.append(self.reading.fault(code, token, group))
+        return numbers
+
+    def _texts(self, tokens: Ints, faults: list[DecodeError]) -> tuple[Ints, NDArray[np.uint8]]:
+        sizes, data, code, token = values.read_texts(self.reading.tape, tokens)
+        if code:
+            faults.append(self.reading.fault(code, token, keys.BINARY_GROUP))
+        return sizes, data
+
+
+def _ranges(starts: Ints, counts: Ints) -> Ints:
+    """Return start, start + 1 … for each start, ``counts`` of them."""
+    before = np.cumsum(counts) - counts
+    return np.repeat(starts - before, counts) + np.arange(int(counts.sum()))
+
+
+def _ids(rows: Ints, column: int) -> NDArray[np.uint64]:
+    return rows[:, column].copy().view(np.uint64)
+
+
+def _side_chunks(rows: Ints, weight_dtype: str) -> list[ColumnChunk]:
+    """Make the chunks of weight, created_at and removed_at; a time that no row states has none."""
+    weights = rows[:, records.WEIGHT].copy().view(np.float64)
+    chunks = [side_chunk("weight", weight_dtype, weights.astype(weight_dtype))]
+    times: tuple[tuple[Role, int, int], ...] = (("created_at", records.CREATED, 1), ("removed_at", records.REMOVED, 2))
+    for role, column, bit in times:
+        owners = np.flatnonzero(rows[:, records.STATED] & bit)
+        if owners.size:
+            key = ColumnKey(role, "numbers", "int64", role=role)
+            chunks.append(ColumnChunk(key, owners, np.ones(owners.size, np.int64), rows[owners, column], item_shape=()))
+    return chunks
+
+
+def _sorted_edges(edges: Ints) -> Ints:
+    """Sort edges (record, src, dst, type, bits of the weight) by record, and inside it by all that they say."""
+    edges[:, 4] = (edges[:, 4].copy().view(np.float64) + 0.0).view(np.int64)  # -0.0 + 0.0 is 0.0
+    return edges[np.lexsort(edges.T[::-1])]
+
+
+def _segments_differ(ours: Ints, other: Ints, owners: Ints) -> NDArray[np.bool_]:
+    """Say for each owner whether its sorted edges differ."""
+    bounds = [
+        (np.searchsorted(edges[:, 0], owners), np.searchsorted(edges[:, 0], owners, side="right")) for edges in (ours, other)
+    ]
+    counts = [stop - start for start, stop in bounds]
+    differ: NDArray[np.bool_] = counts[0] != counts[1]
+    same = np.flatnonzero(~differ & (counts[0] > 0))
+    if same.size:
+        left, right = (_ranges(start[same], counts[0][same]) for start, _ in bounds)
+        unequal = (ours[left] != other[right]).any(axis=1)
+        firsts = np.cumsum(counts[0][same]) - counts[0][same]
+        differ[same] = np.logical_or.reduceat(unequal, firsts)
+    return differ
