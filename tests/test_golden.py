@@ -7,12 +7,14 @@ import json
 
 import numpy as np
 import pytest
-from golden.golden_cases import Case, load_cases, read_store
+from golden.golden_cases import SAMPLE_DATA, Case, load_cases, read_store
+from jsonschema import Draft202012Validator
 from reference.build import build_reference, file_bytes
 from reference.readers import read_graph
 
 from graphprep.model.options import ConvertOptions
 
+SCHEMAS = SAMPLE_DATA.parent / "schemas"
 CASES = load_cases()
 by_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 
@@ -68,6 +70,14 @@ def test_arrays_equal_the_reference(case):
         array = np.load(io.BytesIO(data))
         assert (array.dtype, array.shape) == (expected.dtype, expected.shape), path
         np.testing.assert_array_equal(array, expected, err_msg=path)
+
+
+@by_case
+def test_golden_json_files_fit_the_schemas(case):
+    for name, schema in (("metadata.json", "metadata"), ("*/manifest.json", "manifest")):
+        checker = Draft202012Validator(json.loads((SCHEMAS / f"{schema}.schema.json").read_text()))
+        for path in case.store.glob(name):
+            assert [error.message for error in checker.iter_errors(json.loads(path.read_text()))] == [], path
 
 
 def test_one_graph_in_three_formats_is_one_store():
