@@ -92,9 +92,11 @@ class Runs:
     are contiguous are not copied: the caller gives them away.
     """
 
-    def __init__(self, pool: SpillPool, num_buckets: int = 1) -> None:
+    def __init__(self, pool: SpillPool, num_buckets: int = 1, coalesce: bool = True) -> None:
+        """Open empty runs; without ``coalesce``, chunks come back exactly as they were appended."""
         self.in_memory_bytes = 0
         self._pool = pool
+        self._extent_bytes = _EXTENT_BYTES if coalesce else -1
         self._memory: list[list[Chunk]] = [[] for _ in range(num_buckets)]
         self._extents: list[list[_Extent]] = [[] for _ in range(num_buckets)]
         self._num_bytes = [0] * num_buckets
@@ -177,7 +179,7 @@ class Runs:
             for bucket, chunks in enumerate(self._memory):
                 if chunks:
                     extents = []
-                    for group in _group_chunks(chunks):
+                    for group in _group_chunks(chunks, self._extent_bytes):
                         extents.append(_write_extent(file, offset, group))
                         offset += extents[-1].num_bytes
                     written.append((bucket, extents))
@@ -198,14 +200,14 @@ def _layout_of(chunk: Chunk) -> _Layout:
     return tuple(None if array is None else (array.dtype.str, array.shape[1:]) for array in chunk)
 
 
-def _group_chunks(chunks: list[Chunk]) -> Iterator[list[Chunk]]:
+def _group_chunks(chunks: list[Chunk], extent_bytes: int) -> Iterator[list[Chunk]]:
     """Yield runs of consecutive chunks that can be stored as one."""
     group: list[Chunk] = []
     group_layout: _Layout = ()
     group_bytes = 0
     for chunk in chunks:
         layout, num_bytes = _layout_of(chunk), _chunk_bytes(chunk)
-        if group and (layout != group_layout or group_bytes + num_bytes > _EXTENT_BYTES):
+        if group and (layout != group_layout or group_bytes + num_bytes > extent_bytes):
             yield group
             group, group_bytes = [], 0
         group.append(chunk)

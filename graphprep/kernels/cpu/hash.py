@@ -1,0 +1,78 @@
+"""Hashes and the seeded permutation of STORE.md, "Hashes" and "Partition functions". All arithmetic is modulo 2^64."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, uint64
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_MIX1 = np.uint64(0xBF58476D1CE4E5B9)
+_MIX2 = np.uint64(0x94D049BB133111EB)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def splitmix64(x):
+    """Mix 64 bits. Source: Steele, Lea, Flood 2014 (SplittableRandom), the finaliser with its increment."""
+    z = uint64(x) + _GOLDEN
+    z = (z ^ (z >> uint64(30))) * _MIX1
+    z = (z ^ (z >> uint64(27))) * _MIX2
+    return z ^ (z >> uint64(31))
+
+
+@njit(cache=True, nogil=True)
+def _hash_ints(ids, out):
+    for i in range(ids.size):
+        out[i] = splitmix64(ids[i])
+
+
+@njit(cache=True, nogil=True)
+def _edge_checksum(src, dst):
+    total = uint64(0)
+    for i in range(src.size):
+        total += splitmix64(splitmix64(src[i]) ^ splitmix64(splitmix64(dst[i])))
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _permute_range(first, keys, half_bits, size, out):
+    """Fill ``out`` with perm(first), perm(first + 1) …: a 4-round Feistel network, walked until the result is < size."""
+    mask = (uint64(1) << half_bits) - uint64(1)
+    for i in range(out.size):
+        value = uint64(first) + uint64(i)
+        while True:
+            left = value >> half_bits
+            right = value & mask
+            for r in range(4):
+                left, right = right, left ^ (splitmix64(keys[r] ^ right) & mask)
+            value = (left << half_bits) | right
+            if value < size:
+                break
+        out[i] = value
+
+
+def hash_ints(ids):
+    """Return h of every integer: uint64[n] of uint64[n] (int64 is taken by its bits)."""
+    ids = np.ascontiguousarray(ids).view(np.uint64)
+    out = np.empty(ids.size, np.uint64)
+    _hash_ints(ids, out)
+    return out
+
+
+def edge_checksum(raw_src, raw_dst) -> int:
+    """Return the order-free checksum of edges given by integer raw IDs (uint64[m] each), as a Python int below 2^64."""
+    return int(_edge_checksum(np.ascontiguousarray(raw_src).view(np.uint64), np.ascontiguousarray(raw_dst).view(np.uint64)))
+
+
+def permute_range(first: int, count: int, size: int, seed: int, type_number: int):
+    """Return perm(first), …, perm(first + count - 1) of the permutation of 0..size-1 that STORE.md calls ``random``.
+
+    uint64[count]. The permutation depends on size, seed and the node type's number only.
+    """
+    half_bits = 1
+    while 4**half_bits < size:
+        half_bits += 1
+    inner = int(splitmix64(np.uint64(seed % 2**64)))
+    keys = np.array([int(splitmix64(np.uint64(inner ^ (256 * type_number + r)))) for r in range(4)], np.uint64)
+    out = np.empty(count, np.uint64)
+    _permute_range(np.uint64(first), keys, np.uint64(half_bits), np.uint64(size), out)
+    return out

@@ -1,0 +1,66 @@
+"""Find IDs in a sorted array."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+_INDEX_BITS_MAX = 22  # an index of 4 M entries: 32 MiB at most
+
+
+def bucket_index(ids):
+    """Return (shift, starts) that narrow a search in sorted ``ids`` (uint64[n], n > 0) to the entries of equal high bits.
+
+    ``starts`` is int64[b + 1]: IDs with ``(id - ids[0]) >> shift == k`` stand in ``[starts[k], starts[k + 1])``.
+    """
+    bits = min(_INDEX_BITS_MAX, max(1, int(ids.size).bit_length()))
+    spread = int(ids[-1]) - int(ids[0])
+    shift = max(0, spread.bit_length() - bits)
+    num_buckets = (spread >> shift) + 1
+    starts = np.zeros(num_buckets + 1, np.int64)
+    _count_buckets(ids, np.uint64(shift), starts)
+    np.cumsum(starts, out=starts)
+    return shift, starts
+
+
+@njit(cache=True, nogil=True)
+def _count_buckets(ids, shift, starts):
+    first = ids[0]
+    for i in range(ids.size):
+        starts[((ids[i] - first) >> shift) + np.uint64(1)] += 1
+
+
+@njit(cache=True, nogil=True)
+def _find(ids, shift, starts, wanted, out):
+    first = ids[0]
+    last = ids[ids.size - 1]
+    for i in range(wanted.size):
+        value = wanted[i]
+        out[i] = -1
+        if value < first or value > last:
+            continue
+        bucket = (value - first) >> shift
+        low = starts[bucket]
+        high = starts[bucket + np.uint64(1)]
+        end = high
+        while low < high:
+            middle = (low + high) >> 1
+            if ids[middle] < value:
+                low = middle + 1
+            else:
+                high = middle
+        if low < end and ids[low] == value:
+            out[i] = low
+
+
+def find_sorted(ids, index, wanted):
+    """Return the position in ``ids`` of every wanted ID, -1 where it is not there: int64[k].
+
+    ``ids``: uint64[n], strictly ascending; ``index``: what ``bucket_index(ids)`` returned; ``wanted``: uint64[k].
+    """
+    out = np.empty(wanted.size, np.int64)
+    if ids.size == 0:
+        out[:] = -1
+    else:
+        _find(ids, np.uint64(index[0]), index[1], np.ascontiguousarray(wanted), out)
+    return out

@@ -1,0 +1,427 @@
+"""The stages in order: what each command of the library does from its arguments to its result."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import platform
+import socket
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import graphprep
+from graphprep.engine.budget import PeakSampler, default_threads, parse_memory, private_bytes
+from graphprep.model.errors import BadRecord, DataError, MemoryLimitError, UsageError
+from graphprep.model.options import ConvertOptions, ConvertSummary
+from graphprep.model.protocols import Reporter
+from graphprep.model.schema import EdgeType, Layout
+from graphprep.stages.assign import PartitionFunction, order_types
+from graphprep.stages.decode import Decoded, DecodeSettings, decode_all
+from graphprep.stages.locate import Locator
+from graphprep.stages.nodes import BeyondError, NodeIndex, NodeRules, index_nodes
+from graphprep.stages.observe import ColumnContext, StoredColumn, settle_columns
+from graphprep.stages.partition_file import read_partition_file
+from graphprep.stages.plan import Planned, plan_input
+from graphprep.stages.route import Routed, Router, RouteRules
+from graphprep.stages.shuffle import ColumnRoute, EdgeRoute
+from graphprep.stages.write import StoreBuilder, TypedEdges, TypedNodes, WriteRules, typed_edges
+from graphprep.storage.publish import StoreWriter
+from graphprep.storage.runs import SpillPool
+from graphprep.storage.urls import Storage
+
+_PARTITION_METHODS = ("range", "hash", "modulo", "random")
+_MIB = 1 << 20
+_LEAST_BYTES = 24 * _MIB  # what the stages need beside what Python and its modules hold
+_MOST_BLOCK = 4 * _MIB
+_LEAST_BLOCK = 64 << 10
+_DECODED_FACTOR = 24  # decoded rows, their temporaries and the text itself, over the text's size
+
+
+class SilentReporter:
+    """Tells nothing."""
+
+    def stage(self, name: str, *, total_bytes: int | None = None) -> None:
+        """Ignore a stage."""
+
+    def advance(self, *, records: int = 0, num_bytes: int = 0) -> None:
+        """Ignore progress."""
+
+    def message(self, text: str) -> None:
+        """Ignore a message."""
+
+
+@dataclass(frozen=True)
+class MemoryPlan:
+    """How a memory limit is shared out, in bytes.
+
+    ``pool_bytes`` bounds all runs, ``cap_bytes`` what one sort or map holds, ``bucket_bytes`` what building one bucket holds.
+    """
+
+    limit_bytes: int
+    pool_bytes: int
+    cap_bytes: int
+    bucket_bytes: int
+    block_bytes: int
+    threads: int
+
+
+def plan_memory(options: ConvertOptions) -> MemoryPlan:
+    """Share out the memory limit.
+
+    Raises MemoryLimitError where it leaves nothing to work with.
+    """
+    limit = parse_memory(options.run.memory_limit)
+    threads = options.run.threads or default_threads()
+    room = limit - private_bytes()
+    if room < _LEAST_BYTES:
+        need = -(-(private_bytes() + 2 * _LEAST_BYTES) // _MIB)
+        raise MemoryLimitError(
+            f"the memory limit of {limit // _MIB} MiB leaves {max(0, room) // _MIB} MiB to work with",
+            fix=f"raise --memory-limit to {need}MiB or more",
+        )
+    working = room // 2
+    block = options.block_bytes or max(_LEAST_BLOCK, min(_MOST_BLOCK, working // (_DECODED_FACTOR * (2 * threads + 1))))
+    return MemoryPlan(
+        limit_bytes=limit,
+        pool_bytes=room * 3 // 10,
+        cap_bytes=working // 4,
+        bucket_bytes=max(1 << 16, working // (3 * threads + 2)),
+        block_bytes=block,
+        threads=threads,
+    )
+
+
+@dataclass(frozen=True)
+class InputReport:
+    """What a checked input holds: counts by type, and every type's columns."""
+
+    format: str
+    num_nodes: dict[str, int]
+    num_edges: dict[str, int]
+    num_records: int
+    num_skipped: int
+    node_columns: dict[str, tuple[StoredColumn, ...]]
+    edge_columns: dict[str, tuple[StoredColumn, ...]]
+    notes: tuple[str, ...]
+
+
+@dataclass
+class Prepared:
+    """An input that is decoded, indexed and dealt out to buckets."""
+
+    planned: Planned
+    decoded: Decoded
+    index: NodeIndex
+    routed: Routed
+    nodes: list[TypedNodes]
+    edges: list[TypedEdges]
+    bad_records: list[BadRecord]
+
+
+class _Clock:
+    """Measures stages for the summary and passes them on."""
+
+    def __init__(self, reporter: Reporter) -> None:
+        self.reporter = reporter
+        self.seconds: dict[str, float] = {}
+        self._name = ""
+        self._start = time.perf_counter()
+
+    def stage(self, name: str, *, total_bytes: int | None = None) -> None:
+        """Begin a stage."""
+        self.finish()
+        self._name = name
+        self.reporter.stage(name, total_bytes=total_bytes)
+
+    def finish(self) -> None:
+        """End the current stage."""
+        now = time.perf_counter()
+        if self._name:
+            self.seconds[self._name] = self.seconds.get(self._name, 0.0) + now - self._start
+        self._start = now
+        self._name = ""
+
+
+def convert(
+    inputs: Sequence[str], out: str, options: ConvertOptions | None = None, reporter: Reporter | None = None
+) -> ConvertSummary:
+    """Convert raw graph files to a store of CSR/CSC partitions and metadata.json.
+
+    ``inputs``: paths, folders, globs or URLs (``-``: stdin); ``out``: a path or URL that does not exist yet. Raises the
+    GraphprepErrors that the command line maps to its exit codes; then nothing is left at ``out``.
+    """
+    options = options or ConvertOptions()
+    reporter = reporter or SilentReporter()
+    clock = _Clock(reporter)
+    begin = time.perf_counter()
+    with contextlib.ExitStack() as stack:
+        sampler = stack.enter_context(PeakSampler())
+        memory = plan_memory(options)
+        storage = stack.enter_context(Storage(options.run.storage_options, options.run.tmp_dir))
+        writer = stack.enter_context(StoreWriter(storage, out, options.overwrite))
+        pool = stack.enter_context(SpillPool(memory.pool_bytes, options.run.tmp_dir))
+        with _saved_bad_records(storage, options) as bad:
+            prepared = _prepare(inputs, options, memory, storage, pool, clock, bad)
+        clock.stage("build")
+        builder = StoreBuilder(writer, prepared.index, _write_rules(prepared, options, memory), pool, reporter)
+        for node in prepared.nodes:
+            builder.write_nodes(node)
+        for edge in prepared.edges:
+            builder.write_edges(edge)
+        clock.stage("publish")
+        builder.finish(prepared.nodes, prepared.edges, lambda: _provenance(prepared, storage, time.perf_counter() - begin))
+        clock.finish()
+        return _summary(out, prepared, clock, writer.num_bytes, time.perf_counter() - begin, sampler.stop())
+
+
+def check_input(
+    inputs: Sequence[str], options: ConvertOptions | None = None, reporter: Reporter | None = None
+) -> InputReport:
+    """Decode, index and resolve an input without writing anything; raise what ``convert`` would raise."""
+    options = options or ConvertOptions()
+    clock = _Clock(reporter or SilentReporter())
+    with contextlib.ExitStack() as stack:
+        memory = plan_memory(options)
+        storage = stack.enter_context(Storage(options.run.storage_options, options.run.tmp_dir))
+        pool = stack.enter_context(SpillPool(memory.pool_bytes, options.run.tmp_dir))
+        with _saved_bad_records(storage, options) as bad:
+            prepared = _prepare(inputs, options, memory, storage, pool, clock, bad)
+        names = {edge: ":".join(edge.edge_type) for edge in prepared.edges}
+        return InputReport(
+            format=prepared.planned.format,
+            num_nodes={node.name: node.route.num_rows for node in prepared.nodes},
+            num_edges={names[edge]: edge.route.num_edges for edge in prepared.edges},
+            num_records=prepared.decoded.num_records,
+            num_skipped=len(prepared.bad_records),
+            node_columns={node.name: node.columns for node in prepared.nodes},
+            edge_columns={names[edge]: edge.columns for edge in prepared.edges},
+            notes=_notes(prepared),
+        )
+
+
+def _prepare(
+    inputs: Sequence[str],
+    options: ConvertOptions,
+    memory: MemoryPlan,
+    storage: Storage,
+    pool: SpillPool,
+    clock: _Clock,
+    bad: list[BadRecord],
+) -> Prepared:
+    """Run the stages from plan to shuffle."""
+    clock.stage("plan")
+    planned = plan_input(inputs, options, storage, clock.reporter)
+    settings = DecodeSettings(
+        block_bytes=memory.block_bytes,
+        limit_bytes=max(memory.block_bytes, memory.limit_bytes // _DECODED_FACTOR),
+        max_rows=max(1 << 10, memory.block_bytes // 16),
+        threads=memory.threads,
+        skip=options.on_error == "skip",
+        max_errors=options.max_errors,
+    )
+    clock.stage("decode", total_bytes=planned.total_bytes)
+    decoded = decode_all(planned.decoder, planned.sources, storage, pool, settings, clock.reporter, bad)
+    locator = Locator(decoded, storage, settings)
+    clock.stage("index")
+    index = _index(decoded, options, memory, storage, pool, locator)
+    clock.stage("shuffle")
+    router = Router(decoded, index, _route_rules(options, memory, index), pool, locator, clock.reporter)
+    router.routed.bad_records = bad
+    router.route_nodes()
+    router.route_edges()
+    router.complete(_has_times(decoded))
+    for runs in (decoded.nodes, decoded.edges, decoded.node_columns, decoded.edge_columns, *decoded.aligned.values()):
+        runs.close()
+    nodes, edges = _settle(decoded, index, router.routed, options)
+    return Prepared(planned, decoded, index, router.routed, nodes, edges, bad)
+
+
+def _index(
+    decoded: Decoded, options: ConvertOptions, memory: MemoryPlan, storage: Storage, pool: SpillPool, locator: Locator
+) -> NodeIndex:
+    rules = NodeRules(
+        partition=lambda names: _partition_function(options, storage, names),
+        on_missing=options.on_missing_node,
+        missing_type=options.missing_node_type,
+        ids=options.ids or "auto",
+        num_nodes=options.num_nodes,
+        cap_bytes=memory.cap_bytes,
+        limit_bytes=memory.limit_bytes,
+    )
+    try:
+        return index_nodes(decoded, rules, pool)
+    except BeyondError as error:
+        raise _beyond(decoded, locator, error) from None
+
+
+def _beyond(decoded: Decoded, locator: Locator, error: BeyondError) -> DataError:
+    """Word an end that lies beyond --num-nodes, with the place of the first."""
+    place, found = locator.first_end_beyond(error.type_name, error.num_nodes)
+    return DataError(
+        f"node {found} is outside [0, {error.num_nodes})",
+        place=place,
+        fix=f"raise --num-nodes to {error.highest + 1}, or correct the ID",
+    )
+
+
+def _partition_function(options: ConvertOptions, storage: Storage, names: tuple[str, ...]) -> PartitionFunction:
+    if options.partition_by in _PARTITION_METHODS:
+        return PartitionFunction(options.partition_by, options.partitions or 1, options.seed)
+    if not storage.exists(options.partition_by) and not storage.is_dir(options.partition_by):
+        raise UsageError(
+            f"--partition-by {options.partition_by!r} is neither a method nor a file",
+            fix=f"use one of {', '.join(_PARTITION_METHODS)}, or name an existing file or folder",
+        )
+    return read_partition_file(storage, options.partition_by, names, options.partitions, options.seed)
+
+
+def _layouts(options: ConvertOptions) -> tuple[Layout, ...]:
+    return ("csc", "csr") if options.layout == "both" else (options.layout,)
+
+
+def _route_rules(options: ConvertOptions, memory: MemoryPlan, index: NodeIndex) -> RouteRules:
+    return RouteRules(
+        primary=_layouts(options)[0],
+        neighbor_order=options.neighbor_order,
+        weight_dtype=options.weight_dtype,
+        on_missing=options.on_missing_node,
+        skip=options.on_error == "skip",
+        max_errors=options.max_errors,
+        bucket_bytes=memory.bucket_bytes,
+        cap_bytes=memory.cap_bytes,
+        num_parts=index.partition.num_parts,
+    )
+
+
+def _write_rules(prepared: Prepared, options: ConvertOptions, memory: MemoryPlan) -> WriteRules:
+    partition = prepared.index.partition
+    return WriteRules(
+        graph_name=options.graph_name or prepared.planned.sources.graph_name or "graph",
+        partition_by=partition.method,
+        num_parts=partition.num_parts,
+        layouts=_layouts(options),
+        neighbor_order=options.neighbor_order,
+        edge_ids=options.edge_ids,
+        index_dtype=options.index_dtype,
+        bucket_bytes=memory.bucket_bytes,
+        hard_bytes=memory.cap_bytes * 2,
+        threads=memory.threads,
+    )
+
+
+def _has_times(decoded: Decoded) -> bool:
+    """Return whether created_at and removed_at exist: either, on any row, makes both on all types."""
+    return decoded.sources.has_times or any(key.role in ("created_at", "removed_at") for key in decoded.column_bytes)
+
+
+def _settle(
+    decoded: Decoded, index: NodeIndex, routed: Routed, options: ConvertOptions
+) -> tuple[list[TypedNodes], list[TypedEdges]]:
+    """Settle all columns, and the numbers of the edge types."""
+    shapes = {key: found.shapes for key, found in decoded.shapes.items()}
+    created_weight = float(options.decoder_options.get("default_node_weight") or 0.0)
+
+    def columns(routes: dict[Any, ColumnRoute], num_rows: int, weight: float) -> tuple[StoredColumn, ...]:
+        stats = {key: route.stats for key, route in routes.items()}
+        return settle_columns(ColumnContext(num_rows, stats, shapes, decoded.sources.always_weighted, weight))
+
+    nodes = [
+        TypedNodes(name, number, routed.nodes[number], columns(routed.nodes[number].columns, routed.nodes[number].num_rows, created_weight))
+        for number, name in enumerate(index.type_names)
+    ]
+    edges = [
+        typed_edges(index, edge_type, route, columns(route.columns, route.num_edges, 0.0))
+        for edge_type, route in _ordered_edge_types(decoded, index, routed)
+    ]
+    return nodes, edges
+
+
+def _ordered_edge_types(decoded: Decoded, index: NodeIndex, routed: Routed) -> Iterator[tuple[EdgeType, EdgeRoute]]:
+    """Yield the edge types by (relation number, source type, destination type)."""
+    names = [relation.name for relation in decoded.relations]
+    if decoded.sources.edge_types:
+        rank = {code: code for code in range(len(names))}
+    else:
+        order = order_types(sorted(set(names)))
+        rank = {code: order.index(name) for code, name in enumerate(names)}
+    for key in sorted(routed.edges, key=lambda key: (rank[key[0]], key[1], key[2])):
+        edge_type = (index.type_names[key[1]], names[key[0]], index.type_names[key[2]])
+        yield edge_type, routed.edges[key]
+
+
+@contextlib.contextmanager
+def _saved_bad_records(storage: Storage, options: ConvertOptions) -> Iterator[list[BadRecord]]:
+    """Collect rejected records; write them to --bad-records also when the run fails."""
+    bad: list[BadRecord] = []
+    try:
+        yield bad
+    finally:
+        if options.bad_records is not None:
+            lines = (json.dumps({"place": record.place, "reason": record.reason}, ensure_ascii=False) + "\n" for record in bad)
+            storage.write_bytes(options.bad_records, "".join(lines).encode())
+
+
+def _notes(prepared: Prepared) -> tuple[str, ...]:
+    notes = [*prepared.planned.sources.messages, *prepared.index.notes]
+    notes += [text if count == 1 else f"{text} ({count} times)" for text, count in prepared.decoded.warnings.items()]
+    for kind in (prepared.nodes, prepared.edges):
+        for owner in kind:
+            notes += _split_slots(owner)
+    return tuple(notes)
+
+
+def _split_slots(owner: TypedNodes | TypedEdges) -> Iterator[str]:
+    """Say where one feature slot became several columns."""
+    slots: dict[int, list[str]] = {}
+    for column in owner.columns:
+        if column.schema.slot is not None:
+            slots.setdefault(column.schema.slot, []).append(column.schema.name)
+    name = owner.name if isinstance(owner, TypedNodes) else ":".join(owner.edge_type)
+    for slot, names in slots.items():
+        if len(names) > 1:
+            yield f"{name}: slot {slot} became {', '.join(names)}; --schema fixes the kinds beforehand"
+
+
+def _summary(
+    out: str, prepared: Prepared, clock: _Clock, output_bytes: int, elapsed_s: float, peak_bytes: int
+) -> ConvertSummary:
+    return ConvertSummary(
+        out=out,
+        format=prepared.planned.format,
+        format_flags=prepared.planned.flags,
+        num_nodes={node.name: node.route.num_rows for node in prepared.nodes},
+        num_edges={":".join(edge.edge_type): edge.route.num_edges for edge in prepared.edges},
+        num_parts=prepared.index.partition.num_parts,
+        num_records=prepared.decoded.num_records,
+        num_skipped=len(prepared.bad_records),
+        num_dropped_edges=prepared.routed.num_dropped_edges,
+        num_created_nodes=sum(prepared.index.num_created),
+        input_bytes=prepared.decoded.input_bytes,
+        output_bytes=output_bytes,
+        elapsed_s=elapsed_s,
+        peak_memory_bytes=peak_bytes,
+        stage_s=dict(clock.seconds),
+        notes=_notes(prepared),
+    )
+
+
+def _provenance(prepared: Prepared, storage: Storage, elapsed_s: float) -> dict[str, Any]:
+    """Tell how the store was made; the only file in which the time, the host and the command line occur."""
+    spans = prepared.decoded.sources.spans
+    urls = list(dict.fromkeys(span.url for span in spans))
+    return {
+        "version": graphprep.__version__,
+        "command": sys.argv,
+        "time": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+        "seconds": round(elapsed_s, 3),
+        "host": socket.gethostname(),
+        "device": f"cpu ({platform.machine()}, {os.cpu_count()} cores)",
+        "inputs": [{"url": url, "bytes": storage.size(url)} for url in urls],
+    }
+
+
+__all__ = ["InputReport", "MemoryPlan", "check_input", "convert", "plan_memory"]

@@ -1,0 +1,294 @@
+"""Build CSC and CSR, one bucket at a time, and put every array in its place in the partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphprep.engine.local import map_ordered
+from graphprep.kernels.cpu.group import group_by_key
+from graphprep.model.errors import MemoryLimitError
+from graphprep.model.schema import Layout, NeighborOrder
+from graphprep.stages.parted import PartedArray, PartedOffsets, PartList
+from graphprep.stages.shuffle import BucketPlan, EdgeRoute, plan_buckets
+from graphprep.storage.runs import Runs, SpillPool
+
+Ints = NDArray[np.int64]
+_ROW_BYTES = 64  # what building holds for each edge of a leaf
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A piece of a bucket that is built at once: rows [low, high), of a row that is too long alone only edge IDs [first, last).
+
+    ``row_counts`` is set where a row is cut: its length on the first piece, nothing on the others.
+    """
+
+    bucket: int
+    low: int
+    high: int
+    first: int = 0
+    last: int = 2**63 - 1
+    row_counts: Ints | None = None
+
+
+@dataclass(frozen=True)
+class BuildRules:
+    """How layouts are built."""
+
+    neighbor_order: NeighborOrder
+    bucket_bytes: int
+    hard_bytes: int
+    threads: int
+
+
+@dataclass(frozen=True)
+class BuiltLeaf:
+    """A built piece: lengths of its rows, then for each entry the other end, its edge ID and, in a second layout, its edge row.
+
+    ``arrival`` (edge IDs, ascending) and ``position`` say where in the piece each edge ID lies.
+    """
+
+    leaf: Leaf
+    counts: Ints
+    others: Ints
+    edge_ids: Ints
+    arrival: Ints
+    position: Ints
+    rows: Ints
+    keys: NDArray[np.uint64] | None
+    edge_rows: Ints | None
+    repeated: bool
+
+
+def cut_leaves(runs: Runs, plan: BucketPlan, rules: BuildRules, by_input: bool) -> list[Leaf]:
+    """Cut buckets that are too big by rows, and rows that are too long by edge ID (where rows keep input order)."""
+    leaves = []
+    most = max(1, rules.bucket_bytes // _ROW_BYTES)
+    for bucket in range(plan.num_buckets):
+        low, high = plan.bounds(bucket)
+        rows = sum(chunk[0].size for chunk in runs.read(bucket) if chunk[0] is not None) if runs.num_bytes(bucket) else 0
+        if rows <= 2 * most:
+            leaves.append(Leaf(bucket, low, high))
+            continue
+        counts = np.zeros(high - low, np.int64)
+        for chunk in runs.read(bucket):
+            counts += np.bincount(chunk[0] - low, minlength=counts.size)  # type: ignore[operator]
+        for start, stop in _cut_by_count(counts, most):
+            total = int(counts[start:stop].sum())
+            if total > 2 * most and by_input:
+                leaves.extend(_cut_row(runs, bucket, low + start, total, most))
+            elif total * _ROW_BYTES > rules.hard_bytes:
+                need = 2 * total * _ROW_BYTES
+                raise MemoryLimitError(
+                    f"a node with {total} edges cannot be ordered within the memory limit",
+                    fix=f"use --neighbor-order input, or --memory-limit {need // 2**20 + 256}MiB",
+                )
+            else:
+                leaves.append(Leaf(bucket, low + start, low + stop))
+    return leaves
+
+
+def _cut_by_count(counts: Ints, most: int) -> Iterator[tuple[int, int]]:
+    """Cut rows greedily into runs of at most ``most`` edges; a longer row stands alone."""
+    start = 0
+    room = most
+    for row, count in enumerate(counts.tolist()):
+        if count > room and row > start:
+            yield start, row
+            start, room = row, most
+        room -= count
+    yield start, counts.size
+
+
+def _cut_row(runs: Runs, bucket: int, row: int, total: int, most: int) -> Iterator[Leaf]:
+    """Cut one row by edge ID; its edges come in this order."""
+    first = None
+    held = 0
+    counts: Ints | None = np.array([total], np.int64)
+    for chunk in runs.read(bucket):
+        ids = chunk[2][chunk[0] == row]  # type: ignore[index]
+        for at in range(0, ids.size, most):
+            piece = ids[at : at + most]
+            if first is None:
+                first = int(piece[0])
+            if held + piece.size > most and held:
+                yield Leaf(bucket, row, row + 1, first, int(piece[0]), counts)
+                counts = np.zeros(0, np.int64)
+                first, held = int(piece[0]), 0
+            held += piece.size
+    if first is not None:
+        yield Leaf(bucket, row, row + 1, first, row_counts=counts)
+
+
+@dataclass
+class LayoutBuilder:
+    """Builds one layout of one edge type from its runs."""
+
+    runs: Runs
+    plan: BucketPlan
+    order: NeighborOrder
+    missing_key: int | None
+    by_arrival: bool
+
+    def build(self, leaf: Leaf) -> BuiltLeaf:
+        """Sort a leaf's edges by row, inside a row by the neighbour order, ties by edge ID."""
+        rows, others, ids, keys, edge_rows = self._read(leaf)
+        first = None if self.by_arrival else np.argsort(ids, kind="stable")
+        if first is not None:
+            rows, others, ids = rows[first], others[first], ids[first]
+            keys = None if keys is None else keys[first]
+            edge_rows = None if edge_rows is None else edge_rows[first]
+        counts, order = self._sort(leaf, rows, others, keys)
+        position = np.empty(order.size, np.int64)
+        position[order] = np.arange(order.size)
+        sorted_rows, sorted_others = rows[order], others[order]
+        repeated = self.order == "id" and bool(
+            ((sorted_rows[1:] == sorted_rows[:-1]) & (sorted_others[1:] == sorted_others[:-1])).any()
+        )
+        return BuiltLeaf(
+            leaf=leaf,
+            counts=counts if leaf.row_counts is None else leaf.row_counts,
+            others=sorted_others,
+            edge_ids=ids[order],
+            arrival=ids,
+            position=position,
+            rows=sorted_rows,
+            keys=None if keys is None else keys[order],
+            edge_rows=None if edge_rows is None else edge_rows[order],
+            repeated=repeated,
+        )
+
+    def _read(self, leaf: Leaf):  # type: ignore[no-untyped-def]
+        whole = (leaf.low, leaf.high) == self.plan.bounds(leaf.bucket) and leaf.row_counts is None
+        pieces: list[list[NDArray[np.generic]]] = [[] for _ in range(5)]
+        for chunk in self._chunks(leaf.bucket):
+            arrays = chunk
+            if not whole:
+                rows, ids = chunk[0], chunk[2]
+                inside = (rows >= leaf.low) & (rows < leaf.high) & (ids >= leaf.first) & (ids < leaf.last)
+                arrays = tuple(None if array is None else array[inside] for array in chunk)
+            for number, array in enumerate(arrays):
+                if array is not None:
+                    pieces[number].append(array)
+        empty = (np.int64, np.int64, np.int64, np.uint64, np.int64)
+        wanted = (True, True, True, self.missing_key is not None, not self.by_arrival)
+        return [
+            (np.concatenate(some) if some else np.zeros(0, dtype)) if want else None
+            for some, dtype, want in zip(pieces, empty, wanted, strict=True)
+        ]
+
+    def _chunks(self, bucket: int):  # type: ignore[no-untyped-def]
+        for chunk in self.runs.read(bucket):
+            rows, others, ids, keys, *rest = chunk
+            if keys is None and self.missing_key is not None:
+                keys = np.full(rows.size, self.missing_key, np.uint64)
+            yield (rows, others, ids, keys, *rest)
+
+    def _sort(self, leaf: Leaf, rows: Ints, others: Ints, keys: NDArray[np.uint64] | None) -> tuple[Ints, Ints]:
+        key = others if self.order == "id" else keys if self.order in ("time", "weight") else None
+        if key is None:
+            indptr, order = group_by_key(rows - leaf.low, leaf.high - leaf.low)
+        else:
+            by_key = np.argsort(key, kind="stable")
+            indptr, grouped = group_by_key(rows[by_key] - leaf.low, leaf.high - leaf.low)
+            order = by_key[grouped]
+        return np.diff(indptr), order
+
+
+@dataclass(frozen=True)
+class LayoutFiles:
+    """What a layout's arrays are called and typed like."""
+
+    folder: str
+    index_dtype: str
+    edge_id_dtype: str | None
+    edge_rows: bool = False
+
+
+@dataclass
+class BuiltEdges:
+    """What building the primary layout leaves for the edge columns: per leaf (arrival, position)."""
+
+    leaves: list[Leaf]
+    positions: Runs | None
+    repeated: bool = False
+
+
+def write_layout(
+    builder: LayoutBuilder,
+    files: LayoutFiles,
+    parts: PartList,
+    row_sizes: Ints,
+    edge_sizes: Ints,
+    rules: BuildRules,
+    pool: SpillPool,
+    keep_positions: bool,
+    second: SecondLayout | None = None,
+) -> BuiltEdges:
+    """Build a layout bucket by bucket and write its arrays; ``row_sizes`` and ``edge_sizes`` (int64[P]) are by partition."""
+    leaves = cut_leaves(builder.runs, builder.plan, rules, builder.by_arrival and builder.order == "input")
+    built = BuiltEdges(leaves, Runs(pool, max(1, len(leaves))) if keep_positions else None)
+    indptr = PartedOffsets(parts, f"{files.folder}/indptr.npy", row_sizes)
+    indices = PartedArray(parts, f"{files.folder}/indices.npy", files.index_dtype, edge_sizes)
+    ids = PartedArray(parts, f"{files.folder}/edge_ids.npy", files.edge_id_dtype, edge_sizes) if files.edge_id_dtype else None
+    rows = PartedArray(parts, f"{files.folder}/edge_rows.npy", "int64", edge_sizes) if files.edge_rows else None
+    row = 0
+    for number, piece in enumerate(map_ordered(builder.build, leaves, rules.threads)):
+        indptr.append(piece.counts)
+        indices.append(piece.others)
+        if ids is not None:
+            ids.append(piece.edge_ids)
+        if rows is not None and piece.edge_rows is not None:
+            rows.append(piece.edge_rows)
+        built.repeated = built.repeated or piece.repeated
+        if built.positions is not None:
+            built.positions.append(number, (piece.arrival, piece.position))
+        if second is not None:
+            second.add(piece, row)
+        row += piece.others.size
+    for array in (indptr, indices, ids, rows):
+        if array is not None:
+            array.close()
+    return built
+
+
+class SecondLayout:
+    """Collects the edges of the finished primary layout for the other one, edge rows with them."""
+
+    def __init__(self, route: EdgeRoute, num_rows: int, pool: SpillPool, bucket_bytes: int) -> None:
+        self.plan = plan_buckets(num_rows, route.num_edges * _ROW_BYTES, bucket_bytes)
+        self.runs = Runs(pool, self.plan.num_buckets)
+
+    def add(self, piece: BuiltLeaf, first_row: int) -> None:
+        """Deal out a finished piece, whose first entry is edge row ``first_row``."""
+        edge_rows = np.arange(first_row, first_row + piece.others.size, dtype=np.int64)
+        arrays = (piece.others, piece.rows, piece.edge_ids, piece.keys, edge_rows)
+        for bucket, chosen in self.plan.split(piece.others):
+            if chosen is None:
+                self.runs.append(bucket, arrays)
+            else:
+                self.runs.append(bucket, tuple(None if array is None else array[chosen] for array in arrays))
+
+
+def layout_folder(edge_path: str, layout: Layout) -> str:
+    """Return the folder of a layout's arrays inside a partition."""
+    return f"edges/{edge_path}/{layout}"
+
+
+def effective_order(route: EdgeRoute, wanted: NeighborOrder) -> NeighborOrder:
+    """Return the order that an edge type gets: ``input`` where it lacks the column."""
+    if wanted in ("time", "weight") and not route.has_key:
+        return "input"
+    return wanted
+
+
+def settle_index_dtype(wanted: Literal["auto", "int32", "int64"], size: int) -> str:
+    """Return int32 where ``size`` is below 2^31, else int64, unless one is asked for."""
+    if wanted != "auto":
+        return wanted
+    return "int32" if size < 2**31 else "int64"

@@ -1,0 +1,244 @@
+"""Put columns in the order of their rows and write them, kind by kind, piece by piece."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphprep.engine.local import map_ordered
+from graphprep.model.rows import ColumnKey
+from graphprep.stages.build import BuiltEdges, Leaf
+from graphprep.stages.cells import Cells, cells_from, concat_cells, empty_cells
+from graphprep.stages.observe import StoredColumn
+from graphprep.stages.parted import PartedArray, PartedOffsets, PartList
+from graphprep.stages.shuffle import BucketPlan, ColumnRoute
+
+Ints = NDArray[np.int64]
+_PIECE_ROWS = 1 << 17  # rows without any values are written this many at a time
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A column's values for consecutive rows: the rows that have one (int64[k], ascending, from 0), and the values."""
+
+    num_rows: int
+    rows: Ints
+    cells: Cells
+
+
+@dataclass(frozen=True)
+class ColumnTarget:
+    """Where a column goes: the path stem inside a partition, and the number of rows by partition (int64[P])."""
+
+    column: StoredColumn
+    stem: str
+    row_sizes: Ints
+
+
+class ColumnWriter:
+    """Writes one column in every partition."""
+
+    def __init__(self, parts: PartList, target: ColumnTarget, routes: Mapping[ColumnKey, ColumnRoute]) -> None:
+        self._column = target.column
+        schema = target.column.schema
+        stats = [routes[key].stats for key in target.column.keys]
+        values = sum((stat.values for stat in stats), np.zeros(parts.num_parts, np.int64))
+        entries = sum((stat.entries for stat in stats), np.zeros(parts.num_parts, np.int64))
+        rows, stem = target.row_sizes, target.stem
+        self._present = PartedArray(parts, f"{stem}.present.npy", "bool", rows) if schema.optional else None
+        self._offsets: PartedOffsets | None = None
+        self._entry_offsets: PartedOffsets | None = None
+        self._extra: dict[str, PartedArray] = {}
+        if schema.kind == "dense":
+            self._values = PartedArray(parts, f"{stem}.npy", schema.dtype, rows, schema.item_shape)
+            return
+        self._values = PartedArray(parts, f"{stem}.values.npy", schema.dtype, values)
+        if schema.kind == "temporal":
+            self._entry_offsets = PartedOffsets(parts, f"{stem}.entry_offsets.npy", rows)
+            self._offsets = PartedOffsets(parts, f"{stem}.offsets.npy", entries)
+            for name in ("start", "end") if schema.end else ("start",):
+                self._extra[name] = PartedArray(parts, f"{stem}.{name}.npy", "int64", entries)
+            return
+        self._offsets = PartedOffsets(parts, f"{stem}.offsets.npy", rows)
+        if schema.kind == "sparse":
+            self._extra["coords"] = PartedArray(parts, f"{stem}.coords.npy", "int64", values, schema.item_shape)
+
+    def append(self, piece: Piece) -> None:
+        """Write the next rows."""
+        if self._present is not None:
+            present = np.zeros(piece.num_rows, bool)
+            present[piece.rows] = True
+            self._present.append(present)
+        cells = piece.cells.cast(self._column.schema.dtype)
+        if self._column.schema.kind == "dense":
+            self._append_dense(piece, cells)
+        elif self._column.schema.kind == "temporal":
+            self._append_temporal(piece, cells)
+        else:
+            self._append_ragged(piece, cells)
+
+    def _append_dense(self, piece: Piece, cells: Cells) -> None:
+        schema = self._column.schema
+        out = np.full((piece.num_rows, *schema.item_shape), self._column.fill, np.dtype(schema.dtype))
+        if piece.rows.size:
+            out[piece.rows] = cells.values.reshape(piece.rows.size, *schema.item_shape)
+        self._values.append(out)
+
+    def _append_ragged(self, piece: Piece, cells: Cells) -> None:
+        assert self._offsets is not None
+        counts = np.zeros(piece.num_rows, np.int64)
+        counts[piece.rows] = cells.counts
+        self._offsets.append(counts)
+        self._values.append(cells.values)
+        if cells.coords is not None and "coords" in self._extra:
+            self._extra["coords"].append(cells.coords.reshape(cells.values.size, *self._column.schema.item_shape))
+
+    def _append_temporal(self, piece: Piece, cells: Cells) -> None:
+        assert self._offsets is not None
+        assert self._entry_offsets is not None
+        assert cells.entry_counts is not None
+        assert cells.start is not None
+        assert cells.end is not None
+        counts = np.zeros(piece.num_rows, np.int64)
+        counts[piece.rows] = cells.entry_counts
+        self._entry_offsets.append(counts)
+        entry_rows = np.repeat(np.arange(cells.entry_counts.size), cells.entry_counts)
+        order = np.lexsort((cells.start, entry_rows))
+        entries = Cells(cells.counts, cells.values).take(order)
+        self._offsets.append(entries.counts)
+        self._values.append(entries.values)
+        self._extra["start"].append(cells.start[order])
+        if "end" in self._extra:
+            self._extra["end"].append(cells.end[order])
+
+    def close(self) -> None:
+        """Check that all partitions are complete."""
+        for array in (self._present, self._offsets, self._entry_offsets, self._values, *self._extra.values()):
+            if array is not None:
+                array.close()
+
+
+def _in_order(rows: Ints, cells: Cells) -> tuple[Ints, Cells]:
+    """Sort cells by the row they belong to."""
+    if rows.size < 2 or bool((rows[:-1] < rows[1:]).all()):
+        return rows, cells
+    order = np.argsort(rows, kind="stable")
+    return rows[order], cells.take(order)
+
+
+def read_cells(
+    routes: Sequence[ColumnRoute], keys: Sequence[ColumnKey], dtype: str, bucket: int, keep: Callable[[Ints, Ints | None], Ints | None]
+) -> tuple[Ints, Ints, Cells]:
+    """Read a bucket of a column: (rows, edge IDs, cells). ``keep(rows, ids)`` chooses positions, None all."""
+    pieces: list[Cells] = []
+    rows_of: list[Ints] = []
+    ids_of: list[Ints] = []
+    for route in routes:
+        for rows, ids, *parts in route.runs.read(bucket):
+            cells = cells_from(parts)
+            chosen = keep(rows, ids)  # type: ignore[arg-type]
+            if chosen is not None:
+                cells, rows = cells.take(chosen), rows[chosen]  # type: ignore[index]
+                ids = None if ids is None else ids[chosen]
+            pieces.append(cells.cast(dtype))
+            rows_of.append(rows)  # type: ignore[arg-type]
+            ids_of.append(np.zeros(0, np.int64) if ids is None else ids)  # type: ignore[arg-type]
+    if not pieces:
+        none = np.zeros(0, np.int64)
+        return none, none, empty_cells(keys[0]).cast(dtype)
+    return np.concatenate(rows_of), np.concatenate(ids_of), concat_cells(pieces)
+
+
+def node_pieces(column: StoredColumn, routes: Sequence[ColumnRoute], num_rows: int, piece_bytes: int) -> Iterator[Callable[[], Piece]]:
+    """Yield tasks that make a node column's pieces, in row order."""
+    plan = routes[0].plan
+    for bucket in range(plan.num_buckets):
+        low, high = plan.bounds(bucket)
+        size = sum(route.runs.num_bytes(bucket) for route in routes)
+        step = max(1, -(-(high - low) * piece_bytes // max(size, piece_bytes, 1)))
+        for start in range(low, high, step):
+            yield _NodePiece(column, tuple(routes), bucket, start, min(start + step, high), (low, high))
+
+
+@dataclass(frozen=True)
+class _NodePiece:
+    column: StoredColumn
+    routes: tuple[ColumnRoute, ...]
+    bucket: int
+    low: int
+    high: int
+    bounds: tuple[int, int]
+
+    def __call__(self) -> Piece:
+        whole = (self.low, self.high) == self.bounds
+
+        def keep(rows: Ints, _: Ints | None) -> Ints | None:
+            return None if whole else np.flatnonzero((rows >= self.low) & (rows < self.high))
+
+        rows, _, cells = read_cells(self.routes, self.column.keys, self.column.schema.dtype, self.bucket, keep)
+        return Piece(self.high - self.low, *_in_order(rows - self.low, cells))
+
+
+@dataclass(frozen=True)
+class _EdgePiece:
+    """Makes one leaf's piece of an edge column: finds the place of every edge ID in the leaf."""
+
+    column: StoredColumn
+    routes: tuple[ColumnRoute, ...]
+    built: BuiltEdges
+    number: int
+    plan: BucketPlan
+
+    def __call__(self) -> Piece:
+        leaf = self.built.leaves[self.number]
+        assert self.built.positions is not None
+        arrival, position = _joined(self.built.positions.read(self.number))
+        rows, ids, cells = read_cells(self.routes, self.column.keys, self.column.schema.dtype, leaf.bucket, self._keep(leaf))
+        at = position if ids.size == arrival.size and (ids == arrival).all() else position[np.searchsorted(arrival, ids)]
+        return Piece(arrival.size, *_in_order(at, cells))
+
+    def _keep(self, leaf: Leaf) -> Callable[[Ints, Ints | None], Ints | None]:
+        whole = (leaf.low, leaf.high) == self.plan.bounds(leaf.bucket) and leaf.row_counts is None
+
+        def keep(rows: Ints, ids: Ints | None) -> Ints | None:
+            if whole or ids is None:
+                return None
+            return np.flatnonzero((rows >= leaf.low) & (rows < leaf.high) & (ids >= leaf.first) & (ids < leaf.last))
+
+        return keep
+
+
+def _joined(chunks: Iterator[tuple[NDArray[np.generic] | None, ...]]) -> tuple[Ints, Ints]:
+    arrays = list(chunks)
+    if not arrays:
+        none = np.zeros(0, np.int64)
+        return none, none
+    first = np.concatenate([np.asarray(chunk[0], np.int64) for chunk in arrays])
+    return first, np.concatenate([np.asarray(chunk[1], np.int64) for chunk in arrays])
+
+
+def edge_pieces(column: StoredColumn, routes: Sequence[ColumnRoute], built: BuiltEdges, plan: BucketPlan) -> Iterator[Callable[[], Piece]]:
+    """Yield tasks that make an edge column's pieces, in edge row order."""
+    for number in range(len(built.leaves)):
+        yield _EdgePiece(column, tuple(routes), built, number, plan)
+
+
+def write_column(
+    parts: PartList,
+    target: ColumnTarget,
+    routes: Mapping[ColumnKey, ColumnRoute],
+    pieces: Iterator[Callable[[], Piece]],
+    threads: int,
+) -> None:
+    """Write a column from its pieces."""
+    writer = ColumnWriter(parts, target, routes)
+    for piece in map_ordered(_call, pieces, threads):
+        writer.append(piece)
+    writer.close()
+
+
+def _call(task: Callable[[], Piece]) -> Piece:
+    return task()

@@ -1,0 +1,417 @@
+"""Decode spans into raw rows, batch by batch, in input order; skip bad records; keep what comes in runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphprep.engine.local import map_ordered
+from graphprep.model.errors import BadRecord, DataError, DecodeError
+from graphprep.model.protocols import Decoder, Reporter, Sources, Span, TextBlock
+from graphprep.model.rows import AlignedColumn, ColumnChunk, ColumnKey, RawEdges, RawNodes, RawRows, Relation
+from graphprep.stages.cells import cells_of
+from graphprep.storage.runs import Runs, SpillPool
+from graphprep.storage.spans import place_of, text_blocks
+
+if TYPE_CHECKING:
+    from graphprep.storage.urls import Storage
+
+# After a fault, the rest of a block is tried in pieces of this size, so that many faults do not cost quadratic time.
+_RETRY_BYTES = 1 << 16
+
+
+@dataclass(frozen=True)
+class BatchColumn:
+    """One column chunk of a batch: its key, and the code of its N-D shape (0: 0-D or 1-D)."""
+
+    key: ColumnKey
+    shape_code: int
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Where a batch came from and what it holds. Node and edge numbers count all records of the input."""
+
+    span: int
+    block: int
+    piece: int
+    first_node: int
+    num_nodes: int
+    first_edge: int
+    num_edges: int
+    node_columns: tuple[BatchColumn, ...]
+    edge_columns: tuple[BatchColumn, ...]
+    relation: int | None
+
+
+@dataclass
+class ShapeList:
+    """The N-D shapes that a column's values take, in the order in which they were met."""
+
+    shapes: list[tuple[int, ...]] = field(default_factory=list)
+
+    def code(self, shape: tuple[int, ...] | None) -> int:
+        """Return 0 for a scalar or a list, else 1 + the shape's position."""
+        if shape is None or len(shape) < 2:
+            return 0
+        if shape not in self.shapes:
+            self.shapes.append(shape)
+        return 1 + self.shapes.index(shape)
+
+
+class WidenError(Exception):
+    """Columns turned out to hold text: decoding must start again with these dtypes."""
+
+    def __init__(self, columns: dict[str, str]) -> None:
+        super().__init__(columns)
+        self.columns = columns
+
+
+@dataclass
+class DecodeSettings:
+    """How the decode stage works."""
+
+    block_bytes: int
+    limit_bytes: int
+    max_rows: int
+    threads: int
+    skip: bool
+    max_errors: int | None
+
+
+@dataclass
+class Decoded:
+    """All rows of the input, as decoded.
+
+    ``nodes`` holds (ids, types, num_slots) a batch, ``edges`` (src, dst, relations or None, num_slots); the column runs hold for
+    each ``BatchColumn`` its rows followed by ``Cells.arrays()``. ``aligned`` holds (first row, rows, cells) by owner and key.
+    """
+
+    sources: Sources
+    decoder: Decoder
+    nodes: Runs
+    edges: Runs
+    node_columns: Runs
+    edge_columns: Runs
+    aligned: dict[tuple[str | Relation, ColumnKey], Runs] = field(default_factory=dict)
+    batches: list[Batch] = field(default_factory=list)
+    node_types: list[str] = field(default_factory=list)
+    relations: list[Relation] = field(default_factory=list)
+    shapes: dict[ColumnKey, ShapeList] = field(default_factory=dict)
+    column_bytes: dict[ColumnKey, int] = field(default_factory=dict)
+    scalar_keys: set[ColumnKey] = field(default_factory=set)
+    num_nodes: int = 0
+    num_edges: int = 0
+    num_records: int = 0
+    input_bytes: int = 0
+    bad_records: list[BadRecord] = field(default_factory=list)
+    warnings: dict[str, int] = field(default_factory=dict)
+
+
+def _run(pool: SpillPool) -> Runs:
+    """Open runs whose chunks must come back as they went in."""
+    return Runs(pool, 1, coalesce=False)
+
+
+def decode_all(
+    decoder: Decoder,
+    sources: Sources,
+    storage: Storage,
+    pool: SpillPool,
+    settings: DecodeSettings,
+    reporter: Reporter,
+    bad_records: list[BadRecord],
+) -> Decoded:
+    """Decode every span, restarting where a column turns out to hold text. Rejected records are added to ``bad_records``.
+
+    Raises DataError with file, line and column for the first faulty record, unless ``settings.skip``.
+    """
+    widened: dict[str, str] = {}
+    while True:
+        bad_records.clear()
+        decoded = Decoded(sources, decoder, _run(pool), _run(pool), _run(pool), _run(pool), bad_records=bad_records)
+        try:
+            _Collector(decoded, pool, settings, reporter).run(storage)
+            return decoded
+        except WidenError as error:
+            widened.update(error.columns)
+            decoder = decoder.widen(error.columns)
+            reporter.message(f"column {', '.join(map(repr, error.columns))} holds text: decoding again with it as text")
+            for runs in (decoded.nodes, decoded.edges, decoded.node_columns, decoded.edge_columns, *decoded.aligned.values()):
+                runs.close()
+
+
+@dataclass(frozen=True)
+class _Work:
+    """A block to decode, or rows that a table's reader already made."""
+
+    span: int
+    block: int
+    data: TextBlock | None
+    rows: RawRows | None = None
+    num_bytes: int = 0
+    bad: tuple[BadRecord, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Done:
+    work: _Work
+    pieces: tuple[RawRows, ...]
+    bad: tuple[BadRecord, ...]
+
+
+class _Collector:
+    """Pulls blocks, decodes them on threads, and stores the rows in input order."""
+
+    def __init__(self, decoded: Decoded, pool: SpillPool, settings: DecodeSettings, reporter: Reporter) -> None:
+        self.decoded = decoded
+        self.pool = pool
+        self.settings = settings
+        self.reporter = reporter
+        self.type_codes: dict[str, int] = {}
+        self.relation_codes: dict[Relation, int] = {}
+        self.families: dict[str, set[str]] = {}
+        self.span_rows: dict[int, int] = {}
+        for declared in decoded.sources.node_types:
+            self._type_code(declared.name)
+        for relation in decoded.sources.edge_types:
+            self._relation_code(relation)
+
+    def run(self, storage: Storage) -> None:
+        """Decode everything."""
+        settings = self.settings
+        decoder = self.decoded.decoder
+
+        def work(item: _Work) -> _Done:
+            if item.data is None:
+                return _Done(item, (item.rows,) if item.rows is not None else (), item.bad)
+            pieces, bad = decode_block(decoder, item.data, settings.skip)
+            return _Done(item, tuple(pieces), tuple(bad))
+
+        for done in map_ordered(work, self._items(storage), settings.threads):
+            self._collect(done)
+        check_counts(self.decoded.sources, self.span_rows)
+
+    def _items(self, storage: Storage) -> Iterator[_Work]:
+        for number, span in enumerate(self.decoded.sources.spans):
+            if span.kind == "table":
+                yield from self._table_items(storage, number, span)
+                continue
+            blocks = text_blocks(storage, span, self.settings.block_bytes, self.settings.limit_bytes)
+            for index, block in enumerate(blocks):
+                yield _Work(number, index, block, num_bytes=len(block.data))
+
+    def _table_items(self, storage: Storage, number: int, span: Span) -> Iterator[_Work]:
+        for index, (rows, bad) in enumerate(
+            read_table(self.decoded.decoder, storage, span, self.settings.max_rows, self.settings.skip)
+        ):
+            yield _Work(number, index, None, rows, num_bytes=_raw_bytes(rows), bad=tuple(bad))
+
+    def _collect(self, done: _Done) -> None:
+        decoded = self.decoded
+        records = 0
+        for piece, rows in enumerate(done.pieces):
+            self._store(done.work, piece, rows)
+            records += rows.num_records
+        decoded.bad_records.extend(done.bad)
+        decoded.num_records += records
+        decoded.input_bytes += done.work.num_bytes
+        limit = self.settings.max_errors
+        if limit is not None and len(decoded.bad_records) > limit:
+            first = decoded.bad_records[limit]
+            raise DataError(
+                f"more than {limit} bad records; this one is one too many: {first.reason}",
+                place=first.place,
+                fix="repair the input, or raise --max-errors",
+            )
+        self.reporter.advance(records=records, num_bytes=done.work.num_bytes)
+
+    def _store(self, work: _Work, piece: int, rows: RawRows) -> None:
+        decoded = self.decoded
+        for text, count in rows.warnings.items():
+            decoded.warnings[text] = decoded.warnings.get(text, 0) + count
+        for aligned in rows.aligned:
+            self._store_aligned(aligned)
+            self.span_rows[work.span] = self.span_rows.get(work.span, 0) + aligned.num_rows
+        node_columns = self._store_nodes(rows.nodes)
+        edge_columns, relation = self._store_edges(rows.edges)
+        num_nodes = rows.nodes.num_rows if rows.nodes else 0
+        num_edges = rows.edges.num_rows if rows.edges else 0
+        if not rows.aligned:
+            self.span_rows[work.span] = self.span_rows.get(work.span, 0) + num_edges
+        decoded.batches.append(
+            Batch(
+                span=work.span,
+                block=work.block,
+                piece=piece,
+                first_node=decoded.num_nodes,
+                num_nodes=num_nodes,
+                first_edge=decoded.num_edges,
+                num_edges=num_edges,
+                node_columns=node_columns,
+                edge_columns=edge_columns,
+                relation=relation,
+            )
+        )
+        decoded.num_nodes += num_nodes
+        decoded.num_edges += num_edges
+
+    def _store_nodes(self, nodes: RawNodes | None) -> tuple[BatchColumn, ...]:
+        if nodes is None:
+            self.decoded.nodes.append(0, (np.zeros(0, np.uint64), np.zeros(0, np.int32), None))
+            self.decoded.node_columns.append(0, ())
+            return ()
+        codes = np.array([self._type_code(name) for name in nodes.type_names], np.int32)
+        self.decoded.nodes.append(0, (nodes.ids, codes[nodes.types], nodes.num_slots))
+        return self._store_columns(self.decoded.node_columns, nodes.columns)
+
+    def _store_edges(self, edges: RawEdges | None) -> tuple[tuple[BatchColumn, ...], int | None]:
+        if edges is None:
+            none = np.zeros(0, np.uint64)
+            self.decoded.edges.append(0, (none, none, None, None))
+            self.decoded.edge_columns.append(0, ())
+            return (), 0
+        codes = [self._relation_code(relation) for relation in edges.relation_names]
+        relation = codes[0] if len(codes) == 1 else None
+        relations = None if relation is not None else np.array(codes, np.int32)[edges.relations]
+        self.decoded.edges.append(0, (edges.src, edges.dst, relations, edges.num_slots))
+        return self._store_columns(self.decoded.edge_columns, edges.columns), relation
+
+    def _store_columns(self, runs: Runs, chunks: tuple[ColumnChunk, ...]) -> tuple[BatchColumn, ...]:
+        arrays: list[NDArray[np.generic] | None] = []
+        found = []
+        for chunk in chunks:
+            column = self._observe(chunk)
+            found.append(column)
+            arrays.append(chunk.rows)
+            arrays.extend(cells_of(chunk, column.shape_code).arrays())
+        runs.append(0, tuple(arrays))
+        return tuple(found)
+
+    def _store_aligned(self, aligned: AlignedColumn) -> None:
+        owner = aligned.owner if isinstance(aligned.owner, Relation) else str(aligned.owner)
+        key = (owner, aligned.chunk.key)
+        runs = self.decoded.aligned.get(key)
+        if runs is None:
+            runs = self.decoded.aligned[key] = _run(self.pool)
+        column = self._observe(aligned.chunk)
+        runs.append(0, (aligned.chunk.rows + aligned.start, *cells_of(aligned.chunk, column.shape_code).arrays()))
+
+    def _observe(self, chunk: ColumnChunk) -> BatchColumn:
+        key = chunk.key
+        shapes = self.decoded.shapes.setdefault(key, ShapeList())
+        code = shapes.code(chunk.item_shape)
+        if chunk.item_shape == ():
+            self.decoded.scalar_keys.add(key)
+        size = sum(a.nbytes for a in (chunk.values, chunk.counts, chunk.coords, chunk.rows) if a is not None)
+        self.decoded.column_bytes[key] = self.decoded.column_bytes.get(key, 0) + size
+        if key.slot is None and key.role is None and chunk.rows.size:
+            families = self.families.setdefault(key.name, set())
+            families.add(key.family)
+            if len(families) > 1:
+                raise WidenError({name: "binary" for name, seen in self.families.items() if len(seen) > 1})
+        return BatchColumn(key, code)
+
+    def _type_code(self, name: str) -> int:
+        if name not in self.type_codes:
+            self.type_codes[name] = len(self.decoded.node_types)
+            self.decoded.node_types.append(name)
+        return self.type_codes[name]
+
+    def _relation_code(self, relation: Relation) -> int:
+        if relation not in self.relation_codes:
+            self.relation_codes[relation] = len(self.decoded.relations)
+            self.decoded.relations.append(relation)
+        return self.relation_codes[relation]
+
+
+def check_counts(sources: Sources, span_rows: dict[int, int]) -> None:
+    """Compare the rows of every span, and the edges of every type, with what the metadata promised."""
+    for number, span in enumerate(sources.spans):
+        expected = getattr(span, "expect_rows", None)
+        found = span_rows.get(number, 0)
+        if expected is not None and found != expected:
+            raise DataError(
+                f"{found} rows, but the metadata says {expected}",
+                place=span.url,
+                fix="correct the counts in the metadata, or supply the missing rows",
+            )
+
+
+def decode_block(
+    decoder: Decoder, block: TextBlock, skip: bool, places: bool = False
+) -> tuple[list[RawRows], list[BadRecord]]:
+    """Decode a block; with ``skip``, cut it around faulty lines and report those."""
+    try:
+        return [decoder.decode(block, places)], []
+    except DecodeError as error:
+        if not skip:
+            raise _placed(block, error) from None
+        return _decode_around(decoder, block, places)
+
+
+def _decode_around(decoder: Decoder, block: TextBlock, places: bool) -> tuple[list[RawRows], list[BadRecord]]:
+    pieces: list[RawRows] = []
+    bad: list[BadRecord] = []
+    at = 0
+    line = block.first_line
+    size = len(block.data)
+    while at < size:
+        stop = _line_end(block.data, min(at + _RETRY_BYTES, size) - 1)
+        part = TextBlock(block.data[at:stop], block.span, line, block.is_first and at == 0)
+        try:
+            pieces.append(decoder.decode(part, places))
+        except DecodeError as error:
+            start = part.data.rfind(b"\n", 0, min(error.at, len(part.data) - 1)) + 1
+            bad.append(BadRecord(place_of(part, error.at), error.message))
+            if start:
+                good = TextBlock(part.data[:start], block.span, line, part.is_first)
+                pieces.append(decoder.decode(good, places))
+            stop = at + _line_end(part.data, start)
+        line += block.data.count(b"\n", at, stop)
+        at = stop
+    return pieces, bad
+
+
+def _line_end(data: bytes, at: int) -> int:
+    """Return the position behind the line feed at or after ``at``."""
+    end = data.find(b"\n", at)
+    return len(data) if end < 0 else end + 1
+
+
+def _placed(block: TextBlock, error: DecodeError) -> DataError:
+    return DataError(error.message, place=place_of(block, error.at), fix=error.fix)
+
+
+def _raw_bytes(rows: RawRows | None) -> int:
+    if rows is None:
+        return 0
+    arrays: list[NDArray[np.generic]] = []
+    if rows.edges is not None:
+        arrays += [rows.edges.src, rows.edges.dst]
+    arrays += [aligned.chunk.values for aligned in rows.aligned]
+    return sum(array.nbytes for array in arrays)
+
+
+def read_table(
+    decoder: Decoder, storage: Storage, span: Span, max_rows: int, skip: bool, places: bool = False
+) -> Iterator[tuple[RawRows | None, list[BadRecord]]]:
+    """Read a table span in batches; with ``skip``, read around faulty rows and report those."""
+    with storage.open(span.url) as handle:
+        rows_before = 0
+        batches = decoder.read(handle, span, max_rows, places)
+        while True:
+            try:
+                rows = next(batches, None)
+            except DecodeError as error:
+                column = f", column {error.column!r}" if error.column else ""
+                place = f"{span.url}: row {rows_before + error.at}{column}"
+                raise DataError(error.message, place=place, fix=error.fix) from None
+            if rows is None:
+                return
+            rows_before += rows.num_records
+            yield rows, []

@@ -1,0 +1,174 @@
+"""What the data shows of its columns, owner type by owner type, and the stored columns that follow from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphprep.model.rows import ColumnKey
+from graphprep.model.schema import ColumnSchema, Kind
+from graphprep.stages.cells import Cells
+
+Ints = NDArray[np.int64]
+NUM_SLOTS = ColumnKey("num_slots", "numbers", "int32")
+CREATED_KEY = ColumnKey("created", "numbers", "bool", role="created")
+_ROLE_ORDER = ("weight", "time", "created_at", "removed_at", "created")
+
+
+@dataclass
+class ColumnStats:
+    """What one owner type's values under one key look like. ``rows``, ``values`` and ``entries`` are int64[P], by partition."""
+
+    num_parts: int
+    scalar: bool = False
+    min_count: int = -1
+    max_count: int = -1
+    shape_codes: set[int] = field(default_factory=set)
+    any_end: bool = False
+    declared_shape: tuple[int, ...] | None = None
+    rows: Ints = field(init=False)
+    values: Ints = field(init=False)
+    entries: Ints = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.rows = np.zeros(self.num_parts, np.int64)
+        self.values = np.zeros(self.num_parts, np.int64)
+        self.entries = np.zeros(self.num_parts, np.int64)
+
+    def add(self, cells: Cells, parts: Ints) -> None:
+        """Count some rows; ``parts`` (int64[k]) says where each lies."""
+        if not cells.num_rows:
+            return
+        counts = cells.value_counts
+        self._count(self.rows, parts, None)
+        self._count(self.values, parts, counts)
+        if cells.entry_counts is not None:
+            self._count(self.entries, parts, cells.entry_counts)
+            assert cells.end is not None
+            self.any_end = self.any_end or bool((cells.end != -1).any())
+        low, high = int(counts.min()), int(counts.max())
+        self.min_count = low if self.min_count < 0 else min(low, self.min_count)
+        self.max_count = max(high, self.max_count)
+        self.shape_codes.update([0] if cells.shapes is None else np.unique(cells.shapes).tolist())
+
+    def _count(self, into: Ints, parts: Ints, weights: Ints | None) -> None:
+        if self.num_parts == 1:
+            into[0] += parts.size if weights is None else int(weights.sum())
+        else:
+            into += np.bincount(parts, weights, minlength=self.num_parts).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class StoredColumn:
+    """A column of the store and the keys under which its values travel; ``fill`` is what rows without it hold."""
+
+    schema: ColumnSchema
+    keys: tuple[ColumnKey, ...]
+    fill: float = 0
+
+
+@dataclass(frozen=True)
+class ColumnContext:
+    """What is known of an owner type when its columns are settled."""
+
+    num_rows: int
+    stats: Mapping[ColumnKey, ColumnStats]
+    shapes: Mapping[ColumnKey, Sequence[tuple[int, ...]]]
+    always_weighted: bool = False
+    created_weight: float = 0.0
+
+
+def settle_columns(context: ColumnContext) -> tuple[StoredColumn, ...]:
+    """Decide an owner type's stored columns: kinds, shapes, names. Order and names are those of STORE.md, "Columns"."""
+    plain: dict[str, list[ColumnKey]] = {}
+    slots: dict[int, list[ColumnKey]] = {}
+    roles: dict[str, list[ColumnKey]] = {}
+    for key in context.stats:
+        if key == NUM_SLOTS:
+            continue
+        if key.role is not None:
+            roles.setdefault(key.role, []).append(key)
+        elif key.slot is not None:
+            slots.setdefault(key.slot, []).append(key)
+        else:
+            plain.setdefault(key.name, []).append(key)
+    stored = [_role_column(context, role, roles[role]) for role in _ROLE_ORDER if role in roles]
+    for slot in sorted(slots):
+        stored.extend(_slot_columns(context, slots[slot]))
+    for name, keys in plain.items():
+        stored.append(_numbers_or_other(context, name, keys))
+    return tuple(stored)
+
+
+def _role_column(context: ColumnContext, role: str, keys: Sequence[ColumnKey]) -> StoredColumn:
+    fill = {"weight": context.created_weight, "removed_at": -1.0}.get(role, 0.0)
+    present = _num_present(context, keys)
+    may_lack = role == "time" or (role == "weight" and not context.always_weighted)
+    optional = may_lack and present < context.num_rows
+    schema = ColumnSchema(role, "dense", keys[0].dtype, (), optional, role=role)
+    return StoredColumn(schema, tuple(keys), 0.0 if optional else fill)
+
+
+def _num_present(context: ColumnContext, keys: Iterable[ColumnKey]) -> int:
+    return sum(int(context.stats[key].rows.sum()) for key in keys)
+
+
+def _kind(context: ColumnContext, keys: Sequence[ColumnKey]) -> tuple[Kind, tuple[int, ...]]:
+    """Settle the kind and item shape of values that lie under some keys of one family."""
+    key = keys[0]
+    if key.family == "sparse":
+        return "sparse", (key.width,) if key.width else ()
+    if key.family == "binary":
+        return "binary", ()
+    if key.family == "temporal":
+        return "temporal", ()
+    stats = [context.stats[key] for key in keys if context.stats[key].max_count >= 0]
+    if any(context.stats[key].scalar for key in keys):
+        return "dense", ()
+    if not stats:
+        declared = context.stats[key].declared_shape
+        return "dense", (0,) if declared is None else declared
+    lengths = {count for stat in stats for count in (stat.min_count, stat.max_count)}
+    if len(lengths) > 1:
+        return "ragged", ()
+    codes = {code for stat in stats for code in stat.shape_codes}
+    if len(codes) == 1 and codes != {0}:
+        return "dense", context.shapes[key][codes.pop() - 1]
+    return "dense", (lengths.pop(),)
+
+
+def _slot_columns(context: ColumnContext, keys: Sequence[ColumnKey]) -> list[StoredColumn]:
+    """Name the columns of one slot; several kinds, dtypes or widths of it become several columns."""
+    groups: dict[tuple[str, str, int], ColumnKey] = {(key.family, key.dtype, key.width): key for key in keys}
+    kinds = {(family, dtype) for family, dtype, _ in groups}
+    widths = {width for family, _, width in groups if family == "sparse"}
+    stored = []
+    for (_, dtype, width), key in groups.items():
+        kind, shape = _kind(context, [key])
+        name = key.name
+        if len(kinds) > 1:
+            name += f"_{kind}_{dtype}"
+        if kind == "sparse" and len(widths) > 1:
+            name += f"_w{width}"
+        stored.append(StoredColumn(_schema(context, name, kind, dtype, shape, [key]), (key,)))
+    return sorted(stored, key=lambda column: column.schema.name)
+
+
+def _numbers_or_other(context: ColumnContext, name: str, keys: Sequence[ColumnKey]) -> StoredColumn:
+    """Settle an input column: int64 with float64 becomes float64, a column without values takes what the others are."""
+    used = [key for key in keys if _num_present(context, [key])] or list(keys[:1])
+    dtypes = sorted({key.dtype for key in used})
+    dtype = dtypes[0] if len(dtypes) == 1 else "float64"
+    kind, shape = _kind(context, used)
+    return StoredColumn(_schema(context, name, kind, dtype, shape, used), tuple(used))
+
+
+def _schema(
+    context: ColumnContext, name: str, kind: Kind, dtype: str, shape: tuple[int, ...], keys: Sequence[ColumnKey]
+) -> ColumnSchema:
+    optional = _num_present(context, keys) < context.num_rows
+    end = any(context.stats[key].any_end for key in keys) or None if kind == "temporal" else None
+    return ColumnSchema(name, kind, dtype, shape, optional, slot=keys[0].slot, end=end)

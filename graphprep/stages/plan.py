@@ -1,0 +1,109 @@
+"""Look at what there is: which files, which decoder, which spans."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from typing import TYPE_CHECKING, Any
+
+from graphprep.decoders.registry import find_decoder, load_class, load_options, make_decoder
+from graphprep.decoders.sniff import sniff
+from graphprep.model.errors import UsageError
+from graphprep.model.options import ConvertOptions
+from graphprep.model.protocols import Decoder, Reporter, Sources
+
+if TYPE_CHECKING:
+    from graphprep.storage.urls import Storage
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What will be decoded, and by what. ``flags`` repeat a choice that was made by sniffing; ``total_bytes`` is as stored."""
+
+    format: str
+    flags: tuple[str, ...]
+    decoder: Decoder
+    sources: Sources
+    total_bytes: int | None
+
+
+def plan_input(inputs: Sequence[str], options: ConvertOptions, storage: Storage, reporter: Reporter) -> Planned:
+    """Expand the inputs, choose the decoder, and let it deal out spans.
+
+    Raises UsageError for flags that contradict each other or the format, StorageError where there is no input.
+    """
+    _check_flags(options)
+    cls, flags = _choose(inputs, options, storage, reporter)
+    urls = tuple(inputs)
+    if not getattr(cls, "takes_folder", False):
+        expanded = storage.expand(inputs)
+        urls = expanded.files
+        for text in expanded.messages:
+            reporter.message(text)
+    decoder = make_decoder(cls, _decoder_options(cls, options, storage))
+    sources = decoder.plan(storage, urls)
+    _check_format_flags(options, decoder.name, sources)
+    for text in sources.messages:
+        reporter.message(text)
+    return Planned(decoder.name, flags, decoder, sources, _total_bytes(storage, sources))
+
+
+def _choose(
+    inputs: Sequence[str], options: ConvertOptions, storage: Storage, reporter: Reporter
+) -> tuple[type[Any], tuple[str, ...]]:
+    """Return the decoder's class and, where it was sniffed, the flags that repeat the choice."""
+    if options.decoder is not None:
+        if options.format is not None:
+            raise UsageError("--format and --decoder name two decoders", fix="give one of the two")
+        return load_class(options.decoder), ()
+    if options.format is not None:
+        return find_decoder(options.format), ()
+    found = sniff(storage, inputs)
+    reporter.message(f"format: {found.decoder} (sniffed; {' '.join(found.flags)} repeats this choice)")
+    return find_decoder(found.decoder), found.flags
+
+
+def _decoder_options(cls: type[Any], options: ConvertOptions, storage: Storage) -> Mapping[str, Any]:
+    """Put the options file, the flags and the weights' dtype together; flags win over the file."""
+    given = dict(options.decoder_options)
+    file = given.pop("decoder_options_file", None)
+    merged = {**load_options(storage, str(file), getattr(cls, "name", "")), **given} if file else given
+    if is_dataclass(cls) and any(field.name == "weight_dtype" for field in fields(cls)):
+        merged.setdefault("weight_dtype", options.weight_dtype)
+    return merged
+
+
+def _check_flags(options: ConvertOptions) -> None:
+    """Refuse flags that contradict each other."""
+    if options.partitions is not None and options.partitions < 1:
+        raise UsageError(f"--partitions must be at least 1, found {options.partitions}", fix="give a whole number >= 1")
+    if options.on_missing_node == "create" and options.missing_node_type is None:
+        raise UsageError("--on-missing-node create needs a type for the nodes", fix="add --missing-node-type T")
+    if options.on_missing_node != "create" and options.missing_node_type is not None:
+        raise UsageError("--missing-node-type belongs to --on-missing-node create", fix="add it, or drop --missing-node-type")
+    if options.on_error == "stop" and options.bad_records is not None:
+        raise UsageError("--bad-records belongs to --on-error skip", fix="add --on-error skip, or drop --bad-records")
+    if options.on_error == "stop" and options.max_errors is not None:
+        raise UsageError("--max-errors belongs to --on-error skip", fix="add --on-error skip, or drop --max-errors")
+
+
+def _check_format_flags(options: ConvertOptions, name: str, sources: Sources) -> None:
+    """Refuse flags that mean nothing to the format."""
+    if sources.nodes != "ends":
+        flag = "--ids" if options.ids is not None else "--num-nodes" if options.num_nodes else ""
+        if flag:
+            raise UsageError(f"{flag} belongs to formats without node records, not to {name}", fix=f"drop {flag}")
+    if sources.nodes != "records" and options.on_missing_node != "error":
+        raise UsageError(
+            f"--on-missing-node belongs to formats with node records, not to {name}", fix="drop --on-missing-node"
+        )
+    if sources.nodes == "identity" and options.on_error == "skip":
+        raise UsageError(
+            f"--on-error skip does not go with {name}: its metadata states how many records there are",
+            fix="repair the input, or drop --on-error skip",
+        )
+
+
+def _total_bytes(storage: Storage, sources: Sources) -> int | None:
+    urls = {span.url for span in sources.spans}
+    return sum(storage.size(url) for url in urls)

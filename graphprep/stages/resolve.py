@@ -1,0 +1,166 @@
+"""Raw IDs to (node type, typed ID), for whole streams of IDs: in memory where the map fits, else by merge-joins over buckets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphprep.kernels.cpu.group import group_by_key
+from graphprep.kernels.cpu.lookup import bucket_index, find_sorted
+from graphprep.storage.runs import Runs, SpillPool
+
+Ints = NDArray[np.int64]
+RawIds = NDArray[np.uint64]
+_TABLE_ROW_BYTES = 20 + 8  # ID, type, typed ID, and the share of the search index
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """Where IDs went: the node type's number (int32[k]) and the typed ID (int64[k], -1 where there is no such node)."""
+
+    types: NDArray[np.int32]
+    typed: Ints
+
+
+class NodeMap:
+    """The map of one ID space.
+
+    Either raw IDs are 0..n-1 of one type and equal the typed IDs (``table`` None), or ``table`` holds (ids, types, typed) in chunks,
+    ascending by ID.
+    """
+
+    def __init__(self, num_nodes: int, type_number: int = 0, table: Runs | None = None) -> None:
+        self.num_nodes = num_nodes
+        self.type_number = type_number
+        self.table = table
+
+    def resolve(self, chunks: Iterable[RawIds], pool: SpillPool, cap_bytes: int) -> Iterator[Resolved]:
+        """Resolve chunk after chunk, in order."""
+        if self.table is None:
+            for ids in chunks:
+                yield self._identity(ids)
+        elif self.num_nodes * _TABLE_ROW_BYTES <= cap_bytes:
+            block = _Block(list(self.table.read(0)))  # type: ignore[arg-type]
+            for ids in chunks:
+                yield block.find(ids)
+        else:
+            yield from _ExternalJoin(self.table, pool, cap_bytes).run(chunks)
+
+    def _identity(self, ids: RawIds) -> Resolved:
+        typed = ids.astype(np.int64)
+        beyond = ids >= np.uint64(self.num_nodes)
+        if beyond.any():
+            typed[beyond] = -1
+        return Resolved(np.full(ids.size, self.type_number, np.int32), typed)
+
+
+class _Block:
+    """Consecutive rows of the map, in memory."""
+
+    def __init__(self, chunks: list[tuple[RawIds, NDArray[np.int32], Ints]]) -> None:
+        self.ids = np.concatenate([chunk[0] for chunk in chunks]) if chunks else np.zeros(0, np.uint64)
+        self.types = np.concatenate([chunk[1] for chunk in chunks]) if chunks else np.zeros(0, np.int32)
+        self.typed = np.concatenate([chunk[2] for chunk in chunks]) if chunks else np.zeros(0, np.int64)
+        self.index = bucket_index(self.ids) if self.ids.size else None
+
+    def find(self, ids: RawIds) -> Resolved:
+        """Look IDs up."""
+        if not self.ids.size:
+            return Resolved(np.zeros(ids.size, np.int32), np.full(ids.size, -1, np.int64))
+        at = find_sorted(self.ids, self.index, ids)
+        typed = self.typed[at]
+        typed[at < 0] = -1
+        return Resolved(self.types[at], typed)
+
+
+class _ExternalJoin:
+    """Deal IDs out to blocks of the map, look them up block by block, and bring the answers back into order."""
+
+    def __init__(self, table: Runs, pool: SpillPool, cap_bytes: int) -> None:
+        self.pool = pool
+        self.rows_at_once = max(1 << 12, cap_bytes // _TABLE_ROW_BYTES)
+        self.table = table
+
+    def run(self, chunks: Iterable[RawIds]) -> Iterator[Resolved]:
+        """Resolve a stream of chunks; answers come back chunk by chunk."""
+        splitters = self._splitters()
+        routed = Runs(self.pool, max(1, splitters.size))
+        sizes = []
+        position = 0
+        for ids in chunks:
+            block = np.maximum(np.searchsorted(splitters, ids, side="right") - 1, 0)
+            indptr, rows = group_by_key(block, routed.num_buckets)
+            for bucket in np.flatnonzero(np.diff(indptr)):
+                chosen = rows[indptr[bucket] : indptr[bucket + 1]]
+                routed.append(int(bucket), (ids[chosen], chosen + position))
+            sizes.append(ids.size)
+            position += ids.size
+        answers = self._look_up(routed, position)
+        routed.close()
+        yield from self._in_order(answers, sizes, position)
+        answers.close()
+
+    def _splitters(self) -> RawIds:
+        """Return the first ID of every block of the map."""
+        first: list[np.uint64] = []
+        room = 0
+        for chunk in self.table.read(0):
+            ids = chunk[0]
+            assert ids is not None
+            if ids.size and room < ids.size:
+                first.append(ids[0])
+                room = self.rows_at_once
+            room -= ids.size
+        return np.array(first, np.uint64)
+
+    def _blocks(self) -> Iterator[_Block]:
+        pending: list[tuple[RawIds, NDArray[np.int32], Ints]] = []
+        room = 0
+        for chunk in self.table.read(0):
+            size = 0 if chunk[0] is None else chunk[0].size
+            if size and room < size:
+                if pending:
+                    yield _Block(pending)
+                pending = []
+                room = self.rows_at_once
+            pending.append(chunk)  # type: ignore[arg-type]
+            room -= size
+        yield _Block(pending)
+
+    def _look_up(self, routed: Runs, num_ids: int) -> Runs:
+        answers = Runs(self.pool, num_ids // self.rows_at_once + 1)
+        for bucket, block in enumerate(self._blocks()):
+            for ids, positions in routed.read(bucket):
+                found = block.find(ids)  # type: ignore[arg-type]
+                indptr, rows = group_by_key(positions // self.rows_at_once, answers.num_buckets)  # type: ignore[operator]
+                for target in np.flatnonzero(np.diff(indptr)):
+                    chosen = rows[indptr[target] : indptr[target + 1]]
+                    answers.append(int(target), (positions[chosen], found.types[chosen], found.typed[chosen]))  # type: ignore[index]
+            routed.free(bucket)
+        return answers
+
+    def _in_order(self, answers: Runs, sizes: list[int], num_ids: int) -> Iterator[Resolved]:
+        types = np.zeros(0, np.int32)
+        typed = np.zeros(0, np.int64)
+        bucket = 0
+        for size in sizes:
+            while types.size < size:
+                more = self._one_bucket(answers, bucket, num_ids)
+                types, typed = np.concatenate([types, more.types]), np.concatenate([typed, more.typed])
+                bucket += 1
+            yield Resolved(types[:size], typed[:size])
+            types, typed = types[size:], typed[size:]
+
+    def _one_bucket(self, answers: Runs, bucket: int, num_ids: int) -> Resolved:
+        base = bucket * self.rows_at_once
+        size = min(self.rows_at_once, num_ids - base)
+        types = np.empty(size, np.int32)
+        typed = np.empty(size, np.int64)
+        for positions, some_types, some_typed in answers.read(bucket):
+            types[positions - base] = some_types  # type: ignore[operator]
+            typed[positions - base] = some_typed  # type: ignore[operator]
+        answers.free(bucket)
+        return Resolved(types, typed)

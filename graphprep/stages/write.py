@@ -1,0 +1,272 @@
+"""Write the store: every array of every partition, the manifests, and metadata.json last."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import xxhash
+from numpy.typing import NDArray
+
+from graphprep.model.metadata import (
+    MANIFEST_NAME,
+    PROVENANCE_NAME,
+    GraphMetadata,
+    Manifest,
+    PartEntry,
+    dump_json,
+    part_name,
+)
+from graphprep.model.protocols import Reporter
+from graphprep.model.rows import ColumnKey
+from graphprep.model.schema import (
+    ColumnSchema,
+    EdgeType,
+    EdgeTypeSchema,
+    Layout,
+    NeighborOrder,
+    NodeTypeSchema,
+    edge_type_path,
+    path_name,
+)
+from graphprep.stages.build import (
+    BuildRules,
+    LayoutBuilder,
+    LayoutFiles,
+    SecondLayout,
+    effective_order,
+    layout_folder,
+    settle_index_dtype,
+    write_layout,
+)
+from graphprep.stages.cells import Cells
+from graphprep.stages.columns import ColumnTarget, Piece, edge_pieces, node_pieces, write_column
+from graphprep.stages.nodes import NodeIndex
+from graphprep.stages.observe import NUM_SLOTS, StoredColumn
+from graphprep.stages.parted import PartedArray, PartList
+from graphprep.stages.shuffle import ColumnRoute, EdgeRoute, NodeRoute, RouteFactory
+from graphprep.storage.publish import StoreWriter
+from graphprep.storage.runs import SpillPool
+
+Ints = NDArray[np.int64]
+_RAW_IDS = ColumnKey("raw_ids", "numbers", "uint64")
+
+
+@dataclass(frozen=True)
+class WriteRules:
+    """What the store is to be like."""
+
+    graph_name: str
+    partition_by: str
+    num_parts: int
+    layouts: tuple[Layout, ...]
+    neighbor_order: NeighborOrder
+    edge_ids: bool
+    index_dtype: Literal["auto", "int32", "int64"]
+    bucket_bytes: int
+    hard_bytes: int
+    threads: int
+
+
+@dataclass(frozen=True)
+class TypedEdges:
+    """One canonical edge type that is to be written, with its settled columns."""
+
+    edge_type: EdgeType
+    path: str
+    route: EdgeRoute
+    columns: tuple[StoredColumn, ...]
+
+
+@dataclass(frozen=True)
+class TypedNodes:
+    """One node type that is to be written, with its settled columns."""
+
+    name: str
+    number: int
+    route: NodeRoute
+    columns: tuple[StoredColumn, ...]
+
+
+class StoreBuilder:
+    """Writes all arrays of a store."""
+
+    def __init__(self, writer: StoreWriter, index: NodeIndex, rules: WriteRules, pool: SpillPool, reporter: Reporter) -> None:
+        self.writer = writer
+        self.index = index
+        self.rules = rules
+        self.pool = pool
+        self.reporter = reporter
+        self.parts = PartList(writer, rules.num_parts)
+        self.node_schemas: list[NodeTypeSchema] = []
+        self.edge_schemas: list[EdgeTypeSchema] = []
+
+    # Nodes
+
+    def write_nodes(self, nodes: TypedNodes) -> None:
+        """Write one node type: raw IDs, columns, stated numbers of slots."""
+        sizes = np.diff(self.index.part_offsets[nodes.number])
+        folder = f"nodes/{path_name(nodes.name)}"
+        kind = self.index.raw_kinds[nodes.number]
+        if kind != "identity":
+            self._write_raw_ids(nodes.number, f"{folder}/raw_ids.npy", kind, sizes)
+        for column in self._with_slots(nodes.columns, nodes.route.columns, nodes.route.extra_slots):
+            routes = [nodes.route.columns[key] for key in column.keys]
+            pieces = node_pieces(column, routes, nodes.route.num_rows, self.rules.bucket_bytes)
+            target = ColumnTarget(column, f"{folder}/{column.schema.path}", sizes)
+            write_column(self.parts, target, nodes.route.columns, pieces, self.rules.threads)
+            self.reporter.advance(records=nodes.route.num_rows)
+        schemas = tuple(column.schema for column in nodes.columns)
+        self.node_schemas.append(NodeTypeSchema(kind, schemas, nodes.route.extra_slots))
+
+    def _with_slots(
+        self, columns: tuple[StoredColumn, ...], routes: dict[ColumnKey, ColumnRoute], extra: bool
+    ) -> Iterator[StoredColumn]:
+        yield from columns
+        if extra and NUM_SLOTS in routes:
+            # Not a column of the schema: it lies beside weight.npy, so it is written with the path of a side role.
+            yield StoredColumn(_SideFile("num_slots", "dense", "int32"), (NUM_SLOTS,))
+
+    def _write_raw_ids(self, number: int, path: str, dtype: str, sizes: Ints) -> None:
+        array = PartedArray(self.parts, path, dtype, sizes)
+        if self.rules.partition_by == "range":
+            for ids, _ in self._raw_ids(number):
+                array.append(ids.view(dtype))
+            array.close()
+            return
+        factory = RouteFactory(self.pool, self.rules.bucket_bytes, {_RAW_IDS: 48 * int(sizes.sum())}, self.rules.num_parts)
+        routes: dict[ColumnKey, ColumnRoute] = {}
+        route = factory.column(routes, _RAW_IDS, int(sizes.sum()), scalar=True)
+        for ids, typed in self._raw_ids(number):
+            route.add(typed, None, Cells(np.ones(ids.size, np.int64), ids), self.index.part_offsets[number])
+        column = StoredColumn(ColumnSchema("raw_ids", "dense", "uint64"), (_RAW_IDS,))
+        for task in node_pieces(column, [route], int(sizes.sum()), self.rules.bucket_bytes):
+            piece = task()
+            array.append(piece.cells.values.view(dtype))
+        array.close()
+        route.runs.close()
+
+    def _raw_ids(self, number: int) -> Iterator[tuple[NDArray[np.uint64], Ints]]:
+        """Yield (raw IDs, typed IDs) of a type, ascending by raw ID."""
+        table = self.index.space(number).table
+        assert table is not None
+        for ids, types, typed in table.read(0):
+            own = types == number  # type: ignore[operator]
+            yield ids[own], typed[own]  # type: ignore[index]
+
+    # Edges
+
+    def write_edges(self, edges: TypedEdges) -> None:
+        """Write one edge type: its layouts, then its columns in the order of the primary one."""
+        route, rules = edges.route, self.rules
+        order = effective_order(route, rules.neighbor_order)
+        index_dtype = self._index_dtype(route)
+        id_dtype = settle_index_dtype(rules.index_dtype, route.num_edges) if rules.edge_ids else None
+        build_rules = BuildRules(order, rules.bucket_bytes, rules.hard_bytes, rules.threads)
+        primary, *other = rules.layouts
+        missing_key = route.missing_key if order in ("time", "weight") else None
+        second = None
+        if other:
+            second = SecondLayout(route, self._num_rows(route, other[0]), self.pool, rules.bucket_bytes)
+        slots = route.extra_slots and NUM_SLOTS in route.columns
+        built = write_layout(
+            LayoutBuilder(route.runs, route.plan, order, missing_key, by_arrival=True),
+            LayoutFiles(layout_folder(edges.path, primary), index_dtype, id_dtype),
+            self.parts,
+            self._row_sizes(route, primary),
+            route.primary_counts,
+            build_rules,
+            self.pool,
+            keep_positions=bool(edges.columns) or slots,
+            second=second,
+        )
+        route.runs.close()
+        self.reporter.advance(records=route.num_edges)
+        if second is not None:
+            write_layout(
+                LayoutBuilder(second.runs, second.plan, order, missing_key, by_arrival=False),
+                LayoutFiles(layout_folder(edges.path, other[0]), index_dtype, id_dtype, edge_rows=bool(edges.columns)),
+                self.parts,
+                self._row_sizes(route, other[0]),
+                route.second_counts,
+                build_rules,
+                self.pool,
+                keep_positions=False,
+            )
+            second.runs.close()
+        for column in self._with_slots(edges.columns, route.columns, slots):
+            routes = [route.columns[key] for key in column.keys]
+            target = ColumnTarget(column, f"edges/{edges.path}/{column.schema.path}", route.primary_counts)
+            write_column(self.parts, target, route.columns, edge_pieces(column, routes, built, route.plan), rules.threads)
+            self.reporter.advance(records=route.num_edges)
+        self.edge_schemas.append(
+            EdgeTypeSchema(
+                neighbor_order=order,
+                index_dtype=index_dtype,
+                edge_id_dtype=id_dtype,
+                multigraph=built.repeated if order == "id" else None,
+                checksum=f"{route.checksum:016x}",
+                columns=tuple(column.schema for column in edges.columns),
+                num_slots=slots,
+            )
+        )
+
+    def _owner(self, route: EdgeRoute, layout: Layout) -> int:
+        return route.dst_type if layout == "csc" else route.src_type
+
+    def _row_sizes(self, route: EdgeRoute, layout: Layout) -> Ints:
+        return np.diff(self.index.part_offsets[self._owner(route, layout)])
+
+    def _num_rows(self, route: EdgeRoute, layout: Layout) -> int:
+        return self.index.num_nodes[self._owner(route, layout)]
+
+    def _index_dtype(self, route: EdgeRoute) -> str:
+        """Return the dtype that holds the other ends of every stored layout."""
+        others = [route.src_type if layout == "csc" else route.dst_type for layout in self.rules.layouts]
+        return settle_index_dtype(self.rules.index_dtype, max(self.index.num_nodes[number] for number in others))
+
+    # Manifests and metadata
+
+    def finish(self, nodes: list[TypedNodes], edges: list[TypedEdges], provenance: Callable[[], object]) -> GraphMetadata:
+        """Write the manifests, provenance.json and metadata.json; that publishes the store."""
+        parts = []
+        for part in range(self.rules.num_parts):
+            path = part_name(part, self.rules.num_parts)
+            data = dump_json(Manifest(part, tuple(self.parts.entries[part])).to_json())
+            self.writer.write_file(f"{path}/{MANIFEST_NAME}", data)
+            parts.append(PartEntry(path, len(data), xxhash.xxh3_64_hexdigest(data)))
+        metadata = GraphMetadata(
+            graph_name=self.rules.graph_name,
+            node_types=tuple(node.name for node in nodes),
+            edge_types=tuple(edge.edge_type for edge in edges),
+            num_nodes_per_chunk=tuple(tuple(np.diff(self.index.part_offsets[node.number]).tolist()) for node in nodes),
+            num_edges_per_chunk=tuple(tuple(edge.route.primary_counts.tolist()) for edge in edges),
+            num_parts=self.rules.num_parts,
+            partition_by=self.rules.partition_by,
+            layouts=self.rules.layouts,
+            node_schemas=tuple(self.node_schemas),
+            edge_schemas=tuple(self.edge_schemas),
+            parts=tuple(parts),
+        )
+        self.writer.write_file(PROVENANCE_NAME, dump_json(provenance()))
+        self.writer.publish(dump_json(metadata.to_json()))
+        return metadata
+
+
+class _SideFile(ColumnSchema):
+    """A file that lies beside ``data/`` without being a column of the schema."""
+
+    @property
+    def path(self) -> str:
+        """Return the name itself."""
+        return self.name
+
+
+def typed_edges(index: NodeIndex, edge_type: EdgeType, route: EdgeRoute, columns: tuple[StoredColumn, ...]) -> TypedEdges:
+    """Name an edge type's folder."""
+    return TypedEdges(edge_type, edge_type_path(edge_type), route, columns)
+
+
+__all__ = ["Piece", "StoreBuilder", "TypedEdges", "TypedNodes", "WriteRules", "typed_edges"]
