@@ -11,8 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.decoders.slots import (
-    DTYPES,
-    TEXT_DTYPE,
     FoundSlots,
     Words,
     code_types,
@@ -24,7 +22,7 @@ from graphprep.decoders.slots import (
     side_chunk,
 )
 from graphprep.kernels.cpu import edgelist as kernels
-from graphprep.kernels.cpu.slots import EDGE, NODE, NOT_SPARSE, grow_groups
+from graphprep.kernels.cpu.slots import DTYPES, EDGE, NODE, NOT_SPARSE, grow_groups
 from graphprep.model.errors import DecodeError, UsageError
 from graphprep.model.protocols import InputStorage, Sniffed, SniffedFile, Sources, Span, TextBlock
 from graphprep.model.rows import ColumnChunk, RawEdges, RawNodes, RawRows, Relation
@@ -132,7 +130,6 @@ class EdgeListDecoder:
             words=words.words,
             word_stops=words.stops,
             word_dtypes=words.codes,
-            text_dtype=TEXT_DTYPE,
             node_slots=self._default_slots("node"),
             edge_slots=self._default_slots("edge"),
             has_node_type=self.default_node_type is None,

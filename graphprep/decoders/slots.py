@@ -11,15 +11,10 @@ from numpy.typing import NDArray
 
 from graphprep.kernels.cpu import slots as kernels
 from graphprep.kernels.cpu.group import group_by_key
+from graphprep.kernels.cpu.slots import DTYPES, TEXT_DTYPE
 from graphprep.model.errors import DecodeError
 from graphprep.model.protocols import SniffedFile
 from graphprep.model.rows import ColumnChunk, ColumnKey, Role
-
-DTYPES = (
-    *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
-    *("float16", "float32", "float64", "complex64", "complex128"),
-)
-TEXT_DTYPE = len(DTYPES)  # the code of texts; that of a dtype is its position
 
 _SHOWN_CHARS = 60
 _SNIFFED_LINES = 32

@@ -11,7 +11,6 @@ from typing import ClassVar
 import numpy as np
 
 from graphprep.decoders.slots import (
-    TEXT_DTYPE,
     FoundSlots,
     Words,
     code_types,
@@ -158,7 +157,6 @@ class _Walk:
             words=words.words,
             word_stops=words.stops,
             word_dtypes=words.codes,
-            text_dtype=TEXT_DTYPE,
         )
         self.progress = np.zeros(kernels.NUM_PROGRESS, np.int64)
 

@@ -21,6 +21,7 @@ from graphprep.kernels.cpu.slots import (
     ROW,
     START,
     STOP,
+    TEXT_DTYPE,
     find_group,
     find_text,
     find_word,
@@ -51,7 +52,7 @@ class Grammar(NamedTuple):
     """What the lines look like.
 
     ``delimiter``, ``length_delimiter``, ``escape``: uint8. ``words`` and ``word_stops`` (see ``find_word``) are the known
-    dtypes, ``word_dtypes`` (int64) their codes, ``text_dtype`` the code of texts. ``*_slots`` (int64[k, 3]): dtype, length and
+    dtypes, ``word_dtypes`` (int64) their codes. ``*_slots`` (int64[k, 3]): dtype, length and
     width of the first slots, or IN_LINE. The flags say which columns stand in the lines; ``weight_limit``: see ``is_too_large``
     """
 
@@ -61,7 +62,6 @@ class Grammar(NamedTuple):
     words: NDArray[np.uint8]
     word_stops: NDArray[np.int64]
     word_dtypes: NDArray[np.int64]
-    text_dtype: int
     node_slots: NDArray[np.int64]
     edge_slots: NDArray[np.int64]
     has_node_type: bool
@@ -110,7 +110,7 @@ def walk(buf, grammar, owners, found, progress):
     included.
     """
     delimiter, length_delimiter, escape = grammar.delimiter, grammar.length_delimiter, grammar.escape
-    words, word_stops, word_dtypes, text_dtype = grammar.words, grammar.word_stops, grammar.word_dtypes, grammar.text_dtype
+    words, word_stops, word_dtypes = grammar.words, grammar.word_stops, grammar.word_dtypes
     node_slots, edge_slots = grammar.node_slots, grammar.edge_slots
     has_edge_type, has_created_at, has_removed_at = grammar.has_edge_type, grammar.has_created_at, grammar.has_removed_at
     ids, byte_of, types, weights, times = owners.ids, owners.at, owners.types, owners.weights, owners.times
@@ -240,7 +240,7 @@ def walk(buf, grammar, owners, found, progress):
             progress[FAULT_WIDTH] = width
             start = at
             size = count
-            if dtype == text_dtype:
+            if dtype == TEXT_DTYPE:
                 if count != 1 or width != NOT_SPARSE:
                     return _fault(progress, BAD_TEXT_LENGTH, LENGTH, blame, blame_end)
                 if at > stop:

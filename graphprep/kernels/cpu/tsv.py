@@ -31,6 +31,7 @@ from graphprep.kernels.cpu.slots import (
     ROW,
     START,
     STOP,
+    TEXT_DTYPE,
     find_group,
     find_word,
     is_too_large,
@@ -79,7 +80,7 @@ class Edges(NamedTuple):
 class Slots(NamedTuple):
     """Where the slots go (see ``graphprep.kernels.cpu.slots``), and the codes that stand before their values.
 
-    ``words`` and ``word_stops`` as ``find_word`` takes them, ``word_dtypes`` (int64) their dtypes, ``text_dtype`` a text's.
+    ``words`` and ``word_stops`` as ``find_word`` takes them, ``word_dtypes`` (int64) their dtypes, TEXT_DTYPE that of texts.
     """
 
     slots: NDArray[np.int64]
@@ -88,7 +89,6 @@ class Slots(NamedTuple):
     words: NDArray[np.uint8]
     word_stops: NDArray[np.int64]
     word_dtypes: NDArray[np.int64]
-    text_dtype: int
 
 
 @njit(cache=True, nogil=True)
@@ -99,7 +99,11 @@ def walk(buf, weight_limit, nodes, edges, found, progress):
     for every line and bar. On FULL (grow ``found``) a further call goes on with that row: it must find the text as it was
     before. On a fault, ``progress`` counts what was found before it, edges and slots of the faulty row included.
     """
+    # Helpers are given arrays: a tuple of many, passed for every row, costs more than all the parsing.
     node_ids, node_at, node_types, node_weights, node_num_slots = nodes
+    edge_dst, edge_at, edge_types, edge_weights, edge_num_slots, record = edges
+    slots, groups, buckets, words, word_stops, word_dtypes = found
+    field_starts, field_stops = np.empty(NUM_COLUMNS, np.int64), np.empty(NUM_COLUMNS, np.int64)
     starts, stops = np.empty(NUM_COLUMNS, np.int64), np.empty(NUM_COLUMNS, np.int64)
     following = progress[POS]
     progress[SLOTS] = progress[SLOTS_BEFORE]
@@ -133,12 +137,36 @@ def walk(buf, weight_limit, nodes, edges, found, progress):
             return _fault(progress, BAD_FIELD, NODE_WEIGHT, starts[2], stops[2])
         node_weights[row] = weight
 
-        code, num_slots = _read_features(buf, starts[3], stops[3], NODE, row, found, progress)
+        code, num_slots = _read_features(
+            buf, starts[3], stops[3], NODE, row, words, word_stops, word_dtypes, slots, groups, buckets, progress
+        )
         if code != DONE:
             return code
         node_num_slots[row] = num_slots
         if starts[4] < stops[4]:
-            code = _read_neighbors(buf, starts[4], stops[4], value, row, weight_limit, edges, found, progress)
+            code = _read_neighbors(
+                buf,
+                starts[4],
+                stops[4],
+                value,
+                row,
+                weight_limit,
+                field_starts,
+                field_stops,
+                edge_dst,
+                edge_at,
+                edge_types,
+                edge_weights,
+                edge_num_slots,
+                record,
+                words,
+                word_stops,
+                word_dtypes,
+                slots,
+                groups,
+                buckets,
+                progress,
+            )
             if code != DONE:
                 return code
         progress[NODES] += 1
@@ -195,7 +223,7 @@ def _split_row(buf, at, stop, starts, stops, progress):
 
 
 @njit(cache=True, nogil=True)
-def _read_features(buf, at, stop, owner, row, found, progress):
+def _read_features(buf, at, stop, owner, row, words, word_stops, word_dtypes, slots, groups, buckets, progress):
     """Note the slots of ``code:values;code:values``. Returns (code, number of slots)."""
     slot = 0
     if at == stop:
@@ -204,7 +232,7 @@ def _read_features(buf, at, stop, owner, row, found, progress):
         end = find_byte(buf, at, stop, _SEMICOLON)
         if end > at:
             progress[FAULT_SLOT] = slot
-            code = _note_slot(buf, at, end, owner, row, slot, found, progress)
+            code = _note_slot(buf, at, end, owner, row, slot, words, word_stops, word_dtypes, slots, groups, buckets, progress)
             if code != DONE:
                 return code, slot
         slot += 1
@@ -214,18 +242,18 @@ def _read_features(buf, at, stop, owner, row, found, progress):
 
 
 @njit(cache=True, nogil=True)
-def _note_slot(buf, at, end, owner, row, slot, found, progress):
+def _note_slot(buf, at, end, owner, row, slot, words, word_stops, word_dtypes, slots, groups, buckets, progress):
     """Note one ``code:values``."""
     colon = find_byte(buf, at, end, _COLON)
     if colon == end:
         return _fault(progress, NO_COLON, 0, at, end)
-    word = find_word(buf, at, colon, found.words, found.word_stops)
+    word = find_word(buf, at, colon, words, word_stops)
     if word < 0:
         return _fault(progress, UNKNOWN_CODE, 0, at, colon)
-    dtype = found.word_dtypes[word]
+    dtype = word_dtypes[word]
     start = colon + 1
     count = end - start
-    if dtype != found.text_dtype:
+    if dtype != TEXT_DTYPE:
         start += start < end and buf[start] == _SPACE
         if start == end:
             return _fault(progress, NO_VALUES, 0, at, end)
@@ -233,27 +261,47 @@ def _note_slot(buf, at, end, owner, row, slot, found, progress):
         for i in range(start, end):
             count += buf[i] == _SPACE
     k = progress[SLOTS]
-    if k == found.slots.shape[0]:
+    if k == slots.shape[0]:
         return FULL
-    group = find_group(found.groups, progress[GROUPS], found.buckets, owner, slot, dtype, NOT_SPARSE)
+    group = find_group(groups, progress[GROUPS], buckets, owner, slot, dtype, NOT_SPARSE)
     if group < 0:
         return FULL
     if group == progress[GROUPS]:
         progress[GROUPS] += 1
-    found.slots[k, GROUP] = group
-    found.slots[k, ROW] = row
-    found.slots[k, COUNT] = count
-    found.slots[k, START] = start
-    found.slots[k, STOP] = end
+    slots[k, GROUP] = group
+    slots[k, ROW] = row
+    slots[k, COUNT] = count
+    slots[k, START] = start
+    slots[k, STOP] = end
     progress[SLOTS] = k + 1
     return DONE
 
 
 @njit(cache=True, nogil=True)
-def _read_neighbors(buf, at, stop, node_id, row, weight_limit, edges, found, progress):
+def _read_neighbors(
+    buf,
+    at,
+    stop,
+    node_id,
+    row,
+    weight_limit,
+    field_starts,
+    field_stops,
+    edge_dst,
+    edge_at,
+    edge_types,
+    edge_weights,
+    edge_num_slots,
+    record,
+    words,
+    word_stops,
+    word_dtypes,
+    slots,
+    groups,
+    buckets,
+    progress,
+):
     """Read ``dst,type,weight,features|…`` and, where a neighbour can be nothing else, ``src,dst,weight,type,features``."""
-    edge_dst, edge_at, edge_types, edge_weights, edge_num_slots, record = edges
-    field_starts, field_stops = np.empty(NUM_COLUMNS, np.int64), np.empty(NUM_COLUMNS, np.int64)
     while True:
         end = find_byte(buf, at, stop, _BAR)
         if at == end:
@@ -298,7 +346,9 @@ def _read_neighbors(buf, at, stop, node_id, row, weight_limit, edges, found, pro
         edge_num_slots[k] = 0
         if num_fields > features:
             start = skip_blanks(buf, field_starts[features], field_stops[features])
-            code, num_slots = _read_features(buf, start, field_stops[features], EDGE, k, found, progress)
+            code, num_slots = _read_features(
+                buf, start, field_stops[features], EDGE, k, words, word_stops, word_dtypes, slots, groups, buckets, progress
+            )
             if code != DONE:
                 return code
             edge_num_slots[k] = num_slots
