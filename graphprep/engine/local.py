@@ -20,7 +20,7 @@ def map_ordered(fn: Callable[[Item], Result], items: Iterable[Item], threads: in
     dropped and work that has is awaited; no thread is left. One thread means no thread: the work is done in the consumer's.
     """
     if threads <= 1:
-        return map(fn, items)
+        return (fn(item) for item in items)
     return _map_on_threads(fn, items, threads, window or 2 * threads)
 
 

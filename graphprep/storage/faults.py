@@ -50,8 +50,8 @@ def display_url(url: str) -> str:
     return _QUERY.sub(r"\1", _PASSWORD.sub(r"\1:…@", url))
 
 
-def storage_error(error: BaseException, url: str) -> StorageError:
-    """Put a failure of the file ``url`` into plain words."""
+def storage_error(error: BaseException, url: str, option: str = "") -> StorageError:
+    """Put a failure of the file ``url`` into plain words; ``option`` is what chooses its place."""
     number = getattr(error, "errno", None)
     if number not in _WORDS:
         number = next((code for cls, code in _CLASSES if isinstance(error, cls)), None)
@@ -61,6 +61,8 @@ def storage_error(error: BaseException, url: str) -> StorageError:
         message, fix = "not possible with this kind of URL", "use a local path or an object store"
     else:
         message, fix = _foreign(error), "check the URL, --storage-option and the network, then run again"
+    if option and fix.endswith("choose another place"):
+        fix = f"{fix} with {option}"
     return StorageError(message, place=display_url(url), fix=fix)
 
 
@@ -73,11 +75,11 @@ def _foreign(error: BaseException) -> str:
 
 
 @contextlib.contextmanager
-def plain_words(url: str) -> Iterator[None]:
-    """Turn whatever fails inside into a ``StorageError`` that names ``url``."""
+def plain_words(url: str, option: str = "") -> Iterator[None]:
+    """Turn whatever fails inside into a ``StorageError`` that names ``url``; ``option`` is what chooses its place."""
     try:
         yield
     except (GraphprepError, MemoryError):
         raise
     except Exception as error:
-        raise storage_error(error, url) from error
+        raise storage_error(error, url, option) from error

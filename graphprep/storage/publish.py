@@ -41,6 +41,8 @@ class _Sink(Protocol):
 class _Target(Protocol):
     """Where the files of a store go until they are shown."""
 
+    def begin(self) -> None: ...
+
     def open(self, path: str) -> _Sink: ...
 
     def url(self, path: str) -> str: ...
@@ -116,6 +118,7 @@ class StoreWriter:
     """
 
     def __init__(self, storage: Storage, out: str, overwrite: bool = False) -> None:
+        out = out.rstrip("/") or "/"
         self._out = out
         self._published = False
         self._tally = _Tally()
@@ -123,9 +126,12 @@ class StoreWriter:
         if exists:
             _check_replaceable(storage, out, overwrite)
         path = local_path(out)
-        self._target: _Target = _LocalTarget(path, out) if path is not None else _RemoteTarget(storage, out, exists)
+        with plain_words(out):
+            self._target: _Target = _LocalTarget(path) if path is not None else _RemoteTarget(storage, out, exists)
 
     def __enter__(self) -> StoreWriter:
+        with plain_words(self._out):
+            self._target.begin()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -215,20 +221,20 @@ class _LocalSink:
 class _LocalTarget:
     """A hidden folder beside the target."""
 
-    def __init__(self, path: str, out: str) -> None:
-        target = Path(path.rstrip("/") or "/")
+    def __init__(self, path: str) -> None:
+        target = Path(path)
         self._target = target.resolve() if target.is_symlink() else target.absolute()
-        self._out = out
         self._made: list[Path] = []
-        name = self._target.name[:100]
+        name = self._target.name[:100]  # a name has 255 bytes at most
         self._stage = self._target.with_name(f".{name}.graphprep-{secrets.token_hex(4)}")
-        with plain_words(out):
+
+    def begin(self) -> None:
+        try:
             self._make_parents()
-            try:
-                self._stage.mkdir()
-            except BaseException:
-                self._remove_parents()
-                raise
+            self._stage.mkdir()
+        except BaseException:
+            self.remove()
+            raise
 
     def open(self, path: str) -> _Sink:
         full = self._stage / path
@@ -341,6 +347,9 @@ class _RemoteTarget:
             url_folder, _, url_name = self._out.rpartition("/")
             self._stage_url = f"{url_folder}/.{url_name}{suffix}"
         self._paths: list[str] = []
+
+    def begin(self) -> None:
+        """Do nothing: a prefix need not be made."""
 
     def open(self, path: str) -> _Sink:
         full = f"{self._stage}/{path}"

@@ -21,6 +21,7 @@ from graphprep.storage.faults import plain_words
 Chunk = tuple[NDArray[Any] | None, ...]
 _Layout = tuple[tuple[str, tuple[int, ...]] | None, ...]
 
+_TMP_DIR = "--tmp-dir"  # the option that chooses the folder
 _BUFFER_BYTES = 1 << 20
 _EXTENT_BYTES = 8 << 20  # small chunks are joined up to here, so that what a reader gets stays bounded
 
@@ -77,7 +78,7 @@ class SpillPool:
 
     def _new_file(self) -> Path:
         if self._folder is None:
-            with plain_words(self._parent or tempfile.gettempdir()):
+            with plain_words(self._parent or tempfile.gettempdir(), _TMP_DIR):
                 self._folder = tempfile.mkdtemp(prefix="graphprep-spill-", dir=self._parent)
         self._num_files += 1
         return Path(self._folder) / f"runs-{self._num_files}"
@@ -174,7 +175,7 @@ class Runs:
         written: list[tuple[int, list[_Extent]]] = []
         offset = self._file_bytes
         # A failure leaves the bytes behind offset unnamed, and everything in memory.
-        with plain_words(str(self._path.parent)), self._path.open("ab", buffering=_BUFFER_BYTES) as file:
+        with plain_words(str(self._path.parent), _TMP_DIR), self._path.open("ab", buffering=_BUFFER_BYTES) as file:
             file.truncate(offset)
             for bucket, chunks in enumerate(self._memory):
                 if chunks:

@@ -75,12 +75,15 @@ class _Cutter:
         self._block_bytes = max(block_bytes, 1)
         self._more_bytes = min(self._block_bytes, _MORE_BYTES)
         self._limit = None if limit_bytes is None else max(self._block_bytes, limit_bytes)
-        self._rest = handle.read(len(_BOM)).removeprefix(_BOM)
+        self._head = handle.read(len(_BOM)).removeprefix(_BOM)
+        self._rest = b""
 
     def next_lines(self) -> bytes:
         """Return about a block of whole lines, all that is left at the end of the file."""
         pieces, total = [self._rest], len(self._rest)
-        while piece := self._handle.read(max(self._block_bytes - total, self._more_bytes)):
+        wanted = max(self._block_bytes - total, 1)
+        while piece := self._read(wanted):
+            wanted = self._more_bytes
             cut = piece.rfind(b"\n") + 1
             if cut:
                 self._rest = piece[cut:]
@@ -91,6 +94,10 @@ class _Cutter:
                 raise self._line_too_long(total, self._limit)
         self._rest = b""
         return b"".join(pieces)
+
+    def _read(self, num_bytes: int) -> bytes:
+        head, self._head = self._head, b""
+        return head + self._handle.read(max(0, num_bytes - len(head)))
 
     def _line_too_long(self, num_bytes: int, limit: int) -> MemoryLimitError:
         """Measure the rest of the line, without keeping it, to say what it takes."""

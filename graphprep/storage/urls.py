@@ -25,6 +25,7 @@ from graphprep.storage.faults import display_url, plain_words, storage_error
 from graphprep.storage.streams import Decompressed, Sequential, Source, find_codec
 
 STDIN = "-"
+_TMP_DIR = "--tmp-dir"  # the option that chooses where streams are spooled
 _BOM = b"\xef\xbb\xbf"
 _COPY_BYTES = 1 << 20
 _LOCAL_BUFFER_BYTES = 1 << 17
@@ -163,6 +164,8 @@ class Storage:
     def exists(self, url: str) -> bool:
         """Return whether there is a file or folder."""
         path = self._local(url)
+        if url == STDIN:
+            return True
         with plain_words(url):
             if path is not None:
                 return os.path.lexists(path)
@@ -172,12 +175,12 @@ class Storage:
     def is_dir(self, url: str) -> bool:
         """Return whether there is a folder. An HTTP URL is one when it ends with a slash."""
         path = self._local(url)
-        if path is not None:
-            return Path(path).is_dir()
-        if protocol_of(url) == "http":
+        if path is None and protocol_of(url) == "http":
             return url.endswith("/")
-        fs, target = self.filesystem(url)
         with plain_words(url):
+            if path is not None:
+                return Path(path).is_dir()
+            fs, target = self.filesystem(url)
             return bool(fs.isdir(target))
 
     def is_local(self, url: str) -> bool:
@@ -316,7 +319,7 @@ class Storage:
     def _spool_stream(self, source: BinaryIO, url: str) -> BinaryIO:
         """Copy a stream into a file without a name, and return it, at its beginning."""
         folder = self._make_spool_dir()
-        with plain_words(folder):
+        with plain_words(folder, _TMP_DIR):
             target = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - the caller closes it
         try:
             with source:
@@ -329,7 +332,7 @@ class Storage:
 
     def _make_spool_dir(self) -> str:
         if self._spool_dir is None:
-            with plain_words(self._tmp_dir or tempfile.gettempdir()):
+            with plain_words(self._tmp_dir or tempfile.gettempdir(), _TMP_DIR):
                 self._spool_dir = tempfile.mkdtemp(prefix="graphprep-", dir=self._tmp_dir)
         return self._spool_dir
 
@@ -502,7 +505,7 @@ def _pieces(source: Any, url: str) -> Iterator[bytes]:
 def _copy(source: Any, target: Any, url: str, folder: str) -> None:
     """Copy a stream; a failure to read names ``url``, a failure to write the folder."""
     for piece in _pieces(source, url):
-        with plain_words(folder):
+        with plain_words(folder, _TMP_DIR):
             target.write(piece)
-    with plain_words(folder):
+    with plain_words(folder, _TMP_DIR):
         target.flush()

@@ -1,0 +1,130 @@
+"""Work on threads comes out in order, and nothing is left behind."""
+
+import threading
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from graphprep.engine.local import map_ordered
+
+
+def ours():
+    return [thread for thread in threading.enumerate() if thread.name.startswith("graphprep")]
+
+
+@settings(deadline=None, max_examples=40)
+@given(items=st.lists(st.integers(0, 3), max_size=30), threads=st.integers(1, 5), window=st.integers(0, 7))
+def test_results_stand_in_item_order(items, threads, window):
+    def work(item):
+        time.sleep(item / 5000)
+        return item * item
+
+    assert list(map_ordered(work, items, threads, window)) == [item * item for item in items]
+    assert ours() == []
+
+
+@pytest.mark.parametrize("threads", [1, 2, 4])
+@pytest.mark.parametrize("window", [0, 1, 3, 20])
+def test_items_are_taken_only_as_the_window_allows(threads, window):
+    taken = []
+    me = threading.get_ident()
+
+    def items():
+        for i in range(40):
+            assert threading.get_ident() == me
+            taken.append(i)
+            yield i
+
+    allowed = 1 if threads == 1 else window or 2 * threads
+    for done, _ in enumerate(map_ordered(lambda item: item, items(), threads, window)):
+        assert len(taken) <= done + allowed
+    assert len(taken) == 40
+
+
+@pytest.mark.parametrize("threads", [1, 2, 4])
+def test_what_fails_first_in_order_is_raised(threads):
+    def work(item):
+        if item == 5:
+            time.sleep(0.02)
+            raise ValueError("five")
+        if item == 6:
+            raise ValueError("six")
+        return item
+
+    results = map_ordered(work, range(100), threads)
+    assert [next(results) for _ in range(5)] == [0, 1, 2, 3, 4]
+    with pytest.raises(ValueError, match="five"):
+        next(results)
+    assert ours() == []
+
+
+@pytest.mark.parametrize("threads", [1, 2, 4])
+def test_items_that_fail_come_after_the_results_before_them(threads):
+    def items():
+        yield from range(3)
+        raise OSError("broken")
+
+    def work(item):
+        time.sleep(0.01)
+        return item
+
+    seen = []
+    with pytest.raises(OSError, match="broken"):
+        seen.extend(map_ordered(work, items(), threads, 8))
+    assert seen == [0, 1, 2]
+    assert ours() == []
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_stopping_early_leaves_no_thread(threads):
+    started = []
+
+    def work(item):
+        started.append(item)
+        time.sleep(0.01)
+        return item
+
+    results = map_ordered(work, range(1000), threads)
+    assert next(results) == 0
+    results.close()
+    assert ours() == []
+    assert len(started) < 20
+
+
+def test_an_interrupt_leaves_no_thread():
+    def work(item):
+        time.sleep(0.01)
+        return item
+
+    seen = []
+    with pytest.raises(KeyboardInterrupt):
+        for result in map_ordered(work, range(1000), 3):
+            seen.append(result)
+            if result == 4:
+                raise KeyboardInterrupt
+    del result
+    import gc
+
+    gc.collect()
+    assert ours() == []
+
+
+def test_an_interrupt_inside_the_items_is_raised_at_once():
+    def items():
+        yield from range(3)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        list(map_ordered(lambda item: item, items(), 2, 8))
+    assert ours() == []
+
+
+def test_one_thread_means_no_thread():
+    assert list(map_ordered(lambda _: threading.get_ident(), range(3), 1)) == [threading.get_ident()] * 3
+
+
+def test_threads_do_work_at_the_same_time():
+    barrier = threading.Barrier(3, timeout=5)
+    assert list(map_ordered(lambda item: barrier.wait() is not None, range(3), 3)) == [True] * 3

@@ -1,0 +1,216 @@
+"""Stores are read through their metadata, and nothing in them is believed."""
+
+import json
+from dataclasses import replace
+
+import fsspec
+import numpy as np
+import pytest
+import xxhash
+
+from graphprep.model.errors import DataError, StorageError
+from graphprep.model.metadata import ArrayEntry, GraphMetadata, Manifest, PartEntry, dump_json
+from graphprep.model.schema import EdgeTypeSchema, NodeTypeSchema
+from graphprep.storage.arrays import ArrayReader, StoreReader
+from graphprep.storage.npy import npy_header
+from graphprep.storage.publish import StoreWriter
+from graphprep.storage.urls import Storage
+
+INDICES = np.array([1, 0, 2], np.int32)
+FEATURES = np.arange(12, dtype=np.float32).reshape(3, 4)
+
+
+@pytest.fixture(params=["local", "memory"])
+def out(request, tmp_path):
+    if request.param == "local":
+        return str(tmp_path / "store")
+    memory = fsspec.filesystem("memory")
+    if memory.exists("/arrays"):
+        memory.rm("/arrays", recursive=True)
+    return "memory://arrays/store"
+
+
+@pytest.fixture
+def store(out):
+    with Storage() as storage, StoreWriter(storage, out) as writer:
+        entries = []
+        for path, array in {
+            "edges/u__r__u/csc/indices.npy": INDICES,
+            "nodes/u/data/feat_0.npy": FEATURES,
+            "nodes/u/data/none.npy": np.zeros((3, 0), np.int8),
+            "nodes/u/raw_ids.npy": np.zeros(0, np.int64),
+        }.items():
+            made = writer.open_array("part-00000", path, array.dtype, array.shape)
+            made.append(array)
+            entries.append(made.close())
+        manifest = dump_json(Manifest(0, tuple(entries)).to_json())
+        writer.write_file("part-00000/manifest.json", manifest)
+        writer.publish(dump_json(metadata_of(manifest).to_json()))
+    return out
+
+
+def metadata_of(manifest: bytes) -> GraphMetadata:
+    return GraphMetadata(
+        graph_name="graph",
+        node_types=("u",),
+        edge_types=(("u", "r", "u"),),
+        num_nodes_per_chunk=((3,),),
+        num_edges_per_chunk=((3,),),
+        num_parts=1,
+        partition_by="range",
+        layouts=("csc",),
+        node_schemas=(NodeTypeSchema("identity"),),
+        edge_schemas=(EdgeTypeSchema("input", "int32", "int32", None, "0" * 16),),
+        parts=(PartEntry("part-00000", len(manifest), xxhash.xxh3_64_hexdigest(manifest)),),
+    )
+
+
+def put(url, data):
+    with fsspec.open(url, "wb") as file:
+        file.write(data)
+
+
+def change_metadata(store, **changes):
+    value = json.loads(Storage().read_bytes(f"{store}/metadata.json"))
+    put(f"{store}/metadata.json", dump_json({**value, **changes}))
+
+
+def test_what_was_written_is_read(store):
+    reader = StoreReader(Storage(), store)
+    assert reader.metadata.num_nodes_per_type == (3,)
+    assert reader.manifest(0).arrays[0].path == "edges/u__r__u/csc/indices.npy"
+    assert reader.has(0, "nodes/u/raw_ids.npy")
+    assert not reader.has(0, "nodes/u/no.npy")
+    array = reader.array(0, "nodes/u/data/feat_0.npy")
+    assert (array.dtype, array.shape) == (np.dtype("float32"), (3, 4))
+    assert np.array_equal(array.read(), FEATURES)
+    assert np.array_equal(array.map(), FEATURES)
+    for start in range(-1, 5):
+        for stop in [None, *range(-1, 5)]:
+            found = array.read(start, stop)
+            assert np.array_equal(found, FEATURES[start:stop])
+            assert found.shape == FEATURES[start:stop].shape
+    array.read()[:] = 7
+    assert np.array_equal(array.read(), FEATURES)
+    for path, shape in (("nodes/u/data/none.npy", (3, 0)), ("nodes/u/raw_ids.npy", (0,))):
+        assert reader.array(0, path).read().shape == reader.array(0, path).map().shape == shape
+
+
+def test_a_local_map_is_read_only_and_not_a_copy(tmp_path):
+    np.save(tmp_path / "a.npy", INDICES)
+    entry = ArrayEntry("a.npy", "int32", (3,), 140, "")
+    mapped = ArrayReader(Storage(), str(tmp_path / "a.npy"), entry).map()
+    assert isinstance(mapped, np.memmap)
+    with pytest.raises(ValueError, match="read-only"):
+        mapped[0] = 1
+
+
+AGAIN = "\n  fix: convert the graph again, or copy the store again"
+
+
+def test_no_store(tmp_path):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(StorageError) as caught:
+        StoreReader(Storage(), str(tmp_path / "empty"))
+    assert str(caught.value) == (
+        f"{tmp_path}/empty: there is no store: metadata.json is missing\n"
+        "  fix: convert the graph again; metadata.json is written last"
+    )
+    with pytest.raises(StorageError) as caught:
+        StoreReader(Storage(), str(tmp_path / "no"))
+    assert str(caught.value) == f"{tmp_path}/no: there is no store: metadata.json is missing\n  fix: check the path"
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"num_parts": "1"}, 'num_parts: expected an integer >= 1, found "1"'),
+        ({"num_nodes_per_type": [4]}, "num_nodes_per_type[0]: 4 is not the sum of the partitions, 3"),
+        ({"num_nodes_per_chunk": [[1, 2]]}, "num_nodes_per_chunk[0]: expected one number for each of 1 partitions, found 2"),
+        ({"num_edges_per_chunk": []}, "num_edges_per_chunk: expected one entry for each of 1 types, found 0"),
+        ({"parts": []}, "parts: expected 1 partitions, found 0"),
+        ({"edge_type": ["u:r:v"]}, "edge_schema: expected the types u:r:v"),
+        ({"node_type": ["x"]}, "node_schema: expected the types x"),
+    ],
+)
+def test_metadata_that_contradicts_itself(store, changes, text):
+    change_metadata(store, **changes)
+    with pytest.raises(DataError) as caught:
+        StoreReader(Storage(), store)
+    assert str(caught.value).removesuffix(AGAIN) == f"{store}/metadata.json: {text}"
+
+
+def test_metadata_of_something_else(store):
+    put(f"{store}/metadata.json", b'{"format": "other"}')
+    with pytest.raises(DataError) as caught:
+        StoreReader(Storage(), store)
+    assert str(caught.value) == (
+        f"{store}/metadata.json: not the metadata of a store\n  fix: name a folder that graphprep convert wrote"
+    )
+    put(f"{store}/metadata.json", b"{")
+    with pytest.raises(DataError, match=r"metadata\.json:1:2: invalid JSON"):
+        StoreReader(Storage(), store)
+
+
+def test_a_manifest_that_is_not_the_one_named(store):
+    url = f"{store}/part-00000/manifest.json"
+    data = Storage().read_bytes(url)
+    changed = data.replace(b'"float32"', b'"float16"')
+    put(url, changed)
+    reader = StoreReader(Storage(), store)
+    with pytest.raises(DataError) as caught:
+        reader.manifest(0)
+    assert str(caught.value) == (
+        f"{url}: the file has {len(data)} bytes and xxh3 {xxhash.xxh3_64_hexdigest(changed)}, "
+        f"metadata.json says {len(data)} and {xxhash.xxh3_64_hexdigest(data)}{AGAIN}"
+    )
+
+
+def test_an_array_that_is_not_listed(store):
+    with pytest.raises(DataError) as caught:
+        StoreReader(Storage(), store).array(0, "nodes/u/no.npy")
+    assert str(caught.value) == f"{store}/part-00000/manifest.json: the array nodes/u/no.npy is missing{AGAIN}"
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (npy_header("int32", (3,)) + bytes(11), "the file has 139 bytes, the manifest says 140"),
+        (npy_header("int32", (3,)) + bytes(13), "the file has 141 bytes, the manifest says 140"),
+        (npy_header("float32", (3,)) + bytes(12), "the file holds float32[3], the manifest says int32[3]"),
+        (npy_header("int32", (1, 3)) + bytes(12), "the file holds int32[1, 3], the manifest says int32[3]"),
+        (
+            npy_header("int32", (3,)).replace(b"'<i4'", b"'>i4'") + bytes(12),
+            "the file holds >i4[3], the manifest says int32[3]",
+        ),
+        (
+            npy_header("int32", (3,)).replace(b"False,", b"True, ") + bytes(12),
+            "the file holds int32[3], the manifest says int32[3]",
+        ),
+        (b"x" * 140, "not a .npy file"),
+    ],
+)
+def test_an_array_that_is_not_what_the_manifest_says(store, data, text):
+    url = f"{store}/part-00000/edges/u__r__u/csc/indices.npy"
+    put(url, data)
+    for read in ("read", "map"):
+        with pytest.raises(DataError) as caught:
+            getattr(StoreReader(Storage(), store).array(0, "edges/u__r__u/csc/indices.npy"), read)()
+        assert (caught.value.place, caught.value.message) == (url, text)
+
+
+def test_a_manifest_entry_that_contradicts_itself(store):
+    reader = StoreReader(Storage(), store)
+    array = reader.array(0, "edges/u__r__u/csc/indices.npy")
+    put(array.url, Storage().read_bytes(array.url) + b"xxxx")
+    broken = ArrayReader(Storage(), array.url, replace(array.entry, num_bytes=144))
+    with pytest.raises(DataError, match="the array takes 140 bytes, the manifest says 144"):
+        broken.read()
+
+
+def test_an_array_that_is_gone(store):
+    reader = StoreReader(Storage(), store)
+    fs, path = Storage().filesystem(f"{store}/part-00000/nodes/u/data/feat_0.npy")
+    fs.rm_file(path)
+    with pytest.raises(StorageError, match=r"feat_0\.npy: no such file or folder"):
+        reader.array(0, "nodes/u/data/feat_0.npy").read()
