@@ -1,0 +1,255 @@
+"""Lines of numbers to arrays: pairs of IDs, and tables of integers or floats. A kernel never raises.
+
+``delimiter`` is what separates fields, as bytes; empty means runs of blanks (then blanks at both ends of a line are fine).
+One pair of double quotes around a number is taken off. Lines end at LF; one CR before it is taken off.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from graphprep.kernels.cpu.numbers import (
+    EMPTY,
+    INVALID,
+    NEGATIVE,
+    OK,
+    OVERFLOW,
+    find_byte,
+    find_line,
+    parse_float,
+    parse_int,
+    parse_uint,
+    skip_blanks,
+    trim_blanks,
+)
+
+TOO_FEW = 5  # fields; the position is the end of the line
+TOO_MANY = 6  # fields; the position is the first that is too many
+OUT_OF_RANGE = 7  # an ID that its type does not have
+BLANK = 8  # a blank line where a row must stand
+SURPLUS = 9  # a row behind the last that may stand
+
+__all__ = [
+    "BLANK",
+    "EMPTY",
+    "INVALID",
+    "NEGATIVE",
+    "OK",
+    "OUT_OF_RANGE",
+    "OVERFLOW",
+    "SURPLUS",
+    "TOO_FEW",
+    "TOO_MANY",
+    "Fault",
+    "parse_pairs",
+    "parse_table",
+]
+
+_LF, _CR, _SPACE, _TAB, _QUOTE, _ZERO = 10, 13, 32, 9, 34, 48
+_SAFE_DIGITS = 18  # 10^18 - 1 < 2^63
+
+
+@dataclass(frozen=True)
+class Fault:
+    """The first faulty field: why (a code), its column, and its bytes [start, stop) in the block."""
+
+    code: int
+    column: int
+    start: int
+    stop: int
+
+
+Uints = NDArray[np.uint64]
+Ints = NDArray[np.int64]
+
+
+def parse_pairs(data: bytes, delimiter: bytes, num_src: int, num_dst: int) -> tuple[Uints, Uints, Ints, Ints] | Fault:
+    """Parse lines of exactly two IDs, the first below ``num_src``, the second below ``num_dst``; skip blank lines.
+
+    Returns (src, dst, byte of each src, byte of each dst), or the first fault.
+    """
+    buf = np.frombuffer(data, np.uint8)
+    most = int(np.count_nonzero(buf == _LF)) + 1
+    src, dst = np.empty(most, np.uint64), np.empty(most, np.uint64)
+    at_src, at_dst = np.empty(most, np.int64), np.empty(most, np.int64)
+    delim = np.frombuffer(delimiter, np.uint8)
+    rows, *fault = _pairs(buf, delim, np.uint64(num_src), np.uint64(num_dst), src, dst, at_src, at_dst)
+    if fault[0] != OK:
+        return Fault(*fault)
+    return src[:rows], dst[:rows], at_src[:rows], at_dst[:rows]
+
+
+def parse_table(
+    data: bytes, delimiter: bytes, width: int, most_rows: int, as_float: bool
+) -> Ints | NDArray[np.float64] | Fault:
+    """Parse lines of ``width`` numbers each; the first ``most_rows`` lines must be rows, those behind must be blank.
+
+    Returns [rows, width], int64 where every field is an integer of 64 bits and ``as_float`` is False, else float64; or the
+    first fault.
+    """
+    buf = np.frombuffer(data, np.uint8)
+    lines = int(np.count_nonzero(buf == _LF)) + 1
+    shape = (min(lines, most_rows) * width,)
+    starts, stops = np.empty(shape, np.int64), np.empty(shape, np.int64)
+    rows, *fault = _split(buf, np.frombuffer(delimiter, np.uint8), width, most_rows, starts, stops)
+    num_fields = rows * width
+    if not as_float:
+        ints = np.empty(num_fields, np.int64)
+        if _ints(buf, starts, stops, ints) == num_fields and fault[0] == OK:
+            return ints.reshape(rows, width)
+    floats = np.empty(num_fields, np.float64)
+    code, at = _floats(buf, starts, stops, floats)
+    if code != OK:
+        return Fault(code, at % width, int(starts[at]), int(stops[at]))
+    return Fault(*fault) if fault[0] != OK else floats.reshape(rows, width)
+
+
+@njit(cache=True, nogil=True)
+def _field_stop(buf, start, stop, delim):
+    """Return where the field at ``start`` ends: at the next delimiter, else at the end of the line."""
+    if delim.size == 1:
+        return find_byte(buf, start, stop, delim[0])
+    at = start
+    if delim.size == 0:
+        while at < stop and buf[at] != _SPACE and buf[at] != _TAB:
+            at += 1
+        return at
+    while at + delim.size <= stop:
+        i = 0
+        while i < delim.size and buf[at + i] == delim[i]:
+            i += 1
+        if i == delim.size:
+            return at
+        at += 1
+    return stop
+
+
+@njit(cache=True, nogil=True)
+def _unquote(buf, start, stop):
+    """Return the field without blanks and one pair of quotes around it."""
+    start = skip_blanks(buf, start, stop)
+    stop = trim_blanks(buf, start, stop)
+    if stop - start >= 2 and buf[start] == _QUOTE and buf[stop - 1] == _QUOTE:
+        return start + 1, stop - 1
+    return start, stop
+
+
+@njit(cache=True, nogil=True)
+def _line(buf, at, delim):
+    """Return ``(start, stop, next, blank)`` of the line at ``at``, without outer blanks where they delimit."""
+    stop, following = find_line(buf, at)
+    first = skip_blanks(buf, at, stop)
+    if delim.size == 0:
+        return first, trim_blanks(buf, first, stop), following, first == stop
+    return at, stop, following, first == stop
+
+
+@njit(cache=True, nogil=True)
+def _pairs(buf, delim, num_src, num_dst, src, dst, at_src, at_dst):
+    """Fill the four arrays; return ``(rows, code, column, start, stop)``."""
+    between = delim[0] if delim.size == 1 else np.uint8(_SPACE)
+    simple = delim.size <= 1
+    size = buf.size
+    row = 0
+    at = 0
+    while at < size:
+        if simple:  # digits, one delimiter, digits, LF: nearly every line of nearly every file
+            first = np.uint64(0)
+            p = at
+            while p < size and np.uint8(buf[p] - _ZERO) < 10:
+                first = first * np.uint64(10) + np.uint64(buf[p] - _ZERO)
+                p += 1
+            if at < p <= at + _SAFE_DIGITS and p < size and buf[p] == between:
+                second = np.uint64(0)
+                q = p + 1
+                while q < size and np.uint8(buf[q] - _ZERO) < 10:
+                    second = second * np.uint64(10) + np.uint64(buf[q] - _ZERO)
+                    q += 1
+                if p + 1 < q <= p + 1 + _SAFE_DIGITS and q < size and buf[q] == _LF and first < num_src and second < num_dst:
+                    src[row], dst[row], at_src[row], at_dst[row] = first, second, at, p + 1
+                    row += 1
+                    at = q + 1
+                    continue
+        start, stop, following, blank = _line(buf, at, delim)
+        at = following
+        if blank:
+            continue
+        for column in range(2):
+            end = _field_stop(buf, start, stop, delim)
+            low, high = _unquote(buf, start, end)
+            code, value = parse_uint(buf, low, high)
+            if code == OVERFLOW:
+                code = OUT_OF_RANGE
+            if code == OK and value >= (num_src if column == 0 else num_dst):
+                code = OUT_OF_RANGE
+            if code != OK:
+                return row, code, column, low, high
+            if column == 0:
+                src[row], at_src[row] = value, low
+                if end == stop:
+                    return row, TOO_FEW, 1, stop, stop
+                start = end + max(delim.size, 1)
+                if delim.size == 0:
+                    start = skip_blanks(buf, start, stop)
+            else:
+                dst[row], at_dst[row] = value, low
+                if end < stop:
+                    start = skip_blanks(buf, end + max(delim.size, 1), stop)
+                    return row, TOO_MANY, 2, start, stop
+        row += 1
+    return row, OK, 0, 0, 0
+
+
+@njit(cache=True, nogil=True)
+def _split(buf, delim, width, most_rows, starts, stops):
+    """Find the fields of every line; return ``(whole rows, code, column, start, stop)``."""
+    row = 0
+    at = 0
+    while at < buf.size:
+        start, stop, following, blank = _line(buf, at, delim)
+        at = following
+        if row == most_rows:
+            if blank:
+                continue
+            return row, SURPLUS, 0, start, stop
+        if blank:
+            return row, BLANK, 0, start, start
+        for column in range(width):
+            end = _field_stop(buf, start, stop, delim)
+            starts[row * width + column], stops[row * width + column] = _unquote(buf, start, end)
+            last = column == width - 1
+            if last and end < stop:
+                return row, TOO_MANY, width, skip_blanks(buf, end + max(delim.size, 1), stop), stop
+            if not last and end == stop:
+                return row, TOO_FEW, column + 1, stop, stop
+            start = end + max(delim.size, 1)
+            if delim.size == 0:
+                start = skip_blanks(buf, start, stop)
+        row += 1
+    return row, OK, 0, 0, 0
+
+
+@njit(cache=True, nogil=True)
+def _ints(buf, starts, stops, out):
+    """Parse integers up to the first field that is none; return how many there were."""
+    for i in range(out.size):
+        code, value = parse_int(buf, starts[i], stops[i])
+        if code != OK:
+            return i
+        out[i] = value
+    return out.size
+
+
+@njit(cache=True, nogil=True)
+def _floats(buf, starts, stops, out):
+    """Parse floats; return ``(code, field)`` of the first that is none."""
+    for i in range(out.size):
+        code, value = parse_float(buf, starts[i], stops[i])
+        if code != OK:
+            return code, i
+        out[i] = value
+    return OK, 0
