@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import BinaryIO, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,10 +47,6 @@ class JsonDecoder:
         """Return the decoder as it is: the groups name the dtypes."""
         return self
 
-    def read(self, handle: BinaryIO, span: Span, max_rows: int, places: bool = False) -> Iterator[RawRows]:
-        """Read nothing: the format has no tables."""
-        return iter(())
-
     def decode(self, block: TextBlock, places: bool = False) -> RawRows:
         """Decode whole lines, blank ones left out.
 
@@ -84,15 +80,20 @@ class JsonDecoder:
         """Bid where the first line that is not blank is an object with a node's keys."""
         head = file.head.lstrip(b" \t\r\n")
         line, is_whole = head.split(b"\n", 1)[0], b"\n" in head or file.complete
-        if not line.startswith(b"{"):
-            return None
-        if not is_whole:  # a node of many edges
-            return Sniffed("json", 0.9) if b'"node_id"' in line else None
-        try:
-            record = json.loads(line)
-        except (ValueError, RecursionError):
-            return Sniffed("json", 0.6) if b'"node_id"' in line else None
-        return Sniffed("json", 0.95) if isinstance(record, dict) and "node_id" in record else None
+        confidence = 0.0
+        if line.startswith(b"{") and b'"node_id"' in line:
+            confidence = 0.9  # a node with many edges
+        if confidence and is_whole:
+            confidence = 0.95 if _is_record(line) else 0.6
+        return Sniffed("json", confidence, ("--format", "json")) if confidence else None
+
+
+def _is_record(line: bytes) -> bool:
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(record, dict) and "node_id" in record
 
 
 def _line_start(data: bytes, at: int) -> int:

@@ -1,0 +1,283 @@
+"""Decoders by name, by class, and with the options that a user gave. Nothing is imported before it is asked for."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import inspect
+import sys
+import types
+from collections.abc import Iterable, Mapping
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Union, cast, get_args, get_origin, get_type_hints
+
+from graphprep.model.errors import DataError, UsageError
+from graphprep.model.protocols import Decoder
+
+if TYPE_CHECKING:
+    from graphprep.storage.urls import Storage
+
+GROUP = "graphprep.decoders"
+# They work from a checkout that is not installed, too.
+_BUILT_IN = {
+    "edgelist": "graphprep.decoders.edgelist:EdgeListDecoder",
+    "json": "graphprep.decoders.json_lines:JsonDecoder",
+    "tsv": "graphprep.decoders.tsv:TsvDecoder",
+    "chunked": "graphprep.decoders.chunked:ChunkedDecoder",
+    "edges": "graphprep.decoders.edges:EdgesDecoder",
+}
+# Options that are called by their flag, in the singular, and their fields.
+_FIELDS = {"column": "columns", "drop_column": "drop_columns"}
+_FLAGS = {field: f"--{option.replace('_', '-')}" for option, field in _FIELDS.items()}
+
+
+def known_decoders() -> tuple[str, ...]:
+    """List the names of decoders: ours, then those that installed packages register, by name."""
+    return (*_BUILT_IN, *sorted({point.name for point in _registered()} - set(_BUILT_IN)))
+
+
+def find_decoder(name: str) -> type:
+    """Find a decoder's class by its name.
+
+    Raises UsageError where there is none, where two packages register the name, or where its module cannot be imported.
+    """
+    places = {point.value: point for point in _registered() if point.name == name}
+    if name in _BUILT_IN:
+        places.setdefault(_BUILT_IN[name], EntryPoint(name, _BUILT_IN[name], GROUP))
+    if not places:
+        known = ", ".join(known_decoders())
+        raise UsageError(
+            f"no decoder named {name!r}", fix=f"use one of {known}, or install a package that registers it under {GROUP!r}"
+        )
+    if len(places) > 1:
+        raise UsageError(
+            f"several decoders are named {name!r}: {', '.join(sorted(places))}",
+            fix="choose one with --decoder package.module:Class",
+        )
+    try:
+        return cast(type, next(iter(places.values())).load())
+    except (ImportError, AttributeError) as error:
+        raise UsageError(
+            f"decoder {name!r} cannot be loaded: {error}", fix="install what it needs, or reinstall its package"
+        ) from None
+
+
+def _registered() -> Iterable[EntryPoint]:
+    return entry_points(group=GROUP)
+
+
+def load_class(path: str) -> type:
+    """Load a class named ``package.module:Class``, also from a module in the current folder.
+
+    Raises UsageError where the text, the module or the class is wrong.
+    """
+    module_name, _, class_name = path.partition(":")
+    if not module_name or not class_name:
+        raise UsageError(f"--decoder must be package.module:Class, found {path!r}", fix="name the module and the class")
+    folder = str(Path.cwd())
+    if folder not in sys.path:
+        sys.path.append(folder)
+    try:
+        module = importlib.import_module(module_name)
+    except ImportError as error:
+        raise UsageError(
+            f"--decoder {path}: module {module_name!r} cannot be imported: {error}",
+            fix="install it, or run in the folder that holds it",
+        ) from None
+    found = getattr(module, class_name, None)
+    if not isinstance(found, type):
+        classes = sorted(name for name, item in vars(module).items() if isinstance(item, type) and hasattr(item, "decode"))
+        hint = f"use one of {', '.join(classes)}" if classes else "name a class with a method decode"
+        raise UsageError(f"--decoder {path}: module {module_name!r} has no class {class_name!r}", fix=hint)
+    return found
+
+
+# ------------------------------------------------------------------------------------------------------ options
+
+
+def load_options(storage: Storage, url: str, decoder: str = "") -> dict[str, Any]:
+    """Read a file of decoder options, JSON or YAML: options for any decoder, or an object of options for each.
+
+    With the name of a ``decoder``, only what concerns it is returned; plain options override those of its object. Raises
+    DataError with the key where it does not fit schemas/decoder-options.schema.json.
+    """
+    from graphprep.storage.schemas import check_json, parse_json
+
+    data = storage.read_bytes(url)
+    value = parse_json(data, url) if data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{") else _parse_yaml(data, url)
+    check_json(value, "decoder-options", url)
+    options = cast("dict[str, Any]", value or {})
+    return _options_for(decoder, options) if decoder else options
+
+
+def _options_for(decoder: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Flatten options by decoder."""
+    own = options.get(decoder)
+    flat = {key: value for key, value in options.items() if not isinstance(value, Mapping)}
+    return {**own, **flat} if isinstance(own, Mapping) else flat
+
+
+def _parse_yaml(data: bytes, place: str) -> Any:
+    import yaml
+
+    try:
+        return yaml.safe_load(data)
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        mark = getattr(error, "problem_mark", None)
+        at = f"{place}:{mark.line + 1}:{mark.column + 1}" if mark else place
+        problem = getattr(error, "problem", None) or "it is not UTF-8 text"
+        raise DataError(f"invalid YAML: {problem}", place=at, fix="write 'option: value' lines, or a JSON object") from None
+
+
+class _Constructor(Protocol):
+    def __call__(self, **options: Any) -> Any: ...
+
+
+def make_decoder(cls: type, options: Mapping[str, object]) -> Decoder:
+    """Make a decoder with the user's options, of a class of ours or of one written for DeepGNN.
+
+    Keys are field names, or the flags' names; a key that is a decoder's name holds that decoder's own options, which plain
+    ones override. None means not given. Texts are turned into what the field's annotation says. Raises UsageError for an
+    option that the decoder does not have or whose value does not fit.
+    """
+    name = decoder_name(cls)
+    fields = option_types(cls)
+    is_foreign = not hasattr(cls, "plan")
+    if is_foreign:
+        fields = {**fields, "weight_dtype": Literal["float32", "float64"]}
+    given: dict[str, Any] = {}
+    for option, value in _options_for(name, options).items():
+        key = _FIELDS.get(option, option) if option not in fields else option
+        if value is None:
+            continue
+        if key not in fields:
+            raise _unknown_option(name, key, fields)
+        given[key] = _coerce(key, value, fields[key])
+    if is_foreign:
+        from graphprep.decoders.adapter import LineDecoderAdapter
+
+        weight_dtype = given.pop("weight_dtype", "float32")
+        return cast(Decoder, LineDecoderAdapter(_construct(cls, name, given), weight_dtype))
+    return cast(Decoder, _construct(cls, name, given))
+
+
+def _construct(cls: type, name: str, given: dict[str, Any]) -> Any:
+    if not hasattr(cls, "decode") and not hasattr(cls, "read"):
+        raise UsageError(f"{name} is no decoder: it has neither decode nor read", fix="see graphprep.model.protocols.Decoder")
+    try:
+        return cast(_Constructor, cls)(**given)
+    except TypeError as error:
+        raise UsageError(f"decoder {name!r} cannot be made: {error}", fix="give every option of a decoder a default") from None
+
+
+def decoder_name(cls: type) -> str:
+    """Return the decoder's name: its own, else that of its class."""
+    name = getattr(cls, "name", None)
+    return name if isinstance(name, str) else f"{cls.__module__}:{cls.__qualname__}"
+
+
+def option_types(cls: type) -> dict[str, Any]:
+    """Return the options of a decoder's class with their annotations: its fields, else the parameters of ``__init__``."""
+    if dataclasses.is_dataclass(cls):
+        names = [field.name for field in dataclasses.fields(cls) if field.init]
+        target: Any = cls
+    else:
+        target = inspect.getattr_static(cls, "__init__")
+        keywords = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+        parameters = list(inspect.signature(target).parameters.values())[1:]
+        names = [parameter.name for parameter in parameters if parameter.kind in keywords]
+    try:
+        hints = get_type_hints(target)
+    except (NameError, TypeError):
+        hints = {}
+    return {name: hints.get(name, Any) for name in names}
+
+
+def flag_of(option: str) -> str:
+    """Return the command line's flag for an option."""
+    return _FLAGS.get(option, f"--{option.replace('_', '-')}")
+
+
+def _unknown_option(name: str, option: str, fields: Mapping[str, Any]) -> UsageError:
+    owners = [other for other in _BUILT_IN if _FIELDS.get(option, option) in option_types(find_decoder(other))]
+    if owners:
+        return UsageError(
+            f"{flag_of(option)} belongs to {' and '.join(owners)}, not to {name}",
+            fix=f"leave it out, or choose --format {owners[0]}",
+        )
+    known = ", ".join(fields) or "none at all"
+    return UsageError(f"decoder {name!r} has no option {option!r}", fix=f"its options are: {known}")
+
+
+# ------------------------------------------------------------------------------------------------------ values
+
+
+def _coerce(option: str, value: Any, hint: Any) -> Any:
+    """Turn a value into what the annotation says.
+
+    Raises UsageError.
+    """
+    origin = get_origin(hint)
+    if origin in (Union, types.UnionType):
+        kinds = [kind for kind in get_args(hint) if kind is not type(None)]
+        return _coerce(option, value, kinds[0]) if len(kinds) == 1 else value
+    if origin is Literal:
+        return _one_of(option, value, get_args(hint))
+    if origin in (tuple, list):
+        items = [value] if isinstance(value, str) or not isinstance(value, (list, tuple)) else list(value)
+        return origin(str(item) for item in items)
+    if hint is str:
+        return _text(option, value)
+    convert = _CONVERTERS.get(hint)
+    if convert is None:
+        return value
+    wanted, function = convert
+    try:
+        return function(value)
+    except (ValueError, TypeError, OverflowError):
+        raise UsageError(f"{flag_of(option)} must be {wanted}, found {value!r}", fix="correct the value") from None
+
+
+def _one_of(option: str, value: Any, choices: tuple[Any, ...]) -> Any:
+    for choice in choices:
+        if value == choice or str(value) == str(choice):
+            return choice
+    words = ", ".join(str(choice) for choice in choices)
+    raise UsageError(f"{flag_of(option)} must be one of {words}, found {value!r}", fix="use one of them")
+
+
+def _text(option: str, value: Any) -> str:
+    """Take a text or a number; write a list as the comma list that flags have (``[[3], null, [3, 0]]`` as ``3,-,3/0``)."""
+    if isinstance(value, (list, tuple)):
+        return ",".join(
+            "-" if item is None else "/".join(map(str, item)) if isinstance(item, (list, tuple)) else str(item)
+            for item in value
+        )
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+        raise UsageError(f"{flag_of(option)} must be a text, found {value!r}", fix="correct the value")
+    return str(value)
+
+
+def _integer(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, str)):
+        raise TypeError
+    return int(value)
+
+
+def _float(value: Any) -> float:
+    if isinstance(value, bool):
+        raise TypeError
+    return float(value)
+
+
+def _bool(value: Any) -> bool:
+    words = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value.lower() in words:
+        return words[value.lower()]
+    raise TypeError
+
+
+_CONVERTERS = {int: ("an integer", _integer), float: ("a number", _float), bool: ("true or false", _bool)}

@@ -1,0 +1,93 @@
+"""Which format an input has, found in its first bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from graphprep.decoders.registry import find_decoder, known_decoders
+from graphprep.model.errors import DataError, UsageError
+from graphprep.model.metadata import METADATA_NAME
+from graphprep.model.protocols import Sniffed, SniffedFile
+
+if TYPE_CHECKING:
+    from graphprep.storage.urls import Storage
+
+_HEAD_BYTES = 256 << 10  # holds the first line of most nodes with many edges
+_LEAST_CONFIDENCE = 0.5
+_LEAST_MARGIN = 0.1
+_EMPTY = "edges"  # the decoder of an empty input: an empty graph
+
+
+def sniff(storage: Storage, urls: Sequence[str]) -> Sniffed:
+    """Ask every decoder whether it knows the input, and return the bid that stands out.
+
+    ``urls`` are inputs as the user named them: files, folders, globs. The first file that is not blank decides. Raises
+    UsageError where no format, or more than one, is likely; DataError where the file is binary data.
+    """
+    found = chunked_metadata(storage, urls)
+    if found is not None:
+        bid = _bid("chunked", SniffedFile(found, *_head(storage, found)))
+        if bid is not None:
+            return bid
+    for url in storage.expand(urls).files:
+        head, complete = _head(storage, url)
+        if head.strip() or not complete:
+            return _choose(SniffedFile(url, head, complete))
+    return Sniffed(_EMPTY, 1.0, ("--format", _EMPTY))
+
+
+def chunked_metadata(storage: Storage, urls: Sequence[str]) -> str | None:
+    """Return the URL of metadata.json where the only input is a folder that holds one, or that file itself."""
+    if len(urls) != 1:
+        return None
+    if urls[0].rpartition("/")[2] == METADATA_NAME:
+        return urls[0]
+    if not storage.is_dir(urls[0]):
+        return None
+    inside = storage.join(urls[0], METADATA_NAME)
+    return inside if storage.exists(inside) else None
+
+
+def _head(storage: Storage, url: str) -> tuple[bytes, bool]:
+    head = storage.head(url, _HEAD_BYTES + 1)
+    return head[:_HEAD_BYTES], len(head) <= _HEAD_BYTES
+
+
+def _choose(file: SniffedFile) -> Sniffed:
+    bids = [bid for bid in (_bid(name, file) for name in known_decoders()) if bid is not None]
+    bids.sort(key=lambda bid: -bid.confidence)
+    likely = [bid for bid in bids if bid.confidence >= _LEAST_CONFIDENCE]
+    if likely and (len(likely) == 1 or likely[0].confidence - likely[1].confidence >= _LEAST_MARGIN):
+        return likely[0]
+    if not bids:
+        _refuse_binary(file)
+    names = [bid.decoder for bid in likely or bids]
+    guess = f": it may be {' or '.join(names)}" if names else ""
+    raise UsageError(
+        f"cannot tell the format{guess}", place=file.url, fix=f"name it with --format: {', '.join(names or known_decoders())}"
+    )
+
+
+def _bid(name: str, file: SniffedFile) -> Sniffed | None:
+    """Ask one decoder. One that is installed but cannot be loaded has no say."""
+    try:
+        look = getattr(find_decoder(name), "sniff", None)
+    except UsageError:
+        return None
+    bid: Sniffed | None = look(file) if look is not None else None
+    return bid if bid is None or bid.flags else replace(bid, flags=("--format", bid.decoder))
+
+
+def _refuse_binary(file: SniffedFile) -> None:
+    """Raise DataError where a byte stands that no text has."""
+    for at, byte in enumerate(file.head):
+        if byte < 32 and byte not in b"\t\n\r":
+            line = file.head.count(b"\n", 0, at) + 1
+            column = at - file.head.rfind(b"\n", 0, at)
+            raise DataError(
+                f"this is binary data: found byte 0x{byte:02x}",
+                place=f"{file.url}:{line}:{column}",
+                fix="name text files, Parquet files of edges, or the folder of a chunked graph",
+            )
