@@ -29,6 +29,7 @@ from graphprep.stages.plan import Planned, plan_input
 from graphprep.stages.route import Routed, Router, RouteRules
 from graphprep.stages.shuffle import ColumnRoute, EdgeRoute
 from graphprep.stages.write import StoreBuilder, TypedEdges, TypedNodes, WriteRules, typed_edges
+from graphprep.storage.files import write_bytes
 from graphprep.storage.publish import StoreWriter
 from graphprep.storage.runs import SpillPool
 from graphprep.storage.urls import Storage
@@ -38,6 +39,7 @@ _MIB = 1 << 20
 _LEAST_BYTES = 24 * _MIB  # what the stages need beside what Python and its modules hold
 _MOST_BLOCK = 4 * _MIB
 _LEAST_BLOCK = 64 << 10
+_MOST_BUCKET = 32 * _MIB  # larger ones leave the cache: sorting a bucket then costs more than dealing out to more of them
 _DECODED_FACTOR = 24  # decoded rows, their temporaries and the text itself, over the text's size
 
 
@@ -89,7 +91,7 @@ def plan_memory(options: ConvertOptions) -> MemoryPlan:
         limit_bytes=limit,
         pool_bytes=room * 3 // 10,
         cap_bytes=working // 4,
-        bucket_bytes=max(1 << 16, working // (3 * threads + 2)),
+        bucket_bytes=max(1 << 16, min(_MOST_BUCKET, working // (3 * threads + 2))),
         block_bytes=block,
         threads=threads,
     )
@@ -362,7 +364,7 @@ def _saved_bad_records(storage: Storage, options: ConvertOptions) -> Iterator[li
     finally:
         if options.bad_records is not None:
             lines = (json.dumps({"place": record.place, "reason": record.reason}, ensure_ascii=False) + "\n" for record in bad)
-            storage.write_bytes(options.bad_records, "".join(lines).encode())
+            write_bytes(storage, options.bad_records, "".join(lines).encode())
 
 
 def _notes(prepared: Prepared) -> tuple[str, ...]:

@@ -67,7 +67,7 @@ def _decoder_options(cls: type[Any], options: ConvertOptions, storage: Storage) 
     """Put the options file, the flags and the weights' dtype together; flags win over the file."""
     given = dict(options.decoder_options)
     file = given.pop("decoder_options_file", None)
-    merged = {**load_options(storage, str(file), getattr(cls, "name", "")), **given} if file else given
+    merged = {**load_options(storage, str(file)), **given} if file else given
     if is_dataclass(cls) and any(field.name == "weight_dtype" for field in fields(cls)):
         merged.setdefault("weight_dtype", options.weight_dtype)
     return merged
