@@ -1,3 +1,62 @@
-"""graphprep prepares graph data for graph learning: raw dumps in, CSR/CSC partitions out."""
+"""graphprep prepares graph data for graph learning: raw dumps in, CSR/CSC partitions out.
+
+One function per command: ``convert``, ``info``, ``validate``, ``ids``; and what they work with. All are loaded on first use,
+so that importing the package costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from graphprep.library import convert, ids, info, open_store, validate
+    from graphprep.model.errors import GraphprepError
+    from graphprep.model.ids import IDConverter, PartitionBook
+    from graphprep.model.options import ConvertOptions, ConvertSummary, RunOptions
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "ConvertOptions",
+    "ConvertSummary",
+    "GraphprepError",
+    "IDConverter",
+    "PartitionBook",
+    "RunOptions",
+    "__version__",
+    "convert",
+    "ids",
+    "info",
+    "open_store",
+    "validate",
+]
+
+_HOMES = {
+    "ConvertOptions": "graphprep.model.options",
+    "ConvertSummary": "graphprep.model.options",
+    "GraphprepError": "graphprep.model.errors",
+    "IDConverter": "graphprep.model.ids",
+    "PartitionBook": "graphprep.model.ids",
+    "RunOptions": "graphprep.model.options",
+    "convert": "graphprep.library",
+    "ids": "graphprep.library",
+    "info": "graphprep.library",
+    "open_store": "graphprep.library",
+    "validate": "graphprep.library",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load a name from its home."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """List the names, loaded or not."""
+    return sorted({*globals(), *__all__})

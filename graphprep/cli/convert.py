@@ -1,0 +1,416 @@
+"""``graphprep convert``: raw inputs to a store."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from graphprep.cli.groups import with_groups
+from graphprep.cli.options import AsJson, ReportFlags, RunFlags, StorageFlags, option
+
+if TYPE_CHECKING:
+    from graphprep.model.options import ConvertOptions, ConvertSummary, RunOptions
+
+_INPUT = "Input"
+_ERRORS = "Faulty input"
+_STORE = "Store"
+_TEXT = "Plain edge lists and tables (edges)"
+_DEEPGNN = "DeepGNN formats (edgelist, json, tsv)"
+
+
+@dataclass(frozen=True)
+class InputFlags:
+    """Which decoder reads the input, and what is known of the graph beforehand."""
+
+    format: Annotated[
+        str | None,
+        option(
+            "--format -f",
+            "Format of the input: edges, edgelist, json, tsv, chunked or an installed decoder.  [default: found in the data]",
+            group=_INPUT,
+            metavar="NAME",
+        ),
+    ] = None
+    decoder: Annotated[
+        str | None,
+        option("--decoder", "Decoder class to use instead: package.module:Class.", group=_INPUT, metavar="MODULE:CLASS"),
+    ] = None
+    decoder_options: Annotated[
+        str | None,
+        option(
+            "--decoder-options",
+            "JSON or YAML file of decoder options; options of the command line win.",
+            group=_INPUT,
+            metavar="FILE",
+        ),
+    ] = None
+    schema: Annotated[
+        str | None,
+        option(
+            "--schema",
+            "Schema file; data that does not fit it is an error.  [default: found in the data]",
+            group=_INPUT,
+            metavar="FILE",
+        ),
+    ] = None
+    ids: Annotated[
+        Literal["auto", "dense", "sparse"] | None,
+        option(
+            "--ids",
+            "Nodes of an edge list: all of 0..max (dense), or only the IDs that occur (sparse).  "
+            "[default: auto, dense where max ID + 1 <= 2 x edges]",
+            group=_INPUT,
+        ),
+    ] = None
+    num_nodes: Annotated[
+        list[str],
+        option(
+            "--num-nodes",
+            "Number of nodes, of TYPE where there are several; may be repeated.",
+            group=_INPUT,
+            metavar="[TYPE=]N",
+        ),
+    ] = field(default_factory=list)
+    strict: Annotated[
+        bool, option("--strict", "Turn warnings about doubtful records into errors.", group=_INPUT, default=False)
+    ] = False
+
+
+@dataclass(frozen=True)
+class ErrorFlags:
+    """What to do with records that are wrong."""
+
+    on_error: Annotated[
+        Literal["stop", "skip"], option("--on-error", "At a faulty record: stop, or skip and count it.", group=_ERRORS)
+    ] = "stop"
+    bad_records: Annotated[
+        str | None,
+        option("--bad-records", "File for the place and reason of each skipped record.", group=_ERRORS, metavar="FILE"),
+    ] = None
+    max_errors: Annotated[
+        int | None,
+        option("--max-errors", "Give up after so many skipped records.  [default: never]", group=_ERRORS, metavar="N"),
+    ] = None
+    on_missing_node: Annotated[
+        Literal["error", "create", "drop"],
+        option(
+            "--on-missing-node", "At an edge whose node has no record: fail, create the node, or drop the edge.", group=_ERRORS
+        ),
+    ] = "error"
+    missing_node_type: Annotated[
+        str | None,
+        option("--missing-node-type", "Type of nodes that are created.", group=_ERRORS, metavar="TYPE"),
+    ] = None
+
+
+@dataclass(frozen=True)
+class StoreFlags:
+    """What the store looks like."""
+
+    partitions: Annotated[
+        int | None, option("--partitions -p", "Number of partitions.  [default: 1]", group=_STORE, metavar="N")
+    ] = None
+    partition_by: Annotated[
+        str,
+        option(
+            "--partition-by",
+            "How nodes are dealt to partitions: range, hash, modulo, random, or a file of assignments.",
+            group=_STORE,
+            metavar="METHOD",
+        ),
+    ] = "range"
+    layout: Annotated[
+        Literal["csc", "csr", "both"],
+        option("--layout", "Arrays by destination (csc), by source (csr), or both.", group=_STORE),
+    ] = "csc"
+    neighbor_order: Annotated[
+        Literal["input", "id", "time", "weight"],
+        option(
+            "--neighbor-order",
+            "Order of a node's neighbours: as in the input, by ID, oldest first, or heaviest first.",
+            group=_STORE,
+        ),
+    ] = "input"
+    no_edge_ids: Annotated[
+        bool, option("--no-edge-ids", "Leave out the edge IDs (an edge's place in the input).", group=_STORE, default=False)
+    ] = False
+    index_dtype: Annotated[
+        Literal["auto", "int32", "int64"],
+        option("--index-dtype", "dtype of neighbours and edge IDs; auto takes int32 where they fit.", group=_STORE),
+    ] = "auto"
+    weight_dtype: Annotated[Literal["float32", "float64"], option("--weight-dtype", "dtype of weights.", group=_STORE)] = (
+        "float32"
+    )
+    graph_name: Annotated[
+        str | None,
+        option("--graph-name", "Name of the graph.  [default: the input's, else graph]", group=_STORE, metavar="NAME"),
+    ] = None
+    seed: Annotated[int, option("--seed", "Seed of --partition-by random.", group=_STORE, metavar="N")] = 0
+    overwrite: Annotated[
+        bool,
+        option(
+            "--overwrite",
+            "Replace OUT if it is a store; the old one stays until the new one is whole.",
+            group=_STORE,
+            default=False,
+        ),
+    ] = False
+
+
+@dataclass(frozen=True)
+class EdgesFlags:
+    """Options of the decoder ``edges``; None means: not given. Field names are the decoder's."""
+
+    delimiter: Annotated[
+        str | None,
+        option(
+            "--delimiter",
+            "Character between columns; also of edgelist.  [default: found in the data]",
+            group=_TEXT,
+            metavar="CHAR",
+        ),
+    ] = None
+    header: Annotated[
+        Literal["auto", "yes", "no"] | None,
+        option("--header", "Whether the first line names the columns.  [default: auto]", group=_TEXT),
+    ] = None
+    src_col: Annotated[
+        str | None,
+        option("--src-col", "Column of the source, by name or position from 0.  [default: 0]", group=_TEXT, metavar="COL"),
+    ] = None
+    dst_col: Annotated[
+        str | None, option("--dst-col", "Column of the destination.  [default: 1]", group=_TEXT, metavar="COL")
+    ] = None
+    weight_col: Annotated[str | None, option("--weight-col", "Column of the weight.", group=_TEXT, metavar="COL")] = None
+    time_col: Annotated[str | None, option("--time-col", "Column of the time.", group=_TEXT, metavar="COL")] = None
+    time_unit: Annotated[
+        Literal["s", "ms", "us", "ns"] | None,
+        option("--time-unit", "Unit in which to store times that are written in seconds.  [default: as written]", group=_TEXT),
+    ] = None
+    columns: Annotated[
+        list[str] | None,
+        option(
+            "--column", "dtype of a further column, such as age=float32; may be repeated.", group=_TEXT, metavar="NAME=DTYPE"
+        ),
+    ] = None
+    drop_columns: Annotated[
+        list[str] | None, option("--drop-column", "Column to leave out; may be repeated.", group=_TEXT, metavar="COL")
+    ] = None
+    index_base: Annotated[
+        int | None,
+        option("--index-base", "Number of the first node in the input, 0 or 1.  [default: 0]", group=_TEXT, metavar="N"),
+    ] = None
+    relation: Annotated[
+        str | None,
+        option(
+            "--relation", "Edge type: REL, or SRC:REL:DST with node types.  [default: _N:_E:_N]", group=_TEXT, metavar="NAME"
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class DeepGnnFlags:
+    """Options of the DeepGNN decoders; None means: not given. A default means that its column is absent."""
+
+    length_delimiter: Annotated[
+        str | None,
+        option(
+            "--length-delimiter",
+            "Character between a feature's lengths (edgelist).  [default: /]",
+            group=_DEEPGNN,
+            metavar="CHAR",
+        ),
+    ] = None
+    binary_escape: Annotated[
+        str | None,
+        option(
+            "--binary-escape",
+            "Character that escapes delimiters in binary features (edgelist).",
+            group=_DEEPGNN,
+            metavar="CHAR",
+        ),
+    ] = None
+    temporal: Annotated[
+        bool | None,
+        typer.Option(
+            "--temporal", help="Lines have created_at and removed_at (edgelist).", rich_help_panel=_DEEPGNN, show_default=False
+        ),
+    ] = None
+    default_node_type: Annotated[
+        int | None, option("--default-node-type", "Type of all nodes.", group=_DEEPGNN, metavar="N")
+    ] = None
+    default_node_weight: Annotated[
+        float | None, option("--default-node-weight", "Weight of all nodes.", group=_DEEPGNN, metavar="X")
+    ] = None
+    default_node_feature_types: Annotated[
+        str | None,
+        option(
+            "--default-node-feature-types",
+            "dtypes of all nodes' features; - stands in the line.",
+            group=_DEEPGNN,
+            metavar="A,B,...",
+        ),
+    ] = None
+    default_node_feature_lens: Annotated[
+        str | None,
+        option(
+            "--default-node-feature-lens",
+            "Lengths of them: 3, 3/2 or 3/0; - stands in the line.",
+            group=_DEEPGNN,
+            metavar="A,B,...",
+        ),
+    ] = None
+    default_edge_type: Annotated[
+        int | None, option("--default-edge-type", "Type of all edges.", group=_DEEPGNN, metavar="N")
+    ] = None
+    default_edge_weight: Annotated[
+        float | None, option("--default-edge-weight", "Weight of all edges.", group=_DEEPGNN, metavar="X")
+    ] = None
+    default_edge_feature_types: Annotated[
+        str | None,
+        option("--default-edge-feature-types", "dtypes of all edges' features.", group=_DEEPGNN, metavar="A,B,..."),
+    ] = None
+    default_edge_feature_lens: Annotated[
+        str | None,
+        option("--default-edge-feature-lens", "Lengths of all edges' features.", group=_DEEPGNN, metavar="A,B,..."),
+    ] = None
+    default_created_at: Annotated[
+        int | None, option("--default-created-at", "Creation time of all nodes and edges.", group=_DEEPGNN, metavar="T")
+    ] = None
+    default_removed_at: Annotated[
+        int | None,
+        option("--default-removed-at", "Removal time of all nodes and edges; -1 = none.", group=_DEEPGNN, metavar="T"),
+    ] = None
+
+
+@with_groups
+def convert(
+    inputs: Annotated[
+        list[str], typer.Argument(metavar="INPUT...", help="Files, folders, globs or URLs; - is stdin.", show_default=False)
+    ],
+    out: Annotated[str, typer.Argument(metavar="OUT", help="Folder or URL of the store.", show_default=False)],
+    *,
+    input_flags: InputFlags,
+    store_flags: StoreFlags,
+    error_flags: ErrorFlags,
+    edges_flags: EdgesFlags,
+    deepgnn_flags: DeepGnnFlags,
+    run_flags: RunFlags,
+    storage_flags: StorageFlags,
+    report_flags: ReportFlags,
+    as_json: AsJson = False,
+) -> None:
+    """Convert raw graph data into a store of CSC or CSR arrays.
+
+    Example: graphprep convert sample_data/karate/karate.csv karate-store
+    """
+    from graphprep import library
+    from graphprep.cli.progress import reporting
+
+    decoder_flags = given_decoder_options(input_flags, edges_flags, deepgnn_flags)
+    options = make_input_options(input_flags, decoder_flags, run_flags.to_options(storage_flags), error_flags)
+    with reporting(report_flags) as reporter:
+        summary = library.convert(inputs, out, with_store_options(options, store_flags), reporter)
+    typer.echo(summary_json(summary) if as_json else summary_text(summary))
+
+
+def given_decoder_options(input_flags: InputFlags, edges: EdgesFlags, deepgnn: DeepGnnFlags) -> dict[str, Any]:
+    """Return the decoder's options that the command line gives, by the names of the decoder's fields, and their file."""
+    values = dataclasses.asdict(edges) | dataclasses.asdict(deepgnn)
+    values |= {"strict": input_flags.strict or None, "decoder_options_file": input_flags.decoder_options}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def make_input_options(
+    input_flags: InputFlags, decoder_flags: dict[str, Any], run: RunOptions, errors: ErrorFlags | None = None
+) -> ConvertOptions:
+    """Put the flags that say how to read the input into the library's form."""
+    from graphprep.model.options import ConvertOptions
+
+    errors = errors or ErrorFlags()
+    return ConvertOptions(
+        format=input_flags.format,
+        decoder=input_flags.decoder,
+        decoder_options=decoder_flags,
+        ids=input_flags.ids,
+        num_nodes=parse_num_nodes(input_flags.num_nodes),
+        schema=input_flags.schema,
+        on_missing_node=errors.on_missing_node,
+        missing_node_type=errors.missing_node_type,
+        on_error=errors.on_error,
+        bad_records=errors.bad_records,
+        max_errors=errors.max_errors,
+        run=run,
+    )
+
+
+def with_store_options(options: ConvertOptions, store: StoreFlags) -> ConvertOptions:
+    """Add the flags that say what the store is to look like."""
+    return dataclasses.replace(
+        options,
+        partitions=store.partitions,
+        partition_by=store.partition_by,
+        layout=store.layout,
+        neighbor_order=store.neighbor_order,
+        edge_ids=not store.no_edge_ids,
+        index_dtype=store.index_dtype,
+        weight_dtype=store.weight_dtype,
+        graph_name=store.graph_name,
+        overwrite=store.overwrite,
+        seed=store.seed,
+    )
+
+
+def parse_num_nodes(texts: list[str]) -> dict[str, int]:
+    """Read repeated ``[TYPE=]N``; the type is ``""`` where none is named.
+
+    Raises UsageError where N is no number >= 0, or a type comes twice.
+    """
+    from graphprep.model.errors import UsageError
+
+    values: dict[str, int] = {}
+    for text in texts:
+        node_type, _, number = text.rpartition("=")
+        if not (number.isascii() and number.isdigit()):
+            raise UsageError(f"--num-nodes must be N or TYPE=N, found {text!r}", fix="write N as decimal digits")
+        if node_type in values:
+            what = f"for type {node_type!r} twice" if node_type else "twice"
+            raise UsageError(f"--num-nodes is given {what}", fix="give it once")
+        values[node_type] = int(number)
+    return values
+
+
+def summary_json(summary: ConvertSummary) -> str:
+    """Write the summary for machines: sizes in bytes, times in seconds."""
+    import json
+
+    return json.dumps(dataclasses.asdict(summary), indent=2, ensure_ascii=False)
+
+
+def summary_text(summary: ConvertSummary) -> str:
+    """Write the summary for people."""
+    from graphprep.cli.words import count, duration, quantity, size, table
+
+    nodes, edges = sum(summary.num_nodes.values()), sum(summary.num_edges.values())
+    seconds = max(summary.elapsed_s, 1e-3)
+    lines = [f"{summary.out}: {count(nodes, 'node')}, {count(edges, 'edge')}, {count(summary.num_parts, 'partition')}"]
+    rows = [("nodes", name, f"{number:,}") for name, number in summary.num_nodes.items()]
+    rows += [("edges", name, f"{number:,}") for name, number in summary.num_edges.items()]
+    lines += table(rows, right=(2,))
+    for number, words in (
+        (summary.num_skipped, "faulty records skipped"),
+        (summary.num_dropped_edges, "edges dropped, for want of a node"),
+        (summary.num_created_nodes, "nodes created"),
+    ):
+        if number:
+            lines.append(f"  {number:,} {words}")
+    lines.append(
+        f"  read {size(summary.input_bytes)}, wrote {size(summary.output_bytes)} in {duration(summary.elapsed_s)}: "
+        f"{quantity(edges / seconds)} edges/s, {size(summary.input_bytes / seconds)}/s, "
+        f"peak memory {size(summary.peak_memory_bytes)}"
+    )
+    lines += [f"  note: {note}" for note in summary.notes]
+    return "\n".join(lines)

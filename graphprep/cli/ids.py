@@ -1,0 +1,226 @@
+"""``graphprep ids``: IDs from one space to another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal
+
+import typer
+
+from graphprep.cli.groups import with_groups
+from graphprep.cli.options import StorageFlags, option
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from graphprep.stages.lookup import FoundIds, IdLookup
+
+_WHAT = "Conversion"
+_BLOCK = 1 << 16  # IDs converted at once
+_SCAN_BLOCK = 1 << 22  # where every block costs a pass over all edge IDs
+_SHOWN = 40
+_MAX_ID = 2**64 - 1
+_DIGITS = 1000  # longer numbers take Python long to read, and no store has them
+
+
+@with_groups
+def ids(
+    store: Annotated[str, typer.Argument(metavar="STORE", help="Store to look into.", show_default=False)],
+    values: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[ID...]", help="IDs to convert; none or - reads them from stdin, one a line.", show_default=False
+        ),
+    ] = None,
+    *,
+    from_space: Annotated[
+        str,
+        option(
+            "--from",
+            "Space of the IDs: raw, typed, homo, part, local; edges: id, row, homo, part, local.",
+            group=_WHAT,
+            metavar="SPACE",
+        ),
+    ],
+    to_space: Annotated[str, option("--to", "Space to convert to. Local IDs are PART:LOCAL.", group=_WHAT, metavar="SPACE")],
+    type_name: Annotated[
+        str | None,
+        option("--type", "Node type, or edge type SRC:REL:DST; needed where IDs do not tell it.", group=_WHAT, metavar="TYPE"),
+    ] = None,
+    edge: Annotated[
+        bool, option("--edge", "Convert edges: edge ID (id), edge row (row), homo, part, local.", group=_WHAT, default=False)
+    ] = False,
+    file: Annotated[str | None, option("--file", "File of IDs, one a line.", group=_WHAT, metavar="FILE")] = None,
+    missing: Annotated[
+        Literal["error", "skip", "mark"],
+        option("--missing", "At an ID that the store does not have: fail, leave it out, or print -1.", group=_WHAT),
+    ] = "error",
+    as_json: Annotated[
+        bool, option("--json", "Print one JSON object an ID, for machines.", group=_WHAT, default=False)
+    ] = False,
+    storage_flags: StorageFlags,
+) -> None:
+    """Convert IDs between raw, typed, homo, part and local.
+
+    Prints one line an ID, in the order of the input; with the type in front, after a tab, where IDs of several types may come.
+
+    Example: graphprep ids karate-store 0 33 --from raw --to local
+    """
+    from graphprep import library
+
+    with library.open_ids(
+        store, from_=from_space, to=to_space, type_=type_name, edges=edge, storage_options=storage_flags.to_mapping()
+    ) as lookup:
+        printer = Printer(lookup, missing, as_json=as_json)
+        for lines in _read_lines(lookup, values or [], file):
+            typer.echo(printer.convert(lines), nl=False)
+
+
+@dataclass(frozen=True)
+class Lines:
+    """IDs as text, and where they stand: ``name`` with a number for each (lines of a file, positions of arguments)."""
+
+    name: str
+    texts: list[str]
+    numbers: list[int]
+
+    def place(self, i: int) -> str:
+        """Return ``ids.txt:3``, ``-:3`` or ``argument 3``."""
+        return f"{self.name}{self.numbers[i]}"
+
+
+def _read_lines(lookup: IdLookup, values: list[str], file: str | None) -> Iterator[Lines]:
+    """Yield blocks of IDs from the arguments, the file or stdin; blank lines are passed over.
+
+    Raises UsageError where IDs are given in two ways.
+    """
+    import sys
+
+    from graphprep import library
+    from graphprep.model.errors import UsageError
+
+    size = _SCAN_BLOCK if lookup.scans else _BLOCK
+    if file is not None and values:
+        raise UsageError("IDs are given as arguments and by --file", fix="leave out one of them")
+    if values and values != ["-"]:
+        yield Lines("argument ", values, list(range(1, len(values) + 1)))
+    elif file is not None and file != "-":
+        with library.open_file(file) as handle:
+            yield from _blocks(handle, f"{file}:", size)
+    else:
+        yield from _blocks(sys.stdin.buffer, "-:", size)
+
+
+def _blocks(handle: BinaryIO, name: str, size: int) -> Iterator[Lines]:
+    texts: list[str] = []
+    numbers: list[int] = []
+    for number, line in enumerate(handle, 1):
+        text = line.decode("utf-8", "backslashreplace").strip()
+        if not text:
+            continue
+        texts.append(text)
+        numbers.append(number)
+        if len(texts) == size:
+            yield Lines(name, texts, numbers)
+            texts, numbers = [], []
+    if texts:
+        yield Lines(name, texts, numbers)
+
+
+class Printer:
+    """Converts lines and words the result."""
+
+    def __init__(self, lookup: IdLookup, missing: str, *, as_json: bool) -> None:
+        self._lookup = lookup
+        self._missing = missing
+        self._as_json = as_json
+
+    def convert(self, lines: Lines) -> str:
+        """Return the output for a block of lines.
+
+        Raises DataError with the line for what is no ID and, unless it is to be skipped or marked, for an ID that is not there.
+        """
+        import numpy as np
+
+        values, parts, fits = self._parse(lines)
+        result = self._lookup.convert(values, parts)
+        found = result.found & fits
+        if self._missing == "error" and not found.all():
+            self._refuse(lines, int(np.argmin(found)))
+        texts = self._json(lines, result, found) if self._as_json else self._plain(result, found)
+        return "".join(f"{text}\n" for text in texts)
+
+    def _parse(self, lines: Lines) -> tuple[NDArray[np.uint64], NDArray[np.int64] | None, NDArray[np.bool_]]:
+        """Return (IDs, partitions of local IDs, which fit 64 bits at all)."""
+        import numpy as np
+
+        if self._lookup.from_ != "local":
+            values, fits = _parse_numbers(lines, lines.texts, "an ID of decimal digits")
+            return values, None, fits
+        pairs = [text.partition(":") for text in lines.texts]
+        what = "PART:LOCAL, two numbers"
+        for i, (_, colon, _) in enumerate(pairs):
+            if not colon:
+                raise _not_an_id(lines, i, what)
+        parts, parts_fit = _parse_numbers(lines, [pair[0] for pair in pairs], what)
+        values, fits = _parse_numbers(lines, [pair[2] for pair in pairs], what)
+        small = parts < np.uint64(2**62)
+        return values, np.where(small, parts, 2**62).astype(np.int64), fits & parts_fit
+
+    def _refuse(self, lines: Lines, i: int) -> None:
+        from graphprep.model.errors import DataError
+
+        lookup = self._lookup
+        of = f" of type {lookup.type_names[lookup.type_number]!r}" if lookup.type_number is not None else ""
+        what = f"{lookup.from_} {'edge' if lookup.edges else 'node'} ID" if lookup.from_ != "id" else "edge ID"
+        what = "edge row" if lookup.from_ == "row" else what
+        raise DataError(
+            f"there is no {what} {lines.texts[i]}{of}", place=lines.place(i), fix="leave it out, or add --missing skip or mark"
+        )
+
+    def _plain(self, result: FoundIds, found: NDArray[np.bool_]) -> Iterator[str]:
+        names = [None if self._lookup.one_type else name for name in self._lookup.type_names]
+        for i, (value, here) in enumerate(zip(result.ids.tolist(), found.tolist(), strict=True)):
+            if not here:
+                if self._missing == "mark":
+                    yield "-1"
+                continue
+            text = str(value) if result.parts is None else f"{result.parts[i]}:{value}"
+            name = names[int(result.types[i])]
+            yield text if name is None else f"{name}\t{text}"
+
+    def _json(self, lines: Lines, result: FoundIds, found: NDArray[np.bool_]) -> Iterator[str]:
+        import json
+
+        for i, (value, here) in enumerate(zip(result.ids.tolist(), found.tolist(), strict=True)):
+            if not here and self._missing == "skip":
+                continue
+            answer: dict[str, Any] = {"from": lines.texts[i], "to": value if here else None}
+            if here:
+                answer["type"] = self._lookup.type_names[int(result.types[i])]
+            if here and result.parts is not None:
+                answer["part"] = int(result.parts[i])
+            yield json.dumps(answer, ensure_ascii=False)
+
+
+def _parse_numbers(lines: Lines, texts: list[str], what: str) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
+    """Read decimal numbers; those of more than 64 bits are told, since no store has such an ID."""
+    import numpy as np
+
+    if not all(map(str.isdecimal, texts)) or not all(map(str.isascii, texts)):
+        raise _not_an_id(lines, next(i for i, text in enumerate(texts) if not (text.isascii() and text.isdecimal())), what)
+    numbers = [int(text) if len(text) <= _DIGITS else _MAX_ID + 1 for text in texts]
+    if max(numbers, default=0) <= _MAX_ID:
+        return np.array(numbers, np.uint64), np.ones(len(numbers), np.bool_)
+    fits = np.array([number <= _MAX_ID for number in numbers], np.bool_)
+    return np.array([min(number, _MAX_ID) for number in numbers], np.uint64), fits
+
+
+def _not_an_id(lines: Lines, i: int, what: str) -> Exception:
+    from graphprep.model.errors import DataError
+
+    text = lines.texts[i]
+    shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+    return DataError(f"expected {what}, found {shown!r}", place=lines.place(i), fix="write one ID a line")

@@ -1,0 +1,136 @@
+"""``graphprep info``: what is at a path."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from graphprep.cli.convert import DeepGnnFlags, EdgesFlags, InputFlags
+from graphprep.cli.groups import with_groups
+from graphprep.cli.options import REPORT, AsJson, ReportFlags, StorageFlags, option
+
+if TYPE_CHECKING:
+    from graphprep.stages.inspect import ColumnInfo, GraphInfo, Head, TypeInfo
+
+_MAX_PARTS = 8  # partitions whose counts stand in the table
+
+
+@with_groups
+def info(
+    inputs: Annotated[
+        list[str],
+        typer.Argument(metavar="PATH...", help="A store, a chunked graph, or raw files; - is stdin.", show_default=False),
+    ],
+    *,
+    input_flags: InputFlags,
+    edges_flags: EdgesFlags,
+    deepgnn_flags: DeepGnnFlags,
+    storage_flags: StorageFlags,
+    report_flags: ReportFlags,
+    head: Annotated[int, option("--head", "Show the first N nodes and edges of each type.", group=REPORT, metavar="N")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Describe a store, a chunked graph or raw files.
+
+    Of raw files only the beginning is read; the flags that convert them are printed.
+
+    Example: graphprep info sample_data/karate/karate.csv --head 3
+    """
+    from graphprep import library
+    from graphprep.cli.convert import given_decoder_options, make_input_options
+    from graphprep.cli.progress import reporting
+    from graphprep.model.errors import UsageError
+    from graphprep.model.options import RunOptions
+
+    if head < 0:
+        raise UsageError(f"--head must be 0 or more, found {head}", fix="give the number of rows to show")
+    options = make_input_options(
+        input_flags,
+        given_decoder_options(input_flags, edges_flags, deepgnn_flags),
+        RunOptions(storage_options=storage_flags.to_mapping()),
+    )
+    with reporting(report_flags) as reporter:
+        found = library.info(inputs, head=head, options=options, reporter=reporter)
+    typer.echo(info_json(found) if as_json else info_text(found))
+
+
+def info_json(found: GraphInfo) -> str:
+    """Write what was found for machines; numbers that JSON lacks (NaN, inf) become texts."""
+    import dataclasses
+    import json
+
+    return json.dumps(_strict(dataclasses.asdict(found)), indent=2, ensure_ascii=False)
+
+
+def _strict(value: Any) -> Any:
+    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):  # noqa: PLR0124 - NaN
+        return str(value)
+    if isinstance(value, dict):
+        return {key: _strict(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_strict(item) for item in value]
+    return value
+
+
+def info_text(found: GraphInfo) -> str:
+    """Write what was found for people."""
+    from graphprep.cli.words import count, size, table
+
+    bytes_text = "unknown size" if found.num_bytes is None else size(found.num_bytes)
+    lines = [f"{found.path}: {found.format}, {count(found.num_files, 'file')}, {bytes_text}"]
+    facts = [
+        ("graph", found.graph_name),
+        ("partitions", None if found.num_parts is None else f"{found.num_parts} by {found.partition_by}"),
+        ("layouts", ", ".join(found.layouts) or None),
+    ]
+    lines += table([(name, value) for name, value in facts if value is not None])
+    for title, types in (("nodes", found.node_types), ("edges", found.edge_types)):
+        for one in types:
+            lines += _type_lines(title, one)
+    lines += [f"  note: {note}" for note in found.notes]
+    if found.kind != "store":
+        lines.append(f"convert with: graphprep convert {found.path.replace(', ', ' ')} OUT {' '.join(found.flags)}")
+    return "\n".join(lines)
+
+
+def _type_lines(title: str, one: TypeInfo) -> list[str]:
+    from graphprep.cli.words import table
+
+    facts = []
+    if one.count is not None:
+        facts.append(f"{one.count:,}")
+    elif one.seen is not None:
+        facts.append(f"{one.seen:,} in the first block")
+    if len(one.per_part) > 1:
+        shown = " + ".join(f"{number:,}" for number in one.per_part[:_MAX_PARTS])
+        facts.append(f"by partition {shown}" + (" + ..." if len(one.per_part) > _MAX_PARTS else ""))
+    facts += [f"raw IDs {one.raw_ids}"] if one.raw_ids is not None else []
+    if one.index_dtype is not None:
+        facts.append(f"neighbours {one.index_dtype} ordered by {one.neighbor_order}")
+        facts.append(f"edge IDs {one.edge_id_dtype or 'not stored'}")
+    lines = [f"{title} {one.name}: {', '.join(facts)}".rstrip(": ")]
+    lines += table([_column_row(column) for column in one.columns])
+    return lines + (_head_lines(one.head) if one.head is not None else [])
+
+
+def _column_row(column: ColumnInfo) -> tuple[str, ...]:
+    shape = f"[{', '.join(map(str, column.item_shape))}]" if column.item_shape else ""
+    notes = [column.role] if column.role is not None and column.role != column.name else []
+    notes += ["optional"] if column.optional else []
+    return (column.name, column.kind or "numbers", f"{column.dtype}{shape}", ", ".join(notes))
+
+
+def _head_lines(head: Head) -> list[str]:
+    from graphprep.cli.words import table
+
+    rows = [tuple(_cell(value) for value in row) for row in head.rows]
+    return table([head.names, *rows], indent="    ")
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, list):
+        return "[" + ", ".join(_cell(item) for item in value) + "]"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,219 @@
+"""The command ``graphprep``: finds the command, runs it, and turns what goes wrong into a message and an exit code.
+
+Commands import what they need when they run, so that ``--help`` loads neither NumPy nor Numba, pyarrow or fsspec.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import itertools
+import json
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+
+from graphprep import __version__
+from graphprep.cli import convert, ids, info, validate
+from graphprep.cli.groups import GroupedCommand
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from graphprep.model.errors import GraphprepError
+
+EXIT_STORAGE = 3
+EXIT_MEMORY = 4
+EXIT_INTERNAL = 70  # EX_SOFTWARE: our mistake, not the user's
+EXIT_INTERRUPTED = 130
+_EXIT_SIGNAL = 128
+_STORAGE_FIXES = {
+    errno.ENOSPC: "free some space, or name another disk with --tmp-dir or OUT",
+    errno.EDQUOT: "free some space, or name another disk with --tmp-dir or OUT",
+    errno.EFBIG: "write to a file system that allows larger files",
+    errno.EROFS: "choose a target that can be written to",
+    errno.EACCES: "check the permissions",
+    errno.EPERM: "check the permissions",
+    errno.ENOENT: "check the path",
+    errno.EMFILE: "raise the number of open files (ulimit -n)",
+}
+# Usage errors are in click or in typer's own copy of it, depending on typer's version; both derive BadParameter from it.
+_UsageError = typer.BadParameter.__mro__[1]
+
+
+class Signalled(BaseException):
+    """A signal asks the process to end. Not an Exception, so that only clean-up code sees it."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.exit_code = _EXIT_SIGNAL + number
+
+
+def main() -> NoReturn:
+    """Run the command line of the process and exit."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(args: Sequence[str]) -> int:
+    """Run a command line and return its exit code. Results go to stdout, everything else to stderr."""
+    report = _ErrorReport.for_args(args)
+    try:
+        with _raise_on_signals():
+            return _invoke(list(args) or ["--help"])
+    except KeyboardInterrupt:
+        report.say("interrupted")
+        return EXIT_INTERRUPTED
+    except Signalled as ended:
+        report.say("terminated")
+        return ended.exit_code
+    except BrokenPipeError:
+        _discard_stdout()
+        return _EXIT_SIGNAL + signal.SIGPIPE
+    except Exception as error:
+        return report.explain(error)
+
+
+def build_app() -> typer.Typer:
+    """Return the application with all its commands."""
+    app = typer.Typer(
+        name="graphprep",
+        help="Turn raw graph dumps into the binary arrays that graph-learning systems load.\n\n"
+        "Example: graphprep convert sample_data/karate/karate.csv karate-store",
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_version_option)
+    for name, command in (
+        ("convert", convert.convert),
+        ("info", info.info),
+        ("validate", validate.validate),
+        ("ids", ids.ids),
+    ):
+        app.command(name, cls=GroupedCommand)(command)
+    return app
+
+
+def _version_option(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True, show_default=False)] = False,
+) -> None:
+    if version:
+        typer.echo(f"graphprep {__version__}")
+        raise typer.Exit
+
+
+def _invoke(args: list[str]) -> int:
+    """Parse and run; click's own error handling is left out, since ours fits all commands alike."""
+    if args == ["--version"]:  # is answered here because a group asks for a command before it looks at its options
+        typer.echo(f"graphprep {__version__}")
+        return 0
+    command = typer.main.get_command(build_app())
+    try:
+        with command.make_context("graphprep", args) as context:
+            command.invoke(context)
+    except typer.Exit as done:
+        return done.exit_code
+    sys.stdout.flush()
+    return 0
+
+
+class _ErrorReport:
+    """Writes errors to stderr, as text or as JSON lines."""
+
+    def __init__(self, *, as_json: bool, traceback: bool) -> None:
+        self._as_json = as_json
+        self._traceback = traceback
+
+    @classmethod
+    def for_args(cls, args: Sequence[str]) -> _ErrorReport:
+        """Look for the flags that matter, also in a command line that cannot be parsed."""
+        as_json = "--log-format=json" in args or ("--log-format", "json") in itertools.pairwise(args)
+        loud = any(arg.startswith("-vv") for arg in args) or list(args).count("-v") + list(args).count("--verbose") > 1
+        return cls(as_json=as_json, traceback=loud or os.environ.get("GRAPHPREP_DEBUG", "0") not in ("", "0"))
+
+    def say(self, message: str, *, place: str = "", fix: str = "") -> None:
+        """Write one error."""
+        if self._as_json:
+            values = {"event": "error", "message": message, "place": place, "fix": fix}
+            text = json.dumps({key: value for key, value in values.items() if value}, ensure_ascii=False)
+        else:
+            text = f"error: {place}: {message}" if place else f"error: {message}"
+            text += f"\n  fix: {fix}" if fix else ""
+        with contextlib.suppress(OSError):
+            typer.echo(text, err=True)
+
+    def explain(self, error: Exception) -> int:
+        """Write what went wrong and return the exit code."""
+        if isinstance(error, _UsageError):
+            return self._explain_usage(error)
+        if isinstance(error, MemoryError):
+            self.say("out of memory", fix="lower --memory-limit or --threads, or use a machine with more memory")
+            return EXIT_MEMORY
+        if isinstance(error, OSError):
+            return self._explain_os_error(error)
+        from graphprep.model.errors import GraphprepError
+
+        if isinstance(error, GraphprepError):
+            return self._explain_known(error)
+        return self._explain_internal(error)
+
+    def _explain_known(self, error: GraphprepError) -> int:
+        self.say(error.message, place=error.place, fix=error.fix)
+        return error.exit_code
+
+    def _explain_usage(self, error: Exception) -> int:
+        message = str(error.format_message()).rstrip(".")  # type: ignore[attr-defined]
+        context = getattr(error, "ctx", None)
+        path = context.command_path if context else "graphprep"
+        self.say(message[:1].lower() + message[1:], fix=f"see {path} --help")
+        return int(error.exit_code)  # type: ignore[attr-defined]
+
+    def _explain_os_error(self, error: OSError) -> int:
+        place = str(error.filename) if error.filename is not None else ""
+        message = error.strerror or str(error) or type(error).__name__
+        self.say(message[:1].lower() + message[1:], place=place, fix=_STORAGE_FIXES.get(error.errno or 0, ""))
+        return EXIT_STORAGE
+
+    def _explain_internal(self, error: Exception) -> int:
+        self.say(
+            f"internal error: {type(error).__name__}: {error} (graphprep {__version__})",
+            fix="this is a mistake of graphprep: please report it with the command line and what GRAPHPREP_DEBUG=1 prints",
+        )
+        if self._traceback:
+            import traceback
+
+            typer.echo("".join(traceback.format_exception(error)), err=True)
+        return EXIT_INTERNAL
+
+
+@contextlib.contextmanager
+def _raise_on_signals() -> Iterator[None]:
+    """Turn SIGTERM and SIGHUP into an exception in the main thread, once, so that temporary files are removed."""
+
+    def end(number: int, frame: FrameType | None) -> None:
+        for caught in before:
+            signal.signal(caught, signal.SIG_IGN)  # a second signal would break the clean-up
+        raise Signalled(number)
+
+    before: dict[signal.Signals, Any] = {}
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) is not signal.SIG_IGN:  # nohup stays in force
+                before[number] = signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for caught, handler in before.items():
+            signal.signal(caught, handler)
+
+
+def _discard_stdout() -> None:
+    """Point stdout at nothing: its reader is gone, and Python would complain about that on exit."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,123 @@
+"""Options that mean the same for every command. Declared once, here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+if TYPE_CHECKING:
+    from graphprep.model.options import RunOptions
+
+RESOURCES = "Resources"
+REPORT = "Output of the command"
+
+
+def option(
+    name: str, help: str, *, group: str, metavar: str | None = None, default: str | bool = True
+) -> typer.models.OptionInfo:
+    """Declare an option: its flag, its help, and the section of the help in which it stands."""
+    names = name.split()
+    info: typer.models.OptionInfo = typer.Option(
+        *names, help=help, metavar=metavar, rich_help_panel=group, show_default=default
+    )
+    return info
+
+
+@dataclass(frozen=True)
+class RunFlags:
+    """What a command may use of the machine."""
+
+    memory_limit: Annotated[
+        str,
+        option("--memory-limit", "Memory to use, all workers together: 8GiB, 50% or auto.", group=RESOURCES, metavar="SIZE"),
+    ] = "auto"
+    threads: Annotated[int, option("--threads", "Threads to work with; 0 means one a core.", group=RESOURCES, metavar="N")] = 0
+    tmp_dir: Annotated[
+        str | None,
+        option(
+            "--tmp-dir", "Folder for temporary files.  [default: beside OUT, else the system's]", group=RESOURCES, metavar="DIR"
+        ),
+    ] = None
+
+    def to_options(self, storage: StorageFlags) -> RunOptions:
+        """Return the library's form.
+
+        Raises UsageError where a storage option is no ``KEY=VALUE`` or the number of threads is negative.
+        """
+        from graphprep.model.errors import UsageError
+        from graphprep.model.options import RunOptions
+
+        if self.threads < 0:
+            raise UsageError(f"--threads must be 0 or more, found {self.threads}", fix="use 0 for one thread a core")
+        return RunOptions(self.memory_limit, self.threads, self.tmp_dir, storage.to_mapping())
+
+
+@dataclass(frozen=True)
+class StorageFlags:
+    """How remote files are reached."""
+
+    storage_option: Annotated[
+        list[str],
+        option(
+            "--storage-option",
+            "Option of the remote file system, such as anon=true for s3://; may be repeated.",
+            group=RESOURCES,
+            metavar="KEY=VALUE",
+        ),
+    ] = field(default_factory=list)
+
+    def to_mapping(self) -> Mapping[str, str]:
+        """Return the options by key.
+
+        Raises UsageError where one is no ``KEY=VALUE``.
+        """
+        return parse_pairs("--storage-option", self.storage_option)
+
+
+@dataclass(frozen=True)
+class ReportFlags:
+    """What a command says while it works, on stderr."""
+
+    progress: Annotated[
+        Literal["auto", "plain", "none"],
+        option("--progress", "Progress: a bar on a terminal (auto), plain lines, or none.", group=REPORT),
+    ] = "auto"
+    log_format: Annotated[
+        Literal["text", "json"],
+        option("--log-format", "Progress, messages and errors as text or as one JSON object a line.", group=REPORT),
+    ] = "text"
+    quiet: Annotated[bool, option("--quiet -q", "Say nothing but errors on stderr.", group=REPORT, default=False)] = False
+    verbose: Annotated[
+        int,
+        typer.Option(
+            "--verbose",
+            "-v",
+            count=True,
+            help="Say more: the time of each stage; -vv shows the traceback of an internal error.",
+            rich_help_panel=REPORT,
+            show_default=False,
+            metavar="",
+        ),
+    ] = 0
+
+
+AsJson = Annotated[bool, option("--json", "Print the result as JSON, for machines.", group=REPORT, default=False)]
+
+
+def parse_pairs(flag: str, pairs: list[str]) -> Mapping[str, str]:
+    """Read repeated ``KEY=VALUE``.
+
+    Raises UsageError where one has no ``=`` or no key.
+    """
+    from graphprep.model.errors import UsageError
+
+    values: dict[str, str] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not key or not equals:
+            raise UsageError(f"{flag} must be KEY=VALUE, found {pair!r}", fix=f"write {flag} key=value")
+        values[key] = value
+    return values

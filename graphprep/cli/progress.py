@@ -1,0 +1,264 @@
+"""Progress and messages on stderr: a bar on a terminal, plain lines elsewhere, JSON lines for machines, or nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TextIO
+
+from graphprep.cli.words import duration, quantity, size
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+    from graphprep.cli.options import ReportFlags
+    from graphprep.model.protocols import Reporter
+
+_INTERVAL_S = 2.0  # between plain lines: enough to see that it lives, few enough for a log
+_SHORT_S = 0.5  # a stage that took less is not worth a line
+
+
+@dataclass
+class StageProgress:
+    """What is known of the stage at work. Bytes are those of the input as stored."""
+
+    name: str
+    total_bytes: int | None = None
+    records: int = 0
+    num_bytes: int = 0
+    started_s: float = field(default_factory=time.monotonic)
+
+    @property
+    def elapsed_s(self) -> float:
+        """Return the seconds since the stage began."""
+        return time.monotonic() - self.started_s
+
+    @property
+    def remaining_s(self) -> float | None:
+        """Return how long the stage goes on at the rate so far; None where that is unknown."""
+        if not self.total_bytes or not self.num_bytes:
+            return None
+        return self.elapsed_s * max(self.total_bytes - self.num_bytes, 0) / self.num_bytes
+
+    def describe(self, *, done: bool) -> str:
+        """Return ``decode: 1.2M records, 345 MB of 1.2 GB (29%), 2.1M records/s, 58 MB/s, 0:15 left``."""
+        seconds = max(self.elapsed_s, 1e-3)
+        parts = []
+        if self.records:
+            parts.append(f"{quantity(self.records)} records")
+        if self.num_bytes:
+            share = (
+                f" of {size(self.total_bytes)} ({min(100 * self.num_bytes // self.total_bytes, 100)}%)"
+                if self.total_bytes
+                else ""
+            )
+            parts.append(size(self.num_bytes) + ("" if done else share))
+        if self.records:
+            parts.append(f"{quantity(self.records / seconds)} records/s")
+        if self.num_bytes:
+            parts.append(f"{size(self.num_bytes / seconds)}/s")
+        if done:
+            parts.append(f"took {duration(seconds)}")
+        elif self.remaining_s is not None:
+            parts.append(f"{duration(self.remaining_s)} left")
+        return f"{self.name}: {', '.join(parts)}" if parts else self.name
+
+
+class QuietReporter:
+    """Says nothing."""
+
+    def stage(self, name: str, *, total_bytes: int | None = None) -> None:
+        """See ``Reporter.stage``."""
+
+    def advance(self, *, records: int = 0, num_bytes: int = 0) -> None:
+        """See ``Reporter.advance``."""
+
+    def message(self, text: str) -> None:
+        """See ``Reporter.message``."""
+
+    def close(self) -> None:
+        """End the last stage."""
+
+
+class MessageReporter(QuietReporter):
+    """Passes messages on and shows no progress."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def message(self, text: str) -> None:
+        """See ``Reporter.message``."""
+        self._write(text)
+
+    def _write(self, text: str) -> None:
+        with contextlib.suppress(OSError):  # nobody reads: no reason to stop
+            self._stream.write(text + "\n")
+            self._stream.flush()
+
+
+class PlainReporter(MessageReporter):
+    """Writes a line when a stage ends, and one every few seconds while it lasts. Threads may call it at once."""
+
+    def __init__(self, stream: TextIO, *, verbose: bool = False, interval_s: float = _INTERVAL_S) -> None:
+        super().__init__(stream)
+        self._verbose = verbose
+        self._interval_s = interval_s
+        self._lock = threading.Lock()
+        self._now: StageProgress | None = None
+        self._said_s = 0.0
+
+    def stage(self, name: str, *, total_bytes: int | None = None) -> None:
+        """End the stage before and begin this one."""
+        with self._lock:
+            self._end()
+            self._now = StageProgress(name, total_bytes)
+            self._said_s = self._now.started_s
+
+    def advance(self, *, records: int = 0, num_bytes: int = 0) -> None:
+        """Count, and write a line if the last one is some time ago."""
+        with self._lock:
+            if self._now is None:
+                return
+            self._now.records += records
+            self._now.num_bytes += num_bytes
+            if time.monotonic() - self._said_s >= self._interval_s:
+                self._said_s = time.monotonic()
+                self._say(self._now, done=False)
+
+    def close(self) -> None:
+        """End the last stage."""
+        with self._lock:
+            self._end()
+            self._now = None
+
+    def _end(self) -> None:
+        if self._now is not None and (self._verbose or self._now.elapsed_s >= _SHORT_S):
+            self._say(self._now, done=True)
+
+    def _say(self, stage: StageProgress, *, done: bool) -> None:
+        self._write(stage.describe(done=done))
+
+
+class JsonReporter(PlainReporter):
+    """Writes one JSON object a line: events ``stage``, ``progress`` and ``message``, with numbers in plain units."""
+
+    def message(self, text: str) -> None:
+        """See ``Reporter.message``."""
+        self._write_json(event="message", text=text)
+
+    def _say(self, stage: StageProgress, *, done: bool) -> None:
+        self._write_json(
+            event="stage" if done else "progress",
+            stage=stage.name,
+            records=stage.records,
+            bytes=stage.num_bytes,
+            total_bytes=stage.total_bytes,
+            elapsed_s=round(stage.elapsed_s, 3),
+        )
+
+    def _write_json(self, **values: Any) -> None:
+        self._write(json.dumps(values, ensure_ascii=False))
+
+
+class BarReporter:
+    """Shows a bar for the stage at work on a terminal; finished stages leave no trace unless asked for."""
+
+    def __init__(self, *, verbose: bool = False) -> None:
+        self._progress: Progress = _make_progress()
+        self._verbose = verbose
+        self._lock = threading.Lock()
+        self._task: TaskID | None = None
+        self._now: StageProgress | None = None
+        self._progress.start()
+
+    def stage(self, name: str, *, total_bytes: int | None = None) -> None:
+        """End the stage before and begin this one."""
+        with self._lock:
+            self._end()
+            self._now = StageProgress(name, total_bytes)
+            self._task = self._progress.add_task(name, total=total_bytes, rate="")
+
+    def advance(self, *, records: int = 0, num_bytes: int = 0) -> None:
+        """Count; the bar is redrawn some times a second by a thread of its own."""
+        with self._lock:
+            if self._now is None or self._task is None:
+                return
+            self._now.records += records
+            self._now.num_bytes += num_bytes
+            seconds = max(self._now.elapsed_s, 1e-3)
+            rates = [f"{quantity(self._now.records / seconds)} records/s"] if self._now.records else []
+            rates += [f"{size(self._now.num_bytes / seconds)}/s"] if self._now.num_bytes else []
+            self._progress.update(self._task, advance=num_bytes, rate=", ".join(rates))
+
+    def message(self, text: str) -> None:
+        """Write above the bar."""
+        self._progress.console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    def close(self) -> None:
+        """Take the bar away."""
+        with self._lock:
+            self._end()
+            self._now = None
+        self._progress.stop()
+
+    def _end(self) -> None:
+        if self._now is None or self._task is None:
+            return
+        if self._verbose:
+            self.message(self._now.describe(done=True))
+        self._progress.remove_task(self._task)
+
+
+def _make_progress() -> Progress:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description:<10}"),
+        BarColumn(bar_width=24),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(compact=True),
+    )
+    return Progress(*columns, console=Console(stderr=True), transient=True)
+
+
+def make_reporter(flags: ReportFlags, stream: TextIO | None = None) -> Reporter:
+    """Choose how to report: by the flags and by whether stderr is a terminal."""
+    out = sys.stderr if stream is None else stream
+    verbose = flags.verbose > 0
+    if flags.quiet:
+        return QuietReporter()
+    if flags.log_format == "json":
+        return JsonReporter(out, verbose=True)
+    if flags.progress == "none":
+        return MessageReporter(out)
+    if flags.progress == "auto" and out.isatty():
+        return BarReporter(verbose=verbose)
+    return PlainReporter(out, verbose=verbose)
+
+
+@contextlib.contextmanager
+def reporting(flags: ReportFlags) -> Iterator[Reporter]:
+    """Report while the block runs; the bar is gone when it ends, however it ends.
+
+    Raises UsageError where the flags contradict each other.
+    """
+    from graphprep.model.errors import UsageError
+
+    if flags.quiet and flags.verbose:
+        raise UsageError("--quiet and --verbose contradict each other", fix="leave out one of them")
+    reporter = make_reporter(flags)
+    try:
+        yield reporter
+    finally:
+        close = getattr(reporter, "close", None)
+        if close is not None:
+            close()

@@ -1,0 +1,107 @@
+"""``graphprep validate``: whether a store is sound, or an input decodes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from graphprep.cli.convert import DeepGnnFlags, EdgesFlags, ErrorFlags, InputFlags
+from graphprep.cli.groups import with_groups
+from graphprep.cli.options import REPORT, AsJson, ReportFlags, RunFlags, StorageFlags, option
+
+if TYPE_CHECKING:
+    from graphprep.pipeline import InputReport
+    from graphprep.stages.check import StoreReport
+
+EXIT_FAULTS = 1
+
+
+@with_groups
+def validate(
+    inputs: Annotated[
+        list[str],
+        typer.Argument(metavar="PATH...", help="A store, a chunked graph, or raw files; - is stdin.", show_default=False),
+    ],
+    *,
+    input_flags: InputFlags,
+    error_flags: ErrorFlags,
+    edges_flags: EdgesFlags,
+    deepgnn_flags: DeepGnnFlags,
+    run_flags: RunFlags,
+    storage_flags: StorageFlags,
+    report_flags: ReportFlags,
+    max_faults: Annotated[
+        int, option("--max-faults", "Print at most N faults of a store; all are counted.", group=REPORT, metavar="N")
+    ] = 20,
+    as_json: AsJson = False,
+) -> None:
+    """Check a store against its schema and its invariants.
+
+    A raw input is decoded, indexed and resolved without writing anything.
+
+    Exits with 1 where something is wrong; every fault is told with its place.
+
+    Example: graphprep validate karate-store
+    """
+    from graphprep import library
+    from graphprep.cli.convert import given_decoder_options, make_input_options
+    from graphprep.cli.progress import reporting
+    from graphprep.model.errors import UsageError
+    from graphprep.stages.check import StoreReport
+
+    if max_faults < 0:
+        raise UsageError(f"--max-faults must be 0 or more, found {max_faults}", fix="give the number of faults to print")
+    decoder_flags = given_decoder_options(input_flags, edges_flags, deepgnn_flags)
+    options = make_input_options(input_flags, decoder_flags, run_flags.to_options(storage_flags), error_flags)
+    with reporting(report_flags) as reporter:
+        report = library.validate(inputs, options, reporter, max_faults=max_faults)
+    if as_json:
+        typer.echo(report_json(report))
+    elif isinstance(report, StoreReport):
+        _print_store(report)
+    else:
+        typer.echo(input_text(", ".join(inputs), report))
+    if isinstance(report, StoreReport) and not report.sound:
+        raise typer.Exit(EXIT_FAULTS)
+
+
+def report_json(report: StoreReport | InputReport) -> str:
+    """Write the report for machines."""
+    import dataclasses
+    import json
+
+    return json.dumps(dataclasses.asdict(report), indent=2, ensure_ascii=False)
+
+
+def _print_store(report: StoreReport) -> None:
+    """Print the faults on stderr, as errors are, and the outcome on stdout."""
+    from graphprep.cli.words import count, duration, size, table
+
+    for fault in report.faults:
+        typer.echo(f"error: {fault}", err=True)
+    hidden = report.num_faults - len(report.faults)
+    if hidden:
+        typer.echo(f"error: {count(hidden, 'more fault')}; --max-faults {report.num_faults} prints them all", err=True)
+    outcome = "sound" if report.sound else count(report.num_faults, "fault")
+    typer.echo(f"{report.store}: {outcome}")
+    for line in table(_count_rows(report.num_nodes, report.num_edges), right=(2,)):
+        typer.echo(line)
+    checked = f"{count(report.num_arrays, 'array')} in {count(report.num_parts, 'partition')}"
+    typer.echo(f"  checked {checked}, {size(report.num_bytes)}, in {duration(report.elapsed_s)}")
+
+
+def input_text(path: str, report: InputReport) -> str:
+    """Write what a sound input holds, for people."""
+    from graphprep.cli.words import count, table
+
+    lines = [f"{path}: sound, {report.format}, {count(report.num_records, 'record')}"]
+    lines += table(_count_rows(report.num_nodes, report.num_edges), right=(2,))
+    if report.num_skipped:
+        lines.append(f"  {count(report.num_skipped, 'faulty record')} skipped")
+    return "\n".join(lines + [f"  note: {note}" for note in report.notes])
+
+
+def _count_rows(nodes: Any, edges: Any) -> list[tuple[str, str, str]]:
+    rows = [("nodes", name, f"{number:,}") for name, number in nodes.items()]
+    return rows + [("edges", name, f"{number:,}") for name, number in edges.items()]

@@ -1,0 +1,195 @@
+"""The library: one function per command. ``import graphprep`` loads it on first use."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from graphprep.model.errors import DataError, UsageError
+from graphprep.model.metadata import METADATA_NAME
+from graphprep.model.options import ConvertOptions, ConvertSummary, RunOptions
+from graphprep.model.protocols import Reporter
+from graphprep.storage.arrays import StoreReader
+from graphprep.storage.urls import Storage
+
+if TYPE_CHECKING:
+    from graphprep.pipeline import InputReport
+    from graphprep.stages.check import StoreReport
+    from graphprep.stages.inspect import GraphInfo
+    from graphprep.stages.lookup import IdLookup
+
+_MAX_FAULTS = 20
+
+
+def convert(
+    inputs: str | Sequence[str],
+    out: str,
+    options: ConvertOptions | None = None,
+    reporter: Reporter | None = None,
+    **given: Any,
+) -> ConvertSummary:
+    """Convert raw inputs into a store at ``out``.
+
+    ``given`` are fields of ``ConvertOptions``: ``convert("a.csv", "store", partitions=2)``. Raises GraphprepError.
+    """
+    from graphprep import pipeline
+
+    return pipeline.convert(_as_list(inputs), out, replace(options or ConvertOptions(), **given), reporter)
+
+
+def info(
+    inputs: str | Sequence[str],
+    *,
+    head: int = 0,
+    options: ConvertOptions | None = None,
+    reporter: Reporter | None = None,
+) -> GraphInfo:
+    """Say what is at a path: a store, a chunked graph or raw files.
+
+    ``head`` is how many nodes and edges of each type to show; ``options`` names the format of raw files where it cannot be
+    found.
+    """
+    from graphprep.stages import inspect
+
+    options = options or ConvertOptions()
+    with _open_storage(options.run) as storage:
+        return inspect.inspect(storage, _as_list(inputs), options, reporter or QuietReporter(), head=head)
+
+
+def validate(
+    inputs: str | Sequence[str],
+    options: ConvertOptions | None = None,
+    reporter: Reporter | None = None,
+    *,
+    max_faults: int = _MAX_FAULTS,
+) -> StoreReport | InputReport:
+    """Check a store against its schema and invariants, or decode, index and resolve raw inputs without writing anything.
+
+    A store's faults come in the report, the first ``max_faults`` of them; those of raw inputs are raised as GraphprepError.
+    """
+    urls, options, reporter = _as_list(inputs), options or ConvertOptions(), reporter or QuietReporter()
+    with _open_storage(options.run) as storage:
+        if len(urls) == 1 and is_store(storage, urls[0]):
+            from graphprep.stages.check import check_store
+
+            _refuse_input_options(options)
+            return check_store(storage, urls[0], reporter, options.run, max_faults=max_faults)
+    from graphprep import pipeline
+
+    return pipeline.check_input(urls, options, reporter)
+
+
+def ids(
+    store: str,
+    values: ArrayLike,
+    *,
+    from_: str,
+    to: str,
+    type_: str | None = None,
+    edges: bool = False,
+    parts: ArrayLike | None = None,
+    missing: Literal["error", "mark"] = "error",
+    storage_options: Mapping[str, str] | None = None,
+) -> Any:
+    """Convert IDs of a store between raw, typed, homo, part and local (edges: id, row, homo, part and local).
+
+    ``values`` are integers >= 0; local IDs come with their partitions in ``parts``. Returns int64[k], uint64[k] for raw IDs;
+    (partitions, local IDs) where ``to`` is local. An ID that is not there raises DataError, or becomes -1 (2^64 - 1 for raw
+    IDs).
+    """
+    wanted = _as_raw(values)
+    with open_ids(store, from_=from_, to=to, type_=type_, edges=edges, storage_options=storage_options) as lookup:
+        if (parts is None) == (lookup.from_ == "local"):
+            raise UsageError("parts belongs to local IDs", fix="give parts with from_='local', and only then")
+        result = lookup.convert(wanted, None if parts is None else np.asarray(parts, np.int64))
+    lost = np.flatnonzero(~result.found)
+    if lost.size and missing == "error":
+        raise DataError(f"there is no {lookup.from_} ID {wanted[lost[0]]} (position {lost[0]})", place=store)
+    out: Any = result.ids
+    out[lost] = np.uint64(2**64 - 1) if out.dtype == np.uint64 else -1
+    if result.parts is None:
+        return out
+    result.parts[lost] = -1
+    return result.parts, out
+
+
+@contextlib.contextmanager
+def open_ids(
+    store: str,
+    *,
+    from_: str,
+    to: str,
+    type_: str | None = None,
+    edges: bool = False,
+    storage_options: Mapping[str, str] | None = None,
+) -> Iterator[IdLookup]:
+    """Open a store for converting IDs, block after block."""
+    from graphprep.stages.lookup import IdLookup
+
+    with Storage(storage_options) as storage:
+        yield IdLookup(storage, StoreReader(storage, store), from_=from_, to=to, type_=type_, edges=edges)
+
+
+@contextlib.contextmanager
+def open_store(store: str, storage_options: Mapping[str, str] | None = None) -> Iterator[StoreReader]:
+    """Open a store for reading: ``.metadata``, and ``.array(part, path)`` for slices of its arrays."""
+    with Storage(storage_options) as storage:
+        yield StoreReader(storage, store)
+
+
+@contextlib.contextmanager
+def open_file(url: str, storage_options: Mapping[str, str] | None = None) -> Iterator[BinaryIO]:
+    """Open any file for reading, decompressed where it is compressed."""
+    with Storage(storage_options) as storage, storage.open(url) as handle:
+        yield handle
+
+
+def is_store(storage: Storage, url: str) -> bool:
+    """Return whether there is a store, whole or not: a metadata.json that says so, or partitions."""
+    from graphprep.stages.inspect import is_store as look
+
+    return look(storage, url)
+
+
+class QuietReporter:
+    """Tells nothing to anybody."""
+
+    def stage(self, name: str, *, total_bytes: int | None = None) -> None:
+        """See ``Reporter.stage``."""
+
+    def advance(self, *, records: int = 0, num_bytes: int = 0) -> None:
+        """See ``Reporter.advance``."""
+
+    def message(self, text: str) -> None:
+        """See ``Reporter.message``."""
+
+
+def _open_storage(run: RunOptions) -> Storage:
+    return Storage(run.storage_options, run.tmp_dir)
+
+
+def _as_list(inputs: str | Sequence[str]) -> list[str]:
+    return [inputs] if isinstance(inputs, str) else [str(url) for url in inputs]
+
+
+def _as_raw(values: ArrayLike) -> NDArray[np.uint64]:
+    """Return IDs as uint64.
+
+    Raises UsageError where they are no integers >= 0.
+    """
+    array = np.asarray(values)
+    if (array.dtype.kind not in "iu" and array.size) or (array.dtype.kind == "i" and array.size and array.min() < 0):
+        raise UsageError("ids must be integers >= 0", fix="pass an array of int64 or uint64")
+    return np.atleast_1d(array).astype(np.uint64)
+
+
+def _refuse_input_options(options: ConvertOptions) -> None:
+    if options.format is not None or options.decoder is not None or options.decoder_options:
+        raise UsageError(
+            f"{METADATA_NAME} says that this is a store: it has no input format", fix="leave out the decoder's options"
+        )

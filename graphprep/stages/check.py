@@ -1,0 +1,122 @@
+"""Check a store: metadata, manifests, files, raw IDs, columns, adjacency. All faults with their places, in bounded memory."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+from graphprep.engine.budget import default_threads, parse_memory
+from graphprep.model.errors import StorageError
+from graphprep.model.metadata import METADATA_NAME, GraphMetadata
+from graphprep.model.options import RunOptions
+from graphprep.model.protocols import Reporter
+from graphprep.model.schema import edge_type_text
+from graphprep.stages.check_columns import check_columns
+from graphprep.stages.check_edges import check_edges
+from graphprep.stages.check_files import CheckedStore, check_files, edge_folder, node_folder, read_manifests, read_metadata
+from graphprep.stages.check_nodes import check_raw_ids
+from graphprep.stages.faults import Fault, Faults
+from graphprep.storage.urls import Storage
+
+DEFAULT_MAX_FAULTS = 20
+_WINDOW_SHARE = 4  # of the memory limit, for the largest table held at a time
+
+
+@dataclass(frozen=True)
+class StoreReport:
+    """What checking a store found: ``num_faults`` in all, the first of them in ``faults``. Times in seconds."""
+
+    store: str
+    num_faults: int
+    faults: tuple[Fault, ...]
+    num_nodes: dict[str, int] = field(default_factory=dict)
+    num_edges: dict[str, int] = field(default_factory=dict)
+    num_parts: int = 0
+    num_arrays: int = 0
+    num_bytes: int = 0
+    elapsed_s: float = 0.0
+
+    @property
+    def sound(self) -> bool:
+        """Return whether nothing is wrong."""
+        return self.num_faults == 0
+
+
+def check_store(
+    storage: Storage,
+    url: str,
+    reporter: Reporter,
+    run: RunOptions | None = None,
+    *,
+    max_faults: int = DEFAULT_MAX_FAULTS,
+) -> StoreReport:
+    """Check the store at ``url`` against its schema and its invariants (STORE.md).
+
+    Keeps the first ``max_faults`` faults and counts all. Raises StorageError where there is no store, or reading fails for
+    another reason than the store's content.
+    """
+    if not storage.exists(storage.join(url, METADATA_NAME)):
+        raise StorageError(f"there is no {METADATA_NAME}, so this is no whole store", place=url, fix="check the path")
+    began_s = time.monotonic()
+    run = run or RunOptions()
+    faults = Faults(max_faults)
+    metadata = read_metadata(storage, url, faults)
+    if metadata is None:
+        return StoreReport(url, faults.num, tuple(faults.kept), elapsed_s=time.monotonic() - began_s)
+    counted = _CountingReporter(reporter)
+    num_arrays = _check_contents(storage, url, metadata, faults, counted, run)
+    return StoreReport(
+        store=url,
+        num_faults=faults.num,
+        faults=tuple(faults.kept),
+        num_nodes=dict(zip(metadata.node_types, metadata.num_nodes_per_type, strict=True)),
+        num_edges={
+            edge_type_text(name): count for name, count in zip(metadata.edge_types, metadata.num_edges_per_type, strict=True)
+        },
+        num_parts=metadata.num_parts,
+        num_arrays=num_arrays,
+        num_bytes=counted.num_bytes,
+        elapsed_s=time.monotonic() - began_s,
+    )
+
+
+class _CountingReporter:
+    """Counts the bytes that it passes on."""
+
+    def __init__(self, reporter: Reporter) -> None:
+        self.reporter = reporter
+        self.num_bytes = 0
+
+    def advance(self, num_bytes: int) -> None:
+        """Count bytes that were read."""
+        self.num_bytes += num_bytes
+        self.reporter.advance(num_bytes=num_bytes)
+
+
+def _check_contents(
+    storage: Storage, url: str, metadata: GraphMetadata, faults: Faults, counted: _CountingReporter, run: RunOptions
+) -> int:
+    """Check what the metadata leads to; return the number of arrays."""
+    window_bytes = max(parse_memory(run.memory_limit) // _WINDOW_SHARE, 1)
+    manifests = read_manifests(storage, url, metadata, faults)
+    entries = [entry for manifest in manifests if manifest is not None for entry in manifest.arrays]
+    counted.reporter.stage("files", total_bytes=sum(entry.num_bytes for entry in entries))
+    threads = run.threads or default_threads()
+    store = check_files(storage, url, metadata, manifests, faults, threads=threads, advance=counted.advance)
+    counted.reporter.stage("nodes")
+    for number, name in enumerate(metadata.node_types):
+        check_raw_ids(store, number, faults, window_bytes=window_bytes)
+        counted.reporter.advance(records=metadata.num_nodes_per_type[number])
+        _check_type_columns(store, node_folder(name), number, faults, edges=False)
+    counted.reporter.stage("edges")
+    for number, edge_type in enumerate(metadata.edge_types):
+        check_edges(store, number, faults, window_bytes=window_bytes)
+        counted.reporter.advance(records=metadata.num_edges_per_type[number])
+        _check_type_columns(store, edge_folder(edge_type), number, faults, edges=True)
+    return len(entries)
+
+
+def _check_type_columns(store: CheckedStore, folder: str, number: int, faults: Faults, *, edges: bool) -> None:
+    schema = store.metadata.edge_schemas[number] if edges else store.metadata.node_schemas[number]
+    for part in range(store.metadata.num_parts):
+        check_columns(store, part, folder, schema.columns, num_slots=schema.num_slots, faults=faults)

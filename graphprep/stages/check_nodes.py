@@ -1,0 +1,201 @@
+"""Second part of ``validate``: raw IDs of nodes: order, uniqueness, and the partition that they are in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphprep.kernels.cpu.hash import hash_ints
+from graphprep.stages.check_files import CheckedArray, CheckedStore, node_folder
+from graphprep.stages.faults import Faults
+
+_SLICE = 1 << 19  # IDs read at once: 4 MiB
+_MIN_BLOCK = 1 << 10  # IDs of a partition held at once while many partitions are merged
+
+RawSlice = tuple[int, NDArray[np.uint64]]
+
+
+def check_raw_ids(store: CheckedStore, node_type: int, faults: Faults, *, window_bytes: int) -> None:
+    """Check a node type's raw IDs: ascending in each partition, each once in the type, each where ``partition_by`` puts it."""
+    metadata = store.metadata
+    kind = metadata.node_schemas[node_type].raw_ids
+    if kind == "string":
+        _check_string_offsets(store, node_type, faults)
+        return
+    before = faults.num
+    for part in range(metadata.num_parts):
+        path = _raw_path(store, node_type, part)
+        previous: int | None = None
+        for start, ids in read_raw_ids(store, node_type, part):
+            if kind == "int64":
+                _check_sign(path, start, ids, faults)
+            previous = _check_ascending(path, start, ids, previous, faults)
+            _check_part(store, part, path, start, ids, faults)
+    if kind == "identity" or faults.num > before:
+        return  # ascending over all partitions by construction, or too much is wrong to compare partitions
+    if metadata.partition_by == "range":
+        _check_ranges(store, node_type, faults)
+    elif metadata.num_parts > 1 and metadata.partition_by not in ("hash", "modulo"):
+        _check_unique(store, node_type, faults, window_bytes)
+
+
+def read_raw_ids(store: CheckedStore, node_type: int, part: int, step: int = _SLICE) -> Iterator[RawSlice]:
+    """Yield (index of the first, raw IDs) over a partition's nodes of a type; nothing where the file is faulty."""
+    metadata = store.metadata
+    if metadata.node_schemas[node_type].raw_ids == "identity":
+        offset = sum(metadata.num_nodes_per_chunk[node_type][:part])
+        for start in range(0, metadata.num_nodes_per_chunk[node_type][part], step):
+            stop = min(start + step, metadata.num_nodes_per_chunk[node_type][part])
+            yield start, np.arange(offset + start, offset + stop, dtype=np.uint64)
+        return
+    array = store.array(part, f"{node_folder(metadata.node_types[node_type])}/raw_ids.npy")
+    if array is not None:
+        for start in range(0, array.num_rows, step):
+            yield start, array.read(start, min(start + step, array.num_rows)).view(np.uint64)
+
+
+def read_raw_window(store: CheckedStore, node_type: int, first: int, stop: int) -> NDArray[np.uint64] | None:
+    """Return the raw IDs of typed IDs [first, stop); None where a file is faulty or raw IDs are texts."""
+    metadata = store.metadata
+    kind = metadata.node_schemas[node_type].raw_ids
+    if kind == "identity":
+        return np.arange(first, stop, dtype=np.uint64)
+    pieces = [np.empty(0, np.uint64)]
+    offset = 0
+    for part, count in enumerate(metadata.num_nodes_per_chunk[node_type]):
+        low, high = max(first, offset) - offset, min(stop, offset + count) - offset
+        offset += count
+        if low >= high:
+            continue
+        array = store.array(part, f"{node_folder(metadata.node_types[node_type])}/raw_ids.npy")
+        if array is None or kind == "string":
+            return None
+        pieces.append(array.read(low, high).view(np.uint64))
+    return np.concatenate(pieces)
+
+
+def _raw_path(store: CheckedStore, node_type: int, part: int) -> str:
+    return f"{store.metadata.parts[part].path}/{node_folder(store.metadata.node_types[node_type])}/raw_ids.npy"
+
+
+def _check_sign(path: str, start: int, ids: NDArray[np.uint64], faults: Faults) -> None:
+    signed = ids.view(np.int64)
+    faults.add_rows(path, signed < 0, start, lambda i: f"expected a raw ID >= 0, found {signed[i]}")
+
+
+def _check_ascending(path: str, start: int, ids: NDArray[np.uint64], previous: int | None, faults: Faults) -> int | None:
+    """Check one slice against itself and the ID before it; return its last ID."""
+    if not ids.size:
+        return previous
+    before = np.concatenate([np.array([ids[0] if previous is None else previous], np.uint64), ids[:-1]])
+    bad = before >= ids
+    bad[0] &= previous is not None
+    faults.add_rows(path, bad, start, lambda i: f"expected a raw ID above {before[i]}, the one before, found {ids[i]}")
+    return int(ids[-1])
+
+
+def _check_part(store: CheckedStore, part: int, path: str, start: int, ids: NDArray[np.uint64], faults: Faults) -> None:
+    method, num_parts = store.metadata.partition_by, store.metadata.num_parts
+    if method not in ("hash", "modulo"):
+        return
+    parts = (hash_ints(ids) if method == "hash" else ids) % np.uint64(num_parts)
+    faults.add_rows(
+        path,
+        parts != part,
+        start,
+        lambda i: f"raw ID {ids[i]} belongs to partition {parts[i]} (partition_by {method}), found in {part}",
+    )
+
+
+def _check_ranges(store: CheckedStore, node_type: int, faults: Faults) -> None:
+    """Check that each partition begins above the end of those before it."""
+    last: int | None = None
+    for part, count in enumerate(store.metadata.num_nodes_per_chunk[node_type]):
+        array = store.array(part, f"{node_folder(store.metadata.node_types[node_type])}/raw_ids.npy")
+        if array is None or not count:
+            continue
+        first = int(array.read(0, 1).view(np.uint64)[0])
+        if last is not None and first <= last:
+            faults.add(
+                f"{array.path}[0]", f"expected a raw ID above {last}, the last one of the partition before, found {first}"
+            )
+        last = int(array.read(count - 1, count).view(np.uint64)[0])
+
+
+def _check_unique(store: CheckedStore, node_type: int, faults: Faults, window_bytes: int) -> None:
+    """Merge the partitions' sorted raw IDs block by block and look for one that stands in two of them."""
+    num_parts = store.metadata.num_parts
+    block = max(_MIN_BLOCK, min(_SLICE, window_bytes // (8 * 4 * num_parts)))
+    streams = [_MergeStream(read_raw_ids(store, node_type, part, block), part) for part in range(num_parts)]
+    while streams := [stream for stream in streams if stream.fill()]:
+        limit = min(int(stream.ids[-1]) for stream in streams)
+        taken = [stream.take(limit) for stream in streams]
+        ids = np.concatenate([ids for ids, _, _ in taken])
+        order = np.argsort(ids, kind="stable")
+        repeated = np.flatnonzero(ids[order][1:] == ids[order][:-1]) + 1
+        if repeated.size:
+            parts = np.concatenate([np.full(ids.size, part) for ids, part, _ in taken])
+            index = np.concatenate([np.arange(start, start + ids.size) for ids, _, start in taken])
+            for at in order[repeated].tolist():
+                path = _raw_path(store, node_type, int(parts[at]))
+                faults.add(f"{path}[{index[at]}]", f"raw ID {ids[at]} stands in another partition too")
+
+
+class _MergeStream:
+    """The raw IDs of one partition that were read and not yet merged."""
+
+    def __init__(self, slices: Iterator[RawSlice], part: int) -> None:
+        self._slices = slices
+        self._part = part
+        self._start = 0
+        self.ids = np.empty(0, np.uint64)
+
+    def fill(self) -> bool:
+        """Read on if nothing is left; return whether there is something."""
+        while not self.ids.size:
+            found = next(self._slices, None)
+            if found is None:
+                return False
+            self._start, self.ids = found
+        return True
+
+    def take(self, limit: int) -> tuple[NDArray[np.uint64], int, int]:
+        """Take the IDs up to ``limit``: (IDs, partition, index of the first)."""
+        cut = int(np.searchsorted(self.ids, np.uint64(limit), side="right"))
+        taken = (self.ids[:cut], self._part, self._start)
+        self.ids, self._start = self.ids[cut:], self._start + cut
+        return taken
+
+
+def _check_string_offsets(store: CheckedStore, node_type: int, faults: Faults) -> None:
+    """Check that the texts' offsets are sound."""
+    folder = node_folder(store.metadata.node_types[node_type])
+    for part in range(store.metadata.num_parts):
+        offsets, values = (store.array(part, f"{folder}/raw_ids.{name}.npy") for name in ("offsets", "values"))
+        if offsets is not None and values is not None:
+            check_offsets(offsets, values.num_rows, faults)
+
+
+def check_offsets(offsets: CheckedArray, num_values: int, faults: Faults) -> bool:
+    """Check that offsets begin at 0, never fall, and end at the number of values. Returns whether they do."""
+    before = faults.num
+    previous = 0
+    for start in range(0, offsets.num_rows, _SLICE):
+        values = offsets.read(start, min(start + _SLICE, offsets.num_rows))
+        if start == 0 and values[0] != 0:
+            faults.add(f"{offsets.path}[0]", f"expected 0, found {values[0]}")
+        earlier = np.concatenate([np.array([previous if start else values[0]], np.int64), values[:-1]])
+        _add_falls(offsets.path, start, values, earlier, faults)
+        previous = int(values[-1])
+    if faults.num == before and previous != num_values:
+        last = offsets.num_rows - 1
+        faults.add(f"{offsets.path}[{last}]", f"expected {num_values}, the number of values, found {previous}")
+    return faults.num == before
+
+
+def _add_falls(path: str, start: int, values: NDArray[np.int64], earlier: NDArray[np.int64], faults: Faults) -> None:
+    faults.add_rows(
+        path, values < earlier, start, lambda i: f"expected at least {earlier[i]}, the one before, found {values[i]}"
+    )

@@ -1,0 +1,48 @@
+"""What ``validate`` finds: faults with their places, the first of them kept, all of them counted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One thing that is wrong. ``place``: path inside the store and index (``part-00000/…/indices.npy[17]``)."""
+
+    place: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.message}"
+
+
+class Faults:
+    """Collects faults; keeps the first ``limit`` in the order in which they are found, counts all."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.kept: list[Fault] = []
+        self.num = 0
+
+    def add(self, place: str, message: str) -> None:
+        """Note one fault."""
+        self.num += 1
+        if len(self.kept) < self.limit:
+            self.kept.append(Fault(place, message))
+
+    def add_rows(self, path: str, bad: NDArray[np.bool_], first: int, say: Callable[[int], str]) -> bool:
+        """Note a fault for every True in ``bad``; element i stands at index ``first + i`` of the array ``path``.
+
+        ``say(i)`` words the fault of element i; it is asked only for those that are kept. Returns whether there was one.
+        """
+        found = int(np.count_nonzero(bad))
+        if not found:
+            return False
+        for i in np.flatnonzero(bad)[: max(self.limit - len(self.kept), 0)].tolist():
+            self.kept.append(Fault(f"{path}[{first + i}]", say(i)))
+        self.num += found
+        return True

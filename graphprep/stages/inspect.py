@@ -1,0 +1,466 @@
+"""Say what is at a path: a store, a chunked graph or a raw file; its schema, counts and first rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphprep.model.errors import DataError, DecodeError
+from graphprep.model.metadata import FORMAT_VERSION, METADATA_NAME, STORE_FORMAT
+from graphprep.model.options import ConvertOptions
+from graphprep.model.protocols import Reporter, Sources
+from graphprep.model.rows import ColumnChunk, RawRows, Relation
+from graphprep.model.schema import ColumnSchema, Kind, edge_type_path, edge_type_text, path_name
+from graphprep.stages.plan import Planned, plan_input
+from graphprep.storage.arrays import StoreReader
+from graphprep.storage.spans import place_of, text_blocks
+from graphprep.storage.urls import Storage
+
+_BLOCK_BYTES = 1 << 20  # of a raw file that is looked at
+_BLOCK_ROWS = 1 << 14  # of a raw table that is looked at
+_MAX_SPANS = 64  # files that are looked at
+_MAX_HEAD = 1 << 16
+_MAX_SHOWN = 8  # values of one cell in the head
+
+Value = int | float | str | bool | list[Any] | None
+
+
+@dataclass(frozen=True)
+class ColumnInfo:
+    """A column: as stored, or as the first blocks of raw data show it (``kind`` None: dense or ragged is open)."""
+
+    name: str
+    kind: Kind | None
+    dtype: str
+    item_shape: tuple[int, ...]
+    optional: bool = False
+    role: str | None = None
+
+
+@dataclass(frozen=True)
+class Head:
+    """First rows: names of the columns, and a tuple of values a row. Lists of values are cut after eight."""
+
+    names: tuple[str, ...]
+    rows: tuple[tuple[Value, ...], ...]
+
+
+@dataclass(frozen=True)
+class TypeInfo:
+    """A node type, or an edge type (``src:rel:dst``).
+
+    ``count`` is the number of nodes or edges, None where only the whole input tells; ``seen`` how many the first blocks had.
+    ``per_part`` are counts by partition (of a chunked graph: by chunk).
+    """
+
+    name: str
+    count: int | None
+    seen: int | None = None
+    per_part: tuple[int, ...] = ()
+    raw_ids: str | None = None
+    neighbor_order: str | None = None
+    index_dtype: str | None = None
+    edge_id_dtype: str | None = None
+    columns: tuple[ColumnInfo, ...] = ()
+    head: Head | None = None
+
+
+@dataclass(frozen=True)
+class GraphInfo:
+    """What is at a path. ``flags`` convert a raw file; ``num_bytes`` is the size as stored, None where a server is silent."""
+
+    path: str
+    kind: Literal["store", "chunked", "raw"]
+    format: str
+    num_bytes: int | None
+    num_files: int
+    graph_name: str | None = None
+    num_parts: int | None = None
+    partition_by: str | None = None
+    layouts: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+    node_types: tuple[TypeInfo, ...] = ()
+    edge_types: tuple[TypeInfo, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def is_store(storage: Storage, url: str) -> bool:
+    """Return whether a folder is a store: its metadata.json names the format, or partitions lie in it."""
+    if url == "-" or not storage.is_dir(url):
+        return False
+    metadata_url = storage.join(url, METADATA_NAME)
+    has_parts = any(storage.exists(storage.join(url, f"part-{0:0{digits}d}")) for digits in (5, 6, 7))
+    if not storage.exists(metadata_url):
+        return has_parts
+    return has_parts or f'"{STORE_FORMAT}"'.encode() in storage.head(metadata_url, 1 << 12)
+
+
+def inspect(
+    storage: Storage, inputs: Sequence[str], options: ConvertOptions, reporter: Reporter, *, head: int = 0
+) -> GraphInfo:
+    """Look at a store, a chunked graph or raw files; ``head`` is how many nodes and edges of each type to show.
+
+    Of raw files only the beginning is read. Raises DataError where that is faulty, StorageError where nothing is there.
+    """
+    count = max(0, min(head, _MAX_HEAD))
+    if len(inputs) == 1 and is_store(storage, inputs[0]):
+        return _inspect_store(storage, inputs[0], count)
+    planned = plan_input(inputs, options, storage, reporter)
+    return _inspect_input(storage, inputs, planned, count)
+
+
+# ---------------------------------------------------------------------------------------------------- stores
+
+
+def _inspect_store(storage: Storage, url: str, head: int) -> GraphInfo:
+    store = StoreReader(storage, url)
+    metadata = store.metadata
+    entries = [entry for part in range(metadata.num_parts) for entry in store.manifest(part).arrays]
+    return GraphInfo(
+        path=url,
+        kind="store",
+        format=f"{STORE_FORMAT} {FORMAT_VERSION}",
+        num_bytes=sum(entry.num_bytes for entry in entries) + sum(part.manifest_bytes for part in metadata.parts),
+        num_files=len(entries) + metadata.num_parts + 1,
+        graph_name=metadata.graph_name,
+        num_parts=metadata.num_parts,
+        partition_by=metadata.partition_by,
+        layouts=metadata.layouts,
+        node_types=tuple(_store_nodes(store, number, head) for number in range(len(metadata.node_types))),
+        edge_types=tuple(_store_edges(store, number, head) for number in range(len(metadata.edge_types))),
+    )
+
+
+def _store_nodes(store: StoreReader, number: int, head: int) -> TypeInfo:
+    metadata, schema = store.metadata, store.metadata.node_schemas[number]
+    return TypeInfo(
+        name=metadata.node_types[number],
+        count=metadata.num_nodes_per_type[number],
+        per_part=metadata.num_nodes_per_chunk[number],
+        raw_ids=schema.raw_ids,
+        columns=tuple(_column_info(column) for column in schema.columns),
+        head=_node_head(store, number, head) if head else None,
+    )
+
+
+def _store_edges(store: StoreReader, number: int, head: int) -> TypeInfo:
+    metadata, schema = store.metadata, store.metadata.edge_schemas[number]
+    return TypeInfo(
+        name=edge_type_text(metadata.edge_types[number]),
+        count=metadata.num_edges_per_type[number],
+        per_part=metadata.num_edges_per_chunk[number],
+        neighbor_order=schema.neighbor_order,
+        index_dtype=schema.index_dtype,
+        edge_id_dtype=schema.edge_id_dtype,
+        columns=tuple(_column_info(column) for column in schema.columns),
+        head=_edge_head(store, number, head) if head else None,
+    )
+
+
+def _column_info(column: ColumnSchema) -> ColumnInfo:
+    return ColumnInfo(column.name, column.kind, column.dtype, column.item_shape, column.optional, column.role)
+
+
+def _runs(per_part: Sequence[int], count: int) -> Iterator[tuple[int, int, int]]:
+    """Yield (partition, rows of it, number of rows before) until ``count`` rows."""
+    before = 0
+    for part, size in enumerate(per_part):
+        rows = min(size, count - before)
+        if rows > 0:
+            yield part, rows, before
+            before += rows
+
+
+def _node_head(store: StoreReader, number: int, head: int) -> Head:
+    metadata, schema = store.metadata, store.metadata.node_schemas[number]
+    folder = f"nodes/{path_name(metadata.node_types[number])}"
+    rows: list[tuple[Value, ...]] = []
+    for part, count, _ in _runs(metadata.num_nodes_per_chunk[number], head):
+        offset = sum(metadata.num_nodes_per_chunk[number][:part])
+        raw = _raw_ids(store, number, np.arange(offset, offset + count))
+        columns = [_read_column(store, part, f"{folder}/{column.path}", column, count) for column in schema.columns]
+        rows += zip(raw, *columns, strict=True)
+    return Head(("raw ID", *(column.name for column in schema.columns)), tuple(rows))
+
+
+def _edge_head(store: StoreReader, number: int, head: int) -> Head:
+    metadata, schema = store.metadata, store.metadata.edge_schemas[number]
+    src_type, _, dst_type = metadata.edge_types[number]
+    layout, folder = metadata.primary_layout, f"edges/{edge_type_path(metadata.edge_types[number])}"
+    own_type = metadata.node_types.index(dst_type if layout == "csc" else src_type)
+    other_type = metadata.node_types.index(src_type if layout == "csc" else dst_type)
+    has_ids = schema.edge_id_dtype is not None
+    rows: list[tuple[Value, ...]] = []
+    for part, count, _ in _runs(metadata.num_edges_per_chunk[number], head):
+        own = _rows_of_head(store, part, f"{folder}/{layout}/indptr.npy", count)
+        own_offset = sum(metadata.num_nodes_per_chunk[own_type][:part])
+        raw_own = _raw_ids(store, own_type, own + own_offset)
+        raw_other = _raw_ids(store, other_type, store.array(part, f"{folder}/{layout}/indices.npy").read(0, count))
+        ends = (raw_other, raw_own) if layout == "csc" else (raw_own, raw_other)
+        ids = [store.array(part, f"{folder}/{layout}/edge_ids.npy").read(0, count).tolist()] if has_ids else []
+        columns = [_read_column(store, part, f"{folder}/{column.path}", column, count) for column in schema.columns]
+        rows += zip(*ends, *ids, *columns, strict=True)
+    names = ("source", "destination", *(("edge ID",) if has_ids else ()), *(column.name for column in schema.columns))
+    return Head(names, tuple(rows))
+
+
+def _rows_of_head(store: StoreReader, part: int, path: str, count: int) -> NDArray[np.int64]:
+    """Return the rows of the first entries, reading no more of indptr than needed."""
+    indptr, size = store.array(part, path), 1 << 12
+    while True:
+        found = indptr.read(0, size)
+        if found.size < size or found[-1] >= count:
+            return np.asarray(np.searchsorted(found, np.arange(count), side="right") - 1, np.int64)
+        size *= 4
+
+
+def _raw_ids(store: StoreReader, number: int, typed: NDArray[Any]) -> list[Value]:
+    """Return the raw IDs of some nodes, read one by one: they are few."""
+    metadata = store.metadata
+    if metadata.node_schemas[number].raw_ids == "identity":
+        return list(typed.tolist())
+    folder = f"nodes/{path_name(metadata.node_types[number])}"
+    offsets = np.concatenate([[0], np.cumsum(metadata.num_nodes_per_chunk[number])]).astype(np.int64)
+    if typed.size and (typed.min() < 0 or typed.max() >= offsets[-1]):
+        raise DataError("an edge's end is out of range", place=store.url, fix="run graphprep validate on the store")
+    out: list[Value] = []
+    for one in typed.tolist():
+        part = int(np.searchsorted(offsets, one, side="right")) - 1
+        row = one - int(offsets[part])
+        if metadata.node_schemas[number].raw_ids == "string":
+            start, stop = store.array(part, f"{folder}/raw_ids.offsets.npy").read(row, row + 2).tolist()
+            out.append(_text(store.array(part, f"{folder}/raw_ids.values.npy").read(start, stop)))
+        else:
+            out.append(int(store.array(part, f"{folder}/raw_ids.npy").read(row, row + 1)[0]))
+    return out
+
+
+def _read_column(store: StoreReader, part: int, stem: str, column: ColumnSchema, count: int) -> list[Value]:
+    """Return the first rows of a stored column, None where a row lacks it."""
+    if column.kind == "dense":
+        values: list[Value] = [_plain(value) for value in store.array(part, f"{stem}.npy").read(0, count)]
+    else:
+        values = [_list_cell(store, part, stem, column, row) for row in range(count)]
+    if column.optional:
+        present = store.array(part, f"{stem}.present.npy").read(0, count).tolist()
+        values = [value if here else None for value, here in zip(values, present, strict=True)]
+    return values
+
+
+def _list_cell(store: StoreReader, part: int, stem: str, column: ColumnSchema, row: int) -> Value:
+    """Return one row of a column whose rows differ in length."""
+    if column.kind == "temporal":
+        first, last = store.array(part, f"{stem}.entry_offsets.npy").read(row, row + 2).tolist()
+        stop = min(last, first + _MAX_SHOWN)
+        starts = store.array(part, f"{stem}.start.npy").read(first, stop).tolist()
+        entries: list[Any] = [[start, _values(store, part, stem, column, first + i)] for i, start in enumerate(starts)]
+        return [*entries, "..."] if stop < last else entries
+    found = _values(store, part, stem, column, row)
+    if column.kind != "sparse" or not isinstance(found, list):
+        return found
+    first, last = store.array(part, f"{stem}.offsets.npy").read(row, row + 2).tolist()
+    coords = store.array(part, f"{stem}.coords.npy").read(first, min(last, first + _MAX_SHOWN)).tolist()
+    pairs: list[Any] = [[at, value] for at, value in zip(coords, found, strict=False)]
+    return [*pairs, "..."] if last - first > _MAX_SHOWN else pairs
+
+
+def _values(store: StoreReader, part: int, stem: str, column: ColumnSchema, row: int) -> Value:
+    first, last = store.array(part, f"{stem}.offsets.npy").read(row, row + 2).tolist()
+    limit = _MAX_SHOWN * 8 if column.kind == "binary" else _MAX_SHOWN
+    values = store.array(part, f"{stem}.values.npy").read(first, min(last, first + limit + 1))
+    return _text(values) if column.kind == "binary" else _plain(values)
+
+
+def _plain(values: Any) -> Value:
+    """Return JSON's form of a value or of the first of several."""
+    array = np.asarray(values)
+    if array.dtype.kind == "c":
+        return str(array.tolist()) if array.ndim == 0 else [str(value) for value in array.ravel()[:_MAX_SHOWN].tolist()]
+    if array.ndim == 0:
+        value: Value = array.item()
+        return value
+    flat = list(array.ravel()[:_MAX_SHOWN].tolist())
+    return [*flat, "..."] if array.size > _MAX_SHOWN else flat
+
+
+def _text(values: NDArray[Any]) -> str:
+    return values.tobytes().decode("utf-8", "backslashreplace")
+
+
+# ---------------------------------------------------------------------------------------------------- chunked and raw
+
+
+def _inspect_input(storage: Storage, inputs: Sequence[str], planned: Planned, head: int) -> GraphInfo:
+    sources = planned.sources
+    looked = _look(storage, planned)
+    nodes, edges = _SeenTypes(head), _SeenTypes(head)
+    for rows in looked:
+        nodes.add_nodes(rows, sources)
+        edges.add_edges(rows)
+    relations = [_relation_name(relation) for relation in sources.edge_types]
+    num_edges: dict[str, int | None] = dict.fromkeys(relations)
+    num_edges.update(zip(relations, sources.num_edges or (), strict=False))
+    counts = {declaration.name: declaration.num_nodes for declaration in sources.node_types}
+    for column in sources.columns:
+        owner, side = (column.owner, nodes) if isinstance(column.owner, str) else (edge_type_text(column.owner), edges)
+        side.columns(owner)[column.key.name] = _declared_info(
+            column.key.name, column.key.family, column.key.dtype, column.item_shape
+        )
+    return GraphInfo(
+        path=inputs[0] if len(inputs) == 1 else ", ".join(inputs),
+        kind="chunked" if planned.format == "chunked" else "raw",
+        format=planned.format,
+        num_bytes=planned.total_bytes,
+        num_files=len({span.url for span in sources.spans}),
+        graph_name=sources.graph_name,
+        flags=planned.flags or (f"--format {planned.format}",),
+        node_types=nodes.infos(counts),
+        edge_types=edges.infos(num_edges),
+        notes=sources.messages,
+    )
+
+
+def _relation_name(relation: Relation) -> str:
+    if relation.src_type is None or relation.dst_type is None:
+        return relation.name
+    return edge_type_text((relation.src_type, relation.name, relation.dst_type))
+
+
+def _declared_info(name: str, family: str, dtype: str, item_shape: tuple[int, ...]) -> ColumnInfo:
+    return ColumnInfo(name, "dense" if family == "numbers" else family, dtype, item_shape)  # type: ignore[arg-type]
+
+
+def _look(storage: Storage, planned: Planned) -> Iterator[RawRows]:
+    """Decode the beginning of the first files."""
+    decoder = planned.decoder
+    for span in planned.sources.spans[:_MAX_SPANS]:
+        if span.kind == "text":
+            for block in text_blocks(storage, span, _BLOCK_BYTES):
+                try:
+                    yield decoder.decode(block)
+                except DecodeError as error:
+                    raise DataError(error.message, place=place_of(block, error.at), fix=error.fix) from None
+                break
+            continue
+        with storage.open(span.url) as handle:
+            try:
+                yield from _first(decoder.read(handle, span, _BLOCK_ROWS))
+            except DecodeError as error:
+                column = f", column {error.column!r}" if error.column else ""
+                raise DataError(error.message, place=f"{span.url}: row {error.at}{column}", fix=error.fix) from None
+
+
+def _first(batches: Iterator[RawRows]) -> Iterator[RawRows]:
+    for batch in batches:
+        yield batch
+        return
+
+
+class _SeenTypes:
+    """Collects what the first blocks show of node types or of edge types, by name."""
+
+    def __init__(self, head: int) -> None:
+        self._head = head
+        self._seen: dict[str, int] = {}
+        self._columns: dict[str, dict[str, ColumnInfo]] = {}
+        self._rows: dict[str, list[dict[str, Value]]] = {}
+
+    def columns(self, name: str) -> dict[str, ColumnInfo]:
+        """Return the columns of a type, by name."""
+        return self._columns.setdefault(name, {})
+
+    def add_nodes(self, rows: RawRows, sources: Sources) -> None:
+        """Add the nodes of a block; those of formats without node records are the ends of its edges."""
+        nodes = rows.nodes
+        if nodes is not None:
+            names = [nodes.type_names[code] for code in nodes.types[: nodes.num_rows].tolist()]
+            self._add(names, {"raw ID": nodes.ids}, nodes.columns)
+        for aligned in rows.aligned:
+            if isinstance(aligned.owner, str):
+                self._add_aligned(aligned.owner, aligned.chunk)
+        if sources.nodes == "ends":
+            for relation in rows.edges.relation_names if rows.edges is not None else ():
+                for end in (relation.src_type, relation.dst_type):
+                    if end is not None:
+                        self._seen.setdefault(end, 0)
+
+    def add_edges(self, rows: RawRows) -> None:
+        """Add the edges of a block."""
+        edges = rows.edges
+        if edges is not None:
+            texts = [_relation_name(relation) for relation in edges.relation_names]
+            names = [texts[code] for code in edges.relations.tolist()]
+            self._add(names, {"source": edges.src, "destination": edges.dst}, edges.columns)
+        for aligned in rows.aligned:
+            if isinstance(aligned.owner, Relation):
+                self._add_aligned(_relation_name(aligned.owner), aligned.chunk)
+
+    def infos(self, counts: dict[str, int | None]) -> tuple[TypeInfo, ...]:
+        """Return what is known of each type; those with counts that are known beforehand first."""
+        names = list(dict.fromkeys([*counts, *self._seen, *self._columns]))
+        return tuple(self._info(name, counts.get(name)) for name in names)
+
+    def _info(self, name: str, count: int | None) -> TypeInfo:
+        rows = self._rows.get(name, [])
+        heading = tuple(dict.fromkeys(key for row in rows for key in row))
+        head = Head(heading, tuple(tuple(row.get(key) for key in heading) for row in rows)) if rows else None
+        seen = self._seen.get(name) or None
+        return TypeInfo(name, count, seen, columns=tuple(self.columns(name).values()), head=head)
+
+    def _add(self, names: list[str], ids: dict[str, NDArray[np.uint64]], columns: tuple[ColumnChunk, ...]) -> None:
+        first: dict[int, dict[str, Value]] = {}  # rows that the head shows, by their number in the block
+        for i, name in enumerate(names):
+            self._seen[name] = self._seen.get(name, 0) + 1
+            shown = self._rows.setdefault(name, [])
+            if len(shown) < self._head:
+                first[i] = {key: int(values[i]) for key, values in ids.items()}
+                shown.append(first[i])
+        for chunk in columns:
+            for name in {names[row] for row in chunk.rows.tolist()}:
+                self.columns(name).setdefault(chunk.key.name, _observed_info(chunk))
+            for i, row in first.items():
+                row[chunk.key.name] = _cell(chunk, i)
+
+    def _add_aligned(self, name: str, chunk: ColumnChunk) -> None:
+        self.columns(name).setdefault(chunk.key.name, _observed_info(chunk))
+        shown = self._rows.setdefault(name, [])
+        while len(shown) < min(self._head, chunk.rows.size):
+            shown.append({"raw ID": len(shown)})
+        for i, row in enumerate(shown):
+            row[chunk.key.name] = _cell(chunk, i)
+
+
+def _observed_info(chunk: ColumnChunk) -> ColumnInfo:
+    key = chunk.key
+    kind: Kind | None = None if key.family == "numbers" else key.family
+    shape = chunk.item_shape or ()
+    if key.family == "numbers" and chunk.item_shape is not None:
+        kind = "dense"
+    return ColumnInfo(key.name, kind, key.dtype, shape, role=key.role)
+
+
+def _cell(chunk: ColumnChunk, row: int) -> Value:
+    """Return the value of one row of a block; None where it lacks the column."""
+    at = int(np.searchsorted(chunk.rows, row))
+    if at == chunk.rows.size or chunk.rows[at] != row:
+        return None
+    if chunk.entry_counts is not None:
+        return f"{chunk.entry_counts[at]} dated values"
+    start = int(chunk.counts[:at].sum())
+    values = chunk.values[start : start + int(chunk.counts[at])]
+    if chunk.key.family == "binary":
+        return _text(values[: _MAX_SHOWN * 8])
+    if chunk.key.family == "sparse" and chunk.coords is not None:
+        width = max(chunk.key.width, 1)
+        coords = chunk.coords.reshape(-1, width)[start : start + values.size]
+        return [
+            [_plain(at_[0] if chunk.key.width == 0 else at_), _plain(value)] for at_, value in zip(coords, values, strict=True)
+        ][:_MAX_SHOWN]
+    return _plain(values[0] if chunk.item_shape == () and values.size == 1 else values)
+
+
+__all__ = ["ColumnInfo", "GraphInfo", "Head", "TypeInfo", "inspect", "is_store"]
