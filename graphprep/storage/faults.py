@@ -41,6 +41,8 @@ _CLASSES: tuple[tuple[type[BaseException], int], ...] = (
     (ConnectionRefusedError, errno.ECONNREFUSED),
 )
 
+_STATUSES = {401: errno.EACCES, 403: errno.EACCES, 404: errno.ENOENT, 410: errno.ENOENT}  # of HTTP
+
 _PASSWORD = re.compile(r"(?<=://)([^/@:\s]*):[^/@\s]*@")
 _QUERY = re.compile(r"(https?://[^\s?]*)\?\S*")
 
@@ -52,9 +54,10 @@ def display_url(url: str) -> str:
 
 def storage_error(error: BaseException, url: str, option: str = "") -> StorageError:
     """Put a failure of the file ``url`` into plain words; ``option`` is what chooses its place."""
-    number = getattr(error, "errno", None)
-    if number not in _WORDS:
-        number = next((code for cls, code in _CLASSES if isinstance(error, cls)), None)
+    cause = error.__cause__
+    if isinstance(error, FileNotFoundError) and cause is not None and (isinstance(cause, OSError) or hasattr(cause, "status")):
+        error = cause  # fsspec says "not found" of every HTTP failure
+    number = _find_number(error)
     if number is not None:
         message, fix = _WORDS[number]
     elif isinstance(error, NotImplementedError):
@@ -64,6 +67,17 @@ def storage_error(error: BaseException, url: str, option: str = "") -> StorageEr
     if option and fix.endswith("choose another place"):
         fix = f"{fix} with {option}"
     return StorageError(message, place=display_url(url), fix=fix)
+
+
+def _find_number(error: BaseException) -> int | None:
+    """Return the errno that says what happened, None where the driver has its own words only."""
+    number = getattr(error, "errno", None)
+    if number in _WORDS:
+        return int(number)
+    status = getattr(error, "status", None)
+    if status in _STATUSES:
+        return _STATUSES[status]
+    return next((code for cls, code in _CLASSES if isinstance(error, cls)), None)
 
 
 def _foreign(error: BaseException) -> str:

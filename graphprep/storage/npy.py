@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import math
 import struct
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -61,7 +62,8 @@ def parse_npy_header(head: bytes, place: str) -> NpyHeader:
 
 def _read_fields(text: bytes, place: str) -> tuple[object, bool, tuple[int, ...]]:
     try:
-        fields = ast.literal_eval(text.decode("latin1").strip())
+        with warnings.catch_warnings(action="ignore"):  # Python's, of odd literals in damaged headers
+            fields = ast.literal_eval(text.decode("latin1").strip())
         descr, fortran_order, shape = fields["descr"], fields["fortran_order"], fields["shape"]
     except (ValueError, SyntaxError, TypeError, KeyError, MemoryError, RecursionError) as error:
         raise DataError("the .npy header cannot be read", place=place, fix="write the file with numpy.save") from error

@@ -118,7 +118,9 @@ class StoreWriter:
     """
 
     def __init__(self, storage: Storage, out: str, overwrite: bool = False) -> None:
-        out = out.rstrip("/") or "/"
+        out = out.rstrip("/") or out
+        if not out:
+            raise UsageError("the output has no name", fix="name the folder to write")
         self._out = out
         self._published = False
         self._tally = _Tally()
@@ -127,7 +129,7 @@ class StoreWriter:
             _check_replaceable(storage, out, overwrite)
         path = local_path(out)
         with plain_words(out):
-            self._target: _Target = _LocalTarget(path) if path is not None else _RemoteTarget(storage, out, exists)
+            self._target: _Target = _LocalTarget(path, exists) if path is not None else _RemoteTarget(storage, out, exists)
 
     def __enter__(self) -> StoreWriter:
         with plain_words(self._out):
@@ -221,7 +223,8 @@ class _LocalSink:
 class _LocalTarget:
     """A hidden folder beside the target."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, exists: bool) -> None:
+        self._replaces = exists
         target = Path(path)
         self._target = target.resolve() if target.is_symlink() else target.absolute()
         self._made: list[Path] = []
@@ -246,16 +249,19 @@ class _LocalTarget:
 
     def show(self) -> None:
         """Rename the folder to its name; one that stands there is exchanged for it, and then removed."""
-        if not os.path.lexists(self._target):
+        if not self._replaces:
+            if os.path.lexists(self._target):  # it was not there when the run began
+                raise FileExistsError
             self._stage.rename(self._target)
             return
         if not _exchange(self._stage, self._target):
             aside = self._stage.with_name(self._stage.name + "-old")
-            self._target.rename(aside)
             try:
+                self._target.rename(aside)
                 self._stage.rename(self._target)
             except BaseException:
-                aside.rename(self._target)
+                if aside.exists() and not self._target.exists():
+                    aside.rename(self._target)
                 raise
             self._stage = aside
         shutil.rmtree(self._stage, ignore_errors=True)

@@ -20,7 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, cast
 
-from graphprep.model.errors import StorageError, UsageError
+from graphprep.model.errors import GraphprepError, StorageError, UsageError
 from graphprep.storage.faults import display_url, plain_words, storage_error
 from graphprep.storage.streams import Decompressed, Sequential, Source, find_codec
 
@@ -256,13 +256,18 @@ class Storage:
         return _choose(url, entries)
 
     def _why_missing(self, url: str) -> StorageError:
-        """Tell a missing file from a folder that may not be searched."""
+        """Tell a missing file from a folder that may not be searched, or a server that does not answer."""
         path = local_path(url)
-        if path is not None:
-            try:
+        try:
+            if path is not None:
                 Path(path).stat()
-            except OSError as error:
-                return storage_error(error, url)
+            else:
+                fs, target = self.filesystem(url)
+                fs.info(target)
+        except GraphprepError:
+            raise
+        except Exception as error:
+            return storage_error(error, url)
         return storage_error(FileNotFoundError(), url)
 
     def _glob(self, pattern: str) -> list[DirEntry]:
@@ -350,6 +355,10 @@ class Storage:
                 fs, target = url_to_fs(url, **self._options_for(url))
             except (ImportError, ValueError) as error:
                 raise _missing_driver(error, url) from error
+            except OSError as error:
+                if protocol_of(url) == "hdfs":  # fsspec's own way there needs a JVM
+                    raise _missing_driver(ImportError(), url) from error
+                raise
         return fs, target
 
     def _options_for(self, url: str) -> dict[str, Any]:

@@ -229,6 +229,20 @@ def test_overwrite_without_the_exchange_of_names(tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.iterdir()] == ["store"]
 
 
+def test_what_came_into_being_meanwhile_is_not_touched(tmp_path):
+    with pytest.raises(StorageError) as caught, Storage() as storage, StoreWriter(storage, str(tmp_path / "store")) as writer:
+        (tmp_path / "store").mkdir()
+        writer.publish(METADATA)
+    assert str(caught.value) == f"{tmp_path}/store: exists already\n  fix: choose another place"
+    assert [path.name for path in tmp_path.iterdir()] == ["store"]
+    assert list((tmp_path / "store").iterdir()) == []
+
+
+def test_an_output_without_a_name():
+    with pytest.raises(UsageError, match="the output has no name"):
+        StoreWriter(Storage(), "")
+
+
 def test_overwrite_through_a_link(tmp_path):
     write(str(tmp_path / "store"), values=(5, 6))
     (tmp_path / "link").symlink_to("store")

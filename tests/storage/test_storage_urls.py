@@ -294,6 +294,7 @@ def test_options():
     [
         ("http://h/a", "aiohttp", "the driver for http:// is not installed", "pip install 'graphprep[http]'"),
         ("s3://b/a", "s3fs", "the driver for s3:// is not installed", "pip install 'graphprep[s3]'"),
+        ("hdfs://h:1/a", "hdfs_native", "the driver for hdfs:// is not installed", "pip install 'graphprep[hdfs]'"),
         ("gs://b/a", "gcsfs", "the driver for gs:// is not installed", "pip install gcsfs"),
         ("tvs://b/a", "none", "there is no driver for tvs://", "check the spelling of the URL"),
     ],
@@ -370,6 +371,20 @@ class RangeHandler(http.server.SimpleHTTPRequestHandler):
         self.wfile.write(body)
 
 
+class RefusingHandler(http.server.BaseHTTPRequestHandler):
+    """Has a status for everyone, the one that the path names."""
+
+    def log_message(self, *_):
+        """Stay quiet."""
+
+    def do_GET(self):
+        self.send_response(int(self.path.rpartition("/")[2]))
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    do_HEAD = do_GET
+
+
 class PlainHandler(http.server.SimpleHTTPRequestHandler):
     """Serves a folder and knows no ranges, like ``python -m http.server``."""
 
@@ -424,5 +439,26 @@ def test_http_failures(storage, server):
             read(url)
         assert str(caught.value) == f"{url}: no such file or folder\n  fix: check the spelling of the path"
     assert error_of(storage, url) == f"{url}: no such file or folder\n  fix: check the spelling of the path"
-    with pytest.raises(StorageError, match=r"^http://127\.0\.0\.1:1/a"):
+    refused = "http://127.0.0.1:1/a: connection refused\n  fix: check the address, and that the server runs"
+    with pytest.raises(StorageError) as caught:
         storage.read_bytes("http://127.0.0.1:1/a")
+    assert str(caught.value) == refused
+    assert error_of(storage, "http://127.0.0.1:1/a") == refused
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [(403, "permission denied"), (401, "permission denied"), (410, "no such file or folder"), (500, "500"), (503, "503")],
+)
+def test_http_statuses(storage, status, message):
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), RefusingHandler) as made:
+        thread = threading.Thread(target=made.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        url = f"http://127.0.0.1:{made.server_port}/{status}"
+        for read in (storage.open, storage.size, lambda url: storage.expand([url])):
+            with pytest.raises(StorageError) as caught:
+                read(url)
+            assert caught.value.place == url
+            assert message in caught.value.message
+        made.shutdown()
+        thread.join()
