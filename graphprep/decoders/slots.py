@@ -66,9 +66,9 @@ def show(text: bytes) -> str:
 
 
 def first_lines(file: SniffedFile) -> list[str]:
-    """Return the first whole lines that are not blank."""
+    """Return the first whole lines that are not blank; what there is of the first one, where it is longer than the head."""
     lines = file.head.split(b"\n")
-    if not file.complete:
+    if not file.complete and len(lines) > 1:
         lines.pop()  # perhaps torn
     texts = (line.decode("utf-8", "replace").removesuffix("\r") for line in lines[: 4 * _SNIFFED_LINES])
     return [text for text in texts if text.strip(" \t")][:_SNIFFED_LINES]

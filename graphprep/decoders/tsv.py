@@ -97,7 +97,10 @@ class TsvDecoder:
     @staticmethod
     def sniff(file: SniffedFile) -> Sniffed | None:
         """Look for rows with features (``f:1 2``) in the fourth cell or neighbours (``5,0``) in the fifth."""
-        rows = [line.split("\t") for line in first_lines(file)]
+        lines = first_lines(file)
+        if not file.complete and b"\n" not in file.head:
+            lines = [line.rpartition("|")[0] for line in lines]  # the last neighbour may be torn
+        rows = [line.split("\t") for line in lines]
         if not rows or not all(_fits(row) for row in rows):
             return None
         has_features = any(len(row) > 3 and row[3] for row in rows)

@@ -176,7 +176,10 @@ def edgelist_features(columns: list[str], options: dict, owner: str) -> tuple[di
     lens = as_list(options.get(f"default_{owner}_feature_lens"))
     slots, slot = {}, 0
     while columns or slot < len(types):
-        dtype = types[slot] if slot < len(types) and types[slot] != "-" else columns.pop(0).strip(" \t")
+        in_line = slot >= len(types) or types[slot] == "-"
+        if in_line and not columns:
+            break
+        dtype = columns.pop(0).strip(" \t") if in_line else types[slot]
         if dtype == "":
             if columns:
                 raise ValueError("columns after a blank dtype")
@@ -585,9 +588,11 @@ def edge_table(path: Path, options: dict) -> tuple[list[str], list[tuple]]:
 
 
 def has_header(row: tuple[str, ...], header: str) -> bool:
+    """The first line is a header if no cell looks like a number."""
     if header != "auto":
         return header == "yes"
-    return not any(cell[:1].isdigit() or cell[:1] in ("+", "-", ".") or cell.lower() in ("nan", "inf") for cell in row)
+    cells = [cell.strip(" \t").lower() for cell in row]
+    return not any(cell[:1].isdigit() or cell[:1] in ("+", "-", ".") or cell in ("nan", "inf") for cell in cells if cell)
 
 
 def parquet_cells(column) -> list:
