@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import itertools
+import json
 import lzma
 import random
 from dataclasses import replace
@@ -13,6 +14,8 @@ from pathlib import Path
 import pytest
 import zstandard
 from golden.golden_cases import Case, load_cases, read_store
+from reference.build import build_reference, file_bytes
+from reference.readers import read_graph
 
 from graphprep.model.options import ConvertOptions, RunOptions
 
@@ -55,10 +58,71 @@ def test_threads_and_blocks(name, tmp_path):
         )
 
 
+@pytest.fixture
+def starve(monkeypatch):
+    """Leave the stages next to no memory, so that every run spills and a few nodes are a bucket."""
+    plan_memory = pipeline.plan_memory
+
+    def starve_to(pool_bytes: int, cap_bytes: int, bucket_bytes: int) -> None:
+        sizes = {"pool_bytes": pool_bytes, "cap_bytes": cap_bytes, "bucket_bytes": bucket_bytes}
+        monkeypatch.setattr(pipeline, "plan_memory", lambda options: replace(plan_memory(options), **sizes))
+
+    return starve_to
+
+
 @pytest.mark.parametrize("name", NAMES)
-def test_small_memory_limit(name, tmp_path):
-    expected = read_store(CASES[name].store)
-    assert run(CASES[name], tmp_path / "store", threads=2, block_bytes=200, memory_limit="256MiB") == expected
+def test_spilled_runs_and_small_buckets(name, starve, tmp_path):
+    starve(1, 1, 1 << 10)
+    assert run(CASES[name], tmp_path / "store", threads=2, block_bytes=200) == read_store(CASES[name].store)
+
+
+def test_memory_limit(tmp_path):
+    case = CASES["shop_json_random"]
+    assert run(case, tmp_path / "store", memory_limit="90%") == read_store(case.store)
+    assert run(case, tmp_path / "store", memory_limit="1GiB") == read_store(case.store)
+
+
+def write_larger_graph(folder: Path) -> list[Path]:
+    """JSON of 700 nodes of three types with gaps in their IDs, a hub, and features; in two files."""
+    draw = random.Random(9)
+    ids = draw.sample(range(10**12), 700)
+    lines = []
+    for i, node in enumerate(ids):
+        ends = [ids[0] if draw.random() < 0.3 else draw.choice(ids) for _ in range(draw.randrange(12))]
+        edges = [
+            {
+                "src_id": node,
+                "dst_id": dst,
+                "edge_type": dst % 2,
+                "weight": draw.randrange(5),
+                "int16_feature": {"0": [k] * (k % 3)},
+            }
+            for k, dst in enumerate(ends)
+        ]
+        features = {"float_feature": {"0": [draw.random(), i]}, "binary_feature": {"2": "x" * (i % 7)} if i % 3 else {}}
+        lines.append(json.dumps({"node_id": node, "node_type": i % 3, "node_weight": 1, "edge": edges} | features))
+    return write_split([line.encode() for line in lines], [300], folder)
+
+
+@pytest.mark.parametrize(
+    ("options", "bucket_bytes"),
+    [
+        # In input order a row longer than a bucket is cut; in others it must fit.
+        ({"neighbor_order": "input", "partitions": 3, "partition_by": "random"}, 1 << 12),
+        ({"neighbor_order": "input", "partitions": 2, "layout": "csr"}, 1 << 12),
+        ({"neighbor_order": "weight", "partitions": 5, "partition_by": "hash", "layout": "both"}, 1 << 17),
+    ],
+    ids=["csc", "csr", "both"],
+)
+def test_a_larger_graph_spilled_equals_the_reference(options, bucket_bytes, starve, tmp_path):
+    starve(1 << 14, 1 << 12, bucket_bytes)
+    paths = write_larger_graph(tmp_path)
+    case = Case("larger", (), {"format": "json", **options})
+    reference = build_reference(read_graph("json", paths, case.options), case.options)
+    expected = {path: file_bytes(value) for path, value in reference.items()}
+    got = run(case, tmp_path / "store", inputs=paths, threads=3, block_bytes=5000)
+    assert sorted(got) == sorted(expected)
+    assert [path for path in got if got[path] != expected[path]] == []
 
 
 def write_split(lines: list[bytes], cuts: list[int], folder: Path) -> list[Path]:

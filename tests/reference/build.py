@@ -353,7 +353,7 @@ def needs_num_slots(rows) -> bool:
 # ---------------------------------------------------------------------------------------------------------------- edges
 
 
-def order_key(order: str, options: dict):
+def order_key(graph: Graph, order: str, options: dict):
     """The sort key of (edge, edge ID, typed ID of the other end) inside a row."""
 
     def by_weight(entry):
@@ -365,8 +365,9 @@ def order_key(order: str, options: dict):
 
     def by_time(entry):
         edge = entry[0]
-        moment = edge.time if edge.time is not None else edge.created_at
-        return (moment is None, moment or 0, entry[1])
+        if graph.timed:
+            return (edge.time is None, edge.time or 0, entry[1])
+        return (edge.created_at or 0, entry[1])
 
     return {"input": lambda e: e[1], "id": lambda e: (e[2], e[1]), "time": by_time, "weight": by_weight}[order]
 
@@ -484,7 +485,7 @@ def add_edge_files(files, graph, options, edge_type, of_type, nodes_per_part) ->
     rows_of = {}
     for layout in layouts:
         own_type = edge_type[2] if layout == "csc" else edge_type[0]
-        rows_of[layout] = compressed_rows(of_type, layout, sum(nodes_per_part[own_type]), order_key(order, options))
+        rows_of[layout] = compressed_rows(of_type, layout, sum(nodes_per_part[own_type]), order_key(graph, order, options))
     primary = [entry for row in rows_of[layouts[0]] for entry in row]
     row_of_edge = {edge_id: row for row, (_, edge_id, _) in enumerate(primary)}
     in_row_order = [edge for edge, _, _ in primary]
