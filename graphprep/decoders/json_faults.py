@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 
 from graphprep.decoders.slots import show
@@ -15,6 +13,8 @@ from graphprep.model.errors import DecodeError
 
 _ONE_DOCUMENT = "write one JSON document a line, strictly as RFC 8259 has it"
 _GROUPS = "use int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16, float, float32, double or float64"
+
+_SHOWN_CHARS = 60
 
 # Message and remedy by code. {found} is what stands in the data, {name} the field or group, {dtype} the group's dtype.
 _WORDS: dict[int, tuple[str, str]] = {
@@ -163,26 +163,23 @@ def group_dtype(name: int) -> str:
 
 
 def _found(data: bytes, at: int) -> str:
-    """Quote the value at ``at`` as it is written, cut where it is long."""
+    """Return the value at ``at`` as it is written, cut where it is long."""
+    stop = data.find(b"\n", at)
     if data[at : at + 1] == b'"':
-        text = _text_at(data, at)
-        return show(text.encode("utf-8", "backslashreplace"))
-    stop = at
-    while stop < len(data) and data[stop] not in b" \t\r\n,:]}":
-        stop += 1
-    if data[at : at + 1] in (b"[", b"{"):
-        stop = data.find(b"\n", at)
-    return show(data[at:stop])
+        stop = _text_end(data, at, stop)
+    elif data[at : at + 1] not in (b"[", b"{"):
+        stop = next((i for i in range(at, stop) if data[i] in b" \t\r,:]}"), stop)
+    text = data[at : min(stop, at + 4 * _SHOWN_CHARS)].decode("utf-8", "backslashreplace")
+    text = "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
+    return text if len(text) <= _SHOWN_CHARS else text[:_SHOWN_CHARS] + "…"
 
 
-def _text_at(data: bytes, at: int) -> str:
-    """Read the text whose opening quote is at ``at``."""
-    line = data[at : data.find(b"\n", at)].decode("utf-8", "backslashreplace")
-    try:
-        value, _ = json.JSONDecoder().raw_decode(line)
-    except ValueError:
-        return line
-    return str(value)
+def _text_end(data: bytes, at: int, stop: int) -> int:
+    """Return the position behind the closing quote of the text at ``at``, ``stop`` where there is none."""
+    i = at + 1
+    while i < stop and data[i] != ord('"'):
+        i += 2 if data[i] == ord("\\") else 1
+    return min(i + 1, stop)
 
 
 def _byte(data: bytes, at: int) -> str:
