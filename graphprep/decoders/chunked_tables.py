@@ -118,7 +118,7 @@ def _parquet_faults(fail: Callable[[str], Exception]) -> Iterator[None]:
 
     try:
         yield
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, ValueError) as error:
         # Corrupt content is an OSError without a number; one with a number is the file system's.
         if isinstance(error, OSError) and error.errno is not None:
             raise
