@@ -16,17 +16,20 @@ from typing import Any
 import graphprep
 from graphprep.engine.budget import PeakSampler, default_threads, parse_memory, private_bytes
 from graphprep.model.errors import BadRecord, DataError, MemoryLimitError, UsageError
+from graphprep.model.graph_schema import GraphSchema, OwnerSchema
 from graphprep.model.options import ConvertOptions, ConvertSummary
 from graphprep.model.protocols import Reporter
-from graphprep.model.schema import EdgeType, Layout
+from graphprep.model.rows import ColumnKey
+from graphprep.model.schema import EdgeType, Layout, edge_type_text
 from graphprep.stages.assign import PartitionFunction, order_types
 from graphprep.stages.decode import Decoded, DecodeSettings, decode_all
 from graphprep.stages.locate import Locator
 from graphprep.stages.nodes import BeyondError, NodeIndex, NodeRules, index_nodes
 from graphprep.stages.observe import ColumnContext, StoredColumn, settle_columns
 from graphprep.stages.partition_file import read_partition_file
-from graphprep.stages.plan import Planned, plan_input
+from graphprep.stages.plan import Planned, apply_schema, plan_input
 from graphprep.stages.route import Routed, Router, RouteRules
+from graphprep.stages.schema_guard import load_schema, settle_by_schema
 from graphprep.stages.shuffle import ColumnRoute, EdgeRoute
 from graphprep.stages.write import StoreBuilder, TypedEdges, TypedNodes, WriteRules, typed_edges
 from graphprep.storage.files import write_bytes
@@ -180,9 +183,7 @@ def convert(
         return _summary(out, prepared, clock, writer.num_bytes, time.perf_counter() - begin, sampler.stop())
 
 
-def check_input(
-    inputs: Sequence[str], options: ConvertOptions | None = None, reporter: Reporter | None = None
-) -> InputReport:
+def check_input(inputs: Sequence[str], options: ConvertOptions | None = None, reporter: Reporter | None = None) -> InputReport:
     """Decode, index and resolve an input without writing anything; raise what ``convert`` would raise."""
     options = options or ConvertOptions()
     clock = _Clock(reporter or SilentReporter())
@@ -217,6 +218,9 @@ def _prepare(
     """Run the stages from plan to shuffle."""
     clock.stage("plan")
     planned = plan_input(inputs, options, storage, clock.reporter)
+    schema = load_schema(storage, options.schema) if options.schema is not None else None
+    if schema is not None:
+        planned = apply_schema(planned, schema)
     settings = DecodeSettings(
         block_bytes=memory.block_bytes,
         limit_bytes=max(memory.block_bytes, memory.limit_bytes // _DECODED_FACTOR),
@@ -229,21 +233,27 @@ def _prepare(
     decoded = decode_all(planned.decoder, planned.sources, storage, pool, settings, clock.reporter, bad)
     locator = Locator(decoded, storage, settings)
     clock.stage("index")
-    index = _index(decoded, options, memory, storage, pool, locator)
+    index = _index(decoded, options, schema, memory, storage, pool, locator)
     clock.stage("shuffle")
-    router = Router(decoded, index, _route_rules(options, memory, index), pool, locator, clock.reporter)
+    router = Router(decoded, index, _route_rules(options, schema, memory, index), pool, locator, clock.reporter)
     router.routed.bad_records = bad
     router.route_nodes()
     router.route_edges()
     router.complete(_has_times(decoded))
     for runs in (decoded.nodes, decoded.edges, decoded.node_columns, decoded.edge_columns, *decoded.aligned.values()):
         runs.close()
-    nodes, edges = _settle(decoded, index, router.routed, options)
+    nodes, edges = _settle(decoded, index, router.routed, options, schema)
     return Prepared(planned, decoded, index, router.routed, nodes, edges, bad)
 
 
 def _index(
-    decoded: Decoded, options: ConvertOptions, memory: MemoryPlan, storage: Storage, pool: SpillPool, locator: Locator
+    decoded: Decoded,
+    options: ConvertOptions,
+    schema: GraphSchema | None,
+    memory: MemoryPlan,
+    storage: Storage,
+    pool: SpillPool,
+    locator: Locator,
 ) -> NodeIndex:
     rules = NodeRules(
         partition=lambda names: _partition_function(options, storage, names),
@@ -251,6 +261,7 @@ def _index(
         missing_type=options.missing_node_type,
         ids=options.ids or "auto",
         num_nodes=options.num_nodes,
+        type_order=None if schema is None else schema.node_types,
         cap_bytes=memory.cap_bytes,
         limit_bytes=memory.limit_bytes,
     )
@@ -285,7 +296,7 @@ def _layouts(options: ConvertOptions) -> tuple[Layout, ...]:
     return ("csc", "csr") if options.layout == "both" else (options.layout,)
 
 
-def _route_rules(options: ConvertOptions, memory: MemoryPlan, index: NodeIndex) -> RouteRules:
+def _route_rules(options: ConvertOptions, schema: GraphSchema | None, memory: MemoryPlan, index: NodeIndex) -> RouteRules:
     return RouteRules(
         primary=_layouts(options)[0],
         neighbor_order=options.neighbor_order,
@@ -296,6 +307,7 @@ def _route_rules(options: ConvertOptions, memory: MemoryPlan, index: NodeIndex) 
         bucket_bytes=memory.bucket_bytes,
         cap_bytes=memory.cap_bytes,
         num_parts=index.partition.num_parts,
+        schema=schema,
     )
 
 
@@ -321,38 +333,54 @@ def _has_times(decoded: Decoded) -> bool:
 
 
 def _settle(
-    decoded: Decoded, index: NodeIndex, routed: Routed, options: ConvertOptions
+    decoded: Decoded, index: NodeIndex, routed: Routed, options: ConvertOptions, schema: GraphSchema | None
 ) -> tuple[list[TypedNodes], list[TypedEdges]]:
     """Settle all columns, and the numbers of the edge types."""
     shapes = {key: found.shapes for key, found in decoded.shapes.items()}
     created_weight = float(options.decoder_options.get("default_node_weight") or 0.0)
 
-    def columns(routes: dict[Any, ColumnRoute], num_rows: int, weight: float) -> tuple[StoredColumn, ...]:
+    def columns(
+        routes: dict[ColumnKey, ColumnRoute], num_rows: int, weight: float, name: str, owner: OwnerSchema | None
+    ) -> tuple[StoredColumn, ...]:
         stats = {key: route.stats for key, route in routes.items()}
-        return settle_columns(ColumnContext(num_rows, stats, shapes, decoded.sources.always_weighted, weight))
+        context = ColumnContext(num_rows, stats, shapes, decoded.sources.always_weighted, weight)
+        if schema is not None and owner is not None:
+            return settle_by_schema(owner, name, context, schema.place)
+        return settle_columns(context)
 
-    nodes = [
-        TypedNodes(name, number, routed.nodes[number], columns(routed.nodes[number].columns, routed.nodes[number].num_rows, created_weight))
-        for number, name in enumerate(index.type_names)
-    ]
-    edges = [
-        typed_edges(index, edge_type, route, columns(route.columns, route.num_edges, 0.0))
-        for edge_type, route in _ordered_edge_types(decoded, index, routed)
-    ]
+    nodes = []
+    for number, name in enumerate(index.type_names):
+        route = routed.nodes[number]
+        node_schema = None if schema is None else schema.nodes[name]
+        settled = columns(route.columns, route.num_rows, created_weight, f"node type {name!r}", node_schema)
+        nodes.append(TypedNodes(name, number, route, settled))
+    edges = []
+    for edge_type, edge_route in _ordered_edge_types(decoded, index, routed, schema):
+        edge_schema = None if schema is None else schema.edges[edge_type]
+        words = f"edge type {edge_type_text(edge_type)!r}"
+        settled = columns(edge_route.columns, edge_route.num_edges, 0.0, words, edge_schema)
+        edges.append(typed_edges(index, edge_type, edge_route, settled))
     return nodes, edges
 
 
-def _ordered_edge_types(decoded: Decoded, index: NodeIndex, routed: Routed) -> Iterator[tuple[EdgeType, EdgeRoute]]:
-    """Yield the edge types by (relation number, source type, destination type)."""
+def _ordered_edge_types(
+    decoded: Decoded, index: NodeIndex, routed: Routed, schema: GraphSchema | None
+) -> Iterator[tuple[EdgeType, EdgeRoute]]:
+    """Yield the edge types in the schema's order, else by (relation number, source type, destination type)."""
     names = [relation.name for relation in decoded.relations]
-    if decoded.sources.edge_types:
-        rank = {code: code for code in range(len(names))}
+
+    def named(key: tuple[int, int, int]) -> EdgeType:
+        return index.type_names[key[1]], names[key[0]], index.type_names[key[2]]
+
+    if schema is not None:
+        keys = sorted(routed.edges, key=lambda key: schema.edge_types.index(named(key)))
+    elif decoded.sources.edge_types:
+        keys = sorted(routed.edges)
     else:
         order = order_types(sorted(set(names)))
-        rank = {code: order.index(name) for code, name in enumerate(names)}
-    for key in sorted(routed.edges, key=lambda key: (rank[key[0]], key[1], key[2])):
-        edge_type = (index.type_names[key[1]], names[key[0]], index.type_names[key[2]])
-        yield edge_type, routed.edges[key]
+        keys = sorted(routed.edges, key=lambda key: (order.index(names[key[0]]), key[1], key[2]))
+    for key in keys:
+        yield named(key), routed.edges[key]
 
 
 @contextlib.contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from graphprep.engine.local import map_ordered
 from graphprep.kernels.cpu.group import group_by_key
 from graphprep.model.errors import MemoryLimitError
 from graphprep.model.schema import Layout, NeighborOrder
+from graphprep.stages.cells import Arrays
 from graphprep.stages.parted import PartedArray, PartedOffsets, PartList
 from graphprep.stages.shuffle import BucketPlan, EdgeRoute, plan_buckets
 from graphprep.storage.runs import Runs, SpillPool
@@ -77,7 +78,7 @@ def cut_leaves(runs: Runs, plan: BucketPlan, rules: BuildRules, by_input: bool) 
             continue
         counts = np.zeros(high - low, np.int64)
         for chunk in runs.read(bucket):
-            counts += np.bincount(chunk[0] - low, minlength=counts.size)  # type: ignore[operator]
+            counts += np.bincount(chunk[0] - low, minlength=counts.size)
         for start, stop in _cut_by_count(counts, most):
             total = int(counts[start:stop].sum())
             if total > 2 * most and by_input:
@@ -111,7 +112,7 @@ def _cut_row(runs: Runs, bucket: int, row: int, total: int, most: int) -> Iterat
     held = 0
     counts: Ints | None = np.array([total], np.int64)
     for chunk in runs.read(bucket):
-        ids = chunk[2][chunk[0] == row]  # type: ignore[index]
+        ids = chunk[2][chunk[0] == row]
         for at in range(0, ids.size, most):
             piece = ids[at : at + most]
             if first is None:
@@ -163,7 +164,7 @@ class LayoutBuilder:
             repeated=repeated,
         )
 
-    def _read(self, leaf: Leaf):  # type: ignore[no-untyped-def]
+    def _read(self, leaf: Leaf) -> list[Any]:
         whole = (leaf.low, leaf.high) == self.plan.bounds(leaf.bucket) and leaf.row_counts is None
         pieces: list[list[NDArray[np.generic]]] = [[] for _ in range(5)]
         for chunk in self._chunks(leaf.bucket):
@@ -182,7 +183,7 @@ class LayoutBuilder:
             for some, dtype, want in zip(pieces, empty, wanted, strict=True)
         ]
 
-    def _chunks(self, bucket: int):  # type: ignore[no-untyped-def]
+    def _chunks(self, bucket: int) -> Iterator[Arrays]:
         for chunk in self.runs.read(bucket):
             rows, others, ids, keys, *rest = chunk
             if keys is None and self.missing_key is not None:

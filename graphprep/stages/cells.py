@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,7 @@ from graphprep.kernels.cpu.ragged import take_ragged
 from graphprep.model.rows import ColumnChunk, ColumnKey
 
 Ints = NDArray[np.int64]
-Arrays = tuple[NDArray[np.generic] | None, ...]
+Arrays = tuple[Any, ...]  # arrays, or None where a kind of column has no such part
 
 
 @dataclass(frozen=True)
@@ -42,8 +43,10 @@ class Cells:
         if self.entry_counts is None:
             return self.counts
         ends = np.cumsum(self.counts)
-        bounds = np.concatenate([np.zeros(1, np.int64), ends])[np.concatenate([np.zeros(1, np.int64), np.cumsum(self.entry_counts)])]
-        return np.diff(bounds)
+        bounds = np.concatenate([np.zeros(1, np.int64), ends])[
+            np.concatenate([np.zeros(1, np.int64), np.cumsum(self.entry_counts)])
+        ]
+        return np.asarray(np.diff(bounds), np.int64)
 
     def arrays(self) -> Arrays:
         """Return the parts in a fixed order, for ``Runs``."""
@@ -70,7 +73,7 @@ class Cells:
     def _take_values(self, counts: Ints, rows: Ints) -> NDArray[np.generic]:
         if counts.size and counts[0] * counts.size == self.values.size and (counts == counts[0]).all():
             return self.values.reshape(counts.size, int(counts[0]))[rows].ravel()
-        return take_ragged(counts, self.values, rows)
+        return np.asarray(take_ragged(counts, self.values, rows))
 
     def _take_temporal(self, rows: Ints, shapes: NDArray[np.int32] | None) -> Cells:
         assert self.entry_counts is not None
@@ -99,10 +102,10 @@ def cells_of(chunk: ColumnChunk, shape_code: int) -> Cells:
     return Cells(chunk.counts, chunk.values, chunk.coords, chunk.entry_counts, chunk.start, chunk.end, shapes)
 
 
-def cells_from(arrays: Sequence[NDArray[np.generic] | None]) -> Cells:
+def cells_from(arrays: Sequence[Any]) -> Cells:
     """Invert ``Cells.arrays``."""
     counts, values, coords, entry_counts, start, end, shapes = arrays
-    return Cells(counts, values, coords, entry_counts, start, end, shapes)  # type: ignore[arg-type]
+    return Cells(counts, values, coords, entry_counts, start, end, shapes)
 
 
 def empty_cells(key: ColumnKey) -> Cells:

@@ -130,7 +130,11 @@ def _in_order(rows: Ints, cells: Cells) -> tuple[Ints, Cells]:
 
 
 def read_cells(
-    routes: Sequence[ColumnRoute], keys: Sequence[ColumnKey], dtype: str, bucket: int, keep: Callable[[Ints, Ints | None], Ints | None]
+    routes: Sequence[ColumnRoute],
+    keys: Sequence[ColumnKey],
+    dtype: str,
+    bucket: int,
+    keep: Callable[[Ints, Ints | None], Ints | None],
 ) -> tuple[Ints, Ints, Cells]:
     """Read a bucket of a column: (rows, edge IDs, cells). ``keep(rows, ids)`` chooses positions, None all."""
     pieces: list[Cells] = []
@@ -139,20 +143,21 @@ def read_cells(
     for route in routes:
         for rows, ids, *parts in route.runs.read(bucket):
             cells = cells_from(parts)
-            chosen = keep(rows, ids)  # type: ignore[arg-type]
-            if chosen is not None:
-                cells, rows = cells.take(chosen), rows[chosen]  # type: ignore[index]
-                ids = None if ids is None else ids[chosen]
-            pieces.append(cells.cast(dtype))
-            rows_of.append(rows)  # type: ignore[arg-type]
-            ids_of.append(np.zeros(0, np.int64) if ids is None else ids)  # type: ignore[arg-type]
+            chosen = keep(rows, ids)
+            pieces.append((cells if chosen is None else cells.take(chosen)).cast(dtype))
+            rows_of.append(rows if chosen is None else rows[chosen])
+            if ids is not None:
+                ids_of.append(ids if chosen is None else ids[chosen])
     if not pieces:
         none = np.zeros(0, np.int64)
         return none, none, empty_cells(keys[0]).cast(dtype)
-    return np.concatenate(rows_of), np.concatenate(ids_of), concat_cells(pieces)
+    ids = np.concatenate(ids_of) if ids_of else np.zeros(0, np.int64)
+    return np.concatenate(rows_of), ids, concat_cells(pieces)
 
 
-def node_pieces(column: StoredColumn, routes: Sequence[ColumnRoute], num_rows: int, piece_bytes: int) -> Iterator[Callable[[], Piece]]:
+def node_pieces(
+    column: StoredColumn, routes: Sequence[ColumnRoute], num_rows: int, piece_bytes: int
+) -> Iterator[Callable[[], Piece]]:
     """Yield tasks that make a node column's pieces, in row order."""
     plan = routes[0].plan
     for bucket in range(plan.num_buckets):
@@ -196,7 +201,7 @@ class _EdgePiece:
         leaf = self.built.leaves[self.number]
         assert self.built.positions is not None
         arrival, position = _joined(self.built.positions.read(self.number))
-        rows, ids, cells = read_cells(self.routes, self.column.keys, self.column.schema.dtype, leaf.bucket, self._keep(leaf))
+        _, ids, cells = read_cells(self.routes, self.column.keys, self.column.schema.dtype, leaf.bucket, self._keep(leaf))
         at = position if ids.size == arrival.size and (ids == arrival).all() else position[np.searchsorted(arrival, ids)]
         return Piece(arrival.size, *_in_order(at, cells))
 
@@ -220,7 +225,9 @@ def _joined(chunks: Iterator[tuple[NDArray[np.generic] | None, ...]]) -> tuple[I
     return first, np.concatenate([np.asarray(chunk[1], np.int64) for chunk in arrays])
 
 
-def edge_pieces(column: StoredColumn, routes: Sequence[ColumnRoute], built: BuiltEdges, plan: BucketPlan) -> Iterator[Callable[[], Piece]]:
+def edge_pieces(
+    column: StoredColumn, routes: Sequence[ColumnRoute], built: BuiltEdges, plan: BucketPlan
+) -> Iterator[Callable[[], Piece]]:
     """Yield tasks that make an edge column's pieces, in edge row order."""
     for number in range(len(built.leaves)):
         yield _EdgePiece(column, tuple(routes), built, number, plan)

@@ -87,8 +87,8 @@ class DecodeSettings:
 class Decoded:
     """All rows of the input, as decoded.
 
-    ``nodes`` holds (ids, types, num_slots) a batch, ``edges`` (src, dst, relations or None, num_slots); the column runs hold for
-    each ``BatchColumn`` its rows followed by ``Cells.arrays()``. ``aligned`` holds (first row, rows, cells) by owner and key.
+    ``nodes`` holds (ids, types, num_slots) a batch, ``edges`` (src, dst, relations or None, num_slots); the column runs
+    hold for each ``BatchColumn`` its rows followed by ``Cells.arrays()``. ``aligned`` holds (rows, cells) by owner and key.
     """
 
     sources: Sources
@@ -342,9 +342,7 @@ def check_counts(sources: Sources, span_rows: dict[int, int]) -> None:
             )
 
 
-def decode_block(
-    decoder: Decoder, block: TextBlock, skip: bool, places: bool = False
-) -> tuple[list[RawRows], list[BadRecord]]:
+def decode_block(decoder: Decoder, block: TextBlock, skip: bool, places: bool = False) -> tuple[list[RawRows], list[BadRecord]]:
     """Decode a block; with ``skip``, cut it around faulty lines and report those."""
     try:
         return [decoder.decode(block, places)], []

@@ -139,7 +139,7 @@ class _Cursor:
             chunk = next(self._chunks, None)
             if chunk is None:
                 return False
-            self._chunk = chunk  # type: ignore[assignment]
+            self._chunk = chunk
         return True
 
     @property

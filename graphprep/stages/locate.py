@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Located:
-    """A batch, decoded again with places. ``block`` is None for tables; ``first_row`` then is the batch's first row in the file."""
+    """A batch, decoded again with places. ``block`` is None for tables, whose batch begins at row ``first_row`` of the file."""
 
     rows: RawRows
     block: TextBlock | None

@@ -1,8 +1,8 @@
-"""Nodes: which exist, their types, their typed IDs and partitions. Index and assign for every way in which formats name nodes."""
+"""Nodes: which exist, their types, typed IDs and partitions, for every way in which formats name them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -42,8 +42,9 @@ class NodeRules:
 class NodeIndex:
     """All nodes. Lists go by type number.
 
-    ``spaces`` maps a type's number to the map of its ID space (the same map for all types where they share one); -1 is the shared
-    space. ``part_offsets`` (int64[P + 1]) are the borders of the partitions in typed IDs. ``tables`` holds the spaces' tables.
+    ``spaces`` maps a type's number to the map of its ID space; -1 stands for one space that all types share.
+    ``part_offsets`` (int64[P + 1]) are the borders of the partitions in typed IDs. ``tables`` holds the spaces' tables,
+    ``seen`` a bit for each ID of a dense space that occurs as an end, ``created`` the typed IDs of created nodes.
     """
 
     type_names: tuple[str, ...]
@@ -88,11 +89,11 @@ def _from_records(decoded: Decoded, rules: NodeRules, pool: SpillPool) -> NodeIn
     indexer = SpaceIndexer(pool, rules.cap_bytes)
     first = 0
     for ids, types, _ in decoded.nodes.read(0):
-        indexer.add_declared(ids, types, first)  # type: ignore[arg-type]
+        indexer.add_declared(ids, types, first)
         first += 0 if ids is None else ids.size
     if rules.on_missing == "create":
         for src, dst, *_ in decoded.edges.read(0):
-            indexer.add_ends(np.concatenate([src, dst]))  # type: ignore[list-item]
+            indexer.add_ends(np.concatenate([src, dst]))
     table = Runs(pool, 1, coalesce=False)
     counts = np.zeros(len(decoded.node_types) + 1, np.int64)  # the last one counts created nodes: their code is -1
     for chunk in indexer.sorted():
@@ -113,7 +114,7 @@ def _from_records(decoded: Decoded, rules: NodeRules, pool: SpillPool) -> NodeIn
 
     def chunks() -> Iterator[SortedChunk]:
         for ids, types in table.read(0):
-            yield SortedChunk(ids, all_numbers[types])  # type: ignore[arg-type,index]
+            yield SortedChunk(ids, all_numbers[types])
 
     _assign(index, -1, chunks, sizes, pool)
     if created_number >= 0:
@@ -126,9 +127,9 @@ def _created_rows(sorted_codes: Runs, table: Runs, pool: SpillPool) -> Runs:
     """Collect the typed IDs of created nodes, in raw order."""
     created = Runs(pool, 1)
     for (_, codes), (_, _, typed) in zip(sorted_codes.read(0), table.read(0), strict=True):
-        rows = np.flatnonzero(codes == CREATED)  # type: ignore[arg-type]
+        rows = np.flatnonzero(codes == CREATED)
         if rows.size:
-            created.append(0, (typed[rows],))  # type: ignore[index]
+            created.append(0, (typed[rows],))
     return created
 
 
@@ -199,9 +200,9 @@ def _end_chunks(decoded: Decoded, name: str) -> Iterator[RawIds]:
             is_src, is_dst = ends_of_type(relation, name)
             chosen = slice(None) if relations is None else np.flatnonzero(relations == code)
             if is_src:
-                yield src[chosen]  # type: ignore[index]
+                yield src[chosen]
             if is_dst:
-                yield dst[chosen]  # type: ignore[index]
+                yield dst[chosen]
 
 
 def _end_span(decoded: Decoded, name: str) -> tuple[int, int]:
@@ -265,7 +266,7 @@ def _assign_sparse(index: NodeIndex, number: int, decoded: Decoded, rules: NodeR
 
     def chunks() -> Iterator[SortedChunk]:
         for ids, types in table.read(0):
-            yield SortedChunk(ids, types)  # type: ignore[arg-type]
+            yield SortedChunk(ids, types)
 
     _assign(index, number, chunks, sizes, pool)
     table.close()
@@ -274,9 +275,7 @@ def _assign_sparse(index: NodeIndex, number: int, decoded: Decoded, rules: NodeR
 # Nodes 0..n-1 of a type.
 
 
-def _from_counts(
-    decoded: Decoded, names: tuple[str, ...], counts: list[int], rules: NodeRules, pool: SpillPool
-) -> NodeIndex:
+def _from_counts(decoded: Decoded, names: tuple[str, ...], counts: list[int], rules: NodeRules, pool: SpillPool) -> NodeIndex:
     numbers = np.arange(len(names), dtype=np.int32)
     index = NodeIndex(names, rules.partition(names), numbers, num_created=[0] * len(names))
     for number, count in enumerate(counts):
@@ -316,8 +315,8 @@ class _TypeState:
     highest: int = -1
 
 
-def _assign(index: NodeIndex, space: int, chunks, sizes: Ints, pool: SpillPool) -> None:  # type: ignore[no-untyped-def]
-    """Give typed IDs to the nodes of a space. ``chunks()`` yields them sorted; ``sizes`` is the number of each type in this space."""
+def _assign(index: NodeIndex, space: int, chunks: Callable[[], Iterable[SortedChunk]], sizes: Ints, pool: SpillPool) -> None:
+    """Give typed IDs to the nodes of a space: ``chunks()`` yields them sorted, ``sizes`` counts them by type."""
     function = index.partition
     own = range(len(index.type_names)) if space == -1 else [space]
     states = {number: _TypeState(np.zeros(function.num_parts, np.int64)) for number in own}
@@ -345,7 +344,9 @@ def _assign(index: NodeIndex, space: int, chunks, sizes: Ints, pool: SpillPool) 
     index.spaces[space] = NodeMap(int(sizes.sum()), max(space, 0), table)
 
 
-def _parts_by_type(index: NodeIndex, chunks, states, sizes: Ints, function: PartitionFunction):  # type: ignore[no-untyped-def]
+def _parts_by_type(
+    index: NodeIndex, chunks: Iterable[SortedChunk], states: Mapping[int, _TypeState], sizes: Ints, function: PartitionFunction
+) -> Iterator[tuple[int, Ints, Ints]]:
     """Yield (type number, rows in the chunk, their partitions) for every chunk and type in it; advances the types' ranks."""
     for chunk in chunks:
         first = int(chunk.types[0]) if chunk.types.size else -1

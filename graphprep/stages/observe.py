@@ -121,22 +121,25 @@ def _kind(context: ColumnContext, keys: Sequence[ColumnKey]) -> tuple[Kind, tupl
     key = keys[0]
     if key.family == "sparse":
         return "sparse", (key.width,) if key.width else ()
-    if key.family == "binary":
-        return "binary", ()
-    if key.family == "temporal":
-        return "temporal", ()
-    stats = [context.stats[key] for key in keys if context.stats[key].max_count >= 0]
+    if key.family in ("binary", "temporal"):
+        return ("binary" if key.family == "binary" else "temporal"), ()
+    return _kind_of_numbers(context, keys)
+
+
+def _kind_of_numbers(context: ColumnContext, keys: Sequence[ColumnKey]) -> tuple[Kind, tuple[int, ...]]:
+    """Return dense where all present rows have one length, else ragged."""
     if any(context.stats[key].scalar for key in keys):
         return "dense", ()
+    stats = [context.stats[key] for key in keys if context.stats[key].max_count >= 0]
     if not stats:
-        declared = context.stats[key].declared_shape
+        declared = context.stats[keys[0]].declared_shape
         return "dense", (0,) if declared is None else declared
     lengths = {count for stat in stats for count in (stat.min_count, stat.max_count)}
     if len(lengths) > 1:
         return "ragged", ()
     codes = {code for stat in stats for code in stat.shape_codes}
     if len(codes) == 1 and codes != {0}:
-        return "dense", context.shapes[key][codes.pop() - 1]
+        return "dense", context.shapes[keys[0]][codes.pop() - 1]
     return "dense", (lengths.pop(),)
 
 

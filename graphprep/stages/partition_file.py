@@ -20,7 +20,9 @@ _BLOCK_BYTES = 1 << 20
 _FIX = "write one partition number >= 0 a line"
 
 
-def read_partition_file(storage: Storage, url: str, type_names: tuple[str, ...], num_parts: int | None, seed: int) -> PartitionFunction:
+def read_partition_file(
+    storage: Storage, url: str, type_names: tuple[str, ...], num_parts: int | None, seed: int
+) -> PartitionFunction:
     """Read an assignment for every node type. P is ``num_parts``, else the highest number + 1.
 
     Raises DataError for what is not a partition number, StorageError where there is no file.
@@ -101,5 +103,7 @@ def _whole(column, url: str, name: str) -> NDArray[np.uint64]:  # type: ignore[n
     values = column.to_numpy()
     if values.size and values.min() < 0:
         row = int(np.argmax(values < 0))
-        raise DataError(f"column {name!r} must be >= 0, found {int(values[row])}", place=f"{url}: row {row}", fix="write numbers >= 0")
+        raise DataError(
+            f"column {name!r} must be >= 0, found {int(values[row])}", place=f"{url}: row {row}", fix="write numbers >= 0"
+        )
     return np.asarray(values, np.uint64)

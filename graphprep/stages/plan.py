@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from graphprep.decoders.registry import find_decoder, load_class, load_options, make_decoder
 from graphprep.decoders.sniff import sniff
-from graphprep.model.errors import UsageError
+from graphprep.model.errors import DataError, UsageError
+from graphprep.model.graph_schema import GraphSchema
 from graphprep.model.options import ConvertOptions
 from graphprep.model.protocols import Decoder, Reporter, Sources
+from graphprep.stages.schema_guard import column_dtypes
 
 if TYPE_CHECKING:
     from graphprep.storage.urls import Storage
@@ -94,14 +96,28 @@ def _check_format_flags(options: ConvertOptions, name: str, sources: Sources) ->
         if flag:
             raise UsageError(f"{flag} belongs to formats without node records, not to {name}", fix=f"drop {flag}")
     if sources.nodes != "records" and options.on_missing_node != "error":
-        raise UsageError(
-            f"--on-missing-node belongs to formats with node records, not to {name}", fix="drop --on-missing-node"
-        )
+        raise UsageError(f"--on-missing-node belongs to formats with node records, not to {name}", fix="drop --on-missing-node")
     if sources.nodes == "identity" and options.on_error == "skip":
         raise UsageError(
             f"--on-error skip does not go with {name}: its metadata states how many records there are",
             fix="repair the input, or drop --on-error skip",
         )
+
+
+def apply_schema(planned: Planned, schema: GraphSchema) -> Planned:
+    """Let a schema decide the dtypes of input columns, and hold what the format declares against it.
+
+    Raises DataError where the format's own list of types is another one.
+    """
+    declared = tuple(node.name for node in planned.sources.node_types)
+    if planned.sources.nodes != "records" and declared != schema.node_types:
+        raise DataError(
+            f"the schema's node types are {', '.join(schema.node_types)}; the input's are {', '.join(declared)}",
+            place=schema.place,
+            fix="list the input's node types, in its order",
+        )
+    dtypes = column_dtypes([*schema.nodes.values(), *schema.edges.values()])
+    return replace(planned, decoder=planned.decoder.widen(dtypes)) if dtypes else planned
 
 
 def _total_bytes(storage: Storage, sources: Sources) -> int | None:

@@ -1,4 +1,4 @@
-"""Raw IDs to (node type, typed ID), for whole streams of IDs: in memory where the map fits, else by merge-joins over buckets."""
+"""Raw IDs to (node type, typed ID), stream by stream: in memory where the map fits, else by merge-joins over buckets."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class Resolved:
 class NodeMap:
     """The map of one ID space.
 
-    Either raw IDs are 0..n-1 of one type and equal the typed IDs (``table`` None), or ``table`` holds (ids, types, typed) in chunks,
-    ascending by ID.
+    Either raw IDs are 0..n-1 of one type and equal the typed IDs (``table`` None), or ``table`` holds (ids, types, typed) in
+    chunks, ascending by ID.
     """
 
     def __init__(self, num_nodes: int, type_number: int = 0, table: Runs | None = None) -> None:
@@ -43,7 +43,7 @@ class NodeMap:
             for ids in chunks:
                 yield self._identity(ids)
         elif self.num_nodes * _TABLE_ROW_BYTES <= cap_bytes:
-            block = _Block(list(self.table.read(0)))  # type: ignore[arg-type]
+            block = _Block(list(self.table.read(0)))
             for ids in chunks:
                 yield block.find(ids)
         else:
@@ -64,7 +64,7 @@ class _Block:
         self.ids = np.concatenate([chunk[0] for chunk in chunks]) if chunks else np.zeros(0, np.uint64)
         self.types = np.concatenate([chunk[1] for chunk in chunks]) if chunks else np.zeros(0, np.int32)
         self.typed = np.concatenate([chunk[2] for chunk in chunks]) if chunks else np.zeros(0, np.int64)
-        self.index = bucket_index(self.ids) if self.ids.size else None
+        self.index = bucket_index(self.ids) if self.ids.size else (0, self.ids)
 
     def find(self, ids: RawIds) -> Resolved:
         """Look IDs up."""
@@ -126,7 +126,7 @@ class _ExternalJoin:
                     yield _Block(pending)
                 pending = []
                 room = self.rows_at_once
-            pending.append(chunk)  # type: ignore[arg-type]
+            pending.append(chunk)
             room -= size
         yield _Block(pending)
 
@@ -134,11 +134,11 @@ class _ExternalJoin:
         answers = Runs(self.pool, num_ids // self.rows_at_once + 1)
         for bucket, block in enumerate(self._blocks()):
             for ids, positions in routed.read(bucket):
-                found = block.find(ids)  # type: ignore[arg-type]
-                indptr, rows = group_by_key(positions // self.rows_at_once, answers.num_buckets)  # type: ignore[operator]
+                found = block.find(ids)
+                indptr, rows = group_by_key(positions // self.rows_at_once, answers.num_buckets)
                 for target in np.flatnonzero(np.diff(indptr)):
                     chosen = rows[indptr[target] : indptr[target + 1]]
-                    answers.append(int(target), (positions[chosen], found.types[chosen], found.typed[chosen]))  # type: ignore[index]
+                    answers.append(int(target), (positions[chosen], found.types[chosen], found.typed[chosen]))
             routed.free(bucket)
         return answers
 
@@ -160,7 +160,7 @@ class _ExternalJoin:
         types = np.empty(size, np.int32)
         typed = np.empty(size, np.int64)
         for positions, some_types, some_typed in answers.read(bucket):
-            types[positions - base] = some_types  # type: ignore[operator]
-            typed[positions - base] = some_typed  # type: ignore[operator]
+            types[positions - base] = some_types
+            typed[positions - base] = some_typed
         answers.free(bucket)
         return Resolved(types, typed)

@@ -11,17 +11,20 @@ from numpy.typing import NDArray
 
 from graphprep.kernels.cpu.hash import edge_checksum
 from graphprep.model.errors import BadRecord, DataError
+from graphprep.model.graph_schema import GraphSchema, OwnerSchema
 from graphprep.model.protocols import DeclaredColumn, Reporter
 from graphprep.model.rows import ColumnKey, Relation
-from graphprep.model.schema import NeighborOrder
+from graphprep.model.schema import EdgeType, NeighborOrder, edge_type_text
 from graphprep.stages.assign import parts_of_rows
-from graphprep.stages.cells import Cells, cells_from, empty_cells
-from graphprep.stages.decode import Batch, Decoded
+from graphprep.stages.cells import Arrays, Cells, cells_from, empty_cells
+from graphprep.stages.decode import Batch, BatchColumn, Decoded
 from graphprep.stages.locate import Locator
 from graphprep.stages.nodes import NodeIndex
 from graphprep.stages.observe import CREATED_KEY, NUM_SLOTS
 from graphprep.stages.resolve import NodeMap, Resolved
+from graphprep.stages.schema_guard import find_misfit, key_of
 from graphprep.stages.shuffle import (
+    BucketPlan,
     ColumnRoute,
     EdgeRoute,
     NodeRoute,
@@ -52,6 +55,7 @@ class RouteRules:
     bucket_bytes: int
     cap_bytes: int
     num_parts: int
+    schema: GraphSchema | None = None
 
 
 @dataclass
@@ -121,7 +125,7 @@ class Router:
         batch = self.locator.batch_of_node(record)
         for number, (ids, *_) in enumerate(self.decoded.nodes.read(0)):
             if self.decoded.batches[number] is batch:
-                raw = int(ids[record - batch.first_node])  # type: ignore[index]
+                raw = int(ids[record - batch.first_node])
                 break
         for other, (ids, *_) in zip(self.decoded.batches, self.decoded.nodes.read(0), strict=True):
             at = np.flatnonzero(ids == np.uint64(raw))
@@ -132,7 +136,7 @@ class Router:
     def _route_node_records(self) -> None:
         decoded = self.decoded
         ids = (chunk[0] for chunk in decoded.nodes.read(0))
-        places = self.index.space(None).resolve(ids, self.pool, self.rules.cap_bytes)  # type: ignore[arg-type]
+        places = self.index.space(None).resolve(ids, self.pool, self.rules.cap_bytes)
         parts = zip(decoded.batches, decoded.nodes.read(0), decoded.node_columns.read(0), places, strict=True)
         for batch, (_, codes, num_slots), arrays, place in parts:
             if not batch.num_nodes:
@@ -151,7 +155,35 @@ class Router:
                     offsets = self.index.part_offsets[number]
                     target = self._node_column(number, column.key)
                     some = cells if chosen is None else cells.take(chosen)
-                    target.add(place.typed[rows if chosen is None else rows[chosen]], None, some, offsets)
+                    own = rows if chosen is None else rows[chosen]
+                    self._check_nodes(number, column.key, some, batch, own)
+                    target.add(place.typed[own], None, some, offsets)
+
+    def _check_nodes(self, number: int, key: ColumnKey, cells: Cells, batch: Batch | None, rows: Ints) -> None:
+        """Raise for the first node whose value does not fit the schema."""
+        if self.rules.schema is None:
+            return
+        name = self.index.type_names[number]
+        misfit = find_misfit(self.rules.schema.nodes.get(name, OwnerSchema(())), f"node type {name!r}", key, cells)
+        if misfit is not None:
+            place = "" if batch is None else self.locator.node_place(batch.first_node + int(rows[misfit.row]))
+            raise DataError(misfit.message, place=place, fix=misfit.fix)
+
+    def _check_edges(self, route: EdgeRoute, key: ColumnKey, cells: Cells, batch: Batch | None, rows: Ints) -> None:
+        """Raise for the first edge whose value does not fit the schema."""
+        if self.rules.schema is None:
+            return
+        edge_type = self.edge_type(route)
+        owner = self.rules.schema.edges.get(edge_type, OwnerSchema(()))
+        misfit = find_misfit(owner, f"edge type {edge_type_text(edge_type)!r}", key, cells)
+        if misfit is not None:
+            place = "" if batch is None else self.locator.edge_place(batch.first_edge + int(rows[misfit.row]), "src")
+            raise DataError(misfit.message, place=place, fix=misfit.fix)
+
+    def edge_type(self, route: EdgeRoute) -> EdgeType:
+        """Return the names of a route's canonical edge type."""
+        names = self.index.type_names
+        return names[route.src_type], self.decoded.relations[route.relation].name, names[route.dst_type]
 
     def _kept_nodes(self, batch: Batch) -> NDArray[np.bool_] | None:
         """Return which nodes of a batch are kept; None: all."""
@@ -164,13 +196,17 @@ class Router:
 
     def _node_column(self, number: int, key: ColumnKey) -> ColumnRoute:
         route = self.routed.nodes[number]
-        return self.factory.column(route.columns, key, route.num_rows, key in self.decoded.scalar_keys or key.slot is None and key.role is not None)
+        return self.factory.column(
+            route.columns, key, route.num_rows, key in self.decoded.scalar_keys or (key.slot is None and key.role is not None)
+        )
 
     def _route_aligned_nodes(self, number: int, key: ColumnKey, runs: Runs) -> None:
-        rows = (chunk[0].astype(np.uint64) for chunk in runs.read(0))  # type: ignore[union-attr]
+        rows = (chunk[0].astype(np.uint64) for chunk in runs.read(0))
         space = self.index.space(number)
         for place, (_, *parts) in zip(space.resolve(rows, self.pool, self.rules.cap_bytes), runs.read(0), strict=True):
-            self._node_column(number, key).add(place.typed, None, cells_from(parts), self.index.part_offsets[number])
+            cells = cells_from(parts)
+            self._check_nodes(number, key, cells, None, place.typed)
+            self._node_column(number, key).add(place.typed, None, cells, self.index.part_offsets[number])
 
     # Edges
 
@@ -212,7 +248,7 @@ class Router:
             for batch, chunk in zip(self.decoded.batches, self.decoded.edges.read(0), strict=True)
             if batch.num_edges and self._side_type(batch, side) == number
         )
-        return space.resolve(chunks, self.pool, self.rules.cap_bytes)  # type: ignore[arg-type]
+        return space.resolve(chunks, self.pool, self.rules.cap_bytes)
 
     def _route_batch(self, edges: _BatchEdges, aligned: _AlignedEdges) -> None:
         keep = self._kept_edges(edges)
@@ -222,7 +258,7 @@ class Router:
         excess = _excess_slots([(key, rows) for key, rows, _ in columns], edges.num_slots, edges.num_edges)
         order_keys = None if keys is None else keys.full(edges.num_edges, missing_key)
         for key, chosen in edges.by_type(keep):
-            route = self._edge_route(key)
+            route = self._edge_route(key, edges.batch, chosen)
             route.extra_slots = route.extra_slots or bool((excess if chosen is None else excess[chosen]).any())
             if order_keys is not None:
                 route.has_key, route.missing_key = True, missing_key
@@ -235,6 +271,7 @@ class Router:
                     continue
                 of_cells, of_edges = picked
                 some = cells if of_cells is None else cells.take(of_cells)
+                self._check_edges(route, column, some, edges.batch, rows if of_cells is None else rows[of_cells])
                 self._edge_column(route, column).add(owners[of_edges], ids[of_edges], some, offsets)
             self._route_aligned_edges(route, aligned, ids, owners)
 
@@ -258,7 +295,7 @@ class Router:
             (dst, route.dst_type, route.primary_counts if csc else route.second_counts),
             (src, route.src_type, route.second_counts if csc else route.primary_counts),
         ):
-            counts += np.bincount(parts_of_rows(ends, offsets[number]), minlength=counts.size)
+            np.add(counts, np.bincount(parts_of_rows(ends, offsets[number]), minlength=counts.size), out=counts)
         rows = (owner.astype(self.node_dtype), other.astype(self.node_dtype), ids.astype(self.edge_dtype))
         own_keys = None if keys is None else keys[pick]
         for bucket, part in route.plan.split(owner):
@@ -268,17 +305,31 @@ class Router:
                 route.runs.append(bucket, (*(array[part] for array in rows), None if own_keys is None else own_keys[part]))
         return ids
 
-    def _edge_route(self, key: tuple[int, int, int]) -> EdgeRoute:
+    def _edge_route(self, key: tuple[int, int, int], batch: Batch | None = None, chosen: Ints | None = None) -> EdgeRoute:
+        """Return the route of a canonical edge type, made for its first edges: ``chosen`` of ``batch``."""
         route = self.routed.edges.get(key)
         if route is None:
             owner = key[2] if self.rules.primary == "csc" else key[1]
             plan = self._edge_plan(owner)
             runs = Runs(self.pool, plan.num_buckets)
             route = EdgeRoute(*key, runs, plan, self.rules.num_parts)
+            self._check_edge_type(route, batch, chosen)
             self.routed.edges[key] = route
         return route
 
-    def _edge_plan(self, owner_type: int):  # type: ignore[no-untyped-def]
+    def _check_edge_type(self, route: EdgeRoute, batch: Batch | None, chosen: Ints | None) -> None:
+        schema = self.rules.schema
+        edge_type = self.edge_type(route)
+        if schema is None or edge_type in schema.edges:
+            return
+        first = 0 if chosen is None else int(chosen[0])
+        raise DataError(
+            f"edge type {edge_type_text(edge_type)!r} is not in the schema",
+            place="" if batch is None else self.locator.edge_place(batch.first_edge + first, "src"),
+            fix="correct the edge, or add the type to the schema",
+        )
+
+    def _edge_plan(self, owner_type: int) -> BucketPlan:
         widest = max(self.decoded.column_bytes.values(), default=0)
         need = max(self.decoded.num_edges * _EDGE_BYTES, 3 * widest)
         return plan_buckets(self.index.num_nodes[owner_type], need, self.rules.bucket_bytes)
@@ -292,6 +343,7 @@ class Router:
         for key, cursor in aligned.of(relation):
             rows, cells = cursor.take(int(ids[0]), int(ids[-1]) + 1) if ids.size else (ids, empty_cells(key))
             at = rows - (int(ids[0]) if ids.size else 0)
+            self._check_edges(route, key, cells, None, rows)
             self._edge_column(route, key).add(owners[at], ids[at], cells, self._owner_offsets(route))
 
     # Missing ends
@@ -365,7 +417,27 @@ class Router:
                 self._edge_column(route, key)
         for declared in sources.columns:
             self._declare(declared)
+        if self.rules.schema is not None:
+            self._declare_schema(self.rules.schema)
         self._mark_created()
+
+    def _declare_schema(self, schema: GraphSchema) -> None:
+        """Make room for every type and column of the schema, also where no row has it."""
+        names = self.index.type_names
+        for name, owner in schema.nodes.items():
+            for column in owner.columns:
+                self._node_column(names.index(name), key_of(column))
+        for (src, relation, dst), owner in schema.edges.items():
+            route = self._edge_route((self._relation_code(relation, src, dst), names.index(src), names.index(dst)))
+            for column in owner.columns:
+                self._edge_column(route, key_of(column))
+
+    def _relation_code(self, name: str, src: str, dst: str) -> int:
+        for relation in (Relation(name, src, dst), Relation(name)):
+            if relation in self.decoded.relations:
+                return self.decoded.relations.index(relation)
+        self.decoded.relations.append(Relation(name))
+        return len(self.decoded.relations) - 1
 
     def _declare(self, declared: DeclaredColumn) -> None:
         names = self.index.type_names
@@ -383,8 +455,8 @@ class Router:
         number = next(number for number, count in enumerate(self.index.num_created) if count)
         column = self._node_column(number, CREATED_KEY)
         for (typed,) in self.index.created.read(0):
-            ones = np.ones(typed.size, np.int64)  # type: ignore[union-attr]
-            column.add(typed, None, Cells(ones, np.ones(ones.size, bool)), self.index.part_offsets[number])  # type: ignore[arg-type]
+            ones = np.ones(typed.size, np.int64)
+            column.add(typed, None, Cells(ones, np.ones(ones.size, bool)), self.index.part_offsets[number])
 
 
 def _pick(rows: Ints, chosen: Ints | None, num_edges: int) -> tuple[Ints | None, Ints | slice] | None:
@@ -401,9 +473,7 @@ def _pick(rows: Ints, chosen: Ints | None, num_edges: int) -> tuple[Ints | None,
     return (of_cells, of_edges[of_cells]) if of_cells.size else None
 
 
-def _by_type(
-    numbers: NDArray[np.int32], rows: Ints, keep: NDArray[np.bool_] | None
-) -> Iterator[tuple[int, Ints | None]]:
+def _by_type(numbers: NDArray[np.int32], rows: Ints, keep: NDArray[np.bool_] | None) -> Iterator[tuple[int, Ints | None]]:
     """Yield (type number, positions in ``rows``) for every type among some rows; None stands for all positions."""
     own = numbers[rows]
     if not own.size:
@@ -416,20 +486,18 @@ def _by_type(
         yield int(number), np.flatnonzero(kept & (own == number))
 
 
-def _slots_column(num_slots: NDArray[np.generic]):  # type: ignore[no-untyped-def]
-    from graphprep.stages.decode import BatchColumn
-
+def _slots_column(num_slots: NDArray[np.int32]) -> tuple[BatchColumn, Ints, Cells]:
     rows = np.arange(num_slots.size, dtype=np.int64)
     return BatchColumn(NUM_SLOTS, 0), rows, Cells(np.ones(num_slots.size, np.int64), num_slots)
 
 
 def _excess_slots(
-    columns: list[tuple[ColumnKey, Ints]], num_slots: NDArray[np.generic] | None, num_rows: int
+    columns: list[tuple[ColumnKey, Ints]], num_slots: NDArray[np.int32] | None, num_rows: int
 ) -> NDArray[np.bool_]:
     """Return which rows state more slots than their highest present one + 1."""
     if num_slots is None:
         return np.zeros(num_rows, bool)
-    return np.asarray(num_slots > highest_slots(iter(columns), num_rows), bool)
+    return np.asarray(num_slots > highest_slots(iter(columns), num_rows), np.bool_)
 
 
 @dataclass(frozen=True)
@@ -466,17 +534,17 @@ class _BatchEdges:
     def __init__(
         self,
         batch: Batch,
-        chunk: tuple[NDArray[np.generic] | None, ...],
-        arrays: tuple[NDArray[np.generic] | None, ...],
+        chunk: Arrays,
+        arrays: Arrays,
         src: Resolved,
         dst: Resolved,
     ) -> None:
         self.batch = batch
         self.num_edges = batch.num_edges
-        self.raw_src: NDArray[np.uint64] = chunk[0]  # type: ignore[assignment]
-        self.raw_dst: NDArray[np.uint64] = chunk[1]  # type: ignore[assignment]
-        self.relations: NDArray[np.int32] | None = chunk[2]  # type: ignore[assignment]
-        self.num_slots = chunk[3]
+        self.raw_src: NDArray[np.uint64] = chunk[0]
+        self.raw_dst: NDArray[np.uint64] = chunk[1]
+        self.relations: NDArray[np.int32] | None = chunk[2]
+        self.num_slots: NDArray[np.int32] | None = chunk[3]
         self.src = src
         self.dst = dst
         self._arrays = arrays
@@ -528,7 +596,7 @@ class _AlignedCursor:
             chunk = next(self._chunks, None)
             if chunk is None:
                 break
-            self._rows = np.concatenate([self._rows, chunk[0]])  # type: ignore[arg-type]
+            self._rows = np.concatenate([self._rows, chunk[0]])
             self._cells = concat_cells([self._cells, cells_from(chunk[1:])])
         cut = int(np.searchsorted(self._rows, stop))
         taken = self._rows[:cut], self._cells.take(np.arange(cut))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from graphprep.kernels.cpu.group import group_by_key
 from graphprep.model.rows import ColumnKey
 from graphprep.stages.assign import parts_of_rows
-from graphprep.stages.cells import Cells, cells_from
+from graphprep.stages.cells import Arrays, Cells, cells_from
 from graphprep.stages.decode import BatchColumn
 from graphprep.stages.observe import ColumnStats
 from graphprep.storage.runs import Runs, SpillPool
@@ -82,8 +82,8 @@ class ColumnRoute:
 class EdgeRoute:
     """The edges of one canonical edge type on their way.
 
-    ``runs`` holds (owner rows, other ends, edge IDs, order keys or None) by bucket of the primary layout. ``primary_counts`` and
-    ``second_counts`` are int64[P]: edges by the partition of their owner in the primary and in the other layout.
+    ``runs`` holds (owner rows, other ends, edge IDs, order keys or None) by bucket of the primary layout. ``primary_counts``
+    and ``second_counts`` are int64[P]: edges by the partition of their owner in the primary and in the other layout.
     """
 
     relation: int
@@ -141,14 +141,12 @@ class RouteFactory:
         return sum(size for other, size in self.column_bytes.items() if (other.name, other.slot) == (key.name, key.slot))
 
 
-def batch_columns(
-    columns: tuple[BatchColumn, ...], arrays: tuple[NDArray[np.generic] | None, ...]
-) -> Iterator[tuple[BatchColumn, Ints, Cells]]:
+def batch_columns(columns: tuple[BatchColumn, ...], arrays: Arrays) -> Iterator[tuple[BatchColumn, Ints, Cells]]:
     """Take a batch's chunk of column runs apart: (column, rows in the batch, cells)."""
     step = 1 + _CELL_PARTS
     for i, column in enumerate(columns):
         rows = arrays[i * step]
-        yield column, rows, cells_from(arrays[i * step + 1 : (i + 1) * step])  # type: ignore[misc]
+        yield column, rows, cells_from(arrays[i * step + 1 : (i + 1) * step])
 
 
 def time_keys(values: NDArray[np.generic]) -> NDArray[np.uint64]:

@@ -153,8 +153,8 @@ class StoreBuilder:
         table = self.index.space(number).table
         assert table is not None
         for ids, types, typed in table.read(0):
-            own = types == number  # type: ignore[operator]
-            yield ids[own], typed[own]  # type: ignore[index]
+            own = types == number
+            yield ids[own], typed[own]
 
     # Edges
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from graphprep.storage.faults import plain_words
 
-Chunk = tuple[NDArray[Any] | None, ...]
+Chunk = tuple[Any, ...]  # arrays, or None: what stands where is a matter between writer and reader
 _Layout = tuple[tuple[str, tuple[int, ...]] | None, ...]
 
 _TMP_DIR = "--tmp-dir"  # the option that chooses the folder

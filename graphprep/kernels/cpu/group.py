@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 
 
-def group_by_key(keys, num_keys: int):
+def group_by_key(keys: Any, num_keys: int) -> tuple[Any, Any]:
     """Group row numbers by key.
 
     ``keys``: int64[n] in [0, num_keys). Returns ``indptr`` int64[num_keys + 1] and ``rows`` int64[n]: the rows of key k are
@@ -43,6 +45,6 @@ def _mark(bitmap, ids):
         bitmap[ids[i] >> np.uint64(3)] |= np.uint8(1) << np.uint8(ids[i] & np.uint64(7))
 
 
-def mark_bits(bitmap, ids) -> None:
+def mark_bits(bitmap: Any, ids: Any) -> None:
     """Set the bit of every ID. ``bitmap``: uint8[(n + 7) // 8]; ``ids``: uint64[k] below n."""
     _mark(bitmap, np.ascontiguousarray(ids).view(np.uint64))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import njit, uint64
 
@@ -50,7 +52,7 @@ def _permute_range(first, keys, half_bits, size, out):
         out[i] = value
 
 
-def hash_ints(ids):
+def hash_ints(ids: Any) -> Any:
     """Return h of every integer: uint64[n] of uint64[n] (int64 is taken by its bits)."""
     ids = np.ascontiguousarray(ids).view(np.uint64)
     out = np.empty(ids.size, np.uint64)
@@ -58,12 +60,12 @@ def hash_ints(ids):
     return out
 
 
-def edge_checksum(raw_src, raw_dst) -> int:
+def edge_checksum(raw_src: Any, raw_dst: Any) -> int:
     """Return the order-free checksum of edges given by integer raw IDs (uint64[m] each), as a Python int below 2^64."""
     return int(_edge_checksum(np.ascontiguousarray(raw_src).view(np.uint64), np.ascontiguousarray(raw_dst).view(np.uint64)))
 
 
-def permute_range(first: int, count: int, size: int, seed: int, type_number: int):
+def permute_range(first: int, count: int, size: int, seed: int, type_number: int) -> Any:
     """Return perm(first), …, perm(first + count - 1) of the permutation of 0..size-1 that STORE.md calls ``random``.
 
     uint64[count]. The permutation depends on size, seed and the node type's number only.

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 
 _INDEX_BITS_MAX = 22  # an index of 4 M entries: 32 MiB at most
 
 
-def bucket_index(ids):
+def bucket_index(ids: Any) -> tuple[int, Any]:
     """Return (shift, starts) that narrow a search in sorted ``ids`` (uint64[n], n > 0) to the entries of equal high bits.
 
     ``starts`` is int64[b + 1]: IDs with ``(id - ids[0]) >> shift == k`` stand in ``[starts[k], starts[k + 1])``.
@@ -53,7 +55,7 @@ def _find(ids, shift, starts, wanted, out):
             out[i] = low
 
 
-def find_sorted(ids, index, wanted):
+def find_sorted(ids: Any, index: tuple[int, Any], wanted: Any) -> Any:
     """Return the position in ``ids`` of every wanted ID, -1 where it is not there: int64[k].
 
     ``ids``: uint64[n], strictly ascending; ``index``: what ``bucket_index(ids)`` returned; ``wanted``: uint64[k].

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 
 
-def take_ragged(counts, values, rows, scale: int = 1):
+def take_ragged(counts: Any, values: Any, rows: Any, scale: int = 1) -> Any:
     """Gather ragged rows.
 
-    ``counts``: int64[n], row i owns ``counts[i] * scale`` values; ``values``: any dtype, the rows one after another; ``rows``: int64[k].
-    Returns the values of ``rows``, one row after another, same dtype.
+    ``counts``: int64[n], row i owns ``counts[i] * scale`` values; ``values``: any dtype, the rows one after another;
+    ``rows``: int64[k]. Returns the values of ``rows``, one row after another, same dtype.
     """
     item = values.dtype.itemsize * scale
     offsets = np.zeros(counts.size + 1, np.int64)
