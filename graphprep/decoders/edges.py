@@ -29,9 +29,11 @@ from graphprep.model.errors import DataError, UsageError
 from graphprep.model.protocols import DeclaredNodes, InputStorage, Sniffed, SniffedFile, Sources, Span, TextBlock
 from graphprep.model.rows import RawRows, Relation
 from graphprep.model.schema import parse_edge_type
+from graphprep.storage.faults import display_url
 
 _NODES, _EDGES = "_N", "_E"  # names of the only node type and relation where none are given
 _SNIFFED_LINES = 50
+_APART = "convert files with other columns on their own"
 
 
 @dataclass(frozen=True)
@@ -85,10 +87,10 @@ class EdgesDecoder:
         Raises UsageError for columns that flags name and that are not there, DataError for what is no edge list.
         """
         files = [self._look(storage, url) for url in urls]
-        _refuse_other_headers([file for file in files if file.head is not None])
+        _refuse_other_headers(files)
         known = next((file.columns for file in files if file.columns is not None and file.columns.named), None)
         spans = [self._span(file, known) for file in files]
-        _refuse_other_columns(spans)
+        _refuse_other_columns(files, spans)
         relation = self._relation()
         types = dict.fromkeys((relation.src_type or _NODES, relation.dst_type or _NODES))
         return Sources(tuple(spans), nodes="ends", node_types=tuple(map(DeclaredNodes, types)), edge_types=(relation,))
@@ -102,8 +104,6 @@ class EdgesDecoder:
         from graphprep.decoders.edges_text import decode_text
 
         layout = block.span.detail or self._layout_of(block)
-        if layout is None:
-            layout = self._base()
         return decode_text(block, layout, dict(self._flags().declared), places)
 
     def read(self, handle: BinaryIO, span: Span, max_rows: int, places: bool = False) -> Iterator[RawRows]:
@@ -113,7 +113,7 @@ class EdgesDecoder:
         """
         from graphprep.decoders.edges_table import read_table
 
-        return read_table(handle, span.url, span.detail, dict(self._flags().declared), max_rows, places)
+        return read_table(handle, span.url, span.detail, dict(self._flags().declared), max_rows=max_rows, places=places)
 
     def widen(self, columns: Mapping[str, str]) -> EdgesDecoder:
         """Return the decoder with the dtypes of these further columns decided."""
@@ -135,7 +135,7 @@ class EdgesDecoder:
         if not text or any(char in text for char in '\r\n"'):
             raise UsageError(
                 f"--delimiter {self.delimiter!r} cannot separate columns",
-                fix="give one or more characters, such as ',' or '\\t'",
+                fix="give characters such as ',' or '\\t'",
             )
         return b"" if text == " " else text.encode()
 
@@ -178,21 +178,22 @@ class EdgesDecoder:
             weight_dtype=self.weight_dtype,
             time_unit=self.time_unit,
             delimiter=head.delimiter if head else b"",
-            header_line=head.first.number if head and head.header is not None else 0,
+            header_line=head.first.number if head and head.is_headed else 0,
         )
 
     def _look(self, storage: InputStorage, url: str) -> _File:
         """Find out what a file is and which columns it has."""
+        shown = display_url(url)
         start = read_head(storage, url)
         if not start.startswith(PARQUET_MAGIC):
-            return _text_file(url, look_at_text(url, head_lines(start, complete=True), self._delimiter(), self.header))
+            return _text_file(url, look_at_text(shown, head_lines(start, complete=True), self._delimiter(), self.header))
         from graphprep.decoders.edges_table import check_schema, read_schema
 
         with storage.open(url) as handle:
-            schema, num_rows = read_schema(handle, url)
-        columns = FileColumns(url, tuple(schema.names), True)
-        layout = settle_columns(columns, self._flags(), self._base(), url)
-        check_schema(schema, layout, url)
+            schema, num_rows = read_schema(handle, shown)
+        columns = FileColumns(shown, tuple(schema.names), True)
+        layout = settle_columns(columns, self._flags(), self._base(), shown)
+        check_schema(schema, layout, shown)
         return _File(url, columns, None, num_rows)
 
     def _span(self, file: _File, known: FileColumns | None) -> Span:
@@ -205,7 +206,7 @@ class EdgesDecoder:
                 raise DataError(
                     f"{len(columns.names)} columns, but {known.url} has {len(known.names)}",
                     place=file.place,
-                    fix="convert files with other columns on their own",
+                    fix=_APART,
                 )
             columns = dataclasses.replace(columns, names=known.names, named=True)
         layout = settle_columns(columns, self._flags(), self._base(file.head), file.place)
@@ -213,12 +214,12 @@ class EdgesDecoder:
             return Span(file.url, role="edges", detail=layout)
         return Span(file.url, kind="table", role="edges", stop=file.num_rows, detail=layout)
 
-    def _layout_of(self, block: TextBlock) -> EdgeLayout | None:
+    def _layout_of(self, block: TextBlock) -> EdgeLayout:
         """Settle a layout from a block alone, as the beginning of its file."""
-        url = block.span.url
-        refuse_foreign(url, block.data[: 1 << 16])
-        file = _text_file(url, look_at_text(url, head_lines(block.data, complete=True), self._delimiter(), self.header))
-        layout: EdgeLayout | None = self._span(file, None).detail
+        shown = display_url(block.span.url)
+        refuse_foreign(shown, block.data[: 1 << 16])
+        head = look_at_text(shown, head_lines(block.data, complete=True), self._delimiter(), self.header)
+        layout: EdgeLayout = self._span(_text_file(block.span.url, head), None).detail
         return layout
 
 
@@ -234,14 +235,13 @@ class _File:
     @property
     def place(self) -> str:
         """Return where the file's columns are said: its header or first line."""
-        return f"{self.url}:{self.head.first.number}:1" if self.head else self.url
+        return f"{display_url(self.url)}:{self.head.first.number}:1" if self.head else display_url(self.url)
 
 
 def _text_file(url: str, head: TextHead | None) -> _File:
     if head is None:
         return _File(url, None, None, None)
-    names = head.header or tuple(f"col_{i}" for i in range(head.num_columns))
-    return _File(url, FileColumns(url, names, head.header is not None), head, None)
+    return _File(url, FileColumns(display_url(url), head.names, head.is_headed), head, None)
 
 
 def _one_of(flag: str, given: object, choices: tuple[object, ...]) -> None:
@@ -253,28 +253,28 @@ def _one_of(flag: str, given: object, choices: tuple[object, ...]) -> None:
 
 def _refuse_other_headers(files: list[_File]) -> None:
     """Raise DataError where two text files have different headers."""
-    headed = [file for file in files if file.head is not None and file.head.header is not None]
+    headed = [file for file in files if file.head is not None and file.head.is_headed]
     for file in headed[1:]:
-        if file.columns != dataclasses.replace(headed[0].columns or FileColumns("", (), True), url=file.url):
+        if file.columns and headed[0].columns and file.columns.names != headed[0].columns.names:
+            raise DataError(f"the header differs from that of {display_url(headed[0].url)}", place=file.place, fix=_APART)
+
+
+def _refuse_other_columns(files: list[_File], spans: list[Span]) -> None:
+    """Raise DataError where files that are converted together have other further columns."""
+    found = [(file, [column.name for column in span.detail.further]) for file, span in zip(files, spans, strict=True)]
+    found = [(file, names) for file, names in found if file.columns is not None]
+    for file, names in found[1:]:
+        first, expected = found[0]
+        if sorted(names) != sorted(expected):
             raise DataError(
-                f"the header differs from that of {headed[0].url}",
+                f"its further columns are {_listed(names)}, but those of {display_url(first.url)} are {_listed(expected)}",
                 place=file.place,
-                fix="convert files with other columns on their own",
+                fix=_APART + ", or leave columns out with --drop-column",
             )
 
 
-def _refuse_other_columns(spans: list[Span]) -> None:
-    """Raise DataError where files that are converted together have other further columns, or more columns."""
-    layouts = [(span.url, span.detail) for span in spans if span.detail.further or span.detail.names != ("col_0", "col_1")]
-    for url, layout in layouts[1:]:
-        first_url, first = layouts[0]
-        names, first_names = ([column.name for column in each.further] for each in (layout, first))
-        if sorted(names) != sorted(first_names):
-            raise DataError(
-                f"its further columns are {', '.join(names) or 'none'}, but those of {first_url} are {', '.join(first_names) or 'none'}",
-                place=url,
-                fix="convert files with other columns on their own, or leave columns out with --drop-column",
-            )
+def _listed(names: list[str]) -> str:
+    return ", ".join(names) or "none"
 
 
 def sniff(file: SniffedFile) -> Sniffed | None:
@@ -290,10 +290,10 @@ def sniff(file: SniffedFile) -> Sniffed | None:
             break
     try:
         refuse_foreign(file.url, file.head)
-        head = look_at_text(file.url, lines[:1] + lines[1:2], None, "auto")
-        if head is None or head.num_columns < 2:
+        head = look_at_text(file.url, lines[:2], None, "auto")
+        if head is None or len(head.names) < 2:
             return None
-        rows = [split_line(file.url, line, head.delimiter) for line in lines[head.header is not None :]]
+        rows = [split_line(file.url, line, head.delimiter) for line in lines[head.is_headed :]]
     except DataError:
         return None
     return _bid(file, lines[0], head, rows)
@@ -303,14 +303,14 @@ def _bid(file: SniffedFile, first: HeadLine, head: TextHead, rows: list[list[byt
     """Say how sure these rows are an edge list's."""
     if first.text.lstrip()[:1] in (b"{", b"["):
         return None
-    width = max(head.num_columns, 2)
+    width = len(head.names)
     whole = [[cell.strip(b" \t").removeprefix(b"+").isdigit() for cell in row[:2]] for row in rows]
     if not all(len(row) == width for row in rows) or not all(all(flags) for flags in whole):
         return None
-    details = {"delimiter": head.delimiter.decode() or " ", "header": list(head.header or ()), "num_columns": width}
+    details = {"delimiter": head.delimiter.decode() or " ", "header": head.is_headed, "columns": list(head.names)}
     if not rows:
         confidence = 0.2  # a header alone
-    elif file.head.lstrip()[:1] in (b"#", b"%") or width == 2 or head.header is not None or head.delimiter == b"":
+    elif file.head.lstrip()[:1] in (b"#", b"%") or width == 2 or head.is_headed or head.delimiter == b"":
         confidence = 0.9  # none of the DeepGNN formats has comments, headers, blanks, or records so short
     else:
         confidence = _doubt(head, rows)
@@ -321,5 +321,5 @@ def _doubt(head: TextHead, rows: list[list[bytes]]) -> float:
     """Return the confidence for lines that an EdgeList (``src,type,dst,weight…``) or a TSV could hold as well."""
     if head.delimiter == b"\t":
         marks = any(mark in cell for row in rows for cell in row[3:] for mark in (b"|", b":", b","))
-        return 0.1 if marks and head.num_columns >= 4 else 0.8
-    return 0.6 if head.num_columns == 3 else 0.4
+        return 0.1 if marks and len(head.names) >= 4 else 0.8
+    return 0.6 if len(head.names) == 3 else 0.4

@@ -181,12 +181,10 @@ def _refuse_twins(names: list[str], place: str) -> None:
     """Raise DataError for two columns of one name, or one without."""
     for name in names:
         if not name:
-            raise DataError(
-                "a column has no name", place=place, fix="name it in the header, or leave it out with --drop-column"
-            )
+            raise DataError("a column has no name", place=place, fix="name it, or leave it out with --drop-column")
         if names.count(name) > 1:
             raise DataError(
                 f"two columns are called {name!r}",
                 place=place,
-                fix="rename one, or leave it out with --drop-column and its position",
+                fix="rename one, or pass --drop-column with its position",
             )

@@ -34,9 +34,7 @@ def id_words(field: str, code: int, found: str, base: int) -> Words:
     if code == numbers.OVERFLOW:
         return Words(f"field {field!r} must be below 2^64, found {found}", "give every node an ID below 2^64")
     if code == delimited.BELOW_BASE:
-        return Words(
-            f"field {field!r} must be at least {base}, found {found}", "leave out --index-base, as the IDs count from 0"
-        )
+        return Words(f"field {field!r} must be at least {base}, found {found}", "leave out --index-base where IDs count from 0")
     return Words(
         f"field {field!r} must be an integer, found {found}",
         "write IDs as decimal digits; where this line names the columns, pass --header yes",
@@ -46,9 +44,7 @@ def id_words(field: str, code: int, found: str, base: int) -> Words:
 def weight_words(code: int, found: str, dtype: str) -> Words:
     """Say what is wrong with a weight."""
     if code == numbers.OVERFLOW and dtype == "float32":
-        return Words(
-            f"field 'weight' is too large for float32, found {found}", "pass --weight-dtype float64, or scale the weights"
-        )
+        return Words(f"field 'weight' is too large for float32, found {found}", "pass --weight-dtype float64")
     if code == numbers.OVERFLOW:
         return Words(f"field 'weight' is too large for {dtype}, found {found}", "scale the weights")
     return Words(f"field 'weight' must be a number, found {found}", "repair the field, or leave it empty")
@@ -76,7 +72,7 @@ def column_words(field: str, code: int, found: str, dtype: str) -> Words:
     what = {"b": "0, 1, true or false", "f": "a number"}.get(np.dtype(dtype).kind, "an integer")
     return Words(
         f"field {field!r} must be {what}, found {found}",
-        "repair the field, leave it empty, or declare another dtype with --column",
+        "repair the field, or declare another dtype with --column",
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from graphprep.model.errors import DataError
 from graphprep.model.protocols import InputStorage
+from graphprep.storage.faults import display_url
 
 PARQUET_MAGIC = b"PAR1"
 _HEAD_BYTES = 1 << 16
@@ -27,12 +28,15 @@ class HeadLine:
 
 @dataclass(frozen=True)
 class TextHead:
-    """What is known of a text file before it is decoded. ``header`` is None where the first line holds data."""
+    """What is known of a text file before it is decoded.
+
+    ``names`` come from its header; where the first line holds data, they are ``col_<position>``.
+    """
 
     delimiter: bytes
-    header: tuple[str, ...] | None
-    num_columns: int
+    names: tuple[str, ...]
     first: HeadLine
+    is_headed: bool = True
 
 
 def read_head(storage: InputStorage, url: str) -> bytes:
@@ -45,12 +49,14 @@ def read_head(storage: InputStorage, url: str) -> bytes:
         head = storage.head(url, size)
         if head.startswith(PARQUET_MAGIC):
             return head
-        refuse_foreign(url, head)
+        refuse_foreign(display_url(url), head)
         if len(head) < size or len(head_lines(head, complete=False)) == 2:
             return head
         if size >= _MAX_HEAD_BYTES:
             raise DataError(
-                f"no two records in the first {size >> 20} MiB", place=url, fix="name the format of this file with --format"
+                f"no two records in the first {size >> 20} MiB",
+                place=display_url(url),
+                fix="name the format of this file with --format",
             )
         size *= 16
 
@@ -115,25 +121,32 @@ def look_at_text(url: str, lines: list[HeadLine], delimiter: bytes | None, heade
     guess = find_delimiter(first.text) if delimiter is None else delimiter
     has_header = header == "yes" or (header == "auto" and is_header(split_line(url, first, guess)))
     if not has_header:
-        return TextHead(guess, None, len(split_line(url, first, guess)), first)
-    if delimiter is None:
-        guess = find_delimiter(second.text)
-    return _with_header(url, first, guess)
+        columns = tuple(f"col_{i}" for i in range(len(split_line(url, first, guess))))
+        return TextHead(guess, columns, first, is_headed=False)
+    if delimiter is not None:
+        return TextHead(guess, _names(url, first, guess), first)
+    found = find_delimiter(second.text)
+    names = _names(url, first, found)
+    if found != guess and len(names) != len(split_line(url, second, found)):
+        names = _names(url, first, guess)  # a header may be written with another delimiter than the data
+    return TextHead(found, names, first)
 
 
-def _with_header(url: str, first: HeadLine, delimiter: bytes) -> TextHead:
-    fields = split_line(url, first, delimiter)
+def _names(url: str, line: HeadLine, delimiter: bytes) -> tuple[str, ...]:
+    """Split a header into names, without the blanks around them.
+
+    Raises DataError where it is not UTF-8.
+    """
     try:
-        names = tuple(field.decode().strip(" \t") for field in fields)
+        return tuple(field.decode().strip(" \t") for field in split_line(url, line, delimiter))
     except UnicodeDecodeError as error:
         raise DataError(
-            f"the header is not UTF-8: {error.reason}", place=f"{url}:{first.number}:1", fix="convert the file to UTF-8"
+            f"the header is not UTF-8: {error.reason}", place=f"{url}:{line.number}:1", fix="convert the file to UTF-8"
         ) from None
-    return TextHead(delimiter, names, len(names), first)
 
 
 def find_delimiter(line: bytes) -> bytes:
-    """Return the delimiter of a line: a comma where there is one, else a tab, else blanks (empty). Quoted text is passed over."""
+    """Return the delimiter of a line, quoted text aside: a comma where there is one, else a tab, else blanks (empty)."""
     bare = re.sub(rb'"[^"]*"', b"", line)
     return b"," if b"," in bare else b"\t" if b"\t" in bare else b""
 

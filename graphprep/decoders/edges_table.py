@@ -36,7 +36,8 @@ def read_schema(handle: BinaryIO, url: str) -> tuple[pa.Schema, int]:
 
 def damaged(url: str, error: Exception) -> DataError:
     """Say that a file cannot be read as Parquet."""
-    return DataError(f"this Parquet file cannot be read: {error}", place=url, fix="write the file again; it may be cut off")
+    reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+    return DataError(f"this Parquet file cannot be read: {reason}", place=url, fix="write the file again; it may be cut off")
 
 
 def check_schema(schema: pa.Schema, layout: EdgeLayout, url: str) -> None:
@@ -46,15 +47,13 @@ def check_schema(schema: pa.Schema, layout: EdgeLayout, url: str) -> None:
     """
     for what, position in (("IDs", layout.src), ("IDs", layout.dst)):
         if not pa.types.is_integer(_plain(schema.types[position])):
-            raise _wrong_type(schema, position, url, f"{what} must be integers", "cast the column to int64 or uint64")
+            raise _wrong_type(schema, position, url, f"{what} must be integers", "cast it to int64 or uint64")
     if layout.weight is not None and not _is_number(_plain(schema.types[layout.weight])):
-        raise _wrong_type(schema, layout.weight, url, "weights must be numbers", "cast the column to float64")
+        raise _wrong_type(schema, layout.weight, url, "weights must be numbers", "cast it to float64")
     if layout.time is not None:
         kind = _plain(schema.types[layout.time])
         if not (_is_number(kind) or _is_date(kind)):
-            raise _wrong_type(
-                schema, layout.time, url, "times must be numbers, timestamps or dates", "cast the column to int64"
-            )
+            raise _wrong_type(schema, layout.time, url, "times must be numbers, timestamps or dates", "cast it to int64")
         if _is_date(kind) and layout.time_unit is not None and kind != pa.timestamp("s"):
             raise UsageError(
                 f"--time-unit is for times in seconds, but column {schema.names[layout.time]!r} of {url} holds {kind}",
@@ -63,7 +62,7 @@ def check_schema(schema: pa.Schema, layout: EdgeLayout, url: str) -> None:
     for column in layout.further:
         if not _is_readable(schema.types[column.position]):
             words = "features must be numbers, bools, texts, timestamps, dates, or lists of numbers"
-            raise _wrong_type(schema, column.position, url, words, f"cast the column, or pass --drop-column {column.name}")
+            raise _wrong_type(schema, column.position, url, words, f"cast it, or pass --drop-column {column.name}")
 
 
 def _wrong_type(schema: pa.Schema, position: int, url: str, words: str, fix: str) -> DataError:
@@ -110,7 +109,7 @@ def _is_readable(kind: pa.DataType) -> bool:
 
 
 def read_table(
-    handle: BinaryIO, url: str, layout: EdgeLayout, declared: Mapping[str, str], max_rows: int, places: bool
+    handle: BinaryIO, url: str, layout: EdgeLayout, declared: Mapping[str, str], *, max_rows: int, places: bool
 ) -> Iterator[RawRows]:
     """Read a file in batches of at most ``max_rows`` rows, of which one row group is in memory.
 
@@ -182,7 +181,8 @@ class _Batch:
                 row = int(bad.argmax())
                 self.faults.append((row, position, id_words(name, code, str(values[row]), base)))
                 break
-        return values.astype(np.uint64) - np.uint64(base)
+        ids: NDArray[np.uint64] = values.astype(np.uint64) - np.uint64(base)
+        return ids
 
     def _weights(self, position: int) -> ColumnChunk:
         rows, values = _present(self._array(position))
@@ -239,8 +239,8 @@ class _Batch:
             found, counts, values, code, bad = delimited.gather_texts(buf, start, stop, drop_empty=False, check=is_string)
             chunk = ColumnChunk(ColumnKey(column.name, "binary", "uint8"), rows[found], counts, values)
         else:
-            found, values, code, bad = parse_as(str(dtype), buf, start, stop)
-            chunk = number_chunk(ColumnKey(column.name, "numbers", str(dtype)), rows[found], values)
+            found, numbers_found, code, bad = parse_as(str(dtype), buf, start, stop)
+            chunk = number_chunk(ColumnKey(column.name, "numbers", str(dtype)), rows[found], numbers_found)
         if bad >= 0:
             text = repr(buf[start[bad] : stop[bad]].tobytes().decode(errors="replace"))
             self.faults.append((int(rows[bad]), column.position, column_words(column.name, code, text, dtype or "binary")))
@@ -298,17 +298,13 @@ def cast_numbers(values: NDArray[Any], dtype: np.dtype[Any]) -> tuple[NDArray[An
     if dtype.kind == "f":
         rounded, at = numbers.round_to(values.astype(np.float64), dtype)
         return rounded, numbers.OVERFLOW, at
-    code = numbers.OVERFLOW
+    broken = np.zeros(values.size, np.bool_)
     if values.dtype.kind == "f":
-        bad = ~np.isfinite(values) | (values != np.trunc(values))
-        code = numbers.INVALID
-    else:
-        bad = np.zeros(values.size, np.bool_)
+        broken = ~np.isfinite(values) | (values != np.trunc(values))
     low, high = (0, 1) if dtype.kind == "b" else (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max))
-    if not bad.any():
-        bad = _outside(values, low, high)
-        code = numbers.INVALID if dtype.kind == "b" else numbers.OVERFLOW
+    bad = broken | _outside(values, low, high)
     at = int(bad.argmax()) if bad.any() else -1
+    code = numbers.INVALID if at >= 0 and (broken[at] or dtype.kind == "b") else numbers.OVERFLOW
     return np.where(bad, 0, values).astype(dtype), code, at
 
 

@@ -145,7 +145,7 @@ def parse_times(
 def gather_texts(
     buf: NDArray[np.uint8], start: NDArray[np.int64], stop: NDArray[np.int64], *, drop_empty: bool = True, check: bool = True
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint8], int, int]:
-    """Copy the cells (those that are not empty, unless told otherwise), doubled quotes as one.
+    """Copy the cells, doubled quotes as one; unless told otherwise, without those that hold nothing but blanks.
 
     Returns (rows, counts, uint8 values, code, row); with ``check``, a cell that is not UTF-8 is NOT_UTF8.
     """
@@ -256,7 +256,7 @@ def _matches(buf, at, stop, delimiter):
     """Return whether the delimiter stands at ``at``."""
     if at + delimiter.size > stop:
         return False
-    for i in range(delimiter.size):  # noqa: SIM110 - Numba has no generators here
+    for i in range(delimiter.size):
         if buf[at + i] != delimiter[i]:
             return False
     return True
@@ -442,7 +442,7 @@ def _measure_texts(buf, start, stop, drop_empty, check, rows, counts):
             for at in range(start[row], end):
                 size -= buf[at] == _QUOTE
             size += (end - start[row] - size) // 2
-        if size == 0 and drop_empty:
+        if drop_empty and skip_blanks(buf, start[row], end) == end:
             continue
         if check and not is_utf8(buf, start[row], end):
             return count, num_bytes, NOT_UTF8, row
