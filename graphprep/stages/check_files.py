@@ -437,17 +437,17 @@ class ArrayFile:
 
     def check(self, advance: Callable[[int], None]) -> tuple[list[str], CheckedArray | None]:
         """Return what is wrong with the file, and the array if its values can be read all the same."""
+        faults: list[str] = []
         try:
             size = self.storage.size(self.url)
             if size >= 0 and size != self.entry.num_bytes:
                 return [f"expected {self.entry.num_bytes} bytes (manifest), found {size}"], None
-            faults = []
             digest = self._digest(advance)
             if digest != self.entry.xxh3:
                 faults.append(f"expected xxh3 {self.entry.xxh3} (manifest), found {digest}")
             return faults, self._open(faults)
         except GraphprepError as error:
-            return [error.message], None
+            return [*faults, error.message], None
 
     def _digest(self, advance: Callable[[int], None]) -> str:
         digest = xxhash.xxh3_64()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,9 +30,9 @@ def check_raw_ids(store: CheckedStore, node_type: int, faults: Faults, *, window
         path = _raw_path(store, node_type, part)
         previous: int | None = None
         for start, ids in read_raw_ids(store, node_type, part):
-            if kind == "int64":
-                _check_sign(path, start, ids, faults)
-            previous = _check_ascending(path, start, ids, previous, faults)
+            signed = ids.view(np.int64) if kind == "int64" else ids
+            _check_sign(path, start, signed, faults)
+            previous = _check_ascending(path, start, signed, previous, faults)
             _check_part(store, part, path, start, ids, faults)
     if kind == "identity" or faults.num > before:
         return  # ascending over all partitions by construction, or too much is wrong to compare partitions
@@ -80,16 +81,15 @@ def _raw_path(store: CheckedStore, node_type: int, part: int) -> str:
     return f"{store.metadata.parts[part].path}/{node_folder(store.metadata.node_types[node_type])}/raw_ids.npy"
 
 
-def _check_sign(path: str, start: int, ids: NDArray[np.uint64], faults: Faults) -> None:
-    signed = ids.view(np.int64)
-    faults.add_rows(path, signed < 0, start, lambda i: f"expected a raw ID >= 0, found {signed[i]}")
+def _check_sign(path: str, start: int, ids: NDArray[Any], faults: Faults) -> None:
+    faults.add_rows(path, ids < 0, start, lambda i: f"expected a raw ID >= 0, found {ids[i]}")
 
 
-def _check_ascending(path: str, start: int, ids: NDArray[np.uint64], previous: int | None, faults: Faults) -> int | None:
+def _check_ascending(path: str, start: int, ids: NDArray[Any], previous: int | None, faults: Faults) -> int | None:
     """Check one slice against itself and the ID before it; return its last ID."""
     if not ids.size:
         return previous
-    before = np.concatenate([np.array([ids[0] if previous is None else previous], np.uint64), ids[:-1]])
+    before = np.concatenate([np.array([ids[0] if previous is None else previous], ids.dtype), ids[:-1]])
     bad = before >= ids
     bad[0] &= previous is not None
     faults.add_rows(path, bad, start, lambda i: f"expected a raw ID above {before[i]}, the one before, found {ids[i]}")

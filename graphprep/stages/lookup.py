@@ -44,7 +44,8 @@ class FoundIds:
 class IdLookup:
     """Converts IDs of one store from one space to another.
 
-    ``from_`` and ``to``: raw, typed, homo, part or local for nodes; id (edge ID), row (edge row), homo, part or local for edges.
+    ``from_`` and ``to``: raw, typed, homo, part or local for nodes; id (edge ID), row (edge row), homo, part or local for
+    edges.
     ``type_`` is the type of IDs that do not tell it; it may be left out where there is only one. IDs of another type count
     as missing. Raises UsageError for unknown spaces and types, and where the store lacks what is asked for.
     """
