@@ -41,7 +41,7 @@ lint: setup
 
 # NUMBA_DISABLE_JIT stays off: the compiled kernels are what users run.
 pytest: setup
-	@$(RUN) -m pytest -n 2 --quiet --cov=graphprep --cov-report=term:skip-covered $(PYTEST_FLAGS)
+	@$(RUN) -m pytest -n 2 --dist loadgroup --quiet --cov=graphprep --cov-report=term:skip-covered $(PYTEST_FLAGS)
 
 golden: setup
 	@$(RUN) tests/golden/rewrite.py $(CASES)

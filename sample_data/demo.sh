@@ -24,7 +24,6 @@ convert karate-edgelist sample_data/karate/karate.edgelist --partitions 2 --part
 convert shop-json sample_data/shop/shop_temporal.jsonl --neighbor-order time
 convert shop-tsv sample_data/shop/shop.tsv
 convert shop-chunked sample_data/shop/chunked --partitions 2
-convert davis sample_data/davis/davis.tsv --relation woman:attends:event
 convert parquet sample_data/edges/columns.parquet --src-col from --dst-col to --weight-col score
 show graphprep info out/shop-json
 printf '\n%s\n' "The stores are in out/."
