@@ -9,9 +9,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from golden.golden_cases import Case, load_cases
-from graphprep.pipeline import convert
 
 from graphprep.model.options import ConvertOptions
+from graphprep.pipeline import convert
 
 
 def rewrite(case: Case) -> None:
