@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO, ClassVar, Literal
@@ -33,6 +34,7 @@ from graphprep.storage.faults import display_url
 
 _NODES, _EDGES = "_N", "_E"  # names of the only node type and relation where none are given
 _SNIFFED_LINES = 50
+_NUMBER = re.compile(rb"[ \t+\-]*[0-9.]")
 _APART = "convert files with other columns on their own"
 
 
@@ -113,7 +115,8 @@ class EdgesDecoder:
         """
         from graphprep.decoders.edges_table import read_table
 
-        return read_table(handle, span.url, span.detail, dict(self._flags().declared), max_rows=max_rows, places=places)
+        declared = dict(self._flags().declared)
+        return read_table(handle, span, declared, max_rows=max_rows, places=places)
 
     def widen(self, columns: Mapping[str, str]) -> EdgesDecoder:
         """Return the decoder with the dtypes of these further columns decided."""
@@ -322,4 +325,6 @@ def _doubt(head: TextHead, rows: list[list[bytes]]) -> float:
     if head.delimiter == b"\t":
         marks = any(mark in cell for row in rows for cell in row[3:] for mark in (b"|", b":", b","))
         return 0.1 if marks and len(head.names) >= 4 else 0.8
+    if any(parse is None for row in rows for parse in map(_NUMBER.match, row[2:4])):
+        return 0.8  # in an EdgeList, a destination and a weight stand there
     return 0.6 if len(head.names) == 3 else 0.4

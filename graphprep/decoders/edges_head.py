@@ -53,11 +53,8 @@ def read_head(storage: InputStorage, url: str) -> bytes:
         if len(head) < size or len(head_lines(head, complete=False)) == 2:
             return head
         if size >= _MAX_HEAD_BYTES:
-            raise DataError(
-                f"no two records in the first {size >> 20} MiB",
-                place=display_url(url),
-                fix="name the format of this file with --format",
-            )
+            words = f"no two records in the first {size >> 20} MiB"
+            raise DataError(words, place=display_url(url), fix="name the format of this file with --format")
         size *= 16
 
 

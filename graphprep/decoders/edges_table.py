@@ -16,7 +16,9 @@ from graphprep.decoders.edges_faults import Words, column_words, id_words, time_
 from graphprep.decoders.edges_text import TIME_KEY, TIME_SCALES, as_rows, number_chunk, parse_as, weight_key
 from graphprep.kernels.cpu import delimited, numbers
 from graphprep.model.errors import DataError, DecodeError, UsageError
+from graphprep.model.protocols import Span
 from graphprep.model.rows import ColumnChunk, ColumnKey, RawRows
+from graphprep.storage.faults import display_url
 
 Ints = NDArray[np.int64]
 _NULL_IN_LIST = Words("a null inside a list", "fill the value, or leave the whole list out")
@@ -108,27 +110,33 @@ def _is_readable(kind: pa.DataType) -> bool:
     return _is_number(kind) or _is_date(kind) or _is_text(kind) or bool(pa.types.is_boolean(kind) or pa.types.is_null(kind))
 
 
-def read_table(
-    handle: BinaryIO, url: str, layout: EdgeLayout, declared: Mapping[str, str], *, max_rows: int, places: bool
-) -> Iterator[RawRows]:
-    """Read a file in batches of at most ``max_rows`` rows, of which one row group is in memory.
+def read_table(handle: BinaryIO, span: Span, declared: Mapping[str, str], *, max_rows: int, places: bool) -> Iterator[RawRows]:
+    """Read the rows of a span in batches of at most ``max_rows`` rows, of which one row group is in memory.
 
     Raises DecodeError for the first faulty row of a batch, DataError where the file is damaged.
     """
+    layout: EdgeLayout = span.detail
     used = [layout.src, layout.dst, layout.weight, layout.time, *(column.position for column in layout.further)]
     names = [layout.names[position] for position in used if position is not None]
     try:
-        batches = pq.ParquetFile(handle).iter_batches(batch_size=max_rows, columns=names)
+        for batch in _batches(pq.ParquetFile(handle), span, max_rows, names):
+            yield _Batch(batch, layout).decode(declared, places)
     except (pa.ArrowException, OSError) as error:
-        raise damaged(url, error) from None
-    while True:
-        try:
-            batch = next(batches, None)
-        except (pa.ArrowException, OSError) as error:
-            raise damaged(url, error) from None
-        if batch is None:
-            return
-        yield _Batch(batch, layout).decode(declared, places)
+        raise damaged(display_url(span.url), error) from None
+
+
+def _batches(file: pq.ParquetFile, span: Span, max_rows: int, names: list[str]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows [start, stop) of a span; row groups that lie outside are not read."""
+    sizes = [file.metadata.row_group(group).num_rows for group in range(file.metadata.num_row_groups)]
+    bounds = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+    stop = span.stop if span.stop >= 0 else int(bounds[-1])
+    groups = [group for group in range(len(sizes)) if bounds[group] < stop and bounds[group + 1] > span.start]
+    at = int(bounds[groups[0]]) if groups else stop
+    for batch in file.iter_batches(batch_size=max_rows, row_groups=groups, columns=names):
+        low, high = max(span.start - at, 0), min(stop - at, batch.num_rows)
+        at += batch.num_rows
+        if low < high:
+            yield batch.slice(low, high - low)
 
 
 class _Batch:

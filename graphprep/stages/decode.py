@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +14,7 @@ from graphprep.model.errors import BadRecord, DataError, DecodeError
 from graphprep.model.protocols import Decoder, Reporter, Sources, Span, TextBlock
 from graphprep.model.rows import AlignedColumn, ColumnChunk, ColumnKey, RawEdges, RawNodes, RawRows, Relation
 from graphprep.stages.cells import cells_of
+from graphprep.storage.faults import display_url
 from graphprep.storage.runs import Runs, SpillPool
 from graphprep.storage.spans import place_of, text_blocks
 
@@ -194,7 +195,7 @@ class _Collector:
 
         for done in map_ordered(work, self._items(storage), settings.threads):
             self._collect(done)
-        check_counts(self.decoded.sources, self.span_rows)
+        check_counts(self.decoded, self.span_rows)
 
     def _items(self, storage: Storage) -> Iterator[_Work]:
         for number, span in enumerate(self.decoded.sources.spans):
@@ -206,9 +207,9 @@ class _Collector:
                 yield _Work(number, index, block, num_bytes=len(block.data))
 
     def _table_items(self, storage: Storage, number: int, span: Span) -> Iterator[_Work]:
-        for index, (rows, bad) in enumerate(
-            read_table(self.decoded.decoder, storage, span, self.settings.max_rows, self.settings.skip)
-        ):
+        settings = self.settings
+        tables = read_table(self.decoded.decoder, storage, span, settings.max_rows, settings.skip)
+        for index, (rows, bad, _) in enumerate(tables):
             yield _Work(number, index, None, rows, num_bytes=_raw_bytes(rows), bad=tuple(bad))
 
     def _collect(self, done: _Done) -> None:
@@ -329,17 +330,25 @@ class _Collector:
         return self.relation_codes[relation]
 
 
-def check_counts(sources: Sources, span_rows: dict[int, int]) -> None:
+def check_counts(decoded: Decoded, span_rows: dict[int, int]) -> None:
     """Compare the rows of every span, and the edges of every type, with what the metadata promised."""
+    sources = decoded.sources
+    fix = "correct the counts in the metadata, or supply the missing rows"
     for number, span in enumerate(sources.spans):
-        expected = getattr(span, "expect_rows", None)
         found = span_rows.get(number, 0)
-        if expected is not None and found != expected:
-            raise DataError(
-                f"{found} rows, but the metadata says {expected}",
-                place=span.url,
-                fix="correct the counts in the metadata, or supply the missing rows",
-            )
+        if span.expect_rows is not None and found != span.expect_rows:
+            by = f" ({span.expect_by})" if span.expect_by else ""
+            place = display_url(span.url)
+            raise DataError(f"{found} rows, but {span.expect_rows} were promised{by}", place=place, fix=fix)
+    if sources.num_edges is None:
+        return
+    counts = [0] * len(decoded.relations)
+    for batch in decoded.batches:
+        counts[batch.relation or 0] += batch.num_edges
+    for relation, promised, found in zip(sources.edge_types, sources.num_edges, counts, strict=False):
+        if promised is not None and found != promised:
+            name = f"{relation.src_type}:{relation.name}:{relation.dst_type}"
+            raise DataError(f"edge type {name!r} has {found} edges, but {promised} were promised", fix=fix)
 
 
 def decode_block(decoder: Decoder, block: TextBlock, skip: bool, places: bool = False) -> tuple[list[RawRows], list[BadRecord]]:
@@ -397,19 +406,25 @@ def _raw_bytes(rows: RawRows | None) -> int:
 
 def read_table(
     decoder: Decoder, storage: Storage, span: Span, max_rows: int, skip: bool, places: bool = False
-) -> Iterator[tuple[RawRows | None, list[BadRecord]]]:
-    """Read a table span in batches; with ``skip``, read around faulty rows and report those."""
+) -> Iterator[tuple[RawRows | None, list[BadRecord], int]]:
+    """Read a table span in batches: (rows, rejected records, first row). With ``skip``, faulty rows are read around."""
     with storage.open(span.url) as handle:
-        rows_before = 0
-        batches = decoder.read(handle, span, max_rows, places)
+        row = max(span.start, 0)
         while True:
+            part = replace(span, start=row) if row else span
             try:
-                rows = next(batches, None)
-            except DecodeError as error:
-                column = f", column {error.column!r}" if error.column else ""
-                place = f"{span.url}: row {rows_before + error.at}{column}"
-                raise DataError(error.message, place=place, fix=error.fix) from None
-            if rows is None:
+                for rows in decoder.read(handle, part, max_rows, places):
+                    yield rows, [], row
+                    row += rows.num_records
                 return
-            rows_before += rows.num_records
-            yield rows, []
+            except DecodeError as error:
+                faulty = row + error.at
+                column = f", column {error.column!r}" if error.column else ""
+                place = f"{display_url(span.url)}: row {faulty}{column}"
+                if not skip:
+                    raise DataError(error.message, place=place, fix=error.fix) from None
+                bad = BadRecord(place, error.message)
+            if faulty > row:
+                yield next(iter(decoder.read(handle, replace(span, start=row, stop=faulty), max_rows, places))), [], row
+            yield None, [bad], faulty
+            row = faulty + 1

@@ -10,6 +10,7 @@ import numpy as np
 from graphprep.model.protocols import TextBlock
 from graphprep.model.rows import RawRows
 from graphprep.stages.decode import Batch, Decoded, DecodeSettings, decode_block, read_table
+from graphprep.storage.faults import display_url
 from graphprep.storage.spans import block_at, place_of
 
 if TYPE_CHECKING:
@@ -49,16 +50,14 @@ class Locator:
             return self._locate_rows(batch)
         block = block_at(self.storage, span, self.settings.block_bytes, batch.block)
         pieces, _ = decode_block(self.decoded.decoder, block, self.settings.skip, places=True)
-        return Located(pieces[batch.piece], block, span.url)
+        return Located(pieces[batch.piece], block, display_url(span.url))
 
     def _locate_rows(self, batch: Batch) -> Located:
         span = self.decoded.sources.spans[batch.span]
         tables = read_table(self.decoded.decoder, self.storage, span, self.settings.max_rows, self.settings.skip, places=True)
-        first_row = 0
-        for number, (rows, _) in enumerate(tables):
+        for number, (rows, _, first_row) in enumerate(tables):
             if number == batch.block and rows is not None:
-                return Located(rows, None, span.url, first_row)
-            first_row += rows.num_records if rows is not None else 0
+                return Located(rows, None, display_url(span.url), first_row)
         raise AssertionError("a batch that was read once cannot be read again")
 
     def first_end_beyond(self, type_name: str, num_nodes: int) -> tuple[str, int]:
