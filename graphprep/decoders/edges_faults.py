@@ -25,8 +25,8 @@ def show(value: bytes) -> str:
     return repr(text + "…" if len(value) > _SHOWN_BYTES else text)
 
 
-def id_words(field: str, code: int, found: str, base: int) -> Words:
-    """Say what is wrong with an ID."""
+def id_words(field: str, code: int, found: str, base: int, *, may_be_header: bool = False) -> Words:
+    """Say what is wrong with an ID; ``may_be_header`` where it stands on the first line of a file without a header."""
     if code == numbers.EMPTY:
         return Words(f"field {field!r} is empty", "give every edge a source and a destination")
     if code == numbers.NEGATIVE:
@@ -35,10 +35,10 @@ def id_words(field: str, code: int, found: str, base: int) -> Words:
         return Words(f"field {field!r} must be below 2^64, found {found}", "give every node an ID below 2^64")
     if code == delimited.BELOW_BASE:
         return Words(f"field {field!r} must be at least {base}, found {found}", "leave out --index-base where IDs count from 0")
-    return Words(
-        f"field {field!r} must be an integer, found {found}",
-        "write IDs as decimal digits; where this line names the columns, pass --header yes",
-    )
+    fix = "write IDs as decimal digits"
+    if may_be_header:
+        fix += ", or pass --header yes where this line names the columns"
+    return Words(f"field {field!r} must be an integer, found {found}", fix)
 
 
 def weight_words(code: int, found: str, dtype: str) -> Words:

@@ -32,7 +32,8 @@ def decode_text(block: TextBlock, layout: EdgeLayout, declared: Mapping[str, str
         if rows is not None:
             return rows
     cells = _split(buf, at, delimiter, layout)
-    src, dst = _ids(cells, layout, "src"), _ids(cells, layout, "dst")
+    starts_file = block.is_first and not layout.header_line
+    src, dst = (_ids(cells, layout, name, starts_file) for name in ("src", "dst"))
     columns = []
     if layout.weight is not None:
         columns.append(_weights(cells, layout.weight, layout.weight_dtype))
@@ -162,11 +163,13 @@ def _split(buf: NDArray[np.uint8], at: int, delimiter: NDArray[np.uint8], layout
     return cells
 
 
-def _ids(cells: _Cells, layout: EdgeLayout, name: str) -> NDArray[np.uint64]:
+def _ids(cells: _Cells, layout: EdgeLayout, name: str, starts_file: bool) -> NDArray[np.uint64]:
     position = layout.src if name == "src" else layout.dst
     ids, code, row = delimited.parse_ids(cells.buf, *cells.of(position), layout.index_base)
     if row >= 0:
-        cells.blame(position, row, id_words(name, code, cells.found(position, row), layout.index_base))
+        found = cells.found(position, row)
+        words = id_words(name, code, found, layout.index_base, may_be_header=starts_file and row == 0)
+        cells.blame(position, row, words)
     return ids
 
 

@@ -364,7 +364,8 @@ def test_times(unit, cell, want):
     assert decode(EdgesDecoder(time_col="2", time_unit=unit), f"1 2 {cell}\n")[2]["time", "time"][1] == {0: ("int64", want)}
 
 
-HEADER_TIP = "write IDs as decimal digits; where this line names the columns, pass --header yes"
+DIGITS_TIP = "write IDs as decimal digits"
+HEADER_TIP = DIGITS_TIP + ", or pass --header yes where this line names the columns"
 WIDTH_TIP = "give every line as many columns as the first, empty ones where there is no value"
 QUOTE_TIP = "write the whole field in double quotes and double those inside it"
 REPAIR_TIP = "repair the field, or declare another dtype with --column"
@@ -373,9 +374,9 @@ REPAIR_TIP = "repair the field, or declare another dtype with --column"
 @pytest.mark.parametrize(
     ("text", "options", "message", "place", "fix"),
     [
-        ("1 2\n3 x\n", {}, "field 'dst' must be an integer, found 'x'", "2:3", HEADER_TIP),
-        ("1 2\n3 5.0\n", {}, "field 'dst' must be an integer, found '5.0'", "2:3", HEADER_TIP),
-        ("1 2\n3 nan\n", {}, "field 'dst' must be an integer, found 'nan'", "2:3", HEADER_TIP),
+        ("1 2\n3 x\n", {}, "field 'dst' must be an integer, found 'x'", "2:3", DIGITS_TIP),
+        ("1 2\n3 5.0\n", {}, "field 'dst' must be an integer, found '5.0'", "2:3", DIGITS_TIP),
+        ("1 2\n3 nan\n", {}, "field 'dst' must be an integer, found 'nan'", "2:3", DIGITS_TIP),
         ("1 2\n-1 2\n", {}, "field 'src' must not be negative, found '-1'", "2:1", "give every node an ID of 0 or more"),
         (
             "1,2\n3,18446744073709551616\n",
@@ -493,7 +494,7 @@ REPAIR_TIP = "repair the field, or declare another dtype with --column"
             "convert the file to UTF-8, or leave the column out",
         ),
         # The first faulty record counts, whatever is wrong with it; in a record, the first field.
-        ("1,2,3\n4,x,y\n5\n", {"weight_col": "2"}, "field 'dst' must be an integer, found 'x'", "2:3", HEADER_TIP),
+        ("1,2,3\n4,x,y\n5\n", {"weight_col": "2"}, "field 'dst' must be an integer, found 'x'", "2:3", DIGITS_TIP),
         ("1,2,3\n5\n4,x,y\n", {"weight_col": "2"}, "expected 3 columns, found 1", "2:2", WIDTH_TIP),
         (
             "1,2,3\n1,2,y\nx,2,3\n",
@@ -503,7 +504,7 @@ REPAIR_TIP = "repair the field, or declare another dtype with --column"
             "repair the field, or leave it empty",
         ),
         ("é,b\n1,2\n", {"header": "no"}, "field 'src' must be an integer, found 'é'", "1:1", HEADER_TIP),
-        ("1,2\n" + "9" * 70 + "x,3", {}, f"field 'src' must be an integer, found '{'9' * 60}…'", "2:1", HEADER_TIP),
+        ("1,2\n" + "9" * 70 + "x,3", {}, f"field 'src' must be an integer, found '{'9' * 60}…'", "2:1", DIGITS_TIP),
     ],
 )
 def test_faulty_records(text, options, message, place, fix):
@@ -719,6 +720,7 @@ def test_the_head_grows_until_there_is_a_record():
         (b"src,dst,w\n1,2,3\n", 0.9),
         (b"1,2,3\n", 0.6),
         (b"1,0,2,0.5\n", 0.4),
+        (b"1,0,2020-01-01,x\n1,0,,\n", 0.8),
         (b"1\t2\t3\n", 0.8),
         (b"1\t0\t1.0\tf:1 2\t2,0,0.5|3,0,1\n", None),
         (b"1\t0\t1.0\tf:1 2\t\n", 0.1),

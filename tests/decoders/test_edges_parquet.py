@@ -1,5 +1,6 @@
 """Plain edge lists as Parquet: against pyarrow's own to_pylist, and every error to the letter."""
 
+import dataclasses
 import datetime
 import io
 import math
@@ -418,3 +419,15 @@ def test_float_times_stand_for_their_decimal_texts(value, scale):
         assert (code, at) == (numbers.OVERFLOW, 0)
     else:
         assert (found[0], at) == (exact, -1)
+
+
+@relaxed
+@given(st.integers(0, 10), st.integers(-1, 10), st.integers(1, 4), st.integers(1, 7))
+def test_a_span_reads_its_rows_only(start, stop, max_rows, row_group_size):
+    data = parquet(pa.table({"s": range(9), "d": range(9)}), row_group_size)
+    decoder = EdgesDecoder()
+    (span,) = decoder.plan(Files({"e": data}), ["e"]).spans
+    part = dataclasses.replace(span, start=start, stop=stop)
+    found = list(decoder.read(io.BytesIO(data), part, max_rows))
+    assert [raw for batch in found for raw in batch.edges.src.tolist()] == list(range(9))[start : 9 if stop < 0 else stop]
+    assert all(0 < batch.num_records <= max_rows for batch in found)
