@@ -15,6 +15,7 @@ from graphprep.storage.runs import Runs, SpillPool
 Ints = NDArray[np.int64]
 RawIds = NDArray[np.uint64]
 _TABLE_ROW_BYTES = 20 + 8  # ID, type, typed ID, and the share of the search index
+_LEAST_ROWS = 1 << 12  # rows of a block of the map, however little memory there is
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ class _ExternalJoin:
 
     def __init__(self, table: Runs, pool: SpillPool, cap_bytes: int) -> None:
         self.pool = pool
-        self.rows_at_once = max(1 << 12, cap_bytes // _TABLE_ROW_BYTES)
+        self.rows_at_once = max(_LEAST_ROWS, cap_bytes // _TABLE_ROW_BYTES)
         self.table = table
 
     def run(self, chunks: Iterable[RawIds]) -> Iterator[Resolved]:

@@ -1,0 +1,118 @@
+"""Index, assign and resolve: in memory and starved of it, against dictionaries."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from graphprep.stages import index as index_stage
+from graphprep.stages.assign import PartitionFunction, TypedCounter, cut_sizes, order_types, part_of_position
+from graphprep.stages.index import CREATED, SpaceIndexer
+from graphprep.stages.resolve import NodeMap
+from graphprep.storage.runs import Runs, SpillPool
+
+FEW = settings(max_examples=60, deadline=None)
+IDS = st.one_of(st.integers(0, 40), st.integers(0, 2**64 - 1))
+
+
+def read_sorted(indexer):
+    chunks = list(indexer.sorted())
+    ids = [int(one) for chunk in chunks for one in chunk.ids]
+    types = [int(one) for chunk in chunks for one in chunk.types]
+    return ids, types
+
+
+@FEW
+@given(
+    declared=st.lists(st.lists(st.tuples(IDS, st.integers(0, 3)), max_size=9), max_size=6),
+    ends=st.lists(st.lists(IDS, max_size=9), max_size=5),
+    cap=st.sampled_from([1, 100, 10**9]),
+    chunk=st.sampled_from([1, 2, 1 << 16]),
+)
+def test_sorted_ids_are_unique_and_duplicates_are_told(declared, ends, cap, chunk):
+    first: dict[int, int] = {}
+    duplicates = []
+    row = 0
+    with pytest.MonkeyPatch.context() as patch, SpillPool(cap) as pool:
+        patch.setattr(index_stage, "_CHUNK_ROWS", chunk)
+        indexer = SpaceIndexer(pool, cap)
+        for batch in declared:
+            ids, types = np.array([one for one, _ in batch], np.uint64), np.array([kind for _, kind in batch], np.int32)
+            indexer.add_declared(ids, types, row)
+            for one, kind in batch:
+                if one in first:
+                    duplicates.append(row)
+                first.setdefault(one, kind)
+                row += 1
+        for batch in ends:
+            indexer.add_ends(np.array(batch, np.uint64))
+            for one in batch:
+                first.setdefault(one, int(CREATED))
+        ids, types = read_sorted(indexer)
+        assert ids == sorted(first)
+        assert types == [first[one] for one in ids]
+        assert indexer.duplicates.tolist() == duplicates
+
+
+@FEW
+@given(
+    known=st.dictionaries(IDS, st.tuples(st.integers(0, 3), st.integers(0, 9)), min_size=1, max_size=40),
+    batches=st.lists(st.lists(IDS, max_size=20), max_size=6),
+    chunk=st.sampled_from([1, 3, 100]),
+    cap=st.sampled_from([1, 100, 500, 10**9]),
+)
+def test_resolve_agrees_with_a_dict(known, batches, chunk, cap):
+    ids = sorted(known)
+    with pytest.MonkeyPatch.context() as patch, SpillPool(64) as pool:
+        patch.setattr("graphprep.stages.resolve._LEAST_ROWS", 2)
+        table = Runs(pool, 1, coalesce=False)
+        for at in range(0, len(ids), chunk):
+            some = ids[at : at + chunk]
+            types = np.array([known[one][0] for one in some], np.int32)
+            typed = np.array([known[one][1] for one in some], np.int64)
+            table.append(0, (np.array(some, np.uint64), types, typed))
+        wanted = [np.array(batch, np.uint64) for batch in batches]
+        got = list(NodeMap(len(ids), 0, table).resolve(wanted, pool, cap))
+    assert [one.typed.tolist() for one in got] == [[known.get(one, (0, -1))[1] for one in batch] for batch in batches]
+    for batch, one in zip(batches, got, strict=True):
+        assert [t for t, ok in zip(one.types.tolist(), one.typed >= 0, strict=True) if ok] == [
+            known[raw][0] for raw in batch if raw in known
+        ]
+
+
+def test_identity_map_tells_ids_beyond_the_end():
+    got = next(NodeMap(3, 7).resolve([np.array([0, 2, 3, 2**64 - 1], np.uint64)], None, 1))
+    assert got.typed.tolist() == [0, 2, -1, -1]
+    assert got.types.tolist() == [7] * 4
+
+
+@FEW
+@given(n=st.integers(0, 30), parts=st.integers(1, 9))
+def test_cut_into_runs(n, parts):
+    sizes = cut_sizes(n, parts)
+    assert sizes.sum() == n
+    assert sizes.tolist() == [n // parts + (p < n % parts) for p in range(parts)]
+    expected = [p for p in range(parts) for _ in range(sizes[p])]
+    assert part_of_position(np.arange(n), n, parts).tolist() == expected
+
+
+@FEW
+@given(parts=st.lists(st.integers(0, 4), max_size=40), cut=st.integers(1, 7))
+def test_typed_counter_numbers_part_after_part(parts, cut):
+    counter = TypedCounter(np.bincount(parts, minlength=5))
+    got = [one for at in range(0, len(parts), cut) for one in counter.take(np.array(parts[at : at + cut], np.int64)).tolist()]
+    order = sorted(range(len(parts)), key=lambda row: (parts[row], row))
+    assert [order[one] for one in got] == list(range(len(parts)))
+
+
+def test_partition_functions_on_plain_integers():
+    ids = np.array([3, 10, 2**63], np.uint64)
+    assert PartitionFunction("modulo", 4).parts(ids, 0, 3, 0, "t").tolist() == [3, 2, 0]
+    assert PartitionFunction("range", 2).parts(ids, 0, 3, 0, "t").tolist() == [0, 0, 1]
+
+
+def test_types_that_are_all_integers_go_by_value():
+    assert order_types(["10", "9", "2"]) == ["2", "9", "10"]
+    assert order_types(["10", "9", "a"]) == ["10", "9", "a"]
