@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -631,11 +632,12 @@ def test_what_is_accepted_is_what_the_naive_reader_reads(data):
         found = decode(data)
     except DecodeError:
         return
+    lines = [line.removesuffix("\r") for line in data.decode().split("\n")]
     expected = []
-    for line in data.decode().split("\n"):
-        line = line.removesuffix("\r")
+    for line in lines:
         if line.strip(" \t"):
-            nodes, edges = edgelist_line(line.rstrip(" \t,") + "," if line.rstrip(" \t").endswith(",,") else line, {})
+            # Blank columns behind a blank dtype are nothing; the naive reader has one of them.
+            nodes, edges = edgelist_line(re.sub(r",[ \t]*(,[ \t]*)+$", ",", line), {})
             expected += nodes + edges
     check(found, expected)
 
