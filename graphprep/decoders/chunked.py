@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from graphprep.decoders.chunked_plan import METADATA_NAME, Chunk, plan_chunked
 from graphprep.decoders.chunked_tables import dense_chunk, read_npy, read_parquet_edges, read_parquet_feature
-from graphprep.model.errors import DecodeError
+from graphprep.decoders.edges_columns import parse_declared
+from graphprep.model.errors import DecodeError, UsageError
 from graphprep.model.metadata import STORE_FORMAT
 from graphprep.model.protocols import InputStorage, Sniffed, SniffedFile, Sources, Span, TextBlock
 from graphprep.model.rows import AlignedColumn, ColumnChunk, ColumnKey, RawEdges, RawRows, Relation
@@ -31,22 +32,29 @@ class ChunkedDecoder:
     """Decodes a folder with a metadata.json that lists csv, numpy and Parquet files of edges, node data and edge data.
 
     ``plan`` takes the folder or its metadata.json. Raw IDs are the typed IDs: rows of a type, in the order of its files.
-    ``float_columns`` is set by ``widen``: csv features to be read as float64 although they may hold integers only.
+    ``columns`` decides the dtype of csv features, ``NAME=dtype`` each; without it that is int64 where every value of a feature
+    is an integer, else float64.
     """
 
     name: ClassVar[str] = "chunked"
     # The command line hands over the folder itself, not the files in it.
     takes_folder: ClassVar[bool] = True
 
-    float_columns: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
 
     def plan(self, storage: InputStorage, urls: Sequence[str]) -> Sources:
         """Read metadata.json, look into every file, and compare.
 
         Raises DataError with the key path, or the file, for everything in the metadata that is wrong, and for row counts,
-        dtypes and shapes that disagree; StorageError for a file that is not there.
+        dtypes and shapes that disagree; UsageError for a column that is no csv feature; StorageError for a file that is not
+        there.
         """
-        return plan_chunked(storage, urls)
+        sources = plan_chunked(storage, urls)
+        features = {span.detail.column for span in sources.spans if span.kind == "text"}
+        for name, _ in map(parse_declared, self.columns):
+            if name not in features:
+                raise UsageError(f"--column {name}: there is no csv feature of that name", fix="name a csv feature, or drop it")
+        return sources
 
     def decode(self, block: TextBlock, places: bool = False) -> RawRows:
         """Decode lines of a csv file: ``src dst`` pairs, or rows of one feature.
@@ -66,8 +74,8 @@ class ChunkedDecoder:
         return _read_edges(handle, chunk, max_rows, places) if chunk.column is None else _read_feature(handle, chunk, max_rows)
 
     def widen(self, columns: Mapping[str, str]) -> ChunkedDecoder:
-        """Return the decoder that reads these csv features as float64 from the start."""
-        return replace(self, float_columns=tuple(sorted({*self.float_columns, *columns})))
+        """Return the decoder with the dtypes of these csv features decided; other columns' files have theirs."""
+        return replace(self, columns=(*self.columns, *(f"{name}={dtype}" for name, dtype in columns.items())))
 
     @staticmethod
     def sniff(file: SniffedFile) -> Sniffed | None:
@@ -90,15 +98,22 @@ class ChunkedDecoder:
 
         first = block.first_line - 1
         most_rows = max(chunk.num_rows - first, 0)
-        values = parse_table(block.data, chunk.delimiter, chunk.width, most_rows, column in self.float_columns)
+        dtype = self._dtype_of(column)
+        values = parse_table(block.data, chunk.delimiter, chunk.width, most_rows, dtype)
         if isinstance(values, Fault):
-            raise _table_error(block, chunk, values)
+            raise _table_error(block, chunk, values, dtype or "float64")
         if not values.shape[0]:
             return RawRows()
         # One column is [rows], several are [rows, columns].
         shaped = values[:, 0] if chunk.width == 1 else values
         piece = dense_chunk(ColumnKey(column, "numbers", values.dtype.name), shaped)
         return RawRows(aligned=(_aligned(chunk, first, shaped.shape[0], piece),), num_records=shaped.shape[0])
+
+    def _dtype_of(self, column: str) -> str | None:
+        """Return the dtype that was decided for a csv feature; None: found in the data."""
+        declared = next((text for text in reversed(self.columns) if text.rpartition("=")[0] == column), None)
+        dtype = None if declared is None else parse_declared(declared)[1]
+        return None if dtype == "binary" else dtype  # csv features are numbers
 
 
 def _aligned(chunk: Chunk, first: int, num_rows: int, piece: ColumnChunk) -> AlignedColumn:
@@ -183,7 +198,7 @@ def _said(chunk: Chunk) -> str:
     return f"; {chunk.rows_by} says {chunk.num_rows} rows" if chunk.rows_by else ""
 
 
-def _table_error(block: TextBlock, chunk: Chunk, fault: Fault) -> DecodeError:
+def _table_error(block: TextBlock, chunk: Chunk, fault: Fault, dtype: str) -> DecodeError:
     """Word the first fault of a csv file of a feature."""
     from graphprep.kernels.cpu import csv_numbers as codes
 
@@ -200,9 +215,10 @@ def _table_error(block: TextBlock, chunk: Chunk, fault: Fault) -> DecodeError:
     elif fault.code == codes.EMPTY:
         message = f"value {fault.column} is empty"
     elif fault.code == codes.OVERFLOW:
-        message = f"value {fault.column} is too large for float64: {_field(block, fault)!r}"
+        message = f"value {fault.column} does not fit {dtype}: {_field(block, fault)!r}"
     else:
-        message = f"value {fault.column} must be a number, found {_field(block, fault)!r}"
+        what = {"b": "0, 1, true or false", "f": "a number"}.get(np.dtype(dtype).kind, "an integer")
+        message = f"value {fault.column} must be {what}, found {_field(block, fault)!r}"
         fix = "write numbers only, without a header line, and set format.delimiter in the metadata"
     return DecodeError(message, at=fault.start, fix=fix)
 

@@ -15,11 +15,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from graphprep.decoders.chunked import ChunkedDecoder
-from graphprep.model.errors import StorageError, UsageError
-from graphprep.model.protocols import DeclaredNodes, Decoder, SniffedFile, TextBlock
+from graphprep.decoders.chunked_plan import Chunk
+from graphprep.model.errors import DecodeError, StorageError, UsageError
+from graphprep.model.protocols import DeclaredNodes, Decoder, SniffedFile, Span, TextBlock
 from graphprep.model.rows import ColumnKey, Relation
 from graphprep.storage.spans import text_blocks
 from graphprep.storage.urls import Storage
+from graphprep.testing.contract import DecoderContract
 
 # ----------------------------------------------------------------------------------------------------- the happy path
 
@@ -340,7 +342,7 @@ def write_values(path: Path, array: np.ndarray, format_: str, delimiter: str) ->
         pq.write_table(table.replace_schema_metadata({"shape": str(array.shape)}), path, row_group_size=2)
 
 
-@settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_random_graphs_agree_with_their_arrays(tmp_path_factory, data):
     folder = tmp_path_factory.mktemp("graph")
@@ -443,3 +445,78 @@ def test_missing_files_are_storage_errors(tmp_path):
     with Storage() as storage, pytest.raises(StorageError) as caught:
         ChunkedDecoder().plan(storage, [str(tmp_path)])
     assert str(caught.value) == f"{tmp_path}/gone.csv: no such file or folder\n  fix: check the spelling of the path"
+
+
+# ------------------------------------------------------------------------------------------------------- decided dtypes
+
+
+@pytest.mark.parametrize(
+    ("dtype", "text", "values"),
+    [
+        ("float32", "0.1\n-0\n", [0.1, -0.0]),
+        ("float16", "1\n65519\n", [1, 65504]),
+        ("uint64", "18446744073709551615\n0\n", [2**64 - 1, 0]),
+        ("int8", "-128\n127\n", [-128, 127]),
+        ("bool", "true\n0\n", [True, False]),
+    ],
+)
+def test_a_dtype_may_be_decided(tmp_path, dtype, text, values):
+    shop(tmp_path, node_data=feature_of(CSV, "f.csv"))
+    (tmp_path / "f.csv").write_text(text)
+    for decoder in (ChunkedDecoder(columns=(f"age={dtype}",)), ChunkedDecoder().widen({"age": dtype, "other": "binary"})):
+        with Storage() as storage:
+            span = ChunkedDecoder().plan(storage, [str(tmp_path)]).spans[1]
+            (block,) = text_blocks(storage, span, 1 << 20)
+        (aligned,) = decoder.decode(block).aligned
+        assert aligned.chunk.key == ColumnKey("age", "numbers", dtype)
+        assert aligned.chunk.values.tobytes() == np.array(values, dtype).tobytes()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "text", "message"),
+    [
+        ("float16", "1\n1e5\n", "value 0 does not fit float16: '1e5'"),
+        ("int8", "1\n128\n", "value 0 does not fit int8: '128'"),
+        ("uint8", "-1\n2\n", "value 0 does not fit uint8: '-1'"),
+        ("int64", "1.5\n2\n", "value 0 must be an integer, found '1.5'"),
+        ("bool", "1\n2\n", "value 0 must be 0, 1, true or false, found '2'"),
+    ],
+)
+def test_values_fit_the_decided_dtype(tmp_path, dtype, text, message):
+    shop(tmp_path, node_data=feature_of(CSV, "f.csv"))
+    (tmp_path / "f.csv").write_text(text)
+    with Storage() as storage:
+        span = ChunkedDecoder().plan(storage, [str(tmp_path)]).spans[1]
+        (block,) = text_blocks(storage, span, 1 << 20)
+    with pytest.raises(DecodeError) as caught:
+        ChunkedDecoder(columns=(f"age={dtype}",)).decode(block)
+    assert caught.value.message == message
+
+
+def test_only_csv_features_have_a_dtype_to_decide(tmp_path):
+    shop(tmp_path)
+    with Storage() as storage, pytest.raises(UsageError) as caught:
+        ChunkedDecoder(columns=("age=int8",)).plan(storage, [str(tmp_path)])
+    assert str(caught.value) == ("--column age: there is no csv feature of that name\n  fix: name a csv feature, or drop it")
+
+
+# ---------------------------------------------------------------------------------------------------------- the contract
+
+
+class TestEdgesContract(DecoderContract):
+    lines = (b"0,9", b"00001,+2", b'"3", 0', b"9,9", b"7,-0")
+    bad_lines = (
+        (b"1", "expected 2 columns separated by ',', found 1"),
+        (b"1,2,3", "expected 2 columns separated by ',', found 3"),
+        (b"1,x", "the destination id must be an integer, found 'x'"),
+        (b"1,", "the destination id is empty"),
+        (b"10,1", "source id 10 of type 'n' is out of range: valid ids are in [0, 10)"),
+    )
+    at_ids = False
+
+    def make(self):
+        return ChunkedDecoder()
+
+    def span(self):
+        chunk = Chunk(Relation("r", "n", "n"), None, "csv", delimiter=b",", num_ends=(10, 10), end_types=("n", "n"))
+        return Span("input", role="edges", detail=chunk)

@@ -201,7 +201,7 @@ def test_the_first_fault_comes_first_in_any_block(tmp_path):
          "f.csv:2:2: expected 2 columns separated by ',', found 1\n"
          "  fix: give every line the same number of values, or set format.delimiter in the metadata"),
         ("1,\n3,4\n", "f.csv:1:3: value 1 is empty"),
-        ("1\n1e999\n", "f.csv:2:1: value 0 is too large for float64: '1e999'"),
+        ("1\n1e999\n", "f.csv:2:1: value 0 does not fit float64: '1e999'"),
         ("1\n\n2\n",
          "f.csv:2:1: a blank line where a row must stand; metadata.json: num_nodes_per_type[0] says 2 rows\n"
          "  fix: remove the line, or supply the values"),

@@ -7,6 +7,7 @@ One pair of double quotes around a number is taken off. Lines end at LF; one CR 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -20,18 +21,21 @@ from graphprep.kernels.cpu.numbers import (
     OVERFLOW,
     find_byte,
     find_line,
+    parse_bool,
     parse_float,
     parse_int,
     parse_uint,
+    round_to,
     skip_blanks,
     trim_blanks,
 )
 
-TOO_FEW = 5  # fields; the position is the end of the line
-TOO_MANY = 6  # fields; the position is the first that is too many
-OUT_OF_RANGE = 7  # an ID that its type does not have
-BLANK = 8  # a blank line where a row must stand
-SURPLUS = 9  # a row behind the last that may stand
+# Codes beyond those of ``numbers``.
+TOO_FEW = 11  # fields; the position is the end of the line
+TOO_MANY = 12  # fields; the position is the first that is too many
+OUT_OF_RANGE = 13  # an ID that its type does not have
+BLANK = 14  # a blank line where a row must stand
+SURPLUS = 15  # a row behind the last that may stand
 
 __all__ = [
     "BLANK",
@@ -83,29 +87,48 @@ def parse_pairs(data: bytes, delimiter: bytes, num_src: int, num_dst: int) -> tu
     return src[:rows], dst[:rows], at_src[:rows], at_dst[:rows]
 
 
-def parse_table(
-    data: bytes, delimiter: bytes, width: int, most_rows: int, as_float: bool
-) -> Ints | NDArray[np.float64] | Fault:
+def parse_table(data: bytes, delimiter: bytes, width: int, most_rows: int, dtype: str | None = None) -> NDArray[Any] | Fault:
     """Parse lines of ``width`` numbers each; the first ``most_rows`` lines must be rows, those behind must be blank.
 
-    Returns [rows, width], int64 where every field is an integer of 64 bits and ``as_float`` is False, else float64; or the
-    first fault.
+    Returns [rows, width] of ``dtype`` (NumPy's name of a bool, integer or float), by default int64 where every field is an
+    integer of 64 bits, else float64; or the first fault.
     """
     buf = np.frombuffer(data, np.uint8)
     lines = int(np.count_nonzero(buf == _LF)) + 1
     shape = (min(lines, most_rows) * width,)
     starts, stops = np.empty(shape, np.int64), np.empty(shape, np.int64)
     rows, *fault = _split(buf, np.frombuffer(delimiter, np.uint8), width, most_rows, starts, stops)
-    num_fields = rows * width
-    if not as_float:
-        ints = np.empty(num_fields, np.int64)
-        if _ints(buf, starts, stops, ints) == num_fields and fault[0] == OK:
-            return ints.reshape(rows, width)
-    floats = np.empty(num_fields, np.float64)
-    code, at = _floats(buf, starts, stops, floats)
+    starts, stops = starts[: rows * width], stops[: rows * width]
+    if dtype is not None:
+        values, code, at = _parse_as(np.dtype(dtype), buf, starts, stops)
+    else:
+        values, code, at = _parse_as(np.dtype(np.int64), buf, starts, stops)
+        if code != OK:
+            values, code, at = _parse_as(np.dtype(np.float64), buf, starts, stops)
+    # A fault in a field comes before that of its line's end or of a later line.
     if code != OK:
         return Fault(code, at % width, int(starts[at]), int(stops[at]))
-    return Fault(*fault) if fault[0] != OK else floats.reshape(rows, width)
+    return Fault(*fault) if fault[0] != OK else values.reshape(rows, width)
+
+
+def _parse_as(dtype: np.dtype[Any], buf: NDArray[np.uint8], starts: Ints, stops: Ints) -> tuple[NDArray[Any], int, int]:
+    """Parse fields to ``(values, code, field)`` of one dtype; the code and the field are those of the first fault."""
+    if dtype.kind == "b":
+        flags = np.empty(starts.size, np.bool_)
+        return flags, *_bools(buf, starts, stops, flags)
+    if dtype.kind == "f":
+        floats = np.empty(starts.size, np.float64)
+        code, at = _floats(buf, starts, stops, floats)
+        rounded, lost = round_to(floats[: at if code != OK else None], dtype)
+        return (rounded, OVERFLOW, lost) if lost >= 0 else (rounded, code, at)
+    limits = np.iinfo(dtype)
+    if dtype.kind == "u":
+        uints = np.empty(starts.size, np.uint64)
+        code, at = _uints(buf, starts, stops, np.uint64(limits.max), uints)
+        return uints.astype(dtype, copy=False), code, at
+    ints = np.empty(starts.size, np.int64)
+    code, at = _ints(buf, starts, stops, np.int64(limits.min), np.int64(limits.max), ints)
+    return ints.astype(dtype, copy=False), code, at
 
 
 @njit(cache=True, nogil=True)
@@ -234,14 +257,29 @@ def _split(buf, delim, width, most_rows, starts, stops):
 
 
 @njit(cache=True, nogil=True)
-def _ints(buf, starts, stops, out):
-    """Parse integers up to the first field that is none; return how many there were."""
+def _ints(buf, starts, stops, low, high, out):
+    """Parse integers in [low, high]; return ``(code, field)`` of the first that is none."""
     for i in range(out.size):
         code, value = parse_int(buf, starts[i], stops[i])
+        if code == OK and (value < low or value > high):
+            code = OVERFLOW
         if code != OK:
-            return i
+            return code, i
         out[i] = value
-    return out.size
+    return OK, 0
+
+
+@njit(cache=True, nogil=True)
+def _uints(buf, starts, stops, high, out):
+    """Parse integers in [0, high]; return ``(code, field)`` of the first that is none."""
+    for i in range(out.size):
+        code, value = parse_uint(buf, starts[i], stops[i])
+        if code == NEGATIVE or (code == OK and value > high):
+            code = OVERFLOW
+        if code != OK:
+            return code, i
+        out[i] = value
+    return OK, 0
 
 
 @njit(cache=True, nogil=True)
@@ -249,6 +287,17 @@ def _floats(buf, starts, stops, out):
     """Parse floats; return ``(code, field)`` of the first that is none."""
     for i in range(out.size):
         code, value = parse_float(buf, starts[i], stops[i])
+        if code != OK:
+            return code, i
+        out[i] = value
+    return OK, 0
+
+
+@njit(cache=True, nogil=True)
+def _bools(buf, starts, stops, out):
+    """Parse booleans; return ``(code, field)`` of the first that is none."""
+    for i in range(out.size):
+        code, value = parse_bool(buf, starts[i], stops[i])
         if code != OK:
             return code, i
         out[i] = value
