@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from graphprep.decoders.slots import show
@@ -113,6 +115,14 @@ _WORDS: dict[int, tuple[str, str]] = {
 _VALUE_WORDS: dict[int, tuple[str, str]] = {
     records.NOT_NUMBER: ("group '{name}' must hold numbers, found {found}", "write a feature as [1, 2, 3]"),
     records.TOO_LARGE: ("{found} does not fit {what}", "use a group of a wider dtype, or correct the value"),
+    records.NOT_TIME: (
+        "created_at and removed_at of a temporal feature must be integers that fit int64, found {found}",
+        "write whole numbers",
+    ),
+}
+_COORDINATE_WORDS: dict[int, tuple[str, str]] = {
+    records.TOO_LARGE: ("{found} does not fit a coordinate (0 to 9223372036854775807)", "correct the value"),
+    values.NOT_INTEGER: ("a sparse coordinate must be an integer, found {found}", "write whole numbers"),
 }
 
 STRICT_NEIGHBORS = "fields 'edge' and 'neighbor' of a record differ"
@@ -123,8 +133,8 @@ def fault(data: bytes, code: int, at: int, name: int = 0) -> DecodeError:
 
     ``at`` is the position of what is to blame in ``data``; ``name`` the number of the field or group (``json_keys``).
     """
-    in_group = name >= keys.DENSE_GROUP
-    message, fix = (_VALUE_WORDS.get(code) if in_group else None) or _WORDS[code]
+    words = _VALUE_WORDS if name >= keys.DENSE_GROUP else _COORDINATE_WORDS if name == keys.KEY_COORDINATES else _WORDS
+    message, fix = words.get(code) or _WORDS[code]
     facts = {
         "found": _found(data, at),
         "byte": _byte(data, at),
@@ -164,22 +174,36 @@ def group_dtype(name: int) -> str:
 
 def _found(data: bytes, at: int) -> str:
     """Return the value at ``at`` as it is written, cut where it is long."""
-    stop = data.find(b"\n", at)
-    if data[at : at + 1] == b'"':
-        stop = _text_end(data, at, stop)
-    elif data[at : at + 1] not in (b"[", b"{"):
-        stop = next((i for i in range(at, stop) if data[i] in b" \t\r,:]}"), stop)
-    text = data[at : min(stop, at + 4 * _SHOWN_CHARS)].decode("utf-8", "backslashreplace")
+    line_end = data.find(b"\n", at)
+    stop = min(_value_end(data, at, line_end), at + 4 * _SHOWN_CHARS)
+    text = data[at:stop].decode("utf-8", "backslashreplace")
     text = "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
     return text if len(text) <= _SHOWN_CHARS else text[:_SHOWN_CHARS] + "…"
 
 
-def _text_end(data: bytes, at: int, stop: int) -> int:
-    """Return the position behind the closing quote of the text at ``at``, ``stop`` where there is none."""
-    i = at + 1
-    while i < stop and data[i] != ord('"'):
-        i += 2 if data[i] == ord("\\") else 1
-    return min(i + 1, stop)
+def _value_end(data: bytes, at: int, stop: int) -> int:
+    """Return the position behind the value at ``at``, as far as it matters for showing it."""
+    depth = 0
+    for i in _outside_texts(data, at, min(stop, at + 4 * _SHOWN_CHARS)):
+        byte = data[i]
+        if depth == 0 and byte in b" \t\r,:]}":
+            return i
+        depth += (byte in b"[{") - (byte in b"]}")
+        if depth == 0 and byte in b'"]}':
+            return i + 1
+    return stop
+
+
+def _outside_texts(data: bytes, at: int, stop: int) -> Iterator[int]:
+    """Yield the positions that are outside of texts; of a text, its closing quote."""
+    while at < stop:
+        if data[at] == ord('"'):
+            at += 1
+            while at < stop and data[at] != ord('"'):
+                at += 2 if data[at] == ord("\\") else 1
+        if at < stop:
+            yield at
+        at += 1
 
 
 def _byte(data: bytes, at: int) -> str:
