@@ -182,6 +182,8 @@ def _as_raw(values: ArrayLike) -> NDArray[np.uint64]:
 
     Raises UsageError where they are no integers >= 0.
     """
+    if isinstance(values, list | tuple) and all(type(value) is int and 0 <= value < 2**64 for value in values):
+        return np.array(values, np.uint64)  # NumPy would make floats of small and very large ones together
     array = np.asarray(values)
     if (array.dtype.kind not in "iu" and array.size) or (array.dtype.kind == "i" and array.size and array.min() < 0):
         raise UsageError("ids must be integers >= 0", fix="pass an array of int64 or uint64")

@@ -193,15 +193,14 @@ def check_input(inputs: Sequence[str], options: ConvertOptions | None = None, re
         pool = stack.enter_context(SpillPool(memory.pool_bytes, options.run.tmp_dir))
         with _saved_bad_records(storage, options) as bad:
             prepared = _prepare(inputs, options, memory, storage, pool, clock, bad)
-        names = {edge: ":".join(edge.edge_type) for edge in prepared.edges}
         return InputReport(
             format=prepared.planned.format,
             num_nodes={node.name: node.route.num_rows for node in prepared.nodes},
-            num_edges={names[edge]: edge.route.num_edges for edge in prepared.edges},
+            num_edges={edge_type_text(edge.edge_type): edge.route.num_edges for edge in prepared.edges},
             num_records=prepared.decoded.num_records,
             num_skipped=len(prepared.bad_records),
             node_columns={node.name: node.columns for node in prepared.nodes},
-            edge_columns={names[edge]: edge.columns for edge in prepared.edges},
+            edge_columns={edge_type_text(edge.edge_type): edge.columns for edge in prepared.edges},
             notes=_notes(prepared),
         )
 
@@ -424,7 +423,7 @@ def _summary(
         format=prepared.planned.format,
         format_flags=prepared.planned.flags,
         num_nodes={node.name: node.route.num_rows for node in prepared.nodes},
-        num_edges={":".join(edge.edge_type): edge.route.num_edges for edge in prepared.edges},
+        num_edges={edge_type_text(edge.edge_type): edge.route.num_edges for edge in prepared.edges},
         num_parts=prepared.index.partition.num_parts,
         num_records=prepared.decoded.num_records,
         num_skipped=len(prepared.bad_records),

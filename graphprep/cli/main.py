@@ -6,7 +6,6 @@ Commands import what they need when they run, so that ``--help`` loads neither N
 from __future__ import annotations
 
 import contextlib
-import errno
 import itertools
 import json
 import os
@@ -27,21 +26,10 @@ if TYPE_CHECKING:
 
     from graphprep.model.errors import GraphprepError
 
-EXIT_STORAGE = 3
 EXIT_MEMORY = 4
 EXIT_INTERNAL = 70  # EX_SOFTWARE: our mistake, not the user's
 EXIT_INTERRUPTED = 130
 _EXIT_SIGNAL = 128
-_STORAGE_FIXES = {
-    errno.ENOSPC: "free some space, or name another disk with --tmp-dir or OUT",
-    errno.EDQUOT: "free some space, or name another disk with --tmp-dir or OUT",
-    errno.EFBIG: "write to a file system that allows larger files",
-    errno.EROFS: "choose a target that can be written to",
-    errno.EACCES: "check the permissions",
-    errno.EPERM: "check the permissions",
-    errno.ENOENT: "check the path",
-    errno.EMFILE: "raise the number of open files (ulimit -n)",
-}
 # Usage errors are in click or in typer's own copy of it, depending on typer's version; both derive BadParameter from it.
 _UsageError = typer.BadParameter.__mro__[1]
 
@@ -84,6 +72,8 @@ def build_app() -> typer.Typer:
         name="graphprep",
         help="Turn raw graph dumps into the binary arrays that graph-learning systems load.\n\n"
         "Example: graphprep convert sample_data/karate/karate.csv karate-store",
+        epilog="Exit codes: 0 done; 1 the data is wrong; 2 the command line is wrong; 3 input or output failed; 4 the memory "
+        "limit cannot be met; 70 a mistake of graphprep (GRAPHPREP_DEBUG=1 shows the traceback); 130, 143 interrupted.",
         add_completion=False,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
@@ -155,10 +145,12 @@ class _ErrorReport:
         if isinstance(error, MemoryError):
             self.say("out of memory", fix="lower --memory-limit or --threads, or use a machine with more memory")
             return EXIT_MEMORY
-        if isinstance(error, OSError):
-            return self._explain_os_error(error)
         from graphprep.model.errors import GraphprepError
 
+        if isinstance(error, OSError):  # one that storage did not meet, such as a full disk behind stdout
+            from graphprep.storage.faults import storage_error
+
+            error = storage_error(error, str(error.filename or ""))
         if isinstance(error, GraphprepError):
             return self._explain_known(error)
         return self._explain_internal(error)
@@ -173,12 +165,6 @@ class _ErrorReport:
         path = context.command_path if context else "graphprep"
         self.say(message[:1].lower() + message[1:], fix=f"see {path} --help")
         return int(error.exit_code)  # type: ignore[attr-defined]
-
-    def _explain_os_error(self, error: OSError) -> int:
-        place = str(error.filename) if error.filename is not None else ""
-        message = error.strerror or str(error) or type(error).__name__
-        self.say(message[:1].lower() + message[1:], place=place, fix=_STORAGE_FIXES.get(error.errno or 0, ""))
-        return EXIT_STORAGE
 
     def _explain_internal(self, error: Exception) -> int:
         self.say(

@@ -23,6 +23,10 @@ _INTERVAL_S = 2.0  # between plain lines: enough to see that it lives, few enoug
 _SHORT_S = 0.5  # a stage that took less is not worth a line
 
 
+def _now_s() -> float:
+    return time.monotonic()
+
+
 @dataclass
 class StageProgress:
     """What is known of the stage at work. Bytes are those of the input as stored."""
@@ -31,7 +35,7 @@ class StageProgress:
     total_bytes: int | None = None
     records: int = 0
     num_bytes: int = 0
-    started_s: float = field(default_factory=time.monotonic)
+    started_s: float = field(default_factory=_now_s)
 
     @property
     def elapsed_s(self) -> float:

@@ -67,11 +67,19 @@ def validate(
 
 
 def report_json(report: StoreReport | InputReport) -> str:
-    """Write the report for machines."""
+    """Write the report for machines; columns as metadata.json states them."""
     import dataclasses
     import json
 
-    return json.dumps(dataclasses.asdict(report), indent=2, ensure_ascii=False)
+    from graphprep.stages.check import StoreReport
+
+    value = {field.name: getattr(report, field.name) for field in dataclasses.fields(report)}
+    if isinstance(report, StoreReport):
+        value["faults"] = [dataclasses.asdict(fault) for fault in report.faults]
+    else:
+        for key in ("node_columns", "edge_columns"):
+            value[key] = {name: [column.schema.to_json() for column in columns] for name, columns in value[key].items()}
+    return json.dumps(value, indent=2, ensure_ascii=False)
 
 
 def _print_store(report: StoreReport) -> None:

@@ -22,6 +22,7 @@ from graphprep.storage.urls import Storage
 
 _BLOCK_BYTES = 1 << 20  # of a raw file that is looked at
 _BLOCK_ROWS = 1 << 14  # of a raw table that is looked at
+_LOOK_BYTES = 1 << 12  # of metadata.json: the format is its first key
 _MAX_SPANS = 64  # files that are looked at
 _MAX_HEAD = 1 << 16
 _MAX_SHOWN = 8  # values of one cell in the head
@@ -90,13 +91,12 @@ class GraphInfo:
 
 def is_store(storage: Storage, url: str) -> bool:
     """Return whether a folder is a store: its metadata.json names the format, or partitions lie in it."""
-    if url == "-" or not storage.is_dir(url):
+    if url == "-" or (storage.is_local(url) and not storage.is_dir(url)):  # servers know no folders
         return False
     metadata_url = storage.join(url, METADATA_NAME)
-    has_parts = any(storage.exists(storage.join(url, f"part-{0:0{digits}d}")) for digits in (5, 6, 7))
-    if not storage.exists(metadata_url):
-        return has_parts
-    return has_parts or f'"{STORE_FORMAT}"'.encode() in storage.head(metadata_url, 1 << 12)
+    if storage.exists(metadata_url) and f'"{STORE_FORMAT}"'.encode() in storage.head(metadata_url, _LOOK_BYTES):
+        return True
+    return any(storage.exists(storage.join(url, f"part-{0:0{digits}d}")) for digits in (5, 6, 7))
 
 
 def inspect(

@@ -166,7 +166,7 @@ class IdLookup:
         """Return the partition that each raw ID (ascending) must be in; None where only a search can tell."""
         method, num_parts = self._store.metadata.partition_by, self._parted.num_parts
         if method == "hash":
-            return (hash_ints(ids) % np.uint64(num_parts)).astype(np.int64)
+            return np.asarray(hash_ints(ids) % np.uint64(num_parts), np.int64)
         if method == "modulo":
             return (ids % np.uint64(num_parts)).astype(np.int64)
         if method != "range" or num_parts == 1:

@@ -1,0 +1,448 @@
+"""``convert``, ``info``, ``validate`` and ``ids`` from the command line."""
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from graphprep.cli import convert as convert_command
+from graphprep.cli.main import run
+from graphprep.model.options import ConvertOptions, ConvertSummary, RunOptions
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+KARATE = ROOT / "sample_data" / "karate" / "karate.csv"
+GOLDEN = ROOT / "tests" / "golden"
+STORE = GOLDEN / "shop_edgelist_both_parts" / "store"
+
+# ------------------------------------------------------------------------------------------------ convert
+
+SUMMARY = ConvertSummary(
+    out="shop",
+    format="edges",
+    format_flags=("--format", "edges"),
+    num_nodes={"user": 12_345, "item": 1},
+    num_edges={"user:buys:item": 50_000},
+    num_parts=2,
+    num_records=50_000,
+    num_skipped=3,
+    num_dropped_edges=0,
+    num_created_nodes=7,
+    input_bytes=10_000_000,
+    output_bytes=2_500_000,
+    elapsed_s=2.0,
+    peak_memory_bytes=300_000_000,
+    stage_s={"decode": 1.5},
+    notes=("item 0 has no edge",),
+)
+
+
+@pytest.fixture
+def converted(monkeypatch):
+    """Catch what the command asks of the library."""
+    calls = []
+
+    def convert(inputs, out, options, reporter):
+        calls.append((inputs, out, options))
+        return SUMMARY
+
+    monkeypatch.setattr("graphprep.library.convert", convert)
+    return calls
+
+
+def test_convert_with_no_flags_asks_for_the_defaults(converted, capsys):
+    assert run(["convert", "a", "b", "out"]) == 0
+    assert converted == [(["a", "b"], "out", ConvertOptions())]
+    assert capsys.readouterr().out == (
+        "shop: 12,346 nodes, 50,000 edges, 2 partitions\n"
+        "  nodes  user            12,345\n"
+        "  nodes  item                 1\n"
+        "  edges  user:buys:item  50,000\n"
+        "  3 faulty records skipped\n"
+        "  7 nodes created\n"
+        "  read 10.0 MB, wrote 2.5 MB in 2.00 s: 25.0k edges/s, 5.0 MB/s, peak memory 300 MB\n"
+        "  note: item 0 has no edge\n"
+    )
+
+
+def test_convert_json(converted, capsys):
+    assert run(["convert", "a", "out", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["num_nodes"] == {"user": 12_345, "item": 1}
+    assert found["peak_memory_bytes"] == 300_000_000
+    assert found["format_flags"] == ["--format", "edges"]
+
+
+def test_every_flag_of_convert_arrives(converted):
+    text = """convert in out --format edges --decoder-options options.json --schema schema.json --ids sparse
+        --num-nodes user=5 --num-nodes item=3 --strict --partitions 4 --partition-by hash --layout both
+        --neighbor-order weight --no-edge-ids --index-dtype int64 --weight-dtype float64 --graph-name g --seed 7 --overwrite
+        --on-error skip --bad-records bad.txt --max-errors 9 --on-missing-node create --missing-node-type 3
+        --delimiter ; --header no --src-col 1 --dst-col to --weight-col w --time-col t --time-unit ms --column a=int8
+        --column b=float32 --drop-column c --index-base 1 --relation u:r:v --length-delimiter / --binary-escape x --temporal
+        --default-node-type 1 --default-node-weight 0.5 --default-node-feature-types a,b --default-node-feature-lens 1,2
+        --default-edge-type 2 --default-edge-weight 1.5 --default-edge-feature-types c --default-edge-feature-lens 3/0
+        --default-created-at 11 --default-removed-at -1 --memory-limit 1GiB --threads 3 --tmp-dir /x --storage-option anon=true
+        --storage-option s3.key=a=b"""
+    assert run(text.split()) == 0
+    decoder_options = {
+        "decoder_options_file": "options.json",
+        "strict": True,
+        "delimiter": ";",
+        "header": "no",
+        "src_col": "1",
+        "dst_col": "to",
+        "weight_col": "w",
+        "time_col": "t",
+        "time_unit": "ms",
+        "columns": ["a=int8", "b=float32"],
+        "drop_columns": ["c"],
+        "index_base": 1,
+        "relation": "u:r:v",
+        "length_delimiter": "/",
+        "binary_escape": "x",
+        "temporal": True,
+        "default_node_type": 1,
+        "default_node_weight": 0.5,
+        "default_node_feature_types": "a,b",
+        "default_node_feature_lens": "1,2",
+        "default_edge_type": 2,
+        "default_edge_weight": 1.5,
+        "default_edge_feature_types": "c",
+        "default_edge_feature_lens": "3/0",
+        "default_created_at": 11,
+        "default_removed_at": -1,
+    }
+    assert converted == [
+        (
+            ["in"],
+            "out",
+            ConvertOptions(
+                format="edges",
+                decoder_options=decoder_options,
+                partitions=4,
+                partition_by="hash",
+                layout="both",
+                neighbor_order="weight",
+                edge_ids=False,
+                index_dtype="int64",
+                weight_dtype="float64",
+                ids="sparse",
+                num_nodes={"user": 5, "item": 3},
+                on_missing_node="create",
+                missing_node_type="3",
+                graph_name="g",
+                schema="schema.json",
+                on_error="skip",
+                bad_records="bad.txt",
+                max_errors=9,
+                overwrite=True,
+                seed=7,
+                run=RunOptions("1GiB", 3, "/x", {"anon": "true", "s3.key": "a=b"}),
+            ),
+        )
+    ]
+
+
+def test_a_decoder_class_arrives(converted):
+    assert run(["convert", "in", "out", "--decoder", "mine:Decoder"]) == 0
+    assert converted[0][2] == ConvertOptions(decoder="mine:Decoder")
+
+
+def test_decoder_flags_are_the_decoders_fields():
+    """Every decoder flag is a field of one of our decoders, and every field (but what all share) has a flag."""
+    from graphprep.decoders.registry import find_decoder, option_types
+
+    fields = set()
+    for name in ("edges", "edgelist", "json", "tsv", "chunked"):
+        fields |= set(option_types(find_decoder(name)))
+    flags = {
+        field for group in (convert_command.EdgesFlags, convert_command.DeepGnnFlags) for field in group.__dataclass_fields__
+    } | {"strict"}
+    assert flags == fields - {"weight_dtype"}
+
+
+def test_convert_info_validate_ids_in_a_row(tmp_path, capsys):
+    """The way of a new user."""
+    out = tmp_path / "karate"
+    assert run(["convert", str(KARATE), str(out), "--weight-col", "weight", "--partitions", "2"]) == 0
+    captured = capsys.readouterr()
+    assert captured.out.splitlines()[0] == f"{out}: 34 nodes, 78 edges, 2 partitions"
+    assert "format: edges (sniffed; --format edges repeats this choice)" in captured.err
+    assert run(["validate", str(out)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:3] == [f"{out}: sound", "  nodes  _N        34", "  edges  _N:_E:_N  78"]
+    assert lines[3].startswith("  checked 8 arrays in 2 partitions, ")
+    assert run(["info", str(out)]) == 0
+    assert f"{out}: graphprep-store 1, " in capsys.readouterr().out
+    assert run(["ids", str(out), "16", "17", "--from", "raw", "--to", "local"]) == 0
+    assert capsys.readouterr().out == "0:16\n1:0\n"
+    assert run(["convert", str(KARATE), str(out)]) == 2
+    assert "--overwrite" in capsys.readouterr().err
+
+
+# ------------------------------------------------------------------------------------------------ info
+
+
+def test_info_of_a_store(capsys):
+    assert run(["info", str(GOLDEN / "karate_csv" / "store"), "--head", "2"]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    lines = out.splitlines()
+    assert lines[0].startswith(f"{GOLDEN / 'karate_csv' / 'store'}: graphprep-store 1, 6 files, ")
+    assert lines[1:] == [
+        "  graph       graph",
+        "  partitions  1 by range",
+        "  layouts     csc",
+        "nodes _N: 34, raw IDs identity",
+        "    raw ID",
+        "    0",
+        "    1",
+        "edges _N:knows:_N: 78, neighbours int64 ordered by input, edge IDs int64",
+        "  weight  dense  float32",
+        "    source  destination  edge ID  weight",
+        "    0       1            0        4",
+        "    0       2            1        5",
+    ]
+
+
+def test_info_of_a_raw_file(capsys):
+    assert run(["info", str(KARATE), "--head", "1", "--quiet"]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert out.splitlines() == [
+        f"{KARATE}: edges, 1 file, {KARATE.stat().st_size} B",
+        "nodes _N",
+        "edges _N:_E:_N: 78 in the first block",
+        "  weight  dense  int64",
+        "    source  destination  weight",
+        "    0       1            4",
+        f"convert with: graphprep convert {KARATE} OUT --format edges",
+    ]
+
+
+def test_info_json_is_strict(capsys, tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("0,1,nan\n1,2,inf\n")
+    assert run(["info", str(path), "--head", "2", "--json", "--format", "edges", "--weight-col", "2"]) == 0
+
+    def refuse(text):
+        raise AssertionError(text)
+
+    found = json.loads(capsys.readouterr().out, parse_constant=refuse)
+    assert found["format"] == "edges"
+    assert found["edge_types"][0]["head"]["rows"] == [[0, 1, "nan"], [1, 2, "inf"]]
+
+
+# ------------------------------------------------------------------------------------------------ validate
+
+
+@pytest.fixture
+def spoiled(tmp_path):
+    """A copy of a golden store with a neighbour out of range."""
+    import shutil
+
+    folder = tmp_path / "store"
+    shutil.copytree(STORE, folder)
+    path = next(path for path in sorted(folder.rglob("csc/indices.npy")) if np.load(path).size > 2)
+    array = np.load(path)
+    array[-1] = 99
+    np.save(path, array)
+    return folder, f"{path.relative_to(folder).as_posix()}", array.size - 1
+
+
+def test_validate_tells_every_fault(spoiled, capsys):
+    folder, place, at = spoiled
+    assert run(["validate", str(folder), "--progress", "none"]) == 1
+    out, err = capsys.readouterr()
+    assert out.splitlines()[0] == f"{folder}: 2 faults"
+    lines = err.splitlines()
+    assert lines[0].startswith(f"error: {place}: expected xxh3 ")
+    assert lines[1].startswith(f"error: {place}[{at}]: expected a typed ID in [0, ")
+    assert len(lines) == 2
+
+
+def test_validate_prints_some_and_counts_all(spoiled, capsys):
+    folder, _, _ = spoiled
+    assert run(["validate", str(folder), "--max-faults", "1", "--quiet"]) == 1
+    out, err = capsys.readouterr()
+    assert out.splitlines()[0] == f"{folder}: 2 faults"
+    assert err.splitlines()[1] == "error: 1 more fault; --max-faults 2 prints them all"
+
+
+def test_validate_json(spoiled, capsys):
+    folder, place, at = spoiled
+    assert run(["validate", str(folder), "--json", "--quiet"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert found["num_faults"] == 2
+    assert found["faults"][1]["place"] == f"{place}[{at}]"
+
+
+def test_validate_a_raw_input(capsys):
+    assert run(["validate", str(KARATE), "--quiet"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:3] == [f"{KARATE}: sound, edges, 78 records", "  nodes  _N        34", "  edges  _N:_E:_N  78"]
+
+
+def test_validate_a_raw_input_json(capsys):
+    assert run(["validate", str(KARATE), "--quiet", "--json", "--weight-col", "weight"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["format"], found["num_nodes"], found["num_edges"]) == ("edges", {"_N": 34}, {"_N:_E:_N": 78})
+    weight = {"name": "weight", "kind": "dense", "dtype": "float32", "item_shape": [], "optional": False, "role": "weight"}
+    assert found["edge_columns"] == {"_N:_E:_N": [weight]}
+
+
+def test_a_store_in_memory(tmp_path, capsys):
+    import fsspec
+
+    fs = fsspec.filesystem("memory")
+    for path in STORE.rglob("*"):
+        if path.is_file():
+            fs.pipe_file(f"/commands/{path.relative_to(STORE)}", path.read_bytes())
+    assert run(["validate", "memory://commands", "--quiet"]) == 0
+    assert capsys.readouterr().out.startswith("memory://commands: sound\n")
+    assert run(["info", "memory://commands", "--head", "1"]) == 0
+    assert capsys.readouterr().out.startswith("memory://commands: graphprep-store 1, ")
+
+
+def test_validate_a_faulty_input(tmp_path, capsys):
+    path = tmp_path / "a.csv"
+    path.write_text("0,1\n2,x\n")
+    assert run(["validate", str(path), "--format", "edges"]) == 1
+    assert capsys.readouterr().err.startswith(f"error: {path}:2:3: ")
+
+
+def test_validate_a_store_takes_no_format(capsys):
+    assert run(["validate", str(STORE), "--format", "edges"]) == 2
+    assert capsys.readouterr().err == (
+        "error: metadata.json says that this is a store: it has no input format\n  fix: leave out the decoder's options\n"
+    )
+
+
+def test_validate_a_store_that_lost_its_metadata(tmp_path, spoiled, capsys):
+    folder, _, _ = spoiled
+    (folder / "metadata.json").unlink()
+    assert run(["validate", str(folder)]) == 3
+    assert capsys.readouterr().err == (
+        f"error: {folder}: there is no metadata.json, so this is no whole store\n  fix: check the path\n"
+    )
+
+
+# ------------------------------------------------------------------------------------------------ ids
+
+
+def ids(capsys, *args, stdin=None, monkeypatch=None):
+    if stdin is not None:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
+    code = run(["ids", str(STORE), *args])
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+@pytest.fixture
+def raw_ids():
+    """The raw IDs of the first node type, by typed ID."""
+    metadata = json.loads((STORE / "metadata.json").read_text())
+    name = metadata["node_type"][0]
+    parts = [np.load(STORE / part["path"] / "nodes" / name / "raw_ids.npy") for part in metadata["parts"]]
+    return name, np.concatenate(parts).tolist(), len(metadata["node_type"])
+
+
+def test_ids_from_arguments_stdin_and_file(capsys, monkeypatch, tmp_path, raw_ids):
+    name, raw, _ = raw_ids
+    flags = ("--from", "raw", "--to", "typed", "--type", name)
+    texts = [str(one) for one in reversed(raw)]
+    wanted = (0, "".join(f"{i}\n" for i in reversed(range(len(raw)))), "")
+    assert ids(capsys, *texts, *flags) == wanted
+    assert ids(capsys, *flags, stdin="\n".join(texts), monkeypatch=monkeypatch) == wanted
+    assert ids(capsys, "-", *flags, stdin="\r\n\r\n".join(texts) + "\n", monkeypatch=monkeypatch) == wanted
+    file = tmp_path / "ids.txt"
+    file.write_text("\n".join(texts) + "\n")
+    assert ids(capsys, *flags, "--file", str(file)) == wanted
+
+
+def test_ids_tell_the_type_where_several_may_come(capsys, raw_ids):
+    name, raw, num_types = raw_ids
+    assert num_types > 1
+    assert ids(capsys, "0", "--from", "homo", "--to", "raw") == (0, f"{name}\t{raw[0]}\n", "")
+    assert ids(capsys, "0", "--from", "homo", "--to", "raw", "--type", name) == (0, f"{raw[0]}\n", "")
+    assert ids(capsys, "0", "--from", "homo", "--to", "local") == (0, f"{name}\t0:0\n", "")
+
+
+def test_ids_from_local(capsys, raw_ids):
+    name, raw, _ = raw_ids
+    assert ids(capsys, "0:0", "0:1", "--from", "local", "--to", "raw", "--type", name) == (0, f"{raw[0]}\n{raw[1]}\n", "")
+
+
+def test_ids_missing(capsys, monkeypatch, raw_ids):
+    name, raw, _ = raw_ids
+    flags = ("--from", "raw", "--to", "typed", "--type", name)
+    text = f"{raw[0]}\n\n987654321\n{raw[1]}\n99999999999999999999999\n"
+    code, out, err = ids(capsys, *flags, stdin=text, monkeypatch=monkeypatch)
+    assert (code, out) == (1, "")
+    assert err == (
+        f"error: -:3: there is no raw node ID 987654321 of type '{name}'\n  fix: leave it out, or add --missing skip or mark\n"
+    )
+    assert ids(capsys, *flags, "--missing", "skip", stdin=text, monkeypatch=monkeypatch) == (0, "0\n1\n", "")
+    assert ids(capsys, *flags, "--missing", "mark", stdin=text, monkeypatch=monkeypatch) == (0, "0\n-1\n1\n-1\n", "")
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["1", "x2", "--from", "homo"], "argument 2: expected an ID of decimal digits, found 'x2'"),
+        (["-5", "--from", "homo"], None),
+        (["--from", "local", "--type", "0", "--", "3"], "argument 1: expected PART:LOCAL, two numbers, found '3'"),
+        (["--from", "local", "--type", "0", "--", "3:"], "argument 1: expected PART:LOCAL, two numbers, found '3:'"),
+        (["\u0663", "--from", "homo"], "argument 1: expected an ID of decimal digits, found '\u0663'"),
+    ],
+)
+def test_ids_that_are_none(capsys, args, message, raw_ids):
+    args = [raw_ids[0] if arg == "0" else arg for arg in args]
+    code, out, err = ids(capsys, "--to", "typed", *args)
+    assert out == ""
+    if message is None:
+        assert code == 2
+    else:
+        assert code == 1
+        assert err == f"error: {message}\n  fix: write one ID a line\n"
+
+
+def test_ids_json(capsys, raw_ids):
+    name, raw, _ = raw_ids
+    code, out, _ = ids(
+        capsys, str(raw[0]), "5555555", "--from", "raw", "--to", "local", "--type", name, "--json", "--missing", "mark"
+    )
+    assert code == 0
+    assert [json.loads(line) for line in out.splitlines()] == [
+        {"from": str(raw[0]), "to": 0, "type": name, "part": 0},
+        {"from": "5555555", "to": None},
+    ]
+
+
+def test_ids_of_edges(capsys):
+    metadata = json.loads((STORE / "metadata.json").read_text())
+    number, name = next((t, name) for t, name in enumerate(metadata["edge_type"]) if metadata["num_edges_per_chunk"][t][0])
+    path = STORE / "part-00000" / "edges" / name.replace(":", "__") / "csc" / "edge_ids.npy"
+    edge_id = int(np.load(path)[0])
+    offset = sum(metadata["num_edges_per_type"][:number])
+    flags = ("--edge", "--type", name, "--from", "id")
+    assert ids(capsys, str(edge_id), *flags, "--to", "row") == (0, "0\n", "")
+    assert ids(capsys, str(edge_id), *flags, "--to", "homo") == (0, f"{offset}\n", "")
+    code, _, err = ids(capsys, "77777", *flags, "--to", "row")
+    assert code == 1
+    assert err.startswith(f"error: argument 1: there is no edge ID 77777 of type '{name}'\n")
+
+
+def test_ids_given_twice(capsys):
+    code, _, err = ids(capsys, "3", "--file", "x", "--from", "homo", "--to", "typed")
+    assert (code, err) == (2, "error: IDs are given as arguments and by --file\n  fix: leave out one of them\n")
+
+
+def test_ids_in_blocks(capsys, monkeypatch):
+    monkeypatch.setattr("graphprep.cli.ids._BLOCK", 3)
+    text = "\n".join(["0"] * 10)
+    code, out, _ = ids(capsys, "--from", "homo", "--to", "homo", stdin=text, monkeypatch=monkeypatch)
+    assert (code, len(out.splitlines())) == (0, 10)

@@ -1,0 +1,303 @@
+"""The command line as a whole: help, exit codes, errors, signals, pipes."""
+
+import errno
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import graphprep
+from graphprep import library
+from graphprep.cli.main import build_app, run
+from graphprep.model.errors import DataError, MemoryLimitError, StorageError, UsageError
+
+SAMPLES = Path(__file__).resolve().parent.parent.parent / "sample_data"
+COMMANDS = ("convert", "info", "validate", "ids")
+
+
+def graphprep_command(*args, **options):
+    return subprocess.run(
+        [sys.executable, "-m", "graphprep", *map(str, args)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        **options,
+    )
+
+
+# ------------------------------------------------------------------------------------------------ help
+
+
+@pytest.mark.parametrize("command", [(), *((name,) for name in COMMANDS)])
+def test_help_fits_80_columns_and_says_how(command, capsys):
+    assert run([*command, "--help"]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert out.startswith(f"Usage: {' '.join(('graphprep', *command))} [OPTIONS] ")
+    assert max(map(len, out.splitlines())) <= 80
+    assert "\x1b" not in out
+    assert "\n  Example: graphprep " in out
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_option_has_a_group_and_a_help(command):
+    import typer
+
+    (found,) = (one for name, one in typer.main.get_command(build_app()).commands.items() if name == command)
+    for param in found.params:
+        assert param.help, param.name
+        assert param.help.rstrip("]").endswith(
+            (".", "1", "0", "cores", "_N", "input", "input's", "written", "graph", "edges")
+        ) or ("[default" in param.help), param.help
+        if param.param_type_name == "option" and param.name != "help":
+            assert param.rich_help_panel, param.name
+
+
+def test_the_list_of_commands_is_not_cut(capsys):
+    run(["--help"])
+    commands = capsys.readouterr().out.partition("Commands:\n")[2].partition("\n\n")[0]
+    assert [line.split()[0] for line in commands.splitlines()] == list(COMMANDS)
+    assert "..." not in commands
+
+
+def test_no_arguments_print_the_help(capsys):
+    assert run([]) == 0
+    assert capsys.readouterr().out.startswith("Usage: graphprep ")
+
+
+def test_version(capsys):
+    assert run(["--version"]) == 0
+    assert capsys.readouterr().out == f"graphprep {graphprep.__version__}\n"
+
+
+def test_help_and_version_load_nothing_heavy():
+    code = (
+        "import sys; from graphprep.cli.main import run; run(['convert', '--help']); run(['--version']);"
+        "found = {'numpy', 'numba', 'pyarrow', 'fsspec', 'rich', 'jsonschema', 'orjson'} & set(sys.modules);"
+        "print(*found, file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stderr.strip() == ""
+
+
+def test_import_graphprep_loads_nothing_and_knows_its_names():
+    code = (
+        "import sys, graphprep; heavy = {'numpy', 'typer'} & set(sys.modules); print(*heavy);"
+        "assert set(graphprep.__all__) <= set(dir(graphprep));"
+        "[getattr(graphprep, name) for name in graphprep.__all__]"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.strip() == ""
+    with pytest.raises(AttributeError, match="module 'graphprep' has no attribute 'nothing'"):
+        _ = graphprep.nothing
+
+
+# ------------------------------------------------------------------------------------------------ usage errors
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["frobnicate"], "error: no such command 'frobnicate'\n  fix: see graphprep --help\n"),
+        (["convert", "a", "b", "--nope"], "error: no such option: --nope\n  fix: see graphprep convert --help\n"),
+        (["convert"], "error: missing argument"),
+        (["info", "a", "--head", "x"], "error: invalid value for '--head'"),
+        (["convert", "a", "b", "--layout", "csx"], "error: invalid value for '--layout'"),
+        (
+            ["convert", "a", "b", "--threads", "-1"],
+            "error: --threads must be 0 or more, found -1\n  fix: use 0 for one thread a core\n",
+        ),
+        (
+            ["convert", "a", "b", "--storage-option", "anon"],
+            "error: --storage-option must be KEY=VALUE, found 'anon'\n  fix: write --storage-option key=value\n",
+        ),
+        (
+            ["convert", "a", "b", "--num-nodes", "user=x"],
+            "error: --num-nodes must be N or TYPE=N, found 'user=x'\n  fix: write N as decimal digits\n",
+        ),
+        (
+            ["convert", "a", "b", "--num-nodes", "3", "--num-nodes", "4"],
+            "error: --num-nodes is given twice\n  fix: give it once\n",
+        ),
+        (
+            ["convert", "a", "b", "-q", "-v"],
+            "error: --quiet and --verbose contradict each other\n  fix: leave out one of them\n",
+        ),
+        (["info", "a", "--head", "-1"], "error: --head must be 0 or more, found -1\n  fix: give the number of rows to show\n"),
+        (
+            ["validate", "a", "--max-faults", "-1"],
+            "error: --max-faults must be 0 or more, found -1\n  fix: give the number of faults to print\n",
+        ),
+    ],
+)
+def test_usage_errors(args, message, capsys):
+    assert run(args) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(message)
+    assert "Traceback" not in err
+
+
+# ------------------------------------------------------------------------------------------------ exit codes
+
+
+def failing(monkeypatch, error):
+    def fail(*args, **options):
+        raise error
+
+    monkeypatch.setattr(library, "info", fail)
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "text"),
+    [
+        (DataError("bad", place="a.csv:3:5", fix="do it"), 1, "error: a.csv:3:5: bad\n  fix: do it\n"),
+        (UsageError("bad"), 2, "error: bad\n"),
+        (StorageError("gone", place="a"), 3, "error: a: gone\n"),
+        (MemoryLimitError("too small"), 4, "error: too small\n"),
+        (
+            MemoryError(),
+            4,
+            "error: out of memory\n  fix: lower --memory-limit or --threads, or use a machine with more memory\n",
+        ),
+        (
+            OSError(errno.ENOSPC, "No space left on device", "/tmp/x"),
+            3,
+            "error: /tmp/x: no space left on device\n  fix: free some space, or choose another place\n",
+        ),
+        (KeyboardInterrupt(), 130, "error: interrupted\n"),
+        (BrokenPipeError(errno.EPIPE, "Broken pipe"), 141, ""),
+        (
+            ValueError("oops"),
+            70,
+            f"error: internal error: ValueError: oops (graphprep {graphprep.__version__})\n"
+            "  fix: this is a mistake of graphprep: please report it with the command line and what GRAPHPREP_DEBUG=1 prints\n",
+        ),
+    ],
+)
+def test_exit_codes(monkeypatch, capsys, error, code, text):
+    monkeypatch.delenv("GRAPHPREP_DEBUG", raising=False)
+    monkeypatch.setattr("graphprep.cli.main._discard_stdout", lambda: None)
+    failing(monkeypatch, error)
+    assert run(["info", "a"]) == code
+    assert capsys.readouterr() == ("", text)
+
+
+@pytest.mark.parametrize(("args", "environment"), [(["-vv"], {}), (["-v", "-v"], {}), ([], {"GRAPHPREP_DEBUG": "1"})])
+def test_an_internal_error_shows_its_traceback_on_demand(monkeypatch, capsys, args, environment):
+    for key, value in environment.items():
+        monkeypatch.setenv(key, value)
+    failing(monkeypatch, ValueError("oops"))
+    assert run(["info", "a", *args]) == 70
+    assert "Traceback (most recent call last)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("flag", [["--log-format", "json"], ["--log-format=json"]])
+def test_errors_as_json(monkeypatch, capsys, flag):
+    failing(monkeypatch, DataError("bad", place="a.csv:3:5", fix="do it"))
+    assert run(["info", "a", *flag]) == 1
+    assert json.loads(capsys.readouterr().err) == {
+        "event": "error",
+        "message": "bad",
+        "place": "a.csv:3:5",
+        "fix": "do it",
+    }
+
+
+# ------------------------------------------------------------------------------------------------ processes
+
+
+def test_module_and_exit_code():
+    done = graphprep_command("info", "/nothing/there")
+    assert done.returncode == 3
+    assert done.stdout == ""
+    assert done.stderr == "error: /nothing/there: no such file or folder\n  fix: check the spelling of the path\n"
+
+
+def wait_for(condition):
+    for _ in range(600):
+        if condition():
+            return
+        time.sleep(0.05)
+    raise AssertionError("nothing happened")
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_signals_clean_up(tmp_path, number, code):
+    """While stdin is awaited, a signal ends the command, and the folder of temporary files is gone."""
+    tmp = tmp_path / "tmp"
+    tmp.mkdir()
+    command = [
+        sys.executable,
+        "-m",
+        "graphprep",
+        "convert",
+        "-",
+        str(tmp_path / "out"),
+        "--format",
+        "edges",
+        "--tmp-dir",
+        str(tmp),
+    ]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        wait_for(lambda: any(tmp.iterdir()))
+        process.send_signal(number)
+        assert process.wait(30) == code
+        err = process.stderr.read()
+    assert "Traceback" not in err
+    assert err.endswith("terminated\n" if number == signal.SIGTERM else "interrupted\n")
+    assert list(tmp.iterdir()) == []
+    assert [path.name for path in tmp_path.iterdir()] == ["tmp"]
+
+
+def test_a_reader_that_goes_away_is_no_trouble(tmp_path):
+    """``graphprep ids … | head -1`` ends quietly, as other commands do."""
+    store = Path(__file__).resolve().parent.parent / "golden" / "karate_csv" / "store"
+    numbers = tmp_path / "ids.txt"
+    numbers.write_text("0\n" * 300_000)
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    with os.fdopen(write_end, "wb") as pipe:
+        command = [
+            sys.executable,
+            "-m",
+            "graphprep",
+            "ids",
+            str(store),
+            "--from",
+            "raw",
+            "--to",
+            "homo",
+            "--file",
+            str(numbers),
+        ]
+        done = subprocess.run(command, stdout=pipe, stderr=subprocess.PIPE, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+def test_stdout_that_is_full(tmp_path):
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "graphprep", "--version"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            timeout=60,
+            check=False,
+            text=True,
+        )
+    assert done.returncode == 3
+    assert done.stderr.startswith("error: ")
+    assert "Traceback" not in done.stderr
+
+
+def test_stdin_of_a_terminal_is_not_needed_for_help(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    assert run(["ids", "--help"]) == 0
+    assert "Usage: graphprep ids [OPTIONS] STORE [ID...]" in capsys.readouterr().out

@@ -1,0 +1,198 @@
+"""IDs of stores from every space to every other, against tables that a naive loop makes of the files."""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import graphprep
+from graphprep.model.errors import DataError, UsageError
+from graphprep.stages import lookup
+from graphprep.stages.lookup import EDGE_SPACES, NODE_SPACES, RowSource
+from graphprep.storage.arrays import StoreReader
+from graphprep.storage.urls import Storage
+
+sys.path.insert(0, str(Path(__file__).parent))
+from tiny_store import sample_store
+
+GOLDEN = Path(__file__).resolve().parent.parent / "golden"
+NAMES = (
+    "karate_csv",
+    "karate_json_random",
+    "karate_partition_file",
+    "shop_edgelist_both_parts",
+    "shop_scattered_hash",
+    "shop_tsv_modulo",
+    "shop_chunked_parts",
+    "town_csr_parts",
+    "davis_bipartite",
+)
+STORES = [GOLDEN / name / "store" for name in NAMES]
+
+
+def edge_folder(name):
+    return "__".join(name.split(":"))
+
+
+def naive_tables(store, *, edges):
+    """For each type, one dict a node or edge: its IDs in every space. ``local`` is (partition, local ID)."""
+    metadata = json.loads((store / "metadata.json").read_text())
+    kind = "edge" if edges else "node"
+    names, counts = metadata[f"{kind}_type"], metadata[f"num_{kind}s_per_chunk"]
+    tables = {name: [] for name in names}
+    part_id = 0
+    for p in range(metadata["num_parts"]):
+        folder = store / metadata["parts"][p]["path"]
+        for t, name in enumerate(names):
+            if edges:
+                layout = "csc" if "csc" in metadata["layouts"] else "csr"
+                path = folder / "edges" / edge_folder(name) / layout / "edge_ids.npy"
+            else:
+                path = folder / "nodes" / name / "raw_ids.npy"
+            stored = np.load(path).tolist() if path.exists() else None
+            for local in range(counts[t][p]):
+                typed = len(tables[name])
+                own = typed if stored is None else stored[local]
+                row = {"part": part_id, "local": (p, local)}
+                row |= {"id": own, "row": typed} if edges else {"raw": own, "typed": typed}
+                tables[name].append(row)
+                part_id += 1
+    homo = 0
+    for name in names:
+        for row in tables[name]:
+            row["homo"] = homo
+            homo += 1
+    return tables
+
+
+def convert(store, rows, source, target, **options):
+    """Convert through the library; local IDs as pairs."""
+    if source == "local":
+        values, parts = [local for _, local in rows], [part for part, _ in rows]
+    else:
+        values, parts = rows, None
+    found = graphprep.ids(str(store), np.array(values, np.uint64), from_=source, to=target, parts=parts, **options)
+    if target == "local":
+        return list(zip(found[0].tolist(), found[1].tolist(), strict=True))
+    return found.tolist()
+
+
+@pytest.mark.parametrize("edges", [False, True])
+@pytest.mark.parametrize("store", STORES, ids=lambda store: store.parent.name)
+def test_every_space_to_every_other(store, edges):
+    if edges and "no_edge_ids" in str(store):
+        pytest.skip("no edge IDs")
+    for name, table in naive_tables(store, edges=edges).items():
+        order = np.random.default_rng(0).permutation(len(table)).tolist()
+        for source in EDGE_SPACES if edges else NODE_SPACES:
+            for target in EDGE_SPACES if edges else NODE_SPACES:
+                given, wanted = [[table[i][space] for i in order] for space in (source, target)]
+                assert convert(store, given, source, target, type_=name, edges=edges) == wanted, (source, target)
+
+
+@pytest.fixture
+def shop(tmp_path):
+    return sample_store().write(tmp_path / "shop")
+
+
+def test_ids_that_are_not_there_are_marked(shop):
+    def marked(values, source, **options):
+        return graphprep.ids(str(shop), values, from_=source, to="typed", missing="mark", **options).tolist()
+
+    assert marked([2, 3, 4, 8, 9, 10, 20, 21], "raw", type_="user") == [-1, 0, -1, 2, -1, 3, 4, -1]
+    assert marked([0, 4, 5, 2**63], "typed", type_="user") == [0, 4, -1, -1]
+    assert marked([0, 7, 8], "homo") == [0, 2, -1]
+    assert marked([0, 5, 7], "homo", type_="item") == [-1, 0, 2]
+    assert marked([0, 3, 7, 8], "part", type_="item") == [-1, 0, 2, -1]
+    assert marked([0, 0, 0], "local", type_="item", parts=[0, 1, 2]) == [0, 2, -1]
+    assert marked([1, 2, 1], "local", type_="item", parts=[0, 0, 1]) == [1, -1, -1]
+    assert graphprep.ids(str(shop), [9], from_="homo", to="raw", missing="mark").tolist() == [2**64 - 1]
+    parts, local = graphprep.ids(str(shop), [0, 9], from_="homo", to="local", missing="mark")
+    assert (parts.tolist(), local.tolist()) == ([0, -1], [0, -1])
+
+
+def test_a_missing_id_is_an_error(shop):
+    with pytest.raises(DataError) as caught:
+        graphprep.ids(str(shop), [3, 4], from_="raw", to="typed", type_="user")
+    assert str(caught.value) == f"{shop}: there is no raw ID 4 (position 1)"
+
+
+def test_edges_of_the_tiny_store(shop):
+    """buys: rows of item 0 (edges 0, 2, 4), item 1 (3, 6), then item 2 in partition 1 (1, 5)."""
+    options = {"type_": "user:buys:item", "edges": True}
+    assert convert(shop, [0, 1, 2, 3, 4, 5, 6], "id", "row", **options) == [0, 5, 1, 3, 2, 6, 4]
+    assert convert(shop, [5, 6], "row", "local", **options) == [(1, 0), (1, 1)]
+    assert convert(shop, [1, 1, 0], "raw", "typed", **options) == [5, 5, 0]  # other names of the same
+
+
+@pytest.mark.parametrize(
+    ("options", "message", "fix"),
+    [
+        (
+            {"from_": "rau", "to": "typed"},
+            "--from 'rau' is no ID space of nodes",
+            "use one of raw, typed, homo, part, local",
+        ),
+        (
+            {"from_": "id", "to": "nothing", "edges": True},
+            "--to 'nothing' is no ID space of edges",
+            "use one of id, row, homo, part, local",
+        ),
+        ({"from_": "raw", "to": "homo"}, "raw IDs do not tell their type", "add --type, one of user, item"),
+        ({"from_": "raw", "to": "homo", "type_": "usr"}, "unknown node type 'usr'", "use one of user, item"),
+        (
+            {"from_": "id", "to": "row", "edges": True, "type_": "buys"},
+            "--type: expected 'source:relation:destination', found 'buys'",
+            "",
+        ),
+    ],
+)
+def test_what_cannot_be_asked(shop, options, message, fix):
+    with pytest.raises(UsageError) as caught:
+        graphprep.ids(str(shop), [0], **options)
+    assert (caught.value.message, caught.value.fix) == (message, fix)
+
+
+def test_a_store_without_edge_ids():
+    store = GOLDEN / "karate_tsv_no_edge_ids" / "store"
+    with pytest.raises(UsageError) as caught:
+        graphprep.ids(str(store), [0], from_="id", to="row", edges=True)
+    assert caught.value.message.startswith("the store holds no edge IDs of ")
+    assert graphprep.ids(str(store), [3], from_="row", to="homo", edges=True).tolist() == [3]
+
+
+def test_ids_must_be_whole_numbers(shop):
+    for values in ([-1], [0.5], ["x"]):
+        with pytest.raises(UsageError) as caught:
+            graphprep.ids(str(shop), values, from_="homo", to="typed")
+        assert caught.value.message == "ids must be integers >= 0"
+
+
+def test_no_ids_at_all(shop):
+    assert graphprep.ids(str(shop), [], from_="homo", to="typed").tolist() == []
+    assert graphprep.ids(str(shop), [], from_="id", to="row", edges=True, type_="user:likes:user").tolist() == []
+
+
+def test_remote_arrays_are_read_in_blocks(monkeypatch, shop):
+    """The block-wise search and gather that remote stores get, with blocks of two entries."""
+    monkeypatch.setattr(lookup, "_BLOCK", 2)
+    array = StoreReader(Storage(), str(shop)).array(0, "nodes/user/raw_ids.npy")
+    source = RowSource(array, is_local=False)
+    assert source.find(np.array([0, 3, 4, 7, 8, 9], np.uint64)).tolist() == [-1, 0, -1, 1, 2, -1]
+    assert source.take(np.array([2, 0, 2, 1])).tolist() == [8, 3, 8, 7]
+    assert source.find(np.empty(0, np.uint64)).tolist() == []
+
+
+def test_a_store_in_memory(shop):
+    import fsspec
+
+    fs = fsspec.filesystem("memory")
+    for path in shop.rglob("*"):
+        if path.is_file():
+            fs.pipe_file(f"/lookup/{path.relative_to(shop)}", path.read_bytes())
+    url = "memory://lookup"
+    assert convert(url, [3, 20, 8], "raw", "local", type_="user") == [(0, 0), (1, 1), (0, 2)]
+    assert convert(url, [4, 0], "typed", "raw", type_="user") == [20, 3]
+    assert convert(url, [1, 6], "id", "row", edges=True, type_="user:buys:item") == [5, 4]
