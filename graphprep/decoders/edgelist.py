@@ -17,12 +17,14 @@ from graphprep.decoders.slots import (
     dtype_code,
     first_lines,
     float_limit,
+    make_more_room,
+    make_room,
     raise_first,
     show,
     side_chunk,
 )
 from graphprep.kernels.cpu import edgelist as kernels
-from graphprep.kernels.cpu.slots import DTYPES, EDGE, NODE, NOT_SPARSE, grow_groups
+from graphprep.kernels.cpu.slots import DTYPES, EDGE, NODE, NOT_SPARSE
 from graphprep.model.errors import DecodeError, UsageError
 from graphprep.model.protocols import InputStorage, Sniffed, SniffedFile, Sources, Span, TextBlock
 from graphprep.model.rows import ColumnChunk, RawEdges, RawNodes, RawRows, Relation
@@ -49,8 +51,9 @@ class EdgeListDecoder:
     """Decodes node and edge lines, in any order.
 
     A ``default_*`` means that its column is absent from every line. ``*_feature_types`` and ``*_feature_lens`` are comma lists
-    for the first slots; ``-`` stands in the line, and without lens every length does. ``temporal``: lines have created_at and
-    removed_at. The delimiters may be longer than one character.
+    for the first slots; ``-`` stands in the line, and without lens every length does (an options file may have them as lists:
+    ``["int8", null]``, ``[[3], [3, 2]]``). ``temporal``: lines have created_at and removed_at. The delimiters may be longer
+    than one character.
 
     Raises UsageError for options that contradict each other. Source: ``EdgeListDecoder`` of DeepGNN.
     """
@@ -80,6 +83,8 @@ class EdgeListDecoder:
         for owner in ("node", "edge"):
             _check_int(f"default_{owner}_type", getattr(self, f"default_{owner}_type"), 0, _MAX_TYPE)
             self._check_weight(f"default_{owner}_weight", getattr(self, f"default_{owner}_weight"))
+            for name in (f"default_{owner}_feature_types", f"default_{owner}_feature_lens"):
+                object.__setattr__(self, name, _list_text(getattr(self, name)))
             self._default_slots(owner)
         for name in ("default_created_at", "default_removed_at"):
             _check_int(name, getattr(self, name), -(2**63), 2**63 - 1)
@@ -246,12 +251,7 @@ class _Walk:
         self.grammar = decoder.grammar()
         num_lines = data.count(b"\n") + 1
         self.owners = _owners(num_lines)
-        num_groups = 64
-        self.slots = kernels.Slots(
-            np.empty((max(len(data) // 64, 256), 5), np.int64),
-            np.empty((num_groups, 4), np.int64),
-            np.full(4 * num_groups, -1, np.int64),
-        )
+        self.slots = kernels.Slots(*make_room(len(data)))
         self.progress = np.zeros(kernels.NUM_PROGRESS, np.int64)
         self.words: list[tuple[bytes, int]] = []
 
@@ -275,13 +275,8 @@ class _Walk:
         )
 
     def _grow(self) -> None:
-        slots, groups, buckets = self.slots
-        num_groups = int(self.progress[kernels.GROUPS])
-        if num_groups == groups.shape[0]:
-            groups, buckets = grow_groups(groups, num_groups)
-        if self.progress[kernels.SLOTS] == slots.shape[0]:
-            slots = np.concatenate((slots, np.empty_like(slots)))
-        self.slots = kernels.Slots(slots, groups, buckets)
+        num_slots, num_groups = int(self.progress[kernels.SLOTS]), int(self.progress[kernels.GROUPS])
+        self.slots = kernels.Slots(*make_more_room(self.slots, num_slots, num_groups))
 
     def _learn_word(self) -> bool:
         """Add the word that the kernel does not know to its table, if NumPy has a dtype of that name."""
@@ -411,6 +406,15 @@ def _bytes(text: str) -> NDArray[np.uint8]:
 
 def _flag(name: str) -> str:
     return "--" + name.replace("_", "-")
+
+
+def _list_text(value: object) -> str | None:
+    """Write a list of dtypes or lengths, as DeepGNN's own decoder takes it, as the comma list of the command line."""
+    if value is None or isinstance(value, str):
+        return value
+    items = value if isinstance(value, list | tuple) else [value]
+    parts = (item if isinstance(item, list | tuple) else ["-" if item is None else item] for item in items)
+    return ",".join("/".join(map(str, part)) for part in parts)
 
 
 def _check_int(name: str, value: int | None, low: int, high: int) -> None:

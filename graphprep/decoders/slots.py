@@ -18,6 +18,8 @@ from graphprep.model.rows import ColumnChunk, ColumnKey, Role
 
 _SHOWN_CHARS = 60
 _SNIFFED_LINES = 32
+_FIRST_GROUPS = 64
+_Room = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
 _NAME = re.compile(r"[<>=|]?[A-Za-z?][A-Za-z0-9_]*")
 # From here on, a float64 rounds to infinity.
 _LIMITS = {"float16": 65520.0, "float32": 2.0**128 - 2.0**103, "float64": np.inf}
@@ -103,6 +105,25 @@ def code_types(types: NDArray[np.int32]) -> tuple[NDArray[np.int32], tuple[str, 
         return codes.astype(np.int32), tuple(str(number) for number in np.flatnonzero(present))
     distinct, inverse = np.unique(types, return_inverse=True)
     return inverse.astype(np.int32), tuple(str(number) for number in distinct)
+
+
+def make_room(num_bytes: int) -> _Room:
+    """Allocate ``slots``, ``groups`` and ``buckets`` for a block of so many bytes; a walker says when they are full."""
+    return (
+        np.empty((max(num_bytes // 64, 256), 5), np.int64),
+        np.empty((_FIRST_GROUPS, 4), np.int64),
+        np.full(4 * _FIRST_GROUPS, -1, np.int64),
+    )
+
+
+def make_more_room(room: _Room, num_slots: int, num_groups: int) -> _Room:
+    """Double what is full."""
+    slots, groups, buckets = room
+    if num_groups == groups.shape[0]:
+        groups, buckets = kernels.grow_groups(groups, num_groups)
+    if num_slots == slots.shape[0]:
+        slots = np.concatenate((slots, np.empty_like(slots)))
+    return slots, groups, buckets
 
 
 @dataclass(frozen=True)

@@ -17,12 +17,13 @@ from graphprep.decoders.slots import (
     dtype_code,
     first_lines,
     float_limit,
+    make_more_room,
+    make_room,
     raise_first,
     show,
     side_chunk,
 )
 from graphprep.kernels.cpu import tsv as kernels
-from graphprep.kernels.cpu.slots import grow_groups
 from graphprep.model.errors import DecodeError, UsageError
 from graphprep.model.protocols import InputStorage, Sniffed, SniffedFile, Sources, Span, TextBlock
 from graphprep.model.rows import ColumnChunk, RawEdges, RawNodes, RawRows, Relation
@@ -50,7 +51,7 @@ _RULES = {
 _FEATURES = re.compile(r"(?:(?:[fiud][0-9]*|b|double|binary):[^;]*|)(?:;(?:(?:[fiud][0-9]*|b|double|binary):[^;]*|))*")
 _NEIGHBOR = re.compile(r" *\d+ *, *\d+ *(?:,.*)?")
 _SEPARATOR = np.frombuffer(b" ", np.uint8)
-_NO_ESCAPE = np.empty(0, np.uint8)
+_NO_ESCAPE = np.frombuffer(b"", np.uint8)
 
 
 @dataclass(frozen=True)
@@ -152,11 +153,8 @@ class _Walk:
         num_edges = num_lines + data.count(b"|")
         self.edges = _edge_room(num_edges)
         words = _known_words()
-        num_groups = 64
         self.slots = kernels.Slots(
-            slots=np.empty((max(len(data) // 64, 256), 5), np.int64),
-            groups=np.empty((num_groups, 4), np.int64),
-            buckets=np.full(4 * num_groups, -1, np.int64),
+            *make_room(len(data)),
             words=words.words,
             word_stops=words.stops,
             word_dtypes=words.codes,
@@ -215,12 +213,8 @@ class _Walk:
         return fault
 
     def _grow(self) -> None:
-        slots, groups, buckets = self.slots[:3]
-        num_groups = int(self.progress[kernels.GROUPS])
-        if num_groups == groups.shape[0]:
-            groups, buckets = grow_groups(groups, num_groups)
-        if self.progress[kernels.SLOTS] == slots.shape[0]:
-            slots = np.concatenate((slots, np.empty_like(slots)))
+        num_slots, num_groups = int(self.progress[kernels.SLOTS]), int(self.progress[kernels.GROUPS])
+        slots, groups, buckets = make_more_room(self.slots[:3], num_slots, num_groups)
         self.slots = self.slots._replace(slots=slots, groups=groups, buckets=buckets)
         pos = int(self.progress[kernels.POS])
         self.buf[pos:] = np.frombuffer(self.data, np.uint8)[pos:]  # the row is read again

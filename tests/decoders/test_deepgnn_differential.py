@@ -199,7 +199,7 @@ def tsv_lines(draw):
 
 
 @given(lines=st.lists(tsv_lines(), max_size=5))
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=100)
 def test_tsv(lines):
     for line in lines:  # one by one: their edges are sorted by type and destination, row by row
         check_lines(TsvDecoder(), peer.TsvDecoder(), [line], key=lambda one: (int(one["type"]), one["dst"]))

@@ -209,6 +209,14 @@ def test_a_default_takes_its_column_away(name):
     check(decode("\n".join(lines), **options), expected, dated=True)
 
 
+def test_defaults_as_lists_as_an_options_file_has_them():
+    lists = EdgeListDecoder(
+        default_node_feature_types=["int8", None, "f4"],  # type: ignore[arg-type]
+        default_node_feature_lens=[[2], None, [2, 1]],  # type: ignore[arg-type]
+    )
+    assert lists == EdgeListDecoder(default_node_feature_types="int8,-,f4", default_node_feature_lens="2,-,2/1")
+
+
 def test_default_times_make_the_columns_without_temporal():
     (node,) = nodes_of(decode("1,-1,0,1\n", default_removed_at=4).nodes)
     assert (node["created_at"], node["removed_at"]) == (np.int64(0).tobytes(), np.int64(4).tobytes())

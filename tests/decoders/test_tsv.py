@@ -124,7 +124,7 @@ def quote(cell: str) -> str:
 
 
 @given(lines=st.lists(rows(), max_size=6), end=st.sampled_from(["\n", "\r\n", "\n\n", "\n \t\n"]), torn=st.booleans())
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=80)
 def test_decode_inverts_write(lines, end, torn):
     text = "".join(line + end for line, _, _ in lines)
     if torn:
@@ -398,7 +398,7 @@ def test_no_kernel_leaves_its_arrays(pytestconfig):
     if os.environ.get("NUMBA_BOUNDSCHECK") == "1":
         pytest.skip("this is that run")
     environment = os.environ | {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(pytestconfig.cache.mkdir("numba_boundscheck"))}
-    chosen = "test_what_is_wrong or test_only_decode or test_quoted or test_texts or test_a_row or test_decode_inverts"
+    chosen = "test_what_is_wrong or test_only_decode or test_quoted or test_texts or test_a_row"
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-k", chosen, str(Path(__file__))]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-3000:]

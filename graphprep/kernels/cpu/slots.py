@@ -32,7 +32,7 @@ def matches(buf, at, stop, text):
     """Say whether ``text`` (uint8) stands at ``at`` and ends by ``stop``."""
     if at + text.size > stop:
         return False
-    for i in range(text.size):  # noqa: SIM110 (Numba knows no all() over a generator)
+    for i in range(text.size):
         if buf[at + i] != text[i]:
             return False
     return True
@@ -200,7 +200,7 @@ def parse_floats(buf, delimiter, slots, limit, out):
 @njit(cache=True, nogil=True)
 def _is_no_part_of_numbers(delimiter):
     """Say whether a number can be read to its end before the delimiter is looked for."""
-    for byte in delimiter:  # noqa: SIM110 (as above)
+    for byte in delimiter:
         if 48 <= byte <= 57 or byte in (45, 46):
             return False
     return True
