@@ -90,19 +90,22 @@ def build_app() -> typer.Typer:
     return app
 
 
-def _version_option(
-    version: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True, show_default=False)] = False,
-) -> None:
-    if version:
+def _print_version(asked: bool) -> None:
+    if asked:
         typer.echo(f"graphprep {__version__}")
         raise typer.Exit
 
 
+def _version_option(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True, show_default=False)
+    ] = False,
+) -> None:
+    """Take the options of the command itself."""
+
+
 def _invoke(args: list[str]) -> int:
     """Parse and run; click's own error handling is left out, since ours fits all commands alike."""
-    if args == ["--version"]:  # is answered here because a group asks for a command before it looks at its options
-        typer.echo(f"graphprep {__version__}")
-        return 0
     command = typer.main.get_command(build_app())
     try:
         with command.make_context("graphprep", args) as context:
