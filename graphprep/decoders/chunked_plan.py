@@ -461,5 +461,5 @@ def _declare(block: _Block, file: _File | None) -> DeclaredColumn:
     table = file.table
     key = ColumnKey(block.column, "binary" if table.family == "binary" else "numbers", table.dtype)
     settled = table.item_shape is not None or table.family == "binary"
-    shape = table.item_shape or () if settled else (0,)
-    return DeclaredColumn(block.owner, key, shape, settled)
+    stated: tuple[int, ...] = (table.item_shape or ()) if settled else (0,)
+    return DeclaredColumn(block.owner, key, stated, settled)

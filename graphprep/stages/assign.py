@@ -62,7 +62,7 @@ class PartitionFunction:
         """
         ranks = np.arange(first_rank, first_rank + ids.size, dtype=np.int64)
         if self.method == "hash":
-            return (hash_ints(ids) % np.uint64(self.num_parts)).astype(np.int64)
+            return np.asarray(hash_ints(ids) % np.uint64(self.num_parts), np.int64)
         if self.method == "modulo":
             return (ids % np.uint64(self.num_parts)).astype(np.int64)
         if self.method == "random":

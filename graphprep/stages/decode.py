@@ -27,10 +27,11 @@ _RETRY_BYTES = 1 << 16
 
 @dataclass(frozen=True)
 class BatchColumn:
-    """One column chunk of a batch: its key, and the code of its N-D shape (0: 0-D or 1-D)."""
+    """One column chunk of a batch: its key, the code of its N-D shape (0: 0-D or 1-D), and whether its values are 0-D."""
 
     key: ColumnKey
     shape_code: int
+    scalar: bool = False
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ class Decoded:
     relations: list[Relation] = field(default_factory=list)
     shapes: dict[ColumnKey, ShapeList] = field(default_factory=dict)
     column_bytes: dict[ColumnKey, int] = field(default_factory=dict)
-    scalar_keys: set[ColumnKey] = field(default_factory=set)
+    aligned_scalars: set[tuple[str | Relation, ColumnKey]] = field(default_factory=set)
     num_nodes: int = 0
     num_edges: int = 0
     num_records: int = 0
@@ -286,6 +287,7 @@ class _Collector:
         arrays: list[NDArray[np.generic] | None] = []
         found = []
         for chunk in chunks:
+            self._check_family(chunk)
             column = self._observe(chunk)
             found.append(column)
             arrays.append(chunk.rows)
@@ -300,22 +302,26 @@ class _Collector:
         if runs is None:
             runs = self.decoded.aligned[key] = _run(self.pool)
         column = self._observe(aligned.chunk)
+        if column.scalar:
+            self.decoded.aligned_scalars.add(key)
         runs.append(0, (aligned.chunk.rows + aligned.start, *cells_of(aligned.chunk, column.shape_code).arrays()))
 
     def _observe(self, chunk: ColumnChunk) -> BatchColumn:
         key = chunk.key
         shapes = self.decoded.shapes.setdefault(key, ShapeList())
         code = shapes.code(chunk.item_shape)
-        if chunk.item_shape == ():
-            self.decoded.scalar_keys.add(key)
         size = sum(a.nbytes for a in (chunk.values, chunk.counts, chunk.coords, chunk.rows) if a is not None)
         self.decoded.column_bytes[key] = self.decoded.column_bytes.get(key, 0) + size
+        return BatchColumn(key, code, scalar=chunk.item_shape == ())
+
+    def _check_family(self, chunk: ColumnChunk) -> None:
+        """Ask for another start where an input column holds numbers here and text there."""
+        key = chunk.key
         if key.slot is None and key.role is None and chunk.rows.size:
             families = self.families.setdefault(key.name, set())
             families.add(key.family)
             if len(families) > 1:
                 raise WidenError({name: "binary" for name, seen in self.families.items() if len(seen) > 1})
-        return BatchColumn(key, code)
 
     def _type_code(self, name: str) -> int:
         if name not in self.type_codes:

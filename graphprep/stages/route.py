@@ -153,7 +153,7 @@ class Router:
             for column, rows, cells in columns:
                 for number, chosen in _by_type(numbers, rows, keep):
                     offsets = self.index.part_offsets[number]
-                    target = self._node_column(number, column.key)
+                    target = self._node_column(number, column.key, column.scalar)
                     some = cells if chosen is None else cells.take(chosen)
                     own = rows if chosen is None else rows[chosen]
                     self._check_nodes(number, column.key, some, batch, own)
@@ -194,11 +194,11 @@ class Router:
         keep[self.dropped_nodes[low:high] - batch.first_node] = False
         return keep
 
-    def _node_column(self, number: int, key: ColumnKey) -> ColumnRoute:
+    def _node_column(self, number: int, key: ColumnKey, scalar: bool = False) -> ColumnRoute:
         route = self.routed.nodes[number]
-        return self.factory.column(
-            route.columns, key, route.num_rows, key in self.decoded.scalar_keys or (key.slot is None and key.role is not None)
-        )
+        column = self.factory.column(route.columns, key, route.num_rows)
+        column.stats.scalar = column.stats.scalar or scalar
+        return column
 
     def _route_aligned_nodes(self, number: int, key: ColumnKey, runs: Runs) -> None:
         rows = (chunk[0].astype(np.uint64) for chunk in runs.read(0))
@@ -206,7 +206,8 @@ class Router:
         for place, (_, *parts) in zip(space.resolve(rows, self.pool, self.rules.cap_bytes), runs.read(0), strict=True):
             cells = cells_from(parts)
             self._check_nodes(number, key, cells, None, place.typed)
-            self._node_column(number, key).add(place.typed, None, cells, self.index.part_offsets[number])
+            target = self._node_column(number, key, (self.index.type_names[number], key) in self.decoded.aligned_scalars)
+            target.add(place.typed, None, cells, self.index.part_offsets[number])
 
     # Edges
 
@@ -255,7 +256,7 @@ class Router:
         keys = _order_keys(edges, self.rules.neighbor_order)
         missing_key = 1 << 63 if keys is not None and keys.role == "created_at" else _ABSENT
         columns = list(edges.columns())
-        excess = _excess_slots([(key, rows) for key, rows, _ in columns], edges.num_slots, edges.num_edges)
+        excess = _excess_slots([(c.key, rows) for c, rows, _ in columns], edges.num_slots, edges.num_edges)
         order_keys = None if keys is None else keys.full(edges.num_edges, missing_key)
         for key, chosen in edges.by_type(keep):
             route = self._edge_route(key, edges.batch, chosen)
@@ -271,8 +272,8 @@ class Router:
                     continue
                 of_cells, of_edges = picked
                 some = cells if of_cells is None else cells.take(of_cells)
-                self._check_edges(route, column, some, edges.batch, rows if of_cells is None else rows[of_cells])
-                self._edge_column(route, column).add(owners[of_edges], ids[of_edges], some, offsets)
+                self._check_edges(route, column.key, some, edges.batch, rows if of_cells is None else rows[of_cells])
+                self._edge_column(route, column.key, column.scalar).add(owners[of_edges], ids[of_edges], some, offsets)
             self._route_aligned_edges(route, aligned, ids, owners)
 
     def _owners(self, edges: _BatchEdges) -> Ints:
@@ -334,9 +335,10 @@ class Router:
         need = max(self.decoded.num_edges * _EDGE_BYTES, 3 * widest)
         return plan_buckets(self.index.num_nodes[owner_type], need, self.rules.bucket_bytes)
 
-    def _edge_column(self, route: EdgeRoute, key: ColumnKey) -> ColumnRoute:
-        scalar = key in self.decoded.scalar_keys or (key.slot is None and key.role is not None)
-        return self.factory.column(route.columns, key, route.plan.num_rows, scalar, route.plan)
+    def _edge_column(self, route: EdgeRoute, key: ColumnKey, scalar: bool = False) -> ColumnRoute:
+        column = self.factory.column(route.columns, key, route.plan.num_rows, route.plan)
+        column.stats.scalar = column.stats.scalar or scalar
+        return column
 
     def _route_aligned_edges(self, route: EdgeRoute, aligned: _AlignedEdges, ids: Ints, owners: Ints) -> None:
         relation = self.decoded.relations[route.relation]
@@ -344,7 +346,8 @@ class Router:
             rows, cells = cursor.take(int(ids[0]), int(ids[-1]) + 1) if ids.size else (ids, empty_cells(key))
             at = rows - (int(ids[0]) if ids.size else 0)
             self._check_edges(route, key, cells, None, rows)
-            self._edge_column(route, key).add(owners[at], ids[at], cells, self._owner_offsets(route))
+            target = self._edge_column(route, key, (relation, key) in self.decoded.aligned_scalars)
+            target.add(owners[at], ids[at], cells, self._owner_offsets(route))
 
     # Missing ends
 
@@ -488,7 +491,7 @@ def _by_type(numbers: NDArray[np.int32], rows: Ints, keep: NDArray[np.bool_] | N
 
 def _slots_column(num_slots: NDArray[np.int32]) -> tuple[BatchColumn, Ints, Cells]:
     rows = np.arange(num_slots.size, dtype=np.int64)
-    return BatchColumn(NUM_SLOTS, 0), rows, Cells(np.ones(num_slots.size, np.int64), num_slots)
+    return BatchColumn(NUM_SLOTS, 0, scalar=True), rows, Cells(np.ones(num_slots.size, np.int64), num_slots)
 
 
 def _excess_slots(
@@ -521,8 +524,8 @@ def _order_keys(edges: _BatchEdges, order: NeighborOrder) -> _OrderKeys | None:
     roles = ("weight",) if order == "weight" else ("time", "created_at")
     columns = list(edges.columns())
     for role in roles:
-        for key, rows, cells in columns:
-            if key.role == role:
+        for column, rows, cells in columns:
+            if column.key.role == role:
                 values = cells.values
                 return _OrderKeys(role, rows, weight_keys(values) if role == "weight" else time_keys(values))
     return None
@@ -549,13 +552,11 @@ class _BatchEdges:
         self.dst = dst
         self._arrays = arrays
 
-    def columns(self) -> Iterator[tuple[ColumnKey, Ints, Cells]]:
-        """Yield (key, rows in the batch, cells) of every column, the stated numbers of slots among them."""
-        for column, rows, cells in batch_columns(self.batch.edge_columns, self._arrays):
-            yield column.key, rows, cells
+    def columns(self) -> Iterator[tuple[BatchColumn, Ints, Cells]]:
+        """Yield (column, rows in the batch, cells) of every column, the stated numbers of slots among them."""
+        yield from batch_columns(self.batch.edge_columns, self._arrays)
         if self.num_slots is not None:
-            column, rows, cells = _slots_column(self.num_slots)
-            yield column.key, rows, cells
+            yield _slots_column(self.num_slots)
 
     def by_type(self, keep: NDArray[np.bool_] | None) -> Iterator[tuple[tuple[int, int, int], Ints | None]]:
         """Yield (relation, source type, destination type) and the positions of its edges; None stands for all."""

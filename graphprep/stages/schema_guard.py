@@ -110,10 +110,13 @@ def key_of(column: ColumnSchema) -> ColumnKey:
 
 
 def column_dtypes(owners: Sequence[OwnerSchema]) -> dict[str, str]:
-    """Return the dtypes of input columns, for decoders that would else find them in the data."""
-    return {
-        column.name: "binary" if column.kind == "binary" else column.dtype
-        for owner in owners
-        for column in owner.columns
-        if column.slot is None and column.role is None and column.kind in ("dense", "binary")
-    }
+    """Return the dtypes of input columns, for decoders that would else find them in the data.
+
+    Decoders know columns by name; a name whose dtype differs between types is left to the data, and checked later.
+    """
+    found: dict[str, set[str]] = {}
+    for owner in owners:
+        for column in owner.columns:
+            if column.slot is None and column.role is None and column.kind in ("dense", "binary"):
+                found.setdefault(column.name, set()).add("binary" if column.kind == "binary" else column.dtype)
+    return {name: dtypes.pop() for name, dtypes in found.items() if len(dtypes) == 1}

@@ -125,14 +125,14 @@ class RouteFactory:
         self.num_parts = num_parts
 
     def column(
-        self, routes: dict[ColumnKey, ColumnRoute], key: ColumnKey, num_rows: int, scalar: bool, plan: BucketPlan | None = None
+        self, routes: dict[ColumnKey, ColumnRoute], key: ColumnKey, num_rows: int, plan: BucketPlan | None = None
     ) -> ColumnRoute:
         """Return the route of a column, made where it does not exist yet."""
         route = routes.get(key)
         if route is None:
             if plan is None:
                 plan = plan_buckets(num_rows, 2 * self._bytes_of(key), self.bucket_bytes)
-            stats = ColumnStats(self.num_parts, scalar)
+            stats = ColumnStats(self.num_parts, scalar=key.role is not None)
             route = routes[key] = ColumnRoute(Runs(self.pool, plan.num_buckets), plan, stats)
         return route
 

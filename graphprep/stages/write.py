@@ -138,7 +138,7 @@ class StoreBuilder:
             return
         factory = RouteFactory(self.pool, self.rules.bucket_bytes, {_RAW_IDS: 48 * int(sizes.sum())}, self.rules.num_parts)
         routes: dict[ColumnKey, ColumnRoute] = {}
-        route = factory.column(routes, _RAW_IDS, int(sizes.sum()), scalar=True)
+        route = factory.column(routes, _RAW_IDS, int(sizes.sum()))
         for ids, typed in self._raw_ids(number):
             route.add(typed, None, Cells(np.ones(ids.size, np.int64), ids), self.index.part_offsets[number])
         column = StoredColumn(ColumnSchema("raw_ids", "dense", "uint64"), (_RAW_IDS,))

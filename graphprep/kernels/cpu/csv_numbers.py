@@ -54,6 +54,7 @@ __all__ = [
 ]
 
 _LF, _CR, _SPACE, _TAB, _QUOTE, _ZERO = 10, 13, 32, 9, 34, 48
+_MINUS = np.uint8(ord("-"))
 _SAFE_DIGITS = 18  # 10^18 - 1 < 2^63
 
 
@@ -91,7 +92,7 @@ def parse_table(data: bytes, delimiter: bytes, width: int, most_rows: int, dtype
     """Parse lines of ``width`` numbers each; the first ``most_rows`` lines must be rows, those behind must be blank.
 
     Returns [rows, width] of ``dtype`` (NumPy's name of a bool, integer or float), by default int64 where every field is an
-    integer of 64 bits, else float64; or the first fault.
+    integer of 64 bits other than ``-0``, else float64; or the first fault.
     """
     buf = np.frombuffer(data, np.uint8)
     lines = int(np.count_nonzero(buf == _LF)) + 1
@@ -103,7 +104,8 @@ def parse_table(data: bytes, delimiter: bytes, width: int, most_rows: int, dtype
         values, code, at = _parse_as(np.dtype(dtype), buf, starts, stops)
     else:
         values, code, at = _parse_as(np.dtype(np.int64), buf, starts, stops)
-        if code != OK:
+        # No integer keeps the sign of -0; a float does, wherever the column is cut into blocks.
+        if code != OK or _has_minus_zero(buf, starts, stops, values):
             values, code, at = _parse_as(np.dtype(np.float64), buf, starts, stops)
     # A fault in a field comes before that of its line's end or of a later line.
     if code != OK:
@@ -267,6 +269,15 @@ def _ints(buf, starts, stops, low, high, out):
             return code, i
         out[i] = value
     return OK, 0
+
+
+@njit(cache=True, nogil=True)
+def _has_minus_zero(buf, starts, stops, values):
+    """Return whether a field of value 0 begins with a minus."""
+    for i in range(values.size):
+        if values[i] == 0 and buf[skip_blanks(buf, starts[i], stops[i])] == _MINUS:
+            return True
+    return False
 
 
 @njit(cache=True, nogil=True)
