@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from decoders.chunked_graphs import CSV, NPY, PARQUET, rows_of, shop
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from graphprep.decoders.registry import find_decoder, known_decoders, make_decoder
@@ -27,6 +27,7 @@ CONTRACTS = {
     for name, value in vars(contracts).items()
     if isinstance(value, type) and name[:4] == "Test"
 }
+QUICK = settings(deadline=None, max_examples=70, suppress_health_check=[HealthCheck.too_slow])
 ALL = pytest.mark.parametrize("contract", CONTRACTS.values(), ids=CONTRACTS)
 
 # What means something in one format or another, so that random texts get past the first byte.
@@ -72,21 +73,21 @@ _WORDS = [
 
 
 @ALL
-@settings(deadline=None, max_examples=60)
+@QUICK
 @given(data=st.binary(max_size=200))
 def test_random_bytes(contract, data):
     contract.check_any(data)
 
 
 @ALL
-@settings(deadline=None, max_examples=80)
+@QUICK
 @given(words=st.lists(st.sampled_from(_WORDS), max_size=40))
 def test_random_words(contract, words):
     contract.check_any(b"".join(words))
 
 
 @ALL
-@settings(deadline=None, max_examples=80)
+@QUICK
 @given(data=st.data())
 def test_lines_with_words_in_them(contract, data):
     lines = [bytearray(line) for line in contract.lines]

@@ -1,0 +1,380 @@
+"""Decoders by name and class, their options, and the choice of a format."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from importlib.metadata import EntryPoint
+from typing import ClassVar
+
+import pytest
+
+from graphprep.decoders import registry
+from graphprep.decoders.adapter import LineDecoderAdapter
+from graphprep.decoders.json_lines import JsonDecoder
+from graphprep.decoders.registry import (
+    find_decoder,
+    known_decoders,
+    load_class,
+    load_options,
+    make_decoder,
+    option_types,
+)
+from graphprep.decoders.sniff import sniff
+from graphprep.model.errors import DataError, UsageError
+from graphprep.model.protocols import Sniffed, Sources
+from graphprep.storage.schemas import load_schema
+from graphprep.storage.urls import Storage
+
+OURS = ("edgelist", "json", "tsv", "chunked", "edges")
+
+
+@dataclasses.dataclass(frozen=True)
+class Mine:
+    """A decoder that another package registers."""
+
+    size: int = 3
+    ratio: float | None = None
+    loud: bool = False
+    tags: tuple[str, ...] = ()
+    name: ClassVar[str] = "mine"
+
+    def plan(self, storage, urls):
+        return Sources(())
+
+    def decode(self, block, places=False):
+        raise NotImplementedError
+
+    @staticmethod
+    def sniff(file):
+        return Sniffed("mine", 0.97) if file.head.startswith(b"MINE") else None
+
+
+class Foreign:
+    """A decoder as people write them for DeepGNN."""
+
+    def __init__(self, separator: str = ",", base: int = 0):
+        self.separator, self.base = separator, base
+
+    def decode(self, line):
+        yield int(line) + self.base, -1, 0, 1.0, None, None, []
+
+
+class NoDecoder:
+    pass
+
+
+HERE = f"{__name__}:"
+
+
+@pytest.fixture
+def registered(monkeypatch):
+    points = []
+    monkeypatch.setattr(registry, "_registered", lambda: points)
+
+    def add(name, value):
+        points.append(EntryPoint(name, value, registry.GROUP))
+
+    return add
+
+
+def message(function, *args) -> str:
+    with pytest.raises(UsageError) as caught:
+        function(*args)
+    assert caught.value.exit_code == 2
+    return str(caught.value)
+
+
+# ------------------------------------------------------------------------------------------------ names
+
+
+def test_ours_are_known_and_found(registered):
+    assert known_decoders() == OURS
+    assert [find_decoder(name).name for name in OURS] == list(OURS)
+
+
+def test_ours_are_registered_like_a_strangers():
+    assert set(OURS) <= {point.name for point in registry._registered()}
+
+
+def test_a_strangers_decoder_is_found(registered, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "strange", __import__("types").SimpleNamespace(Mine=Mine))
+    registered("mine", "strange:Mine")
+    registered("json", "graphprep.decoders.json_lines:JsonDecoder")
+    assert known_decoders() == (*OURS, "mine")
+    assert find_decoder("mine") is Mine
+    assert find_decoder("json") is JsonDecoder
+
+
+def test_unknown_name(registered):
+    registered("mine", "strange:Mine")
+    assert message(find_decoder, "tvs") == (
+        "no decoder named 'tvs'\n  fix: use one of edgelist, json, tsv, chunked, edges, mine, "
+        "or install a package that registers it under 'graphprep.decoders'"
+    )
+
+
+def test_two_decoders_of_one_name(registered):
+    registered("json", "strange:Json")
+    assert message(find_decoder, "json") == (
+        "several decoders are named 'json': graphprep.decoders.json_lines:JsonDecoder, strange:Json\n"
+        "  fix: choose one with --decoder package.module:Class"
+    )
+
+
+def test_a_decoder_that_cannot_be_loaded(registered):
+    registered("mine", "no_such_module:Mine")
+    assert message(find_decoder, "mine") == (
+        "decoder 'mine' cannot be loaded: No module named 'no_such_module'\n"
+        "  fix: install what it needs, or reinstall its package"
+    )
+
+
+# ------------------------------------------------------------------------------------------------ classes
+
+
+def test_load_class():
+    assert load_class("graphprep.decoders.json_lines:JsonDecoder") is JsonDecoder
+
+
+def test_load_class_from_the_current_folder(tmp_path, monkeypatch):
+    (tmp_path / "my_own_decoder.py").write_text("class Mine:\n    def decode(self, line): ...\nclass Other: ...\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.path", list(__import__("sys").path))
+    assert load_class("my_own_decoder:Mine").__name__ == "Mine"
+    assert message(load_class, "my_own_decoder:Nobody") == (
+        "--decoder my_own_decoder:Nobody: module 'my_own_decoder' has no class 'Nobody'\n  fix: use one of Mine"
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("json", "--decoder must be package.module:Class, found 'json'\n  fix: name the module and the class"),
+        (
+            "no_such_module:A",
+            "--decoder no_such_module:A: module 'no_such_module' cannot be imported: No module named 'no_such_module'\n"
+            "  fix: install it, or run in the folder that holds it",
+        ),
+        (
+            "graphprep.decoders.json_lines:decode",
+            "--decoder graphprep.decoders.json_lines:decode: module 'graphprep.decoders.json_lines' has no class 'decode'\n"
+            "  fix: use one of JsonDecoder",
+        ),
+        ("math:pi", "--decoder math:pi: module 'math' has no class 'pi'\n  fix: name a class with a method decode"),
+    ],
+)
+def test_classes_that_cannot_be_loaded(path, text):
+    assert message(load_class, path) == text
+
+
+# ------------------------------------------------------------------------------------------------ options
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, Mine()),
+        ({"size": "5", "ratio": "0.5", "loud": "true", "tags": ["a", "b"]}, Mine(5, 0.5, True, ("a", "b"))),
+        ({"size": 5, "ratio": 1, "loud": False, "tags": "a"}, Mine(5, 1.0, False, ("a",))),
+        ({"size": None, "ratio": None}, Mine()),
+        ({"mine": {"size": 7, "ratio": 2}, "ratio": 3, "json": {"strict": True}}, Mine(7, 3.0)),
+    ],
+)
+def test_options_are_turned_into_what_fields_say(options, expected):
+    assert make_decoder(Mine, options) == expected
+
+
+@pytest.mark.parametrize(
+    ("cls", "options", "text"),
+    [
+        (Mine, {"size": "x"}, "--size must be an integer, found 'x'\n  fix: correct the value"),
+        (Mine, {"size": 1.5}, "--size must be an integer, found 1.5\n  fix: correct the value"),
+        (Mine, {"size": True}, "--size must be an integer, found True\n  fix: correct the value"),
+        (Mine, {"ratio": "much"}, "--ratio must be a number, found 'much'\n  fix: correct the value"),
+        (Mine, {"loud": "maybe"}, "--loud must be true or false, found 'maybe'\n  fix: correct the value"),
+        (Mine, {"sise": 1}, "decoder 'mine' has no option 'sise'\n  fix: its options are: size, ratio, loud, tags"),
+        (
+            JsonDecoder,
+            {"temporal": True},
+            "--temporal belongs to edgelist, not to json\n  fix: leave it out, or choose --format edgelist",
+        ),
+        (
+            JsonDecoder,
+            {"drop_column": ["a"]},
+            "--drop-column belongs to edges, not to json\n  fix: leave it out, or choose --format edges",
+        ),
+        (
+            JsonDecoder,
+            {"delimiter": ";"},
+            "--delimiter belongs to edgelist and edges, not to json\n  fix: leave it out, or choose --format edgelist",
+        ),
+        (
+            JsonDecoder,
+            {"weight_dtype": "float16"},
+            "--weight-dtype must be one of float32, float64, found 'float16'\n  fix: use one of them",
+        ),
+    ],
+)
+def test_options_that_do_not_fit(cls, options, text):
+    assert message(make_decoder, cls, options) == text
+
+
+def test_singular_names_and_lists():
+    edges = make_decoder(find_decoder("edges"), {"column": ["a=int8", "b=binary"], "drop_column": "c", "src_col": 1})
+    assert (edges.columns, edges.drop_columns, edges.src_col) == (("a=int8", "b=binary"), ("c",), "1")
+    lists = {"default_node_feature_types": ["int32", None, "float32"], "default_node_feature_lens": [[3], None, [3, 0]]}
+    edgelist = make_decoder(find_decoder("edgelist"), lists)
+    assert edgelist.default_node_feature_types == "int32,-,float32"
+    assert edgelist.default_node_feature_lens == "3,-,3/0"
+
+
+def test_a_class_for_deepgnn_is_adapted():
+    decoder = make_decoder(Foreign, {"base": "5", "weight_dtype": "float64"})
+    assert isinstance(decoder, LineDecoderAdapter)
+    assert (decoder.decoder.base, decoder.decoder.separator, decoder.weight_dtype) == (5, ",", "float64")
+    name = registry.decoder_name(Foreign)
+    assert message(make_decoder, Foreign, {"foo": 1}) == (
+        f"decoder {name!r} has no option 'foo'\n  fix: its options are: separator, base, weight_dtype"
+    )
+    assert message(make_decoder, NoDecoder, {}) == (
+        f"{registry.decoder_name(NoDecoder)} is no decoder: it has neither decode nor read\n"
+        "  fix: see graphprep.model.protocols.Decoder"
+    )
+
+
+# ------------------------------------------------------------------------------------------------ option files
+
+
+def test_options_of_a_file(tmp_path):
+    value = {"delimiter": ";", "edgelist": {"temporal": True, "delimiter": "|"}, "json": {"strict": True}}
+    texts = {
+        "a.json": json.dumps(value),
+        "b.yaml": "delimiter: ;\nedgelist:\n  temporal: true\n  delimiter: '|'\njson: {strict: true}\n",
+    }
+    with Storage() as storage:
+        for name, text in texts.items():
+            (tmp_path / name).write_text(text)
+            url = str(tmp_path / name)
+            assert load_options(storage, url) == value
+            assert load_options(storage, url, "edgelist") == {"delimiter": ";", "temporal": True}
+            assert load_options(storage, url, "json") == {"delimiter": ";", "strict": True}
+        (tmp_path / "empty.yaml").write_text("# nothing\n")
+        assert load_options(storage, str(tmp_path / "empty.yaml"), "json") == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('{"temporal": 1}', "PATH: temporal: expected true or false or null, found 1"),
+        ('{"json": {"temporal": true}}', "PATH: json: unknown key 'temporal'"),
+        ("edges: {index_base: 2}", "PATH: edges.index_base: expected one of 0, 1, null, found 2"),
+        ("default_node_type: -1", "PATH: default_node_type: expected an integer from 0 to 2147483647, found -1"),
+        ("[1]", "PATH: expected an object or null, found a list"),
+        ('{"json": }', "PATH:1:10: invalid JSON: Expecting value"),
+        ('{"json": 1, "json": 2}', "PATH: json: the key stands twice in its object"),
+        ("a: [1\nb", "PATH:2:2: invalid YAML: expected ',' or ']', but got '<stream end>'\n  fix: write 'option: value' lines, or a JSON object"),
+    ],
+)  # fmt: skip
+def test_option_files_that_do_not_fit(tmp_path, text, expected):
+    path = tmp_path / "options"
+    path.write_text(text)
+    with Storage() as storage, pytest.raises(DataError) as caught:
+        load_options(storage, str(path))
+    assert str(caught.value).replace(str(path), "PATH") == expected
+
+
+def test_the_schema_lists_every_option():
+    schema = load_schema("decoder-options")["properties"]
+    flat = set()
+    for name in OURS:
+        listed = set(schema[name]["properties"]) - {"column", "drop_column"}
+        assert listed == set(option_types(find_decoder(name))), name
+        flat |= set(schema[name]["properties"])
+    assert flat - {"float_columns"} == set(schema) - set(OURS)
+
+
+# ------------------------------------------------------------------------------------------------ sniffing
+
+
+def sniffed(tmp_path, data: bytes, name="input") -> Sniffed:
+    path = tmp_path / name
+    path.write_bytes(data)
+    with Storage() as storage:
+        return sniff(storage, [str(path)])
+
+
+@pytest.mark.parametrize(
+    ("data", "decoder"),
+    [
+        (b'{"node_id": 0, "node_type": 0, "node_weight": 1, "edge": []}\n', "json"),
+        (b"0,-1,1,.5,int32,3,1,1,1\n0,0,1,.5\n", "edgelist"),
+        (b"0\t0\t1.0\tf:1 2\t1,0,0.5|2,0,1\n", "tsv"),
+        (b"# a graph\n1 2\n2 3\n", "edges"),
+        (b"\xef\xbb\xbf1\t2\n2\t3\n", "edges"),
+        (b"src,dst\n1,2\n", "edges"),
+        (b"", "edges"),
+        (b"\n \n", "edges"),
+    ],
+)
+def test_sniff_files(tmp_path, data, decoder):
+    found = sniffed(tmp_path, data)
+    assert found.decoder == decoder
+    assert " ".join(found.flags).startswith(f"--format {decoder}")
+
+
+def test_sniff_looks_at_the_first_file_that_holds_something(tmp_path):
+    sniffed(tmp_path, b"", "a")
+    sniffed(tmp_path, b"0\t0\t1.0\tf:1 2\n", "b")
+    with Storage() as storage:
+        assert sniff(storage, [str(tmp_path)]).decoder == "tsv"
+        assert sniff(storage, [str(tmp_path / "a"), str(tmp_path / "b")]).decoder == "tsv"
+        assert sniff(storage, [str(tmp_path / "*")]).decoder == "tsv"
+
+
+def test_sniff_a_chunked_graph(tmp_path):
+    metadata = {"graph_name": "g", "node_type": ["a"], "edge_type": [], "num_nodes_per_type": [3], "edges": {}}
+    (tmp_path / "metadata.json").write_text(json.dumps(metadata))
+    (tmp_path / "a.csv").write_text("1 2\n")
+    with Storage() as storage:
+        for url in (str(tmp_path), str(tmp_path / "metadata.json")):
+            assert sniff(storage, [url]).decoder == "chunked"
+            assert sniff(storage, [url]).flags == ("--format", "chunked")
+
+
+def test_sniff_a_strangers_format(tmp_path, registered, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "strange", __import__("types").SimpleNamespace(Mine=Mine))
+    registered("mine", "strange:Mine")
+    registered("gone", "no_such_module:Gone")
+    assert sniffed(tmp_path, b"MINE 1").decoder == "mine"
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (
+            b"a b c\nd e f\n",
+            "PATH: cannot tell the format\n  fix: name it with --format: edgelist, json, tsv, chunked, edges",
+        ),
+        (
+            b"1 2\n\x00\x01",
+            "PATH:2:1: this is binary data: found byte 0x00\n"
+            "  fix: name text files, Parquet files of edges, or the folder of a chunked graph",
+        ),
+    ],
+)
+def test_what_cannot_be_sniffed(tmp_path, data, text):
+    with pytest.raises((UsageError, DataError)) as caught:
+        sniffed(tmp_path, data)
+    assert str(caught.value).replace(str(tmp_path / "input"), "PATH") == text
+
+
+def test_two_formats_that_are_equally_likely(tmp_path, monkeypatch):
+    monkeypatch.setattr(Mine, "sniff", staticmethod(lambda file: Sniffed("mine", 0.9)))
+    monkeypatch.setattr("graphprep.decoders.sniff.known_decoders", lambda: ("json", "mine"))
+    monkeypatch.setattr("graphprep.decoders.sniff.find_decoder", {"json": JsonDecoder, "mine": Mine}.get)
+    with pytest.raises(UsageError) as caught:
+        sniffed(tmp_path, b'{"node_id": 0}')
+    assert str(caught.value).replace(str(tmp_path / "input"), "PATH") == (
+        "PATH: cannot tell the format: it may be json or mine\n  fix: name it with --format: json, mine"
+    )
