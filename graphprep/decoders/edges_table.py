@@ -130,6 +130,9 @@ def _batches(file: pq.ParquetFile, span: Span, max_rows: int, names: list[str]) 
     sizes = [file.metadata.row_group(group).num_rows for group in range(file.metadata.num_row_groups)]
     bounds = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
     stop = span.stop if span.stop >= 0 else int(bounds[-1])
+    if not bounds[-1]:  # the columns exist all the same
+        yield _no_rows(file, names)
+        return
     groups = [group for group in range(len(sizes)) if bounds[group] < stop and bounds[group + 1] > span.start]
     at = int(bounds[groups[0]]) if groups else stop
     for batch in file.iter_batches(batch_size=max_rows, row_groups=groups, columns=names):
@@ -137,6 +140,11 @@ def _batches(file: pq.ParquetFile, span: Span, max_rows: int, names: list[str]) 
         at += batch.num_rows
         if low < high:
             yield batch.slice(low, high - low)
+
+
+def _no_rows(file: pq.ParquetFile, names: list[str]) -> pa.RecordBatch:
+    fields = [file.schema_arrow.field(name) for name in names]
+    return pa.RecordBatch.from_arrays([pa.array([], field.type) for field in fields], schema=pa.schema(fields))
 
 
 class _Batch:

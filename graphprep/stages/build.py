@@ -15,7 +15,7 @@ from graphprep.model.errors import MemoryLimitError
 from graphprep.model.schema import Layout, NeighborOrder
 from graphprep.stages.cells import Arrays
 from graphprep.stages.parted import PartedArray, PartedOffsets, PartList
-from graphprep.stages.shuffle import BucketPlan, EdgeRoute, plan_buckets
+from graphprep.stages.shuffle import BucketPlan, EdgeRoute, missing_order_key, order_role, plan_buckets
 from graphprep.storage.runs import Runs, SpillPool
 
 Ints = NDArray[np.int64]
@@ -281,11 +281,15 @@ def layout_folder(edge_path: str, layout: Layout) -> str:
     return f"edges/{edge_path}/{layout}"
 
 
-def effective_order(route: EdgeRoute, wanted: NeighborOrder) -> NeighborOrder:
-    """Return the order that an edge type gets: ``input`` where it lacks the column."""
-    if wanted in ("time", "weight") and not route.has_key:
-        return "input"
-    return wanted
+def effective_order(route: EdgeRoute, wanted: NeighborOrder) -> tuple[NeighborOrder, int | None]:
+    """Return the order that an edge type gets, and the key of edges without a value; None where order needs no keys.
+
+    An edge type without the column keeps ``input``.
+    """
+    if wanted not in ("time", "weight"):
+        return wanted, None
+    role = order_role(wanted, {key.role for key in route.columns if key.role is not None})
+    return ("input", None) if role is None else (wanted, missing_order_key(role))
 
 
 def settle_index_dtype(wanted: Literal["auto", "int32", "int64"], size: int) -> str:

@@ -276,7 +276,7 @@ class _Collector:
             none = np.zeros(0, np.uint64)
             self.decoded.edges.append(0, (none, none, None, None))
             self.decoded.edge_columns.append(0, ())
-            return (), 0
+            return (), None
         codes = [self._relation_code(relation) for relation in edges.relation_names]
         relation = codes[0] if len(codes) == 1 else None
         relations = None if relation is not None else np.array(codes, np.int32)[edges.relations]
@@ -350,7 +350,8 @@ def check_counts(decoded: Decoded, span_rows: dict[int, int]) -> None:
         return
     counts = [0] * len(decoded.relations)
     for batch in decoded.batches:
-        counts[batch.relation or 0] += batch.num_edges
+        if batch.num_edges:
+            counts[batch.relation or 0] += batch.num_edges
     for relation, promised, found in zip(sources.edge_types, sources.num_edges, counts, strict=False):
         if promised is not None and found != promised:
             name = f"{relation.src_type}:{relation.name}:{relation.dst_type}"

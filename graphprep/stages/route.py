@@ -31,6 +31,8 @@ from graphprep.stages.shuffle import (
     RouteFactory,
     batch_columns,
     highest_slots,
+    missing_order_key,
+    order_role,
     plan_buckets,
     time_keys,
     weight_keys,
@@ -38,7 +40,6 @@ from graphprep.stages.shuffle import (
 from graphprep.storage.runs import Runs, SpillPool
 
 Ints = NDArray[np.int64]
-_ABSENT = 2**64 - 1
 _EDGE_BYTES = 64  # what building a bucket holds for each of its edges: rows, ends, IDs, keys, their sorted copies
 
 
@@ -254,15 +255,12 @@ class Router:
     def _route_batch(self, edges: _BatchEdges, aligned: _AlignedEdges) -> None:
         keep = self._kept_edges(edges)
         keys = _order_keys(edges, self.rules.neighbor_order)
-        missing_key = 1 << 63 if keys is not None and keys.role == "created_at" else _ABSENT
         columns = list(edges.columns())
         excess = _excess_slots([(c.key, rows) for c, rows, _ in columns], edges.num_slots, edges.num_edges)
-        order_keys = None if keys is None else keys.full(edges.num_edges, missing_key)
+        order_keys = None if keys is None else keys.full(edges.num_edges)
         for key, chosen in edges.by_type(keep):
             route = self._edge_route(key, edges.batch, chosen)
             route.extra_slots = route.extra_slots or bool((excess if chosen is None else excess[chosen]).any())
-            if order_keys is not None:
-                route.has_key, route.missing_key = True, missing_key
             ids = self._add_edges(route, edges, chosen, order_keys)
             owners = self._owners(edges)[slice(None) if chosen is None else chosen]
             offsets = self._owner_offsets(route)
@@ -420,6 +418,7 @@ class Router:
                 self._edge_column(route, key)
         for declared in sources.columns:
             self._declare(declared)
+        self._declare_empty()
         if self.rules.schema is not None:
             self._declare_schema(self.rules.schema)
         self._mark_created()
@@ -451,6 +450,17 @@ class Router:
             relation = self.decoded.relations.index(Relation(name, src, dst))
             column = self._edge_column(self._edge_route((relation, names.index(src), names.index(dst))), declared.key)
         column.stats.declared_shape = declared.item_shape
+
+    def _declare_empty(self) -> None:
+        """Make room for the columns of files that have a header but no edges."""
+        names = self.index.type_names
+        for batch in self.decoded.batches:
+            relation = None if batch.relation is None else self.decoded.relations[batch.relation]
+            if batch.num_edges or relation is None or relation.src_type is None or relation.dst_type is None:
+                continue
+            key = (batch.relation or 0, names.index(relation.src_type), names.index(relation.dst_type))
+            for column in batch.edge_columns:
+                self._edge_column(self._edge_route(key), column.key, column.scalar)
 
     def _mark_created(self) -> None:
         if self.index.created is None:
@@ -511,24 +521,22 @@ class _OrderKeys:
     rows: Ints
     keys: NDArray[np.uint64]
 
-    def full(self, num_rows: int, missing: int) -> NDArray[np.uint64]:
+    def full(self, num_rows: int) -> NDArray[np.uint64]:
         """Return the keys of all rows of the batch."""
-        out = np.full(num_rows, missing, np.uint64)
+        out = np.full(num_rows, missing_order_key(self.role), np.uint64)
         out[self.rows] = self.keys
         return out
 
 
 def _order_keys(edges: _BatchEdges, order: NeighborOrder) -> _OrderKeys | None:
-    if order not in ("time", "weight"):
+    columns: dict[str, tuple[Ints, Cells]] = {
+        column.key.role: (rows, cells) for column, rows, cells in edges.columns() if column.key.role is not None
+    }
+    role = order_role(order, columns)
+    if role is None:
         return None
-    roles = ("weight",) if order == "weight" else ("time", "created_at")
-    columns = list(edges.columns())
-    for role in roles:
-        for column, rows, cells in columns:
-            if column.key.role == role:
-                values = cells.values
-                return _OrderKeys(role, rows, weight_keys(values) if role == "weight" else time_keys(values))
-    return None
+    rows, cells = columns[role]
+    return _OrderKeys(role, rows, weight_keys(cells.values) if role == "weight" else time_keys(cells.values))
 
 
 class _BatchEdges:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from graphprep.kernels.cpu.group import group_by_key
 from graphprep.model.rows import ColumnKey
+from graphprep.model.schema import NeighborOrder
 from graphprep.stages.assign import parts_of_rows
 from graphprep.stages.cells import Arrays, Cells, cells_from
 from graphprep.stages.decode import BatchColumn
@@ -94,8 +95,6 @@ class EdgeRoute:
     num_parts: int
     num_edges: int = 0
     checksum: int = 0
-    has_key: bool = False
-    missing_key: int = 0
     extra_slots: bool = False
     columns: dict[ColumnKey, ColumnRoute] = field(default_factory=dict)
     primary_counts: Ints = field(init=False)
@@ -147,6 +146,17 @@ def batch_columns(columns: tuple[BatchColumn, ...], arrays: Arrays) -> Iterator[
     for i, column in enumerate(columns):
         rows = arrays[i * step]
         yield column, rows, cells_from(arrays[i * step + 1 : (i + 1) * step])
+
+
+def order_role(order: NeighborOrder, roles: Collection[str]) -> str | None:
+    """Return the role of the column that a neighbour order goes by: weight; time, else created_at. None: there is none."""
+    wanted = {"weight": ("weight",), "time": ("time", "created_at")}.get(order, ())
+    return next((role for role in wanted if role in roles), None)
+
+
+def missing_order_key(role: str) -> int:
+    """Return the order key of an edge without a value: a missing creation is 0, anything else that is missing comes last."""
+    return 1 << 63 if role == "created_at" else 2**64 - 1
 
 
 def time_keys(values: NDArray[np.generic]) -> NDArray[np.uint64]:

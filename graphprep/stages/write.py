@@ -161,12 +161,11 @@ class StoreBuilder:
     def write_edges(self, edges: TypedEdges) -> None:
         """Write one edge type: its layouts, then its columns in the order of the primary one."""
         route, rules = edges.route, self.rules
-        order = effective_order(route, rules.neighbor_order)
+        order, missing_key = effective_order(route, rules.neighbor_order)
         index_dtype = self._index_dtype(route)
         id_dtype = settle_index_dtype(rules.index_dtype, route.num_edges) if rules.edge_ids else None
         build_rules = BuildRules(order, rules.bucket_bytes, rules.hard_bytes, rules.threads)
         primary, *other = rules.layouts
-        missing_key = route.missing_key if order in ("time", "weight") else None
         second = None
         if other:
             second = SecondLayout(route, self._num_rows(route, other[0]), self.pool, rules.bucket_bytes)
