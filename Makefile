@@ -3,13 +3,14 @@
 PYTHON ?= python3
 RUN := .venv/bin/python
 
-.PHONY: help setup demo test lint pytest golden samples bench docs clean
+.PHONY: help setup demo test lint pytest coverage golden samples bench docs clean
 
 help:
 	@echo "make setup    install graphprep and its tools into .venv"
 	@echo "make demo     convert, validate and describe the graphs of sample_data"
 	@echo "make test     lint, then every test: what CI runs"
 	@echo "make lint     ruff, mypy and the direction of imports"
+	@echo "make coverage the tests, and which lines they reach"
 	@echo "make golden   rewrite tests/golden; review the diff"
 	@echo "make samples  rewrite sample_data"
 	@echo "make bench    run the benchmarks"
@@ -39,8 +40,11 @@ lint: setup
 	@$(RUN) -m mypy
 	@$(RUN) -c 'from importlinter.cli import lint_imports_command; lint_imports_command()' --no-logo
 
-# NUMBA_DISABLE_JIT stays off: the compiled kernels are what users run.
 pytest: setup
+	@$(RUN) -m pytest -n 2 --dist loadgroup --quiet $(PYTEST_FLAGS)
+
+# Compiled kernels do not show in coverage.
+coverage: setup
 	@$(RUN) -m pytest -n 2 --dist loadgroup --quiet --cov=graphprep --cov-report=term:skip-covered $(PYTEST_FLAGS)
 
 golden: setup

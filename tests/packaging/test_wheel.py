@@ -28,7 +28,7 @@ def built(tmp_path_factory) -> Path:
             shutil.copytree(ROOT / name, copy / name, ignore=ignored)
     for name in FILES:
         shutil.copy(ROOT / name, copy / name)
-    run([sys.executable, "-m", "build", "--no-isolation", "--outdir", str(out), str(copy)], cwd=out)
+    run([sys.executable, "-m", "build", "--outdir", str(out), str(copy)], cwd=out)
     return out
 
 

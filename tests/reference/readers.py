@@ -335,10 +335,10 @@ def json_sparse(dtype: str, given: dict):
 
 
 def json_temporal(dtype: str, given: list[dict]) -> Temporal:
-    return Temporal(
-        dtype,
-        tuple((one["created_at"], one.get("removed_at"), json_numbers(one["values"], dtype)) for one in given),
-    )
+    """Dated values; an end of -1 is none."""
+    ends = [None if one.get("removed_at") == -1 else one.get("removed_at") for one in given]
+    entries = ((one["created_at"], end, json_numbers(one["values"], dtype)) for one, end in zip(given, ends, strict=True))
+    return Temporal(dtype, tuple(entries))
 
 
 # ------------------------------------------------------------------------------------------------------------------ tsv
