@@ -17,7 +17,7 @@ from reference.readers import read_graph
 from graphprep.model.options import ConvertOptions
 
 pipeline = pytest.importorskip("graphprep.pipeline")
-quick = settings(max_examples=25, deadline=None)
+quick = settings(max_examples=15, deadline=None)
 
 
 def assert_equals_reference(format_name: str, text: str, **options) -> None:

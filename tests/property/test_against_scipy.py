@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from graphprep.model.options import ConvertOptions
 
 pipeline = pytest.importorskip("graphprep.pipeline")
-quick = settings(max_examples=30, deadline=None)
+quick = settings(max_examples=20, deadline=None)
 
 
 def convert_text(text: str, **options) -> tuple[Path, tempfile.TemporaryDirectory]:
