@@ -192,7 +192,7 @@ class _Collector:
             if item.data is None:
                 return _Done(item, (item.rows,) if item.rows is not None else (), item.bad)
             pieces, bad = decode_block(decoder, item.data, settings.skip)
-            return _Done(item, tuple(pieces), tuple(bad))
+            return _Done(item, tuple(piece.rows for piece in pieces), tuple(bad))
 
         for done in map_ordered(work, self._items(storage), settings.threads):
             self._collect(done)
@@ -358,18 +358,28 @@ def check_counts(decoded: Decoded, span_rows: dict[int, int]) -> None:
             raise DataError(f"edge type {name!r} has {found} edges, but {promised} were promised", fix=fix)
 
 
-def decode_block(decoder: Decoder, block: TextBlock, skip: bool, places: bool = False) -> tuple[list[RawRows], list[BadRecord]]:
+@dataclass(frozen=True)
+class DecodedPiece:
+    """Lines that were decoded in one go, and their rows; places in the rows count from the beginning of ``block``."""
+
+    block: TextBlock
+    rows: RawRows
+
+
+def decode_block(
+    decoder: Decoder, block: TextBlock, skip: bool, places: bool = False
+) -> tuple[list[DecodedPiece], list[BadRecord]]:
     """Decode a block; with ``skip``, cut it around faulty lines and report those."""
     try:
-        return [decoder.decode(block, places)], []
+        return [DecodedPiece(block, decoder.decode(block, places))], []
     except DecodeError as error:
         if not skip:
             raise _placed(block, error) from None
         return _decode_around(decoder, block, places)
 
 
-def _decode_around(decoder: Decoder, block: TextBlock, places: bool) -> tuple[list[RawRows], list[BadRecord]]:
-    pieces: list[RawRows] = []
+def _decode_around(decoder: Decoder, block: TextBlock, places: bool) -> tuple[list[DecodedPiece], list[BadRecord]]:
+    pieces: list[DecodedPiece] = []
     bad: list[BadRecord] = []
     at = 0
     line = block.first_line
@@ -378,13 +388,13 @@ def _decode_around(decoder: Decoder, block: TextBlock, places: bool) -> tuple[li
         stop = _line_end(block.data, min(at + _RETRY_BYTES, size) - 1)
         part = TextBlock(block.data[at:stop], block.span, line, block.is_first and at == 0)
         try:
-            pieces.append(decoder.decode(part, places))
+            pieces.append(DecodedPiece(part, decoder.decode(part, places)))
         except DecodeError as error:
             start = part.data.rfind(b"\n", 0, min(error.at, len(part.data) - 1)) + 1
             bad.append(BadRecord(place_of(part, error.at), error.message))
             if start:
                 good = TextBlock(part.data[:start], block.span, line, part.is_first)
-                pieces.append(decoder.decode(good, places))
+                pieces.append(DecodedPiece(good, decoder.decode(good, places)))
             stop = at + _line_end(part.data, start)
         line += block.data.count(b"\n", at, stop)
         at = stop

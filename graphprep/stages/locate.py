@@ -50,7 +50,8 @@ class Locator:
             return self._locate_rows(batch)
         block = block_at(self.storage, span, self.settings.block_bytes, batch.block)
         pieces, _ = decode_block(self.decoded.decoder, block, self.settings.skip, places=True)
-        return Located(pieces[batch.piece], block, display_url(span.url))
+        piece = pieces[batch.piece]
+        return Located(piece.rows, piece.block, display_url(span.url))
 
     def _locate_rows(self, batch: Batch) -> Located:
         span = self.decoded.sources.spans[batch.span]
