@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from graphprep.decoders.registry import find_decoder, load_class, load_options, make_decoder
 from graphprep.decoders.sniff import sniff
@@ -42,7 +42,7 @@ def plan_input(inputs: Sequence[str], options: ConvertOptions, storage: Storage,
         urls = expanded.files
         for text in expanded.messages:
             reporter.message(text)
-    decoder = make_decoder(cls, _decoder_options(cls, options, storage))
+    decoder = _with_weights(make_decoder(cls, _decoder_options(options, storage)), options.weight_dtype)
     sources = decoder.plan(storage, urls)
     _check_format_flags(options, decoder.name, sources)
     for text in sources.messages:
@@ -65,14 +65,18 @@ def _choose(
     return find_decoder(found.decoder), found.flags
 
 
-def _decoder_options(cls: type[Any], options: ConvertOptions, storage: Storage) -> Mapping[str, Any]:
-    """Put the options file, the flags and the weights' dtype together; flags win over the file."""
+def _decoder_options(options: ConvertOptions, storage: Storage) -> Mapping[str, Any]:
+    """Put the options file and the flags together; flags win."""
     given = dict(options.decoder_options)
     file = given.pop("decoder_options_file", None)
-    merged = {**load_options(storage, str(file)), **given} if file else given
-    if is_dataclass(cls) and any(field.name == "weight_dtype" for field in fields(cls)):
-        merged.setdefault("weight_dtype", options.weight_dtype)
-    return merged
+    return {**load_options(storage, str(file)), **given} if file else given
+
+
+def _with_weights(decoder: Decoder, dtype: str) -> Decoder:
+    """Tell a decoder that makes weights which dtype they are to have."""
+    if is_dataclass(decoder) and any(field.name == "weight_dtype" for field in fields(decoder)):
+        return cast(Decoder, replace(cast(Any, decoder), weight_dtype=dtype))
+    return decoder
 
 
 def _check_flags(options: ConvertOptions) -> None:
