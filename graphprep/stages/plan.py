@@ -74,9 +74,10 @@ def _decoder_options(options: ConvertOptions, storage: Storage) -> Mapping[str, 
 
 def _with_weights(decoder: Decoder, dtype: str) -> Decoder:
     """Tell a decoder that makes weights which dtype they are to have."""
-    if is_dataclass(decoder) and any(field.name == "weight_dtype" for field in fields(decoder)):
-        return cast(Decoder, replace(cast(Any, decoder), weight_dtype=dtype))
-    return decoder
+    made: Any = decoder
+    if is_dataclass(made) and any(field.name == "weight_dtype" for field in fields(made)):
+        made = replace(cast(Any, made), weight_dtype=dtype)
+    return cast(Decoder, made)
 
 
 def _check_flags(options: ConvertOptions) -> None:
