@@ -31,67 +31,97 @@ NAMES = (
 )
 UNKNOWN, UNKNOWN_GROUP = -1, -2  # what a key is that has no number; the second ends with _feature
 
-_SUFFIX = np.frombuffer(b"_feature", np.uint8)
-_MAX_NAME = max(len(name) for name in NAMES)
-_NUM_SLOTS = 256
+_FEATURE = np.uint64(int.from_bytes(b"_feature", "little"))
+_NUM_SLOTS = 512
+_HASH_SHIFT = np.uint64(64 - 9)  # its upper 9 bits number the slots
 _FEW_KEYS = 16  # compared pair by pair; more go through a hash table
 
 
-def _perfect_hash() -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint8], NDArray[np.int64]]:
-    """Search factors that send every name to a slot of its own.
+def _marks(name: bytes) -> tuple[int, int]:
+    """Return what tells a name from the others: its first eight bytes, and eight more.
 
-    Returns the factors, each slot's name (-1: none), and the names' bytes, [names, longest], with their lengths.
+    Those are the last ones, or where the name is longer than both together, the eight before the last eight.
+    """
+    head = int.from_bytes(name[:8], "little")
+    size = len(name)
+    tail = b"" if size <= 8 else name[size - 8 :] if size <= 16 else name[size - 16 : size - 8]
+    return head, int.from_bytes(tail, "little")
+
+
+def _perfect_hash() -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.uint64], NDArray[np.int64]]:
+    """Search a factor that sends every name to a slot of its own.
+
+    Returns the factor, each slot's name (-1: none), and the names' marks, [names, 2], with their lengths.
     """
     spelled = [name.encode() for name in NAMES]
-    marks = [(len(name), name[0], name[len(name) // 2], name[-9]) if len(name) > 8 else
-             (len(name), name[0], name[len(name) // 2], name[0]) for name in spelled]  # fmt: skip
+    assert all(name.endswith(b"_feature") for name in spelled if len(name) > 16)  # so that the marks tell all
     generator = np.random.default_rng(0)
+    marks = np.array([_marks(name) for name in spelled], np.uint64)
+    lengths = np.array([len(name) for name in spelled])
     while True:
-        factors = generator.integers(1, 1 << 16, 4)
-        slots = [sum(int(f) * mark for f, mark in zip(factors, row, strict=True)) % _NUM_SLOTS for row in marks]
-        if len(set(slots)) == len(slots):
+        factor = generator.integers(1, 1 << 63, 1, np.uint64) * np.uint64(2) + np.uint64(1)
+        slots = ((marks[:, 0] ^ (marks[:, 1] >> np.uint64(1)) ^ lengths.astype(np.uint64)) * factor) >> _HASH_SHIFT
+        if np.unique(slots).size == slots.size:
             break
     table = np.full(_NUM_SLOTS, -1, np.int64)
-    table[slots] = np.arange(len(slots))
-    letters = np.zeros((len(spelled), _MAX_NAME), np.uint8)
-    for i, name in enumerate(spelled):
-        letters[i, : len(name)] = np.frombuffer(name, np.uint8)
-    return factors, table, letters, np.array([len(name) for name in spelled])
+    table[slots.astype(np.int64)] = np.arange(slots.size)
+    return factor, table, marks, lengths
 
 
-_FACTORS, _TABLE, _LETTERS, _LENGTHS = _perfect_hash()
+_FACTOR, _TABLE, _MARKS, _LENGTHS = _perfect_hash()
 
 
 @njit(cache=True, nogil=True)
-def name_of(buf, words, extra, token):
-    """Return the number of the known name that a key spells, UNKNOWN_GROUP or UNKNOWN."""
+def name_of(buf, windows, words, extra, token):
+    """Return the number of the known name that a key spells, UNKNOWN_GROUP or UNKNOWN.
+
+    ``windows``: uint64[size - 7], the eight bytes from each position.
+    """
     start, stop = start_of(words, token) + 1, extra[token]
     if kind_of(words, token) == TEXT:
-        return _lookup(buf, start, stop)
+        if start + 8 <= buf.size:
+            return _lookup(windows, start, stop)
+        return _lookup_padded(buf[start:stop])
     spelled = np.empty(stop - start, np.uint8)
     stop, _ = unescape(buf, start, stop, spelled, 0)
-    return _lookup(spelled, 0, stop)
+    return _lookup_padded(spelled[:stop])
 
 
 @njit(cache=True, nogil=True)
-def _lookup(buf, start, stop):
+def _lookup_padded(spelled):
+    """Look up a name that no eight bytes follow, or that was escaped: rare."""
+    padded = np.zeros(spelled.size + 8, np.uint8)
+    padded[: spelled.size] = spelled
+    windows = np.zeros(spelled.size + 1, np.uint64)
+    for at in range(windows.size):
+        for i in range(8):
+            windows[at] |= np.uint64(padded[at + i]) << np.uint64(8 * i)
+    return _lookup(windows, 0, spelled.size)
+
+
+@njit(cache=True, nogil=True)
+def _lookup(windows, start, stop):
     size = stop - start
-    if 0 < size <= _MAX_NAME:
-        mark = buf[stop - 9] if size > 8 else buf[start]
-        slot = _FACTORS[0] * size + _FACTORS[1] * buf[start] + _FACTORS[2] * buf[start + size // 2] + _FACTORS[3] * mark
-        name = _TABLE[slot % _NUM_SLOTS]
-        if name >= 0 and _LENGTHS[name] == size:
-            i = 0
-            while i < size and _LETTERS[name, i] == buf[start + i]:
-                i += 1
-            if i == size:
-                return name
-    if size >= _SUFFIX.size:
-        for i in range(_SUFFIX.size):
-            if buf[stop - _SUFFIX.size + i] != _SUFFIX[i]:
-                return UNKNOWN
-        return UNKNOWN_GROUP
-    return UNKNOWN
+    head = windows[start]
+    tail = np.uint64(0)
+    if size < 8:
+        head &= (np.uint64(1) << np.uint64(8 * size)) - np.uint64(1)
+    elif 8 < size <= 16:
+        tail = windows[stop - 8]
+    elif size > 16:
+        tail = windows[stop - 16]
+    slot = np.int64(((head ^ (tail >> np.uint64(1)) ^ np.uint64(size)) * _FACTOR[0]) >> _HASH_SHIFT)
+    name = _TABLE[slot]
+    is_group = size >= 8 and windows[stop - 8] == _FEATURE
+    if (
+        name >= 0
+        and _LENGTHS[name] == size
+        and _MARKS[name, 0] == head
+        and _MARKS[name, 1] == tail
+        and (size <= 16 or is_group)
+    ):
+        return name
+    return UNKNOWN_GROUP if is_group else UNKNOWN
 
 
 @njit(cache=True, nogil=True)

@@ -48,6 +48,7 @@ from graphprep.kernels.cpu.json_tape import (
     Tokens,
     after,
     bits_of,
+    eight_bytes,
     float_of,
     kind_of,
     start_of,
@@ -120,7 +121,8 @@ def find_records(tokens: Tokens, weight_limit: float) -> tuple[Found, int, int, 
     columns = (NODE_ROW, EDGE_ROW, NEIGHBOR_ROW, FEATURE_ROW, DATED_ROW)
     rows = [np.empty((num_nodes if row is NODE_ROW else pairs, len(row)), np.int64) for row in columns]
     found = Found(np.zeros(8, np.int64), *rows, np.empty(size + 1, np.int64), np.empty(pairs, np.int64))
-    code, token, name = _walk(*tokens.tape, tokens.roots, weight_limit, *found)
+    buf, words, extra = tokens.tape
+    code, token, name = _walk(buf, eight_bytes(buf), words, extra, tokens.roots, weight_limit, *found)
     return found, code, token, name
 
 
@@ -130,17 +132,19 @@ def _last_token(words, extra, token):
 
 
 @njit(cache=True, nogil=True)
-def _walk(buf, words, extra, roots, limit, sizes, nodes, edges, neighbors, features, dated, dimensions, unknown):
+def _walk(buf, windows, words, extra, roots, limit, sizes, nodes, edges, neighbors, features, dated, dimensions, unknown):
     # Arrays, not tuples of arrays: taking one out of a tuple counts references, and that would take half of the time.
     member = np.empty(64, np.int64)
     slots_seen = np.full(_FEW_SLOTS, -1, np.int64)
     for node in range(roots.size):
-        code, token, name, edge_mask = _node(buf, words, extra, roots[node], node, limit, sizes, nodes, unknown, member)
+        code, token, name, edge_mask = _node(
+            buf, windows, words, extra, roots[node], node, limit, sizes, nodes, unknown, member
+        )
         if code != OK:
             return code, token, name
         sizes[NUM_NODES] = node + 1
         code, token, name, nodes[node, SLOTS] = _features(
-            buf, words, extra, edge_mask, member, False, node, sizes, features, dated, dimensions, unknown, slots_seen
+            buf, windows, words, extra, edge_mask, member, False, node, sizes, features, dated, dimensions, unknown, slots_seen
         )
         if code != OK:
             return code, token, name
@@ -148,6 +152,7 @@ def _walk(buf, words, extra, roots, limit, sizes, nodes, edges, neighbors, featu
         if edge >= 0:
             code, token, name = _edges(
                 buf,
+                windows,
                 words,
                 extra,
                 edge,
@@ -173,14 +178,14 @@ def _walk(buf, words, extra, roots, limit, sizes, nodes, edges, neighbors, featu
 
 
 @njit(cache=True, nogil=True)
-def _members(buf, words, extra, token, allowed, sizes, unknown, member):
+def _members(buf, windows, words, extra, token, allowed, sizes, unknown, member):
     """Fill ``member`` with the values of an object's known keys: ``(code, token, mask of names)``."""
     mask = 0
     num_unknown = 0
     key = token + 1
     end = extra[token]
     while key < end:
-        name = name_of(buf, words, extra, key)
+        name = name_of(buf, windows, words, extra, key)
         value = key + 1
         if name >= 0 and allowed >> name & 1:
             if mask >> name & 1:
@@ -215,11 +220,11 @@ def _missing(mask, needed):
 
 
 @njit(cache=True, nogil=True)
-def _node(buf, words, extra, token, node, limit, sizes, nodes, unknown, member):
+def _node(buf, windows, words, extra, token, node, limit, sizes, nodes, unknown, member):
     """Read a node's own fields: ``(code, token, name, mask of its names)``."""
     if kind_of(words, token) != OBJECT:
         return NOT_RECORD, token, 0, 0
-    code, blame, mask = _members(buf, words, extra, token, _NODE_NAMES, sizes, unknown, member)
+    code, blame, mask = _members(buf, windows, words, extra, token, _NODE_NAMES, sizes, unknown, member)
     if code != OK:
         return code, blame, 0, 0
     if mask & _NODE_NEEDS != _NODE_NEEDS:
@@ -315,7 +320,22 @@ def _signed(words, extra, token):
 
 @njit(cache=True, nogil=True)
 def _edges(
-    buf, words, extra, token, node, limit, sizes, nodes, edges, features, dated, dimensions, unknown, slots_seen, member
+    buf,
+    windows,
+    words,
+    extra,
+    token,
+    node,
+    limit,
+    sizes,
+    nodes,
+    edges,
+    features,
+    dated,
+    dimensions,
+    unknown,
+    slots_seen,
+    member,
 ):
     """Read the list of edges on a node's record."""
     if kind_of(words, token) != ARRAY and kind_of(words, token) != NESTED:
@@ -325,7 +345,7 @@ def _edges(
     while edge < end:
         if kind_of(words, edge) != OBJECT:
             return NOT_EDGE, edge, KEY_EDGE
-        code, blame, mask = _members(buf, words, extra, edge, _EDGE_NAMES, sizes, unknown, member)
+        code, blame, mask = _members(buf, windows, words, extra, edge, _EDGE_NAMES, sizes, unknown, member)
         if code != OK:
             return code, blame, 0
         if mask & _EDGE_NEEDS != _EDGE_NEEDS:
@@ -336,11 +356,13 @@ def _edges(
             return code, member[name], name
         _inherit_times(nodes, node, edges, row)
         sizes[NUM_EDGES] = row + 1
-        code, blame, name, edges[row, SLOTS] = _features(
-            buf, words, extra, mask, member, True, row, sizes, features, dated, dimensions, unknown, slots_seen
-        )
-        if code != OK:
-            return code, blame, name
+        edges[row, SLOTS] = 0
+        if mask & _GROUPS:  # a call with so many arrays costs as much as reading an edge
+            code, blame, name, edges[row, SLOTS] = _features(
+                buf, windows, words, extra, mask, member, True, row, sizes, features, dated, dimensions, unknown, slots_seen
+            )
+            if code != OK:
+                return code, blame, name
         edge = after(words, extra, edge)
     return OK, 0, 0
 
@@ -447,7 +469,7 @@ def _key_number(buf, words, extra, token):
 
 
 @njit(cache=True, nogil=True)
-def _features(buf, words, extra, mask, member, on_edge, row, sizes, features, dated, dimensions, unknown, slots_seen):
+def _features(buf, windows, words, extra, mask, member, on_edge, row, sizes, features, dated, dimensions, unknown, slots_seen):
     """Locate all features of a node or edge: ``(code, token, name, number of slots)``."""
     owner = sizes[NUM_OWNERS]
     sizes[NUM_OWNERS] += 1
@@ -485,11 +507,17 @@ def _features(buf, words, extra, mask, member, on_edge, row, sizes, features, da
             features[at, GROUP] = name
             features[at, SLOT] = slot
             if name == BINARY_GROUP:
-                code, blame = _binary(buf, words, extra, key + 1, sizes, features, dated, dimensions, unknown)
+                code, blame = _binary(buf, windows, words, extra, key + 1, sizes, features, dated, dimensions, unknown)
             elif name >= SPARSE_GROUP:
-                code, blame = _sparse(buf, words, extra, key + 1, sizes, features, dimensions, unknown)
+                code, blame = _sparse(buf, windows, words, extra, key + 1, sizes, features, dimensions, unknown)
+            elif kind_of(words, key + 1) == ARRAY:  # most features are a flat list of numbers
+                features[at, FAMILY] = NUMBERS
+                features[at, TOKEN] = key + 1
+                features[at, COUNT] = extra[key + 1] - key - 2
+                features[at, EXTENT] = 1
+                code, blame = OK, 0
             else:
-                code, blame = _dense(buf, words, extra, key + 1, sizes, features, dated, dimensions, unknown)
+                code, blame = _dense(buf, windows, words, extra, key + 1, sizes, features, dated, dimensions, unknown)
             if code != OK:
                 return code, blame, name, 0
             if features[at, COUNT] > 0:
@@ -541,9 +569,9 @@ def _is_text(words, token):
 
 
 @njit(cache=True, nogil=True)
-def _binary(buf, words, extra, token, sizes, features, dated, dimensions, unknown):
+def _binary(buf, windows, words, extra, token, sizes, features, dated, dimensions, unknown):
     if _is_dated(words, token):
-        return _dated(buf, words, extra, token, DATED_BINARY, sizes, features, dated, dimensions, unknown)
+        return _dated(buf, windows, words, extra, token, DATED_BINARY, sizes, features, dated, dimensions, unknown)
     if kind_of(words, token) == ARRAY and extra[token] == token + 1:
         _put(sizes, features, BINARY, token, 0, 0, 0)
         return OK, 0
@@ -554,9 +582,9 @@ def _binary(buf, words, extra, token, sizes, features, dated, dimensions, unknow
 
 
 @njit(cache=True, nogil=True)
-def _dense(buf, words, extra, token, sizes, features, dated, dimensions, unknown):
+def _dense(buf, windows, words, extra, token, sizes, features, dated, dimensions, unknown):
     if _is_dated(words, token):
-        return _dated(buf, words, extra, token, DATED_NUMBERS, sizes, features, dated, dimensions, unknown)
+        return _dated(buf, windows, words, extra, token, DATED_NUMBERS, sizes, features, dated, dimensions, unknown)
     code, blame, count, depth = _measure(words, extra, token, sizes, dimensions)
     if code != OK:
         return code, blame
@@ -621,13 +649,13 @@ def _num_elements(words, extra, token):
 
 
 @njit(cache=True, nogil=True)
-def _sparse(buf, words, extra, token, sizes, features, dimensions, unknown):
+def _sparse(buf, windows, words, extra, token, sizes, features, dimensions, unknown):
     if _is_dated(words, token):
         return DATED_SPARSE, token
     if kind_of(words, token) != OBJECT:
         return NOT_SPARSE, token
     member = np.empty(64, np.int64)
-    code, blame, mask = _members(buf, words, extra, token, _SPARSE_NAMES, sizes, unknown, member)
+    code, blame, mask = _members(buf, windows, words, extra, token, _SPARSE_NAMES, sizes, unknown, member)
     if code != OK:
         return code, blame
     if mask != _SPARSE_NAMES:
@@ -651,7 +679,7 @@ def _sparse(buf, words, extra, token, sizes, features, dimensions, unknown):
 
 
 @njit(cache=True, nogil=True)
-def _dated(buf, words, extra, token, family, sizes, features, dated, dimensions, unknown):
+def _dated(buf, windows, words, extra, token, family, sizes, features, dated, dimensions, unknown):
     """Read the dates of a temporal feature's entries and measure their values."""
     member = np.empty(64, np.int64)
     first = sizes[NUM_DATED]
@@ -659,7 +687,7 @@ def _dated(buf, words, extra, token, family, sizes, features, dated, dimensions,
     while entry < extra[token]:
         if kind_of(words, entry) != OBJECT:
             return NOT_DATED, entry
-        code, blame, mask = _members(buf, words, extra, entry, _DATED_NAMES, sizes, unknown, member)
+        code, blame, mask = _members(buf, windows, words, extra, entry, _DATED_NAMES, sizes, unknown, member)
         if code != OK:
             return code, blame
         if not mask >> KEY_VALUES & 1 or not mask >> KEY_CREATED_AT & 1:
