@@ -15,6 +15,7 @@ from typing import Any
 
 import graphprep
 from graphprep.engine.budget import PeakSampler, default_threads, parse_memory, private_bytes
+from graphprep.engine.heap import bound_heap, trim_heap
 from graphprep.model.errors import BadRecord, DataError, MemoryLimitError, UsageError
 from graphprep.model.graph_schema import GraphSchema, OwnerSchema
 from graphprep.model.options import ConvertOptions, ConvertSummary
@@ -39,6 +40,7 @@ from graphprep.storage.urls import Storage
 
 _PARTITION_METHODS = ("range", "hash", "modulo", "random")
 _MIB = 1 << 20
+_KERNEL_BYTES = 64 * _MIB  # what Numba, its kernels and pyarrow hold once they are loaded
 _LEAST_BYTES = 24 * _MIB  # what the stages need beside what Python and its modules hold
 _MOST_BLOCK = 4 * _MIB
 _LEAST_BLOCK = 64 << 10
@@ -81,9 +83,10 @@ def plan_memory(options: ConvertOptions) -> MemoryPlan:
     """
     limit = parse_memory(options.run.memory_limit)
     threads = options.run.threads or default_threads()
-    room = limit - private_bytes()
+    bound_heap(limit)
+    room = limit - private_bytes() - _KERNEL_BYTES
     if room < _LEAST_BYTES:
-        need = -(-(private_bytes() + 2 * _LEAST_BYTES) // _MIB)
+        need = -(-(private_bytes() + _KERNEL_BYTES + _LEAST_BYTES) // _MIB)
         raise MemoryLimitError(
             f"the memory limit of {limit // _MIB} MiB leaves {max(0, room) // _MIB} MiB to work with",
             fix=f"raise --memory-limit to {need}MiB or more",
@@ -139,6 +142,7 @@ class _Clock:
     def stage(self, name: str, *, total_bytes: int | None = None) -> None:
         """Begin a stage."""
         self.finish()
+        trim_heap()
         self._name = name
         self.reporter.stage(name, total_bytes=total_bytes)
 

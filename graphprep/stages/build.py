@@ -15,7 +15,7 @@ from graphprep.model.errors import MemoryLimitError
 from graphprep.model.schema import Layout, NeighborOrder
 from graphprep.stages.cells import Arrays
 from graphprep.stages.parted import PartedArray, PartedOffsets, PartList
-from graphprep.stages.shuffle import BucketPlan, EdgeRoute, missing_order_key, order_role, plan_buckets
+from graphprep.stages.shuffle import BucketPlan, Dealer, Desk, EdgeRoute, FlatRows, missing_order_key, order_role, plan_buckets
 from graphprep.storage.runs import Runs, SpillPool
 
 Ints = NDArray[np.int64]
@@ -264,16 +264,18 @@ class SecondLayout:
     def __init__(self, route: EdgeRoute, num_rows: int, pool: SpillPool, bucket_bytes: int) -> None:
         self.plan = plan_buckets(num_rows, route.num_edges * _ROW_BYTES, bucket_bytes)
         self.runs = Runs(pool, self.plan.num_buckets)
+        self._desk = Desk(bucket_bytes)
+        self._dealer: Dealer[FlatRows] = Dealer(self.runs, self.plan, self._desk)
 
     def add(self, piece: BuiltLeaf, first_row: int) -> None:
         """Deal out a finished piece, whose first entry is edge row ``first_row``."""
         edge_rows = np.arange(first_row, first_row + piece.others.size, dtype=np.int64)
         arrays = (piece.others, piece.rows, piece.edge_ids, piece.keys, edge_rows)
-        for bucket, chosen in self.plan.split(piece.others):
-            if chosen is None:
-                self.runs.append(bucket, arrays)
-            else:
-                self.runs.append(bucket, tuple(None if array is None else array[chosen] for array in arrays))
+        self._dealer.add(FlatRows(arrays))
+
+    def finish(self) -> None:
+        """Deal out the last pieces."""
+        self._desk.clear()
 
 
 def layout_folder(edge_path: str, layout: Layout) -> str:

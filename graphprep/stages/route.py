@@ -27,6 +27,7 @@ from graphprep.stages.shuffle import (
     BucketPlan,
     ColumnRoute,
     EdgeRoute,
+    FlatRows,
     NodeRoute,
     RouteFactory,
     batch_columns,
@@ -296,12 +297,7 @@ class Router:
         ):
             np.add(counts, np.bincount(parts_of_rows(ends, offsets[number]), minlength=counts.size), out=counts)
         rows = (owner.astype(self.node_dtype), other.astype(self.node_dtype), ids.astype(self.edge_dtype))
-        own_keys = None if keys is None else keys[pick]
-        for bucket, part in route.plan.split(owner):
-            if part is None:
-                route.runs.append(bucket, (*rows, own_keys))
-            else:
-                route.runs.append(bucket, (*(array[part] for array in rows), None if own_keys is None else own_keys[part]))
+        route.dealer.add(FlatRows((*rows, None if keys is None else keys[pick])))
         return ids
 
     def _edge_route(self, key: tuple[int, int, int], batch: Batch | None = None, chosen: Ints | None = None) -> EdgeRoute:
@@ -309,9 +305,7 @@ class Router:
         route = self.routed.edges.get(key)
         if route is None:
             owner = key[2] if self.rules.primary == "csc" else key[1]
-            plan = self._edge_plan(owner)
-            runs = Runs(self.pool, plan.num_buckets)
-            route = EdgeRoute(*key, runs, plan, self.rules.num_parts)
+            route = EdgeRoute(*key, self.factory.dealer(self._edge_plan(owner)), self.rules.num_parts)
             self._check_edge_type(route, batch, chosen)
             self.routed.edges[key] = route
         return route
@@ -422,6 +416,7 @@ class Router:
         if self.rules.schema is not None:
             self._declare_schema(self.rules.schema)
         self._mark_created()
+        self.factory.desk.clear()
 
     def _declare_schema(self, schema: GraphSchema) -> None:
         """Make room for every type and column of the schema, also where no row has it."""

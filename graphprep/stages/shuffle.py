@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,7 @@ from graphprep.kernels.cpu.group import group_by_key
 from graphprep.model.rows import ColumnKey
 from graphprep.model.schema import NeighborOrder
 from graphprep.stages.assign import parts_of_rows
-from graphprep.stages.cells import Arrays, Cells, cells_from
+from graphprep.stages.cells import Arrays, Cells, cells_from, concat_cells
 from graphprep.stages.decode import BatchColumn
 from graphprep.stages.observe import ColumnStats
 from graphprep.storage.runs import Runs, SpillPool
@@ -60,23 +61,150 @@ def plan_buckets(num_rows: int, num_bytes: int, bucket_bytes: int, most: int = 1
     return BucketPlan(num_rows, max(1, -(-num_rows // wanted)))
 
 
+@dataclass(frozen=True)
+class FlatRows:
+    """Rows of plain arrays that go to the bucket of their first array; None stands for an array that is not there."""
+
+    parts: tuple[NDArray[Any] | None, ...]
+
+    @property
+    def rows(self) -> Ints:
+        """Return what decides the bucket."""
+        return np.asarray(self.parts[0])
+
+    @property
+    def num_bytes(self) -> int:
+        """Return the size in bytes."""
+        return sum(part.nbytes for part in self.parts if part is not None)
+
+    def arrays(self) -> Arrays:
+        """Return the parts, for ``Runs``."""
+        return self.parts
+
+    def take(self, chosen: Ints) -> FlatRows:
+        """Return some rows."""
+        return FlatRows(tuple(None if part is None else part[chosen] for part in self.parts))
+
+    def is_like(self, other: FlatRows) -> bool:
+        """Return whether the same parts are there."""
+        return [part is None for part in self.parts] == [part is None for part in other.parts]
+
+    @classmethod
+    def concat(cls, pieces: Sequence[FlatRows]) -> FlatRows:
+        """Put rows that are alike one after another."""
+        columns = zip(*(piece.parts for piece in pieces), strict=True)
+        return cls(tuple(None if column[0] is None else np.concatenate(column) for column in columns))
+
+
+@dataclass(frozen=True)
+class CellRows:
+    """Cells with the rows they belong to and, for edges, the edge IDs."""
+
+    rows: Ints
+    edge_ids: Ints | None
+    cells: Cells
+
+    @property
+    def num_bytes(self) -> int:
+        """Return the size in bytes."""
+        return self.rows.nbytes + (0 if self.edge_ids is None else self.edge_ids.nbytes) + self.cells.num_bytes
+
+    def arrays(self) -> Arrays:
+        """Return the parts, for ``Runs``."""
+        return (self.rows, self.edge_ids, *self.cells.arrays())
+
+    def take(self, chosen: Ints) -> CellRows:
+        """Return some rows."""
+        ids = None if self.edge_ids is None else self.edge_ids[chosen]
+        return CellRows(self.rows[chosen], ids, self.cells.take(chosen))
+
+    def is_like(self, other: CellRows) -> bool:
+        """Return True: cells of one column can always be joined."""
+        return (self.edge_ids is None) == (other.edge_ids is None)
+
+    @classmethod
+    def concat(cls, pieces: Sequence[CellRows]) -> CellRows:
+        """Put rows one after another."""
+        ids = [piece.edge_ids for piece in pieces if piece.edge_ids is not None]
+        rows = np.concatenate([piece.rows for piece in pieces])
+        return cls(rows, np.concatenate(ids) if ids else None, concat_cells([piece.cells for piece in pieces]))
+
+
+class Desk:
+    """What dealers hold back, together: at most about ``cap_bytes``."""
+
+    def __init__(self, cap_bytes: int) -> None:
+        self.cap_bytes = cap_bytes
+        self.held_bytes = 0
+        self.dealers: list[Dealer[Any]] = []
+
+    def hold(self, num_bytes: int) -> None:
+        """Count bytes that are held back; deal everything out where it is too much."""
+        self.held_bytes += num_bytes
+        if self.held_bytes > self.cap_bytes:
+            self.clear()
+
+    def clear(self) -> None:
+        """Deal out all that is held back."""
+        for dealer in self.dealers:
+            dealer.flush()
+        self.held_bytes = 0
+
+
+Dealt = TypeVar("Dealt", FlatRows, CellRows)
+
+
+class Dealer(Generic[Dealt]):
+    """Deals rows out to buckets. Small batches wait for each other: a chunk of a few rows costs as much as a large one."""
+
+    def __init__(self, runs: Runs, plan: BucketPlan, desk: Desk) -> None:
+        self.runs = runs
+        self.plan = plan
+        self._desk = desk
+        self._held: list[Dealt] = []
+        desk.dealers.append(self)
+
+    def add(self, piece: Dealt) -> None:
+        """Take rows; within a bucket they keep the order in which they came."""
+        if self.plan.num_buckets == 1:
+            self.runs.append(0, piece.arrays())
+            return
+        if self._held and not piece.is_like(self._held[-1]):
+            self.flush()
+        self._held.append(piece)
+        self._desk.hold(piece.num_bytes)
+
+    def flush(self) -> None:
+        """Deal out what is held back."""
+        held, self._held = self._held, []
+        if not held:
+            return
+        piece = held[0] if len(held) == 1 else type(held[0]).concat(held)
+        for bucket, chosen in self.plan.split(piece.rows):
+            self.runs.append(bucket, (piece if chosen is None else piece.take(chosen)).arrays())
+
+
 @dataclass
 class ColumnRoute:
     """The runs of one column of one owner type: chunks (rows, [edge IDs], *cells) by bucket, and what was seen."""
 
-    runs: Runs
-    plan: BucketPlan
+    dealer: Dealer[CellRows]
     stats: ColumnStats
+
+    @property
+    def runs(self) -> Runs:
+        """Return the chunks."""
+        return self.dealer.runs
+
+    @property
+    def plan(self) -> BucketPlan:
+        """Return how rows are cut into buckets."""
+        return self.dealer.plan
 
     def add(self, rows: Ints, edge_ids: Ints | None, cells: Cells, offsets: Ints) -> None:
         """Deal out the cells of some rows; ``offsets`` are the partitions' borders."""
         self.stats.add(cells, parts_of_rows(rows, offsets))
-        for bucket, chosen in self.plan.split(rows):
-            if chosen is None:
-                self.runs.append(bucket, (rows, edge_ids, *cells.arrays()))
-            else:
-                ids = None if edge_ids is None else edge_ids[chosen]
-                self.runs.append(bucket, (rows[chosen], ids, *cells.take(chosen).arrays()))
+        self.dealer.add(CellRows(rows, edge_ids, cells))
 
 
 @dataclass
@@ -90,8 +218,7 @@ class EdgeRoute:
     relation: int
     src_type: int
     dst_type: int
-    runs: Runs
-    plan: BucketPlan
+    dealer: Dealer[FlatRows]
     num_parts: int
     num_edges: int = 0
     checksum: int = 0
@@ -103,6 +230,16 @@ class EdgeRoute:
     def __post_init__(self) -> None:
         self.primary_counts = np.zeros(self.num_parts, np.int64)
         self.second_counts = np.zeros(self.num_parts, np.int64)
+
+    @property
+    def runs(self) -> Runs:
+        """Return the chunks."""
+        return self.dealer.runs
+
+    @property
+    def plan(self) -> BucketPlan:
+        """Return how rows are cut into buckets."""
+        return self.dealer.plan
 
 
 @dataclass
@@ -119,6 +256,7 @@ class RouteFactory:
 
     def __init__(self, pool: SpillPool, bucket_bytes: int, column_bytes: dict[ColumnKey, int], num_parts: int) -> None:
         self.pool = pool
+        self.desk = Desk(bucket_bytes)
         self.bucket_bytes = bucket_bytes
         self.column_bytes = column_bytes
         self.num_parts = num_parts
@@ -132,8 +270,12 @@ class RouteFactory:
             if plan is None:
                 plan = plan_buckets(num_rows, 2 * self._bytes_of(key), self.bucket_bytes)
             stats = ColumnStats(self.num_parts, scalar=key.role is not None)
-            route = routes[key] = ColumnRoute(Runs(self.pool, plan.num_buckets), plan, stats)
+            route = routes[key] = ColumnRoute(self.dealer(plan), stats)
         return route
+
+    def dealer(self, plan: BucketPlan) -> Dealer[Any]:
+        """Make a dealer with runs of its own."""
+        return Dealer(Runs(self.pool, plan.num_buckets), plan, self.desk)
 
     def _bytes_of(self, key: ColumnKey) -> int:
         """Return the size of a column; an input column may travel under several keys, which must be cut alike."""

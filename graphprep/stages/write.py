@@ -141,6 +141,7 @@ class StoreBuilder:
         route = factory.column(routes, _RAW_IDS, int(sizes.sum()))
         for ids, typed in self._raw_ids(number):
             route.add(typed, None, Cells(np.ones(ids.size, np.int64), ids), self.index.part_offsets[number])
+        factory.desk.clear()
         column = StoredColumn(ColumnSchema("raw_ids", "dense", "uint64"), (_RAW_IDS,))
         for task in node_pieces(column, [route], int(sizes.sum()), self.rules.bucket_bytes):
             piece = task()
@@ -184,6 +185,7 @@ class StoreBuilder:
         route.runs.close()
         self.reporter.advance(records=route.num_edges)
         if second is not None:
+            second.finish()
             write_layout(
                 LayoutBuilder(second.runs, second.plan, order, missing_key, by_arrival=False),
                 LayoutFiles(layout_folder(edges.path, other[0]), index_dtype, id_dtype, edge_rows=bool(edges.columns)),

@@ -22,6 +22,7 @@ Chunk = tuple[Any, ...]  # arrays, or None: what stands where is a matter betwee
 _Layout = tuple[tuple[str, tuple[int, ...]] | None, ...]
 
 _TMP_DIR = "--tmp-dir"  # the option that chooses the folder
+_ARRAY_BYTES = 128  # what an array takes beside its data; with many small chunks that is most of it
 _BUFFER_BYTES = 1 << 20
 _EXTENT_BYTES = 8 << 20  # small chunks are joined up to here, so that what a reader gets stays bounded
 
@@ -117,8 +118,9 @@ class Runs:
         with self._pool._lock:
             self._memory[bucket].append(chunk)
             self._num_bytes[bucket] += num_bytes
-            self.in_memory_bytes += num_bytes
-            self._pool._account(num_bytes)
+            held = num_bytes + _ARRAY_BYTES * len(chunk)
+            self.in_memory_bytes += held
+            self._pool._account(held)
 
     def read(self, bucket: int) -> Iterator[Chunk]:
         """Yield a bucket's chunks in append order; as often as asked."""
@@ -143,7 +145,7 @@ class Runs:
     def free(self, bucket: int) -> None:
         """Drop a bucket's chunks. The spill file goes with the last one that lies in it."""
         with self._pool._lock:
-            freed = sum(_chunk_bytes(chunk) for chunk in self._memory[bucket])
+            freed = sum(_chunk_bytes(chunk) + _ARRAY_BYTES * len(chunk) for chunk in self._memory[bucket])
             self._memory[bucket], self._extents[bucket] = [], []
             self._num_bytes[bucket] = 0
             self.in_memory_bytes -= freed
