@@ -125,6 +125,13 @@ def parts_of_rows(rows: Ints, offsets: Ints) -> Ints:
     return np.asarray(np.searchsorted(offsets, rows, side="right") - 1, np.int64)
 
 
+def count_parts(rows: Ints, offsets: Ints) -> Ints:
+    """Count typed IDs by the partition in which they lie: int64[P]; ``offsets``: int64[P + 1]."""
+    if offsets.size == 2:
+        return np.array([rows.size], np.int64)
+    return np.bincount(parts_of_rows(rows, offsets), minlength=offsets.size - 1)
+
+
 def order_types(names: Sequence[str]) -> list[str]:
     """Order type names: ascending by name, or by value where all are integers."""
     if all(name.isascii() and name.isdigit() for name in names):

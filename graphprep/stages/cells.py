@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -20,11 +21,14 @@ Arrays = tuple[Any, ...]  # arrays, or None where a kind of column has no such p
 class Cells:
     """What ``ColumnChunk`` holds for its rows, without the rows.
 
+    Where all rows are known to have the same number of values, ``counts`` is None and ``values`` 2-D: one row a row. Most
+    columns are like that, and a count for each weight would cost more than the weights.
+
     ``shapes`` (int32[k], None while every value so far is 0-D or 1-D) holds for each row 0, or 1 + the position of its
     N-D shape in the column's list of shapes.
     """
 
-    counts: Ints
+    counts: Ints | None
     values: NDArray[np.generic]
     coords: Ints | None = None
     entry_counts: Ints | None = None
@@ -35,18 +39,28 @@ class Cells:
     @property
     def num_rows(self) -> int:
         """Return the number of rows."""
-        return int(self.counts.size if self.entry_counts is None else self.entry_counts.size)
+        if self.entry_counts is not None:
+            return int(self.entry_counts.size)
+        return int(self.values.shape[0] if self.counts is None else self.counts.size)
+
+    @property
+    def flat(self) -> NDArray[np.generic]:
+        """Return the values of all rows, one after another."""
+        return self.values.reshape(-1)
+
+    @property
+    def item_counts(self) -> Ints:
+        """Return the number of values of every row, of every entry where the column is temporal: int64."""
+        return np.full(self.values.shape[0], self.values.shape[1], np.int64) if self.counts is None else self.counts
 
     @property
     def value_counts(self) -> Ints:
         """Return the number of values of every row: int64[k]."""
+        counts = self.item_counts
         if self.entry_counts is None:
-            return self.counts
-        ends = np.cumsum(self.counts)
-        bounds = np.concatenate([np.zeros(1, np.int64), ends])[
-            np.concatenate([np.zeros(1, np.int64), np.cumsum(self.entry_counts)])
-        ]
-        return np.asarray(np.diff(bounds), np.int64)
+            return counts
+        bounds = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+        return np.asarray(np.diff(bounds[np.concatenate([np.zeros(1, np.int64), np.cumsum(self.entry_counts)])]), np.int64)
 
     def arrays(self) -> Arrays:
         """Return the parts in a fixed order, for ``Runs``."""
@@ -60,20 +74,16 @@ class Cells:
     def take(self, rows: Ints) -> Cells:
         """Return the cells of ``rows`` (int64[j], any order)."""
         shapes = None if self.shapes is None else self.shapes[rows]
+        if self.counts is None:
+            return Cells(None, self.values.take(rows, axis=0), shapes=shapes)
         if self.entry_counts is not None:
             return self._take_temporal(rows, shapes)
-        counts = self.counts[rows]
         coords = None
         if self.coords is not None:
             total = int(self.counts.sum())
             width = self.coords.size // total if total else 1
             coords = take_ragged(self.counts, self.coords, rows, scale=width)
-        return Cells(counts, self._take_values(self.counts, rows), coords, shapes=shapes)
-
-    def _take_values(self, counts: Ints, rows: Ints) -> NDArray[np.generic]:
-        if counts.size and counts[0] * counts.size == self.values.size and (counts == counts[0]).all():
-            return self.values.reshape(counts.size, int(counts[0]))[rows].ravel()
-        return np.asarray(take_ragged(counts, self.values, rows))
+        return Cells(self.counts[rows], take_ragged(self.counts, self.values, rows), coords, shapes=shapes)
 
     def _take_temporal(self, rows: Ints, shapes: NDArray[np.int32] | None) -> Cells:
         assert self.entry_counts is not None
@@ -81,7 +91,7 @@ class Cells:
         assert self.end is not None
         entries = self.entry_counts
         return Cells(
-            counts=take_ragged(entries, self.counts, rows),
+            counts=take_ragged(entries, self.item_counts, rows),
             values=take_ragged(self.value_counts, self.values, rows),
             entry_counts=entries[rows],
             start=take_ragged(entries, self.start, rows),
@@ -99,7 +109,14 @@ class Cells:
 def cells_of(chunk: ColumnChunk, shape_code: int) -> Cells:
     """Take the cells out of a decoded chunk; ``shape_code`` is what ``Cells.shapes`` is to hold for all its rows."""
     shapes = np.full(chunk.rows.size, shape_code, np.int32) if shape_code else None
+    if chunk.item_shape is not None and chunk.key.family == "numbers":
+        return Cells(None, chunk.values.reshape(chunk.rows.size, prod(chunk.item_shape)), shapes=shapes)
     return Cells(chunk.counts, chunk.values, chunk.coords, chunk.entry_counts, chunk.start, chunk.end, shapes)
+
+
+def scalar_cells(values: NDArray[np.generic]) -> Cells:
+    """Return cells of one value a row."""
+    return Cells(None, values.reshape(-1, 1))
 
 
 def cells_from(arrays: Sequence[Any]) -> Cells:
@@ -124,14 +141,17 @@ def empty_cells(key: ColumnKey) -> Cells:
 
 def concat_cells(pieces: Sequence[Cells]) -> Cells:
     """Put cells of one column one after another; values take the dtype that holds all (int64 with float64: float64)."""
+    pieces = [piece for piece in pieces if piece.num_rows] or pieces[:1]
     if len(pieces) == 1:
         return pieces[0]
     shapes = None
     if any(piece.shapes is not None for piece in pieces):
         shapes = np.concatenate([np.zeros(p.num_rows, np.int32) if p.shapes is None else p.shapes for p in pieces])
+    if all(piece.counts is None for piece in pieces) and len({piece.values.shape[1] for piece in pieces}) == 1:
+        return Cells(None, np.concatenate([piece.values for piece in pieces]), shapes=shapes)
     return Cells(
-        counts=np.concatenate([piece.counts for piece in pieces]),
-        values=np.concatenate([piece.values for piece in pieces]),
+        counts=np.concatenate([piece.item_counts for piece in pieces]),
+        values=np.concatenate([piece.flat for piece in pieces]),
         coords=_concat([piece.coords for piece in pieces]),
         entry_counts=_concat([piece.entry_counts for piece in pieces]),
         start=_concat([piece.start for piece in pieces]),

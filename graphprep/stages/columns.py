@@ -82,17 +82,18 @@ class ColumnWriter:
 
     def _append_dense(self, piece: Piece, cells: Cells) -> None:
         schema = self._column.schema
-        out = np.full((piece.num_rows, *schema.item_shape), self._column.fill, np.dtype(schema.dtype))
-        if piece.rows.size:
-            out[piece.rows] = cells.values.reshape(piece.rows.size, *schema.item_shape)
-        self._values.append(out)
+        values = cells.values.reshape(piece.rows.size, *schema.item_shape)
+        if piece.rows.size < piece.num_rows:
+            some, values = values, np.full((piece.num_rows, *schema.item_shape), self._column.fill, np.dtype(schema.dtype))
+            values[piece.rows] = some
+        self._values.append(values)
 
     def _append_ragged(self, piece: Piece, cells: Cells) -> None:
         assert self._offsets is not None
         counts = np.zeros(piece.num_rows, np.int64)
-        counts[piece.rows] = cells.counts
+        counts[piece.rows] = cells.item_counts
         self._offsets.append(counts)
-        self._values.append(cells.values)
+        self._values.append(cells.flat)
         if cells.coords is not None and "coords" in self._extra:
             self._extra["coords"].append(cells.coords.reshape(cells.values.size, *self._column.schema.item_shape))
 
@@ -107,8 +108,8 @@ class ColumnWriter:
         self._entry_offsets.append(counts)
         entry_rows = np.repeat(np.arange(cells.entry_counts.size), cells.entry_counts)
         order = np.lexsort((cells.start, entry_rows))
-        entries = Cells(cells.counts, cells.values).take(order)
-        self._offsets.append(entries.counts)
+        entries = Cells(cells.item_counts, cells.values).take(order)
+        self._offsets.append(entries.item_counts)
         self._values.append(entries.values)
         self._extra["start"].append(cells.start[order])
         if "end" in self._extra:
@@ -121,12 +122,14 @@ class ColumnWriter:
                 array.close()
 
 
-def _in_order(rows: Ints, cells: Cells) -> tuple[Ints, Cells]:
-    """Sort cells by the row they belong to."""
+def _in_order(rows: Ints, cells: Cells, num_rows: int) -> tuple[Ints, Cells]:
+    """Sort cells by the row of 0..num_rows-1 they belong to; a row has one cell at most, so no comparing is needed."""
     if rows.size < 2 or bool((rows[:-1] < rows[1:]).all()):
         return rows, cells
-    order = np.argsort(rows, kind="stable")
-    return rows[order], cells.take(order)
+    cell_of = np.full(num_rows, -1, np.int64)
+    cell_of[rows] = np.arange(rows.size)
+    present = np.arange(num_rows) if rows.size == num_rows else np.flatnonzero(cell_of >= 0)
+    return present, cells.take(cell_of[present])
 
 
 def read_cells(
@@ -184,7 +187,8 @@ class _NodePiece:
             return None if whole else np.flatnonzero((rows >= self.low) & (rows < self.high))
 
         rows, _, cells = read_cells(self.routes, self.column.keys, self.column.schema.dtype, self.bucket, keep)
-        return Piece(self.high - self.low, *_in_order(rows - self.low, cells))
+        num_rows = self.high - self.low
+        return Piece(num_rows, *_in_order(rows - self.low, cells, num_rows))
 
 
 @dataclass(frozen=True)
@@ -203,7 +207,7 @@ class _EdgePiece:
         arrival, position = _joined(self.built.positions.read(self.number))
         _, ids, cells = read_cells(self.routes, self.column.keys, self.column.schema.dtype, leaf.bucket, self._keep(leaf))
         at = position if ids.size == arrival.size and (ids == arrival).all() else position[np.searchsorted(arrival, ids)]
-        return Piece(arrival.size, *_in_order(at, cells))
+        return Piece(arrival.size, *_in_order(at, cells, arrival.size))
 
     def _keep(self, leaf: Leaf) -> Callable[[Ints, Ints | None], Ints | None]:
         whole = (leaf.low, leaf.high) == self.plan.bounds(leaf.bucket) and leaf.row_counts is None

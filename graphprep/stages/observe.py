@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from graphprep.model.rows import ColumnKey
 from graphprep.model.schema import ColumnSchema, Kind
+from graphprep.stages.assign import count_parts, parts_of_rows
 from graphprep.stages.cells import Cells
 
 Ints = NDArray[np.int64]
@@ -38,27 +39,31 @@ class ColumnStats:
         self.values = np.zeros(self.num_parts, np.int64)
         self.entries = np.zeros(self.num_parts, np.int64)
 
-    def add(self, cells: Cells, parts: Ints) -> None:
-        """Count some rows; ``parts`` (int64[k]) says where each lies."""
+    def add(self, cells: Cells, rows: Ints, offsets: Ints) -> None:
+        """Count some rows; ``offsets`` (int64[P + 1]) are the borders of the partitions in ``rows``."""
         if not cells.num_rows:
             return
-        counts = cells.value_counts
-        self._count(self.rows, parts, None)
-        self._count(self.values, parts, counts)
-        if cells.entry_counts is not None:
-            self._count(self.entries, parts, cells.entry_counts)
-            assert cells.end is not None
-            self.any_end = self.any_end or bool((cells.end != -1).any())
-        low, high = int(counts.min()), int(counts.max())
+        if cells.counts is None:
+            width = cells.values.shape[1]
+            num_rows = count_parts(rows, offsets)
+            self.rows += num_rows
+            self.values += num_rows * width
+            low = high = width
+        else:
+            counts = cells.value_counts
+            self._count(cells, counts, parts_of_rows(rows, offsets))
+            low, high = int(counts.min()), int(counts.max())
         self.min_count = low if self.min_count < 0 else min(low, self.min_count)
         self.max_count = max(high, self.max_count)
         self.shape_codes.update([0] if cells.shapes is None else np.unique(cells.shapes).tolist())
 
-    def _count(self, into: Ints, parts: Ints, weights: Ints | None) -> None:
-        if self.num_parts == 1:
-            into[0] += parts.size if weights is None else int(weights.sum())
-        else:
-            into += np.bincount(parts, weights, minlength=self.num_parts).astype(np.int64)
+    def _count(self, cells: Cells, counts: Ints, parts: Ints) -> None:
+        self.rows += np.bincount(parts, minlength=self.num_parts)
+        self.values += np.bincount(parts, counts, minlength=self.num_parts).astype(np.int64)
+        if cells.entry_counts is not None:
+            self.entries += np.bincount(parts, cells.entry_counts, minlength=self.num_parts).astype(np.int64)
+        if cells.end is not None:
+            self.any_end = self.any_end or bool((cells.end != -1).any())
 
 
 @dataclass(frozen=True)

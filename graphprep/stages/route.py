@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from graphprep.kernels.cpu.group import group_by_key
 from graphprep.kernels.cpu.hash import edge_checksum
 from graphprep.model.errors import BadRecord, DataError
 from graphprep.model.graph_schema import GraphSchema, OwnerSchema
 from graphprep.model.protocols import DeclaredColumn, Reporter
 from graphprep.model.rows import ColumnKey, Relation
 from graphprep.model.schema import EdgeType, NeighborOrder, edge_type_text
-from graphprep.stages.assign import parts_of_rows
-from graphprep.stages.cells import Arrays, Cells, cells_from, empty_cells
+from graphprep.stages.assign import count_parts
+from graphprep.stages.cells import Arrays, Cells, cells_from, empty_cells, scalar_cells
 from graphprep.stages.decode import Batch, BatchColumn, Decoded
 from graphprep.stages.locate import Locator
 from graphprep.stages.nodes import NodeIndex
@@ -41,6 +42,7 @@ from graphprep.stages.shuffle import (
 from graphprep.storage.runs import Runs, SpillPool
 
 Ints = NDArray[np.int64]
+_MOST_TYPE_CODES = 1 << 12  # with more canonical edge types than this, only those that occur in a batch are counted
 _EDGE_BYTES = 64  # what building a bucket holds for each of its edges: rows, ends, IDs, keys, their sorted copies
 
 
@@ -149,8 +151,8 @@ class Router:
             if num_slots is not None:
                 columns.append(_slots_column(num_slots))
             excess = _excess_slots([(c.key, rows) for c, rows, _ in columns], num_slots, batch.num_nodes)
-            for number in np.unique(numbers):
-                route = self.routed.nodes[int(number)]
+            for number in np.flatnonzero(np.bincount(numbers)).tolist():
+                route = self.routed.nodes[number]
                 route.extra_slots = route.extra_slots or bool((excess & (numbers == number)).any())
             for column, rows, cells in columns:
                 for number, chosen in _by_type(numbers, rows, keep):
@@ -259,11 +261,10 @@ class Router:
         columns = list(edges.columns())
         excess = _excess_slots([(c.key, rows) for c, rows, _ in columns], edges.num_slots, edges.num_edges)
         order_keys = None if keys is None else keys.full(edges.num_edges)
-        for key, chosen in edges.by_type(keep):
+        for key, chosen in edges.by_type(keep, len(self.decoded.relations), len(self.index.type_names)):
             route = self._edge_route(key, edges.batch, chosen)
             route.extra_slots = route.extra_slots or bool((excess if chosen is None else excess[chosen]).any())
-            ids = self._add_edges(route, edges, chosen, order_keys)
-            owners = self._owners(edges)[slice(None) if chosen is None else chosen]
+            owners, ids = self._add_edges(route, edges, chosen, order_keys)
             offsets = self._owner_offsets(route)
             for column, rows, cells in columns:
                 picked = _pick(rows, chosen, edges.num_edges)
@@ -275,19 +276,18 @@ class Router:
                 self._edge_column(route, column.key, column.scalar).add(owners[of_edges], ids[of_edges], some, offsets)
             self._route_aligned_edges(route, aligned, ids, owners)
 
-    def _owners(self, edges: _BatchEdges) -> Ints:
-        return edges.dst.typed if self.rules.primary == "csc" else edges.src.typed
-
     def _owner_offsets(self, route: EdgeRoute) -> Ints:
         return self.index.part_offsets[route.dst_type if self.rules.primary == "csc" else route.src_type]
 
-    def _add_edges(self, route: EdgeRoute, edges: _BatchEdges, chosen: Ints | None, keys: NDArray[np.uint64] | None) -> Ints:
-        """Add edges of one type; return their edge IDs."""
+    def _add_edges(
+        self, route: EdgeRoute, edges: _BatchEdges, chosen: Ints | None, keys: NDArray[np.uint64] | None
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Add edges of one type; return their owners and edge IDs, in the narrow dtypes in which they travel."""
         pick = slice(None) if chosen is None else chosen
         src, dst = edges.src.typed[pick], edges.dst.typed[pick]
         csc = self.rules.primary == "csc"
         owner, other = (dst, src) if csc else (src, dst)
-        ids = np.arange(route.num_edges, route.num_edges + src.size, dtype=np.int64)
+        ids = np.arange(route.num_edges, route.num_edges + src.size, dtype=self.edge_dtype)
         route.num_edges += src.size
         route.checksum = (route.checksum + edge_checksum(edges.raw_src[pick], edges.raw_dst[pick])) % 2**64
         offsets = self.index.part_offsets
@@ -295,10 +295,10 @@ class Router:
             (dst, route.dst_type, route.primary_counts if csc else route.second_counts),
             (src, route.src_type, route.second_counts if csc else route.primary_counts),
         ):
-            np.add(counts, np.bincount(parts_of_rows(ends, offsets[number]), minlength=counts.size), out=counts)
-        rows = (owner.astype(self.node_dtype), other.astype(self.node_dtype), ids.astype(self.edge_dtype))
-        route.dealer.add(FlatRows((*rows, None if keys is None else keys[pick])))
-        return ids
+            np.add(counts, count_parts(ends, offsets[number]), out=counts)
+        rows = owner.astype(self.node_dtype)
+        route.dealer.add(FlatRows((rows, other.astype(self.node_dtype), ids, None if keys is None else keys[pick])))
+        return rows, ids
 
     def _edge_route(self, key: tuple[int, int, int], batch: Batch | None = None, chosen: Ints | None = None) -> EdgeRoute:
         """Return the route of a canonical edge type, made for its first edges: ``chosen`` of ``batch``."""
@@ -463,8 +463,7 @@ class Router:
         number = next(number for number, count in enumerate(self.index.num_created) if count)
         column = self._node_column(number, CREATED_KEY)
         for (typed,) in self.index.created.read(0):
-            ones = np.ones(typed.size, np.int64)
-            column.add(typed, None, Cells(ones, np.ones(ones.size, bool)), self.index.part_offsets[number])
+            column.add(typed, None, scalar_cells(np.ones(typed.size, bool)), self.index.part_offsets[number])
 
 
 def _pick(rows: Ints, chosen: Ints | None, num_edges: int) -> tuple[Ints | None, Ints | slice] | None:
@@ -474,6 +473,8 @@ def _pick(rows: Ints, chosen: Ints | None, num_edges: int) -> tuple[Ints | None,
     """
     if chosen is None:
         return None, slice(None) if rows.size == num_edges else rows
+    if rows.size == num_edges:
+        return chosen, slice(None)
     position = np.full(num_edges, -1, np.int64)
     position[chosen] = np.arange(chosen.size)
     of_edges = position[rows]
@@ -490,13 +491,13 @@ def _by_type(numbers: NDArray[np.int32], rows: Ints, keep: NDArray[np.bool_] | N
         yield int(own[0]), None
         return
     kept = np.ones(own.size, bool) if keep is None else keep[rows]
-    for number in np.unique(own[kept]):
-        yield int(number), np.flatnonzero(kept & (own == number))
+    for number in np.flatnonzero(np.bincount(own[kept])).tolist():
+        yield number, np.flatnonzero(kept & (own == number))
 
 
 def _slots_column(num_slots: NDArray[np.int32]) -> tuple[BatchColumn, Ints, Cells]:
     rows = np.arange(num_slots.size, dtype=np.int64)
-    return BatchColumn(NUM_SLOTS, 0, scalar=True), rows, Cells(np.ones(num_slots.size, np.int64), num_slots)
+    return BatchColumn(NUM_SLOTS, 0, scalar=True), rows, scalar_cells(num_slots)
 
 
 def _excess_slots(
@@ -531,7 +532,7 @@ def _order_keys(edges: _BatchEdges, order: NeighborOrder) -> _OrderKeys | None:
     if role is None:
         return None
     rows, cells = columns[role]
-    return _OrderKeys(role, rows, weight_keys(cells.values) if role == "weight" else time_keys(cells.values))
+    return _OrderKeys(role, rows, weight_keys(cells.flat) if role == "weight" else time_keys(cells.flat))
 
 
 class _BatchEdges:
@@ -561,26 +562,30 @@ class _BatchEdges:
         if self.num_slots is not None:
             yield _slots_column(self.num_slots)
 
-    def by_type(self, keep: NDArray[np.bool_] | None) -> Iterator[tuple[tuple[int, int, int], Ints | None]]:
-        """Yield (relation, source type, destination type) and the positions of its edges; None stands for all."""
+    def by_type(
+        self, keep: NDArray[np.bool_] | None, num_relations: int, num_types: int
+    ) -> Iterator[tuple[tuple[int, int, int], Ints | None]]:
+        """Yield (relation, source type, destination type), ascending, and the positions of its edges; None stands for all."""
         types = (self.src.types, self.dst.types)
         relation = self.batch.relation
         uniform = relation is not None and all((side == side[0]).all() for side in types)
         if keep is None and uniform and relation is not None:
             yield (relation, int(types[0][0]), int(types[1][0])), None
             return
-        kept = np.arange(self.num_edges) if keep is None else np.flatnonzero(keep)
-        relations = np.full(kept.size, relation) if self.relations is None else self.relations[kept]
-        triples = np.stack([relations, types[0][kept], types[1][kept]], axis=1).astype(np.int64)
-        if not kept.size:
-            return
-        span = triples.max(axis=0) + 1
-        codes = (triples[:, 0] * span[1] + triples[:, 1]) * span[2] + triples[:, 2]
-        names, inverse = np.unique(codes, return_inverse=True)
-        for number, code in enumerate(names.tolist()):
-            rest, dst_type = divmod(code, int(span[2]))
-            rel, src_type = divmod(rest, int(span[1]))
-            yield (rel, src_type, dst_type), kept[inverse == number]
+        kept = slice(None) if keep is None else np.flatnonzero(keep)
+        codes = types[0][kept].astype(np.int64) * num_types + types[1][kept]
+        codes += (relation or 0) * num_types**2 if self.relations is None else self.relations[kept] * np.int64(num_types**2)
+        names: Ints | None = None
+        num_codes = num_relations * num_types**2
+        if num_codes > _MOST_TYPE_CODES:
+            names, codes = np.unique(codes, return_inverse=True)
+            num_codes = names.size
+        indptr, order = group_by_key(codes, num_codes)
+        for code in np.flatnonzero(np.diff(indptr)).tolist():
+            rest, dst_type = divmod(code if names is None else int(names[code]), num_types)
+            rel, src_type = divmod(rest, num_types)
+            chosen = order[indptr[code] : indptr[code + 1]]
+            yield (rel, src_type, dst_type), chosen if isinstance(kept, slice) else kept[chosen]
 
 
 class _AlignedCursor:

@@ -61,11 +61,12 @@ def find_misfit(owner: OwnerSchema, name: str, key: ColumnKey, cells: Cells) -> 
 def _shape_misfit(column: ColumnSchema, cells: Cells) -> Misfit | None:
     if column.kind != "dense":
         return None
-    wrong = np.flatnonzero(cells.counts != prod(column.item_shape))
+    counts = cells.value_counts
+    wrong = np.flatnonzero(counts != prod(column.item_shape))
     if not wrong.size:
         return None
     row = int(wrong[0])
-    return Misfit(row, f"column {column.name!r} has {int(cells.counts[row])} values, the schema says {list(column.item_shape)}")
+    return Misfit(row, f"column {column.name!r} has {int(counts[row])} values, the schema says {list(column.item_shape)}")
 
 
 def _end_misfit(column: ColumnSchema, cells: Cells) -> Misfit | None:

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from graphprep.kernels.cpu.group import group_by_key
 from graphprep.model.rows import ColumnKey
 from graphprep.model.schema import NeighborOrder
-from graphprep.stages.assign import parts_of_rows
 from graphprep.stages.cells import Arrays, Cells, cells_from, concat_cells
 from graphprep.stages.decode import BatchColumn
 from graphprep.stages.observe import ColumnStats
@@ -203,7 +202,7 @@ class ColumnRoute:
 
     def add(self, rows: Ints, edge_ids: Ints | None, cells: Cells, offsets: Ints) -> None:
         """Deal out the cells of some rows; ``offsets`` are the partitions' borders."""
-        self.stats.add(cells, parts_of_rows(rows, offsets))
+        self.stats.add(cells, rows, offsets)
         self.dealer.add(CellRows(rows, edge_ids, cells))
 
 

@@ -41,7 +41,7 @@ from graphprep.stages.build import (
     settle_index_dtype,
     write_layout,
 )
-from graphprep.stages.cells import Cells
+from graphprep.stages.cells import scalar_cells
 from graphprep.stages.columns import ColumnTarget, Piece, edge_pieces, node_pieces, write_column
 from graphprep.stages.nodes import NodeIndex
 from graphprep.stages.observe import NUM_SLOTS, StoredColumn
@@ -140,12 +140,12 @@ class StoreBuilder:
         routes: dict[ColumnKey, ColumnRoute] = {}
         route = factory.column(routes, _RAW_IDS, int(sizes.sum()))
         for ids, typed in self._raw_ids(number):
-            route.add(typed, None, Cells(np.ones(ids.size, np.int64), ids), self.index.part_offsets[number])
+            route.add(typed, None, scalar_cells(ids), self.index.part_offsets[number])
         factory.desk.clear()
         column = StoredColumn(ColumnSchema("raw_ids", "dense", "uint64"), (_RAW_IDS,))
         for task in node_pieces(column, [route], int(sizes.sum()), self.rules.bucket_bytes):
             piece = task()
-            array.append(piece.cells.values.view(dtype))
+            array.append(piece.cells.flat.view(dtype))
         array.close()
         route.runs.close()
 
