@@ -90,7 +90,8 @@ class Decoded:
     """All rows of the input, as decoded.
 
     ``nodes`` holds (ids, types, num_slots) a batch, ``edges`` (src, dst, relations or None, num_slots); the column runs
-    hold for each ``BatchColumn`` its rows followed by ``Cells.arrays()``. ``aligned`` holds (rows, cells) by owner and key.
+    hold for each ``BatchColumn`` its rows (None: all of the batch) followed by ``Cells.arrays()``. ``aligned`` holds
+    (rows, cells) by owner and key.
     """
 
     sources: Sources
@@ -269,7 +270,7 @@ class _Collector:
             return ()
         codes = np.array([self._type_code(name) for name in nodes.type_names], np.int32)
         self.decoded.nodes.append(0, (nodes.ids, codes[nodes.types], nodes.num_slots))
-        return self._store_columns(self.decoded.node_columns, nodes.columns)
+        return self._store_columns(self.decoded.node_columns, nodes.columns, nodes.num_rows)
 
     def _store_edges(self, edges: RawEdges | None) -> tuple[tuple[BatchColumn, ...], int | None]:
         if edges is None:
@@ -281,16 +282,16 @@ class _Collector:
         relation = codes[0] if len(codes) == 1 else None
         relations = None if relation is not None else np.array(codes, np.int32)[edges.relations]
         self.decoded.edges.append(0, (edges.src, edges.dst, relations, edges.num_slots))
-        return self._store_columns(self.decoded.edge_columns, edges.columns), relation
+        return self._store_columns(self.decoded.edge_columns, edges.columns, edges.num_rows), relation
 
-    def _store_columns(self, runs: Runs, chunks: tuple[ColumnChunk, ...]) -> tuple[BatchColumn, ...]:
+    def _store_columns(self, runs: Runs, chunks: tuple[ColumnChunk, ...], num_rows: int) -> tuple[BatchColumn, ...]:
         arrays: list[NDArray[np.generic] | None] = []
         found = []
         for chunk in chunks:
             self._check_family(chunk)
             column = self._observe(chunk)
             found.append(column)
-            arrays.append(chunk.rows)
+            arrays.append(None if chunk.rows.size == num_rows else chunk.rows)
             arrays.extend(cells_of(chunk, column.shape_code).arrays())
         runs.append(0, tuple(arrays))
         return tuple(found)

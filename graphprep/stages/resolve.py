@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,23 +38,27 @@ class NodeMap:
         self.type_number = type_number
         self.table = table
 
+    def finder(self, cap_bytes: int) -> Callable[[RawIds], Resolved] | None:
+        """Return a function that looks IDs up at once, None where the map takes more than ``cap_bytes``."""
+        if self.table is None:
+            return self._identity
+        if self.num_nodes * _TABLE_ROW_BYTES <= cap_bytes:
+            return _Block(list(self.table.read(0))).find
+        return None
+
     def resolve(self, chunks: Iterable[RawIds], pool: SpillPool, cap_bytes: int) -> Iterator[Resolved]:
         """Resolve chunk after chunk, in order."""
-        if self.table is None:
-            for ids in chunks:
-                yield self._identity(ids)
-        elif self.num_nodes * _TABLE_ROW_BYTES <= cap_bytes:
-            block = _Block(list(self.table.read(0)))
-            for ids in chunks:
-                yield block.find(ids)
-        else:
-            yield from _ExternalJoin(self.table, pool, cap_bytes).run(chunks)
+        find = self.finder(cap_bytes)
+        if find is not None:
+            return map(find, chunks)
+        assert self.table is not None
+        return _ExternalJoin(self.table, pool, cap_bytes).run(chunks)
 
     def _identity(self, ids: RawIds) -> Resolved:
-        typed = ids.astype(np.int64)
+        typed = ids.view(np.int64)
         beyond = ids >= np.uint64(self.num_nodes)
         if beyond.any():
-            typed[beyond] = -1
+            typed = np.where(beyond, -1, typed)
         return Resolved(np.full(ids.size, self.type_number, np.int32), typed)
 
 

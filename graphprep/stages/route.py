@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -42,6 +42,7 @@ from graphprep.stages.shuffle import (
 from graphprep.storage.runs import Runs, SpillPool
 
 Ints = NDArray[np.int64]
+RawIds = NDArray[np.uint64]
 _MOST_TYPE_CODES = 1 << 12  # with more canonical edge types than this, only those that occur in a batch are counted
 _EDGE_BYTES = 64  # what building a bucket holds for each of its edges: rows, ends, IDs, keys, their sorted copies
 
@@ -147,7 +148,7 @@ class Router:
                 continue
             numbers = self.index.numbers_of_codes[codes]
             keep = self._kept_nodes(batch)
-            columns = list(batch_columns(batch.node_columns, arrays))
+            columns = list(batch_columns(batch.node_columns, arrays, batch.num_nodes))
             if num_slots is not None:
                 columns.append(_slots_column(num_slots))
             excess = _excess_slots([(c.key, rows) for c, rows, _ in columns], num_slots, batch.num_nodes)
@@ -218,42 +219,14 @@ class Router:
     def route_edges(self) -> None:
         """Deal out all edges and their columns."""
         decoded = self.decoded
-        sources = self._resolve_side(0)
-        destinations = self._resolve_side(1)
+        ends = _Ends(decoded, self.index, self.pool, self.rules.cap_bytes)
         aligned = _AlignedEdges(decoded)
         for batch, chunk, arrays in zip(decoded.batches, decoded.edges.read(0), decoded.edge_columns.read(0), strict=True):
             if not batch.num_edges:
                 continue
-            edges = _BatchEdges(batch, chunk, arrays, next(sources), next(destinations))
+            edges = _BatchEdges(batch, chunk, arrays, ends.resolve(0, batch, chunk[0]), ends.resolve(1, batch, chunk[1]))
             self._route_batch(edges, aligned)
             self.reporter.advance(records=batch.num_edges)
-
-    def _resolve_side(self, side: int) -> Iterator[Resolved]:
-        """Resolve one end of all edges, batch after batch."""
-        streams: dict[int, Iterator[Resolved]] = {}
-        for batch in self.decoded.batches:
-            if not batch.num_edges:
-                continue
-            number = self._side_type(batch, side)
-            if number not in streams:
-                streams[number] = self._side_stream(number, side)
-            yield next(streams[number])
-
-    def _side_type(self, batch: Batch, side: int) -> int:
-        if -1 in self.index.spaces or batch.relation is None:
-            return -1
-        relation = self.decoded.relations[batch.relation]
-        name = relation.dst_type if side else relation.src_type
-        return self.index.type_names.index(name) if name is not None else -1
-
-    def _side_stream(self, number: int, side: int) -> Iterator[Resolved]:
-        space: NodeMap = self.index.space(None if number < 0 else number)
-        chunks = (
-            chunk[side]
-            for batch, chunk in zip(self.decoded.batches, self.decoded.edges.read(0), strict=True)
-            if batch.num_edges and self._side_type(batch, side) == number
-        )
-        return space.resolve(chunks, self.pool, self.rules.cap_bytes)
 
     def _route_batch(self, edges: _BatchEdges, aligned: _AlignedEdges) -> None:
         keep = self._kept_edges(edges)
@@ -535,6 +508,47 @@ def _order_keys(edges: _BatchEdges, order: NeighborOrder) -> _OrderKeys | None:
     return _OrderKeys(role, rows, weight_keys(cells.flat) if role == "weight" else time_keys(cells.flat))
 
 
+class _Ends:
+    """Resolves the ends of all edges, batch after batch."""
+
+    def __init__(self, decoded: Decoded, index: NodeIndex, pool: SpillPool, cap_bytes: int) -> None:
+        self._decoded = decoded
+        self._index = index
+        self._pool = pool
+        self._cap = cap_bytes
+        self._finders: dict[int, Callable[[RawIds], Resolved] | None] = {}
+        self._streams: dict[tuple[int, int], Iterator[Resolved]] = {}
+
+    def resolve(self, side: int, batch: Batch, ids: RawIds) -> Resolved:
+        """Resolve one end (0: the source) of a batch's edges; every batch with edges must be asked for, in order."""
+        number = self._type(batch, side)
+        if number not in self._finders:
+            self._finders[number] = self._space(number).finder(self._cap)
+        find = self._finders[number]
+        if find is not None:
+            return find(ids)
+        if (side, number) not in self._streams:
+            self._streams[side, number] = self._space(number).resolve(self._chunks(side, number), self._pool, self._cap)
+        return next(self._streams[side, number])
+
+    def _type(self, batch: Batch, side: int) -> int:
+        """Return the number of the end's type, -1 where all types share an ID space."""
+        if -1 in self._index.spaces or batch.relation is None:
+            return -1
+        relation = self._decoded.relations[batch.relation]
+        name = relation.dst_type if side else relation.src_type
+        return self._index.type_names.index(name) if name is not None else -1
+
+    def _space(self, number: int) -> NodeMap:
+        return self._index.space(None if number < 0 else number)
+
+    def _chunks(self, side: int, number: int) -> Iterator[RawIds]:
+        """Yield the ends of one type: a map that does not fit is joined with all of them at once."""
+        for batch, chunk in zip(self._decoded.batches, self._decoded.edges.read(0), strict=True):
+            if batch.num_edges and self._type(batch, side) == number:
+                yield chunk[side]
+
+
 class _BatchEdges:
     """The edges of one batch, with resolved ends."""
 
@@ -558,7 +572,7 @@ class _BatchEdges:
 
     def columns(self) -> Iterator[tuple[BatchColumn, Ints, Cells]]:
         """Yield (column, rows in the batch, cells) of every column, the stated numbers of slots among them."""
-        yield from batch_columns(self.batch.edge_columns, self._arrays)
+        yield from batch_columns(self.batch.edge_columns, self._arrays, self.num_edges)
         if self.num_slots is not None:
             yield _slots_column(self.num_slots)
 

@@ -19,6 +19,7 @@ from graphprep.storage.runs import Runs, SpillPool
 
 Ints = NDArray[np.int64]
 _CELL_PARTS = 7  # arrays in Cells.arrays()
+_MOST_HELD_BYTES = 8 << 20  # beyond that, dealing out what was held back misses the cache: twice the time
 
 
 @dataclass(frozen=True)
@@ -255,7 +256,7 @@ class RouteFactory:
 
     def __init__(self, pool: SpillPool, bucket_bytes: int, column_bytes: dict[ColumnKey, int], num_parts: int) -> None:
         self.pool = pool
-        self.desk = Desk(bucket_bytes)
+        self.desk = Desk(min(bucket_bytes, _MOST_HELD_BYTES))
         self.bucket_bytes = bucket_bytes
         self.column_bytes = column_bytes
         self.num_parts = num_parts
@@ -281,11 +282,14 @@ class RouteFactory:
         return sum(size for other, size in self.column_bytes.items() if (other.name, other.slot) == (key.name, key.slot))
 
 
-def batch_columns(columns: tuple[BatchColumn, ...], arrays: Arrays) -> Iterator[tuple[BatchColumn, Ints, Cells]]:
+def batch_columns(columns: tuple[BatchColumn, ...], arrays: Arrays, num_rows: int) -> Iterator[tuple[BatchColumn, Ints, Cells]]:
     """Take a batch's chunk of column runs apart: (column, rows in the batch, cells)."""
     step = 1 + _CELL_PARTS
+    every: Ints | None = None
     for i, column in enumerate(columns):
         rows = arrays[i * step]
+        if rows is None:
+            rows = every = np.arange(num_rows) if every is None else every
         yield column, rows, cells_from(arrays[i * step + 1 : (i + 1) * step])
 
 
