@@ -325,7 +325,6 @@ def _write_rules(prepared: Prepared, options: ConvertOptions, memory: MemoryPlan
         edge_ids=options.edge_ids,
         index_dtype=options.index_dtype,
         bucket_bytes=memory.bucket_bytes,
-        hard_bytes=memory.cap_bytes * 2,
         threads=memory.threads,
     )
 

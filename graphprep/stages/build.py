@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -11,11 +10,10 @@ from numpy.typing import NDArray
 
 from graphprep.engine.local import map_ordered
 from graphprep.kernels.cpu.group import group_by_key
-from graphprep.model.errors import MemoryLimitError
 from graphprep.model.schema import Layout, NeighborOrder
-from graphprep.stages.cells import Arrays
+from graphprep.stages.leaves import EdgeRuns, Leaf, cut_leaves
 from graphprep.stages.parted import PartedArray, PartedOffsets, PartList
-from graphprep.stages.shuffle import BucketPlan, Dealer, Desk, EdgeRoute, FlatRows, missing_order_key, order_role, plan_buckets
+from graphprep.stages.shuffle import Dealer, Desk, EdgeRoute, FlatRows, missing_order_key, order_role, plan_buckets
 from graphprep.storage.runs import Runs, SpillPool
 
 Ints = NDArray[np.int64]
@@ -23,27 +21,10 @@ _ROW_BYTES = 64  # what building holds for each edge of a leaf
 
 
 @dataclass(frozen=True)
-class Leaf:
-    """A piece of a bucket that is built at once: rows [low, high), of a row that is too long alone only edge IDs [first, last).
-
-    ``row_counts`` is set where a row is cut: its length on the first piece, nothing on the others.
-    """
-
-    bucket: int
-    low: int
-    high: int
-    first: int = 0
-    last: int = 2**63 - 1
-    row_counts: Ints | None = None
-
-
-@dataclass(frozen=True)
 class BuildRules:
     """How layouts are built."""
 
-    neighbor_order: NeighborOrder
     bucket_bytes: int
-    hard_bytes: int
     threads: int
 
 
@@ -66,74 +47,11 @@ class BuiltLeaf:
     repeated: bool
 
 
-def cut_leaves(runs: Runs, plan: BucketPlan, rules: BuildRules, by_input: bool) -> list[Leaf]:
-    """Cut buckets that are too big by rows, and rows that are too long by edge ID (where rows keep input order)."""
-    leaves = []
-    most = max(1, rules.bucket_bytes // _ROW_BYTES)
-    for bucket in range(plan.num_buckets):
-        low, high = plan.bounds(bucket)
-        rows = sum(chunk[0].size for chunk in runs.read(bucket) if chunk[0] is not None) if runs.num_bytes(bucket) else 0
-        if rows <= 2 * most:
-            leaves.append(Leaf(bucket, low, high))
-            continue
-        counts = np.zeros(high - low, np.int64)
-        for chunk in runs.read(bucket):
-            counts += np.bincount(chunk[0] - low, minlength=counts.size)
-        for start, stop in _cut_by_count(counts, most):
-            total = int(counts[start:stop].sum())
-            if total > 2 * most and by_input:
-                leaves.extend(_cut_row(runs, bucket, low + start, total, most))
-            elif total * _ROW_BYTES > rules.hard_bytes:
-                need = 2 * total * _ROW_BYTES
-                raise MemoryLimitError(
-                    f"a node with {total} edges cannot be ordered within the memory limit",
-                    fix=f"use --neighbor-order input, or --memory-limit {need // 2**20 + 256}MiB",
-                )
-            else:
-                leaves.append(Leaf(bucket, low + start, low + stop))
-    return leaves
-
-
-def _cut_by_count(counts: Ints, most: int) -> Iterator[tuple[int, int]]:
-    """Cut rows greedily into runs of at most ``most`` edges; a longer row stands alone."""
-    start = 0
-    room = most
-    for row, count in enumerate(counts.tolist()):
-        if count > room and row > start:
-            yield start, row
-            start, room = row, most
-        room -= count
-    yield start, counts.size
-
-
-def _cut_row(runs: Runs, bucket: int, row: int, total: int, most: int) -> Iterator[Leaf]:
-    """Cut one row by edge ID; its edges come in this order."""
-    first = None
-    held = 0
-    counts: Ints | None = np.array([total], np.int64)
-    for chunk in runs.read(bucket):
-        ids = chunk[2][chunk[0] == row]
-        for at in range(0, ids.size, most):
-            piece = ids[at : at + most]
-            if first is None:
-                first = int(piece[0])
-            if held + piece.size > most and held:
-                yield Leaf(bucket, row, row + 1, first, int(piece[0]), counts)
-                counts = np.zeros(0, np.int64)
-                first, held = int(piece[0]), 0
-            held += piece.size
-    if first is not None:
-        yield Leaf(bucket, row, row + 1, first, row_counts=counts)
-
-
-@dataclass
+@dataclass(frozen=True)
 class LayoutBuilder:
-    """Builds one layout of one edge type from its runs."""
+    """Builds one layout of one edge type. ``by_arrival`` says that edges come in the order of their edge IDs."""
 
-    runs: Runs
-    plan: BucketPlan
-    order: NeighborOrder
-    missing_key: int | None
+    edges: EdgeRuns
     by_arrival: bool
 
     def build(self, leaf: Leaf) -> BuiltLeaf:
@@ -148,7 +66,7 @@ class LayoutBuilder:
         position = np.empty(order.size, np.int64)
         position[order] = np.arange(order.size)
         sorted_rows, sorted_others = rows[order], others[order]
-        repeated = self.order == "id" and bool(
+        repeated = self.edges.order == "id" and bool(
             ((sorted_rows[1:] == sorted_rows[:-1]) & (sorted_others[1:] == sorted_others[:-1])).any()
         )
         return BuiltLeaf(
@@ -165,33 +83,23 @@ class LayoutBuilder:
         )
 
     def _read(self, leaf: Leaf) -> list[Any]:
-        whole = (leaf.low, leaf.high) == self.plan.bounds(leaf.bucket) and leaf.row_counts is None
+        """Return rows, others, edge IDs, keys and edge rows of a leaf, the last two None where there are none."""
+        whole = self.edges.is_whole(leaf)
         pieces: list[list[NDArray[np.generic]]] = [[] for _ in range(5)]
-        for chunk in self._chunks(leaf.bucket):
-            arrays = chunk
-            if not whole:
-                rows, ids = chunk[0], chunk[2]
-                inside = (rows >= leaf.low) & (rows < leaf.high) & (ids >= leaf.first) & (ids < leaf.last)
-                arrays = tuple(None if array is None else array[inside] for array in chunk)
-            for number, array in enumerate(arrays):
+        for chunk in self.edges.chunks(leaf.bucket):
+            mask = None if whole else self.edges.inside(leaf, chunk)
+            for number, array in enumerate(chunk):
                 if array is not None:
-                    pieces[number].append(array)
+                    pieces[number].append(array if mask is None else array[mask])
         empty = (np.int64, np.int64, np.int64, np.uint64, np.int64)
-        wanted = (True, True, True, self.missing_key is not None, not self.by_arrival)
+        wanted = (True, True, True, self.edges.missing_key is not None, not self.by_arrival)
         return [
             (np.concatenate(some) if some else np.zeros(0, dtype)) if want else None
             for some, dtype, want in zip(pieces, empty, wanted, strict=True)
         ]
 
-    def _chunks(self, bucket: int) -> Iterator[Arrays]:
-        for chunk in self.runs.read(bucket):
-            rows, others, ids, keys, *rest = chunk
-            if keys is None and self.missing_key is not None:
-                keys = np.full(rows.size, self.missing_key, np.uint64)
-            yield (rows, others, ids, keys, *rest)
-
     def _sort(self, leaf: Leaf, rows: Ints, others: Ints, keys: NDArray[np.uint64] | None) -> tuple[Ints, Ints]:
-        key = others if self.order == "id" else keys if self.order in ("time", "weight") else None
+        key = others if self.edges.order == "id" else keys
         if key is None:
             indptr, order = group_by_key(rows - leaf.low, leaf.high - leaf.low)
         else:
@@ -232,7 +140,7 @@ def write_layout(
     second: SecondLayout | None = None,
 ) -> BuiltEdges:
     """Build a layout bucket by bucket and write its arrays; ``row_sizes`` and ``edge_sizes`` (int64[P]) are by partition."""
-    leaves = cut_leaves(builder.runs, builder.plan, rules, builder.by_arrival and builder.order == "input")
+    leaves = cut_leaves(builder.edges, max(1, rules.bucket_bytes // _ROW_BYTES))
     built = BuiltEdges(leaves, Runs(pool, max(1, len(leaves))) if keep_positions else None)
     indptr = PartedOffsets(parts, f"{files.folder}/indptr.npy", row_sizes)
     indices = PartedArray(parts, f"{files.folder}/indices.npy", files.index_dtype, edge_sizes)

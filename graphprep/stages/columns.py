@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from graphprep.engine.local import map_ordered
 from graphprep.model.rows import ColumnKey
-from graphprep.stages.build import BuiltEdges, Leaf
+from graphprep.stages.build import BuiltEdges
 from graphprep.stages.cells import Cells, cells_from, concat_cells, empty_cells
+from graphprep.stages.leaves import Leaf
 from graphprep.stages.observe import StoredColumn
 from graphprep.stages.parted import PartedArray, PartedOffsets, PartList
 from graphprep.stages.shuffle import BucketPlan, ColumnRoute
@@ -205,17 +206,23 @@ class _EdgePiece:
         leaf = self.built.leaves[self.number]
         assert self.built.positions is not None
         arrival, position = _joined(self.built.positions.read(self.number))
-        _, ids, cells = read_cells(self.routes, self.column.keys, self.column.schema.dtype, leaf.bucket, self._keep(leaf))
+        keep = self._keep(leaf, arrival)
+        _, ids, cells = read_cells(self.routes, self.column.keys, self.column.schema.dtype, leaf.bucket, keep)
         at = position if ids.size == arrival.size and (ids == arrival).all() else position[np.searchsorted(arrival, ids)]
         return Piece(arrival.size, *_in_order(at, cells, arrival.size))
 
-    def _keep(self, leaf: Leaf) -> Callable[[Ints, Ints | None], Ints | None]:
+    def _keep(self, leaf: Leaf, arrival: Ints) -> Callable[[Ints, Ints | None], Ints | None]:
+        """Choose what belongs to the leaf: by row, and of a row that was cut by edge ID."""
         whole = (leaf.low, leaf.high) == self.plan.bounds(leaf.bucket) and leaf.row_counts is None
 
         def keep(rows: Ints, ids: Ints | None) -> Ints | None:
             if whole or ids is None:
                 return None
-            return np.flatnonzero((rows >= leaf.low) & (rows < leaf.high) & (ids >= leaf.first) & (ids < leaf.last))
+            mask = (rows >= leaf.low) & (rows < leaf.high) & (arrival.size > 0)
+            if leaf.row_counts is not None and arrival.size:
+                at = np.minimum(np.searchsorted(arrival, ids), arrival.size - 1)
+                mask &= arrival[at] == ids
+            return np.flatnonzero(mask)
 
         return keep
 

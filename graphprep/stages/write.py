@@ -43,6 +43,7 @@ from graphprep.stages.build import (
 )
 from graphprep.stages.cells import scalar_cells
 from graphprep.stages.columns import ColumnTarget, Piece, edge_pieces, node_pieces, write_column
+from graphprep.stages.leaves import EdgeRuns
 from graphprep.stages.nodes import NodeIndex
 from graphprep.stages.observe import NUM_SLOTS, StoredColumn
 from graphprep.stages.parted import PartedArray, PartList
@@ -66,7 +67,6 @@ class WriteRules:
     edge_ids: bool
     index_dtype: Literal["auto", "int32", "int64"]
     bucket_bytes: int
-    hard_bytes: int
     threads: int
 
 
@@ -165,14 +165,14 @@ class StoreBuilder:
         order, missing_key = effective_order(route, rules.neighbor_order)
         index_dtype = self._index_dtype(route)
         id_dtype = settle_index_dtype(rules.index_dtype, route.num_edges) if rules.edge_ids else None
-        build_rules = BuildRules(order, rules.bucket_bytes, rules.hard_bytes, rules.threads)
+        build_rules = BuildRules(rules.bucket_bytes, rules.threads)
         primary, *other = rules.layouts
         second = None
         if other:
             second = SecondLayout(route, self._num_rows(route, other[0]), self.pool, rules.bucket_bytes)
         slots = route.extra_slots and NUM_SLOTS in route.columns
         built = write_layout(
-            LayoutBuilder(route.runs, route.plan, order, missing_key, by_arrival=True),
+            LayoutBuilder(EdgeRuns(route.runs, route.plan, order, missing_key), by_arrival=True),
             LayoutFiles(layout_folder(edges.path, primary), index_dtype, id_dtype),
             self.parts,
             self._row_sizes(route, primary),
@@ -187,7 +187,7 @@ class StoreBuilder:
         if second is not None:
             second.finish()
             write_layout(
-                LayoutBuilder(second.runs, second.plan, order, missing_key, by_arrival=False),
+                LayoutBuilder(EdgeRuns(second.runs, second.plan, order, missing_key), by_arrival=False),
                 LayoutFiles(layout_folder(edges.path, other[0]), index_dtype, id_dtype, edge_rows=bool(edges.columns)),
                 self.parts,
                 self._row_sizes(route, other[0]),

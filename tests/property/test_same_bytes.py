@@ -104,15 +104,17 @@ def write_larger_graph(folder: Path) -> list[Path]:
     return write_split([line.encode() for line in lines], [300], folder)
 
 
+@pytest.mark.parametrize("bucket_bytes", [1 << 9, 1 << 12, 1 << 17])
 @pytest.mark.parametrize(
-    ("options", "bucket_bytes"),
+    "options",
     [
-        # In input order a row longer than a bucket is cut; in others it must fit.
-        ({"neighbor_order": "input", "partitions": 3, "partition_by": "random"}, 1 << 12),
-        ({"neighbor_order": "input", "partitions": 2, "layout": "csr"}, 1 << 12),
-        ({"neighbor_order": "weight", "partitions": 5, "partition_by": "hash", "layout": "both"}, 1 << 17),
+        {"neighbor_order": "input", "partitions": 3, "partition_by": "random"},
+        {"neighbor_order": "input", "partitions": 2, "layout": "csr"},
+        {"neighbor_order": "input", "layout": "both"},
+        {"neighbor_order": "id", "layout": "both", "partitions": 2, "partition_by": "modulo"},
+        {"neighbor_order": "weight", "partitions": 5, "partition_by": "hash", "layout": "both"},
     ],
-    ids=["csc", "csr", "both"],
+    ids=["csc", "csr", "both", "both by id", "both by weight"],
 )
 def test_a_larger_graph_spilled_equals_the_reference(options, bucket_bytes, starve, tmp_path):
     starve(1 << 14, 1 << 12, bucket_bytes)

@@ -1,0 +1,150 @@
+"""Cut buckets that came out too big: by rows, and rows that are too long by the value they are ordered by, then by edge ID."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphprep.model.schema import NeighborOrder
+from graphprep.stages.cells import Arrays
+from graphprep.stages.shuffle import BucketPlan
+from graphprep.storage.runs import Runs
+
+Ints = NDArray[np.int64]
+_TOP = 1 << 64
+_BINS = 1 << 12
+_LEAST_ROW_BYTES = 12  # owner, other end and edge ID, four bytes each
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A piece of a bucket that is built at once: rows [low, high).
+
+    Of a row that is too long it holds only the edges with an order value in ``values`` and an edge ID in ``ids`` (both
+    [first, last)); ``row_counts`` then is the row's length on its first piece, nothing on the others, else None.
+    """
+
+    bucket: int
+    low: int
+    high: int
+    values: tuple[int, int] = (0, _TOP)
+    ids: tuple[int, int] = (0, _TOP)
+    row_counts: Ints | None = None
+
+
+@dataclass(frozen=True)
+class EdgeRuns:
+    """The edges of one layout in buckets: chunks (rows, others, edge IDs, keys or None, …).
+
+    ``missing_key`` is the key of edges in chunks without keys; None where the order needs no keys.
+    """
+
+    runs: Runs
+    plan: BucketPlan
+    order: NeighborOrder
+    missing_key: int | None
+
+    def chunks(self, bucket: int) -> Iterator[Arrays]:
+        """Yield a bucket's chunks, keys filled in where the order needs them."""
+        for rows, others, ids, keys, *rest in self.runs.read(bucket):
+            if keys is None and self.missing_key is not None:
+                keys = np.full(rows.size, self.missing_key, np.uint64)  # noqa: PLW2901
+            yield (rows, others, ids, keys, *rest)
+
+    def order_values(self, chunk: Arrays) -> NDArray[np.uint64]:
+        """Return what the edges of a row are ordered by, before the edge ID."""
+        value = chunk[1] if self.order == "id" else chunk[3] if self.missing_key is not None else None
+        return np.zeros(chunk[0].size, np.uint64) if value is None else value.astype(np.uint64)
+
+    def inside(self, leaf: Leaf, chunk: Arrays) -> NDArray[np.bool_]:
+        """Return which edges of a chunk belong to a leaf."""
+        rows = chunk[0]
+        mask = (rows >= leaf.low) & (rows < leaf.high)
+        if leaf.row_counts is not None:
+            mask &= _between(self.order_values(chunk), leaf.values) & _between(chunk[2].astype(np.uint64), leaf.ids)
+        return np.asarray(mask)
+
+    def is_whole(self, leaf: Leaf) -> bool:
+        """Return whether a leaf is its bucket."""
+        return (leaf.low, leaf.high) == self.plan.bounds(leaf.bucket) and leaf.row_counts is None
+
+
+def cut_leaves(edges: EdgeRuns, most: int) -> list[Leaf]:
+    """Cut all buckets into leaves of at most about ``2 * most`` edges, in the order in which they are written."""
+    leaves = []
+    for bucket in range(edges.plan.num_buckets):
+        low, high = edges.plan.bounds(bucket)
+        if edges.runs.num_bytes(bucket) <= 2 * most * _LEAST_ROW_BYTES:
+            leaves.append(Leaf(bucket, low, high))
+            continue
+        counts = np.zeros(high - low, np.int64)
+        for chunk in edges.runs.read(bucket):
+            counts += np.bincount(chunk[0] - low, minlength=counts.size)
+        for start, stop in _cut_by_count(counts, most):
+            total = int(counts[start:stop].sum())
+            leaf = Leaf(bucket, low + start, low + stop)
+            leaves.extend(_cut_row(edges, leaf, total, most) if total > 2 * most else [leaf])
+    return leaves
+
+
+def _cut_by_count(counts: Ints, most: int) -> Iterator[tuple[int, int]]:
+    """Cut greedily into runs of at most ``most`` edges; what is more stands alone."""
+    start = 0
+    room = most
+    for at, count in enumerate(counts.tolist()):
+        if count > room and at > start:
+            yield start, at
+            start, room = at, most
+        room -= count
+    yield start, counts.size
+
+
+def _cut_row(edges: EdgeRuns, leaf: Leaf, total: int, most: int) -> Iterator[Leaf]:
+    """Cut one row; its length goes with the first piece."""
+    counts = np.array([total], np.int64)
+    for piece in _cut_range(edges, replace(leaf, row_counts=counts), most, by_id=False):
+        yield replace(piece, row_counts=counts)
+        counts = np.zeros(0, np.int64)
+
+
+def _cut_range(edges: EdgeRuns, leaf: Leaf, most: int, by_id: bool) -> Iterator[Leaf]:
+    """Cut a leaf's range of order values, or of edge IDs, by a histogram; ranges that hold too much are cut again."""
+    first, last = _bounds(edges, leaf, by_id)
+    if not by_id and last - first == 1:
+        yield from _cut_range(edges, replace(leaf, values=(first, last)), most, by_id=True)
+        return
+    width = -(-(last - first) // _BINS)
+    bins = -(-(last - first) // width)
+    counts = np.zeros(bins, np.int64)
+    for values in _leaf_values(edges, leaf, by_id):
+        counts += np.bincount(((values - np.uint64(first)) // np.uint64(width)).astype(np.int64), minlength=bins)
+    for start, stop in _cut_by_count(counts, most):
+        inner = (first + start * width, min(first + stop * width, last))
+        piece = replace(leaf, ids=inner) if by_id else replace(leaf, values=inner)
+        if counts[start:stop].sum() > 2 * most:
+            yield from _cut_range(edges, piece, most, by_id)
+        else:
+            yield piece
+
+
+def _bounds(edges: EdgeRuns, leaf: Leaf, by_id: bool) -> tuple[int, int]:
+    """Return the lowest value and one more than the highest."""
+    low, high = _TOP, 0
+    for values in _leaf_values(edges, leaf, by_id):
+        if values.size:
+            low, high = min(low, int(values.min())), max(high, int(values.max()) + 1)
+    return low, high
+
+
+def _leaf_values(edges: EdgeRuns, leaf: Leaf, by_id: bool) -> Iterator[NDArray[np.uint64]]:
+    for chunk in edges.chunks(leaf.bucket):
+        values = chunk[2].astype(np.uint64) if by_id else edges.order_values(chunk)
+        yield values[edges.inside(leaf, chunk)]
+
+
+def _between(values: NDArray[np.uint64], bounds: tuple[int, int]) -> NDArray[np.bool_]:
+    first, last = bounds
+    return np.asarray((values >= np.uint64(first)) & (values <= np.uint64(last - 1)))
