@@ -398,7 +398,7 @@ def _saved_bad_records(storage: Storage, options: ConvertOptions) -> Iterator[li
 
 
 def _notes(prepared: Prepared) -> tuple[str, ...]:
-    notes = [*prepared.planned.sources.messages, *prepared.index.notes]
+    notes = list(prepared.index.notes)
     notes += [text if count == 1 else f"{text} ({count} times)" for text, count in prepared.decoded.warnings.items()]
     for kind in (prepared.nodes, prepared.edges):
         for owner in kind:
