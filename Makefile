@@ -16,7 +16,7 @@ help:
 	@echo "make golden   rewrite tests/golden; review the diff"
 	@echo "make samples  rewrite sample_data"
 	@echo "make bench    run the benchmarks"
-	@echo "make docs     refresh the generated parts of docs/ and README.md"
+	@echo "make docs     write what commands print now into README.md and docs/"
 	@echo "make clean    remove .venv, caches and outputs"
 
 # Installs only when the folder was moved or pyproject.toml changed since the last time.
@@ -61,7 +61,8 @@ bench: setup
 	@$(RUN) benchmarks/run.py
 
 docs: setup
-	@$(RUN) -m cogapp -r README.md docs/*.md
+	@$(RUN) -m cogapp -I docs -r docs/cli.md
+	@$(RUN) docs/sessions.py
 
 clean:
 	rm -rf .venv out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage* .benchmarks
