@@ -23,13 +23,16 @@ from graphprep.model.protocols import Reporter
 from graphprep.model.rows import ColumnKey
 from graphprep.model.schema import EdgeType, Layout, edge_type_text
 from graphprep.stages.assign import PartitionFunction, order_types
+from graphprep.stages.declare import complete
 from graphprep.stages.decode import Decoded, DecodeSettings, decode_all
 from graphprep.stages.locate import Locator
 from graphprep.stages.nodes import BeyondError, NodeIndex, NodeRules, index_nodes
 from graphprep.stages.observe import ColumnContext, StoredColumn, settle_columns
 from graphprep.stages.partition_file import read_partition_file
 from graphprep.stages.plan import Planned, apply_schema, plan_input
-from graphprep.stages.route import Routed, Router, RouteRules
+from graphprep.stages.route import Routed, RouteRules, Routing
+from graphprep.stages.route_edges import route_edges
+from graphprep.stages.route_nodes import route_nodes
 from graphprep.stages.schema_guard import load_schema, settle_by_schema
 from graphprep.stages.shuffle import ColumnRoute, EdgeRoute
 from graphprep.stages.write import StoreBuilder, TypedEdges, TypedNodes, WriteRules, typed_edges
@@ -238,15 +241,15 @@ def _prepare(
     clock.stage("index")
     index = _index(decoded, options, schema, memory, storage, pool, locator)
     clock.stage("shuffle")
-    router = Router(decoded, index, _route_rules(options, schema, memory, index), pool, locator, clock.reporter)
-    router.routed.bad_records = bad
-    router.route_nodes()
-    router.route_edges()
-    router.complete(_has_times(decoded))
+    routing = Routing(decoded, index, _route_rules(options, schema, memory, index), pool, locator, clock.reporter)
+    routing.routed.bad_records = bad
+    route_nodes(routing)
+    route_edges(routing)
+    complete(routing, _has_times(decoded))
     for runs in (decoded.nodes, decoded.edges, decoded.node_columns, decoded.edge_columns, *decoded.aligned.values()):
         runs.close()
-    nodes, edges = _settle(decoded, index, router.routed, options, schema)
-    return Prepared(planned, decoded, index, router.routed, nodes, edges, bad)
+    nodes, edges = _settle(decoded, index, routing.routed, options, schema)
+    return Prepared(planned, decoded, index, routing.routed, nodes, edges, bad)
 
 
 def _index(

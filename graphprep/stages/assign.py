@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.kernels.cpu.hash import hash_ints, permute_range
+from graphprep.kernels.cpu.intervals import count_intervals, find_intervals
 from graphprep.model.errors import DataError
 
 Ints = NDArray[np.int64]
@@ -122,14 +123,14 @@ def parts_of_rows(rows: Ints, offsets: Ints) -> Ints:
     """Return the partition in which each typed ID lies; ``offsets``: int64[P + 1]."""
     if offsets.size == 2:
         return np.zeros(rows.size, np.int64)
-    return np.asarray(np.searchsorted(offsets, rows, side="right") - 1, np.int64)
+    return np.asarray(find_intervals(rows, offsets), np.int64)
 
 
 def count_parts(rows: Ints, offsets: Ints) -> Ints:
     """Count typed IDs by the partition in which they lie: int64[P]; ``offsets``: int64[P + 1]."""
     if offsets.size == 2:
         return np.array([rows.size], np.int64)
-    return np.bincount(parts_of_rows(rows, offsets), minlength=offsets.size - 1)
+    return np.asarray(count_intervals(rows, offsets), np.int64)
 
 
 def order_types(names: Sequence[str]) -> list[str]:

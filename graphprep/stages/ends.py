@@ -1,0 +1,98 @@
+"""Streams that run beside the edges, batch after batch: their resolved ends, and columns that stand apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphprep.model.rows import ColumnKey, Relation
+from graphprep.stages.cells import Cells, cells_from, concat_cells, empty_cells
+from graphprep.stages.decode import Batch, Decoded
+from graphprep.stages.nodes import NodeIndex
+from graphprep.stages.resolve import NodeMap, Resolved
+from graphprep.storage.runs import Runs, SpillPool
+
+Ints = NDArray[np.int64]
+RawIds = NDArray[np.uint64]
+
+
+class Ends:
+    """Resolves the ends of all edges, batch after batch."""
+
+    def __init__(self, decoded: Decoded, index: NodeIndex, pool: SpillPool, cap_bytes: int) -> None:
+        self._decoded = decoded
+        self._index = index
+        self._pool = pool
+        self._cap = cap_bytes
+        self._finders: dict[int, Callable[[RawIds], Resolved] | None] = {}
+        self._streams: dict[tuple[int, int], Iterator[Resolved]] = {}
+
+    def resolve(self, side: int, batch: Batch, ids: RawIds) -> Resolved:
+        """Resolve one end (0: the source) of a batch's edges; every batch with edges must be asked for, in order."""
+        number = self._type(batch, side)
+        if number not in self._finders:
+            self._finders[number] = self._space(number).finder(self._cap)
+        find = self._finders[number]
+        if find is not None:
+            return find(ids)
+        if (side, number) not in self._streams:
+            self._streams[side, number] = self._space(number).resolve(self._chunks(side, number), self._pool, self._cap)
+        return next(self._streams[side, number])
+
+    def _type(self, batch: Batch, side: int) -> int:
+        """Return the number of the end's type, -1 where all types share an ID space."""
+        if -1 in self._index.spaces or batch.relation is None:
+            return -1
+        relation = self._decoded.relations[batch.relation]
+        name = relation.dst_type if side else relation.src_type
+        return self._index.type_names.index(name) if name is not None else -1
+
+    def _space(self, number: int) -> NodeMap:
+        return self._index.space(None if number < 0 else number)
+
+    def _chunks(self, side: int, number: int) -> Iterator[RawIds]:
+        """Yield the ends of one type: a map that does not fit is joined with all of them at once."""
+        for batch, chunk in zip(self._decoded.batches, self._decoded.edges.read(0), strict=True):
+            if batch.num_edges and self._type(batch, side) == number:
+                yield chunk[side]
+
+
+class AlignedCursor:
+    """Reads an edge column that stands apart from its edges, in the order of edge IDs."""
+
+    def __init__(self, key: ColumnKey, runs: Runs) -> None:
+        self.key = key
+        self._chunks = runs.read(0)
+        self._rows = np.zeros(0, np.int64)
+        self._cells = empty_cells(key)
+
+    def take(self, start: int, stop: int) -> tuple[Ints, Cells]:
+        """Return the rows (edge IDs) in [start, stop) and their cells; calls go upwards."""
+        while not self._rows.size or self._rows[-1] < stop - 1:
+            chunk = next(self._chunks, None)
+            if chunk is None:
+                break
+            self._rows = np.concatenate([self._rows, chunk[0]])
+            self._cells = concat_cells([self._cells, cells_from(chunk[1:])])
+        cut = int(np.searchsorted(self._rows, stop))
+        taken = self._rows[:cut], self._cells.take(np.arange(cut))
+        self._cells = self._cells.take(np.arange(cut, self._rows.size))
+        self._rows = self._rows[cut:]
+        return taken
+
+
+class AlignedEdges:
+    """All edge columns that stand apart from their edges."""
+
+    def __init__(self, decoded: Decoded) -> None:
+        self._cursors: dict[Relation, list[AlignedCursor]] = {}
+        for (owner, key), runs in decoded.aligned.items():
+            if isinstance(owner, Relation):
+                self._cursors.setdefault(owner, []).append(AlignedCursor(key, runs))
+
+    def of(self, relation: Relation) -> Iterator[tuple[ColumnKey, AlignedCursor]]:
+        """Yield the columns of one relation."""
+        for cursor in self._cursors.get(relation, ()):
+            yield cursor.key, cursor

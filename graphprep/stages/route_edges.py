@@ -1,0 +1,174 @@
+"""Deal out edges and their columns: resolve their ends, find their types, number them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphprep.kernels.cpu.hash import edge_checksum
+from graphprep.model.errors import DataError
+from graphprep.model.graph_schema import OwnerSchema
+from graphprep.model.rows import ColumnKey
+from graphprep.model.schema import edge_type_text
+from graphprep.stages.assign import count_parts
+from graphprep.stages.batch_edges import BatchEdges, excess_slots, order_keys
+from graphprep.stages.cells import Cells, empty_cells
+from graphprep.stages.decode import Batch
+from graphprep.stages.ends import AlignedEdges, Ends
+from graphprep.stages.route import Routing
+from graphprep.stages.schema_guard import find_misfit
+from graphprep.stages.shuffle import (
+    EdgeRoute,
+    FlatRows,
+)
+
+Ints = NDArray[np.int64]
+
+
+def route_edges(routing: Routing) -> None:
+    """Deal out all edges and their columns."""
+    decoded = routing.decoded
+    ends = Ends(decoded, routing.index, routing.pool, routing.rules.cap_bytes)
+    aligned = AlignedEdges(decoded)
+    for batch, chunk, arrays in zip(decoded.batches, decoded.edges.read(0), decoded.edge_columns.read(0), strict=True):
+        if not batch.num_edges:
+            continue
+        edges = BatchEdges(batch, chunk, arrays, ends.resolve(0, batch, chunk[0]), ends.resolve(1, batch, chunk[1]))
+        _route_batch(routing, edges, aligned)
+        routing.reporter.advance(records=batch.num_edges)
+
+
+def _route_batch(routing: Routing, edges: BatchEdges, aligned: AlignedEdges) -> None:
+    keep = _kept_edges(routing, edges)
+    order = order_keys(edges, routing.rules.neighbor_order)
+    columns = list(edges.columns())
+    excess = excess_slots([(c.key, rows) for c, rows, _ in columns], edges.num_slots, edges.num_edges)
+    keys = None if order is None else order.full(edges.num_edges)
+    for key, chosen in edges.by_type(keep, len(routing.decoded.relations), len(routing.index.type_names)):
+        route = routing.edge_route(key, edges.batch, chosen)
+        route.extra_slots = route.extra_slots or bool((excess if chosen is None else excess[chosen]).any())
+        owners, ids = _add_edges(routing, route, edges, chosen, keys)
+        offsets = _owner_offsets(routing, route)
+        for column, rows, cells in columns:
+            picked = pick_cells(rows, chosen, edges.num_edges)
+            if picked is None:
+                continue
+            of_cells, of_edges = picked
+            some = cells if of_cells is None else cells.take(of_cells)
+            _check_edges(routing, route, column.key, some, edges.batch, rows if of_cells is None else rows[of_cells])
+            routing.edge_column(route, column.key, column.scalar).add(owners[of_edges], ids[of_edges], some, offsets)
+        _route_aligned_edges(routing, route, aligned, ids, owners)
+
+
+def _check_edges(routing: Routing, route: EdgeRoute, key: ColumnKey, cells: Cells, batch: Batch | None, rows: Ints) -> None:
+    """Raise for the first edge whose value does not fit the schema."""
+    if routing.rules.schema is None:
+        return
+    edge_type = routing.edge_type(route)
+    owner = routing.rules.schema.edges.get(edge_type, OwnerSchema(()))
+    misfit = find_misfit(owner, f"edge type {edge_type_text(edge_type)!r}", key, cells)
+    if misfit is not None:
+        place = "" if batch is None else routing.locator.edge_place(batch.first_edge + int(rows[misfit.row]), "src")
+        raise DataError(misfit.message, place=place, fix=misfit.fix)
+
+
+def _owner_offsets(routing: Routing, route: EdgeRoute) -> Ints:
+    return routing.index.part_offsets[route.dst_type if routing.rules.primary == "csc" else route.src_type]
+
+
+def _add_edges(
+    routing: Routing, route: EdgeRoute, edges: BatchEdges, chosen: Ints | None, keys: NDArray[np.uint64] | None
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Add edges of one type; return their owners and edge IDs, in the narrow dtypes in which they travel."""
+    pick = slice(None) if chosen is None else chosen
+    src, dst = edges.src.typed[pick], edges.dst.typed[pick]
+    csc = routing.rules.primary == "csc"
+    owner, other = (dst, src) if csc else (src, dst)
+    ids = np.arange(route.num_edges, route.num_edges + src.size, dtype=routing.edge_dtype)
+    route.num_edges += src.size
+    route.checksum = (route.checksum + edge_checksum(edges.raw_src[pick], edges.raw_dst[pick])) % 2**64
+    offsets = routing.index.part_offsets
+    for ends, number, counts in (
+        (dst, route.dst_type, route.primary_counts if csc else route.second_counts),
+        (src, route.src_type, route.second_counts if csc else route.primary_counts),
+    ):
+        np.add(counts, count_parts(ends, offsets[number]), out=counts)
+    rows = owner.astype(routing.node_dtype)
+    route.dealer.add(FlatRows((rows, other.astype(routing.node_dtype), ids, None if keys is None else keys[pick])))
+    return rows, ids
+
+
+def _route_aligned_edges(routing: Routing, route: EdgeRoute, aligned: AlignedEdges, ids: Ints, owners: Ints) -> None:
+    relation = routing.decoded.relations[route.relation]
+    for key, cursor in aligned.of(relation):
+        rows, cells = cursor.take(int(ids[0]), int(ids[-1]) + 1) if ids.size else (ids, empty_cells(key))
+        at = rows - (int(ids[0]) if ids.size else 0)
+        _check_edges(routing, route, key, cells, None, rows)
+        target = routing.edge_column(route, key, (relation, key) in routing.decoded.aligned_scalars)
+        target.add(owners[at], ids[at], cells, _owner_offsets(routing, route))
+
+
+def _kept_edges(routing: Routing, edges: BatchEdges) -> NDArray[np.bool_] | None:
+    """Return which edges of a batch are kept; None: all. Raises for a missing end where that is an error."""
+    keep = _without_dropped_records(routing, edges)
+    found = (edges.src.typed >= 0) & (edges.dst.typed >= 0)
+    if found.all():
+        return keep
+    missing = ~found if keep is None else ~found & keep
+    if routing.rules.on_missing == "drop":
+        routing.routed.num_dropped_edges += int(missing.sum())
+    else:
+        _missing_ends(routing, edges, missing)
+    return found if keep is None else found & keep
+
+
+def _missing_ends(routing: Routing, edges: BatchEdges, missing: NDArray[np.bool_]) -> None:
+    located = None
+    for at in np.flatnonzero(missing).tolist():
+        end = "src" if edges.src.typed[at] < 0 else "dst"
+        raw = int((edges.raw_src if end == "src" else edges.raw_dst)[at])
+        located = located or routing.locator.locate(edges.batch)
+        rows = located.rows.edges
+        positions = None if rows is None else rows.at_src if end == "src" else rows.at_dst
+        word = "source" if end == "src" else "destination"
+        error = DataError(
+            f"the edge's {word} {raw} is not a node",
+            place=located.url if positions is None else located.place(int(positions[at])),
+            fix="add its record, or use --on-missing-node create or drop",
+        )
+        if not routing.rules.skip:
+            raise error
+        routing.routed.num_dropped_edges += 1
+        routing.reject(error)
+
+
+def _without_dropped_records(routing: Routing, edges: BatchEdges) -> NDArray[np.bool_] | None:
+    """Drop the edges that stand on the record of a node that was rejected as a duplicate."""
+    keep = routing.kept_nodes(edges.batch)
+    if keep is None:
+        return None
+    rows = routing.locator.locate(edges.batch).rows.edges
+    if rows is None or rows.record is None:
+        return None
+    own = rows.record
+    kept = np.where(own < 0, True, keep[np.maximum(own, 0)])
+    routing.routed.num_dropped_edges += int((~kept).sum())
+    return kept
+
+
+def pick_cells(rows: Ints, chosen: Ints | None, num_edges: int) -> tuple[Ints | None, Ints | slice] | None:
+    """Intersect the rows that have a column with the edges of one type.
+
+    Returns (positions in the column, None for all; positions among the type's edges), or None where nothing is left.
+    """
+    if chosen is None:
+        return None, slice(None) if rows.size == num_edges else rows
+    if rows.size == num_edges:
+        return chosen, slice(None)
+    position = np.full(num_edges, -1, np.int64)
+    position[chosen] = np.arange(chosen.size)
+    of_edges = position[rows]
+    of_cells = np.flatnonzero(of_edges >= 0)
+    return (of_cells, of_edges[of_cells]) if of_cells.size else None
