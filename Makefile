@@ -61,7 +61,7 @@ bench: setup
 	@$(RUN) benchmarks/run.py
 
 docs: setup
-	@$(RUN) -m cogapp -I docs -r docs/cli.md
+	@$(RUN) -m cogapp -I docs -r docs/cli.md docs/python.md
 	@$(RUN) docs/sessions.py
 
 clean:

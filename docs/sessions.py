@@ -15,6 +15,7 @@ alone. All blocks of a document run in order, in one new folder that holds ``sam
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import doctest
 import io
 import os
@@ -276,6 +277,21 @@ def help_text(*command: str) -> str:
     output = io.BytesIO()
     run_graphprep([*command, "--help"], b"", output, output)
     return output.getvalue().decode()
+
+
+def fields_table(name: str) -> str:
+    """Return the fields of one of graphprep's dataclasses as a table: name, type, default."""
+    import graphprep
+
+    rows = ["| field | type | default |", "|---|---|---|"]
+    for item in dataclasses.fields(getattr(graphprep, name)):
+        if item.default_factory is not dataclasses.MISSING:
+            default = f"`{item.default_factory()!r}`"
+        else:
+            default = "" if item.default is dataclasses.MISSING else f"`{item.default!r}`"
+        kind = str(item.type).replace("|", "\\|")
+        rows.append(f"| `{item.name}` | `{kind}` | {default} |")
+    return "\n".join(rows)
 
 
 def main() -> int:

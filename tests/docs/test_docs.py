@@ -80,11 +80,12 @@ def _options():
     }
 
 
-def test_the_command_line_page_is_current(tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize("page", ["docs/cli.md", "docs/python.md"])
+def test_generated_pages_are_current(page, monkeypatch, capsys):
     from cogapp import Cog
 
     monkeypatch.chdir(ROOT)
-    code = Cog().main(["cog", "-I", "docs", "--check", "docs/cli.md"])
+    code = Cog().main(["cog", "-I", "docs", "--check", page])
     assert code == 0, f"run make docs: {capsys.readouterr().out}"
 
 
@@ -103,6 +104,13 @@ def test_every_decoder_and_its_options_are_documented():
         for field in dataclasses.fields(find_decoder(name)):
             assert f"`{flag_of(field.name)}" in page, f"docs/formats/{name}.md does not mention {flag_of(field.name)}"
         assert f"docs/formats/{name}.md" in DOCUMENTS["README.md"].read_text()
+
+
+def test_every_public_name_is_documented():
+    import graphprep
+
+    text = "".join(path.read_text() for path in DOCUMENTS.values())
+    assert not [name for name in graphprep.__all__ if not re.search(rf"graphprep\.{name}\b|`{name}`", text)]
 
 
 def test_every_exit_code_is_documented():
