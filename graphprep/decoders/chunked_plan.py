@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
 from graphprep.decoders.chunked_tables import PARQUET_MAGIC, TableInfo, inspect_npy, inspect_parquet
@@ -87,6 +88,11 @@ class _Graph:
     edge_rows: tuple[_Rows, ...]
     blocks: tuple[_Block, ...]
 
+    @cached_property
+    def num_nodes(self) -> dict[str, int]:
+        """Return the number of nodes by type."""
+        return {name: rows.total or 0 for name, rows in zip(self.node_types, self.node_rows, strict=True)}
+
 
 @dataclass
 class _Planned:
@@ -166,15 +172,19 @@ def read_graph(storage: InputStorage, url: str, folder: str) -> _Graph:
 
 
 def _check_types(node_types: Sequence[str], edge_types: Sequence[EdgeType], place: str) -> None:
+    known: set[str] = set()
     for i, name in enumerate(node_types):
-        if name in node_types[:i]:
+        if name in known:
             raise DataError(f"node type {name!r} is listed twice", place=at_path(place, ("node_type", i)))
+        known.add(name)
+    seen: set[EdgeType] = set()
     for i, edge_type in enumerate(edge_types):
         here = at_path(place, ("edge_type", i))
-        if edge_type in edge_types[:i]:
+        if edge_type in seen:
             raise DataError(f"edge type {edge_type_text(edge_type)!r} is listed twice", place=here)
+        seen.add(edge_type)
         for name in (edge_type[0], edge_type[2]):
-            if name not in node_types:
+            if name not in known:
                 raise DataError(f"unknown node type {name!r}", place=here, fix=_one_of(node_types))
 
 
@@ -235,13 +245,14 @@ def _read_blocks(
 
 def _by_edge_type(entries: Mapping[str, Any], edge_types: Sequence[EdgeType], place: str) -> dict[EdgeType, tuple[str, Any]]:
     """Return (key as written, value) by edge type, so that percent-encoding need not be the same everywhere."""
+    listed = set(edge_types)
     out: dict[EdgeType, tuple[str, Any]] = {}
     for key, entry in entries.items():
         try:
             edge_type = parse_edge_type(key)
         except ValueError as error:
             raise DataError(str(error), place=place) from None
-        if edge_type not in edge_types:
+        if edge_type not in listed:
             known = [edge_type_text(known) for known in edge_types]
             raise DataError(f"unknown edge type {key!r}", place=place, fix=_one_of(known))
         if edge_type in out:
@@ -408,8 +419,7 @@ def _add_spans(
     chunk = Chunk(owner, block.column, block.format)
     if isinstance(owner, Relation) and block.column is None:
         src, dst = block.owner[0], block.owner[2]
-        counts = dict(zip(graph.node_types, graph.node_rows, strict=True))
-        ends = (counts[src].total or 0, counts[dst].total or 0)
+        ends = (graph.num_nodes[src], graph.num_nodes[dst])
         chunk = Chunk(owner, None, block.format, num_ends=ends, end_types=(src, dst))
     first_row = 0
     for file, want in zip(files, expected, strict=True):

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -104,9 +105,13 @@ class TypeNames:
             _checked(int(name), len(self.names), f"{self.word} id")
             return int(name)
         text = self._text(name)
-        if text not in self.names:
+        if text not in self._numbers:
             raise DataError(f"unknown {self.word} {text!r}", fix=f"use one of {', '.join(self.names) or '(there is none)'}")
-        return self.names.index(text)
+        return self._numbers[text]
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {name: number for number, name in enumerate(self.names)}
 
     def _text(self, name: object) -> str:
         """Return an edge type's canonical text, so that a name may come percent-encoded or not."""
@@ -203,9 +208,11 @@ def _read_types(metadata: Mapping[str, Any] | GraphMetadata) -> _GraphTypes:
     nodes = TypeNames.of_nodes(_names(metadata, "node_type"))
     edges = TypeNames.of_edges(_edge_types(_names(metadata, "edge_type")))
     for types, key in ((nodes, "node_type"), (edges, "edge_type")):
+        seen: set[str] = set()
         for i, name in enumerate(types.names):
-            if name in types.names[:i]:
+            if name in seen:
                 raise DataError(f"{name!r} is listed twice", place=f"metadata: {key}[{i}]")
+            seen.add(name)
     found = (read_counts(metadata, "nodes", len(nodes.names)), read_counts(metadata, "edges", len(edges.names)))
     node_counts, edge_counts = (
         _required(counts, side, types) for counts, side, types in zip(found, ("nodes", "edges"), (nodes, edges), strict=True)
@@ -395,7 +402,7 @@ class PartSpace:
             return parts, typed, is_scalar
         types, typed = np.broadcast_arrays(type_ids, typed)
         parts = np.zeros(typed.shape, np.int64)
-        for type_id in range(len(self.types.names)):
+        for type_id in np.unique(types).tolist():
             mine = types == type_id
             parts[mine] = np.searchsorted(self.typed_starts[type_id, 1:], typed[mine], side="right")
         return parts, typed, False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from graphprep.model.schema import EdgeType, EdgeTypeSchema, Layout, NodeTypeSchema, edge_type_text, parse_edge_type
@@ -94,12 +95,13 @@ class GraphMetadata:
     edge_schemas: tuple[EdgeTypeSchema, ...]
     parts: tuple[PartEntry, ...]
 
-    @property
+    # Kept, since loops over types and partitions ask for them: adding up each time would make those quadratic.
+    @cached_property
     def num_nodes_per_type(self) -> tuple[int, ...]:
         """Return the number of nodes of each type."""
         return tuple(sum(chunk) for chunk in self.num_nodes_per_chunk)
 
-    @property
+    @cached_property
     def num_edges_per_type(self) -> tuple[int, ...]:
         """Return the number of edges of each type."""
         return tuple(sum(chunk) for chunk in self.num_edges_per_chunk)

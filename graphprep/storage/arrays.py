@@ -175,9 +175,10 @@ def _find_contradictions(value: dict[str, Any]) -> list[tuple[str, str]]:
             faults.append((f"{kind}_schema", f"expected the types {', '.join(names)}"))
     if len(value["parts"]) != value["num_parts"]:
         faults.append(("parts", f"expected {value['num_parts']} partitions, found {len(value['parts'])}"))
+    node_types = set(value["node_type"])
     for i, text in enumerate(value["edge_type"]):
         src, _, dst = parse_edge_type(text)
-        unknown = [end for end in (src, dst) if end not in value["node_type"]]
+        unknown = [end for end in (src, dst) if end not in node_types]
         faults += [(f"edge_type[{i}]", f"there is no node type {end!r}") for end in unknown]
     return faults
 
