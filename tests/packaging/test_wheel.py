@@ -43,6 +43,7 @@ def test_wheel_holds_the_package_and_its_schemas(built):
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
     assert "graphprep/pipeline.py" in names
+    assert "graphprep/py.typed" in names
     schemas = {f"graphprep/schemas/{path.name}" for path in (ROOT / "schemas").glob("*.json")}
     assert schemas and schemas <= set(names)
     assert any(name.endswith("/licenses/LICENSE") for name in names)
