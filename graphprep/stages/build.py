@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from graphprep.engine.local import map_ordered
 from graphprep.kernels.cpu.group import group_by_key
+from graphprep.kernels.cpu.sort import stable_order
 from graphprep.model.schema import Layout, NeighborOrder
 from graphprep.stages.leaves import EdgeRuns, Leaf, cut_leaves
 from graphprep.stages.parted import PartedArray, PartedOffsets, PartList
@@ -54,17 +55,18 @@ class LayoutBuilder:
     edges: EdgeRuns
     by_arrival: bool
 
-    def build(self, leaf: Leaf) -> BuiltLeaf:
+    def build(self, leaf: Leaf, *, positions: bool = True) -> BuiltLeaf:
         """Sort a leaf's edges by row, inside a row by the neighbour order, ties by edge ID."""
         rows, others, ids, keys, edge_rows = self._read(leaf)
-        first = None if self.by_arrival else np.argsort(ids, kind="stable")
+        first = None if self.by_arrival else stable_order(ids)
         if first is not None:
             rows, others, ids = rows[first], others[first], ids[first]
             keys = None if keys is None else keys[first]
             edge_rows = None if edge_rows is None else edge_rows[first]
         counts, order = self._sort(leaf, rows, others, keys)
-        position = np.empty(order.size, np.int64)
-        position[order] = np.arange(order.size)
+        position = np.empty(order.size if positions else 0, np.int64)
+        if positions:
+            position[order] = np.arange(order.size)
         sorted_rows, sorted_others = rows[order], others[order]
         repeated = self.edges.order == "id" and bool(
             ((sorted_rows[1:] == sorted_rows[:-1]) & (sorted_others[1:] == sorted_others[:-1])).any()
@@ -103,7 +105,7 @@ class LayoutBuilder:
         if key is None:
             indptr, order = group_by_key(rows - leaf.low, leaf.high - leaf.low)
         else:
-            by_key = np.argsort(key, kind="stable")
+            by_key = stable_order(key)
             indptr, grouped = group_by_key(rows[by_key] - leaf.low, leaf.high - leaf.low)
             order = by_key[grouped]
         return np.diff(indptr), order
@@ -147,7 +149,11 @@ def write_layout(
     ids = PartedArray(parts, f"{files.folder}/edge_ids.npy", files.edge_id_dtype, edge_sizes) if files.edge_id_dtype else None
     rows = PartedArray(parts, f"{files.folder}/edge_rows.npy", "int64", edge_sizes) if files.edge_rows else None
     row = 0
-    for number, piece in enumerate(map_ordered(builder.build, leaves, rules.threads)):
+
+    def build(leaf: Leaf) -> BuiltLeaf:
+        return builder.build(leaf, positions=keep_positions)
+
+    for number, piece in enumerate(map_ordered(build, leaves, rules.threads)):
         indptr.append(piece.counts)
         indices.append(piece.others)
         if ids is not None:

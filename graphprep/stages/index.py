@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from graphprep.kernels.cpu.sort import stable_order
+from graphprep.kernels.cpu.unique import SeenIds
 from graphprep.storage.runs import Runs, SpillPool
 
 _CHUNK_ROWS = 1 << 16  # rows of a sorted run that a merge holds in memory at a time
@@ -44,6 +46,7 @@ class SpaceIndexer:
         self._pool = pool
         self._cap = cap_bytes
         self._group = _Group(declared=True)
+        self._seen = SeenIds()  # ends since the last flush: most of them come again and again
         self._runs: list[Runs] = []
         self._duplicates: list[NDArray[np.int64]] = []
 
@@ -53,8 +56,8 @@ class SpaceIndexer:
 
     def add_ends(self, ids: NDArray[np.uint64]) -> None:
         """Add IDs that occur as ends of edges."""
-        unique = np.unique(ids)
-        self._add(False, unique, np.full(unique.size, CREATED), np.full(unique.size, -1, np.int64))
+        new = self._seen.add(ids)
+        self._add(False, new, np.full(new.size, CREATED), np.full(new.size, -1, np.int64))
 
     def _add(self, declared: bool, ids: NDArray[np.uint64], types: NDArray[np.int32], rows: NDArray[np.int64]) -> None:
         if declared != self._group.declared:
@@ -65,16 +68,17 @@ class SpaceIndexer:
         group.types.append(types)
         group.rows.append(rows)
         group.num_bytes += ids.nbytes + types.nbytes + rows.nbytes
-        if group.num_bytes > self._cap:
+        if group.num_bytes + self._seen.num_bytes > self._cap:
             self._flush()
 
     def _flush(self) -> None:
         group, self._group = self._group, _Group(self._group.declared)
+        self._seen = SeenIds()
         if not group.ids:
             return
         ids, types, rows = np.concatenate(group.ids), np.concatenate(group.types), np.concatenate(group.rows)
         if ids.size > 1 and not (ids[:-1] < ids[1:]).all():
-            order = np.argsort(ids, kind="stable")
+            order = stable_order(ids)
             ids, types, rows = ids[order], types[order], rows[order]
             repeated = np.concatenate([np.zeros(1, bool), ids[1:] == ids[:-1]])
             if repeated.any():
@@ -108,7 +112,7 @@ class SpaceIndexer:
             bound = min(cursor.last for cursor in cursors)
             parts = [cursor.take(bound) for cursor in cursors]
             ids = np.concatenate([part[0] for part in parts])
-            order = np.argsort(ids, kind="stable")
+            order = stable_order(ids)
             ids = ids[order]
             types = np.concatenate([part[1] for part in parts])[order]
             rows = np.concatenate([part[2] for part in parts])[order]

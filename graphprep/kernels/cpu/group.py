@@ -11,10 +11,10 @@ from numba import njit
 def group_by_key(keys: Any, num_keys: int) -> tuple[Any, Any]:
     """Group row numbers by key.
 
-    ``keys``: int64[n] in [0, num_keys). Returns ``indptr`` int64[num_keys + 1] and ``rows`` int64[n]: the rows of key k are
-    ``rows[indptr[k]:indptr[k + 1]]``, ascending (the sort is stable).
+    ``keys``: int32[n] or int64[n] in [0, num_keys). Returns ``indptr`` int64[num_keys + 1] and ``rows`` int64[n]: the rows
+    of key k are ``rows[indptr[k]:indptr[k + 1]]``, ascending (the sort is stable).
     """
-    keys = np.ascontiguousarray(keys, np.int64)
+    keys = np.ascontiguousarray(keys, np.int32 if keys.dtype == np.int32 else np.int64)
     indptr = np.zeros(num_keys + 1, np.int64)
     _count(keys, indptr)
     np.cumsum(indptr, out=indptr)

@@ -7,21 +7,22 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-_INDEX_BITS_MAX = 22  # an index of 4 M entries: 32 MiB at most
+_INDEX_BITS_MAX = 22  # an index of 4 M entries: 16 MiB
 
 
 def bucket_index(ids: Any) -> tuple[int, Any]:
     """Return (shift, starts) that narrow a search in sorted ``ids`` (uint64[n], n > 0) to the entries of equal high bits.
 
-    ``starts`` is int64[b + 1]: IDs with ``(id - ids[0]) >> shift == k`` stand in ``[starts[k], starts[k + 1])``.
+    ``starts`` is int32[b + 1], int64 from 2^31 IDs on: IDs with ``(id - ids[0]) >> shift == k`` stand in
+    ``[starts[k], starts[k + 1])``.
     """
     bits = min(_INDEX_BITS_MAX, max(1, int(ids.size).bit_length()))
     spread = int(ids[-1]) - int(ids[0])
     shift = max(0, spread.bit_length() - bits)
     num_buckets = (spread >> shift) + 1
-    starts = np.zeros(num_buckets + 1, np.int64)
+    starts = np.zeros(num_buckets + 1, np.int32 if ids.size < 2**31 else np.int64)
     _count_buckets(ids, np.uint64(shift), starts)
-    np.cumsum(starts, out=starts)
+    np.cumsum(starts, dtype=starts.dtype, out=starts)
     return shift, starts
 
 
@@ -55,6 +56,13 @@ def _find(ids, shift, starts, wanted, out):
             out[i] = low
 
 
+@njit(cache=True, nogil=True)
+def _find_dense(first, size, wanted, out):
+    for i in range(wanted.size):
+        at = wanted[i] - first
+        out[i] = np.int64(at) if wanted[i] >= first and at < size else -1
+
+
 def find_sorted(ids: Any, index: tuple[int, Any], wanted: Any) -> Any:
     """Return the position in ``ids`` of every wanted ID, -1 where it is not there: int64[k].
 
@@ -63,6 +71,8 @@ def find_sorted(ids: Any, index: tuple[int, Any], wanted: Any) -> Any:
     out = np.empty(wanted.size, np.int64)
     if ids.size == 0:
         out[:] = -1
+    elif ids.size == int(ids[-1]) - int(ids[0]) + 1:  # without gaps
+        _find_dense(ids[0], np.uint64(ids.size), np.ascontiguousarray(wanted), out)
     else:
         _find(ids, np.uint64(index[0]), index[1], np.ascontiguousarray(wanted), out)
     return out
