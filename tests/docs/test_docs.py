@@ -31,6 +31,19 @@ DOCUMENTS = {str(path.relative_to(ROOT)): path for path in sessions.documents()}
 _BUILT_IN = ("edgelist", "json", "tsv", "chunked", "edges")
 
 
+@pytest.fixture
+def memory():
+    """Forget what examples put under memory://, which all tests of a process share."""
+    from fsspec.implementations.memory import MemoryFileSystem
+
+    before = dict(MemoryFileSystem.store), list(MemoryFileSystem.pseudo_dirs)
+    yield
+    MemoryFileSystem.store.clear()
+    MemoryFileSystem.store.update(before[0])
+    MemoryFileSystem.pseudo_dirs[:] = before[1]
+
+
+@pytest.mark.usefixtures("memory")
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_examples_do_what_the_document_says(name, tmp_path):
     runner = sessions.Runner(DOCUMENTS[name])
