@@ -14,11 +14,21 @@ from graphprep.kernels.cpu.sort import stable_order
 from graphprep.model.schema import Layout, NeighborOrder
 from graphprep.stages.leaves import EdgeRuns, Leaf, cut_leaves
 from graphprep.stages.parted import PartedArray, PartedOffsets, PartList
-from graphprep.stages.shuffle import Dealer, Desk, EdgeRoute, FlatRows, missing_order_key, order_role, plan_buckets
+from graphprep.stages.shuffle import (
+    MOST_HELD_BYTES,
+    Dealer,
+    Desk,
+    EdgeRoute,
+    FlatRows,
+    missing_order_key,
+    order_role,
+    plan_buckets,
+)
 from graphprep.storage.runs import Runs, SpillPool
 
 Ints = NDArray[np.int64]
 _ROW_BYTES = 64  # what building holds for each edge of a leaf
+_DEALT_ROWS = 1 << 18  # of a built leaf, so many are dealt out at a time: they fit the cache
 
 
 @dataclass(frozen=True)
@@ -50,10 +60,14 @@ class BuiltLeaf:
 
 @dataclass(frozen=True)
 class LayoutBuilder:
-    """Builds one layout of one edge type. ``by_arrival`` says that edges come in the order of their edge IDs."""
+    """Builds one layout of one edge type.
+
+    ``by_arrival`` says that edges come in the order of their edge IDs, ``edge_rows`` that they bring their edge rows.
+    """
 
     edges: EdgeRuns
     by_arrival: bool
+    edge_rows: bool = False
 
     def build(self, leaf: Leaf, *, positions: bool = True) -> BuiltLeaf:
         """Sort a leaf's edges by row, inside a row by the neighbour order, ties by edge ID."""
@@ -94,7 +108,7 @@ class LayoutBuilder:
                 if array is not None:
                     pieces[number].append(array if mask is None else array[mask])
         empty = (np.int64, np.int64, np.int64, np.uint64, np.int64)
-        wanted = (True, True, True, self.edges.missing_key is not None, not self.by_arrival)
+        wanted = (True, True, True, self.edges.missing_key is not None, self.edge_rows)
         return [
             (np.concatenate(some) if some else np.zeros(0, dtype)) if want else None
             for some, dtype, want in zip(pieces, empty, wanted, strict=True)
@@ -173,19 +187,22 @@ def write_layout(
 
 
 class SecondLayout:
-    """Collects the edges of the finished primary layout for the other one, edge rows with them."""
+    """Collects the edges of the finished primary layout for the other one, with their edge rows where these are wanted."""
 
-    def __init__(self, route: EdgeRoute, num_rows: int, pool: SpillPool, bucket_bytes: int) -> None:
+    def __init__(self, route: EdgeRoute, num_rows: int, pool: SpillPool, bucket_bytes: int, *, edge_rows: bool) -> None:
         self.plan = plan_buckets(num_rows, route.num_edges * _ROW_BYTES, bucket_bytes)
         self.runs = Runs(pool, self.plan.num_buckets)
-        self._desk = Desk(bucket_bytes)
+        self._edge_rows = edge_rows
+        self._desk = Desk(min(bucket_bytes, MOST_HELD_BYTES))
         self._dealer: Dealer[FlatRows] = Dealer(self.runs, self.plan, self._desk)
 
     def add(self, piece: BuiltLeaf, first_row: int) -> None:
         """Deal out a finished piece, whose first entry is edge row ``first_row``."""
-        edge_rows = np.arange(first_row, first_row + piece.others.size, dtype=np.int64)
-        arrays = (piece.others, piece.rows, piece.edge_ids, piece.keys, edge_rows)
-        self._dealer.add(FlatRows(arrays))
+        for start in range(0, piece.others.size, _DEALT_ROWS):
+            some = slice(start, min(start + _DEALT_ROWS, piece.others.size))
+            edge_rows = np.arange(first_row + start, first_row + some.stop) if self._edge_rows else None
+            keys = None if piece.keys is None else piece.keys[some]
+            self._dealer.add(FlatRows((piece.others[some], piece.rows[some], piece.edge_ids[some], keys, edge_rows)))
 
     def finish(self) -> None:
         """Deal out the last pieces."""

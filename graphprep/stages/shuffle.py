@@ -19,7 +19,7 @@ from graphprep.storage.runs import Runs, SpillPool
 
 Ints = NDArray[np.int64]
 _CELL_PARTS = 7  # arrays in Cells.arrays()
-_MOST_HELD_BYTES = 8 << 20  # beyond that, dealing out what was held back misses the cache: twice the time
+MOST_HELD_BYTES = 8 << 20  # beyond that, dealing out what was held back misses the cache: twice the time
 
 
 @dataclass(frozen=True)
@@ -256,7 +256,7 @@ class RouteFactory:
 
     def __init__(self, pool: SpillPool, bucket_bytes: int, column_bytes: dict[ColumnKey, int], num_parts: int) -> None:
         self.pool = pool
-        self.desk = Desk(min(bucket_bytes, _MOST_HELD_BYTES))
+        self.desk = Desk(min(bucket_bytes, MOST_HELD_BYTES))
         self.bucket_bytes = bucket_bytes
         self.column_bytes = column_bytes
         self.num_parts = num_parts

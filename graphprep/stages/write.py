@@ -169,7 +169,8 @@ class StoreBuilder:
         primary, *other = rules.layouts
         second = None
         if other:
-            second = SecondLayout(route, self._num_rows(route, other[0]), self.pool, rules.bucket_bytes)
+            num_rows = self._num_rows(route, other[0])
+            second = SecondLayout(route, num_rows, self.pool, rules.bucket_bytes, edge_rows=bool(edges.columns))
         slots = route.extra_slots and NUM_SLOTS in route.columns
         built = write_layout(
             LayoutBuilder(EdgeRuns(route.runs, route.plan, order, missing_key), by_arrival=True),
@@ -187,7 +188,9 @@ class StoreBuilder:
         if second is not None:
             second.finish()
             write_layout(
-                LayoutBuilder(EdgeRuns(second.runs, second.plan, order, missing_key), by_arrival=False),
+                LayoutBuilder(
+                    EdgeRuns(second.runs, second.plan, order, missing_key), by_arrival=False, edge_rows=bool(edges.columns)
+                ),
                 LayoutFiles(layout_folder(edges.path, other[0]), index_dtype, id_dtype, edge_rows=bool(edges.columns)),
                 self.parts,
                 self._row_sizes(route, other[0]),
