@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from graphprep.model.protocols import TextBlock
 from graphprep.model.rows import RawRows
 from graphprep.stages.decode import Batch, Decoded, DecodeSettings, decode_block, read_table
 from graphprep.storage.faults import display_url
-from graphprep.storage.spans import block_at, place_of
+from graphprep.storage.spans import block_at, places_of
 
 if TYPE_CHECKING:
     from graphprep.storage.urls import Storage
@@ -28,9 +31,11 @@ class Located:
 
     def place(self, at: int) -> str:
         """Return ``file:line:column``, or ``file: row R``."""
-        if self.block is None:
-            return f"{self.url}: row {self.first_row + at}"
-        return place_of(self.block, at)
+        return self._text_place(at) if self._text_place is not None else f"{self.url}: row {self.first_row + at}"
+
+    @cached_property
+    def _text_place(self) -> Callable[[int], str] | None:
+        return None if self.block is None else places_of(self.block)
 
 
 class Locator:
@@ -85,10 +90,21 @@ class Locator:
 
     def node_place(self, record: int) -> str:
         """Return the place of a node record's ID."""
-        batch = self.batch_of_node(record)
-        found = self.locate(batch)
-        at = found.rows.nodes.at if found.rows.nodes is not None else None
-        return found.place(int(at[record - batch.first_node])) if at is not None else found.url
+        return self.node_places(np.array([record], np.int64))[record]
+
+    def node_places(self, records: NDArray[np.int64]) -> dict[int, str]:
+        """Return the places of the IDs of some node records, which ascend; every batch is decoded once."""
+        places: dict[int, str] = {}
+        at = 0
+        while at < records.size:
+            batch = self.batch_of_node(int(records[at]))
+            stop = int(np.searchsorted(records, batch.first_node + batch.num_nodes))
+            found = self.locate(batch)
+            starts = found.rows.nodes.at if found.rows.nodes is not None else None
+            for record in records[at:stop].tolist():
+                places[record] = found.url if starts is None else found.place(int(starts[record - batch.first_node]))
+            at = stop
+        return places
 
     def edge_place(self, record: int, end: str) -> str:
         """Return the place of an edge's ``src`` or ``dst``."""

@@ -35,11 +35,15 @@ def route_nodes(routing: Routing) -> None:
 
 def _check_duplicates(routing: Routing) -> None:
     """Raise for the first node that is declared twice; with ``skip``, list them all."""
-    for record in routing.dropped_nodes.tolist() if routing.rules.skip else routing.dropped_nodes[:1].tolist():
-        raw, first = _first_declaration(routing, record)
+    records = routing.dropped_nodes if routing.rules.skip else routing.dropped_nodes[:1]
+    if not records.size:
+        return
+    raw, firsts = _first_declarations(routing, records)
+    places = routing.locator.node_places(np.unique(np.concatenate([records, firsts])))
+    for record, node, first in zip(records.tolist(), raw.tolist(), firsts.tolist(), strict=True):
         error = DataError(
-            f"node {raw} is declared twice, first at {routing.locator.node_place(first)}",
-            place=routing.locator.node_place(record),
+            f"node {node} is declared twice, first at {places[first]}",
+            place=places[record],
             fix="keep one record for each node, or use --on-error skip to keep the first",
         )
         if not routing.rules.skip:
@@ -47,17 +51,21 @@ def _check_duplicates(routing: Routing) -> None:
         routing.reject(error)
 
 
-def _first_declaration(routing: Routing, record: int) -> tuple[int, int]:
-    batch = routing.locator.batch_of_node(record)
-    for number, (ids, *_) in enumerate(routing.decoded.nodes.read(0)):
-        if routing.decoded.batches[number] is batch:
-            raw = int(ids[record - batch.first_node])
-            break
-    for other, (ids, *_) in zip(routing.decoded.batches, routing.decoded.nodes.read(0), strict=True):
-        at = np.flatnonzero(ids == np.uint64(raw))
-        if at.size:
-            return raw, other.first_node + int(at[0])
-    raise AssertionError("a repeated ID must stand somewhere")
+def _first_declarations(routing: Routing, records: Ints) -> tuple[NDArray[np.uint64], Ints]:
+    """Return the raw IDs of node records, and the records that declare them first."""
+    decoded = routing.decoded
+    raw = np.empty(records.size, np.uint64)
+    for batch, (ids, *_) in zip(decoded.batches, decoded.nodes.read(0), strict=True):
+        low, high = np.searchsorted(records, [batch.first_node, batch.first_node + batch.num_nodes])
+        raw[low:high] = ids[records[low:high] - batch.first_node]
+    nodes, position = np.unique(raw, return_inverse=True)
+    firsts = np.full(nodes.size, -1, np.int64)
+    for batch, (ids, *_) in zip(decoded.batches, decoded.nodes.read(0), strict=True):
+        rows = np.flatnonzero(np.isin(ids, nodes))[::-1]  # the last write wins: that of the first row
+        at = np.searchsorted(nodes, ids[rows])
+        unset = firsts[at] < 0
+        firsts[at[unset]] = rows[unset] + batch.first_node
+    return raw, firsts[position]
 
 
 def _route_node_records(routing: Routing) -> None:

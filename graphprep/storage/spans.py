@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import BinaryIO
 
 import numpy as np
@@ -49,13 +49,27 @@ def place_of(block: TextBlock, at: int) -> str:
 
     The column counts characters from 1, bytes where the line is not UTF-8 up to there.
     """
-    line = block.first_line + block.data.count(b"\n", 0, at)
-    prefix = block.data[block.data.rfind(b"\n", 0, at) + 1 : at]
+    return _place(block, block.data.count(b"\n", 0, at), block.data.rfind(b"\n", 0, at) + 1, at)
+
+
+def places_of(block: TextBlock) -> Callable[[int], str]:
+    """Return ``place_of`` for many places of one block: its lines are counted once."""
+    ends = np.flatnonzero(np.frombuffer(block.data, np.uint8) == _LF)
+
+    def place(at: int) -> str:
+        lines_before = int(np.searchsorted(ends, at))
+        return _place(block, lines_before, int(ends[lines_before - 1]) + 1 if lines_before else 0, at)
+
+    return place
+
+
+def _place(block: TextBlock, lines_before: int, line_start: int, at: int) -> str:
+    prefix = block.data[line_start:at]
     try:
         column = len(prefix.decode()) + 1
     except UnicodeDecodeError:
         column = len(prefix) + 1
-    return f"{display_url(block.span.url)}:{line}:{column}"
+    return f"{display_url(block.span.url)}:{block.first_line + lines_before}:{column}"
 
 
 def count_lines(data: bytes) -> int:
