@@ -11,18 +11,19 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import graphprep
 from graphprep.engine.budget import PeakSampler, default_threads, parse_memory, private_bytes
 from graphprep.engine.heap import bound_heap, trim_heap
-from graphprep.model.errors import BadRecord, DataError, MemoryLimitError, UsageError
+from graphprep.model.errors import BadRecord, DataError, MemoryLimitError
 from graphprep.model.graph_schema import GraphSchema, OwnerSchema
 from graphprep.model.options import ConvertOptions, ConvertSummary
 from graphprep.model.protocols import Reporter
 from graphprep.model.rows import ColumnKey
 from graphprep.model.schema import EdgeType, Layout, edge_type_text
-from graphprep.stages.assign import PartitionFunction, order_types
+from graphprep.stages.assign import PARTITION_METHODS, PartitionFunction, order_types
 from graphprep.stages.declare import complete
 from graphprep.stages.decode import Decoded, DecodeSettings, decode_all
 from graphprep.stages.locate import Locator
@@ -36,12 +37,12 @@ from graphprep.stages.route_nodes import route_nodes
 from graphprep.stages.schema_guard import load_schema, settle_by_schema
 from graphprep.stages.shuffle import ColumnRoute, EdgeRoute
 from graphprep.stages.write import StoreBuilder, TypedEdges, TypedNodes, WriteRules, typed_edges
+from graphprep.storage.faults import display_url
 from graphprep.storage.files import write_bytes
 from graphprep.storage.publish import StoreWriter
 from graphprep.storage.runs import SpillPool
-from graphprep.storage.urls import Storage
+from graphprep.storage.urls import Storage, local_path
 
-_PARTITION_METHODS = ("range", "hash", "modulo", "random")
 _MIB = 1 << 20
 _KERNEL_BYTES = 64 * _MIB  # what Numba, its kernels and pyarrow hold once they are loaded
 _LEAST_BYTES = 24 * _MIB  # what the stages need beside what Python and its modules hold
@@ -173,9 +174,10 @@ def convert(
     with contextlib.ExitStack() as stack:
         sampler = stack.enter_context(PeakSampler())
         memory = plan_memory(options)
-        storage = stack.enter_context(Storage(options.run.storage_options, options.run.tmp_dir))
+        tmp_dir = options.run.tmp_dir or _folder_of(out)
+        storage = stack.enter_context(Storage(options.run.storage_options, tmp_dir))
         writer = stack.enter_context(StoreWriter(storage, out, options.overwrite))
-        pool = stack.enter_context(SpillPool(memory.pool_bytes, options.run.tmp_dir))
+        pool = stack.enter_context(SpillPool(memory.pool_bytes, tmp_dir))
         with _saved_bad_records(storage, options) as bad:
             prepared = _prepare(inputs, options, memory, storage, pool, clock, bad)
         clock.stage("build")
@@ -188,6 +190,13 @@ def convert(
         builder.finish(prepared.nodes, prepared.edges, lambda: _provenance(prepared, storage, time.perf_counter() - begin))
         clock.finish()
         return _summary(out, prepared, clock, writer.num_bytes, time.perf_counter() - begin, sampler.stop())
+
+
+def _folder_of(out: str) -> str | None:
+    """Return the folder of a local OUT, where there is room for it and so for temporary files; None: the system's place."""
+    path = local_path(out)
+    folder = None if path is None else Path(path).absolute().parent
+    return str(folder) if folder is not None and folder.is_dir() and os.access(folder, os.W_OK) else None
 
 
 def check_input(inputs: Sequence[str], options: ConvertOptions | None = None, reporter: Reporter | None = None) -> InputReport:
@@ -288,13 +297,8 @@ def _beyond(decoded: Decoded, locator: Locator, error: BeyondError) -> DataError
 
 
 def _partition_function(options: ConvertOptions, storage: Storage, names: tuple[str, ...]) -> PartitionFunction:
-    if options.partition_by in _PARTITION_METHODS:
+    if options.partition_by in PARTITION_METHODS:
         return PartitionFunction(options.partition_by, options.partitions or 1, options.seed)
-    if not storage.exists(options.partition_by) and not storage.is_dir(options.partition_by):
-        raise UsageError(
-            f"--partition-by {options.partition_by!r} is neither a method nor a file",
-            fix=f"use one of {', '.join(_PARTITION_METHODS)}, or name an existing file or folder",
-        )
     return read_partition_file(storage, options.partition_by, names, options.partitions, options.seed)
 
 
@@ -450,13 +454,29 @@ def _provenance(prepared: Prepared, storage: Storage, elapsed_s: float) -> dict[
     urls = list(dict.fromkeys(span.url for span in spans))
     return {
         "version": graphprep.__version__,
-        "command": sys.argv,
+        "command": _without_secrets(sys.argv),
         "time": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
         "seconds": round(elapsed_s, 3),
         "host": socket.gethostname(),
         "device": f"cpu ({platform.machine()}, {os.cpu_count()} cores)",
-        "inputs": [{"url": url, "bytes": storage.size(url)} for url in urls],
+        "inputs": [{"url": display_url(url), "bytes": storage.size(url)} for url in urls],
     }
+
+
+def _without_secrets(arguments: Sequence[str]) -> list[str]:
+    """Return a command line without the values of storage options and without passwords in URLs."""
+    shown = []
+    is_value = False
+    for argument in arguments:
+        flag, equals, rest = argument.partition("=")
+        if is_value:
+            shown.append(f"{flag}=***")
+        elif flag == "--storage-option" and equals:
+            shown.append(f"{flag}={rest.partition('=')[0]}=***")
+        else:
+            shown.append(display_url(argument) if "://" in argument else argument)
+        is_value = argument == "--storage-option"
+    return shown
 
 
 __all__ = ["InputReport", "MemoryPlan", "check_input", "convert", "plan_memory"]

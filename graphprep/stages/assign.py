@@ -12,6 +12,7 @@ from graphprep.kernels.cpu.hash import hash_ints, permute_range
 from graphprep.kernels.cpu.intervals import count_intervals, find_intervals
 from graphprep.model.errors import DataError
 
+PARTITION_METHODS = ("range", "hash", "modulo", "random")
 Ints = NDArray[np.int64]
 
 

@@ -9,8 +9,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from graphprep.engine.budget import format_size
 from graphprep.kernels.cpu.group import mark_bits
-from graphprep.model.errors import DataError, MemoryLimitError, UsageError
+from graphprep.model.errors import DataError, MemoryLimitError
 from graphprep.model.rows import Relation
 from graphprep.model.schema import RawIdKind
 from graphprep.stages.assign import PartitionFunction, TypedCounter, cut_sizes, order_types
@@ -153,10 +154,6 @@ def _record_types(decoded: Decoded, rules: NodeRules, num_created: int) -> list[
 
 def _from_ends(decoded: Decoded, rules: NodeRules, pool: SpillPool) -> NodeIndex:
     names = tuple(declared.name for declared in decoded.sources.node_types)
-    unknown = sorted(set(rules.num_nodes) - {""} - set(names))
-    if unknown or ("" in rules.num_nodes and len(names) > 1):
-        wanted = unknown[0] if unknown else "a number without a type"
-        raise UsageError(f"--num-nodes: {wanted!r} fits no node type", fix=f"write TYPE=N with one of {', '.join(names)}")
     spans = [_end_span(decoded, name) for name in names]
     numbers = np.arange(len(names), dtype=np.int32)
     index = NodeIndex(names, rules.partition(names), numbers, num_created=[0] * len(names))
@@ -219,7 +216,7 @@ def _check_dense(name: str, num_nodes: int, rules: NodeRules) -> None:
     need = num_nodes // 8
     if need > rules.limit_bytes // 2:
         raise MemoryLimitError(
-            f"node type {name!r}: dense IDs up to {num_nodes - 1} need {2 * need} bytes of memory",
+            f"node type {name!r}: dense IDs up to {num_nodes - 1} need {format_size(2 * need)} of memory",
             fix="use --ids sparse, or raise --memory-limit",
         )
 
@@ -239,10 +236,12 @@ def _ids_note(index: NodeIndex, number: int, num_ids: int, dense: bool, explicit
         count = index.num_nodes[number]
         note = f"node type {name!r}: the {count} IDs that occur are its nodes: --ids sparse{taken}"
         return note + hint if count and count == num_ids - 1 and not _has_zero(index.tables[-1]) else note
-    with_edges = int(np.bitwise_count(index.seen[number]).sum())
-    idle = num_ids - with_edges
-    note = f"node type {name!r}: 0..{num_ids - 1} are its nodes: --ids dense{taken}; {idle} of them have no edge"
-    if num_ids and idle == 1 and not index.seen[number][0] & 1:
+    if not num_ids:
+        return f"node type {name!r}: no ID occurs, so it has no nodes"
+    idle = num_ids - int(np.bitwise_count(index.seen[number]).sum())
+    edges = "all of them have edges" if not idle else f"{idle} of them {'has' if idle == 1 else 'have'} no edge"
+    note = f"node type {name!r}: 0..{num_ids - 1} are its nodes: --ids dense{taken}; {edges}"
+    if idle == 1 and not index.seen[number][0] & 1:
         note += hint
     return note
 

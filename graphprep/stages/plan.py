@@ -12,6 +12,7 @@ from graphprep.model.errors import DataError, UsageError
 from graphprep.model.graph_schema import GraphSchema
 from graphprep.model.options import ConvertOptions
 from graphprep.model.protocols import Decoder, Reporter, Sources
+from graphprep.stages.assign import PARTITION_METHODS
 from graphprep.stages.schema_guard import column_dtypes
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ def plan_input(inputs: Sequence[str], options: ConvertOptions, storage: Storage,
     Raises UsageError for flags that contradict each other or the format, StorageError where there is no input.
     """
     _check_flags(options)
+    _check_partition(options, storage)
     cls, flags = _choose(inputs, options, storage, reporter)
     urls = tuple(inputs)
     if not getattr(cls, "takes_folder", False):
@@ -94,8 +96,29 @@ def _check_flags(options: ConvertOptions) -> None:
         raise UsageError("--max-errors belongs to --on-error skip", fix="add --on-error skip, or drop --max-errors")
 
 
+def _check_partition(options: ConvertOptions, storage: Storage) -> None:
+    """Refuse a way to partition that is neither a method nor a file, before anything is read."""
+    given = options.partition_by
+    if given not in PARTITION_METHODS and not storage.exists(given) and not storage.is_dir(given):
+        raise UsageError(
+            f"--partition-by {given!r} is neither a method nor a file",
+            fix=f"use one of {', '.join(PARTITION_METHODS)}, or name an existing file or folder",
+        )
+
+
+def _check_num_nodes(options: ConvertOptions, sources: Sources) -> None:
+    """Refuse numbers of nodes for types that are not there."""
+    names = [node.name for node in sources.node_types]
+    unknown = sorted(set(options.num_nodes) - {""} - set(names))
+    if unknown or ("" in options.num_nodes and len(names) > 1):
+        wanted = repr(unknown[0]) if unknown else "a number without a type"
+        raise UsageError(f"--num-nodes: {wanted} fits no node type", fix=f"write TYPE=N with one of {', '.join(names)}")
+
+
 def _check_format_flags(options: ConvertOptions, name: str, sources: Sources) -> None:
     """Refuse flags that mean nothing to the format."""
+    if sources.nodes == "ends":
+        _check_num_nodes(options, sources)
     if sources.nodes != "ends":
         flag = "--ids" if options.ids is not None else "--num-nodes" if options.num_nodes else ""
         if flag:

@@ -80,7 +80,7 @@ class SpillPool:
     def _new_file(self) -> Path:
         if self._folder is None:
             with plain_words(self._parent or tempfile.gettempdir(), _TMP_DIR):
-                self._folder = tempfile.mkdtemp(prefix="graphprep-spill-", dir=self._parent)
+                self._folder = tempfile.mkdtemp(prefix=".graphprep-spill-", dir=self._parent)
         self._num_files += 1
         return Path(self._folder) / f"runs-{self._num_files}"
 
