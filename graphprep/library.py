@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import glob
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 import numpy as np
@@ -15,7 +18,8 @@ from graphprep.model.metadata import METADATA_NAME
 from graphprep.model.options import ConvertOptions, ConvertSummary, RunOptions
 from graphprep.model.protocols import Reporter
 from graphprep.storage.arrays import StoreReader
-from graphprep.storage.urls import Storage
+from graphprep.storage.faults import display_url
+from graphprep.storage.urls import STDIN, Storage, local_path
 
 if TYPE_CHECKING:
     from graphprep.pipeline import InputReport
@@ -39,7 +43,9 @@ def convert(
     """
     from graphprep import pipeline
 
-    return pipeline.convert(_as_list(inputs), out, replace(options or ConvertOptions(), **given), reporter)
+    urls, options = _as_list(inputs), replace(options or ConvertOptions(), **given)
+    _check_bad_records(options, urls, out)
+    return pipeline.convert(urls, out, options, reporter)
 
 
 def info(
@@ -81,6 +87,7 @@ def validate(
             return check_store(storage, urls[0], reporter, options.run, max_faults=max_faults)
     from graphprep import pipeline
 
+    _check_bad_records(options, urls)
     return pipeline.check_input(urls, options, reporter)
 
 
@@ -188,6 +195,31 @@ def _as_raw(values: ArrayLike) -> NDArray[np.uint64]:
     if (array.dtype.kind not in "iu" and array.size) or (array.dtype.kind == "i" and array.size and array.min() < 0):
         raise UsageError("ids must be integers >= 0", fix="pass an array of int64 or uint64")
     return np.atleast_1d(array).astype(np.uint64)
+
+
+def _check_bad_records(options: ConvertOptions, inputs: Sequence[str], out: str | None = None) -> None:
+    """Refuse a file of rejected records that would replace what is read, or stand in the way of the store."""
+    target = None if options.bad_records is None else local_path(options.bad_records)
+    if target is None:
+        return
+    place = "--bad-records " + display_url(options.bad_records or "")
+    if target == STDIN:
+        raise UsageError("this is standard input, not a file", place=place, fix="name a file")
+    store = None if out is None else local_path(out)
+    if store is not None and Path(target).resolve().is_relative_to(Path(store).resolve()):
+        raise UsageError("this is inside the store", place=place, fix="name a file outside of it")
+    read = [path for url in (*inputs, options.schema, options.partition_by) if url and (path := local_path(url)) is not None]
+    if Path(target).is_file() and any(_is_read(Path(target), path) for path in read):
+        raise UsageError("this file is an input, and would be lost", place=place, fix="name another file")
+
+
+def _is_read(target: Path, path: str) -> bool:
+    """Return whether a file is what ``path`` names, lies in that folder, or fits that glob."""
+    for name in [path] if os.path.lexists(path) else glob.glob(path):  # noqa: PTH207 - absolute, too
+        found = Path(name)
+        if found.exists() and found.samefile(target.parent if found.is_dir() else target):
+            return True
+    return False
 
 
 def _refuse_input_options(options: ConvertOptions) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -19,6 +20,7 @@ _ERRORS = "Faulty input"
 _STORE = "Store"
 _TEXT = "Plain edge lists and tables (edges)"
 _DEEPGNN = "DeepGNN formats (edgelist, json, tsv)"
+_FLAGS_OF_LISTS = {"columns": "--column", "drop_columns": "--drop-column"}
 
 
 @dataclass(frozen=True)
@@ -331,6 +333,7 @@ def make_input_options(
     from graphprep.model.options import ConvertOptions
 
     errors = errors or ErrorFlags()
+    check_words(decoder_flags | {"missing_node_type": errors.missing_node_type, "num_nodes": input_flags.num_nodes})
     return ConvertOptions(
         format=input_flags.format,
         decoder=input_flags.decoder,
@@ -349,6 +352,7 @@ def make_input_options(
 
 def with_store_options(options: ConvertOptions, store: StoreFlags) -> ConvertOptions:
     """Add the flags that say what the store is to look like."""
+    check_words({"graph_name": store.graph_name})
     return dataclasses.replace(
         options,
         partitions=store.partitions,
@@ -362,6 +366,20 @@ def with_store_options(options: ConvertOptions, store: StoreFlags) -> ConvertOpt
         overwrite=store.overwrite,
         seed=store.seed,
     )
+
+
+def check_words(values: Mapping[str, Any]) -> None:
+    """Refuse words that are no UTF-8: names end up in metadata.json. Paths may be any bytes.
+
+    Raises UsageError.
+    """
+    from graphprep.model.errors import UsageError
+
+    for name, value in values.items():
+        for text in value if isinstance(value, list) else [value]:
+            if isinstance(text, str) and not name.endswith("_file") and any("\ud800" <= char <= "\udfff" for char in text):
+                flag = _FLAGS_OF_LISTS.get(name, "--" + name.replace("_", "-"))
+                raise UsageError(f"{flag} {text!r} is not UTF-8", fix="use a UTF-8 locale, such as LANG=C.UTF-8")
 
 
 def parse_num_nodes(texts: list[str]) -> dict[str, int]:

@@ -6,13 +6,15 @@ Commands import what they need when they run, so that ``--help`` loads neither N
 from __future__ import annotations
 
 import contextlib
+import errno
+import io
 import itertools
 import json
 import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
@@ -30,6 +32,7 @@ EXIT_MEMORY = 4
 EXIT_INTERNAL = 70  # EX_SOFTWARE: our mistake, not the user's
 EXIT_INTERRUPTED = 130
 _EXIT_SIGNAL = 128
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # Usage errors are in click or in typer's own copy of it, depending on typer's version; both derive BadParameter from it.
 _UsageError = typer.BadParameter.__mro__[1]
 
@@ -44,20 +47,25 @@ class Signalled(BaseException):
 
 def main() -> NoReturn:
     """Run the command line of the process and exit."""
-    sys.exit(run(sys.argv[1:]))
+    _open_standard_streams()
+    code = run(sys.argv[1:])
+    if code > _EXIT_SIGNAL:
+        _ignore_signals(_SIGNALS)  # one more would kill the process on its way out
+    sys.exit(code)
 
 
 def run(args: Sequence[str]) -> int:
     """Run a command line and return its exit code. Results go to stdout, everything else to stderr."""
     report = _ErrorReport.for_args(args)
+    _print_any_text()
     try:
         with _raise_on_signals():
             return _invoke(list(args) or ["--help"])
-    except KeyboardInterrupt:
+    except KeyboardInterrupt:  # raised by hand, or where signals are not ours to catch
         report.say("interrupted")
         return EXIT_INTERRUPTED
     except Signalled as ended:
-        report.say("terminated")
+        report.say("interrupted" if ended.exit_code == EXIT_INTERRUPTED else "terminated")
         return ended.exit_code
     except BrokenPipeError:
         _discard_stdout()
@@ -145,7 +153,7 @@ class _ErrorReport:
         """Write what went wrong and return the exit code."""
         if isinstance(error, _UsageError):
             return self._explain_usage(error)
-        if isinstance(error, MemoryError):
+        if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
             self.say("out of memory", fix="lower --memory-limit or --threads, or use a machine with more memory")
             return EXIT_MEMORY
         from graphprep.model.errors import GraphprepError
@@ -183,16 +191,15 @@ class _ErrorReport:
 
 @contextlib.contextmanager
 def _raise_on_signals() -> Iterator[None]:
-    """Turn SIGTERM and SIGHUP into an exception in the main thread, once, so that temporary files are removed."""
+    """Turn the first signal that asks for the end into an exception in the main thread, so that temporary files are removed."""
 
     def end(number: int, frame: FrameType | None) -> None:
-        for caught in before:
-            signal.signal(caught, signal.SIG_IGN)  # a second signal would break the clean-up
+        _ignore_signals(before)  # a second Ctrl-C would break the clean-up
         raise Signalled(number)
 
     before: dict[signal.Signals, Any] = {}
     if threading.current_thread() is threading.main_thread():
-        for number in (signal.SIGTERM, signal.SIGHUP):
+        for number in _SIGNALS:
             if signal.getsignal(number) is not signal.SIG_IGN:  # nohup stays in force
                 before[number] = signal.signal(number, end)
     try:
@@ -200,6 +207,33 @@ def _raise_on_signals() -> Iterator[None]:
     finally:
         for caught, handler in before.items():
             signal.signal(caught, handler)
+
+
+def _ignore_signals(numbers: Iterable[signal.Signals]) -> None:
+    for number in numbers:
+        signal.signal(number, signal.SIG_IGN)
+
+
+def _open_standard_streams() -> None:
+    """Put the null device where the caller closed stdin, stdout or stderr.
+
+    Else the first files that are opened would take their numbers, and get what libraries print.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
+    if sys.stdout is None:
+        sys.stdout = os.fdopen(1, "w")
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(2, "w")
+
+
+def _print_any_text() -> None:
+    """Print what stdout's encoding cannot write (names of files that are no UTF-8, locale C) as escapes, as stderr does."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def _discard_stdout() -> None:

@@ -19,8 +19,11 @@ PROVENANCE_NAME = "provenance.json"
 
 
 def dump_json(value: object) -> bytes:
-    """Write JSON as every file of a store has it: UTF-8, two spaces, final newline."""
-    return (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode()
+    """Write JSON as every file of a store has it: UTF-8, two spaces, final newline.
+
+    Bytes of a file's name that are no UTF-8 (lone surrogates in Python) are written as JSON's own escapes.
+    """
+    return (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode(errors="backslashreplace")
 
 
 def part_name(part: int, num_parts: int) -> str:

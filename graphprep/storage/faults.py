@@ -96,4 +96,6 @@ def plain_words(url: str, option: str = "") -> Iterator[None]:
     except (GraphprepError, MemoryError):
         raise
     except Exception as error:
+        if getattr(error, "errno", None) == errno.ENOMEM:
+            raise MemoryError(*error.args) from error
         raise storage_error(error, url, option) from error

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from graphprep.storage.faults import plain_words
+from graphprep.storage.urls import local_path
 
 if TYPE_CHECKING:
     from graphprep.storage.urls import Storage
@@ -16,7 +17,7 @@ def write_bytes(storage: Storage, url: str, data: bytes) -> None:
 
     Raises StorageError where that fails.
     """
-    path = storage.local_path(url)
+    path = local_path(url)  # not the storage's: that reads what can be read once only
     with plain_words(url):
         if path is not None:
             Path(path).parent.mkdir(parents=True, exist_ok=True)

@@ -75,6 +75,7 @@ class Storage:
     def __init__(self, options: Mapping[str, str] | None = None, tmp_dir: str | None = None) -> None:
         self._options = _parse_options(options or {})
         self._tmp_dir = tmp_dir
+        _check_tmp_dir(tmp_dir)
         self._spool_dir: str | None = None
         self._spools: dict[str, str] = {}
 
@@ -307,6 +308,8 @@ class Storage:
 
     def _spool(self, url: str) -> str:
         """Copy stdin or a FIFO into a file."""
+        if url == STDIN and sys.stdin is None:
+            raise StorageError("standard input is closed", place=STDIN, fix="pipe the data in, or name a file")
         with plain_words(url):
             source: Any = sys.stdin.buffer if url == STDIN else open(cast(str, local_path(url)), "rb")  # noqa: SIM115, PTH123
         path = Path(self._make_spool_dir()) / f"stream-{len(self._spools)}"
@@ -397,6 +400,17 @@ class Storage:
             return self._spool_stream(io.BufferedReader(begin(), _COPY_BYTES), url)
 
         return io.BufferedReader(Sequential(begin, settle), _REMOTE_BUFFER_BYTES)
+
+
+def _check_tmp_dir(folder: str | None) -> None:
+    """Refuse a folder that cannot hold files now, not when the first one is needed, perhaps hours later."""
+    if folder is None:
+        return
+    with plain_words(folder, _TMP_DIR):
+        with os.scandir(folder):
+            pass
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise PermissionError
 
 
 def protocol_of(url: str) -> str:
