@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import platform
 import socket
@@ -17,7 +16,7 @@ from typing import Any
 import graphprep
 from graphprep.engine.budget import PeakSampler, default_threads, parse_memory, private_bytes
 from graphprep.engine.heap import bound_heap, trim_heap
-from graphprep.model.errors import BadRecord, DataError, MemoryLimitError
+from graphprep.model.errors import DataError, MemoryLimitError
 from graphprep.model.graph_schema import GraphSchema, OwnerSchema
 from graphprep.model.options import ConvertOptions, ConvertSummary
 from graphprep.model.protocols import Reporter
@@ -31,6 +30,7 @@ from graphprep.stages.nodes import BeyondError, NodeIndex, NodeRules, index_node
 from graphprep.stages.observe import ColumnContext, StoredColumn, settle_columns
 from graphprep.stages.partition_file import read_partition_file
 from graphprep.stages.plan import Planned, apply_schema, plan_input
+from graphprep.stages.rejects import Rejects
 from graphprep.stages.route import Routed, RouteRules, Routing
 from graphprep.stages.route_edges import route_edges
 from graphprep.stages.route_nodes import route_nodes
@@ -38,7 +38,7 @@ from graphprep.stages.schema_guard import load_schema, settle_by_schema
 from graphprep.stages.shuffle import ColumnRoute, EdgeRoute
 from graphprep.stages.write import StoreBuilder, TypedEdges, TypedNodes, WriteRules, typed_edges
 from graphprep.storage.faults import display_url
-from graphprep.storage.files import write_bytes
+from graphprep.storage.files import write_pieces
 from graphprep.storage.publish import StoreWriter
 from graphprep.storage.runs import SpillPool
 from graphprep.storage.urls import Storage, local_path
@@ -131,7 +131,7 @@ class Prepared:
     routed: Routed
     nodes: list[TypedNodes]
     edges: list[TypedEdges]
-    bad_records: list[BadRecord]
+    num_skipped: int
 
 
 class _Clock:
@@ -178,8 +178,8 @@ def convert(
         storage = stack.enter_context(Storage(options.run.storage_options, tmp_dir))
         writer = stack.enter_context(StoreWriter(storage, out, options.overwrite))
         pool = stack.enter_context(SpillPool(memory.pool_bytes, tmp_dir))
-        with _saved_bad_records(storage, options) as bad:
-            prepared = _prepare(inputs, options, memory, storage, pool, clock, bad)
+        with _saved_rejects(storage, options) as rejects:
+            prepared = _prepare(inputs, options, memory, storage, pool, clock, rejects)
         clock.stage("build")
         builder = StoreBuilder(writer, prepared.index, _write_rules(prepared, options, memory), pool, reporter)
         for node in prepared.nodes:
@@ -207,14 +207,14 @@ def check_input(inputs: Sequence[str], options: ConvertOptions | None = None, re
         memory = plan_memory(options)
         storage = stack.enter_context(Storage(options.run.storage_options, options.run.tmp_dir))
         pool = stack.enter_context(SpillPool(memory.pool_bytes, options.run.tmp_dir))
-        with _saved_bad_records(storage, options) as bad:
-            prepared = _prepare(inputs, options, memory, storage, pool, clock, bad)
+        with _saved_rejects(storage, options) as rejects:
+            prepared = _prepare(inputs, options, memory, storage, pool, clock, rejects)
         return InputReport(
             format=prepared.planned.format,
             num_nodes={node.name: node.route.num_rows for node in prepared.nodes},
             num_edges={edge_type_text(edge.edge_type): edge.route.num_edges for edge in prepared.edges},
             num_records=prepared.decoded.num_records,
-            num_skipped=len(prepared.bad_records),
+            num_skipped=prepared.num_skipped,
             node_columns={node.name: node.columns for node in prepared.nodes},
             edge_columns={edge_type_text(edge.edge_type): edge.columns for edge in prepared.edges},
             notes=_notes(prepared),
@@ -228,7 +228,7 @@ def _prepare(
     storage: Storage,
     pool: SpillPool,
     clock: _Clock,
-    bad: list[BadRecord],
+    rejects: Rejects,
 ) -> Prepared:
     """Run the stages from plan to shuffle."""
     clock.stage("plan")
@@ -242,23 +242,21 @@ def _prepare(
         max_rows=max(1 << 10, memory.block_bytes // 16),
         threads=memory.threads,
         skip=options.on_error == "skip",
-        max_errors=options.max_errors,
     )
     clock.stage("decode", total_bytes=planned.total_bytes)
-    decoded = decode_all(planned.decoder, planned.sources, storage, pool, settings, clock.reporter, bad)
+    decoded = decode_all(planned.decoder, planned.sources, storage, pool, settings, clock.reporter, rejects)
     locator = Locator(decoded, storage, settings)
     clock.stage("index")
     index = _index(decoded, options, schema, memory, storage, pool, locator)
     clock.stage("shuffle")
-    routing = Routing(decoded, index, _route_rules(options, schema, memory, index), pool, locator, clock.reporter)
-    routing.routed.bad_records = bad
+    routing = Routing(decoded, index, _route_rules(options, schema, memory, index), pool, locator, clock.reporter, rejects)
     route_nodes(routing)
     route_edges(routing)
     complete(routing, _has_times(decoded))
     for runs in (decoded.nodes, decoded.edges, decoded.node_columns, decoded.edge_columns, *decoded.aligned.values()):
         runs.close()
     nodes, edges = _settle(decoded, index, routing.routed, options, schema)
-    return Prepared(planned, decoded, index, routing.routed, nodes, edges, bad)
+    return Prepared(planned, decoded, index, routing.routed, nodes, edges, rejects.num)
 
 
 def _index(
@@ -313,7 +311,6 @@ def _route_rules(options: ConvertOptions, schema: GraphSchema | None, memory: Me
         weight_dtype=options.weight_dtype,
         on_missing=options.on_missing_node,
         skip=options.on_error == "skip",
-        max_errors=options.max_errors,
         bucket_bytes=memory.bucket_bytes,
         cap_bytes=memory.cap_bytes,
         num_parts=index.partition.num_parts,
@@ -346,7 +343,8 @@ def _settle(
 ) -> tuple[list[TypedNodes], list[TypedEdges]]:
     """Settle all columns, and the numbers of the edge types."""
     shapes = {key: found.shapes for key, found in decoded.shapes.items()}
-    created_weight = float(options.decoder_options.get("default_node_weight") or 0.0)
+    # The decoder knows it from a flag or from a file of options.
+    created_weight = float(getattr(decoded.decoder, "default_node_weight", None) or 0.0)
 
     def columns(
         routes: dict[ColumnKey, ColumnRoute], num_rows: int, weight: float, name: str, owner: OwnerSchema | None
@@ -393,15 +391,17 @@ def _ordered_edge_types(
 
 
 @contextlib.contextmanager
-def _saved_bad_records(storage: Storage, options: ConvertOptions) -> Iterator[list[BadRecord]]:
+def _saved_rejects(storage: Storage, options: ConvertOptions) -> Iterator[Rejects]:
     """Collect rejected records; write them to --bad-records also when the run fails."""
-    bad: list[BadRecord] = []
-    try:
-        yield bad
-    finally:
-        if options.bad_records is not None:
-            lines = (json.dumps({"place": record.place, "reason": record.reason}, ensure_ascii=False) + "\n" for record in bad)
-            write_bytes(storage, options.bad_records, "".join(lines).encode())
+    url = options.bad_records if options.on_error == "skip" else None
+    if url is not None:
+        write_pieces(storage, url, ())  # what cannot be written is better told before the work
+    with Rejects(options.max_errors, options.run.tmp_dir) as rejects:
+        try:
+            yield rejects
+        finally:
+            if url is not None:
+                write_pieces(storage, url, rejects.pieces())
 
 
 def _notes(prepared: Prepared) -> tuple[str, ...]:
@@ -436,7 +436,7 @@ def _summary(
         num_edges={edge_type_text(edge.edge_type): edge.route.num_edges for edge in prepared.edges},
         num_parts=prepared.index.partition.num_parts,
         num_records=prepared.decoded.num_records,
-        num_skipped=len(prepared.bad_records),
+        num_skipped=prepared.num_skipped,
         num_dropped_edges=prepared.routed.num_dropped_edges,
         num_created_nodes=sum(prepared.index.num_created),
         input_bytes=prepared.decoded.input_bytes,

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from graphprep.engine.local import map_ordered
 from graphprep.kernels.cpu.group import group_by_key
 from graphprep.kernels.cpu.sort import stable_order
+from graphprep.model.errors import UsageError
 from graphprep.model.schema import Layout, NeighborOrder
 from graphprep.stages.leaves import EdgeRuns, Leaf, cut_leaves
 from graphprep.stages.parted import PartedArray, PartedOffsets, PartList
@@ -226,7 +227,12 @@ def effective_order(route: EdgeRoute, wanted: NeighborOrder) -> tuple[NeighborOr
 
 
 def settle_index_dtype(wanted: Literal["auto", "int32", "int64"], size: int) -> str:
-    """Return int32 where ``size`` is below 2^31, else int64, unless one is asked for."""
+    """Return int32 where ``size`` is below 2^31, else int64, unless one is asked for.
+
+    Raises UsageError where int32 is asked for and cannot hold 0..size-1.
+    """
+    if wanted == "int32" and size > 2**31:
+        raise UsageError(f"--index-dtype int32 cannot hold IDs up to {size - 1}", fix="use --index-dtype auto or int64")
     if wanted != "auto":
         return wanted
     return "int32" if size < 2**31 else "int64"

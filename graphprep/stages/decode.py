@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,15 +15,17 @@ from graphprep.model.errors import BadRecord, DataError, DecodeError
 from graphprep.model.protocols import Decoder, Reporter, Sources, Span, TextBlock
 from graphprep.model.rows import AlignedColumn, ColumnChunk, ColumnKey, RawEdges, RawNodes, RawRows, Relation
 from graphprep.stages.cells import cells_of
+from graphprep.stages.rejects import Rejects
 from graphprep.storage.faults import display_url
 from graphprep.storage.runs import Runs, SpillPool
-from graphprep.storage.spans import place_of, text_blocks
+from graphprep.storage.spans import place_of, places_of, text_blocks
 
 if TYPE_CHECKING:
     from graphprep.storage.urls import Storage
 
-# After a fault, the rest of a block is tried in pieces of this size, so that many faults do not cost quadratic time.
-_RETRY_BYTES = 1 << 16
+# Around faults a block is tried in pieces, small ones where faults are close to each other: each costs a piece, not a block.
+_LEAST_TRY_BYTES = 1 << 10
+_MOST_TRY_BYTES = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,6 @@ class Batch:
 
     span: int
     block: int
-    piece: int
     first_node: int
     num_nodes: int
     first_edge: int
@@ -82,7 +84,6 @@ class DecodeSettings:
     max_rows: int
     threads: int
     skip: bool
-    max_errors: int | None
 
 
 @dataclass
@@ -111,7 +112,6 @@ class Decoded:
     num_edges: int = 0
     num_records: int = 0
     input_bytes: int = 0
-    bad_records: list[BadRecord] = field(default_factory=list)
     warnings: dict[str, int] = field(default_factory=dict)
 
 
@@ -127,18 +127,18 @@ def decode_all(
     pool: SpillPool,
     settings: DecodeSettings,
     reporter: Reporter,
-    bad_records: list[BadRecord],
+    rejects: Rejects,
 ) -> Decoded:
-    """Decode every span, restarting where a column turns out to hold text. Rejected records are added to ``bad_records``.
+    """Decode every span, restarting where a column turns out to hold text. Rejected records are added to ``rejects``.
 
     Raises DataError with file, line and column for the first faulty record, unless ``settings.skip``.
     """
     widened: dict[str, str] = {}
     while True:
-        bad_records.clear()
-        decoded = Decoded(sources, decoder, _run(pool), _run(pool), _run(pool), _run(pool), bad_records=bad_records)
+        rejects.clear()
+        decoded = Decoded(sources, decoder, _run(pool), _run(pool), _run(pool), _run(pool))
         try:
-            _Collector(decoded, pool, settings, reporter).run(storage)
+            _Collector(decoded, pool, settings, reporter, rejects).run(storage)
             return decoded
         except WidenError as error:
             widened.update(error.columns)
@@ -163,15 +163,18 @@ class _Work:
 @dataclass(frozen=True)
 class _Done:
     work: _Work
-    pieces: tuple[RawRows, ...]
+    rows: RawRows | None
     bad: tuple[BadRecord, ...]
 
 
 class _Collector:
     """Pulls blocks, decodes them on threads, and stores the rows in input order."""
 
-    def __init__(self, decoded: Decoded, pool: SpillPool, settings: DecodeSettings, reporter: Reporter) -> None:
+    def __init__(
+        self, decoded: Decoded, pool: SpillPool, settings: DecodeSettings, reporter: Reporter, rejects: Rejects
+    ) -> None:
         self.decoded = decoded
+        self.rejects = rejects
         self.pool = pool
         self.settings = settings
         self.reporter = reporter
@@ -191,9 +194,9 @@ class _Collector:
 
         def work(item: _Work) -> _Done:
             if item.data is None:
-                return _Done(item, (item.rows,) if item.rows is not None else (), item.bad)
-            pieces, bad = decode_block(decoder, item.data, settings.skip)
-            return _Done(item, tuple(piece.rows for piece in pieces), tuple(bad))
+                return _Done(item, item.rows, item.bad)
+            decoded, bad = decode_block(decoder, item.data, settings.skip)
+            return _Done(item, decoded.rows, tuple(bad))
 
         for done in map_ordered(work, self._items(storage), settings.threads):
             self._collect(done)
@@ -216,24 +219,16 @@ class _Collector:
 
     def _collect(self, done: _Done) -> None:
         decoded = self.decoded
-        records = 0
-        for piece, rows in enumerate(done.pieces):
-            self._store(done.work, piece, rows)
-            records += rows.num_records
-        decoded.bad_records.extend(done.bad)
+        records = 0 if done.rows is None else done.rows.num_records
+        if done.rows is not None:
+            self._store(done.work, done.rows)
         decoded.num_records += records
         decoded.input_bytes += done.work.num_bytes
-        limit = self.settings.max_errors
-        if limit is not None and len(decoded.bad_records) > limit:
-            first = decoded.bad_records[limit]
-            raise DataError(
-                f"more than {limit} bad records; this one is one too many: {first.reason}",
-                place=first.place,
-                fix="repair the input, or raise --max-errors",
-            )
+        for record in done.bad:
+            self.rejects.add(record)
         self.reporter.advance(records=records, num_bytes=done.work.num_bytes)
 
-    def _store(self, work: _Work, piece: int, rows: RawRows) -> None:
+    def _store(self, work: _Work, rows: RawRows) -> None:
         decoded = self.decoded
         for text, count in rows.warnings.items():
             decoded.warnings[text] = decoded.warnings.get(text, 0) + count
@@ -250,7 +245,6 @@ class _Collector:
             Batch(
                 span=work.span,
                 block=work.block,
-                piece=piece,
                 first_node=decoded.num_nodes,
                 num_nodes=num_nodes,
                 first_edge=decoded.num_edges,
@@ -360,46 +354,77 @@ def check_counts(decoded: Decoded, span_rows: dict[int, int]) -> None:
 
 
 @dataclass(frozen=True)
-class DecodedPiece:
-    """Lines that were decoded in one go, and their rows; places in the rows count from the beginning of ``block``."""
+class DecodedBlock:
+    """The rows of a block. Where faulty lines were cut out of it, ``cuts`` says from where on places moved, and how far."""
 
     block: TextBlock
     rows: RawRows
+    cuts: Cuts | None = None
+
+    def place(self, at: int) -> str:
+        """Return ``file:line:column`` of a place in the rows."""
+        return self._block_place(at if self.cuts is None else self.cuts.original(at))
+
+    @cached_property
+    def _block_place(self) -> Callable[[int], str]:
+        return places_of(self.block)
 
 
-def decode_block(
-    decoder: Decoder, block: TextBlock, skip: bool, places: bool = False
-) -> tuple[list[DecodedPiece], list[BadRecord]]:
-    """Decode a block; with ``skip``, cut it around faulty lines and report those."""
+@dataclass(frozen=True)
+class Cuts:
+    """Pieces of a block that were joined: where each begins in what they were joined to, and where it began in the block."""
+
+    joined: NDArray[np.int64]
+    origin: NDArray[np.int64]
+
+    def original(self, at: int) -> int:
+        """Return the position in the block of a position in the joined pieces."""
+        piece = int(np.searchsorted(self.joined, at, side="right")) - 1
+        return at - int(self.joined[piece]) + int(self.origin[piece])
+
+
+def decode_block(decoder: Decoder, block: TextBlock, skip: bool, places: bool = False) -> tuple[DecodedBlock, list[BadRecord]]:
+    """Decode a block; with ``skip``, cut faulty lines out of it and report them."""
     try:
-        return [DecodedPiece(block, decoder.decode(block, places))], []
+        return DecodedBlock(block, decoder.decode(block, places)), []
     except DecodeError as error:
         if not skip:
             raise _placed(block, error) from None
-        return _decode_around(decoder, block, places)
+    good, bad = _sound_pieces(decoder, block)
+    joined = replace(block, data=b"".join(block.data[start:stop] for start, stop in good))
+    try:
+        rows = decoder.decode(joined, places) if joined.data else RawRows()
+    except DecodeError as error:  # the decoder does not keep its promise: sound lines are not sound together
+        raise _placed(joined, error) from None
+    origin = np.array([start for start, _ in good], np.int64)
+    sizes = np.array([stop - start for start, stop in good], np.int64)
+    return DecodedBlock(block, rows, Cuts(np.cumsum(sizes) - sizes, origin)), bad
 
 
-def _decode_around(decoder: Decoder, block: TextBlock, places: bool) -> tuple[list[DecodedPiece], list[BadRecord]]:
-    pieces: list[DecodedPiece] = []
+def _sound_pieces(decoder: Decoder, block: TextBlock) -> tuple[list[tuple[int, int]], list[BadRecord]]:
+    """Find the faulty lines of a block. Returns the pieces [start, stop) between them, and the reasons."""
+    good: list[tuple[int, int]] = []
     bad: list[BadRecord] = []
-    at = 0
+    place = places_of(block)
+    at, size = 0, _MOST_TRY_BYTES
     line = block.first_line
-    size = len(block.data)
-    while at < size:
-        stop = _line_end(block.data, min(at + _RETRY_BYTES, size) - 1)
+    while at < len(block.data):
+        stop = _line_end(block.data, min(at + size, len(block.data)) - 1)
         part = TextBlock(block.data[at:stop], block.span, line, block.is_first and at == 0)
+        size = min(4 * size, _MOST_TRY_BYTES)
         try:
-            pieces.append(DecodedPiece(part, decoder.decode(part, places)))
+            decoder.decode(part)
+            good.append((at, stop))
         except DecodeError as error:
             start = part.data.rfind(b"\n", 0, min(error.at, len(part.data) - 1)) + 1
-            bad.append(BadRecord(place_of(part, error.at), error.message))
+            bad.append(BadRecord(place(at + error.at), error.message))
             if start:
-                good = TextBlock(part.data[:start], block.span, line, part.is_first)
-                pieces.append(DecodedPiece(good, decoder.decode(good, places)))
+                good.append((at, at + start))
             stop = at + _line_end(part.data, start)
+            size = _LEAST_TRY_BYTES
         line += block.data.count(b"\n", at, stop)
         at = stop
-    return pieces, bad
+    return good, bad
 
 
 def _line_end(data: bytes, at: int) -> int:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from graphprep.model.errors import DataError, DecodeError
 from graphprep.model.metadata import FORMAT_VERSION, METADATA_NAME, STORE_FORMAT
 from graphprep.model.options import ConvertOptions
-from graphprep.model.protocols import Reporter, Sources
+from graphprep.model.protocols import DeclaredColumn, Reporter, Sources
 from graphprep.model.rows import ColumnChunk, RawRows, Relation
 from graphprep.model.schema import ColumnSchema, Kind, edge_type_path, edge_type_text, path_name
 from graphprep.stages.plan import Planned, plan_input
@@ -93,6 +93,7 @@ def is_store(storage: Storage, url: str) -> bool:
     """Return whether a folder is a store: its metadata.json names the format, or partitions lie in it."""
     if url == "-" or (storage.is_local(url) and not storage.is_dir(url)):  # servers know no folders
         return False
+    storage.is_dir(url)  # what is wrong with the URL is told of the URL, not of a file in it
     metadata_url = storage.join(url, METADATA_NAME)
     if storage.exists(metadata_url) and f'"{STORE_FORMAT}"'.encode() in storage.head(metadata_url, _LOOK_BYTES):
         return True
@@ -256,8 +257,11 @@ def _list_cell(store: StoreReader, part: int, stem: str, column: ColumnSchema, r
     if column.kind == "temporal":
         first, last = store.array(part, f"{stem}.entry_offsets.npy").read(row, row + 2).tolist()
         stop = min(last, first + _MAX_SHOWN)
-        starts = store.array(part, f"{stem}.start.npy").read(first, stop).tolist()
-        entries: list[Any] = [[start, _values(store, part, stem, column, first + i)] for i, start in enumerate(starts)]
+        starts, ends = (store.array(part, f"{stem}.{name}.npy").read(first, stop).tolist() for name in ("start", "end"))
+        entries: list[Any] = [
+            [start, end, _values(store, part, stem, column, first + i)]
+            for i, (start, end) in enumerate(zip(starts, ends, strict=True))
+        ]
         return [*entries, "..."] if stop < last else entries
     found = _values(store, part, stem, column, row)
     if column.kind != "sparse" or not isinstance(found, list):
@@ -280,6 +284,8 @@ def _plain(values: Any) -> Value:
     array = np.asarray(values)
     if array.dtype.kind == "c":
         return str(array.tolist()) if array.ndim == 0 else [str(value) for value in array.ravel()[:_MAX_SHOWN].tolist()]
+    if array.dtype.kind == "f" and array.dtype.itemsize < 8:  # as a double, 0.1 would be 0.10000000149011612
+        array = np.array([float(str(value)) for value in array.ravel()[: _MAX_SHOWN + 1].tolist()])
     if array.ndim == 0:
         value: Value = array.item()
         return value
@@ -307,9 +313,8 @@ def _inspect_input(storage: Storage, inputs: Sequence[str], planned: Planned, he
     counts = {declaration.name: declaration.num_nodes for declaration in sources.node_types}
     for column in sources.columns:
         owner, side = (column.owner, nodes) if isinstance(column.owner, str) else (edge_type_text(column.owner), edges)
-        side.columns(owner)[column.key.name] = _declared_info(
-            column.key.name, column.key.family, column.key.dtype, column.item_shape
-        )
+        seen = side.columns(owner)
+        seen[column.key.name] = _declared_info(column, seen.get(column.key.name))
     return GraphInfo(
         path=inputs[0] if len(inputs) == 1 else ", ".join(inputs),
         kind="chunked" if planned.format == "chunked" else "raw",
@@ -317,7 +322,7 @@ def _inspect_input(storage: Storage, inputs: Sequence[str], planned: Planned, he
         num_bytes=planned.total_bytes,
         num_files=len({span.url for span in sources.spans}),
         graph_name=sources.graph_name,
-        flags=planned.flags or (f"--format {planned.format}",),
+        flags=planned.flags or ("--format", planned.format),
         node_types=nodes.infos(counts),
         edge_types=edges.infos(num_edges),
         notes=sources.messages,
@@ -330,8 +335,14 @@ def _relation_name(relation: Relation) -> str:
     return edge_type_text((relation.src_type, relation.name, relation.dst_type))
 
 
-def _declared_info(name: str, family: str, dtype: str, item_shape: tuple[int, ...]) -> ColumnInfo:
-    return ColumnInfo(name, "dense" if family == "numbers" else family, dtype, item_shape)  # type: ignore[arg-type]
+def _declared_info(column: DeclaredColumn, seen: ColumnInfo | None) -> ColumnInfo:
+    """Describe a column that is declared; where its dtype and shape are found in the data, as that was ``seen``."""
+    name, family, dtype = column.key.name, column.key.family, column.key.dtype
+    if not column.settled and column.item_shape == (0,):  # lists
+        return ColumnInfo(name, "ragged", dtype, ())
+    if not column.settled and seen is not None:
+        return seen
+    return ColumnInfo(name, "dense" if family == "numbers" else family, dtype, column.item_shape)
 
 
 def _look(storage: Storage, planned: Planned) -> Iterator[RawRows]:
@@ -449,7 +460,7 @@ def _cell(chunk: ColumnChunk, row: int) -> Value:
     if at == chunk.rows.size or chunk.rows[at] != row:
         return None
     if chunk.entry_counts is not None:
-        return f"{chunk.entry_counts[at]} dated values"
+        return _dated_cell(chunk, at)
     start = int(chunk.counts[:at].sum())
     values = chunk.values[start : start + int(chunk.counts[at])]
     if chunk.key.family == "binary":
@@ -461,6 +472,19 @@ def _cell(chunk: ColumnChunk, row: int) -> Value:
             [_plain(at_[0] if chunk.key.width == 0 else at_), _plain(value)] for at_, value in zip(coords, values, strict=True)
         ][:_MAX_SHOWN]
     return _plain(values[0] if chunk.item_shape == () and values.size == 1 else values)
+
+
+def _dated_cell(chunk: ColumnChunk, at: int) -> Value:
+    """Return the entries of one row of a temporal column: start, end (-1: none) and values."""
+    assert chunk.entry_counts is not None and chunk.start is not None and chunk.end is not None
+    first = int(chunk.entry_counts[:at].sum())
+    last = first + int(chunk.entry_counts[at])
+    entries: list[Any] = []
+    for entry in range(first, min(last, first + _MAX_SHOWN)):
+        begin = int(chunk.counts[:entry].sum())
+        values = _plain(chunk.values[begin : begin + int(chunk.counts[entry])])
+        entries.append([int(chunk.start[entry]), int(chunk.end[entry]), values])
+    return [*entries, "..."] if last - first > _MAX_SHOWN else entries
 
 
 __all__ = ["ColumnInfo", "GraphInfo", "Head", "TypeInfo", "inspect", "is_store"]

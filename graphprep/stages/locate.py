@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.model.protocols import TextBlock
 from graphprep.model.rows import RawRows
-from graphprep.stages.decode import Batch, Decoded, DecodeSettings, decode_block, read_table
+from graphprep.stages.decode import Batch, Decoded, DecodedBlock, DecodeSettings, decode_block, read_table
 from graphprep.storage.faults import display_url
-from graphprep.storage.spans import block_at, places_of
+from graphprep.storage.spans import block_at
 
 if TYPE_CHECKING:
     from graphprep.storage.urls import Storage
@@ -22,20 +19,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Located:
-    """A batch, decoded again with places. ``block`` is None for tables, whose batch begins at row ``first_row`` of the file."""
+    """A batch, decoded again with places. ``decoded`` is None for tables, whose batch begins at ``first_row`` of the file."""
 
     rows: RawRows
-    block: TextBlock | None
+    decoded: DecodedBlock | None
     url: str
     first_row: int = 0
 
     def place(self, at: int) -> str:
         """Return ``file:line:column``, or ``file: row R``."""
-        return self._text_place(at) if self._text_place is not None else f"{self.url}: row {self.first_row + at}"
-
-    @cached_property
-    def _text_place(self) -> Callable[[int], str] | None:
-        return None if self.block is None else places_of(self.block)
+        return f"{self.url}: row {self.first_row + at}" if self.decoded is None else self.decoded.place(at)
 
 
 class Locator:
@@ -54,9 +47,8 @@ class Locator:
         if span.kind == "table":
             return self._locate_rows(batch)
         block = block_at(self.storage, span, self.settings.block_bytes, batch.block)
-        pieces, _ = decode_block(self.decoded.decoder, block, self.settings.skip, places=True)
-        piece = pieces[batch.piece]
-        return Located(piece.rows, piece.block, display_url(span.url))
+        decoded, _ = decode_block(self.decoded.decoder, block, self.settings.skip, places=True)
+        return Located(decoded.rows, decoded, display_url(span.url))
 
     def _locate_rows(self, batch: Batch) -> Located:
         span = self.decoded.sources.spans[batch.span]

@@ -88,9 +88,10 @@ class IdLookup:
     def _find_type(self, name: str | None) -> int | None:
         names, word = self.type_names, "edge type" if self.edges else "node type"
         if name is not None:
-            text = _edge_type_text(name) if self.edges else name
+            fix = f"use one of {', '.join(names) or '(there is none)'}"
+            text = _edge_type_text(name, fix) if self.edges else name
             if text not in names:
-                raise UsageError(f"unknown {word} {name!r}", fix=f"use one of {', '.join(names) or '(there is none)'}")
+                raise UsageError(f"unknown {word} {name!r}", fix=fix)
             return names.index(text)
         if len(names) == 1:
             return 0
@@ -250,11 +251,11 @@ def _space(name: str, flag: str, *, edges: bool) -> str:
     return chosen
 
 
-def _edge_type_text(name: str) -> str:
+def _edge_type_text(name: str, fix: str) -> str:
     try:
         src, rel, dst = parse_edge_type(name)
     except ValueError as error:
-        raise UsageError(f"--type: {error}") from None
+        raise UsageError(f"--type: {error}", fix=fix) from None
     return ":".join(part.replace("%", "%25").replace(":", "%3A") for part in (src, rel, dst))
 
 

@@ -149,5 +149,6 @@ def apply_schema(planned: Planned, schema: GraphSchema) -> Planned:
 
 
 def _total_bytes(storage: Storage, sources: Sources) -> int | None:
-    urls = {span.url for span in sources.spans}
-    return sum(storage.size(url) for url in urls)
+    """Return the size of the input as stored; None where a server does not say."""
+    sizes = [storage.size(url) for url in {span.url for span in sources.spans}]
+    return None if -1 in sizes else sum(sizes)

@@ -16,6 +16,7 @@ from graphprep.model.schema import EdgeType, NeighborOrder, edge_type_text
 from graphprep.stages.decode import Batch, Decoded
 from graphprep.stages.locate import Locator
 from graphprep.stages.nodes import NodeIndex
+from graphprep.stages.rejects import Rejects
 from graphprep.stages.shuffle import (
     BucketPlan,
     ColumnRoute,
@@ -39,7 +40,6 @@ class RouteRules:
     weight_dtype: str
     on_missing: Literal["error", "create", "drop"]
     skip: bool
-    max_errors: int | None
     bucket_bytes: int
     cap_bytes: int
     num_parts: int
@@ -53,15 +53,22 @@ class Routed:
     nodes: list[NodeRoute] = field(default_factory=list)
     edges: dict[tuple[int, int, int], EdgeRoute] = field(default_factory=dict)
     num_dropped_edges: int = 0
-    bad_records: list[BadRecord] = field(default_factory=list)
 
 
 class Routing:
     """What dealing out shares: the decoded input, the nodes, the rules, and where rows go."""
 
     def __init__(
-        self, decoded: Decoded, index: NodeIndex, rules: RouteRules, pool: SpillPool, locator: Locator, reporter: Reporter
+        self,
+        decoded: Decoded,
+        index: NodeIndex,
+        rules: RouteRules,
+        pool: SpillPool,
+        locator: Locator,
+        reporter: Reporter,
+        rejects: Rejects,
     ) -> None:
+        self.rejects = rejects
         self.decoded = decoded
         self.index = index
         self.rules = rules
@@ -79,15 +86,7 @@ class Routing:
 
         Raises DataError where it is one too many.
         """
-        bad = self.routed.bad_records
-        bad.append(BadRecord(error.place, error.message))
-        limit = self.rules.max_errors
-        if limit is not None and len(bad) > limit:
-            raise DataError(
-                f"more than {limit} bad records; this one is one too many: {error.message}",
-                place=error.place,
-                fix="repair the input, or raise --max-errors",
-            )
+        self.rejects.add(BadRecord(error.place, error.message))
 
     def edge_type(self, route: EdgeRoute) -> EdgeType:
         """Return the names of a route's canonical edge type."""

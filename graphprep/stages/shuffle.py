@@ -258,7 +258,10 @@ class RouteFactory:
         self.pool = pool
         self.desk = Desk(min(bucket_bytes, MOST_HELD_BYTES))
         self.bucket_bytes = bucket_bytes
-        self.column_bytes = column_bytes
+        # An input column may travel under several keys, which must be cut alike.
+        self.column_bytes: dict[tuple[str, int | None], int] = {}
+        for key, size in column_bytes.items():
+            self.column_bytes[key.name, key.slot] = self.column_bytes.get((key.name, key.slot), 0) + size
         self.num_parts = num_parts
 
     def column(
@@ -268,7 +271,7 @@ class RouteFactory:
         route = routes.get(key)
         if route is None:
             if plan is None:
-                plan = plan_buckets(num_rows, 2 * self._bytes_of(key), self.bucket_bytes)
+                plan = plan_buckets(num_rows, 2 * self.column_bytes.get((key.name, key.slot), 0), self.bucket_bytes)
             stats = ColumnStats(self.num_parts, scalar=key.role is not None)
             route = routes[key] = ColumnRoute(self.dealer(plan), stats)
         return route
@@ -276,10 +279,6 @@ class RouteFactory:
     def dealer(self, plan: BucketPlan) -> Dealer[Any]:
         """Make a dealer with runs of its own."""
         return Dealer(Runs(self.pool, plan.num_buckets), plan, self.desk)
-
-    def _bytes_of(self, key: ColumnKey) -> int:
-        """Return the size of a column; an input column may travel under several keys, which must be cut alike."""
-        return sum(size for other, size in self.column_bytes.items() if (other.name, other.slot) == (key.name, key.slot))
 
 
 def batch_columns(columns: tuple[BatchColumn, ...], arrays: Arrays, num_rows: int) -> Iterator[tuple[BatchColumn, Ints, Cells]]:

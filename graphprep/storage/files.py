@@ -1,7 +1,8 @@
-"""Write a small file at a URL, whole."""
+"""Write a file at a URL, front to back."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,8 +13,8 @@ if TYPE_CHECKING:
     from graphprep.storage.urls import Storage
 
 
-def write_bytes(storage: Storage, url: str, data: bytes) -> None:
-    """Write ``data`` to a path or URL, replacing what is there; missing folders are made.
+def write_pieces(storage: Storage, url: str, pieces: Iterable[bytes]) -> None:
+    """Write ``pieces`` one after another to a path or URL, replacing what is there; missing folders are made.
 
     Raises StorageError where that fails.
     """
@@ -21,7 +22,9 @@ def write_bytes(storage: Storage, url: str, data: bytes) -> None:
     with plain_words(url):
         if path is not None:
             Path(path).parent.mkdir(parents=True, exist_ok=True)
-            Path(path).write_bytes(data)
+            with Path(path).open("wb") as file:
+                file.writelines(pieces)
             return
         fs, target = storage.filesystem(url)
-        fs.pipe_file(target, data)
+        with fs.open(target, "wb") as file:
+            file.writelines(pieces)

@@ -96,15 +96,15 @@ def test_nothing_is_written_while_it_fits(tmp_path):
 
 
 def test_the_largest_runs_go_first(tmp_path):
-    with SpillPool(1000, str(tmp_path)) as pool:
+    each = runs_module._ARRAY_BYTES
+    with SpillPool(1000 + 3 * each, str(tmp_path)) as pool:
         small, large = Runs(pool), Runs(pool)
         small.append(0, (np.zeros(300, np.uint8),))
-        large.append(0, (np.zeros(600, np.uint8),))
+        large.append(0, (np.zeros(800, np.uint8),))
         small.append(0, (np.zeros(200, np.uint8),))
-        held = 500 + 2 * runs_module._ARRAY_BYTES
-        assert (small.in_memory_bytes, large.in_memory_bytes, pool.spilled_bytes) == (held, 0, 600)
+        assert (small.in_memory_bytes, large.in_memory_bytes, pool.spilled_bytes) == (500 + 2 * each, 0, 800)
         small.append(0, (np.zeros(500, np.uint8),))
-        assert (small.in_memory_bytes, pool.spilled_bytes) == (1000, 600)
+        assert (small.in_memory_bytes, pool.spilled_bytes) == (1000 + 3 * each, 800)
 
 
 def test_small_chunks_are_joined_large_ones_are_not(tmp_path, monkeypatch):

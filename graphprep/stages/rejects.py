@@ -1,0 +1,59 @@
+"""Rejected records: counted, and kept in a file as lines of JSON, since there may be as many of them as records."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator
+from types import TracebackType
+from typing import IO
+
+from graphprep.model.errors import BadRecord, DataError
+from graphprep.storage.faults import plain_words
+
+_MEMORY_BYTES = 1 << 20  # what is kept in memory before there is a file
+_PIECE_BYTES = 1 << 20
+
+
+class Rejects:
+    """The records that ``--on-error skip`` leaves out, in the order in which they were found: at most ``most`` of them."""
+
+    def __init__(self, most: int | None = None, folder: str | None = None) -> None:
+        self.num = 0
+        self._most = most
+        self._folder = folder
+        self._file: IO[bytes] = tempfile.SpooledTemporaryFile(_MEMORY_BYTES, dir=folder)  # noqa: SIM115 - close() does
+
+    def __enter__(self) -> Rejects:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._file.close()
+
+    def add(self, record: BadRecord) -> None:
+        """List a record.
+
+        Raises DataError where it is one too many.
+        """
+        line = json.dumps({"place": record.place, "reason": record.reason}, ensure_ascii=False) + "\n"
+        with plain_words(self._folder or tempfile.gettempdir(), "--tmp-dir"):
+            self._file.write(line.encode(errors="backslashreplace"))  # names of files need not be UTF-8
+        self.num += 1
+        if self._most is not None and self.num > self._most:
+            raise DataError(
+                f"more than {self._most} bad records; this one is one too many: {record.reason}",
+                place=record.place,
+                fix="repair the input, or raise --max-errors",
+            )
+
+    def clear(self) -> None:
+        """Forget all, since decoding begins anew."""
+        self.num = 0
+        self._file.seek(0)
+        self._file.truncate()
+
+    def pieces(self) -> Iterator[bytes]:
+        """Yield the lines, in pieces of bounded size."""
+        self._file.seek(0)
+        while piece := self._file.read(_PIECE_BYTES):
+            yield piece
