@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,6 +13,10 @@ from graphprep.kernels.cpu.unique import SeenIds
 from graphprep.storage.runs import Runs, SpillPool
 
 _CHUNK_ROWS = 1 << 16  # rows of a sorted run that a merge holds in memory at a time
+_LEAST_CHUNK_ROWS = 1 << 10
+_MOST_RUNS = 64  # merged at a time: each has a file open and a chunk in memory
+_ROW_BYTES = 20
+_Rows = tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.int64]]
 CREATED = np.int32(-1)  # the type of an ID that only occurs as an end, until it gets the type of created nodes
 
 
@@ -85,26 +89,38 @@ class SpaceIndexer:
                 if group.declared:
                     self._duplicates.append(rows[repeated])
                 ids, types, rows = ids[~repeated], types[~repeated], rows[~repeated]
+        self._runs.append(self._write([(ids, types, rows)]))
+
+    def _write(self, chunks: Iterable[_Rows]) -> Runs:
+        """Write a sorted run, in chunks of which a merge can hold one for each of its runs."""
         run = Runs(self._pool, 1, coalesce=False)
-        for start in range(0, ids.size, _CHUNK_ROWS):
-            stop = start + _CHUNK_ROWS
-            run.append(0, (ids[start:stop].copy(), types[start:stop].copy(), rows[start:stop].copy()))
-        self._runs.append(run)
+        size = max(_LEAST_CHUNK_ROWS, min(_CHUNK_ROWS, self._cap // (_ROW_BYTES * _MOST_RUNS)))
+        for ids, types, rows in chunks:
+            for start in range(0, ids.size, size):
+                stop = start + size
+                run.append(0, (ids[start:stop].copy(), types[start:stop].copy(), rows[start:stop].copy()))
+        return run
 
     def sorted(self) -> Iterator[SortedChunk]:
         """Yield all IDs, ascending, each once; a declared node wins over an end. Can be read once."""
         self._flush()
-        if len(self._runs) == 1:
-            for ids, types, _ in self._runs[0].read(0):
-                yield SortedChunk(ids, types)
-        elif self._runs:
-            yield from self._merge()
-        for run in self._runs:
+        while len(self._runs) > _MOST_RUNS:
+            groups = [self._runs[at : at + _MOST_RUNS] for at in range(0, len(self._runs), _MOST_RUNS)]
+            self._runs = [self._write(self._merge(group)) for group in groups]
+        for ids, types, _ in self._merge(self._runs):
+            yield SortedChunk(ids, types)
+
+    def _merge(self, runs: list[Runs]) -> Iterator[_Rows]:
+        """Merge runs, and close them: each round takes all IDs up to the smallest of the last IDs that are in memory."""
+        if len(runs) == 1:
+            yield from runs[0].read(0)
+        else:
+            yield from self._merge_several(runs)
+        for run in runs:
             run.close()
 
-    def _merge(self) -> Iterator[SortedChunk]:
-        """Merge the runs: each round takes all IDs up to the smallest of the last IDs that are in memory."""
-        cursors = [_Cursor(run) for run in self._runs]
+    def _merge_several(self, runs: list[Runs]) -> Iterator[_Rows]:
+        cursors = [_Cursor(run) for run in runs]
         while True:
             cursors = [cursor for cursor in cursors if cursor.fill()]
             if not cursors:
@@ -119,8 +135,8 @@ class SpaceIndexer:
             repeated = np.concatenate([np.zeros(1, bool), ids[1:] == ids[:-1]])
             if repeated.any():
                 self._duplicates.append(rows[repeated & (rows >= 0)])
-                ids, types = ids[~repeated], types[~repeated]
-            yield SortedChunk(ids, types)
+                ids, types, rows = ids[~repeated], types[~repeated], rows[~repeated]
+            yield ids, types, rows
 
     @property
     def duplicates(self) -> NDArray[np.int64]:
@@ -135,7 +151,7 @@ class _Cursor:
 
     def __init__(self, run: Runs) -> None:
         self._chunks = run.read(0)
-        self._chunk: tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.int64]] | None = None
+        self._chunk: _Rows | None = None
 
     def fill(self) -> bool:
         """Make sure that a chunk is in memory; return False at the end."""
@@ -152,7 +168,7 @@ class _Cursor:
         assert self._chunk is not None
         return np.uint64(self._chunk[0][-1])
 
-    def take(self, bound: np.uint64) -> tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.int64]]:
+    def take(self, bound: np.uint64) -> _Rows:
         """Take all rows with ID <= bound out of memory."""
         assert self._chunk is not None
         ids, types, rows = self._chunk

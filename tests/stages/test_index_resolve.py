@@ -30,13 +30,16 @@ def read_sorted(indexer):
     ends=st.lists(st.lists(IDS, max_size=9), max_size=5),
     cap=st.sampled_from([1, 100, 10**9]),
     chunk=st.sampled_from([1, 2, 1 << 16]),
+    most_runs=st.sampled_from([2, 3, 64]),
 )
-def test_sorted_ids_are_unique_and_duplicates_are_told(declared, ends, cap, chunk):
+def test_sorted_ids_are_unique_and_duplicates_are_told(declared, ends, cap, chunk, most_runs):
     first: dict[int, int] = {}
     duplicates = []
     row = 0
     with pytest.MonkeyPatch.context() as patch, SpillPool(cap) as pool:
         patch.setattr(index_stage, "_CHUNK_ROWS", chunk)
+        patch.setattr(index_stage, "_LEAST_CHUNK_ROWS", 1)
+        patch.setattr(index_stage, "_MOST_RUNS", most_runs)
         indexer = SpaceIndexer(pool, cap)
         for batch in declared:
             ids, types = np.array([one for one, _ in batch], np.uint64), np.array([kind for _, kind in batch], np.int32)
