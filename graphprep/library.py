@@ -28,6 +28,19 @@ if TYPE_CHECKING:
     from graphprep.stages.lookup import IdLookup
 
 _MAX_FAULTS = 20
+_INPUT_OPTIONS = (
+    "format",
+    "decoder",
+    "schema",
+    "ids",
+    "num_nodes",
+    "on_error",
+    "bad_records",
+    "max_errors",
+    "on_missing_node",
+    "missing_node_type",
+)
+_FLAGS_OF_OPTIONS = {"columns": "--column", "drop_columns": "--drop-column", "decoder_options_file": "--decoder-options"}
 
 
 def convert(
@@ -62,9 +75,11 @@ def info(
     """
     from graphprep.stages import inspect
 
-    options = options or ConvertOptions()
+    options, urls = options or ConvertOptions(), _as_list(inputs)
     with _open_storage(options.run) as storage:
-        return inspect.inspect(storage, _as_list(inputs), options, reporter or QuietReporter(), head=head)
+        if len(urls) == 1 and is_store(storage, urls[0]):
+            _refuse_input_options(options)
+        return inspect.inspect(storage, urls, options, reporter or QuietReporter(), head=head)
 
 
 def validate(
@@ -223,7 +238,9 @@ def _is_read(target: Path, path: str) -> bool:
 
 
 def _refuse_input_options(options: ConvertOptions) -> None:
-    if options.format is not None or options.decoder is not None or options.decoder_options:
-        raise UsageError(
-            f"{METADATA_NAME} says that this is a store: it has no input format", fix="leave out the decoder's options"
-        )
+    """Refuse options that say how raw input is read: a store is read as its metadata.json says."""
+    default = ConvertOptions()
+    given = [name for name in _INPUT_OPTIONS if getattr(options, name) != getattr(default, name)] + [*options.decoder_options]
+    if given:
+        flags = ", ".join(_FLAGS_OF_OPTIONS.get(name, "--" + name.replace("_", "-")) for name in given)
+        raise UsageError(f"{METADATA_NAME} says that this is a store: raw input only takes {flags}", fix="leave that out")

@@ -12,6 +12,12 @@ TESTS = Path(__file__).resolve().parent
 sys.path.insert(0, str(TESTS))
 
 
+@pytest.fixture(autouse=True)
+def warm_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no command say that kernels are compiled: only the first test of a fresh checkout would see it."""
+    monkeypatch.setattr("graphprep.cli.progress.kernels_are_cold", lambda: False)
+
+
 @pytest.fixture(scope="session")
 def sample_data() -> Path:
     """The folder of sample graphs that the repository ships."""

@@ -90,7 +90,12 @@ class ErrorFlags:
     ] = "stop"
     bad_records: Annotated[
         str | None,
-        option("--bad-records", "File for the place and reason of each skipped record.", group=_ERRORS, metavar="FILE"),
+        option(
+            "--bad-records",
+            "File for skipped records: their place and reason, one JSON object a line.",
+            group=_ERRORS,
+            metavar="FILE",
+        ),
     ] = None
     max_errors: Annotated[
         int | None,
@@ -310,11 +315,12 @@ def convert(
     Example: graphprep convert sample_data/karate/karate.csv karate-store
     """
     from graphprep import library
-    from graphprep.cli.progress import reporting
+    from graphprep.cli.progress import announce_compilation, reporting
 
     decoder_flags = given_decoder_options(input_flags, edges_flags, deepgnn_flags)
     options = make_input_options(input_flags, decoder_flags, run_flags.to_options(storage_flags), error_flags)
     with reporting(report_flags) as reporter:
+        announce_compilation(report_flags, reporter)
         summary = library.convert(inputs, out, with_store_options(options, store_flags), reporter)
     typer.echo(summary_json(summary) if as_json else summary_text(summary))
 
@@ -418,13 +424,13 @@ def summary_text(summary: ConvertSummary) -> str:
     rows = [("nodes", name, f"{number:,}") for name, number in summary.num_nodes.items()]
     rows += [("edges", name, f"{number:,}") for name, number in summary.num_edges.items()]
     lines += table(rows, right=(2,))
-    for number, words in (
-        (summary.num_skipped, "faulty records skipped"),
-        (summary.num_dropped_edges, "edges dropped, for want of a node"),
-        (summary.num_created_nodes, "nodes created"),
+    for number, noun, done in (
+        (summary.num_skipped, "faulty record", "skipped"),
+        (summary.num_dropped_edges, "edge", "dropped, for want of a node"),
+        (summary.num_created_nodes, "node", "created"),
     ):
         if number:
-            lines.append(f"  {number:,} {words}")
+            lines.append(f"  {count(number, noun)} {done}")
     lines.append(
         f"  read {size(summary.input_bytes)}, wrote {size(summary.output_bytes)} in {duration(summary.elapsed_s)}: "
         f"{quantity(edges / seconds)} edges/s, {size(summary.input_bytes / seconds)}/s, "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from graphprep.stages.inspect import ColumnInfo, GraphInfo, Head, TypeInfo
 
 _MAX_PARTS = 8  # partitions whose counts stand in the table
+_HEAD_INDENT = "    "
+_LEAST_CELL = 24  # characters: IDs and numbers are never cut
 
 
 @with_groups
@@ -52,7 +55,7 @@ def info(
     )
     with reporting(report_flags) as reporter:
         found = library.info(inputs, head=head, options=options, reporter=reporter)
-    typer.echo(info_json(found) if as_json else info_text(found))
+    typer.echo(info_json(found) if as_json else info_text(found, inputs))
 
 
 def info_json(found: GraphInfo) -> str:
@@ -73,9 +76,11 @@ def _strict(value: Any) -> Any:
     return value
 
 
-def info_text(found: GraphInfo) -> str:
-    """Write what was found for people."""
-    from graphprep.cli.words import count, size, table
+def info_text(found: GraphInfo, inputs: Sequence[str] = ()) -> str:
+    """Write what was found for people; ``inputs`` are the paths as given, where there are several."""
+    import shlex
+
+    from graphprep.cli.words import count, printable, size, table
 
     bytes_text = "unknown size" if found.num_bytes is None else size(found.num_bytes)
     lines = [f"{found.path}: {found.format}, {count(found.num_files, 'file')}, {bytes_text}"]
@@ -90,8 +95,8 @@ def info_text(found: GraphInfo) -> str:
             lines += _type_lines(title, one)
     lines += [f"  note: {note}" for note in found.notes]
     if found.kind != "store":
-        lines.append(f"convert with: graphprep convert {found.path.replace(', ', ' ')} OUT {' '.join(found.flags)}")
-    return "\n".join(lines)
+        lines.append(f"convert with: graphprep convert {shlex.join(inputs or [found.path])} OUT {shlex.join(found.flags)}")
+    return "\n".join(printable(line) for line in lines)
 
 
 def _type_lines(title: str, one: TypeInfo) -> list[str]:
@@ -115,22 +120,30 @@ def _type_lines(title: str, one: TypeInfo) -> list[str]:
 
 
 def _column_row(column: ColumnInfo) -> tuple[str, ...]:
+    from graphprep.cli.words import printable
+
     shape = f"[{', '.join(map(str, column.item_shape))}]" if column.item_shape else ""
     notes = [column.role] if column.role is not None and column.role != column.name else []
     notes += ["optional"] if column.optional else []
-    return (column.name, column.kind or "numbers", f"{column.dtype}{shape}", ", ".join(notes))
+    return (printable(column.name), column.kind or "numbers", f"{column.dtype}{shape}", ", ".join(notes))
 
 
 def _head_lines(head: Head) -> list[str]:
-    from graphprep.cli.words import table
+    import shutil
 
-    rows = [tuple(_cell(value) for value in row) for row in head.rows]
-    return table([head.names, *rows], indent="    ")
+    from graphprep.cli.words import cut_cells, printable, table
+
+    rows = [tuple(map(printable, head.names)), *(tuple(_cell(value) for value in row) for row in head.rows)]
+    width = shutil.get_terminal_size().columns - len(_HEAD_INDENT)
+    return table(cut_cells(rows, width, least=_LEAST_CELL), indent=_HEAD_INDENT)
 
 
 def _cell(value: Any) -> str:
+    """Write a value in one line; a float in the shortest text that reads back as the same."""
+    from graphprep.cli.words import printable
+
     if value is None:
         return "-"
     if isinstance(value, list):
         return "[" + ", ".join(_cell(item) for item in value) + "]"
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    return repr(value).removesuffix(".0") if isinstance(value, float) else printable(str(value))

@@ -32,6 +32,7 @@ EXIT_MEMORY = 4
 EXIT_INTERNAL = 70  # EX_SOFTWARE: our mistake, not the user's
 EXIT_INTERRUPTED = 130
 _EXIT_SIGNAL = 128
+_EXPECTED = {"Input should be a valid integer": "an integer", "Input should be a valid number": "a number"}
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # Usage errors are in click or in typer's own copy of it, depending on typer's version; both derive BadParameter from it.
 _UsageError = typer.BadParameter.__mro__[1]
@@ -174,7 +175,7 @@ class _ErrorReport:
         message = str(error.format_message()).rstrip(".")  # type: ignore[attr-defined]
         context = getattr(error, "ctx", None)
         path = context.command_path if context else "graphprep"
-        self.say(message[:1].lower() + message[1:], fix=f"see {path} --help")
+        self.say(_usage_words(error, message), fix=f"see {path} --help")
         return int(error.exit_code)  # type: ignore[attr-defined]
 
     def _explain_internal(self, error: Exception) -> int:
@@ -187,6 +188,21 @@ class _ErrorReport:
 
             typer.echo("".join(traceback.format_exception(error)), err=True)
         return EXIT_INTERNAL
+
+
+def _usage_words(error: Exception, message: str) -> str:
+    """Word what click and pydantic say of a command line: the flag, what it takes, and what was found."""
+    message = message[:1].lower() + message[1:]
+    if message == "missing argument 'INPUT...'":
+        return "INPUT and OUT are both needed: what to convert, and the folder or URL of the store"
+    if not message.startswith("invalid value for "):
+        return message
+    flag, _, reason = message.partition(": ")
+    expected = _EXPECTED.get(reason.partition(",")[0])
+    if expected is None:
+        return f"{flag}: {reason.removeprefix('Value error, ')}"
+    found = [str(one["input"]) for one in getattr(error.__cause__, "errors", list)()]
+    return f"{flag}: expected {expected}" + (f", found {found[0]!r}" if found else "")
 
 
 @contextlib.contextmanager

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import sys
 import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from graphprep.cli.words import duration, quantity, size
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from graphprep.model.protocols import Reporter
 
 _INTERVAL_S = 2.0  # between plain lines: enough to see that it lives, few enough for a log
-_SHORT_S = 0.5  # a stage that took less is not worth a line
+_SHORT_S = 2.0  # a stage that took less is not worth a line
 
 
 def _now_s() -> float:
@@ -220,7 +222,14 @@ class BarReporter:
 
 def _make_progress() -> Progress:
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, Progress, Task, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.text import Text
+
+    class _Remaining(TimeRemainingColumn):
+        """The time left; nothing where no total is known."""
+
+        def render(self, task: Task) -> Text:
+            return Text("") if task.total is None else Text("left ") + super().render(task)
 
     columns = (
         TextColumn("{task.description:<10}"),
@@ -228,8 +237,7 @@ def _make_progress() -> Progress:
         TaskProgressColumn(),
         TextColumn("{task.fields[rate]}"),
         TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(compact=True),
+        _Remaining(compact=True),
     )
     return Progress(*columns, console=Console(stderr=True), transient=True)
 
@@ -247,6 +255,23 @@ def make_reporter(flags: ReportFlags, stream: TextIO | None = None) -> Reporter:
     if flags.progress == "auto" and out.isatty():
         return BarReporter(verbose=verbose)
     return PlainReporter(out, verbose=verbose)
+
+
+def announce_compilation(flags: ReportFlags, reporter: Reporter) -> None:
+    """Say why the first run takes long, but not to who wants no progress."""
+    if not flags.quiet and flags.progress != "none" and kernels_are_cold():
+        reporter.message("compiling kernels: once, about a minute")
+
+
+def kernels_are_cold() -> bool:
+    """Return whether Numba has yet to compile the kernels: it could keep them beside their source, and nothing is there.
+
+    False where it keeps them elsewhere (NUMBA_CACHE_DIR, a package that may not be written to): unknown.
+    """
+    folder = Path(__file__).parent.parent / "kernels" / "cpu"
+    if os.environ.get("NUMBA_CACHE_DIR") or not os.access(folder, os.W_OK):
+        return False
+    return not any((folder / "__pycache__").glob("*.nbi"))
 
 
 @contextlib.contextmanager

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 _SIZES = ("B", "KB", "MB", "GB", "TB", "PB")
 _QUANTITIES = ("", "k", "M", "G", "T")
+_GAP = 2  # blanks between columns
+_CUT = "..."
 
 
 def _scale(value: float, units: Sequence[str]) -> tuple[float, str]:
@@ -42,6 +44,25 @@ def duration(seconds: float) -> str:
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
+def printable(text: str) -> str:
+    """Write characters that a terminal would obey or not show (line ends, escape sequences) as Python writes them."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+
+
+def cut_cells(rows: Sequence[Sequence[str]], width: int, *, least: int) -> list[list[str]]:
+    """Cut the longest cells so that rows fit ``width`` characters in ``table``, none to less than ``least``."""
+    if not rows:
+        return []
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    room = width - _GAP * (len(widths) - 1)
+    limit = max(widths, default=0)
+    while limit > least and sum(min(one, limit) for one in widths) > room:
+        limit -= 1
+    return [[cell if len(cell) <= limit else cell[: limit - len(_CUT)] + _CUT for cell in row] for row in rows]
+
+
 def table(rows: Sequence[Sequence[str]], right: Sequence[int] = (), indent: str = "  ") -> list[str]:
     """Lay out rows of equal length in columns; those whose numbers stand in ``right`` are flush right."""
     if not rows:
@@ -53,5 +74,5 @@ def table(rows: Sequence[Sequence[str]], right: Sequence[int] = (), indent: str 
             cell.rjust(width) if i in right else cell.ljust(width)
             for i, (cell, width) in enumerate(zip(row, widths, strict=True))
         ]
-        lines.append((indent + "  ".join(cells)).rstrip())
+        lines.append((indent + (" " * _GAP).join(cells)).rstrip())
     return lines

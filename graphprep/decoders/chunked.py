@@ -195,7 +195,7 @@ def _range_words(chunk: Chunk, end: int, found: object) -> str:
 
 
 def _said(chunk: Chunk) -> str:
-    return f"; {chunk.rows_by} says {chunk.num_rows} rows" if chunk.rows_by else ""
+    return f"; {chunk.rows_by} says {chunk.num_rows} row{'' if chunk.num_rows == 1 else 's'}" if chunk.rows_by else ""
 
 
 def _table_error(block: TextBlock, chunk: Chunk, fault: Fault, dtype: str) -> DecodeError:

@@ -291,11 +291,11 @@ def _plan_block(storage: InputStorage, graph: _Graph, block: _Block, rows: _Rows
         _check_agreement(files)
     for file, want in zip(files, expected, strict=True):
         if want is not None and file.num_rows is not None and file.num_rows != want[0]:
-            raise _count_error(f"{file.num_rows} rows", want, display_url(file.url))
+            raise _count_error(_rows_words(file.num_rows), want, display_url(file.url))
     found = [file.num_rows for file in files]
     known = None if None in found else sum(number for number in found if number is not None)
     if known is not None and rows.total is not None and known != rows.total:
-        raise _count_error(f"the files have {known} rows", (rows.total, rows.by), block.place)
+        raise _count_error(f"the files have {_rows_words(known)}", (rows.total, rows.by), block.place)
     kind = next((file for file in files if file.kind is not None), files[0] if files else None)
     _add_spans(graph, block, files, expected, planned)
     if block.column is not None:
@@ -395,6 +395,10 @@ def _check_agreement(files: Sequence[_File]) -> None:
             continue
         message = f"{_kind_words(file)}, but {display_url(first.url)} has {_kind_words(first)}"
         raise DataError(message, place=display_url(file.url), fix="store all files of a feature in one dtype and shape")
+
+
+def _rows_words(number: int) -> str:
+    return f"{number} row{'' if number == 1 else 's'}"
 
 
 def _kind_words(file: _File) -> str:

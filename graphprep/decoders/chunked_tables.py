@@ -257,7 +257,9 @@ def _check_shape(stated: tuple[int, ...], num_rows: int, item_shape: tuple[int, 
     """Compare the stated shape with the rows and, where their number is known, the values of a row."""
     fits = item_shape is None or math.prod(item_shape) == math.prod(stated[1:])
     if stated[0] != num_rows or not fits:
-        found = f"{num_rows} rows" + ("" if item_shape is None else f" of {math.prod(item_shape)} values")
+        found = f"{num_rows} row{'' if num_rows == 1 else 's'}" + (
+            "" if item_shape is None else f" of {math.prod(item_shape)} values"
+        )
         raise DataError(f"the schema's key 'shape' says {stated}, but the table has {found}", place=place)
 
 

@@ -348,7 +348,7 @@ class _Walk:
                 "write each text as binary,1,text".replace(",", self.decoder.delimiter),
             ),
             kernels.TOO_FEW_VALUES: (
-                f" needs {self._num_needed()} columns for its length {self._length()}, the line has "
+                f" needs {_columns(self._num_needed())} for its length {self._length()}, the line has "
                 f"{progress[kernels.FAULT_COLUMNS]} left",
                 "write as many values as the length says",
             ),
@@ -443,6 +443,10 @@ def _default_length(flag: str, dtype: str, text: str) -> tuple[int, int]:
     if dtype == "binary" and text not in ("0", "1"):
         raise UsageError(f"{flag}: {text!r} is no length of a binary feature", fix="write 1, 0 or '-'")
     return int(parts[0]), int(parts[1]) if len(parts) == 2 else NOT_SPARSE
+
+
+def _columns(number: int) -> str:
+    return f"{number} column{'' if number == 1 else 's'}"
 
 
 def _bid(lines: list[str], delimiter: str) -> Sniffed | None:

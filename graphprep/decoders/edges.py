@@ -283,9 +283,9 @@ def _listed(names: list[str]) -> str:
 def sniff(file: SniffedFile) -> Sniffed | None:
     """Bid for Parquet, and for text whose lines all begin with two IDs; the bid is low where other formats look the same."""
     if file.head.startswith(PARQUET_MAGIC):
-        return Sniffed("edges", 0.7, ("--format edges",), {"kind": "parquet"})
+        return Sniffed("edges", 0.7, ("--format", "edges"), {"kind": "parquet"})
     if file.head[:14].lower() == b"%%matrixmarket":
-        return Sniffed("edges", 0.5, ("--format edges",))  # its plan says what this is
+        return Sniffed("edges", 0.5, ("--format", "edges"))  # its plan says what this is
     lines = []
     for line in iter_lines(file.head, complete=file.complete):
         lines.append(line)
@@ -317,7 +317,7 @@ def _bid(file: SniffedFile, first: HeadLine, head: TextHead, rows: list[list[byt
         confidence = 0.9  # none of the DeepGNN formats has comments, headers, blanks, or records so short
     else:
         confidence = _doubt(head, rows)
-    return Sniffed("edges", confidence, ("--format edges",), details)
+    return Sniffed("edges", confidence, ("--format", "edges"), details)
 
 
 def _doubt(head: TextHead, rows: list[list[bytes]]) -> float:

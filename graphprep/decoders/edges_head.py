@@ -64,7 +64,7 @@ def refuse_foreign(url: str, head: bytes) -> None:
         raise DataError(
             "this is a Matrix Market file, not an edge list",
             place=f"{url}:1:1",
-            fix="its format is mtx; as an edge list it needs its header and size line removed, and --index-base 1",
+            fix="convert it to an edge list first: remove its header and size line, and add --index-base 1",
         )
     control = _CONTROL.search(head)
     if control:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from graphprep.decoders.registry import find_decoder, known_decoders
 from graphprep.model.errors import DataError, UsageError
-from graphprep.model.metadata import METADATA_NAME
+from graphprep.model.metadata import METADATA_NAME, STORE_FORMAT
 from graphprep.model.protocols import Sniffed, SniffedFile
+from graphprep.storage.faults import display_url
 
 if TYPE_CHECKING:
     from graphprep.storage.urls import Storage
@@ -28,7 +30,9 @@ def sniff(storage: Storage, urls: Sequence[str]) -> Sniffed:
     """
     found = chunked_metadata(storage, urls)
     if found is not None:
-        bid = _bid("chunked", SniffedFile(found, *_head(storage, found)))
+        head, complete = _head(storage, found)
+        _refuse_store(urls[0], head)
+        bid = _bid("chunked", SniffedFile(found, head, complete))
         if bid is not None:
             return bid
     for url in storage.expand(urls).files:
@@ -78,6 +82,16 @@ def _bid(name: str, file: SniffedFile) -> Sniffed | None:
         return None
     bid: Sniffed | None = look(file) if look is not None else None
     return bid if bid is None or bid.flags else replace(bid, flags=("--format", bid.decoder))
+
+
+def _refuse_store(url: str, metadata: bytes) -> None:
+    """Raise UsageError where metadata.json is a store's: its first key says so."""
+    if re.match(rb'\s*\{\s*"format"\s*:\s*"' + STORE_FORMAT.encode() + rb'"', metadata):
+        raise UsageError(
+            "this is a graphprep store, not raw input",
+            place=display_url(url),
+            fix="give its folder to graphprep info, which shows what is in it, or to graphprep validate, which checks it",
+        )
 
 
 def _refuse_binary(file: SniffedFile) -> None:

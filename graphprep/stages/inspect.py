@@ -93,7 +93,8 @@ def is_store(storage: Storage, url: str) -> bool:
     """Return whether a folder is a store: its metadata.json names the format, or partitions lie in it."""
     if url == "-" or (storage.is_local(url) and not storage.is_dir(url)):  # servers know no folders
         return False
-    storage.is_dir(url)  # what is wrong with the URL is told of the URL, not of a file in it
+    if not storage.is_local(url):
+        storage.filesystem(url)  # a driver that is missing is told of the URL, not of a file in it
     metadata_url = storage.join(url, METADATA_NAME)
     if storage.exists(metadata_url) and f'"{STORE_FORMAT}"'.encode() in storage.head(metadata_url, _LOOK_BYTES):
         return True
@@ -257,7 +258,9 @@ def _list_cell(store: StoreReader, part: int, stem: str, column: ColumnSchema, r
     if column.kind == "temporal":
         first, last = store.array(part, f"{stem}.entry_offsets.npy").read(row, row + 2).tolist()
         stop = min(last, first + _MAX_SHOWN)
-        starts, ends = (store.array(part, f"{stem}.{name}.npy").read(first, stop).tolist() for name in ("start", "end"))
+        starts = store.array(part, f"{stem}.start.npy").read(first, stop).tolist()
+        has_ends = any(entry.path == f"{stem}.end.npy" for entry in store.manifest(part).arrays)
+        ends = store.array(part, f"{stem}.end.npy").read(first, stop).tolist() if has_ends else [-1] * len(starts)
         entries: list[Any] = [
             [start, end, _values(store, part, stem, column, first + i)]
             for i, (start, end) in enumerate(zip(starts, ends, strict=True))
@@ -284,13 +287,18 @@ def _plain(values: Any) -> Value:
     array = np.asarray(values)
     if array.dtype.kind == "c":
         return str(array.tolist()) if array.ndim == 0 else [str(value) for value in array.ravel()[:_MAX_SHOWN].tolist()]
-    if array.dtype.kind == "f" and array.dtype.itemsize < 8:  # as a double, 0.1 would be 0.10000000149011612
-        array = np.array([float(str(value)) for value in array.ravel()[: _MAX_SHOWN + 1].tolist()])
     if array.ndim == 0:
-        value: Value = array.item()
-        return value
-    flat = list(array.ravel()[:_MAX_SHOWN].tolist())
+        return _number(array[()])
+    flat = [_number(value) for value in array.ravel()[:_MAX_SHOWN]]
     return [*flat, "..."] if array.size > _MAX_SHOWN else flat
+
+
+def _number(value: Any) -> Value:
+    """Return a NumPy scalar as Python's; a float narrower than Python's by its shortest text (0.1, not 0.10000000149011612)."""
+    if value.dtype.kind == "f" and value.dtype.itemsize < 8:
+        return float(str(value))
+    plain: Value = value.item()
+    return plain
 
 
 def _text(values: NDArray[Any]) -> str:

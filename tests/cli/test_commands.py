@@ -1,5 +1,6 @@
 """``convert``, ``info``, ``validate`` and ``ids`` from the command line."""
 
+import dataclasses
 import io
 import json
 import sys
@@ -9,8 +10,11 @@ import numpy as np
 import pytest
 
 from graphprep.cli import convert as convert_command
+from graphprep.cli.convert import summary_text
+from graphprep.cli.info import info_text
 from graphprep.cli.main import run
 from graphprep.model.options import ConvertOptions, ConvertSummary, RunOptions
+from graphprep.stages.inspect import GraphInfo, Head, TypeInfo, _plain
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 KARATE = ROOT / "sample_data" / "karate" / "karate.csv"
@@ -65,6 +69,22 @@ def test_convert_with_no_flags_asks_for_the_defaults(converted, capsys):
         "  read 10.0 MB, wrote 2.5 MB in 2.00 s: 25.0k edges/s, 5.0 MB/s, peak memory 300 MB\n"
         "  note: item 0 has no edge\n"
     )
+
+
+def test_convert_counts_one_thing_as_one():
+    text = summary_text(dataclasses.replace(SUMMARY, num_skipped=1, num_dropped_edges=1, num_created_nodes=1))
+    assert text.splitlines()[4:7] == [
+        "  1 faulty record skipped",
+        "  1 edge dropped, for want of a node",
+        "  1 node created",
+    ]
+
+
+@pytest.mark.parametrize(("flags", "said"), [([], True), (["--quiet"], False), (["--progress", "none"], False)])
+def test_the_first_run_says_that_kernels_are_compiled(converted, monkeypatch, capsys, flags, said):
+    monkeypatch.setattr("graphprep.cli.progress.kernels_are_cold", lambda: True)
+    assert run(["convert", "a", "out", *flags]) == 0
+    assert capsys.readouterr().err == ("compiling kernels: once, about a minute\n" if said else "")
 
 
 def test_convert_json(converted, capsys):
@@ -236,6 +256,68 @@ def test_info_json_is_strict(capsys, tmp_path):
     assert found["edge_types"][0]["head"]["rows"] == [[0, 1, "nan"], [1, 2, "inf"]]
 
 
+@pytest.mark.parametrize("command", ["info", "validate"])
+@pytest.mark.parametrize(
+    ("args", "flags"),
+    [
+        (["--ids", "dense"], "--ids"),
+        (["--num-nodes", "3", "--column", "a=int8", "--format", "edges"], "--format, --num-nodes, --column"),
+        (["--schema", "s.json", "--strict"], "--schema, --strict"),
+    ],
+)
+def test_a_store_takes_no_options_of_raw_input(capsys, command, args, flags):
+    assert run([command, str(STORE), *args]) == 2
+    assert capsys.readouterr().err == (
+        f"error: metadata.json says that this is a store: raw input only takes {flags}\n  fix: leave that out\n"
+    )
+
+
+def test_convert_takes_no_store(capsys, tmp_path):
+    assert run(["convert", str(STORE), str(tmp_path / "out"), "--quiet"]) == 2
+    assert capsys.readouterr().err == (
+        f"error: {STORE}: this is a graphprep store, not raw input\n"
+        "  fix: give its folder to graphprep info, which shows what is in it, or to graphprep validate, which checks it\n"
+    )
+
+
+def test_info_quotes_paths(capsys, tmp_path):
+    path = tmp_path / "a b;c.csv"
+    path.write_text("0;1;2;0.5;x\n")
+    assert run(["info", str(path), "--format", "edges", "--delimiter", ";", "-q"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == f"convert with: graphprep convert '{path}' OUT --format edges"
+
+
+def test_info_shows_lists_and_dated_values(capsys):
+    assert run(["info", str(ROOT / "sample_data" / "shop" / "chunked"), "-q"]) == 0
+    row = next(line for line in capsys.readouterr().out.splitlines() if line.split()[:1] == ["history"])
+    assert row.split() == ["history", "ragged", "int64"]
+
+
+def test_info_prints_any_value_in_a_line_that_fits(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    rows = ((2**64 - 1, "a\x1b[31m\nb" + "x" * 90, 0.1234567890123), (3, "\u00e9", 1.0))
+    nodes = TypeInfo("t\n", 2, head=Head(("raw ID", "te\txt", "f"), rows))
+    text = info_text(GraphInfo("g", "store", "f", 1, 1, node_types=(nodes,))).splitlines()
+    assert text[1:] == [
+        "nodes t\\n: 2",
+        "    raw ID                te\\txt                    f",
+        "    18446744073709551615  a\\x1b[31m\\nbxxxxxxxxx...  0.1234567890123",
+        "    3                     é                         1",
+    ]
+
+
+def test_info_writes_narrow_floats_as_they_were_given():
+    assert _plain(np.array([0.1, np.inf], np.float32)) == [0.1, np.inf]
+    assert _plain(np.float32(0.1)) == 0.1
+    assert _plain(np.float64(0.1234567890123456)) == 0.1234567890123456
+
+
+def test_a_driver_that_is_missing_is_told_of_the_url_given(capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "s3fs", None)
+    assert run(["info", "s3://bucket/x"]) == 2
+    assert capsys.readouterr().err.startswith("error: s3://bucket/x: the driver for s3:// is not installed\n")
+
+
 # ------------------------------------------------------------------------------------------------ validate
 
 
@@ -317,7 +399,7 @@ def test_validate_a_faulty_input(tmp_path, capsys):
 def test_validate_a_store_takes_no_format(capsys):
     assert run(["validate", str(STORE), "--format", "edges"]) == 2
     assert capsys.readouterr().err == (
-        "error: metadata.json says that this is a store: it has no input format\n  fix: leave out the decoder's options\n"
+        "error: metadata.json says that this is a store: raw input only takes --format\n  fix: leave that out\n"
     )
 
 
@@ -434,6 +516,13 @@ def test_ids_of_edges(capsys):
     code, _, err = ids(capsys, "77777", *flags, "--to", "row")
     assert code == 1
     assert err.startswith(f"error: argument 1: there is no edge ID 77777 of type '{name}'\n")
+
+
+def test_ids_of_no_edge_type_name_the_types(capsys):
+    code, _, err = ids(capsys, "1", "--edge", "--type", "0:1", "--from", "id", "--to", "row")
+    names = ", ".join(json.loads((STORE / "metadata.json").read_text())["edge_type"])
+    assert code == 2
+    assert err == f"error: --type: expected 'source:relation:destination', found '0:1'\n  fix: use one of {names}\n"
 
 
 def test_ids_given_twice(capsys):

@@ -107,9 +107,21 @@ def test_import_graphprep_loads_nothing_and_knows_its_names():
     [
         (["frobnicate"], "error: no such command 'frobnicate'\n  fix: see graphprep --help\n"),
         (["convert", "a", "b", "--nope"], "error: no such option: --nope\n  fix: see graphprep convert --help\n"),
-        (["convert"], "error: missing argument"),
-        (["info", "a", "--head", "x"], "error: invalid value for '--head'"),
-        (["convert", "a", "b", "--layout", "csx"], "error: invalid value for '--layout'"),
+        (
+            ["convert", "tiny.txt"],
+            "error: INPUT and OUT are both needed: what to convert, and the folder or URL of the store\n"
+            "  fix: see graphprep convert --help\n",
+        ),
+        (["info", "a", "--head", "x"], "error: invalid value for '--head': expected an integer, found 'x'\n"),
+        (["convert", "a", "b", "--seed", "x"], "error: invalid value for '--seed': expected an integer, found 'x'\n"),
+        (
+            ["convert", "a", "b", "--default-edge-weight", "x"],
+            "error: invalid value for '--default-edge-weight': expected a number, found 'x'\n",
+        ),
+        (
+            ["convert", "a", "b", "--layout", "csx"],
+            "error: invalid value for '--layout': 'csx' is not one of 'csc', 'csr', 'both'\n",
+        ),
         (
             ["convert", "a", "b", "--threads", "-1"],
             "error: --threads must be 0 or more, found -1\n  fix: use 0 for one thread a core\n",

@@ -7,6 +7,7 @@ import pytest
 
 from graphprep.cli import progress
 from graphprep.cli.options import ReportFlags
+from graphprep.cli.progress import kernels_are_cold
 from graphprep.cli.words import count, duration, quantity, size, table
 
 
@@ -112,6 +113,36 @@ def test_the_bar(monkeypatch, capsys, clock):
     err = capsys.readouterr().err
     assert "decode: 500k records, 10.0 MB, 100k records/s, 2.0 MB/s, took 5.00 s" in err
     assert "all is well" in err
+
+
+def test_the_bar_tells_no_time_left_without_a_total():
+    bar = progress._make_progress()
+    remaining = bar.columns[-1]
+    bar.add_task("index", total=None, rate="")
+    bar.add_task("decode", total=10, rate="")
+    assert [str(remaining.render(task)) for task in bar.tasks] == ["", "left --:--"]
+
+
+def test_a_stage_of_a_second_is_not_worth_a_line(clock):
+    out = io.StringIO()
+    reporter = progress.PlainReporter(out)
+    reporter.stage("decode")
+    clock.now += 1.9
+    reporter.close()
+    assert out.getvalue() == ""
+
+
+def test_kernels_are_cold_until_one_is_kept(monkeypatch, tmp_path):
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    monkeypatch.setattr(progress, "__file__", str(tmp_path / "cli" / "progress.py"))
+    folder = tmp_path / "kernels" / "cpu" / "__pycache__"
+    folder.mkdir(parents=True)
+    assert kernels_are_cold()
+    (folder / "edges.parse-3.py311.nbi").touch()
+    assert not kernels_are_cold()
+    (folder / "edges.parse-3.py311.nbi").unlink()
+    monkeypatch.setenv("NUMBA_CACHE_DIR", "/elsewhere")
+    assert not kernels_are_cold()
 
 
 def test_a_reader_of_stderr_that_went_away(clock):

@@ -247,10 +247,10 @@ def test_counts_of_binary_files(tmp_path):
         f"metadata.json: edges.user:buys:item: the files have 0 rows, but {by_chunk} says 5{FIX_COUNTS}"
     )
     shop(tmp_path, node_data=feature_of(NPY, "one.npy"))
-    assert error_of(tmp_path) == f"one.npy: 1 rows, but metadata.json: num_nodes_per_type[0] says 2{FIX_COUNTS}"
+    assert error_of(tmp_path) == f"one.npy: 1 row, but metadata.json: num_nodes_per_type[0] says 2{FIX_COUNTS}"
     edge_data = {"user:buys:item": {"x": {"format": NPY, "data": ["one.npy"]}}}
     shop(tmp_path, edges=edges_of(NPY, "e.npy"), num_edges_per_type=None, edge_data=edge_data)
-    assert error_of(tmp_path) == (f"one.npy: 1 rows, but metadata.json: edges.user:buys:item (its files) says 3{FIX_COUNTS}")
+    assert error_of(tmp_path) == (f"one.npy: 1 row, but metadata.json: edges.user:buys:item (its files) says 3{FIX_COUNTS}")
     edge_data["user:buys:item"]["y"] = {"format": NPY, "data": ["age.npy"]}
     shop(tmp_path, num_edges_per_type=None, edge_data=edge_data)
     assert error_of(tmp_path) == (

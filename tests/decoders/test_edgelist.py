@@ -391,6 +391,12 @@ FAULTS = [
     ("5,-1,0,1,int8", "feature slot 0 (int8): its length is missing: the line ends before it", "complete the line", "\n"),
     ("5,-1,0,1,binary,1", "feature slot 0 (binary): its text is missing: the line ends before it", "complete the line", "\n"),
     (
+        "5,-1,0,1,int8,1",
+        "feature slot 0 (int8) needs 1 column for its length 1, the line has 0 left",
+        "write as many values as the length says",
+        "1\n",
+    ),
+    (
         "5,-1,0,1,int8,2,3",
         "feature slot 0 (int8) needs 2 columns for its length 2, the line has 1 left",
         "write as many values as the length says",

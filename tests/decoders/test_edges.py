@@ -578,7 +578,7 @@ def test_faulty_records(text, options, message, place, fix):
             {},
             DataError,
             "0.txt:1:1: this is a Matrix Market file, not an edge list\n"
-            "  fix: its format is mtx; as an edge list it needs its header and size line removed, and --index-base 1",
+            "  fix: convert it to an edge list first: remove its header and size line, and add --index-base 1",
         ),
         (
             ["a,b\n1,2\n", "a,c\n1,2\n"],
@@ -738,7 +738,7 @@ def test_sniff(head, confidence):
     found = EdgesDecoder.sniff(SniffedFile("x", head, complete=True))
     assert (found and found.confidence) == confidence
     if found:
-        assert (found.decoder, found.flags) == ("edges", ("--format edges",))
+        assert (found.decoder, found.flags) == ("edges", ("--format", "edges"))
 
 
 @relaxed
