@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from graphprep.library import convert, ids, info, open_store, validate
+    from graphprep.api import convert, ids, info, open_store, validate
     from graphprep.model.errors import GraphprepError
     from graphprep.model.ids import IDConverter, PartitionBook
     from graphprep.model.options import ConvertOptions, ConvertSummary, RunOptions
@@ -38,11 +38,11 @@ _HOMES = {
     "IDConverter": "graphprep.model.ids",
     "PartitionBook": "graphprep.model.ids",
     "RunOptions": "graphprep.model.options",
-    "convert": "graphprep.library",
-    "ids": "graphprep.library",
-    "info": "graphprep.library",
-    "open_store": "graphprep.library",
-    "validate": "graphprep.library",
+    "convert": "graphprep.api",
+    "ids": "graphprep.api",
+    "info": "graphprep.api",
+    "open_store": "graphprep.api",
+    "validate": "graphprep.api",
 }
 
 

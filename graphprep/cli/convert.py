@@ -314,14 +314,14 @@ def convert(
 
     Example: graphprep convert sample_data/karate/karate.csv karate-store
     """
-    from graphprep import library
+    from graphprep import api
     from graphprep.cli.progress import announce_compilation, reporting
 
     decoder_flags = given_decoder_options(input_flags, edges_flags, deepgnn_flags)
     options = make_input_options(input_flags, decoder_flags, run_flags.to_options(storage_flags), error_flags)
     with reporting(report_flags) as reporter:
         announce_compilation(report_flags, reporter)
-        summary = library.convert(inputs, out, with_store_options(options, store_flags), reporter)
+        summary = api.convert(inputs, out, with_store_options(options, store_flags), reporter)
     typer.echo(summary_json(summary) if as_json else summary_text(summary))
 
 

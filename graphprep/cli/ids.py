@@ -68,9 +68,9 @@ def ids(
 
     Example: graphprep ids karate-store 0 33 --from raw --to local
     """
-    from graphprep import library
+    from graphprep import api
 
-    with library.open_ids(
+    with api.open_ids(
         store, from_=from_space, to=to_space, type_=type_name, edges=edge, storage_options=storage_flags.to_mapping()
     ) as lookup:
         printer = Printer(lookup, missing, as_json=as_json)
@@ -98,7 +98,7 @@ def _read_lines(lookup: IdLookup, values: list[str], file: str | None) -> Iterat
     """
     import sys
 
-    from graphprep import library
+    from graphprep import api
     from graphprep.model.errors import UsageError
 
     size = _SCAN_BLOCK if lookup.scans else _BLOCK
@@ -107,7 +107,7 @@ def _read_lines(lookup: IdLookup, values: list[str], file: str | None) -> Iterat
     if values and values != ["-"]:
         yield Lines("argument ", values, list(range(1, len(values) + 1)))
     elif file is not None and file != "-":
-        with library.open_file(file) as handle:
+        with api.open_file(file) as handle:
             yield from _blocks(handle, f"{file}:", size)
     else:
         yield from _blocks(sys.stdin.buffer, "-:", size)

@@ -40,7 +40,7 @@ def info(
 
     Example: graphprep info sample_data/karate/karate.csv --head 3
     """
-    from graphprep import library
+    from graphprep import api
     from graphprep.cli.convert import given_decoder_options, make_input_options
     from graphprep.cli.progress import reporting
     from graphprep.model.errors import UsageError
@@ -54,7 +54,7 @@ def info(
         RunOptions(storage_options=storage_flags.to_mapping()),
     )
     with reporting(report_flags) as reporter:
-        found = library.info(inputs, head=head, options=options, reporter=reporter)
+        found = api.info(inputs, head=head, options=options, reporter=reporter)
     typer.echo(info_json(found) if as_json else info_text(found, inputs))
 
 

@@ -44,7 +44,7 @@ def validate(
 
     Example: graphprep validate karate-store
     """
-    from graphprep import library
+    from graphprep import api
     from graphprep.cli.convert import given_decoder_options, make_input_options
     from graphprep.cli.progress import reporting
     from graphprep.model.errors import UsageError
@@ -55,7 +55,7 @@ def validate(
     decoder_flags = given_decoder_options(input_flags, edges_flags, deepgnn_flags)
     options = make_input_options(input_flags, decoder_flags, run_flags.to_options(storage_flags), error_flags)
     with reporting(report_flags) as reporter:
-        report = library.validate(inputs, options, reporter, max_faults=max_faults)
+        report = api.validate(inputs, options, reporter, max_faults=max_faults)
     if as_json:
         typer.echo(report_json(report))
     elif isinstance(report, StoreReport):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
@@ -63,7 +64,7 @@ def _choose(
     if options.format is not None:
         return find_decoder(options.format), ()
     found = sniff(storage, inputs)
-    reporter.message(f"format: {found.decoder} (sniffed; {' '.join(found.flags)} repeats this choice)")
+    reporter.message(f"format: {found.decoder} (sniffed; {shlex.join(found.flags)} repeats this choice)")
     return find_decoder(found.decoder), found.flags
 
 

@@ -25,6 +25,8 @@ _TMP_DIR = "--tmp-dir"  # the option that chooses the folder
 _ARRAY_BYTES = 128  # what an array takes beside its data; with many small chunks that is most of it
 _BUFFER_BYTES = 1 << 20
 _EXTENT_BYTES = 8 << 20  # small chunks are joined up to here, so that what a reader gets stays bounded
+_LEAST_EXTENT_BYTES = 256 << 10
+_EXTENT_SHARE = 8  # of the pool: readers make several times an extent of it
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,7 @@ class Runs:
         """Open empty runs; without ``coalesce``, chunks come back exactly as they were appended."""
         self.in_memory_bytes = 0
         self._pool = pool
-        self._extent_bytes = _EXTENT_BYTES if coalesce else -1
+        self._extent_bytes = _extent_bytes(pool.cap_bytes) if coalesce else -1
         self._memory: list[list[Chunk]] = [[] for _ in range(num_buckets)]
         self._extents: list[list[_Extent]] = [[] for _ in range(num_buckets)]
         self._num_bytes = [0] * num_buckets
@@ -193,6 +195,10 @@ class Runs:
         self._file_bytes = offset
         self._pool.in_memory_bytes -= self.in_memory_bytes
         self.in_memory_bytes = 0
+
+
+def _extent_bytes(cap_bytes: int) -> int:
+    return max(_LEAST_EXTENT_BYTES, min(_EXTENT_BYTES, cap_bytes // _EXTENT_SHARE))
 
 
 def _chunk_bytes(chunk: Chunk) -> int:

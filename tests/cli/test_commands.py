@@ -52,7 +52,7 @@ def converted(monkeypatch):
         calls.append((inputs, out, options))
         return SUMMARY
 
-    monkeypatch.setattr("graphprep.library.convert", convert)
+    monkeypatch.setattr("graphprep.api.convert", convert)
     return calls
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import graphprep
-from graphprep import library
+from graphprep import api
 from graphprep.cli.main import build_app, run
 from graphprep.model.errors import DataError, MemoryLimitError, StorageError, UsageError
 
@@ -164,7 +164,7 @@ def failing(monkeypatch, error):
     def fail(*args, **options):
         raise error
 
-    monkeypatch.setattr(library, "info", fail)
+    monkeypatch.setattr(api, "info", fail)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from graphprep import library
+from graphprep import api
 from graphprep.cli.main import run
 from graphprep.model.errors import StorageError, UsageError
 from graphprep.storage.urls import Storage
@@ -52,7 +52,7 @@ def test_bad_records_replace_nothing_that_is_needed(edges, inputs, bad, message)
     before = edges.read_bytes()
     (edges.parent / "link.txt").symlink_to(edges)
     with pytest.raises(UsageError) as caught:
-        library.convert(inputs, "store", format="edges", on_error="skip", bad_records=bad)
+        api.convert(inputs, "store", format="edges", on_error="skip", bad_records=bad)
     assert (caught.value.message, caught.value.place) == (message, f"--bad-records {bad}")
     assert edges.read_bytes() == before
     assert sorted(path.name for path in edges.parent.iterdir()) == ["edges.txt", "link.txt"]
@@ -60,7 +60,7 @@ def test_bad_records_replace_nothing_that_is_needed(edges, inputs, bad, message)
 
 def test_bad_records_replace_those_of_the_last_run(edges):
     for _ in range(2):
-        library.convert("edges.txt", "store", format="edges", on_error="skip", bad_records="bad.jsonl", overwrite=True)
+        api.convert("edges.txt", "store", format="edges", on_error="skip", bad_records="bad.jsonl", overwrite=True)
     assert json.loads(Path("bad.jsonl").read_text())["place"] == "edges.txt:2:3"
 
 
@@ -80,7 +80,7 @@ def test_closed_streams(edges, closed):
     edges.write_text("0 1\n")
     done = shell(f"{COMMAND} convert edges.txt store {closed}")
     assert (done.returncode, "rror" in done.stderr) == (0, False)
-    assert library.validate("store").num_faults == 0
+    assert api.validate("store").num_faults == 0
 
 
 def test_closed_stdin(edges):
@@ -145,6 +145,6 @@ def test_no_memory_is_not_a_failed_disk(edges, capfd, monkeypatch):
     def fail(*args, **kwargs):
         raise OSError(12, "Cannot allocate memory", "some/file")
 
-    monkeypatch.setattr(library, "validate", fail)
+    monkeypatch.setattr(api, "validate", fail)
     assert run(["validate", "edges.txt"]) == 4
     assert capfd.readouterr().err.startswith("error: out of memory\n")
