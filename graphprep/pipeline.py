@@ -38,7 +38,7 @@ from graphprep.stages.schema_guard import load_schema, settle_by_schema
 from graphprep.stages.shuffle import ColumnRoute, EdgeRoute
 from graphprep.stages.write import StoreBuilder, TypedEdges, TypedNodes, WriteRules, typed_edges
 from graphprep.storage.faults import display_url
-from graphprep.storage.files import write_pieces
+from graphprep.storage.files import check_writable, write_pieces
 from graphprep.storage.publish import StoreWriter
 from graphprep.storage.runs import SpillPool
 from graphprep.storage.urls import Storage, local_path
@@ -395,7 +395,7 @@ def _saved_rejects(storage: Storage, options: ConvertOptions) -> Iterator[Reject
     """Collect rejected records; write them to --bad-records also when the run fails."""
     url = options.bad_records if options.on_error == "skip" else None
     if url is not None:
-        write_pieces(storage, url, ())  # what cannot be written is better told before the work
+        check_writable(url)
     with Rejects(options.max_errors, options.run.tmp_dir) as rejects:
         try:
             yield rejects

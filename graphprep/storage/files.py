@@ -13,6 +13,16 @@ if TYPE_CHECKING:
     from graphprep.storage.urls import Storage
 
 
+def check_writable(url: str) -> None:
+    """Raise StorageError where a local file cannot be written, before the work that fills it. A FIFO's readers see nothing."""
+    path = local_path(url)
+    if path is None or (Path(path).exists() and not Path(path).is_file()):
+        return
+    with plain_words(url):
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        Path(path).open("ab").close()
+
+
 def write_pieces(storage: Storage, url: str, pieces: Iterable[bytes]) -> None:
     """Write ``pieces`` one after another to a path or URL, replacing what is there; missing folders are made.
 

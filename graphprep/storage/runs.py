@@ -7,8 +7,8 @@ import os
 import shutil
 import tempfile
 import threading
-from collections.abc import Iterator
-from dataclasses import dataclass
+from array import array as packed
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -29,14 +29,35 @@ _LEAST_EXTENT_BYTES = 256 << 10
 _EXTENT_SHARE = 8  # of the pool: readers make several times an extent of it
 
 
-@dataclass(frozen=True)
-class _Extent:
-    """A chunk in a spill file: where its first array begins, and what the arrays are. They lie one behind the other."""
+class _Extents:
+    """Where a bucket's chunks lie in the spill file, in append order.
 
-    offset: int
-    layout: _Layout
-    lengths: tuple[int, ...]
-    num_bytes: int
+    Each is a few numbers: its layout's, the offset of its first array (the others lie behind it), and the lengths of all.
+    With hundreds of edge types there are hundreds of thousands of extents, of some hundred bytes of data each.
+    """
+
+    def __init__(self) -> None:
+        self._numbers = packed("q")
+        self.count = 0
+
+    def add(self, layout: int, offset: int, lengths: Sequence[int]) -> None:
+        """Add an extent."""
+        self._numbers.extend((layout, offset, *lengths))
+        self.count += 1
+
+    def extend(self, other: _Extents) -> None:
+        """Add all of another's extents."""
+        self._numbers.extend(other._numbers)
+        self.count += other.count
+
+    def read(self, layouts: list[_Layout]) -> Iterator[tuple[_Layout, int, Sequence[int]]]:
+        """Yield (layout, offset, lengths) of the extents that are there now."""
+        at, numbers = 0, self._numbers[:]
+        while at < len(numbers):
+            layout = layouts[numbers[at]]
+            stop = at + 2 + len(layout)
+            yield layout, numbers[at + 1], numbers[at + 2 : stop]
+            at = stop
 
 
 class SpillPool:
@@ -102,7 +123,8 @@ class Runs:
         self._pool = pool
         self._extent_bytes = _extent_bytes(pool.cap_bytes) if coalesce else -1
         self._memory: list[list[Chunk]] = [[] for _ in range(num_buckets)]
-        self._extents: list[list[_Extent]] = [[] for _ in range(num_buckets)]
+        self._extents = [_Extents() for _ in range(num_buckets)]
+        self._layouts: dict[_Layout, int] = {}
         self._num_bytes = [0] * num_buckets
         self._path: Path | None = None
         self._file_bytes = 0
@@ -127,18 +149,20 @@ class Runs:
     def read(self, bucket: int) -> Iterator[Chunk]:
         """Yield a bucket's chunks in append order; as often as asked."""
         with self._pool._lock:
-            extents, memory, path = list(self._extents[bucket]), list(self._memory[bucket]), self._path
-        if extents and path is not None:
+            extents, memory, path = self._extents[bucket].read(list(self._layouts)), list(self._memory[bucket]), self._path
+            extent = next(extents, None)  # the list as it is now
+        if extent is not None and path is not None:
             with plain_words(str(path)):
                 file = path.open("rb", buffering=0)
             with file:
-                for extent in extents:
-                    yield _read_extent(file.fileno(), extent, str(path))
+                while extent is not None:
+                    yield _read_extent(file.fileno(), *extent, str(path))
+                    extent = next(extents, None)
         yield from memory
 
     def num_chunks(self, bucket: int) -> int:
         """Return how many chunks ``read`` would yield."""
-        return len(self._extents[bucket]) + len(self._memory[bucket])
+        return self._extents[bucket].count + len(self._memory[bucket])
 
     def num_bytes(self, bucket: int) -> int:
         """Return the bytes of a bucket's arrays, wherever they lie."""
@@ -148,11 +172,11 @@ class Runs:
         """Drop a bucket's chunks. The spill file goes with the last one that lies in it."""
         with self._pool._lock:
             freed = sum(_chunk_bytes(chunk) + _ARRAY_BYTES * len(chunk) for chunk in self._memory[bucket])
-            self._memory[bucket], self._extents[bucket] = [], []
+            self._memory[bucket], self._extents[bucket] = [], _Extents()
             self._num_bytes[bucket] = 0
             self.in_memory_bytes -= freed
             self._pool.in_memory_bytes -= freed
-            if self._path is not None and not any(self._extents):
+            if self._path is not None and not any(extents.count for extents in self._extents):
                 self._remove_file()
 
     def close(self) -> None:
@@ -162,7 +186,7 @@ class Runs:
             self._pool.in_memory_bytes -= self.in_memory_bytes
             self.in_memory_bytes = 0
             self._memory = [[] for _ in self._memory]
-            self._extents = [[] for _ in self._extents]
+            self._extents = [_Extents() for _ in self._extents]
             self._num_bytes = [0] * len(self._num_bytes)
             self._remove_file()
 
@@ -176,20 +200,21 @@ class Runs:
         """Write all chunks in memory to the file, bucket after bucket."""
         if self._path is None:
             self._path = self._pool._new_file()
-        written: list[tuple[int, list[_Extent]]] = []
+        written: list[tuple[int, _Extents]] = []
         offset = self._file_bytes
         # A failure leaves the bytes behind offset unnamed, and everything in memory.
         with plain_words(str(self._path.parent), _TMP_DIR), self._path.open("ab", buffering=_BUFFER_BYTES) as file:
             file.truncate(offset)
             for bucket, chunks in enumerate(self._memory):
                 if chunks:
-                    extents = []
-                    for group in _group_chunks(chunks, self._extent_bytes):
-                        extents.append(_write_extent(file, offset, group))
-                        offset += extents[-1].num_bytes
+                    extents = _Extents()
+                    for layout, group in _group_chunks(chunks, self._extent_bytes):
+                        lengths, num_bytes = _write_group(file, group)
+                        extents.add(self._layouts.setdefault(layout, len(self._layouts)), offset, lengths)
+                        offset += num_bytes
                     written.append((bucket, extents))
         for bucket, extents in written:
-            self._extents[bucket] += extents
+            self._extents[bucket].extend(extents)
             self._memory[bucket] = []
         self._pool.spilled_bytes += offset - self._file_bytes
         self._file_bytes = offset
@@ -198,7 +223,7 @@ class Runs:
 
 
 def _extent_bytes(cap_bytes: int) -> int:
-    return max(_LEAST_EXTENT_BYTES, min(_EXTENT_BYTES, cap_bytes // _EXTENT_SHARE))
+    return min(_EXTENT_BYTES, max(_LEAST_EXTENT_BYTES, cap_bytes // _EXTENT_SHARE))
 
 
 def _chunk_bytes(chunk: Chunk) -> int:
@@ -209,55 +234,53 @@ def _layout_of(chunk: Chunk) -> _Layout:
     return tuple(None if array is None else (array.dtype.str, array.shape[1:]) for array in chunk)
 
 
-def _group_chunks(chunks: list[Chunk], extent_bytes: int) -> Iterator[list[Chunk]]:
-    """Yield runs of consecutive chunks that can be stored as one."""
+def _group_chunks(chunks: list[Chunk], extent_bytes: int) -> Iterator[tuple[_Layout, list[Chunk]]]:
+    """Yield runs of consecutive chunks that can be stored as one, with their layout."""
     group: list[Chunk] = []
     group_layout: _Layout = ()
     group_bytes = 0
     for chunk in chunks:
         layout, num_bytes = _layout_of(chunk), _chunk_bytes(chunk)
         if group and (layout != group_layout or group_bytes + num_bytes > extent_bytes):
-            yield group
+            yield group_layout, group
             group, group_bytes = [], 0
         group.append(chunk)
         group_layout = layout
         group_bytes += num_bytes
-    yield group
+    yield group_layout, group
 
 
-def _write_extent(file: Any, offset: int, chunks: list[Chunk]) -> _Extent:
-    layout = _layout_of(chunks[0])
+def _write_group(file: Any, chunks: list[Chunk]) -> tuple[list[int], int]:
+    """Write chunks as one, array by array; return the arrays' lengths and the number of bytes."""
     lengths = []
     num_bytes = 0
-    for i in range(len(layout)):
+    for arrays in zip(*chunks, strict=True):
         length = 0
-        for chunk in chunks:
-            array = chunk[i]
-            if array is not None:
-                length += array.shape[0]
-                num_bytes += array.nbytes
-                if array.size:
-                    file.write(array.reshape(-1).view(np.uint8).data)
+        for one in arrays:
+            if one is not None:
+                length += one.shape[0]
+                num_bytes += one.nbytes
+                if one.size:
+                    file.write(one.reshape(-1).view(np.uint8).data)
         lengths.append(length)
-    return _Extent(offset, layout, tuple(lengths), num_bytes)
+    return lengths, num_bytes
 
 
-def _read_extent(descriptor: int, extent: _Extent, path: str) -> Chunk:
+def _read_extent(descriptor: int, layout: _Layout, offset: int, lengths: Sequence[int], path: str) -> Chunk:
     arrays: list[NDArray[Any] | None] = []
-    offset = extent.offset
-    for kind, length in zip(extent.layout, extent.lengths, strict=True):
+    for kind, length in zip(layout, lengths, strict=True):
         if kind is None:
             arrays.append(None)
             continue
-        array = np.empty((length, *kind[1]), np.dtype(kind[0]))
-        _read_into(descriptor, array, offset, path)
-        offset += array.nbytes
-        arrays.append(array)
+        one = np.empty((length, *kind[1]), np.dtype(kind[0]))
+        _read_into(descriptor, one, offset, path)
+        offset += one.nbytes
+        arrays.append(one)
     return tuple(arrays)
 
 
-def _read_into(descriptor: int, array: NDArray[Any], offset: int, path: str) -> None:
-    view = array.reshape(-1).view(np.uint8).data
+def _read_into(descriptor: int, target: NDArray[Any], offset: int, path: str) -> None:
+    view = target.reshape(-1).view(np.uint8).data
     done = 0
     with plain_words(path):
         while done < len(view):  # one call gives at most 2 GiB

@@ -3,6 +3,7 @@
 import dataclasses
 import io
 import json
+import shlex
 import sys
 from pathlib import Path
 
@@ -239,7 +240,7 @@ def test_info_of_a_raw_file(capsys):
         "  weight  dense  int64",
         "    source  destination  weight",
         "    0       1            4",
-        f"convert with: graphprep convert {KARATE} OUT --format edges",
+        f"convert with: graphprep convert {shlex.quote(str(KARATE))} OUT --format edges",
     ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -17,7 +18,7 @@ from graphprep.cli.main import run
 from graphprep.model.errors import StorageError, UsageError
 from graphprep.storage.urls import Storage
 
-COMMAND = f"{sys.executable} -m graphprep"
+COMMAND = f"{shlex.quote(sys.executable)} -m graphprep"
 
 
 @pytest.fixture
@@ -120,7 +121,7 @@ def test_an_impatient_user_does_not_break_the_clean_up(tmp_path, number):
     """While stdin is awaited: ten signals, as fast as they go."""
     (tmp_path / "tmp").mkdir()
     command = f"{COMMAND} convert - {tmp_path}/out --format edges --tmp-dir {tmp_path}/tmp"
-    with subprocess.Popen(command.split(), stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(shlex.split(command), stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         deadline = time.monotonic() + 30
         while not list((tmp_path / "tmp").iterdir()) and time.monotonic() < deadline:
             time.sleep(0.02)

@@ -145,7 +145,7 @@ def test_edges_of_the_tiny_store(shop):
         (
             {"from_": "id", "to": "row", "edges": True, "type_": "buys"},
             "--type: expected 'source:relation:destination', found 'buys'",
-            "",
+            "use one of user:buys:item, user:likes:user",
         ),
     ],
 )

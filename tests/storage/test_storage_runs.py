@@ -109,6 +109,7 @@ def test_the_largest_runs_go_first(tmp_path):
 
 def test_small_chunks_are_joined_large_ones_are_not(tmp_path, monkeypatch):
     monkeypatch.setattr(runs_module, "_EXTENT_BYTES", 100)
+    monkeypatch.setattr(runs_module, "_LEAST_EXTENT_BYTES", 100)
     with SpillPool(0, str(tmp_path)) as pool:
         runs = Runs(pool)
         pool.cap_bytes = 10**6
