@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -16,6 +17,19 @@ sys.path.insert(0, str(TESTS))
 def warm_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let no command say that kernels are compiled: only the first test of a fresh checkout would see it."""
     monkeypatch.setattr("graphprep.cli.progress.kernels_are_cold", lambda: False)
+
+
+@pytest.fixture
+def hears_signals():
+    """Let children hear signals that this process ignores, as under nohup or in the background of a shell."""
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.getsignal(number) for number in numbers}
+    for number in numbers:
+        if before[number] is signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 @pytest.fixture(scope="session")

@@ -242,6 +242,7 @@ def wait_for(condition):
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+@pytest.mark.usefixtures("hears_signals")
 def test_signals_clean_up(tmp_path, number, code):
     """While stdin is awaited, a signal ends the command, and the folder of temporary files is gone."""
     tmp = tmp_path / "tmp"

@@ -117,6 +117,7 @@ def test_words_that_are_no_utf8(edges, capfd, flag):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.usefixtures("hears_signals")
 def test_an_impatient_user_does_not_break_the_clean_up(tmp_path, number):
     """While stdin is awaited: ten signals, as fast as they go."""
     (tmp_path / "tmp").mkdir()
