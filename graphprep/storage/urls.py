@@ -341,7 +341,9 @@ class Storage:
     def _make_spool_dir(self) -> str:
         if self._spool_dir is None:
             with plain_words(self._tmp_dir or tempfile.gettempdir(), _TMP_DIR):
-                self._spool_dir = tempfile.mkdtemp(prefix="graphprep-", dir=self._tmp_dir)
+                # Named before it is made: an interrupt in between finds what to remove.
+                self._spool_dir = str(Path(self._tmp_dir or tempfile.gettempdir()) / f"graphprep-{os.urandom(8).hex()}")
+                os.mkdir(self._spool_dir, 0o700)  # noqa: PTH102
         return self._spool_dir
 
     # ---- drivers ----
