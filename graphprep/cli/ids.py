@@ -176,8 +176,9 @@ class Printer:
         of = f" of type {lookup.type_names[lookup.type_number]!r}" if lookup.type_number is not None else ""
         what = f"{lookup.from_} {'edge' if lookup.edges else 'node'} ID" if lookup.from_ != "id" else "edge ID"
         what = "edge row" if lookup.from_ == "row" else what
+        text = lines.texts[i] if len(lines.texts[i]) <= _SHOWN else f"{lines.texts[i][:_SHOWN]}…"
         raise DataError(
-            f"there is no {what} {lines.texts[i]}{of}", place=lines.place(i), fix="leave it out, or add --missing skip or mark"
+            f"there is no {what} {text}{of}", place=lines.place(i), fix="leave it out, or add --missing skip or mark"
         )
 
     def _plain(self, result: FoundIds, found: NDArray[np.bool_]) -> Iterator[str]:

@@ -290,7 +290,7 @@ class Storage:
             return False
         try:
             mode = Path(path).stat().st_mode
-        except OSError:
+        except (OSError, ValueError):  # the latter for a NUL in the path
             return False
         return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 

@@ -150,3 +150,20 @@ def test_no_memory_is_not_a_failed_disk(edges, capfd, monkeypatch):
     monkeypatch.setattr(api, "validate", fail)
     assert run(["validate", "edges.txt"]) == 4
     assert capfd.readouterr().err.startswith("error: out of memory\n")
+
+
+def test_a_nul_in_a_path_of_metadata(tmp_path):
+    metadata = {"node_type": ["a"], "num_nodes_per_type": [1], "edge_type": [], "num_edges_per_chunk": [], "edges": {}}
+    metadata["node_data"] = {"a": {"x": {"format": {"name": "numpy"}, "data": ["a\0b"]}}}
+    (tmp_path / "metadata.json").write_text(json.dumps(metadata))
+    with pytest.raises(StorageError):
+        api.convert(str(tmp_path), str(tmp_path / "store"))
+
+
+def test_an_endless_id_is_not_repeated(edges, capfd):
+    edges.write_text("0 1\n")
+    api.convert("edges.txt", "store")
+    capfd.readouterr()
+    assert run(["ids", "store", "--from", "raw", "--to", "homo", "1" * 100_000]) == 1
+    expected = f"error: argument 1: there is no raw node ID {'1' * 40}… of type '_N'\n"
+    assert capfd.readouterr().err.startswith(expected)
