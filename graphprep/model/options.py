@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from graphprep.model.graph_config import GraphConfig
 from graphprep.model.schema import NeighborOrder
 
 
@@ -27,7 +28,9 @@ class ConvertOptions:
     """Options of ``convert``; the command line names each of them in its help.
 
     ``format`` None means: sniff. ``decoder`` is ``package.module:Class``. ``decoder_options`` are the decoder's own fields,
-    as given. ``num_nodes`` maps a node type (``""`` for the only one) to its number of nodes. ``schema`` is the URL of a
+    as given. ``graph`` says which files are the tables of which types (``--nodes``, ``--edges``); ``node_data``, ``edge_data``,
+    ``labels``, ``splits`` and ``seeds`` are the flags' texts (``TYPE:NAME=FILE``, ``TYPE:COL``, ``TYPE=FILE``). ``num_nodes``
+    maps a node type (``""`` for the only one) to its number of nodes. ``schema`` is the URL of a
     schema file.
     """
 
@@ -52,6 +55,12 @@ class ConvertOptions:
     max_errors: int | None = None
     overwrite: bool = False
     seed: int = 0
+    graph: GraphConfig | None = None
+    node_data: tuple[str, ...] = ()
+    edge_data: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+    splits: tuple[str, ...] = ()
+    seeds: tuple[str, ...] = ()
     block_bytes: int = 0
     run: RunOptions = field(default_factory=RunOptions)
 

@@ -47,10 +47,17 @@ class TextBlock:
 
 @dataclass(frozen=True)
 class DeclaredNodes:
-    """What is known beforehand of one node type: its name and, where raw IDs are 0..n-1, their number."""
+    """What is known beforehand of one node type: its name and, where raw IDs are 0..n-1, their number.
+
+    ``has_records``: the data declares the type's nodes, so that an end without a record is a fault; else, without
+    ``num_nodes``, its nodes are the IDs that occur as ends. ``space`` names the ID space that it shares with other types;
+    None: it has its own. Both are for ``Sources.nodes == "tables"`` only.
+    """
 
     name: str
     num_nodes: int | None = None
+    has_records: bool = False
+    space: str | None = None
 
 
 @dataclass(frozen=True)
@@ -76,11 +83,15 @@ class Sources:
 
     - ``records``: nodes are declared by records in the data (the DeepGNN formats); one ID space for all types;
     - ``ends``: nodes are what occurs as an end of an edge, an ID space per node type (plain edge lists);
-    - ``identity``: raw IDs are 0..n-1 per type, n declared (chunked).
+    - ``identity``: raw IDs are 0..n-1 per type, n declared (chunked);
+    - ``tables``: each type as its ``DeclaredNodes`` says. Types that only the data names (``type_col``) have records, and the
+      ID space ``default_space``.
 
     ``has_times``: created_at and removed_at exist for all types even if no row states one.
     ``always_weighted``: every type has a weight column, also where no node or edge occurs.
-    ``num_edges``: how many edges of each declared type there must be, None where nobody says.
+    ``num_edges``: how many edges of each declared type there must be, None where nobody says. ``signed_ids``: integer raw IDs
+    are the bits of int64. ``auto_ids`` lists the ID spaces (a space's or a type's name) that are decoded as texts although they
+    may turn out to be integers throughout: then decoding starts again with ``settle_ids``.
     """
 
     spans: tuple[Span, ...]
@@ -93,6 +104,9 @@ class Sources:
     has_times: bool = False
     always_weighted: bool = False
     messages: tuple[str, ...] = ()
+    default_space: str | None = None
+    signed_ids: bool = False
+    auto_ids: tuple[str, ...] = ()
 
 
 class InputStorage(Protocol):
@@ -141,6 +155,27 @@ class Decoder(Protocol):
         binary). Numbers widen without loss; when a later block turns out to hold text, decoding starts again with
         ``widen({name: "binary"})``.
         """
+
+
+class SpanReader(Protocol):
+    """What a span's ``detail`` is where one decoder deals with files of several kinds: it decodes its own span.
+
+    Picklable and without state. Errors as in ``Decoder``. A reader needs only the method that its span's ``kind`` names.
+    """
+
+    def decode(self, block: TextBlock, places: bool = False) -> RawRows:
+        """Decode whole lines of a text span."""
+
+    def read(self, handle: BinaryIO, span: Span, max_rows: int, places: bool = False) -> Iterator[RawRows]:
+        """Read rows [span.start, span.stop) of a table span in batches of at most ``max_rows`` rows."""
+
+
+@runtime_checkable
+class SettlesIds(Protocol):
+    """A decoder that can be told late that the raw IDs of some ID spaces are integers (``--id-type auto``)."""
+
+    def settle_ids(self, spaces: Sequence[str]) -> Decoder:
+        """Return the decoder that reads these ID spaces as integers. Its ``plan`` gives the same spans as before."""
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,33 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-# Raw IDs in flight are uint64 whatever the input's type; the store writes int64 unless one is >= 2^63.
+# Integer raw IDs in flight are uint64: the number itself, or the 64 bits of an int64 where a node type's IDs are signed.
 RawIds = NDArray[np.uint64]
 
+
+@dataclass(frozen=True)
+class RawTexts:
+    """Raw IDs that are strings, a row each, as a decoder hands them over.
+
+    Row r is the UTF-8 bytes ``values[offsets[r]:offsets[r + 1]]``: int64[n + 1] offsets that begin at 0, uint8 values. The
+    decode stage replaces them by 64-bit keys and keeps every distinct text once.
+    """
+
+    offsets: NDArray[np.int64]
+    values: NDArray[np.uint8]
+
+    @property
+    def size(self) -> int:
+        """Return the number of rows."""
+        return self.offsets.size - 1
+
+    def text(self, row: int) -> str:
+        """Return one row, for messages."""
+        return bytes(self.values[self.offsets[row] : self.offsets[row + 1]]).decode(errors="replace")
+
+
 Family = Literal["numbers", "sparse", "binary", "temporal"]
-Role = Literal["weight", "time", "created_at", "removed_at", "created"]
+Role = Literal["weight", "time", "created_at", "removed_at", "created", "label", "split", "seeds"]
 
 
 @dataclass(frozen=True)
@@ -62,11 +84,16 @@ class ColumnChunk:
 
 @dataclass(frozen=True)
 class Relation:
-    """What an edge says of its type: the relation's name and, where the format knows them, the types of its ends."""
+    """What an edge says of its type: the relation's name and, where the format knows them, the types of its ends.
+
+    An end without a type names the ID space in which it is found (``src_space``, ``dst_space``); None stands for the only one.
+    """
 
     name: str
     src_type: str | None = None
     dst_type: str | None = None
+    src_space: str | None = None
+    dst_space: str | None = None
 
 
 @dataclass(frozen=True)
@@ -78,7 +105,7 @@ class RawNodes:
     asked for) is the byte offset of the ID in the block, or the row.
     """
 
-    ids: RawIds
+    ids: RawIds | RawTexts
     types: NDArray[np.int32]
     type_names: tuple[str, ...]
     columns: tuple[ColumnChunk, ...] = ()
@@ -95,13 +122,14 @@ class RawNodes:
 class RawEdges:
     """Edges as written, in input order.
 
+    Where ``src`` (or ``dst``) are texts, the sources (destinations) of all relations lie in one ID space.
     ``relations`` (int32[m]) are codes into ``relation_names``. ``at_src`` and ``at_dst`` (int64[m], only when places were
     asked for) are the byte offsets of the ends in the block, or the row. ``record`` (int64[m], only when places were asked
     for) is the number, in ``RawNodes``, of the node on whose record the edge stands; -1 where it is a record of its own.
     """
 
-    src: RawIds
-    dst: RawIds
+    src: RawIds | RawTexts
+    dst: RawIds | RawTexts
     relations: NDArray[np.int32]
     relation_names: tuple[Relation, ...]
     columns: tuple[ColumnChunk, ...] = ()

@@ -68,7 +68,11 @@ def edge_type_path(edge_type: EdgeType) -> str:
 
 @dataclass(frozen=True)
 class ColumnSchema:
-    """A stored column, as ``columns`` in metadata.json lists it."""
+    """A stored column, as ``columns`` in metadata.json lists it.
+
+    ``unit`` is that of dates and times (``day``, ``s``, ``ms``, ``us``, ``ns``). ``categories`` are the names of the values
+    0..k-1 of a column that was text.
+    """
 
     name: str
     kind: Kind
@@ -78,6 +82,8 @@ class ColumnSchema:
     slot: int | None = None
     role: str | None = None
     end: bool | None = None
+    unit: str | None = None
+    categories: tuple[str, ...] | None = None
 
     @property
     def path(self) -> str:
@@ -93,9 +99,11 @@ class ColumnSchema:
             "item_shape": list(self.item_shape),
             "optional": self.optional,
         }
-        for key in ("slot", "role", "end"):
+        for key in ("slot", "role", "end", "unit"):
             if getattr(self, key) is not None:
                 value[key] = getattr(self, key)
+        if self.categories is not None:
+            value["categories"] = list(self.categories)
         return value
 
     @classmethod
@@ -110,6 +118,8 @@ class ColumnSchema:
             slot=value.get("slot"),
             role=value.get("role"),
             end=value.get("end"),
+            unit=value.get("unit"),
+            categories=None if "categories" not in value else tuple(value["categories"]),
         )
 
 

@@ -1,0 +1,115 @@
+"""Which files are the tables and arrays of which node and edge types: the graph config, and what ``--nodes`` and ``--edges`` say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+IdType = Literal["int", "uint", "string", "auto"]
+TableFormat = Literal["csv", "tsv", "parquet", "arrow", "jsonl", "npy", "npz", "mtx", "metis"]
+
+
+@dataclass(frozen=True)
+class TableConfig:
+    """How the files of one table are read. None and () mean: found in the data, or the graph's default.
+
+    ``files`` are paths, folders, globs or URLs, relative to the config's folder. ``names`` are the columns' names where the files
+    have no header of their own (``header`` is then ``no``). ``columns`` fixes dtypes, ``renamed`` gives columns another name in
+    the store (pairs: name in the file, new name), ``dropped`` leaves columns out, ``nulls`` are further spellings of an absent
+    cell. ``place`` says where the table is asked for (``graph.yaml: nodes[0]``, ``--nodes user=u.csv``), for messages.
+    """
+
+    files: tuple[str, ...] = ()
+    format: TableFormat | None = None
+    delimiter: str | None = None
+    header: Literal["auto", "yes", "no"] = "auto"
+    names: tuple[str, ...] | None = None
+    quote: bool | None = None
+    nulls: tuple[str, ...] = ()
+    columns: tuple[tuple[str, str], ...] = ()
+    renamed: tuple[tuple[str, str], ...] = ()
+    dropped: tuple[str, ...] = ()
+    id_type: IdType | None = None
+    list_delimiter: str | None = None
+    place: str = ""
+
+
+@dataclass(frozen=True)
+class NodeTable:
+    """A node type's tables.
+
+    ``type`` names the type, or ``type_col`` the column that does, row by row. Without ``table.files``, ``num_nodes`` declares nodes
+    0..n-1; without both, the type's nodes are the IDs that occur. ``id_col`` None: row r is node r where ``row_ids``, else the
+    column ``id`` if there is one, else the first. ``space`` names the ID space; None: the type's own.
+    """
+
+    type: str | None
+    table: TableConfig = TableConfig()
+    type_col: str | None = None
+    id_col: str | None = None
+    row_ids: bool = False
+    num_nodes: int | None = None
+    space: str | None = None
+    weight_col: str | None = None
+
+
+@dataclass(frozen=True)
+class EdgeTable:
+    """An edge type's tables.
+
+    ``src_type`` and ``dst_type`` None: found by ID in ``src_space`` and ``dst_space``. ``relation`` None: the column
+    ``relation_col`` names it, row by row. Columns None: ``src`` and ``dst``, or ``source`` and ``target``, where the table has
+    them, else the first two. ``layout`` says that the files are arrays of a CSR or CSC matrix.
+    """
+
+    src_type: str | None
+    relation: str | None
+    dst_type: str | None
+    table: TableConfig = TableConfig()
+    relation_col: str | None = None
+    src_col: str | None = None
+    dst_col: str | None = None
+    src_space: str | None = None
+    dst_space: str | None = None
+    weight_col: str | None = None
+    time_col: str | None = None
+    time_unit: Literal["s", "ms", "us", "ns"] | None = None
+    layout: Literal["coo", "csr", "csc"] = "coo"
+
+
+@dataclass(frozen=True)
+class DataArray:
+    """A column that lies in a file of its own: row r belongs to raw ID r of a node type, or to edge ID r of an edge type.
+
+    ``owner`` is a node type's name, or ``src:rel:dst``. With ``id_col`` the file is a table, and rows belong to the IDs in that
+    column.
+    """
+
+    owner: str
+    name: str
+    file: str
+    id_col: str | None = None
+    column: str | None = None
+    place: str = ""
+
+
+@dataclass(frozen=True)
+class GraphConfig:
+    """A heterogeneous graph as its files hold it. Types are numbered in the order in which they are listed.
+
+    ``id_space``: an ID space per node type, or one for all. ``labels``, ``splits`` and ``seeds`` are written as the flags of these
+    names. ``base`` is the URL of the folder that relative paths start from; ``place`` is the config's URL, for messages.
+    """
+
+    nodes: tuple[NodeTable, ...] = ()
+    edges: tuple[EdgeTable, ...] = ()
+    node_data: tuple[DataArray, ...] = ()
+    edge_data: tuple[DataArray, ...] = ()
+    graph_name: str | None = None
+    id_space: Literal["per-type", "global"] = "per-type"
+    id_type: IdType | None = None
+    labels: tuple[str, ...] = ()
+    splits: tuple[str, ...] = ()
+    seeds: tuple[str, ...] = ()
+    base: str = ""
+    place: str = ""
