@@ -1,4 +1,4 @@
-"""Which files are the tables and arrays of which node and edge types: the graph config, and what ``--nodes`` and ``--edges`` say."""
+"""Which files are the tables and arrays of which types: the graph config, and what ``--nodes`` and ``--edges`` say."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ TableFormat = Literal["csv", "tsv", "parquet", "arrow", "jsonl", "npy", "npz", "
 class TableConfig:
     """How the files of one table are read. None and () mean: found in the data, or the graph's default.
 
-    ``files`` are paths, folders, globs or URLs, relative to the config's folder. ``names`` are the columns' names where the files
-    have no header of their own (``header`` is then ``no``). ``columns`` fixes dtypes, ``renamed`` gives columns another name in
-    the store (pairs: name in the file, new name), ``dropped`` leaves columns out, ``nulls`` are further spellings of an absent
-    cell. ``place`` says where the table is asked for (``graph.yaml: nodes[0]``, ``--nodes user=u.csv``), for messages.
+    ``files`` are paths, folders, globs or URLs, relative to the config's folder. ``names`` are the columns' names where the
+    files have no header of their own (``header`` is then ``no``). ``columns`` fixes dtypes, ``renamed`` gives columns another
+    name in the store (pairs: name in the file, new name), ``dropped`` leaves columns out, ``nulls`` are further spellings of an
+    absent cell. ``place`` says where the table is asked for (``graph.yaml: nodes[0]``, ``--nodes user=u.csv``), for messages.
     """
 
     files: tuple[str, ...] = ()
@@ -38,9 +38,9 @@ class TableConfig:
 class NodeTable:
     """A node type's tables.
 
-    ``type`` names the type, or ``type_col`` the column that does, row by row. Without ``table.files``, ``num_nodes`` declares nodes
-    0..n-1; without both, the type's nodes are the IDs that occur. ``id_col`` None: row r is node r where ``row_ids``, else the
-    column ``id`` if there is one, else the first. ``space`` names the ID space; None: the type's own.
+    ``type`` names the type, or ``type_col`` the column that does, row by row. Without ``table.files``, ``num_nodes`` declares
+    nodes 0..n-1; without both, the type's nodes are the IDs that occur. ``id_col`` None: row r is node r where ``row_ids``,
+    else the column ``id`` if there is one, else the first. ``space`` names the ID space; None: the type's own.
     """
 
     type: str | None
@@ -97,8 +97,8 @@ class DataArray:
 class GraphConfig:
     """A heterogeneous graph as its files hold it. Types are numbered in the order in which they are listed.
 
-    ``id_space``: an ID space per node type, or one for all. ``labels``, ``splits`` and ``seeds`` are written as the flags of these
-    names. ``base`` is the URL of the folder that relative paths start from; ``place`` is the config's URL, for messages.
+    ``id_space``: an ID space per node type, or one for all. ``labels``, ``splits`` and ``seeds`` are written as the flags of
+    these names. ``base`` is the URL of the folder that relative paths start from; ``place`` is the config's URL, for messages.
     """
 
     nodes: tuple[NodeTable, ...] = ()
