@@ -89,9 +89,10 @@ class Sources:
 
     ``has_times``: created_at and removed_at exist for all types even if no row states one.
     ``always_weighted``: every type has a weight column, also where no node or edge occurs.
-    ``num_edges``: how many edges of each declared type there must be, None where nobody says. ``signed_ids``: integer raw IDs
-    are the bits of int64. ``auto_ids`` lists the ID spaces (a space's or a type's name) that are decoded as texts although they
-    may turn out to be integers throughout: then decoding starts again with ``settle_ids``.
+    ``num_edges``: how many edges of each declared type there must be, None where nobody says. ``signed_ids`` lists the
+    ID spaces (a space's name, or that of a type with its own) whose integer raw IDs are the bits of int64. ``auto_ids`` lists
+    those that are decoded as texts although they may turn out to be integers of int64 throughout: then decoding starts again
+    with ``settle_ids``, and ``plan`` is called again.
     """
 
     spans: tuple[Span, ...]
@@ -105,15 +106,18 @@ class Sources:
     always_weighted: bool = False
     messages: tuple[str, ...] = ()
     default_space: str | None = None
-    signed_ids: bool = False
+    signed_ids: tuple[str, ...] = ()
     auto_ids: tuple[str, ...] = ()
 
 
 class InputStorage(Protocol):
     """The part of storage that decoders may use while planning and reading. See ``graphprep.storage.Storage``."""
 
-    def open(self, url: str) -> BinaryIO:
-        """Open for reading, seekable, decompressed where the content is compressed."""
+    def open(self, url: str, ahead_bytes: int = ...) -> BinaryIO:
+        """Open for reading, seekable, decompressed where the content is compressed.
+
+        Of a remote file up to ``ahead_bytes`` are fetched ahead of who reads on and on.
+        """
 
     def size(self, url: str) -> int:
         """Return the size in bytes as stored."""
@@ -153,7 +157,7 @@ class Decoder(Protocol):
 
         Where a column's dtype is found in the data, a block yields the narrowest that holds its own cells (int64, float64,
         binary). Numbers widen without loss; when a later block turns out to hold text, decoding starts again with
-        ``widen({name: "binary"})``.
+        ``widen({name: "binary"})``, and ``plan`` is called again.
         """
 
 
@@ -175,7 +179,7 @@ class SettlesIds(Protocol):
     """A decoder that can be told late that the raw IDs of some ID spaces are integers (``--id-type auto``)."""
 
     def settle_ids(self, spaces: Sequence[str]) -> Decoder:
-        """Return the decoder that reads these ID spaces as integers. Its ``plan`` gives the same spans as before."""
+        """Return the decoder that reads these ID spaces as int64. Its ``plan`` is called again and gives the same spans."""
 
 
 @dataclass(frozen=True)

@@ -102,7 +102,8 @@ class RawNodes:
 
     ``types`` (int32[n]) are codes into ``type_names``. ``num_slots`` (int32[n]) is every row's stated number of feature slots
     (highest slot mentioned + 1, empty ones included), None for formats without slots. ``at`` (int64[n], only when places were
-    asked for) is the byte offset of the ID in the block, or the row.
+    asked for) is the byte offset of the ID in the block, or the row. ``declares`` False: the rows bring columns of nodes that
+    others declare, or that occur as ends; a node stands at most once in all such rows of one span.
     """
 
     ids: RawIds | RawTexts
@@ -111,6 +112,7 @@ class RawNodes:
     columns: tuple[ColumnChunk, ...] = ()
     num_slots: NDArray[np.int32] | None = None
     at: NDArray[np.int64] | None = None
+    declares: bool = True
 
     @property
     def num_rows(self) -> int:
@@ -122,7 +124,7 @@ class RawNodes:
 class RawEdges:
     """Edges as written, in input order.
 
-    Where ``src`` (or ``dst``) are texts, the sources (destinations) of all relations lie in one ID space.
+    In formats with several ID spaces, the sources of all relations of a batch lie in one, and so do the destinations.
     ``relations`` (int32[m]) are codes into ``relation_names``. ``at_src`` and ``at_dst`` (int64[m], only when places were
     asked for) are the byte offsets of the ends in the block, or the row. ``record`` (int64[m], only when places were asked
     for) is the number, in ``RawNodes``, of the node on whose record the edge stands; -1 where it is a record of its own.

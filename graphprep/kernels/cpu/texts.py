@@ -1,0 +1,360 @@
+"""Texts as offsets into bytes: hash, copy, compare, sort, and tell new ones from those met before.
+
+Everywhere, text r is ``values[offsets[r]:offsets[r + 1]]``: int64[n + 1] offsets, uint8 values. Order is that of the bytes, a
+prefix before what it begins.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit, uint64
+
+from graphprep.kernels.cpu.hash import splitmix64
+from graphprep.kernels.cpu.numbers import OK, parse_int
+
+_WORD_BYTES = 7  # of a text in a sort word; the eighth says how many bytes were left
+_FEW_ROWS = 20  # below that, insertion beats partition
+_STACK = 256  # of (start, stop, depth): the larger parts wait, so that it grows with the logarithm of the rows
+_LEAST_SLOTS = 1 << 10
+
+
+def hash_texts(offsets: Any, values: Any, seed: int = 0) -> Any:
+    """Return a 64-bit hash of every text: uint64[n]. With seed 0 it is h of STORE.md, "Hashes"."""
+    out = np.empty(offsets.size - 1, np.uint64)
+    _hash_texts(offsets, values, np.uint64(0 if seed == 0 else int(splitmix64(np.uint64(seed)))), out)
+    return out
+
+
+@njit(cache=True, nogil=True)
+def _hash_texts(offsets, values, seed, out):
+    for row in range(out.size):
+        start = offsets[row]
+        size = offsets[row + 1] - start
+        mixed = splitmix64(uint64(size) ^ seed)
+        at = 0
+        while at < size:
+            word = uint64(0)
+            for i in range(min(8, size - at)):
+                word |= uint64(values[start + at + i]) << uint64(8 * i)
+            mixed = splitmix64(mixed ^ word)
+            at += 8
+        out[row] = mixed
+
+
+def take_texts(offsets: Any, values: Any, rows: Any) -> tuple[Any, Any]:
+    """Return (offsets, values) of chosen texts, in the order of ``rows`` (int64[k])."""
+    taken = np.zeros(rows.size + 1, np.int64)
+    np.cumsum(np.diff(offsets)[rows], out=taken[1:])
+    out = np.empty(int(taken[-1]), np.uint8)
+    _copy_texts(offsets, values, np.ascontiguousarray(rows, np.int64), taken, out)
+    return taken, out
+
+
+@njit(cache=True, nogil=True)
+def _copy_texts(offsets, values, rows, taken, out):
+    for i in range(rows.size):
+        start = offsets[rows[i]]
+        to = taken[i]
+        for k in range(taken[i + 1] - to):
+            out[to + k] = values[start + k]
+
+
+def concat_texts(parts: list[tuple[Any, Any]]) -> tuple[Any, Any]:
+    """Return (offsets, values) of several lists of texts, one after another."""
+    counts = [np.diff(offsets) for offsets, _ in parts]
+    joined = np.zeros(1 + sum(count.size for count in counts), np.int64)
+    if counts:
+        np.cumsum(np.concatenate(counts), out=joined[1:])
+    return joined, np.concatenate([values[offsets[0] : offsets[-1]] for offsets, values in parts] or [np.empty(0, np.uint8)])
+
+
+# ------------------------------------------------------------------------------------------------------ order
+
+
+@njit(cache=True, nogil=True)
+def compare_bytes(a, a_start, a_stop, b, b_start, b_stop):
+    """Return a negative number, 0 or a positive one: how one text stands to another."""
+    size = min(a_stop - a_start, b_stop - b_start)
+    for i in range(size):
+        one, other = a[a_start + i], b[b_start + i]
+        if one != other:
+            return np.int64(one) - np.int64(other)
+    return (a_stop - a_start) - (b_stop - b_start)
+
+
+def sort_texts(offsets: Any, values: Any) -> Any:
+    """Return the row numbers that put texts in ascending order, rows of equal texts ascending: int64[n].
+
+    Multikey quicksort with cached words. Source: Bentley and Sedgewick 1997; Ng and Kakehi 2007 (caching).
+    """
+    rows = np.arange(offsets.size - 1, dtype=np.int64)
+    words = np.empty(rows.size, np.uint64)
+    _sort(offsets, values, rows, words, np.empty((_STACK, 3), np.int64))
+    return rows
+
+
+@njit(cache=True, nogil=True)
+def _word(values, start, stop):
+    """Return up to seven bytes, the first one highest, and in the lowest byte how many were left (8: more than seven)."""
+    left = stop - start
+    word = uint64(0)
+    for i in range(min(left, _WORD_BYTES)):
+        word |= uint64(values[start + i]) << uint64(56 - 8 * i)
+    return word | uint64(min(left, _WORD_BYTES + 1))
+
+
+@njit(cache=True, nogil=True)
+def _sort(offsets, values, rows, words, stack):
+    for i in range(rows.size):
+        words[i] = _word(values, offsets[rows[i]], offsets[rows[i] + 1])
+    stack[0] = (0, rows.size, 0)
+    height = 1
+    while height:
+        height -= 1
+        start, stop, depth = stack[height]
+        if stop - start < _FEW_ROWS:
+            _insert(offsets, values, rows, words, start, stop, depth)
+            continue
+        pivot = _middle_word(words, start, stop)
+        low, high = _partition(rows, words, start, stop, pivot)
+        deeper = depth
+        if pivot & uint64(0xFF) <= uint64(_WORD_BYTES):  # equal words are equal texts: only their rows are left to be ordered
+            rows[low:high].sort()
+            middle_stop = low
+        else:
+            deeper = depth + _WORD_BYTES
+            for i in range(low, high):
+                words[i] = _word(values, offsets[rows[i]] + deeper, offsets[rows[i] + 1])
+            middle_stop = high
+        parts = ((start, low, depth), (low, middle_stop, deeper), (high, stop, depth))
+        sizes = (low - start, middle_stop - low, stop - high)
+        first = 0 if sizes[0] >= sizes[1] and sizes[0] >= sizes[2] else (1 if sizes[1] >= sizes[2] else 2)
+        stack[height] = parts[first]
+        height += 1
+        for k in range(3):
+            if k != first and sizes[k] > 1:
+                stack[height] = parts[k]
+                height += 1
+
+
+@njit(cache=True, nogil=True)
+def _middle_word(words, start, stop):
+    """Return the median of three medians of three."""
+    step = (stop - start) // 9
+    medians = np.empty(3, np.uint64)
+    for k in range(3):
+        at = start + 3 * k * step
+        medians[k] = _median(words[at], words[at + step], words[at + 2 * step])
+    return _median(medians[0], medians[1], medians[2])
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _median(a, b, c):
+    if a < b:
+        return b if b < c else (c if a < c else a)
+    return a if a < c else (c if b < c else b)
+
+
+@njit(cache=True, nogil=True)
+def _partition(rows, words, start, stop, pivot):
+    """Move smaller words to the front and larger ones to the back; return where the equal ones begin and end."""
+    low, at, high = start, start, stop
+    while at < high:
+        word = words[at]
+        if word < pivot:
+            row = rows[at]
+            words[at], rows[at] = words[low], rows[low]
+            words[low], rows[low] = word, row
+            low += 1
+            at += 1
+        elif word > pivot:
+            high -= 1
+            row = rows[at]
+            words[at], rows[at] = words[high], rows[high]
+            words[high], rows[high] = word, row
+        else:
+            at += 1
+    return low, high
+
+
+@njit(cache=True, nogil=True)
+def _insert(offsets, values, rows, words, start, stop, depth):
+    for i in range(start + 1, stop):
+        row, word = rows[i], words[i]
+        at = i
+        while at > start and _is_before(offsets, values, row, word, rows[at - 1], words[at - 1], depth):
+            rows[at], words[at] = rows[at - 1], words[at - 1]
+            at -= 1
+        rows[at], words[at] = row, word
+
+
+@njit(cache=True, nogil=True)
+def _is_before(offsets, values, row, word, other, other_word, depth):
+    """Return whether a row belongs before another one; both begin with the same ``depth`` bytes."""
+    if word != other_word:
+        return word < other_word
+    if word & uint64(0xFF) <= uint64(_WORD_BYTES):
+        return row < other
+    skip = depth + _WORD_BYTES
+    order = compare_bytes(values, offsets[row] + skip, offsets[row + 1], values, offsets[other] + skip, offsets[other + 1])
+    return order < 0 or (order == 0 and row < other)
+
+
+def repeats_of_sorted(offsets: Any, values: Any) -> Any:
+    """Return which texts equal the one before them, of texts in ascending order: bool[n]."""
+    out = np.zeros(offsets.size - 1, np.bool_)
+    _mark_repeats(offsets, values, out)
+    return out
+
+
+@njit(cache=True, nogil=True)
+def _mark_repeats(offsets, values, out):
+    for i in range(1, out.size):
+        same = compare_bytes(values, offsets[i - 1], offsets[i], values, offsets[i], offsets[i + 1]) == 0
+        out[i] = same
+
+
+def count_up_to(offsets: Any, values: Any, bound: bytes) -> int:
+    """Return how many texts, in ascending order, are not behind ``bound``."""
+    limit = np.frombuffer(bound, np.uint8) if bound else np.empty(0, np.uint8)
+    return int(_count_up_to(offsets, values, limit))
+
+
+@njit(cache=True, nogil=True)
+def _count_up_to(offsets, values, bound):
+    low, high = 0, offsets.size - 1
+    while low < high:
+        middle = (low + high) >> 1
+        if compare_bytes(values, offsets[middle], offsets[middle + 1], bound, 0, bound.size) <= 0:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+# -------------------------------------------------------------------------------------------------- distinct
+
+
+def distinct_texts(keys: Any, offsets: Any, values: Any) -> tuple[Any, int]:
+    """Return the rows (int64[d], ascending) at which texts stand for the first time, and the row of a collision, -1 without.
+
+    ``keys``: uint64[n], a hash of each text. Texts are compared; two that differ under one key are a collision.
+    """
+    slots = np.full(max(_LEAST_SLOTS, 1 << (2 * keys.size).bit_length()), -1, np.int32)
+    rows = np.empty(keys.size, np.int64)
+    count, collision = _distinct(slots, keys, offsets, values, rows)
+    return rows[:count], int(collision)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _first_slot(key, mask):
+    mixed = key * uint64(0x9E3779B97F4A7C15)
+    return (mixed ^ (mixed >> uint64(32))) & mask
+
+
+@njit(cache=True, nogil=True)
+def _distinct(slots, keys, offsets, values, rows):
+    mask = uint64(slots.size - 1)
+    count = 0
+    for row in range(keys.size):
+        at = _first_slot(keys[row], mask)
+        while slots[at] >= 0 and keys[slots[at]] != keys[row]:
+            at = (at + uint64(1)) & mask
+        other = slots[at]
+        if other < 0:
+            slots[at] = row
+            rows[count] = row
+            count += 1
+        elif compare_bytes(values, offsets[other], offsets[other + 1], values, offsets[row], offsets[row + 1]) != 0:
+            return count, row
+    return count, -1
+
+
+class SeenTexts:
+    """A set of texts with their keys. ``num_bytes`` is what it holds."""
+
+    def __init__(self) -> None:
+        self._slots = np.full(_LEAST_SLOTS, -1, np.int32)
+        self._keys = np.empty(_LEAST_SLOTS, np.uint64)
+        self._offsets = np.zeros(_LEAST_SLOTS + 1, np.int64)
+        self._values = np.empty(1 << 14, np.uint8)
+        self.count = 0
+
+    @property
+    def num_bytes(self) -> int:
+        """Return the size of the arrays."""
+        return int(self._slots.nbytes + self._keys.nbytes + self._offsets.nbytes + self._values.nbytes)
+
+    def texts(self) -> tuple[Any, Any, Any]:
+        """Return (keys, offsets, values) of all texts, in the order in which they were met; valid until the next ``add``."""
+        offsets = self._offsets[: self.count + 1]
+        return self._keys[: self.count], offsets, self._values[: offsets[-1]]
+
+    def add(self, keys: Any, offsets: Any, values: Any) -> int:
+        """Add texts; return the row of one whose key stands for another text, -1 where there is none."""
+        self._grow(self.count + keys.size, int(self._offsets[self.count]) + int(offsets[-1] - offsets[0]))
+        self.count, collision = _add_texts(
+            self._slots, self._keys, self._offsets, self._values, self.count, keys, offsets, values
+        )
+        return int(collision)
+
+    def _grow(self, most: int, num_bytes: int) -> None:
+        if 2 * most > self._slots.size:
+            self._slots = np.full(1 << (2 * most - 1).bit_length(), -1, np.int32)
+            _rehash_texts(self._slots, self._keys[: self.count])
+        if most > self._keys.size:
+            room = max(most, self._keys.size * 3 // 2)
+            self._keys = np.concatenate([self._keys[: self.count], np.empty(room - self.count, np.uint64)])
+            self._offsets = np.concatenate([self._offsets[: self.count + 1], np.empty(room - self.count, np.int64)])
+        if num_bytes > self._values.size:
+            used = int(self._offsets[self.count])
+            room = max(num_bytes, self._values.size * 3 // 2)
+            self._values = np.concatenate([self._values[:used], np.empty(room - used, np.uint8)])
+
+
+@njit(cache=True, nogil=True)
+def _rehash_texts(slots, keys):
+    mask = uint64(slots.size - 1)
+    for row in range(keys.size):
+        at = _first_slot(keys[row], mask)
+        while slots[at] >= 0:
+            at = (at + uint64(1)) & mask
+        slots[at] = row
+
+
+@njit(cache=True, nogil=True)
+def _add_texts(slots, set_keys, set_offsets, set_values, count, keys, offsets, values):
+    mask = uint64(slots.size - 1)
+    for row in range(keys.size):
+        at = _first_slot(keys[row], mask)
+        while slots[at] >= 0 and set_keys[slots[at]] != keys[row]:
+            at = (at + uint64(1)) & mask
+        other = slots[at]
+        start, stop = offsets[row], offsets[row + 1]
+        if other < 0:
+            slots[at] = count
+            set_keys[count] = keys[row]
+            to = set_offsets[count]
+            for k in range(stop - start):
+                set_values[to + k] = values[start + k]
+            count += 1
+            set_offsets[count] = to + stop - start
+        elif compare_bytes(set_values, set_offsets[other], set_offsets[other + 1], values, start, stop) != 0:
+            return count, row
+    return count, -1
+
+
+def first_non_integer(offsets: Any, values: Any) -> int:
+    """Return the first row that is not a whole number of int64 (STORE.md, "Numbers in text"), -1 where all are."""
+    return int(_first_non_integer(offsets, values))
+
+
+@njit(cache=True, nogil=True)
+def _first_non_integer(offsets, values):
+    for row in range(offsets.size - 1):
+        code, _ = parse_int(values, offsets[row], offsets[row + 1])
+        if code != OK:
+            return row
+    return -1
