@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import os
 import re
 from collections.abc import Iterator
 
@@ -43,13 +44,82 @@ _CLASSES: tuple[tuple[type[BaseException], int], ...] = (
 
 _STATUSES = {401: errno.EACCES, 403: errno.EACCES, 404: errno.ENOENT, 410: errno.ENOENT}  # of HTTP
 
+_KEYS = "check the credentials (AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE)"
+_BUCKET = "check the bucket's name, and which server is asked (AWS_ENDPOINT_URL or --storage-option s3.endpoint_url=URL)"
+_ANSWER = "check the address (AWS_ENDPOINT_URL or --storage-option s3.endpoint_url=URL), and that the server runs"
+_LATER = "wait a little, then run again"
+# What object stores answer, by the code of their error.
+_CODES: dict[str, tuple[str, str]] = {
+    "NoSuchBucket": ("there is no such bucket", _BUCKET),
+    "InvalidBucketName": ("this is no name for a bucket", _BUCKET),
+    "AccessDenied": ("permission denied", f"{_KEYS}, and what they are allowed to do with the bucket"),
+    "AllAccessDisabled": ("permission denied", f"{_KEYS}, and what they are allowed to do with the bucket"),
+    "403": ("permission denied", f"{_KEYS}, and what they are allowed to do with the bucket"),
+    "401": ("permission denied", f"{_KEYS}, and what they are allowed to do with the bucket"),
+    "InvalidAccessKeyId": ("the server does not know the access key", _KEYS),
+    "SignatureDoesNotMatch": ("the server refuses the signature: the secret key is wrong", _KEYS),
+    "ExpiredToken": ("the credentials have expired", "renew them, then run again"),
+    "InvalidToken": ("the server refuses the session token", _KEYS),
+    "RequestTimeTooSkewed": ("this machine's clock is wrong", "set the clock, then run again"),
+    "PermanentRedirect": ("the bucket is in another region", "set AWS_DEFAULT_REGION to the bucket's region"),
+    "AuthorizationHeaderMalformed": ("the bucket is in another region", "set AWS_DEFAULT_REGION to the bucket's region"),
+    "301": ("the bucket is in another region", "set AWS_DEFAULT_REGION to the bucket's region"),
+    "SlowDown": ("the server asks for fewer requests", _LATER),
+    "ServiceUnavailable": ("the server is not available", _LATER),
+    "InternalError": ("the server failed", _LATER),
+    "500": ("the server failed", _LATER),
+    "503": ("the server is not available", _LATER),
+    "QuotaExceeded": ("the server's quota is used up", "free some space, or choose another place"),
+    "PreconditionFailed": ("exists already, or changed meanwhile", "choose another place, or run again"),
+}
+# Exceptions of S3 clients that carry no code, by the name of their class: their modules are not imported for this.
+_CLASS_NAMES: dict[str, tuple[str, str]] = {
+    "NoCredentialsError": (
+        "there are no credentials",
+        "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE; for public data --storage-option s3.anon=true",
+    ),
+    "PartialCredentialsError": ("the credentials are incomplete", _KEYS),
+    "CredentialRetrievalError": ("the credentials cannot be had", _KEYS),
+    "TokenRetrievalError": ("the credentials cannot be had", _KEYS),
+    "ProfileNotFound": ("there is no such profile of credentials", "check AWS_PROFILE"),
+    "EndpointConnectionError": ("the server does not answer", _ANSWER),
+    "ConnectTimeoutError": ("the server does not answer", _ANSWER),
+    "ReadTimeoutError": ("the server stopped answering", "check the network, then run again"),
+    "ConnectionClosedError": ("the server closed the connection", "check the network, then run again"),
+    "SSLError": ("the server's certificate or TLS was refused", "check the address; http:// and https:// differ"),
+    "FileExpired": ("the file changed while it was read", "run again when it is complete"),
+}
+
 _PASSWORD = re.compile(r"(?<=://)([^/@:\s]*):[^/@\s]*@")
 _QUERY = re.compile(r"(https?://[^\s?]*)\?\S*")
+_SIGNED = re.compile(r"([?&](?:X-Amz-[A-Za-z-]+|AWSAccessKeyId|Signature|sig|token|key|password)=)[^&\s'\"]+", re.IGNORECASE)
+_LEAST_SECRET = 4  # shorter values would hide ordinary words
+_SECRET_VARIABLES = (
+    "AWS_SECRET_ACCESS_KEY",
+    "AWS_SESSION_TOKEN",
+    "AZURE_STORAGE_ACCOUNT_KEY",
+    "AZURE_STORAGE_CONNECTION_STRING",
+)
+_secrets: set[str] = set()  # of this process: whoever prints must hide them, wherever they came from
+
+
+def keep_secret(text: str) -> None:
+    """Let no message print ``text`` from now on."""
+    if len(text) >= _LEAST_SECRET:
+        _secrets.add(text)
+
+
+def without_secrets(text: str) -> str:
+    """Return a message without what must not be printed: secret options, credentials, passwords and signatures in URLs."""
+    held = [os.environ.get(name, "") for name in _SECRET_VARIABLES]
+    for secret in sorted({*_secrets, *(value for value in held if len(value) >= _LEAST_SECRET)}, key=len, reverse=True):
+        text = text.replace(secret, "***")
+    return _SIGNED.sub(r"\1…", _QUERY.sub(r"\1", _PASSWORD.sub(r"\1:…@", text)))
 
 
 def display_url(url: str) -> str:
     """Return the URL as messages print it: without passwords, and without the query of an HTTP URL (signatures)."""
-    return _QUERY.sub(r"\1", _PASSWORD.sub(r"\1:…@", url))
+    return without_secrets(url)
 
 
 def storage_error(error: BaseException, url: str, option: str = "") -> StorageError:
@@ -57,16 +127,37 @@ def storage_error(error: BaseException, url: str, option: str = "") -> StorageEr
     cause = error.__cause__
     if isinstance(error, FileNotFoundError) and cause is not None and (isinstance(cause, OSError) or hasattr(cause, "status")):
         error = cause  # fsspec says "not found" of every HTTP failure
-    number = _find_number(error)
-    if number is not None:
-        message, fix = _WORDS[number]
-    elif isinstance(error, NotImplementedError):
-        message, fix = "not possible with this kind of URL", "use a local path or an object store"
-    else:
-        message, fix = _foreign(error), "check the URL, --storage-option and the network, then run again"
+    message, fix = _words_of(error)
     if option and fix.endswith("choose another place"):
         fix = f"{fix} with {option}"
     return StorageError(message, place=display_url(url), fix=fix)
+
+
+def _words_of(error: BaseException) -> tuple[str, str]:
+    """Return what happened, and what to do about it."""
+    code = error_code(error)
+    if code in _CODES:
+        return _CODES[code]
+    for cls in type(error).__mro__:
+        if cls.__name__ in _CLASS_NAMES:
+            return _CLASS_NAMES[cls.__name__]
+    number = _find_number(error)
+    if number is not None and not (code and number == errno.EIO):  # s3fs says EIO of all that it has no word for
+        return _WORDS[number]
+    if isinstance(error, NotImplementedError):
+        return "not possible with this kind of URL", "use a local path or an object store"
+    if "No NameNode hosts found" in str(error):
+        return "the name node is not known", "write hdfs://HOST:PORT/…, or set HADOOP_CONF_DIR"
+    return _foreign(error), "check the URL, --storage-option and the network, then run again"
+
+
+def error_code(error: BaseException) -> str:
+    """Return the code of an object store's error (``NoSuchBucket``, ``403``), an empty text where there is none."""
+    for one in (error, error.__cause__, error.__context__):
+        response = getattr(one, "response", None)
+        if isinstance(response, dict):
+            return str(response.get("Error", {}).get("Code", ""))
+    return ""
 
 
 def _find_number(error: BaseException) -> int | None:

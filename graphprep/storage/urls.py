@@ -6,10 +6,8 @@ import contextlib
 import glob
 import io
 import itertools
-import math
 import os
 import posixpath
-import re
 import shutil
 import stat
 import sys
@@ -21,7 +19,19 @@ from types import TracebackType
 from typing import Any, BinaryIO, cast
 
 from graphprep.model.errors import GraphprepError, StorageError, UsageError
+from graphprep.storage.drivers import LOCAL_PROTOCOLS, URL, Drivers, protocol_of
 from graphprep.storage.faults import display_url, plain_words, storage_error
+from graphprep.storage.ranges import (
+    Fetchers,
+    Pin,
+    RangeSource,
+    RemoteFile,
+    can_range,
+    check_same,
+    cut_range,
+    is_past_end,
+    read_fully,
+)
 from graphprep.storage.streams import Decompressed, Sequential, Source, find_codec
 
 STDIN = "-"
@@ -30,11 +40,8 @@ _BOM = b"\xef\xbb\xbf"
 _COPY_BYTES = 1 << 20
 _LOCAL_BUFFER_BYTES = 1 << 17
 _REMOTE_BUFFER_BYTES = 1 << 20
-_URL = re.compile(r"([A-Za-z][A-Za-z0-9+._-]*)((?:::[A-Za-z][A-Za-z0-9+._-]*)*)://")
-_LOCAL_PROTOCOLS = ("file", "local")
-# fsspec knows these by several names; an option given for one of them holds for all.
-_ALIASES = {"s3a": "s3", "gs": "gcs", "https": "http", "az": "abfs", "abfss": "abfs", "viewfs": "hdfs"}
-_EXTRAS = {"http": "http", "s3": "s3", "hdfs": "hdfs"}
+_RANGED_BUFFER_BYTES = 1 << 18  # what looking at a file's beginning fetches
+_AHEAD_BYTES = 16 << 20
 
 
 @dataclass(frozen=True)
@@ -56,10 +63,10 @@ class DirEntry:
 
 def local_path(url: str) -> str | None:
     """Return the path of a local file, None for a URL of another place."""
-    match = _URL.match(url)
+    match = URL.match(url)
     if match is None:
         return url
-    if match[1] in _LOCAL_PROTOCOLS and not match[2]:
+    if match[1] in LOCAL_PROTOCOLS and not match[2]:
         return url[match.end() :]
     return None
 
@@ -73,11 +80,13 @@ class Storage:
     """
 
     def __init__(self, options: Mapping[str, str] | None = None, tmp_dir: str | None = None) -> None:
-        self._options = _parse_options(options or {})
+        self._drivers = Drivers(options or {})
         self._tmp_dir = tmp_dir
         _check_tmp_dir(tmp_dir)
         self._spool_dir: str | None = None
         self._spools: dict[str, str] = {}
+        self._fetchers = Fetchers()
+        self._pins: dict[str, Pin] = {}
 
     def __enter__(self) -> Storage:
         return self
@@ -86,7 +95,8 @@ class Storage:
         self.close()
 
     def close(self) -> None:
-        """Remove the spooled files."""
+        """Remove the spooled files, and let no fetch begin any more."""
+        self._fetchers.close()
         folder, self._spool_dir = self._spool_dir, None
         self._spools.clear()
         if folder is not None:
@@ -94,27 +104,27 @@ class Storage:
 
     # ---- reading ----
 
-    def open(self, url: str) -> BinaryIO:
+    def open(self, url: str, ahead_bytes: int = _AHEAD_BYTES) -> BinaryIO:
         """Open for reading, seekable, decompressed where the content is compressed.
 
-        Raises StorageError where the file cannot be opened or read, DataError where its compressed stream is truncated or
-        corrupt.
+        Of a remote file up to ``ahead_bytes``, as stored, are fetched ahead of who reads on and on. Raises StorageError where
+        the file cannot be opened or read, DataError where its compressed stream is truncated or corrupt.
         """
-        handle = self.open_stored(url)
+        handle = self.open_stored(url, ahead_bytes)
         codec = find_codec(_peek(handle))
         if codec is None:
             return handle
         first: list[BinaryIO] = [handle]
 
         def begin() -> Decompressed:
-            return Decompressed(first.pop() if first else self.open_stored(url), codec, url)
+            return Decompressed(first.pop() if first else self.open_stored(url, ahead_bytes), codec, url)
 
         def settle() -> BinaryIO:
             return self._spool_stream(io.BufferedReader(begin(), _COPY_BYTES), url)
 
         return io.BufferedReader(Sequential(begin, settle), _COPY_BYTES)
 
-    def open_stored(self, url: str) -> BinaryIO:
+    def open_stored(self, url: str, ahead_bytes: int = _AHEAD_BYTES) -> BinaryIO:
         """Open for reading the bytes as stored."""
         path = self._readable_path(url)
         if path is not None:
@@ -124,7 +134,7 @@ class Storage:
                 return io.BufferedReader(Source(Path(path).open("rb", buffering=0), url), _LOCAL_BUFFER_BYTES)
         fs, target = self.filesystem(url)
         with plain_words(url):
-            return self._open_remote(fs, target, url)
+            return self._open_remote(fs, target, url, ahead_bytes)
 
     def size(self, url: str) -> int:
         """Return the size in bytes as stored; -1 where a server does not say."""
@@ -133,8 +143,10 @@ class Storage:
             if path is not None:
                 return Path(path).stat().st_size
             fs, target = self.filesystem(url)
-            size = fs.info(target).get("size")
-        return -1 if size is None else int(size)
+            info = fs.info(target)
+            if can_range(fs, url) and info.get("type") != "directory":
+                self._pin(url, Pin.of(info))
+        return -1 if info.get("size") is None else int(info["size"])
 
     def head(self, url: str, num_bytes: int) -> bytes:
         """Return the first bytes, decompressed, without a UTF-8 BOM."""
@@ -149,16 +161,28 @@ class Storage:
 
     def read_range(self, url: str, start: int, stop: int) -> bytes:
         """Return bytes [start, stop) of a file as stored; fewer where it ends before."""
-        with plain_words(url):
-            path = self._readable_path(url)
-            if path is not None:
-                with Path(path).open("rb", buffering=0) as file:
-                    file.seek(start)
-                    return _read_fully(file, stop - start)
-            fs, target = self.filesystem(url)
-            data = bytes(fs.cat_file(target, start=start, end=stop))
-        # A server that knows no ranges sends the whole file.
-        return data if len(data) <= stop - start else data[start:stop]
+        return self.read_ranges(url, [(start, stop)])[0]
+
+    def read_ranges(self, url: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        """Return several ranges of bytes [start, stop) of a file as stored, fetched several at a time where it is remote.
+
+        A range is shorter where the file ends before.
+        """
+        path = self._readable_path(url)
+        if path is not None:
+            with plain_words(url), Path(path).open("rb", buffering=0) as file:
+                return [_read_at(file, start, stop) for start, stop in ranges]
+        fs, target = self.filesystem(url)
+
+        def fetch(start: int, stop: int) -> bytes:
+            with plain_words(url):
+                return _fetch_range(fs, target, start, stop)
+
+        pieces = [cut_range(start, stop) for start, stop in ranges]
+        if len(pieces) == 1 and len(pieces[0]) == 1:
+            return [fetch(*ranges[0])]
+        found = self._fetchers.fetch_all(fetch, [piece for cut in pieces for piece in cut])
+        return [b"".join(itertools.islice(found, len(cut))) for cut in pieces]
 
     # ---- looking ----
 
@@ -208,11 +232,11 @@ class Storage:
 
         An absolute path stays in the file system of ``base``: ``/b`` against ``hdfs://host/a`` is ``hdfs://host/b``.
         """
-        match = _URL.match(base)
-        if _URL.match(path) or match is None:
-            return path if _URL.match(path) else str(Path(base) / path)
+        match = URL.match(base)
+        if URL.match(path) or match is None:
+            return path if URL.match(path) else str(Path(base) / path)
         rest = base[match.end() :]
-        if match[1] in (*_LOCAL_PROTOCOLS, "memory"):
+        if match[1] in (*LOCAL_PROTOCOLS, "memory"):
             host, folder = "", rest
         else:
             host, _, folder = rest.partition("/")
@@ -353,38 +377,26 @@ class Storage:
 
         Raises UsageError where the driver is not installed or not known.
         """
-        with plain_words(url):
-            from fsspec.core import url_to_fs
+        return self._drivers.open(url)
 
-            try:
-                fs, target = url_to_fs(url, **self._options_for(url))
-            except (ImportError, ValueError) as error:
-                raise _missing_driver(error, url) from error
-            except OSError as error:
-                if protocol_of(url) == "hdfs":  # fsspec's own way there needs a JVM
-                    raise _missing_driver(ImportError(), url) from error
-                raise
-        return fs, target
+    def _pin(self, url: str, pin: Pin) -> None:
+        """Hold a remote file against what it was when it was first looked at."""
+        check_same(self._pins.setdefault(url, pin), pin, url)
 
-    def _options_for(self, url: str) -> dict[str, Any]:
-        match = _URL.match(url)
-        # Chains: simplecache::s3://bucket/a.csv, zip://a.csv::s3://bucket/a.zip.
-        protocols = [match[1], *match[2].split("::")[1:]] if match else []
-        protocols += [inner[1] for inner in map(_URL.match, url.split("::")[1:]) if inner and inner[1] not in protocols]
-        chosen: dict[str, Any] = dict(self._options.get("", {}))
-        for protocol in protocols:
-            options = self._options.get(_ALIASES.get(protocol, protocol))
-            if options and len(protocols) == 1:
-                chosen.update(options)
-            elif options:
-                chosen[protocol] = options
-        return chosen
+    def forget(self, url: str) -> None:
+        """Expect nothing any more of the files below ``url``, which were written meanwhile."""
+        for old in [one for one in self._pins if one.startswith(url)]:
+            del self._pins[old]
 
-    def _open_remote(self, fs: Any, target: str, url: str) -> BinaryIO:
+    def _open_remote(self, fs: Any, target: str, url: str, ahead_bytes: int) -> BinaryIO:
         protocol = protocol_of(url)
         if protocol == "memory":
             # The file system hands all openers the same object, position included.
             return io.BytesIO(fs.cat_file(target))
+        if protocol != "http" and can_range(fs, url):
+            file = RemoteFile(fs, target, url)
+            self._pin(url, file.pin)
+            return io.BufferedReader(RangeSource(file, self._fetchers, ahead_bytes), _RANGED_BUFFER_BYTES)
         if protocol != "http":
             return io.BufferedReader(Source(fs.open(target, "rb"), url), _REMOTE_BUFFER_BYTES)
 
@@ -413,54 +425,6 @@ def _check_tmp_dir(folder: str | None) -> None:
             pass
         if not os.access(folder, os.W_OK | os.X_OK):
             raise PermissionError
-
-
-def protocol_of(url: str) -> str:
-    """Return the outermost protocol of a URL by its first name (``http`` for ``https``), ``file`` for a path."""
-    match = _URL.match(url)
-    return _ALIASES.get(match[1], match[1]) if match else "file"
-
-
-def _parse_options(options: Mapping[str, str]) -> dict[str, dict[str, Any]]:
-    """Sort ``[protocol.]key`` options by protocol (``""``: all)."""
-    parsed: dict[str, dict[str, Any]] = {}
-    for key, text in options.items():
-        protocol, dot, rest = key.partition(".")
-        *folders, name = (rest if dot else key).split(".")
-        level = parsed.setdefault(_ALIASES.get(protocol, protocol) if dot else "", {})
-        for folder in folders:
-            level = level.setdefault(folder, {})
-        if isinstance(level.get(name), dict):
-            raise UsageError(f"the storage option {key!r} has options of its own", fix="give the option or those in it")
-        level[name] = _parse_value(text)
-    return parsed
-
-
-def _parse_value(text: str) -> bool | int | float | str:
-    """Read ``true``, ``false`` and decimal numbers; anything else is text."""
-    import json
-
-    try:
-        value = json.loads(text)
-    except ValueError:
-        return text
-    if isinstance(value, (bool, int)) or (isinstance(value, float) and math.isfinite(value)):
-        return value
-    return text
-
-
-def _missing_driver(error: Exception, url: str) -> Exception:
-    protocol = url.partition("://")[0].rpartition("::")[2]
-    extra = _EXTRAS.get(_ALIASES.get(protocol, protocol))
-    place = display_url(url)
-    if isinstance(error, ImportError):
-        words = [word.strip("\"'.,") for word in str(error).split()]
-        package = next((after for word, after in itertools.pairwise(words) if word.lower() == "install"), protocol)
-        fix = f"pip install 'graphprep[{extra}]'" if extra else f"pip install {package}"
-        return UsageError(f"the driver for {protocol}:// is not installed", place=place, fix=fix)
-    if "not known" in str(error):
-        return UsageError(f"there is no driver for {protocol}://", place=place, fix="check the spelling of the URL")
-    return storage_error(error, url)
 
 
 def _remote_entry(fs: Any, info: Mapping[str, Any]) -> DirEntry:
@@ -510,12 +474,23 @@ def _peek(handle: BinaryIO) -> bytes:
     return head
 
 
-def _read_fully(file: Any, num_bytes: int) -> bytes:
-    pieces: list[bytes] = []
-    while num_bytes > 0 and (piece := file.read(num_bytes)):
-        pieces.append(piece)
-        num_bytes -= len(piece)
-    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+def _read_at(file: Any, start: int, stop: int) -> bytes:
+    file.seek(start)
+    return read_fully(file, stop - start)
+
+
+def _fetch_range(fs: Any, target: str, start: int, stop: int) -> bytes:
+    """Return a range of a remote file; what there is of it where the file ends before."""
+    if start >= stop:
+        return b""
+    try:
+        data = bytes(fs.cat_file(target, start=start, end=stop))
+    except Exception as error:
+        if is_past_end(error):
+            return b""
+        raise
+    # A server that knows no ranges sends the whole file.
+    return data if len(data) <= stop - start else data[start:stop]
 
 
 def _pieces(source: Any, url: str) -> Iterator[bytes]:

@@ -19,7 +19,7 @@ class OneFile:
     def __init__(self, content: bytes) -> None:
         self.content = content
 
-    def open(self, url: str) -> io.BytesIO:
+    def open(self, url: str, ahead_bytes: int = 0) -> io.BytesIO:
         return io.BytesIO(self.content)
 
 

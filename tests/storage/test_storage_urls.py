@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 
 from graphprep.model.errors import StorageError, UsageError
+from graphprep.storage.drivers import parse_options, protocol_of
 from graphprep.storage.faults import display_url, storage_error
-from graphprep.storage.urls import Storage, _parse_options, local_path, protocol_of
+from graphprep.storage.urls import Storage, local_path
 
 
 @pytest.fixture
@@ -266,7 +267,7 @@ def test_passwords_and_signatures_are_not_shown():
 
 
 def test_options():
-    parsed = _parse_options(
+    parsed = parse_options(
         {
             "anon": "true",
             "s3.endpoint_url": "http://h:1",
@@ -282,11 +283,11 @@ def test_options():
         "http": {"block_size": 5},
     }
     storage = Storage({"anon": "true", "s3.endpoint_url": "http://h:1", "http.block_size": "5"})
-    assert storage._options_for("s3://b/a") == {"anon": True, "endpoint_url": "http://h:1"}
-    assert storage._options_for("s3a://b/a") == {"anon": True, "endpoint_url": "http://h:1"}
-    assert storage._options_for("https://h/a") == {"anon": True, "block_size": 5}
-    assert storage._options_for("simplecache::s3://b/a") == {"anon": True, "s3": {"endpoint_url": "http://h:1"}}
-    assert storage._options_for("zip://a.csv::s3://b/a.zip") == {"anon": True, "s3": {"endpoint_url": "http://h:1"}}
+    assert storage._drivers.options_for("s3://b/a") == {"anon": True, "endpoint_url": "http://h:1"}
+    assert storage._drivers.options_for("s3a://b/a") == {"anon": True, "endpoint_url": "http://h:1"}
+    assert storage._drivers.options_for("https://h/a") == {"anon": True, "block_size": 5}
+    assert storage._drivers.options_for("simplecache::s3://b/a") == {"anon": True, "s3": {"endpoint_url": "http://h:1"}}
+    assert storage._drivers.options_for("zip://a.csv::s3://b/a.zip") == {"anon": True, "s3": {"endpoint_url": "http://h:1"}}
 
 
 @pytest.mark.parametrize(
