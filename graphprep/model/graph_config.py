@@ -15,8 +15,9 @@ class TableConfig:
 
     ``files`` are paths, folders, globs or URLs, relative to the config's folder. ``names`` are the columns' names where the
     files have no header of their own (``header`` is then ``no``). ``columns`` fixes dtypes, ``renamed`` gives columns another
-    name in the store (pairs: name in the file, new name), ``dropped`` leaves columns out, ``nulls`` are further spellings of an
-    absent cell. ``place`` says where the table is asked for (``graph.yaml: nodes[0]``, ``--nodes user=u.csv``), for messages.
+    name in the store (pairs: name in the file, new name), ``dropped`` leaves columns out, ``kept`` leaves out all but these,
+    ``nulls`` are further spellings of an absent cell. ``place`` says where the table is asked for (``graph.yaml: nodes[0]``,
+    ``--nodes user=u.csv``), for messages.
     """
 
     files: tuple[str, ...] = ()
@@ -29,6 +30,7 @@ class TableConfig:
     columns: tuple[tuple[str, str], ...] = ()
     renamed: tuple[tuple[str, str], ...] = ()
     dropped: tuple[str, ...] = ()
+    kept: tuple[str, ...] | None = None
     id_type: IdType | None = None
     list_delimiter: str | None = None
     place: str = ""
@@ -38,14 +40,16 @@ class TableConfig:
 class NodeTable:
     """A node type's tables.
 
-    ``type`` names the type, or ``type_col`` the column that does, row by row. Without ``table.files``, ``num_nodes`` declares
-    nodes 0..n-1; without both, the type's nodes are the IDs that occur. ``id_col`` None: row r is node r where ``row_ids``,
-    else the column ``id`` if there is one, else the first. ``space`` names the ID space; None: the type's own.
+    ``type`` names the type, or ``type_col`` the column that does, row by row; with ``type_delimiter``, it is what stands before
+    that in the cell. Without ``table.files``, ``num_nodes`` declares nodes 0..n-1; without both, the type's nodes are the IDs
+    that occur. ``id_col`` None: row r is node r where ``row_ids``, else the column ``id`` if there is one, else the first.
+    ``space`` names the ID space; None: the type's own.
     """
 
     type: str | None
     table: TableConfig = TableConfig()
     type_col: str | None = None
+    type_delimiter: str | None = None
     id_col: str | None = None
     row_ids: bool = False
     num_nodes: int | None = None
@@ -97,8 +101,10 @@ class DataArray:
 class GraphConfig:
     """A heterogeneous graph as its files hold it. Types are numbered in the order in which they are listed.
 
-    ``id_space``: an ID space per node type, or one for all. ``labels``, ``splits`` and ``seeds`` are written as the flags of
+    ``id_space``: an ID space per node type, or one for all. ``columns`` and ``dropped`` are those of ``TableConfig`` for every
+    table that has such a column; a table's own win. ``labels``, ``splits`` and ``seeds`` are written as the flags of
     these names. ``base`` is the URL of the folder that relative paths start from; ``place`` is the config's URL, for messages.
+    ``messages`` are for the user: what a config of another tool says that a store cannot hold.
     """
 
     nodes: tuple[NodeTable, ...] = ()
@@ -108,8 +114,11 @@ class GraphConfig:
     graph_name: str | None = None
     id_space: Literal["per-type", "global"] = "per-type"
     id_type: IdType | None = None
+    columns: tuple[tuple[str, str], ...] = ()
+    dropped: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
     splits: tuple[str, ...] = ()
     seeds: tuple[str, ...] = ()
     base: str = ""
     place: str = ""
+    messages: tuple[str, ...] = ()
