@@ -59,7 +59,7 @@ def _takes(column: ColumnSchema, key: ColumnKey) -> bool:
     """Return whether a column's values travel under a key."""
     if column.slot != key.slot or column.role != key.role or _FAMILIES[column.kind] != key.family:
         return False
-    if key.slot is None and column.name != key.name:
+    if (key.slot is None and column.name != key.name) or column.unit != key.unit:
         return False
     if key.family == "sparse" and (column.item_shape[0] if column.item_shape else 0) != key.width:
         return False

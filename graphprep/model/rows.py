@@ -42,7 +42,8 @@ class ColumnKey:
     """Names a column while rows flow; the final column (dense or ragged, its name) is settled after decoding.
 
     ``slot`` is set in formats whose features have only numbers, ``name`` then is ``feat_<slot>``. ``dtype`` is NumPy's
-    name (``uint8`` for binary). ``width`` is the number of coordinates of a sparse value, 0 when flat or not sparse.
+    name (``uint8`` for binary). ``width`` is the number of coordinates of a sparse value, 0 when flat or not sparse. ``unit``
+    is that of dates and times (``day``, ``s``, ``ms``, ``us``, ``ns``).
     """
 
     name: str
@@ -51,6 +52,7 @@ class ColumnKey:
     slot: int | None = None
     role: Role | None = None
     width: int = 0
+    unit: str | None = None
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from graphprep.model.errors import DataError
 from graphprep.model.rows import ColumnKey
 from graphprep.model.schema import ColumnSchema, Kind
 from graphprep.stages.assign import count_parts, parts_of_rows
@@ -168,6 +169,11 @@ def _slot_columns(context: ColumnContext, keys: Sequence[ColumnKey]) -> list[Sto
 def _numbers_or_other(context: ColumnContext, name: str, keys: Sequence[ColumnKey]) -> StoredColumn:
     """Settle an input column: int64 with float64 becomes float64, a column without values takes what the others are."""
     used = [key for key in keys if _num_present(context, [key])] or list(keys[:1])
+    units = sorted({key.unit or "none" for key in used})
+    if len(units) > 1:
+        raise DataError(
+            f"column {name!r} has several units: {', '.join(units)}", fix="write all its values in one unit, or drop the column"
+        )
     dtypes = sorted({key.dtype for key in used})
     dtype = dtypes[0] if len(dtypes) == 1 else "float64"
     kind, shape = _kind(context, used)
@@ -179,4 +185,4 @@ def _schema(
 ) -> ColumnSchema:
     optional = _num_present(context, keys) < context.num_rows
     end = any(context.stats[key].any_end for key in keys) or None if kind == "temporal" else None
-    return ColumnSchema(name, kind, dtype, shape, optional, slot=keys[0].slot, end=end)
+    return ColumnSchema(name, kind, dtype, shape, optional, slot=keys[0].slot, end=end, unit=keys[0].unit)

@@ -107,7 +107,7 @@ def key_of(column: ColumnSchema) -> ColumnKey:
     family = families.get(column.kind, column.kind)
     width = column.item_shape[0] if column.kind == "sparse" and column.item_shape else 0
     name = column.name if column.slot is None else f"feat_{column.slot}"
-    return ColumnKey(name, family, column.dtype, column.slot, column.role, width)  # type: ignore[arg-type]
+    return ColumnKey(name, family, column.dtype, column.slot, column.role, width, column.unit)  # type: ignore[arg-type]
 
 
 def column_dtypes(owners: Sequence[OwnerSchema]) -> dict[str, str]:
