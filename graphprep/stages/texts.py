@@ -1,0 +1,222 @@
+"""Raw IDs that are texts: the distinct ones of an ID space, ascending by their bytes, in memory or as sorted runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphprep.kernels.cpu.texts import (
+    SeenTexts,
+    concat_texts,
+    count_up_to,
+    repeats_of_sorted,
+    sort_texts,
+    take_texts,
+)
+from graphprep.storage.runs import Chunk, Runs, SpillPool
+
+Ints = NDArray[np.int64]
+_MOST_RUNS = 64  # merged at a time: each has a file open and a chunk in memory
+_LEAST_CHUNK_BYTES = 1 << 14
+_MOST_CHUNK_BYTES = 1 << 22
+_ROW_BYTES = 40  # of a row beside its text: key, type, record, offset, and what sorting takes
+UNKNOWN = -1  # the type of an end whose type is not known beforehand
+_END = np.int64(1) << np.int64(62)  # ranks ends behind all records
+
+
+class KeyCollisionError(Exception):
+    """Two texts have one key: decoding must start again with other keys."""
+
+
+@dataclass(frozen=True)
+class TextRows:
+    """Raw IDs as texts, with their keys (uint64[n]), type codes (int32[n]) and records (int64[n], -1 for ends of edges)."""
+
+    keys: NDArray[np.uint64]
+    types: NDArray[np.int32]
+    records: Ints
+    offsets: Ints
+    values: NDArray[np.uint8]
+
+    @property
+    def num_bytes(self) -> int:
+        """Return what the rows hold, and what sorting them takes."""
+        return int(self.values.nbytes) + _ROW_BYTES * self.keys.size
+
+    def take(self, rows: Ints) -> TextRows:
+        """Return chosen rows."""
+        return TextRows(self.keys[rows], self.types[rows], self.records[rows], *take_texts(self.offsets, self.values, rows))
+
+    def slice(self, start: int, stop: int) -> TextRows:
+        """Return rows [start, stop)."""
+        offsets = self.offsets[start : stop + 1]
+        values = self.values[offsets[0] : offsets[-1]]
+        return TextRows(self.keys[start:stop], self.types[start:stop], self.records[start:stop], offsets - offsets[0], values)
+
+    def text(self, row: int) -> bytes:
+        """Return one text."""
+        return bytes(self.values[self.offsets[row] : self.offsets[row + 1]])
+
+    def chunk(self) -> Chunk:
+        """Return the rows as a chunk of ``Runs``."""
+        return self.keys, self.types, self.records, np.diff(self.offsets), self.values
+
+    @classmethod
+    def from_chunk(cls, chunk: Chunk) -> TextRows:
+        """Read what ``chunk`` returned."""
+        keys, types, records, counts, values = chunk
+        offsets = np.zeros(counts.size + 1, np.int64)
+        np.cumsum(counts, out=offsets[1:])
+        return cls(keys, types, records, offsets, values)
+
+    @classmethod
+    def concat(cls, parts: list[TextRows]) -> TextRows:
+        """Return the rows of all parts, one after another."""
+        offsets, values = concat_texts([(part.offsets, part.values) for part in parts])
+        return cls(
+            np.concatenate([part.keys for part in parts]),
+            np.concatenate([part.types for part in parts]),
+            np.concatenate([part.records for part in parts]),
+            offsets,
+            values,
+        )
+
+
+class TextIndexer:
+    """Collects the texts of one ID space, and yields them ascending, each once.
+
+    Of equal texts, the record that came first wins; an end counts only where there is no record. ``duplicates`` afterwards
+    holds the records whose text stood in an earlier one (int64, ascending). Raises KeyCollisionError where it meets two texts
+    under one key; who reads ``sorted`` must look out for the others.
+    """
+
+    def __init__(self, pool: SpillPool, cap_bytes: int) -> None:
+        self._pool = pool
+        self._cap = cap_bytes
+        self._declared: list[TextRows] = []
+        self._seen: dict[int, SeenTexts] = {}  # ends by type code since the last flush: most of them come again and again
+        self._num_bytes = 0
+        self._runs: list[Runs] = []
+        self._duplicates: list[Ints] = []
+
+    def add_declared(
+        self, keys: NDArray[np.uint64], offsets: Ints, values: NDArray[np.uint8], types: NDArray[np.int32], records: Ints
+    ) -> None:
+        """Add nodes that records declare."""
+        rows = TextRows(keys, types, records, offsets, values)
+        self._declared.append(rows)
+        self._num_bytes += rows.num_bytes
+        self._flush_if_full()
+
+    def add_ends(self, keys: NDArray[np.uint64], offsets: Ints, values: NDArray[np.uint8], code: int) -> None:
+        """Add texts that occur as ends of edges, with the code of their type (UNKNOWN where only a record tells it)."""
+        if self._seen.setdefault(code, SeenTexts()).add(keys, offsets, values) >= 0:
+            raise KeyCollisionError
+        self._flush_if_full()
+
+    def _flush_if_full(self) -> None:
+        if self._num_bytes + sum(seen.num_bytes for seen in self._seen.values()) > self._cap:
+            self._flush()
+
+    def _flush(self) -> None:
+        parts, self._declared, self._num_bytes = self._declared, [], 0
+        for code, seen in self._seen.items():
+            keys, offsets, values = seen.texts()
+            parts.append(TextRows(keys, np.full(keys.size, code, np.int32), np.full(keys.size, -1, np.int64), offsets, values))
+        self._seen = {}
+        if parts:
+            self._runs.append(self._write([self._distinct(TextRows.concat(parts))]))
+
+    def _distinct(self, rows: TextRows) -> TextRows:
+        """Sort rows by their texts, keep one of each, and note repeated records."""
+        ends = _END + np.where(rows.types < 0, np.int64(2**31), rows.types)
+        rank = np.where(rows.records < 0, ends, rows.records)
+        if rank.size and (np.diff(rank) < 0).any():
+            rows = rows.take(np.argsort(rank, kind="stable"))
+        rows = rows.take(sort_texts(rows.offsets, rows.values))
+        repeated = repeats_of_sorted(rows.offsets, rows.values)
+        if not repeated.any():
+            return rows
+        self._duplicates.append(rows.records[repeated & (rows.records >= 0)])
+        return rows.take(np.flatnonzero(~repeated))
+
+    def _write(self, parts: Iterable[TextRows]) -> Runs:
+        """Write a sorted run, in chunks of which a merge can hold one for each of its runs."""
+        run = Runs(self._pool, 1, coalesce=False)
+        size = max(_LEAST_CHUNK_BYTES, min(_MOST_CHUNK_BYTES, self._cap // _MOST_RUNS))
+        for rows in parts:
+            ends = rows.offsets[1:] + _ROW_BYTES * np.arange(1, rows.keys.size + 1)
+            start = 0
+            while start < rows.keys.size:
+                before = int(ends[start - 1]) if start else 0
+                stop = max(start + 1, int(np.searchsorted(ends, before + size, side="right")))
+                run.append(0, tuple(array.copy() for array in rows.slice(start, stop).chunk()))
+                start = stop
+        return run
+
+    def sorted(self) -> Iterator[TextRows]:
+        """Yield all texts, ascending, each once. Can be read once."""
+        self._flush()
+        while len(self._runs) > _MOST_RUNS:
+            groups = [self._runs[at : at + _MOST_RUNS] for at in range(0, len(self._runs), _MOST_RUNS)]
+            self._runs = [self._write(self._merge(group)) for group in groups]
+        yield from self._merge(self._runs)
+        self._runs = []
+
+    def _merge(self, runs: list[Runs]) -> Iterator[TextRows]:
+        """Merge runs, and close them: each round takes all texts up to the smallest of the last ones that are in memory."""
+        cursors = [_Cursor(run) for run in runs]
+        while True:
+            cursors = [cursor for cursor in cursors if cursor.fill()]
+            if not cursors:
+                break
+            bound = min(cursor.last for cursor in cursors)
+            parts = [cursor.take(bound) for cursor in cursors]
+            yield parts[0] if len(runs) == 1 else self._distinct(TextRows.concat(parts))
+        for run in runs:
+            run.close()
+
+    @property
+    def duplicates(self) -> Ints:
+        """Return the repeated records, ascending; complete once ``sorted`` is exhausted."""
+        return np.sort(np.concatenate(self._duplicates)) if self._duplicates else np.zeros(0, np.int64)
+
+    def close(self) -> None:
+        """Drop everything."""
+        for run in self._runs:
+            run.close()
+        self._runs, self._declared, self._seen = [], [], {}
+
+
+class _Cursor:
+    """Reads one sorted run."""
+
+    def __init__(self, run: Runs) -> None:
+        self._chunks = run.read(0)
+        self._rows: TextRows | None = None
+
+    def fill(self) -> bool:
+        """Make sure that rows are in memory; return False at the end."""
+        while self._rows is None or not self._rows.keys.size:
+            chunk = next(self._chunks, None)
+            if chunk is None:
+                return False
+            self._rows = TextRows.from_chunk(chunk)
+        return True
+
+    @property
+    def last(self) -> bytes:
+        """Return the last text in memory."""
+        assert self._rows is not None
+        return self._rows.text(self._rows.keys.size - 1)
+
+    def take(self, bound: bytes) -> TextRows:
+        """Take all rows up to ``bound`` out of memory."""
+        assert self._rows is not None
+        rows = self._rows
+        cut = count_up_to(rows.offsets, rows.values, bound)
+        self._rows = rows.slice(cut, rows.keys.size)
+        return rows.slice(0, cut)

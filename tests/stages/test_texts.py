@@ -1,0 +1,76 @@
+"""Texts of an ID space, sorted in memory and starved of it, against a dictionary."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from graphprep.kernels.cpu.texts import hash_texts
+from graphprep.stages import texts as texts_stage
+from graphprep.stages.texts import KeyCollisionError, TextIndexer
+from graphprep.storage.runs import SpillPool
+
+_TEXT = st.one_of(st.binary(max_size=3), st.integers(0, 30).map(lambda n: b"a long common prefix/" + str(n).encode()))
+_STEP = st.one_of(
+    st.tuples(st.just("declare"), st.lists(st.tuples(_TEXT, st.integers(0, 2)), max_size=8)),
+    st.tuples(st.integers(-1, 2), st.lists(_TEXT, max_size=8)),
+)
+
+
+def _pack(rows):
+    offsets = np.zeros(len(rows) + 1, np.int64)
+    np.cumsum([len(row) for row in rows], out=offsets[1:])
+    return offsets, np.frombuffer(b"".join(rows), np.uint8)
+
+
+@settings(deadline=None, max_examples=120)
+@given(
+    steps=st.lists(_STEP, max_size=8),
+    cap=st.sampled_from([1, 3000, 10**9]),
+    chunk=st.sampled_from([1, 60, 1 << 20]),
+    most_runs=st.sampled_from([2, 3, 64]),
+)
+def test_sorted_texts_are_unique_and_duplicates_are_told(steps, cap, chunk, most_runs):
+    records: dict[bytes, tuple[int, int]] = {}
+    ends: dict[bytes, list[int]] = {}
+    duplicates = []
+    record = 0
+    with pytest.MonkeyPatch.context() as patch, SpillPool(cap) as pool:
+        patch.setattr(texts_stage, "_LEAST_CHUNK_BYTES", chunk)
+        patch.setattr(texts_stage, "_MOST_CHUNK_BYTES", chunk)
+        patch.setattr(texts_stage, "_MOST_RUNS", most_runs)
+        indexer = TextIndexer(pool, cap)
+        for kind, rows in steps:
+            if kind == "declare":
+                packed = _pack([text for text, _ in rows])
+                types = np.array([code for _, code in rows], np.int32)
+                numbers = np.arange(record, record + len(rows))
+                indexer.add_declared(hash_texts(*packed), *packed, types, numbers)
+                for text, code in rows:
+                    if text in records:
+                        duplicates.append(record)
+                    records.setdefault(text, (code, record))
+                    record += 1
+            else:
+                packed = _pack(rows)
+                indexer.add_ends(hash_texts(*packed), *packed, kind)
+                for text in rows:
+                    ends.setdefault(text, []).append(kind)
+        found = {}
+        for part in indexer.sorted():
+            for row in range(part.keys.size):
+                assert part.keys[row] == hash_texts(*_pack([part.text(row)]))[0]
+                found[part.text(row)] = (int(part.types[row]), int(part.records[row]))
+        assert indexer.duplicates.tolist() == duplicates
+    wanted = {text: (min(codes, key=lambda code: (code < 0, code)), -1) for text, codes in ends.items()} | records
+    assert list(found.items()) == sorted(wanted.items())
+
+
+def test_two_texts_under_one_key_are_told():
+    with SpillPool(1 << 20) as pool:
+        indexer = TextIndexer(pool, 1 << 20)
+        packed = _pack([b"one", b"two"])
+        with pytest.raises(KeyCollisionError):
+            indexer.add_ends(np.zeros(2, np.uint64), *packed, 0)
