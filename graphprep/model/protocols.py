@@ -6,7 +6,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO, ClassVar, Literal, Protocol, runtime_checkable
 
+import numpy as np
+from numpy.typing import NDArray
+
 from graphprep.model.rows import ColumnKey, RawRows, Relation
+
+
+class RecordEnds(Protocol):
+    """Where the records of a text span end, in formats where a line feed may stand inside one. Picklable and without state."""
+
+    def scan(self, piece: bytes, state: int) -> tuple[int, int]:
+        """Return the position behind the last record that ends in a file's next piece (0: none), and the state behind the piece.
+
+        A state holds what must be known of the pieces before; at a file's beginning it is 0.
+        """
+
+    def ends(self, data: bytes) -> NDArray[np.int64]:
+        """Return the position behind every record of a block (lines that are none count, too), the last one its size."""
 
 
 @dataclass(frozen=True)
@@ -18,7 +34,8 @@ class Span:
     span. ``kind``: ``text`` spans are cut into blocks of whole lines and given to ``decode``; ``table`` spans are given to
     ``read`` with an open handle. ``start`` is the number of the span's first row in what it belongs to (chunked formats).
     ``expect_rows`` is the number of rows that something outside the file says it has, and ``expect_by`` who says so
-    (``metadata.json: num_edges_per_chunk[0][2]``); the decode stage compares.
+    (``metadata.json: num_edges_per_chunk[0][2]``); the decode stage compares. ``record_ends`` is for text whose records may
+    hold line feeds; None: every line feed ends a record.
     """
 
     url: str
@@ -29,11 +46,12 @@ class Span:
     detail: Any = None
     expect_rows: int | None = None
     expect_by: str = ""
+    record_ends: RecordEnds | None = None
 
 
 @dataclass(frozen=True)
 class TextBlock:
-    """Whole lines of one text span.
+    """Whole records of one text span, so whole lines.
 
     ``data`` ends with a line feed, except perhaps in the last block. A UTF-8 BOM is already gone; CR before LF is still there
     (decoders take one CR off). ``first_line`` counts from 1. ``is_first`` says that the block begins its file (headers).

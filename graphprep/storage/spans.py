@@ -1,4 +1,4 @@
-"""Text files as blocks of whole lines."""
+"""Text files as blocks of whole records."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import BinaryIO
 
 import numpy as np
+from numpy.typing import NDArray
 
 from graphprep.model.errors import DataError, MemoryLimitError
 from graphprep.model.protocols import InputStorage, Span, TextBlock
@@ -20,14 +21,14 @@ _MORE_BYTES = 1 << 20  # read at a time of a line that is longer than a block
 
 
 def text_blocks(storage: InputStorage, span: Span, block_bytes: int, limit_bytes: int | None = None) -> Iterator[TextBlock]:
-    """Read a text span as blocks of about ``block_bytes``, each cut after a line feed, in order.
+    """Read a text span as blocks of about ``block_bytes``, each cut after a record, in order.
 
-    A block grows to hold a line that is longer than it. Raises MemoryLimitError where that would take more than
+    A record ends with a line feed, unless the span says otherwise. A block grows to hold one that is longer than it. Raises MemoryLimitError where that would take more than
     ``limit_bytes``. A UTF-8 BOM at the beginning is dropped; an empty file has no block.
     """
     with storage.open(span.url, _AHEAD_BLOCKS * block_bytes) as handle:
         cutter = _Cutter(handle, span, block_bytes, limit_bytes)
-        while data := cutter.next_lines():
+        while data := cutter.next_records():
             yield TextBlock(data, span, cutter.line, is_first=cutter.line == 1)
             cutter.line += count_lines(data)
 
@@ -73,6 +74,15 @@ def _place(block: TextBlock, lines_before: int, line_start: int, at: int) -> str
     return f"{display_url(block.span.url)}:{block.first_line + lines_before}:{column}"
 
 
+def record_ends_of(block: TextBlock) -> NDArray[np.int64]:
+    """Return the position behind every record of a block, the last one its size: int64[n]."""
+    if block.span.record_ends is not None:
+        return block.span.record_ends.ends(block.data)
+    ends = np.flatnonzero(np.frombuffer(block.data, np.uint8) == _LF) + 1
+    is_whole = not block.data or block.data.endswith(b"\n")
+    return ends if is_whole else np.append(ends, len(block.data))
+
+
 def count_lines(data: bytes) -> int:
     """Count the line feeds."""
     view = np.frombuffer(data, np.uint8)
@@ -80,8 +90,15 @@ def count_lines(data: bytes) -> int:
     return sum(int(np.count_nonzero(piece == _LF)) for piece in pieces)
 
 
+class _LineEnds:
+    """Ends a record at every line feed."""
+
+    def scan(self, piece: bytes, state: int) -> tuple[int, int]:
+        return piece.rfind(b"\n") + 1, state
+
+
 class _Cutter:
-    """Cuts a stream after line feeds. ``line`` is the number of the next line."""
+    """Cuts a stream after records. ``line`` is the number of the next line."""
 
     def __init__(self, handle: BinaryIO, span: Span, block_bytes: int, limit_bytes: int | None) -> None:
         self.line = 1
@@ -92,21 +109,23 @@ class _Cutter:
         self._limit = None if limit_bytes is None else max(self._block_bytes, limit_bytes)
         self._head = handle.read(len(_BOM)).removeprefix(_BOM)
         self._rest = b""
+        self._ends = span.record_ends or _LineEnds()
+        self._state = 0
 
-    def next_lines(self) -> bytes:
-        """Return about a block of whole lines, all that is left at the end of the file."""
+    def next_records(self) -> bytes:
+        """Return about a block of whole records, all that is left at the end of the file."""
         pieces, total = [self._rest], len(self._rest)
         wanted = max(self._block_bytes - total, 1)
         while piece := self._read(wanted):
             wanted = self._more_bytes
-            cut = piece.rfind(b"\n") + 1
+            cut, self._state = self._ends.scan(piece, self._state)
             if cut:
                 self._rest = piece[cut:]
                 return b"".join((*pieces, memoryview(piece)[:cut]))
             pieces.append(piece)
             total += len(piece)
             if self._limit is not None and total > self._limit:
-                raise self._line_too_long(total, self._limit)
+                raise self._too_long(total, self._limit)
         self._rest = b""
         return b"".join(pieces)
 
@@ -114,8 +133,14 @@ class _Cutter:
         head, self._head = self._head, b""
         return head + self._handle.read(max(0, num_bytes - len(head)))
 
-    def _line_too_long(self, num_bytes: int, limit: int) -> MemoryLimitError:
+    def _too_long(self, num_bytes: int, limit: int) -> MemoryLimitError:
         """Measure the rest of the line, without keeping it, to say what it takes."""
+        if self._span.record_ends is not None:
+            return MemoryLimitError(
+                f"the record has more than the {limit} bytes that the memory limit leaves for one",
+                place=f"{display_url(self._span.url)}:{self.line}:1",
+                fix="close its quotes (those inside a quoted field are doubled), or raise --memory-limit",
+            )
         while piece := self._handle.read(_MORE_BYTES):
             end = piece.find(b"\n")
             num_bytes += len(piece) if end < 0 else end
