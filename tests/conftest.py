@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import sys
+from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from remote_places import Bucket
 
 TESTS = Path(__file__).resolve().parent
 sys.path.insert(0, str(TESTS))
@@ -47,3 +54,53 @@ def real_samples() -> Path:
     if not Path(folder).is_dir():
         pytest.skip(f"GRAPHPREP_SAMPLES: no folder {folder}")
     return Path(folder)
+
+
+@pytest.fixture(scope="session")
+def s3_endpoint() -> Iterator[str]:
+    """The URL of an S3 server of this test run."""
+    from moto.server import ThreadedMotoServer
+
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)  # it logs every request
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    yield f"http://{host}:{port}"
+    server.stop()
+
+
+@pytest.fixture
+def aws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No credentials and no settings of whoever runs the tests."""
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_CONFIG_FILE", os.devnull)
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", os.devnull)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    import s3fs
+
+    s3fs.S3FileSystem.clear_instance_cache()
+
+
+@pytest.fixture
+def bucket(s3_endpoint: str, aws: None, monkeypatch: pytest.MonkeyPatch) -> Bucket:
+    """A bucket of its own, and credentials for it in the environment."""
+    from remote_places import ACCESS_KEY, SECRET_KEY, Bucket
+
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", ACCESS_KEY)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET_KEY)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", s3_endpoint)
+    return Bucket.make(s3_endpoint)
+
+
+@pytest.fixture
+def hdfs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The local folder of a stub of HDFS that serves hdfs:// URLs."""
+    from remote_places import StubHdfs
+
+    root = tmp_path / "hdfs-root"
+    root.mkdir()
+    monkeypatch.setattr(StubHdfs, "root", root, raising=False)
+    monkeypatch.setattr(StubHdfs, "fail_writes", 0)
+    monkeypatch.setitem(import_module("fsspec.registry")._registry, "hdfs", StubHdfs)
+    return root

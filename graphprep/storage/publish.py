@@ -6,13 +6,12 @@ import contextlib
 import ctypes
 import json
 import os
-import posixpath
 import secrets
 import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import xxhash
@@ -20,43 +19,23 @@ from numpy.typing import NDArray
 
 from graphprep.model.errors import StorageError, UsageError
 from graphprep.model.metadata import METADATA_NAME, STORE_FORMAT, ArrayEntry
+from graphprep.storage.drivers import renames_folders
 from graphprep.storage.faults import display_url, plain_words
+from graphprep.storage.folders import FolderTarget
 from graphprep.storage.npy import npy_header
+from graphprep.storage.objects import ObjectTarget, is_unfinished
+from graphprep.storage.targets import Sink, Target
 from graphprep.storage.urls import Storage, local_path
 
 _BUFFER_BYTES = 1 << 20
 _RENAME_EXCHANGE = 2
 
 
-class _Sink(Protocol):
-    """An object that is being written: there whole after ``commit``, gone after ``discard``."""
-
-    def write(self, data: bytes | memoryview) -> object: ...
-
-    def commit(self) -> None: ...
-
-    def discard(self) -> None: ...
-
-
-class _Target(Protocol):
-    """Where the files of a store go until they are shown."""
-
-    def begin(self) -> None: ...
-
-    def open(self, path: str) -> _Sink: ...
-
-    def url(self, path: str) -> str: ...
-
-    def show(self) -> None: ...
-
-    def remove(self) -> None: ...
-
-
 @dataclass
 class _Tally:
     """What a store writer has under way: arrays that are not finished, and the bytes of all."""
 
-    sinks: set[_Sink] = field(default_factory=set)
+    sinks: set[Sink] = field(default_factory=set)
     num_bytes: int = 0
 
 
@@ -64,7 +43,7 @@ class ArrayWriter:
     """Writes one array front to back, hashing what it writes."""
 
     def __init__(
-        self, sink: _Sink, tally: _Tally, *, url: str, path: str, dtype: np.dtype[np.generic], shape: tuple[int, ...]
+        self, sink: Sink, tally: _Tally, *, url: str, path: str, dtype: np.dtype[np.generic], shape: tuple[int, ...]
     ) -> None:
         self._sink = sink
         self._tally = tally
@@ -110,8 +89,8 @@ class StoreWriter:
     """Writes a store to ``out``, a path or URL, as a context manager.
 
     Nothing is to be seen at ``out`` before ``publish``; leaving the context without it removes everything. A local store is
-    written into a hidden folder beside ``out`` and renamed; with ``overwrite`` the old store stays until then. On an object
-    store objects are put whole and metadata.json last.
+    written into a hidden folder beside ``out`` and renamed, one on HDFS as well; with ``overwrite`` the old store stays until
+    then. On an object store objects are put whole and metadata.json last.
 
     Raises UsageError where ``out`` exists, unless ``overwrite`` is given and ``out`` is a store; StorageError where writing
     fails.
@@ -127,9 +106,8 @@ class StoreWriter:
         exists = storage.exists(out)
         if exists:
             _check_replaceable(storage, out, overwrite)
-        path = local_path(out)
         with plain_words(out):
-            self._target: _Target = _LocalTarget(path, exists) if path is not None else _RemoteTarget(storage, out, exists)
+            self._target: Target = _target_for(storage, out, exists)
 
     def __enter__(self) -> StoreWriter:
         with plain_words(self._out):
@@ -154,15 +132,15 @@ class StoreWriter:
         """Begin the array ``path`` of the partition in folder ``part_path``; its shape is known from the start."""
         full = f"{part_path}/{path}"
         little = np.dtype(dtype).newbyteorder("<")
-        with plain_words(self._out):
-            sink = self._target.open(full)
         sizes = tuple(int(size) for size in shape)
+        with plain_words(self._out):
+            sink = self._target.open(full, int(np.prod(sizes, dtype=object)) * little.itemsize)
         return ArrayWriter(sink, self._tally, url=self._out, path=path, dtype=little, shape=sizes)
 
     def write_file(self, path: str, data: bytes) -> None:
         """Write a file, whole. ``path`` is relative to the store."""
         with plain_words(self._out):
-            sink = self._target.open(path)
+            sink = self._target.open(path, len(data))
             try:
                 sink.write(data)
                 sink.commit()
@@ -184,6 +162,13 @@ class StoreWriter:
         self._published = True
 
 
+def _target_for(storage: Storage, out: str, exists: bool) -> Target:
+    path = local_path(out)
+    if path is not None:
+        return _LocalTarget(path, exists)
+    return (FolderTarget if renames_folders(out) else ObjectTarget)(storage, out, exists=exists)
+
+
 def _check_replaceable(storage: Storage, out: str, overwrite: bool) -> None:
     if not overwrite:
         raise UsageError("the output exists", place=display_url(out), fix="choose another name, or give --overwrite")
@@ -192,6 +177,8 @@ def _check_replaceable(storage: Storage, out: str, overwrite: bool) -> None:
         value = json.loads(storage.read_bytes(metadata))
     except (StorageError, ValueError, RecursionError):
         value = None
+    if value is None and not storage.is_local(out) and is_unfinished(storage, out):
+        return
     if not isinstance(value, dict) or value.get("format") != STORE_FORMAT:
         raise UsageError(
             "is not a graphprep store; --overwrite replaces nothing else",
@@ -239,7 +226,7 @@ class _LocalTarget:
             self.remove()
             raise
 
-    def open(self, path: str) -> _Sink:
+    def open(self, path: str, num_bytes: int) -> Sink:
         full = self._stage / path
         full.parent.mkdir(parents=True, exist_ok=True)
         return _LocalSink(full, sync=path == METADATA_NAME)
@@ -294,116 +281,3 @@ def _exchange(left: Path, right: Path) -> bool:
         return False
     here = -100  # AT_FDCWD
     return bool(swap(here, os.fsencode(left), here, os.fsencode(right), _RENAME_EXCHANGE) == 0)
-
-
-class _RemoteSink:
-    """An object that is put whole.
-
-    fsspec completes an upload also when an exception passes through its ``with``; so files are opened uncommitted where the
-    driver knows that, and an unfinished file is never closed the ordinary way.
-    """
-
-    def __init__(self, fs: Any, path: str) -> None:
-        self._fs = fs
-        self._path = path
-        try:
-            self._file = self._open()
-        except (FileNotFoundError, NotADirectoryError):  # object stores have no folders, and need none
-            fs.makedirs(posixpath.dirname(path), exist_ok=True)
-            self._file = self._open()
-        with contextlib.suppress(AttributeError, ValueError):
-            fs.transaction.files.remove(self._file)
-
-    def _open(self) -> Any:
-        try:
-            return self._fs.open(self._path, "wb", autocommit=False)
-        except TypeError:
-            return self._fs.open(self._path, "wb")
-
-    def write(self, data: bytes | memoryview) -> object:
-        return self._file.write(data)
-
-    def commit(self) -> None:
-        self._file.close()
-        if hasattr(self._file, "commit"):
-            self._file.commit()
-
-    def discard(self) -> None:
-        with contextlib.suppress(Exception):
-            self._file.discard()
-        with contextlib.suppress(Exception):
-            self._file.closed = True  # else its destructor uploads the rest
-        with contextlib.suppress(Exception):
-            self._fs.rm_file(self._path)
-
-
-class _RemoteTarget:
-    """A prefix: the target's own where it is free, else one beside it whose objects are moved at the end."""
-
-    def __init__(self, storage: Storage, out: str, exists: bool) -> None:
-        self._out = out.rstrip("/")
-        self._fs, path = storage.filesystem(self._out)
-        self._path = path.rstrip("/")
-        self._stage = self._path
-        self._stage_url = self._out
-        if exists:
-            suffix = f".graphprep-{secrets.token_hex(4)}"
-            folder, name = posixpath.split(self._path)
-            self._stage = posixpath.join(folder, f".{name}{suffix}")
-            url_folder, _, url_name = self._out.rpartition("/")
-            self._stage_url = f"{url_folder}/.{url_name}{suffix}"
-        self._paths: list[str] = []
-
-    def begin(self) -> None:
-        """Do nothing: a prefix need not be made."""
-
-    def open(self, path: str) -> _Sink:
-        full = f"{self._stage}/{path}"
-        sink = _RemoteSink(self._fs, full)
-        self._paths.append(path)
-        return sink
-
-    def url(self, path: str) -> str:
-        return f"{self._stage_url}/{path}"
-
-    def show(self) -> None:
-        """Move what lies beside to its place: the old metadata.json goes first, the new one comes last."""
-        if self._stage == self._path:
-            return
-        self._fs.rm_file(f"{self._path}/{METADATA_NAME}")
-        try:
-            self._fs.rm(self._path, recursive=True)
-            for path in self._paths:
-                self._move(f"{self._stage}/{path}", f"{self._path}/{path}")
-        except Exception as error:
-            raise self._half_moved(error) from error
-        self._remove_prefix(self._stage)
-
-    def _move(self, source: str, target: str) -> None:
-        try:
-            self._fs.mv(source, target)
-        except (FileNotFoundError, NotADirectoryError):
-            self._fs.makedirs(posixpath.dirname(target), exist_ok=True)
-            self._fs.mv(source, target)
-
-    def remove(self) -> None:
-        self._remove_prefix(self._stage)
-
-    def _half_moved(self, error: Exception) -> StorageError:
-        stage, self._stage = self._stage, ""  # keep it: it is all that there is now
-        return StorageError(
-            f"the old store is gone, and moving the new one to its place failed ({error})",
-            place=display_url(self._out),
-            fix=f"move the objects of {display_url(self._stage_url)} that are left, metadata.json last" if stage else "",
-        )
-
-    def _remove_prefix(self, prefix: str) -> None:
-        """Remove objects, one by one where the store refuses to remove many at once."""
-        if not prefix:
-            return
-        with contextlib.suppress(Exception):
-            self._fs.rm(prefix, recursive=True)
-            return
-        for path in self._paths:
-            with contextlib.suppress(Exception):
-                self._fs.rm_file(f"{prefix}/{path}")

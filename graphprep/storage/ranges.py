@@ -7,9 +7,9 @@ import io
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from graphprep.model.errors import StorageError
 from graphprep.storage.drivers import protocol_of, protocols_of
@@ -22,6 +22,10 @@ _TAGS = ("ETag", "etag", "md5Hash", "generation", "LastModified", "last_modified
 _SLACK_BYTES = 1 << 18  # by which the pieces of one buffered read may end later than it
 _CHANGED = "the file changed while it was read"
 _AGAIN = "run again when it is complete"
+
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -135,12 +139,23 @@ class Fetchers:
         self._pool: ThreadPoolExecutor | None = None
         self._lock = threading.Lock()
 
-    def submit(self, fetch: Callable[[int, int], bytes], start: int, stop: int) -> Future[bytes]:
-        """Fetch a range on a thread."""
+    def submit(self, work: Callable[..., Result], *args: Any) -> Future[Result]:
+        """Begin ``work(*args)`` on a thread."""
         with self._lock:
             if self._pool is None:
                 self._pool = ThreadPoolExecutor(MOST_FETCHES, thread_name_prefix="graphprep-fetch")
-            return self._pool.submit(fetch, start, stop)
+            return self._pool.submit(work, *args)
+
+    def run_all(self, work: Callable[[Item], object], items: Sequence[Item]) -> None:
+        """Do ``work(item)`` for every item, several at a time. A failure is raised when nothing is under way any more."""
+        pending = [self.submit(work, item) for item in items]
+        try:
+            for future in pending:
+                future.result()
+        finally:
+            for future in pending:
+                future.cancel()
+            wait(pending)
 
     def fetch_all(self, fetch: Callable[[int, int], bytes], ranges: Sequence[tuple[int, int]]) -> Iterator[bytes]:
         """Yield the bytes of ranges, in order, fetched several at a time. What is fetched and not yet taken is bounded."""

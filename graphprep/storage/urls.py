@@ -85,7 +85,7 @@ class Storage:
         _check_tmp_dir(tmp_dir)
         self._spool_dir: str | None = None
         self._spools: dict[str, str] = {}
-        self._fetchers = Fetchers()
+        self.fetchers = Fetchers()
         self._pins: dict[str, Pin] = {}
 
     def __enter__(self) -> Storage:
@@ -96,7 +96,7 @@ class Storage:
 
     def close(self) -> None:
         """Remove the spooled files, and let no fetch begin any more."""
-        self._fetchers.close()
+        self.fetchers.close()
         folder, self._spool_dir = self._spool_dir, None
         self._spools.clear()
         if folder is not None:
@@ -181,7 +181,7 @@ class Storage:
         pieces = [cut_range(start, stop) for start, stop in ranges]
         if len(pieces) == 1 and len(pieces[0]) == 1:
             return [fetch(*ranges[0])]
-        found = self._fetchers.fetch_all(fetch, [piece for cut in pieces for piece in cut])
+        found = self.fetchers.fetch_all(fetch, [piece for cut in pieces for piece in cut])
         return [b"".join(itertools.islice(found, len(cut))) for cut in pieces]
 
     # ---- looking ----
@@ -396,7 +396,7 @@ class Storage:
         if protocol != "http" and can_range(fs, url):
             file = RemoteFile(fs, target, url)
             self._pin(url, file.pin)
-            return io.BufferedReader(RangeSource(file, self._fetchers, ahead_bytes), _RANGED_BUFFER_BYTES)
+            return io.BufferedReader(RangeSource(file, self.fetchers, ahead_bytes), _RANGED_BUFFER_BYTES)
         if protocol != "http":
             return io.BufferedReader(Source(fs.open(target, "rb"), url), _REMOTE_BUFFER_BYTES)
 

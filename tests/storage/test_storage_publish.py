@@ -12,15 +12,20 @@ import pytest
 import xxhash
 
 from graphprep.model.errors import StorageError, UsageError
-from graphprep.storage import publish
+from graphprep.storage import folders, objects, publish
 from graphprep.storage.publish import StoreWriter
 from graphprep.storage.urls import Storage
 
 METADATA = b'{"format": "graphprep-store"}\n'
 
 
-@pytest.fixture(params=["local", "memory"])
+@pytest.fixture(params=["local", "memory", "s3", "hdfs"])
 def out(request, tmp_path):
+    if request.param == "s3":
+        return request.getfixturevalue("bucket").url + "/publish/store"
+    if request.param == "hdfs":
+        request.getfixturevalue("hdfs")
+        return "hdfs://namenode/publish/store"
     if request.param == "local":
         return str(tmp_path / "made" / "by-us" / "store")
     memory = fsspec.filesystem("memory")
@@ -32,8 +37,10 @@ def out(request, tmp_path):
 def everything(out):
     """List every file where the test writes, by path below it."""
     if "://" in out:
-        memory = fsspec.filesystem("memory")
-        return sorted(path.removeprefix("/publish/") for path in memory.store if path.startswith("/publish/"))
+        fs, path = fsspec.core.url_to_fs(out)
+        fs.invalidate_cache()
+        prefix = path.removesuffix("store")
+        return sorted(path.removeprefix(prefix) for path in fs.find(prefix))
     root = Path(out).parents[2]
     return sorted(str(path.relative_to(root / "made/by-us")) for path in root.rglob("*") if path.is_file())
 
@@ -55,6 +62,12 @@ def write(out, overwrite=False, values=(1, 2, 3), fail=None):
 
 def read(out, path):
     return Storage().read_bytes(f"{out}/{path}")
+
+
+def sink_of(out):
+    if out.startswith("hdfs://"):
+        return folders._FileSink
+    return objects._ObjectSink if "://" in out else publish._LocalSink
 
 
 FILES = ["store/metadata.json", "store/part-00000/manifest.json", "store/part-00000/nodes/a/x.npy"]
@@ -166,7 +179,7 @@ def test_the_old_store_stays_until_the_new_one_is_there(out, error):
 @pytest.mark.parametrize("number", [28, 13, 30, 27, 122])
 @pytest.mark.parametrize("at", ["array", "file", "metadata"])
 def test_writing_that_fails(out, monkeypatch, number, at):
-    sink = publish._RemoteSink if "://" in out else publish._LocalSink
+    sink = sink_of(out)
     whole = sink.write
     calls = []
 
@@ -267,7 +280,7 @@ def test_a_move_that_fails_on_an_object_store_keeps_the_new_one(monkeypatch):
     stage = next(path for path in memory.store if path.startswith("/publish/") and path.endswith("metadata.json")).removesuffix(
         "/metadata.json"
     )
-    assert caught.value.fix == f"move the objects of memory:/{stage} that are left, metadata.json last"
+    assert caught.value.fix == f"copy the objects of memory:/{stage} there, metadata.json last"
     assert not memory.exists("/publish/store/metadata.json")
 
 

@@ -1,0 +1,255 @@
+"""Stores on object stores: every object put whole, metadata.json last."""
+
+from __future__ import annotations
+
+import contextlib
+import posixpath
+import re
+import secrets
+from collections.abc import Sequence
+from typing import Any
+
+from graphprep.model.errors import StorageError, UsageError
+from graphprep.model.metadata import METADATA_NAME, PROVENANCE_NAME
+from graphprep.storage.drivers import protocol_of
+from graphprep.storage.faults import display_url, error_code
+from graphprep.storage.urls import Storage
+
+_PART_BYTES = 5 << 20  # the least that S3 takes as a part of an upload
+_MOST_PARTS = 9_000  # of S3's 10,000
+_BATCH_BYTES = 4 << 20  # of small objects, which are put together
+_BATCH_OBJECTS = 64
+_BUCKETS = ("s3", "gcs", "abfs")
+_OURS = re.compile(rf"part-\d{{5,}}/.*|{re.escape(PROVENANCE_NAME)}")
+
+
+def is_unfinished(storage: Storage, out: str) -> bool:
+    """Return whether at a URL lies nothing but what a run that was killed had written of its store."""
+    fs, path = storage.filesystem(out)
+    prefix = path.rstrip("/") + "/"
+    found = [name.removeprefix(prefix) for name in fs.find(path)]
+    return bool(found) and all(_OURS.fullmatch(name) for name in found)
+
+
+class ObjectTarget:
+    """A prefix: the target's own where it is free, else one beside it whose objects are moved at the end."""
+
+    def __init__(self, storage: Storage, out: str, *, exists: bool) -> None:
+        self._storage = storage
+        self._out = out.rstrip("/")
+        self._fs, path = storage.filesystem(self._out)
+        self._path = path.rstrip("/")
+        if protocol_of(out) in _BUCKETS and "/" not in self._path.strip("/"):
+            raise UsageError("a store needs a name in its bucket", place=display_url(out), fix=f"write {self._out}/NAME")
+        self._stage, self._stage_url = self._path, self._out
+        if exists:
+            token = secrets.token_hex(4)
+            self._stage, self._stage_url = _hidden_beside(self._path, token), _hidden_beside(self._out, token)
+        self._paths: list[str] = []
+        self._batch: dict[str, bytes] = {}
+
+    def begin(self) -> None:
+        """Find out now whether objects can be put here, not when the first one is finished, perhaps hours later."""
+        if protocol_of(self._out) != "s3":
+            return
+        file = self._fs.open(f"{self._stage}/{METADATA_NAME}", "wb", block_size=_PART_BYTES, autocommit=False)
+        try:
+            file.write(b" ")
+            file.flush(force=True)  # begins an upload, which is then aborted: nothing is ever seen of it
+        finally:
+            _abort(self._fs, file)
+
+    def open(self, path: str, num_bytes: int) -> _ObjectSink:
+        """See ``Target.open``."""
+        self._paths.append(path)
+        return _ObjectSink(self, f"{self._stage}/{path}", max(_PART_BYTES, -(-num_bytes // _MOST_PARTS)))
+
+    def url(self, path: str) -> str:
+        """See ``Target.url``."""
+        self._flush()
+        return f"{self._stage_url}/{path}"
+
+    def show(self) -> None:
+        """Move what lies beside to its place: the old metadata.json goes first, the new one comes last."""
+        self._flush()
+        self._storage.forget(self._out)
+        if self._stage == self._path:
+            return
+        self._fs.invalidate_cache()
+        with contextlib.suppress(FileNotFoundError):  # the store was not finished
+            self._fs.rm_file(f"{self._path}/{METADATA_NAME}")
+        try:
+            kept = {f"{self._path}/{path}" for path in self._paths}
+            _delete(self._fs, [path for path in self._fs.find(self._path) if path not in kept])
+            *others, metadata = self._paths
+            self._storage.fetchers.run_all(self._move, others)
+            self._move(metadata)
+        except Exception as error:
+            raise self._half_moved(error) from error
+        self.remove()
+
+    def remove(self) -> None:
+        """Remove the objects of this run, and nothing else."""
+        self._batch.clear()
+        if self._stage:
+            self._fs.invalidate_cache()
+            _delete(self._fs, [f"{self._stage}/{path}" for path in self._paths])
+            if self._stage != self._path:
+                with contextlib.suppress(Exception):  # file systems with folders
+                    self._fs.rm(self._stage, recursive=True)
+
+    # ---- for its sinks
+
+    @property
+    def fs(self) -> Any:
+        """Return the file system."""
+        return self._fs
+
+    def put(self, full: str, data: bytes) -> None:
+        """Put a small object, soon and together with others; metadata.json after all of them."""
+        if full != f"{self._path}/{METADATA_NAME}":
+            self._batch[full] = data
+            if len(self._batch) >= _BATCH_OBJECTS or sum(map(len, self._batch.values())) >= _BATCH_BYTES:
+                self._flush()
+            return
+        self._flush()
+        try:
+            _create(self._fs, full, data)
+        except FileExistsError:
+            self._stage = ""  # another run's store now: the same paths, so nothing can be taken away
+            raise
+
+    def _flush(self) -> None:
+        batch, self._batch = self._batch, {}
+        if batch:
+            with_folders(self._fs, lambda: self._fs.pipe(batch), list(batch))
+
+    def _move(self, path: str) -> None:
+        source, target = f"{self._stage}/{path}", f"{self._path}/{path}"
+        with_folders(self._fs, lambda: self._fs.cp_file(source, target), [target])
+
+    def _half_moved(self, error: Exception) -> StorageError:
+        stage, self._stage = self._stage, ""  # keep it: it is all that there is now
+        return StorageError(
+            f"the old store is gone, and moving the new one to its place failed ({display_url(str(error))})",
+            place=display_url(self._out),
+            fix=f"copy the objects of {display_url(self._stage_url)} there, metadata.json last" if stage else "",
+        )
+
+
+class _ObjectSink:
+    """An object that is put whole: at once where it is small, else in parts.
+
+    fsspec completes an upload also when an exception passes through its ``with``; so uploads are opened uncommitted where the
+    driver knows that, and an unfinished one is never closed the ordinary way.
+    """
+
+    def __init__(self, target: ObjectTarget, full: str, part_bytes: int) -> None:
+        self._target = target
+        self._full = full
+        self._part_bytes = part_bytes
+        self._data = bytearray()
+        self._file: Any = None
+
+    def write(self, data: bytes | memoryview) -> None:
+        """Add bytes; whole parts are uploaded."""
+        view = memoryview(data)
+        while len(self._data) + len(view) > self._part_bytes:
+            room = self._part_bytes - len(self._data)
+            self._data += view[:room]
+            view = view[room:]
+            self._upload()
+        self._data += view
+
+    def commit(self) -> None:
+        """Finish the object."""
+        if self._file is None:
+            self._target.put(self._full, bytes(self._data))
+            self._data = bytearray()
+            return
+        self._upload()
+        self._file.close()
+        if hasattr(self._file, "commit"):
+            self._file.commit()
+
+    def discard(self) -> None:
+        """Abort the upload; nothing was to be seen of it."""
+        self._data = bytearray()
+        if self._file is not None:
+            _abort(self._target.fs, self._file)
+            with contextlib.suppress(Exception):
+                self._target.fs.rm_file(self._full)
+
+    def _upload(self) -> None:
+        if self._file is None:
+            with_folders(self._target.fs, self._open, [self._full])
+        data, self._data = self._data, bytearray()
+        self._file.write(data)
+
+    def _open(self) -> None:
+        try:
+            self._file = self._target.fs.open(self._full, "wb", block_size=self._part_bytes, autocommit=False)
+        except TypeError:
+            self._file = self._target.fs.open(self._full, "wb")
+        _leave_transaction(self._target.fs, self._file)
+
+
+def _abort(fs: Any, file: Any) -> None:
+    """End an upload without an object."""
+    _leave_transaction(fs, file)
+    with contextlib.suppress(Exception):
+        file.discard()
+    with contextlib.suppress(Exception):
+        file.closed = True  # else its destructor uploads the rest
+
+
+def _leave_transaction(fs: Any, file: Any) -> None:
+    """Take an uncommitted file off the driver's list, which it would never leave."""
+    with contextlib.suppress(AttributeError, ValueError):
+        fs.transaction.files.remove(file)
+
+
+def with_folders(fs: Any, work: Any, paths: Sequence[str]) -> None:
+    """Do work that writes files; make their folders first where that turns out to be needed. Object stores have none."""
+    try:
+        work()
+    except (FileNotFoundError, NotADirectoryError) as error:
+        if error_code(error):  # an object store, which misses something else
+            raise
+        for folder in dict.fromkeys(posixpath.dirname(path) for path in paths):
+            fs.makedirs(folder, exist_ok=True)
+        work()
+
+
+def _create(fs: Any, path: str, data: bytes) -> None:
+    """Put an object where there is none. Raises FileExistsError where there is one, as far as the store can tell."""
+    if "s3" not in (fs.protocol if isinstance(fs.protocol, tuple) else (fs.protocol,)):
+        if fs.exists(path):
+            raise FileExistsError
+        with_folders(fs, lambda: fs.pipe_file(path, data), [path])
+        return
+    try:
+        fs.pipe_file(path, data, mode="create")
+    except OSError as error:
+        code = error_code(error)
+        if isinstance(error, FileExistsError) or code in ("PreconditionFailed", "412", "ConditionalRequestConflict"):
+            raise FileExistsError from error
+        if code not in ("NotImplemented", "501"):
+            raise
+        fs.pipe_file(path, data)  # a server without conditions: it is a guard, not what correctness rests on
+
+
+def _delete(fs: Any, paths: Sequence[str]) -> None:
+    """Remove objects, one by one where the store refuses to remove many at once. What is not there is passed over."""
+    with contextlib.suppress(Exception):
+        if paths and not any(char in path for path in paths for char in "*?["):  # drivers take these for patterns
+            fs.rm(list(paths))
+            return
+    for path in paths:
+        with contextlib.suppress(Exception):
+            fs.rm_file(path)
+
+
+def _hidden_beside(path: str, token: str) -> str:
+    folder, _, name = path.rpartition("/")
+    return f"{folder}/.{name}.graphprep-{token}"
