@@ -16,7 +16,7 @@ class RecordEnds(Protocol):
     """Where the records of a text span end, in formats where a line feed may stand inside one. Picklable and without state."""
 
     def scan(self, piece: bytes, state: int) -> tuple[int, int]:
-        """Return the position behind the last record that ends in a file's next piece (0: none), and the state behind the piece.
+        """Return the end of the last record that is complete in a file's next piece (0: none), and the state behind it.
 
         A state holds what must be known of the pieces before; at a file's beginning it is 0.
         """
@@ -114,7 +114,7 @@ class Sources:
     """
 
     spans: tuple[Span, ...]
-    nodes: Literal["records", "ends", "identity"] = "records"
+    nodes: Literal["records", "ends", "identity", "tables"] = "records"
     node_types: tuple[DeclaredNodes, ...] = ()
     edge_types: tuple[Relation, ...] = ()
     columns: tuple[DeclaredColumn, ...] = ()

@@ -23,8 +23,9 @@ _MORE_BYTES = 1 << 20  # read at a time of a line that is longer than a block
 def text_blocks(storage: InputStorage, span: Span, block_bytes: int, limit_bytes: int | None = None) -> Iterator[TextBlock]:
     """Read a text span as blocks of about ``block_bytes``, each cut after a record, in order.
 
-    A record ends with a line feed, unless the span says otherwise. A block grows to hold one that is longer than it. Raises MemoryLimitError where that would take more than
-    ``limit_bytes``. A UTF-8 BOM at the beginning is dropped; an empty file has no block.
+    A record ends with a line feed, unless the span says otherwise. A block grows to hold one that is longer than it. Raises
+    MemoryLimitError where that would take more than ``limit_bytes``. A UTF-8 BOM at the beginning is dropped; an empty file has
+    no block.
     """
     with storage.open(span.url, _AHEAD_BLOCKS * block_bytes) as handle:
         cutter = _Cutter(handle, span, block_bytes, limit_bytes)

@@ -90,10 +90,10 @@ def _scan(buf, delimiter, comments, state, ends):
         elif byte == _QUOTE:
             state = QUOTED if state in (LINE_START, BLANK_FIELD, FIELD_START, AFTER_QUOTE) else PLAIN
             matched = 0
-        elif comments and state <= BLANKS and (byte == _HASH or byte == _PERCENT):
+        elif comments and state <= BLANKS and byte in (_HASH, _PERCENT):
             state = COMMENT
         else:
-            only_blanks = state <= BLANKS and (byte == _SPACE or byte == _TAB)
+            only_blanks = state <= BLANKS and byte in (_SPACE, _TAB)
             matched = matched + 1 if byte == delimiter[matched] else int(byte == delimiter[0])
             if matched == delimiter.size:
                 state = BLANK_FIELD if only_blanks else FIELD_START
