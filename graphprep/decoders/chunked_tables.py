@@ -76,14 +76,14 @@ def read_npy(handle: BinaryIO, header: NpyHeader, max_rows: int) -> Iterator[NDA
     for start in range(0, num_rows, step):
         count = min(step, num_rows - start)
         if header.fortran_order and item_shape:
-            batch = _read_fortran_rows(handle, header, start, count)
+            batch = read_fortran_rows(handle, header, start, count)
         else:
             batch = _read_array(handle, header, header.data_start + start * row_bytes, (count, *item_shape))
         yield np.ascontiguousarray(batch, header.dtype.newbyteorder("="))
 
 
-def _read_fortran_rows(handle: BinaryIO, header: NpyHeader, start: int, count: int) -> NDArray[Any]:
-    """Read some rows of an array that lies column after column, a piece of each column."""
+def read_fortran_rows(handle: BinaryIO, header: NpyHeader, start: int, count: int) -> NDArray[Any]:
+    """Read rows [start, start + count) of an array that lies column after column, a piece of each column."""
     size = header.dtype.itemsize
     item_shape = header.shape[1:]
     columns = [

@@ -26,6 +26,7 @@ _BUILT_IN = {
     "tsv": "graphprep.decoders.tsv:TsvDecoder",
     "chunked": "graphprep.decoders.chunked:ChunkedDecoder",
     "edges": "graphprep.decoders.edges:EdgesDecoder",
+    "arrays": "graphprep.decoders.arrays:ArraysDecoder",
 }
 # Options that are called by their flag, in the singular, and their fields.
 _FIELDS = {"column": "columns", "drop_column": "drop_columns"}

@@ -1,0 +1,267 @@
+"""Graphs as arrays: ``.npy`` and ``.npz`` files of edges, of CSR and CSC matrices, and SciPy's, read without SciPy."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import BinaryIO, ClassVar, Literal
+
+from graphprep.decoders.arrays_files import ZIP_MAGICS, Arrays, find_arrays
+from graphprep.decoders.arrays_find import ArrayRules, FoundEdges, find_edges
+from graphprep.decoders.arrays_read import IdKind
+from graphprep.model.errors import DataError, UsageError
+from graphprep.model.graph_config import EdgeTable
+from graphprep.model.protocols import (
+    DeclaredColumn,
+    DeclaredNodes,
+    InputStorage,
+    Sniffed,
+    SniffedFile,
+    Sources,
+    Span,
+    TextBlock,
+)
+from graphprep.model.rows import RawRows, Relation
+from graphprep.model.schema import parse_edge_type
+from graphprep.storage.faults import display_url
+from graphprep.storage.npy import MAGIC
+
+_NODES, _EDGES = "_N", "_E"  # names of the only node type and relation where none are given
+_ROWS, _COLUMNS = "row", "col"  # names of the node types of a matrix that is not square
+
+
+@dataclass(frozen=True)
+class EdgePlan:
+    """What the files of one edge type hold.
+
+    ``detail`` of every span is a ``SpanReader``; ``spans`` stand in input order. ``num_src`` and ``num_dst`` are the numbers of
+    nodes that the files state (raw IDs are then 0..n-1, and checked), None where they state none. ``columns`` are settled.
+    """
+
+    spans: tuple[Span, ...]
+    relation: Relation
+    num_src: int | None = None
+    num_dst: int | None = None
+    num_edges: int | None = None
+    columns: tuple[DeclaredColumn, ...] = ()
+    messages: tuple[str, ...] = ()
+
+
+def plan_edge_files(
+    storage: InputStorage,
+    urls: Sequence[str],
+    table: EdgeTable,
+    *,
+    weight_dtype: str = "float32",
+    ids: tuple[IdKind, IdKind] = ("uint", "uint"),
+) -> EdgePlan:
+    """Plan an edge table whose files are arrays (``.npy``, ``.npz``), Matrix Market or METIS files: the content decides.
+
+    ``table`` gives the names of the types, the layout of bare ``indptr`` and ``indices`` arrays, and the columns to leave out;
+    ``ids`` says how the integers of arrays become the raw IDs of sources and destinations (Matrix Market and METIS files count
+    nodes, theirs are always 0..n-1). Raises DataError for files of several kinds, and as the planning of each kind does.
+    """
+    kinds = {_kind_of(storage, url) for url in urls}
+    if len(kinds) > 1:
+        raise DataError(
+            f"the files are of several kinds: {', '.join(sorted(kinds))}",
+            place=table.table.place or display_url(urls[0]),
+            fix="give each kind an edge type of its own",
+        )
+    kind = kinds.pop()
+    if kind == "mtx":
+        from graphprep.decoders.mtx import plan_mtx
+
+        return plan_mtx(storage, urls, table, weight_dtype=weight_dtype)
+    if kind == "metis":
+        from graphprep.decoders.metis import plan_metis
+
+        return plan_metis(storage, urls, table, weight_dtype=weight_dtype)
+    return plan_edge_arrays(storage, urls, table, weight_dtype=weight_dtype, ids=ids)
+
+
+def _kind_of(storage: InputStorage, url: str) -> str:
+    head = storage.head(url, 16)
+    if head.startswith(MAGIC) or head[:4] in ZIP_MAGICS:
+        return "arrays"
+    return "mtx" if head[:14].lower() == b"%%matrixmarket" else "metis"
+
+
+def plan_edge_arrays(
+    storage: InputStorage,
+    urls: Sequence[str],
+    table: EdgeTable,
+    *,
+    weight_dtype: str = "float32",
+    ids: tuple[IdKind, IdKind] = ("uint", "uint"),
+    rules: ArrayRules | None = None,
+) -> EdgePlan:
+    """Plan the ``.npy`` and ``.npz`` files of one edge type.
+
+    Raises DataError for arrays that are no edges or disagree, UsageError where a flag must say what they mean.
+    """
+    rules = rules or ArrayRules(layout=None if table.layout == "coo" else table.layout, dropped=table.table.dropped)
+    found = [find_edges(storage, arrays, rules) for arrays in _array_sets(storage, urls)]
+    return _plan_found(storage, found, _relation_of(table), ids, weight_dtype)
+
+
+def _relation_of(table: EdgeTable) -> Relation:
+    return Relation(table.relation or _EDGES, table.src_type, table.dst_type, table.src_space, table.dst_space)
+
+
+def _array_sets(storage: InputStorage, urls: Sequence[str]) -> Iterator[Arrays]:
+    """Yield what belongs together: an archive, or all ``.npy`` files where their names say what each is, else one file."""
+    found = [find_arrays(storage, url) for url in urls]
+    names = [next(iter(arrays)) for arrays in found]
+    if len(set(names)) == len(names) > 1 and ArrayRules.is_set(names):
+        yield {key: array for arrays in found for key, array in arrays.items()}
+        return
+    yield from found
+
+
+def _plan_found(
+    storage: InputStorage,
+    found: Sequence[FoundEdges],
+    relation: Relation,
+    ids: tuple[IdKind, IdKind],
+    weight_dtype: str,
+) -> EdgePlan:
+    """Deal out a span for each set of arrays. Raises DataError where sets disagree."""
+    first = found[0]
+    for other in found[1:]:
+        _refuse_other(first, other)
+    num_src, num_dst = first.num_nodes(same_type=relation.src_type is not None and relation.src_type == relation.dst_type)
+    spans = [edges.span(storage, relation, (num_src, num_dst), ids, weight_dtype) for edges in found]
+    owner = (relation.src_type or "", relation.name, relation.dst_type or "")
+    keys = [(beside.key, beside.source.shape[1:]) for beside in first.beside(weight_dtype)]
+    return EdgePlan(
+        spans=tuple(spans),
+        relation=relation,
+        num_src=num_src,
+        num_dst=num_dst,
+        num_edges=sum(edges.num_edges for edges in found),
+        columns=tuple(DeclaredColumn(owner, key, () if key.role == "weight" else shape) for key, shape in keys),
+        messages=tuple(dict.fromkeys(text for edges in found for text in edges.messages)),
+    )
+
+
+def _refuse_other(first: FoundEdges, other: FoundEdges) -> None:
+    if first.kind != other.kind:
+        raise DataError(
+            f"its shape or its columns are not those of {first.place}", place=other.place, fix="convert the files on their own"
+        )
+
+
+@dataclass(frozen=True)
+class ArraysDecoder:
+    """Decodes graphs that are arrays.
+
+    A ``.npy`` file of edges has shape 2 x E or E x 2 (``array_shape`` says which for 2 x 2). An ``.npz`` archive, or a folder
+    of ``.npy`` files, has one of: ``edge_index`` (or ``edges``); ``src`` and ``dst`` (or ``row`` and ``col`` …); ``indptr`` and
+    ``indices``, whose meaning ``input_layout`` tells; what ``scipy.sparse.save_npz`` writes; gnn-benchmark's ``adj_*``,
+    ``attr_*`` and ``labels``. ``relation`` is ``REL`` or ``SRC:REL:DST``; without it the node types of a matrix that is not
+    square are ``row`` and ``col``. ``drop_columns`` leaves arrays out.
+    """
+
+    input_layout: Literal["csr", "csc"] | None = None
+    array_shape: Literal["auto", "2xe", "ex2"] = "auto"
+    relation: str | None = None
+    index_base: int = 0
+    drop_columns: tuple[str, ...] = ()
+    weight_dtype: str = "float32"
+
+    name: ClassVar[str] = "arrays"
+
+    def __post_init__(self) -> None:
+        """Refuse options that make no sense."""
+        if self.index_base not in (0, 1):
+            raise UsageError(f"--index-base: no choice named {self.index_base!r}", fix="use one of 0, 1")
+        parse_relation(self.relation)
+
+    def plan(self, storage: InputStorage, urls: Sequence[str]) -> Sources:
+        """Read the headers of all arrays, and deal out a span for the edges and one for each column of nodes.
+
+        Raises DataError for arrays that are no edges or disagree, UsageError where a flag must say what they mean.
+        """
+        rules = ArrayRules(self.input_layout, self.array_shape, self.index_base, self.drop_columns)
+        found = [find_edges(storage, arrays, rules) for arrays in _array_sets(storage, urls)]
+        relation = matrix_relation(self.relation, found[0].shape)
+        plan = _plan_found(storage, found, relation, ("uint", "uint"), self.weight_dtype)
+        return matrix_sources(plan, *found[0].node_spans(storage, relation))
+
+    def decode(self, block: TextBlock, places: bool = False) -> RawRows:
+        """Refuse text: arrays are tables."""
+        raise NotImplementedError
+
+    def read(self, handle: BinaryIO, span: Span, max_rows: int, places: bool = False) -> Iterator[RawRows]:
+        """Read a span in batches of at most ``max_rows`` rows. Raises DecodeError for an ID that is none, or out of range."""
+        rows: Iterator[RawRows] = span.detail.read(handle, span, max_rows, places)
+        return rows
+
+    def widen(self, columns: Mapping[str, str]) -> ArraysDecoder:
+        """Return the decoder: arrays say their dtypes."""
+        return dataclasses.replace(self)
+
+    @staticmethod
+    def sniff(file: SniffedFile) -> Sniffed | None:
+        """Bid for ``.npy`` files, and archives that begin with one."""
+        if file.head.startswith(MAGIC):
+            return Sniffed("arrays", 1.0)
+        name = file.head[30 : 30 + int.from_bytes(file.head[26:28], "little")]
+        is_npz = file.head[:4] in ZIP_MAGICS and (name.endswith(b".npy") or file.url.endswith(".npz"))
+        return Sniffed("arrays", 1.0) if is_npz else None
+
+
+def parse_relation(text: str | None) -> tuple[str | None, str, str | None]:
+    """Read ``REL`` or ``SRC:REL:DST``: (source type, name, destination type), types None where they are not given.
+
+    Raises UsageError.
+    """
+    if text is None:
+        return None, _EDGES, None
+    if text and ":" not in text:
+        return None, text, None
+    try:
+        return parse_edge_type(text)
+    except ValueError as error:
+        raise UsageError(f"--relation: {error}", fix="write NAME or SRC:REL:DST; a ':' inside a name is %3A") from None
+
+
+def matrix_relation(text: str | None, shape: tuple[int, int] | None) -> Relation:
+    """Return the edge type of a matrix's entries: where no types are given, a matrix that is not square has two."""
+    src, name, dst = parse_relation(text)
+    if src is None and shape is not None and shape[0] != shape[1]:
+        return Relation(name, _ROWS, _COLUMNS)
+    return Relation(name, src or _NODES, dst or _NODES)
+
+
+def matrix_sources(
+    plan: EdgePlan, spans: Sequence[Span] = (), columns: Sequence[DeclaredColumn] = (), messages: Sequence[str] = ()
+) -> Sources:
+    """Put a graph of one edge type together; ``spans`` and ``columns`` are those of its nodes."""
+    relation = plan.relation
+    numbers = {relation.src_type or _NODES: plan.num_src}
+    dst = relation.dst_type or _NODES
+    numbers[dst] = plan.num_dst if numbers.get(dst) is None else numbers[dst]
+    known = [number is not None for number in numbers.values()]
+    return Sources(
+        spans=(*plan.spans, *spans),
+        nodes="identity" if all(known) else "tables" if any(known) else "ends",
+        node_types=tuple(DeclaredNodes(name, number) for name, number in numbers.items()),
+        edge_types=(relation,),
+        columns=(*plan.columns, *columns),
+        num_edges=(plan.num_edges,) if all(known) else None,
+        messages=(*plan.messages, *messages),
+    )
+
+
+__all__ = [
+    "ArraysDecoder",
+    "EdgePlan",
+    "matrix_relation",
+    "matrix_sources",
+    "parse_relation",
+    "plan_edge_arrays",
+    "plan_edge_files",
+]
