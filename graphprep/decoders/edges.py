@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import BinaryIO, ClassVar, Literal
 
 from graphprep.decoders.edges_columns import (
     ColumnFlags,
     EdgeLayout,
     FileColumns,
+    HeldIds,
+    IdKind,
+    Reading,
+    can_quote,
     parse_declared,
     settle_columns,
 )
@@ -19,7 +24,9 @@ from graphprep.decoders.edges_head import (
     PARQUET_MAGIC,
     HeadLine,
     TextHead,
+    find_delimiter,
     head_lines,
+    is_header,
     iter_lines,
     look_at_text,
     read_head,
@@ -36,6 +43,8 @@ _NODES, _EDGES = "_N", "_E"  # names of the only node type and relation where no
 _SNIFFED_LINES = 50
 _NUMBER = re.compile(rb"[ \t+\-]*[0-9.]")
 _APART = "convert files with other columns on their own"
+_BASE_FIX = "leave it out: string IDs are stored as they are written"
+_QUOTE_FIX = "give one with --delimiter, or leave --quote out"
 
 
 @dataclass(frozen=True)
@@ -45,9 +54,12 @@ class EdgesDecoder:
     ``delimiter`` None means found in the data: comma, tab or runs of blanks (a blank); ``header`` says whether a file's first
     line names its columns. The ``*_col`` and ``drop_columns`` name columns by name or by position from 0 (also ``col_2``);
     what they leave becomes edge columns, whose dtypes ``columns`` (``NAME=dtype``) may fix. ``time_unit`` multiplies times
-    that are written in seconds. ``relation`` is ``REL`` or ``SRC:REL:DST``. Options that make no sense raise UsageError.
+    that are written in seconds. ``relation`` is ``REL`` or ``SRC:REL:DST``; with ``relation_col`` each edge names its own, and
+    ``relation`` only gives the types of the ends. ``id_type`` says what raw IDs are: None stands for integers from 0 in text,
+    and for what the column holds in Parquet; ``auto`` for int64 where all IDs of a node type are such, else texts. ``quote``
+    None means that double quotes count where the delimiter is one character. Options that make no sense raise UsageError.
 
-    Source: SNAP and KONECT files, GAPBS ``.el`` and ``.wel``.
+    Source: SNAP and KONECT files, GAPBS ``.el`` and ``.wel``, and the triples of knowledge graphs.
     """
 
     delimiter: str | None = None
@@ -62,6 +74,10 @@ class EdgesDecoder:
     index_base: int = 0
     relation: str | None = None
     weight_dtype: str = "float32"
+    id_type: Literal["int", "uint", "string", "auto"] | None = None
+    relation_col: str | None = None
+    quote: bool | None = None
+    settled: tuple[str, ...] = field(default=(), init=False)  # node types whose IDs turned out to be integers
 
     name: ClassVar[str] = "edges"
 
@@ -70,13 +86,16 @@ class EdgesDecoder:
         for option in ("columns", "drop_columns"):
             given = getattr(self, option)
             object.__setattr__(self, option, (given,) if isinstance(given, str) else tuple(str(text) for text in given))
-        for option in ("src_col", "dst_col", "weight_col", "time_col"):
+        for option in ("src_col", "dst_col", "weight_col", "time_col", "relation_col"):
             given = getattr(self, option)
             object.__setattr__(self, option, None if given is None else str(given))
         _one_of("--header", self.header, ("auto", "yes", "no"))
         _one_of("--time-unit", self.time_unit, (None, "s", "ms", "us", "ns"))
         _one_of("--index-base", self.index_base, (0, 1))
         _one_of("--weight-dtype", self.weight_dtype, ("float32", "float64"))
+        _one_of("--id-type", self.id_type, (None, "int", "uint", "string", "auto"))
+        if self.id_type == "string" and self.index_base:
+            raise UsageError("--index-base is for integer IDs", fix=_BASE_FIX)
         if self.time_unit is not None and self.time_col is None:
             raise UsageError("--time-unit needs --time-col", fix="name the column of the time with --time-col")
         self._delimiter()
@@ -94,8 +113,21 @@ class EdgesDecoder:
         spans = [self._span(file, known) for file in files]
         _refuse_other_columns(files, spans)
         relation = self._relation()
-        types = dict.fromkeys((relation.src_type or _NODES, relation.dst_type or _NODES))
-        return Sources(tuple(spans), nodes="ends", node_types=tuple(map(DeclaredNodes, types)), edge_types=(relation,))
+        if self.id_type is None:
+            _refuse_mixed_ids(files, self._types())
+        held = tuple(_held_by(files, self._types(), name) for name in self._types())
+        if self.id_type is None and self.index_base and "texts" in held:
+            raise UsageError("--index-base is for integer IDs", fix=_BASE_FIX)
+        spans = [dataclasses.replace(span, detail=dataclasses.replace(span.detail, held_ids=held)) for span in spans]
+        return Sources(
+            tuple(spans),
+            nodes="ends",
+            node_types=tuple(map(DeclaredNodes, dict.fromkeys(self._types()))),
+            edge_types=(relation,) if self.relation_col is None else (),
+            messages=tuple(file.doubt for file in files if file.doubt),
+            signed_ids=self._spaces_of(held, "int"),
+            auto_ids=self._spaces_of(held, "string") if self.id_type == "auto" else (),
+        )
 
     def decode(self, block: TextBlock, places: bool = False) -> RawRows:
         """Parse whole lines. A span without a layout gets one from the block itself.
@@ -106,21 +138,31 @@ class EdgesDecoder:
         from graphprep.decoders.edges_text import decode_text
 
         layout = block.span.detail or self._layout_of(block)
-        return decode_text(block, layout, dict(self._flags().declared), places)
+        return decode_text(block, layout, self._reading(layout), places)
 
     def read(self, handle: BinaryIO, span: Span, max_rows: int, places: bool = False) -> Iterator[RawRows]:
         """Read a Parquet file in batches of at most ``max_rows`` rows.
 
-        Raises DecodeError for the first row whose end is null, negative or too large, or whose value fits no dtype.
+        Raises DecodeError for the first row whose end is null, empty or no ID, or whose value fits no dtype.
         """
         from graphprep.decoders.edges_table import read_table
 
-        declared = dict(self._flags().declared)
-        return read_table(handle, span, declared, max_rows=max_rows, places=places)
+        return read_table(handle, span, self._reading(span.detail), max_rows=max_rows, places=places)
 
     def widen(self, columns: Mapping[str, str]) -> EdgesDecoder:
         """Return the decoder with the dtypes of these further columns decided."""
-        return dataclasses.replace(self, columns=self.columns + tuple(f"{name}={dtype}" for name, dtype in columns.items()))
+        return self._with(columns=self.columns + tuple(f"{name}={dtype}" for name, dtype in columns.items()))
+
+    def settle_ids(self, spaces: Sequence[str]) -> EdgesDecoder:
+        """Return the decoder that reads the IDs of these node types as int64."""
+        return self._with(settled=tuple(dict.fromkeys((*self.settled, *spaces))))
+
+    def _with(self, **changes: object) -> EdgesDecoder:
+        """Return a copy with other values of some fields, ``settled`` among them."""
+        other = copy.copy(self)
+        for name, value in changes.items():
+            object.__setattr__(other, name, value)
+        return other
 
     @staticmethod
     def sniff(file: SniffedFile) -> Sniffed | None:
@@ -143,10 +185,15 @@ class EdgesDecoder:
         return b"" if text == " " else text.encode()
 
     def _relation(self) -> Relation:
-        """Return the canonical edge type of all edges.
+        """Return the canonical edge type of all edges; with ``relation_col``, one between the same types.
 
         Raises UsageError.
         """
+        if self.relation_col is not None and self.relation is not None and ":" not in self.relation:
+            raise UsageError(
+                f"--relation {self.relation} names the relation of all edges, but --relation-col that of each",
+                fix="leave out one of them; --relation SRC:REL:DST beside --relation-col gives the types of the ends",
+            )
         if self.relation is None:
             return Relation(_EDGES, _NODES, _NODES)
         if self.relation and ":" not in self.relation:
@@ -165,7 +212,56 @@ class EdgesDecoder:
             time=self.time_col,
             declared=tuple(parse_declared(text) for text in self.columns),
             dropped=self.drop_columns,
+            relation=self.relation_col,
         )
+
+    def _types(self) -> tuple[str, str]:
+        """Return the node types of sources and destinations; their ID spaces have these names."""
+        relation = self._relation()
+        return relation.src_type or _NODES, relation.dst_type or _NODES
+
+    def _id_kind(self, end: int, held: HeldIds) -> IdKind:
+        """Return how the IDs of an end (0: sources) are read."""
+        if self.id_type is None:
+            return "string" if held == "texts" else "uint"
+        if self.id_type == "auto":
+            return "int" if held == "integers" or self._types()[end] in self.settled else "string"
+        return self.id_type
+
+    def _reading(self, layout: EdgeLayout) -> Reading:
+        src, dst = layout.held_ids
+        return Reading(self._id_kind(0, src), self._id_kind(1, dst), dict(self._flags().declared))
+
+    def _spaces_of(self, held: Sequence[HeldIds], kind: IdKind) -> tuple[str, ...]:
+        """Return the node types whose IDs are read as a kind."""
+        return tuple(dict.fromkeys(self._types()[end] for end in (0, 1) if self._id_kind(end, held[end]) == kind))
+
+    def _header(self) -> str:
+        """Return how headers are found: names cannot be told from string IDs, unless a flag says that there is one."""
+        is_open = self.id_type in ("string", "auto") and not self._flags().has_names
+        return "no" if self.header == "auto" and is_open else self.header
+
+    def _look_at_lines(self, url: str, start: bytes) -> TextHead | None:
+        """Settle delimiter and header of a text file, given its beginning."""
+        lines = head_lines(start, complete=True)
+        head = look_at_text(url, lines, self._delimiter(), self._header(), quoted=self.quote is not False)
+        if head is not None and self.quote and not can_quote(head.delimiter):
+            named = f"{head.delimiter.decode()!r} separates" if head.delimiter else "blanks separate"
+            raise UsageError(f"--quote needs a delimiter of one character, but {named} the columns of {url}", fix=_QUOTE_FIX)
+        return head
+
+    def _doubt(self, url: str, start: bytes) -> str:
+        """Say that the first line may be a header, where it is taken for an edge between names; "" where it is none."""
+        lines = head_lines(start, complete=True)
+        if len(lines) < 2 or self._header() == self.header:
+            return ""
+        quoted = self.quote is not False
+        guess = self._delimiter()
+        delimiter = find_delimiter(lines[1].text, quoted) if guess is None else guess
+        first, second = (split_line(url, line, delimiter, quoted) for line in lines)
+        if not is_header(first) or len(first) != len(second) or not sum(cell.strip(b" \t").isdigit() for cell in second) > 1:
+            return ""
+        return f"{url}:{lines[0].number}: read as an edge; where this line names the columns, pass --header yes"
 
     def _base(self, head: TextHead | None = None) -> EdgeLayout:
         """Return what holds for the layouts of all files; alone it is the layout of a file without records."""
@@ -182,6 +278,7 @@ class EdgesDecoder:
             time_unit=self.time_unit,
             delimiter=head.delimiter if head else b"",
             header_line=head.first.number if head and head.is_headed else 0,
+            quote=self.quote,
         )
 
     def _look(self, storage: InputStorage, url: str) -> _File:
@@ -189,15 +286,15 @@ class EdgesDecoder:
         shown = display_url(url)
         start = read_head(storage, url)
         if not start.startswith(PARQUET_MAGIC):
-            return _text_file(url, look_at_text(shown, head_lines(start, complete=True), self._delimiter(), self.header))
+            head = self._look_at_lines(shown, start)
+            return dataclasses.replace(_text_file(url, head), doubt=self._doubt(shown, start))
         from graphprep.decoders.edges_table import check_schema, read_schema
 
         with storage.open(url) as handle:
             schema, num_rows = read_schema(handle, shown)
         columns = FileColumns(shown, tuple(schema.names), True)
         layout = settle_columns(columns, self._flags(), self._base(), shown)
-        check_schema(schema, layout, shown)
-        return _File(url, columns, None, num_rows)
+        return _File(url, columns, None, num_rows, held=check_schema(schema, layout, shown))
 
     def _span(self, file: _File, known: FileColumns | None) -> Span:
         """Settle the layout of a file; one without a header takes the names that others have."""
@@ -221,19 +318,24 @@ class EdgesDecoder:
         """Settle a layout from a block alone, as the beginning of its file."""
         shown = display_url(block.span.url)
         refuse_foreign(shown, block.data[: 1 << 16])
-        head = look_at_text(shown, head_lines(block.data, complete=True), self._delimiter(), self.header)
+        head = self._look_at_lines(shown, block.data)
         layout: EdgeLayout = self._span(_text_file(block.span.url, head), None).detail
         return layout
 
 
 @dataclass(frozen=True)
 class _File:
-    """A file that was looked at. ``columns`` is None where it has no records; ``num_rows`` is known of tables."""
+    """A file that was looked at. ``columns`` is None where it has no records; ``num_rows`` is known of tables.
+
+    ``held`` says what it holds as IDs of sources and of destinations; ``doubt`` is a message for the user.
+    """
 
     url: str
     columns: FileColumns | None
     head: TextHead | None
     num_rows: int | None
+    held: tuple[HeldIds, HeldIds] = ("open", "open")
+    doubt: str = ""
 
     @property
     def place(self) -> str:
@@ -273,6 +375,35 @@ def _refuse_other_columns(files: list[_File], spans: list[Span]) -> None:
                 f"its further columns are {_listed(names)}, but those of {display_url(first.url)} are {_listed(expected)}",
                 place=file.place,
                 fix=_APART + ", or leave columns out with --drop-column",
+            )
+
+
+def _held_ids(files: list[_File], types: tuple[str, str], name: str) -> dict[HeldIds, str]:
+    """Return what files hold as IDs of a node type, and where each kind was met first."""
+    found: dict[HeldIds, str] = {}
+    for file in files:
+        for end in (0, 1):
+            if file.columns is not None and types[end] == name:
+                found.setdefault(file.held[end], f"{file.place}: the {('sources', 'destinations')[end]}")
+    return found
+
+
+def _held_by(files: list[_File], types: tuple[str, str], name: str) -> HeldIds:
+    """Return what every file holds as IDs of a node type; "open" where they differ."""
+    found = _held_ids(files, types, name)
+    return next(iter(found)) if len(found) == 1 else "open"
+
+
+def _refuse_mixed_ids(files: list[_File], types: tuple[str, str]) -> None:
+    """Raise DataError where a node type's IDs are strings in one column and integers in another."""
+    for name in types:
+        found = _held_ids(files, types, name)
+        texts = found.pop("texts", None)
+        if texts is not None and found:
+            raise DataError(
+                f"IDs of node type {name!r} are strings, but integers in {next(iter(found.values()))}",
+                place=texts,
+                fix="read all of them as strings with --id-type string, or as integers with --id-type uint",
             )
 
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.rows import Relation
 
+IdKind = Literal["uint", "int", "string"]  # 0..2^64-1, int64, texts
+HeldIds = Literal["integers", "texts", "open"]  # columns of integers, of texts; text files, whose cells may be either
 _POSITION = re.compile(r"(?:col_)?([0-9]+)", re.ASCII)
 
 
@@ -23,11 +28,29 @@ class FurtherColumn:
 
 
 @dataclass(frozen=True)
+class Reading:
+    """How cells are read where that is settled for all files, perhaps late.
+
+    ``src_ids`` and ``dst_ids`` say what raw IDs are; ``declared`` gives dtypes of columns that a layout leaves open.
+    """
+
+    src_ids: IdKind = "uint"
+    dst_ids: IdKind = "uint"
+    declared: Mapping[str, str] = field(default_factory=dict)
+
+    def ids(self, end: str) -> IdKind:
+        """Return how the IDs of an end (``src`` or ``dst``) are read."""
+        return self.src_ids if end == "src" else self.dst_ids
+
+
+@dataclass(frozen=True)
 class EdgeLayout:
     """Where everything stands in one file, and what applies to it. Positions count from 0.
 
-    ``delimiter`` is empty where runs of blanks separate; ``header_line`` counts from 1, 0 means none. Both are for text only.
-    ``names`` are the file's own names, which tables are read by.
+    ``delimiter`` is empty where runs of blanks separate; ``header_line`` counts from 1, 0 means none. Both are for text only,
+    as is ``quote`` (None: where the delimiter is one character). ``names`` are the file's own names, which tables are read by.
+    ``relation_col`` names the relation of each edge, else all are of ``relation``. ``held_ids`` says what all files
+    hold as IDs of sources and of destinations.
     """
 
     src: int
@@ -40,19 +63,27 @@ class EdgeLayout:
     index_base: int
     weight_dtype: str
     time_unit: str | None
+    relation_col: int | None = None
     delimiter: bytes = b""
     header_line: int = 0
+    quote: bool | None = None
+    held_ids: tuple[HeldIds, HeldIds] = ("open", "open")
 
     @property
     def is_quoted(self) -> bool:
-        """Return whether double quotes mean something: where the delimiter is one character."""
-        return len(self.delimiter.decode()) == 1
+        """Return whether double quotes mean something."""
+        return self.quote is not False and can_quote(self.delimiter)
 
     @property
     def is_plain(self) -> bool:
         """Return whether lines are ``src dst``, or that with a weight, and nothing else."""
         ends = {self.src, self.dst} == {0, 1}
         return ends and not self.further and len(self.names) == (2 if self.weight is None else 3) and len(self.delimiter) < 2
+
+
+def can_quote(delimiter: bytes) -> bool:
+    """Return whether double quotes can mean something: where the delimiter is one character."""
+    return len(delimiter.decode()) == 1
 
 
 @dataclass(frozen=True)
@@ -65,6 +96,13 @@ class ColumnFlags:
     time: str | None
     declared: tuple[tuple[str, str], ...]
     dropped: tuple[str, ...]
+    relation: str | None = None
+
+    @property
+    def has_names(self) -> bool:
+        """Return whether a flag names a column by its name, so that there must be a header."""
+        named = [self.src, self.dst, self.weight, self.time, self.relation, *self.dropped, *(name for name, _ in self.declared)]
+        return any(text is not None and not _POSITION.fullmatch(text) for text in named)
 
 
 def parse_declared(text: str) -> tuple[str, str]:
@@ -125,15 +163,14 @@ def settle_columns(file: FileColumns, flags: ColumnFlags, base: EdgeLayout, plac
     ``base`` carries the rest of the layout. Raises UsageError for a column that is not there or is used twice, DataError for
     too few columns and for two of one name.
     """
-    if len(file.names) < 2 and flags.src is None and flags.dst is None:
-        raise DataError(
-            f"1 column, found {file.names[0]!r}; an edge needs two" if file.named else "1 column; an edge needs two",
-            place=place,
-            fix="name the character between the columns with --delimiter, or the format with --format",
-        )
+    num_needed = 2 if flags.relation is None else 3
+    if len(file.names) < num_needed and flags.src is None and flags.dst is None:
+        raise _too_few(file, num_needed, place)
     used: dict[int, str] = {}
-    src = _take(file, used, "--src-col", flags.src or "0", "the source")
-    dst = _take(file, used, "--dst-col", flags.dst or "1", "the destination")
+    relation = None if flags.relation is None else _take(file, used, "--relation-col", flags.relation, "the relation")
+    defaults = [str(position) for position in range(3) if position != relation]
+    src = _take(file, used, "--src-col", flags.src or defaults[0], "the source")
+    dst = _take(file, used, "--dst-col", flags.dst or defaults[1], "the destination")
     weight = None if flags.weight is None else _take(file, used, "--weight-col", flags.weight, "the weight")
     time = None if flags.time is None else _take(file, used, "--time-col", flags.time, "the time")
     declared = {_take(file, used, "--column", name, "a feature"): dtype for name, dtype in flags.declared}
@@ -146,19 +183,19 @@ def settle_columns(file: FileColumns, flags: ColumnFlags, base: EdgeLayout, plac
     )
     names = [column.name for column in further] + ["weight"] * (weight is not None) + ["time"] * (time is not None)
     _refuse_twins(names, place)
-    return EdgeLayout(
-        src=src,
-        dst=dst,
-        weight=weight,
-        time=time,
-        further=further,
-        names=file.names,
-        relation=base.relation,
-        index_base=base.index_base,
-        weight_dtype=base.weight_dtype,
-        time_unit=base.time_unit,
-        delimiter=base.delimiter,
-        header_line=base.header_line,
+    return dataclasses.replace(
+        base, src=src, dst=dst, weight=weight, time=time, relation_col=relation, further=further, names=file.names
+    )
+
+
+def _too_few(file: FileColumns, num_needed: int, place: str) -> DataError:
+    count = "1 column" if len(file.names) == 1 else f"{len(file.names)} columns"
+    found = f", found {', '.join(map(repr, file.names))}" if file.named else ""
+    needs = "an edge needs two" if num_needed == 2 else "an edge with a relation needs three"
+    return DataError(
+        f"{count}{found}; {needs}",
+        place=place,
+        fix="name the character between the columns with --delimiter, or the format with --format",
     )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from graphprep.decoders.edges_columns import IdKind
 from graphprep.kernels.cpu import delimited, numbers
 
 _SHOWN_BYTES = 60
@@ -25,20 +26,36 @@ def show(value: bytes) -> str:
     return repr(text + "…" if len(value) > _SHOWN_BYTES else text)
 
 
-def id_words(field: str, code: int, found: str, base: int, *, may_be_header: bool = False) -> Words:
+_STRINGS = "declare string IDs with --id-type string"
+
+
+def id_words(field: str, code: int, found: str, base: int, kind: IdKind = "uint", *, may_be_header: bool = False) -> Words:
     """Say what is wrong with an ID; ``may_be_header`` where it stands on the first line of a file without a header."""
+    words = {
+        numbers.EMPTY: ("is empty", "give every edge a source and a destination"),
+        delimited.NOT_UTF8: (f"is not UTF-8, found {found}", "convert the file to UTF-8"),
+        numbers.NEGATIVE: (
+            f"must not be negative, found {found}",
+            "give every node an ID of 0 or more, or declare signed IDs with --id-type int",
+        ),
+        numbers.OVERFLOW: (f"must be below 2^64, found {found}", f"give every node an ID below 2^64, or {_STRINGS}"),
+        delimited.BELOW_BASE: (f"must be at least {base}, found {found}", "leave out --index-base where IDs count from 0"),
+        numbers.INVALID: (f"must be an integer, found {found}", f"write IDs as decimal digits, or {_STRINGS}"),
+    }
+    message, fix = words[code]
+    if code == numbers.OVERFLOW and kind == "int":
+        message = f"must be from -2^63 to 2^63-1, found {found}"
+        fix = f"declare IDs from 0 to 2^64-1 with --id-type uint, or {_STRINGS}"
+    if code == numbers.INVALID and may_be_header:
+        fix += "; where this line names the columns, pass --header yes"
+    return Words(f"field {field!r} {message}", fix)
+
+
+def relation_words(code: int, found: str) -> Words:
+    """Say what is wrong with the name of a relation."""
     if code == numbers.EMPTY:
-        return Words(f"field {field!r} is empty", "give every edge a source and a destination")
-    if code == numbers.NEGATIVE:
-        return Words(f"field {field!r} must not be negative, found {found}", "give every node an ID of 0 or more")
-    if code == numbers.OVERFLOW:
-        return Words(f"field {field!r} must be below 2^64, found {found}", "give every node an ID below 2^64")
-    if code == delimited.BELOW_BASE:
-        return Words(f"field {field!r} must be at least {base}, found {found}", "leave out --index-base where IDs count from 0")
-    fix = "write IDs as decimal digits"
-    if may_be_header:
-        fix += ", or pass --header yes where this line names the columns"
-    return Words(f"field {field!r} must be an integer, found {found}", fix)
+        return Words("field 'relation' is empty", "give every edge a relation, or leave out --relation-col")
+    return Words(f"field 'relation' is not UTF-8, found {found}", "convert the file to UTF-8")
 
 
 def weight_words(code: int, found: str, dtype: str) -> Words:

@@ -107,44 +107,47 @@ def iter_lines(head: bytes, *, complete: bool) -> Iterator[HeadLine]:
         at = end + 1
 
 
-def look_at_text(url: str, lines: list[HeadLine], delimiter: bytes | None, header: str) -> TextHead | None:
+def look_at_text(
+    url: str, lines: list[HeadLine], delimiter: bytes | None, header: str, *, quoted: bool = True
+) -> TextHead | None:
     """Settle delimiter and header from the first two records; None where there are none.
 
-    ``delimiter`` None means: found in the first data line. ``header`` is ``auto``, ``yes`` or ``no``. Raises DataError.
+    ``delimiter`` None means: found in the first data line. ``header`` is ``auto``, ``yes`` or ``no``. Without ``quoted``,
+    double quotes are characters like others. Raises DataError.
     """
     if not lines:
         return None
     first, second = lines[0], lines[-1]
-    guess = find_delimiter(first.text) if delimiter is None else delimiter
-    has_header = header == "yes" or (header == "auto" and is_header(split_line(url, first, guess)))
+    guess = find_delimiter(first.text, quoted) if delimiter is None else delimiter
+    has_header = header == "yes" or (header == "auto" and is_header(split_line(url, first, guess, quoted)))
     if not has_header:
-        columns = tuple(f"col_{i}" for i in range(len(split_line(url, first, guess))))
+        columns = tuple(f"col_{i}" for i in range(len(split_line(url, first, guess, quoted))))
         return TextHead(guess, columns, first, is_headed=False)
     if delimiter is not None:
-        return TextHead(guess, _names(url, first, guess), first)
-    found = find_delimiter(second.text)
-    names = _names(url, first, found)
-    if found != guess and len(names) != len(split_line(url, second, found)):
-        names = _names(url, first, guess)  # a header may be written with another delimiter than the data
+        return TextHead(guess, _names(url, first, guess, quoted), first)
+    found = find_delimiter(second.text, quoted)
+    names = _names(url, first, found, quoted)
+    if found != guess and len(names) != len(split_line(url, second, found, quoted)):
+        names = _names(url, first, guess, quoted)  # a header may be written with another delimiter than the data
     return TextHead(found, names, first)
 
 
-def _names(url: str, line: HeadLine, delimiter: bytes) -> tuple[str, ...]:
+def _names(url: str, line: HeadLine, delimiter: bytes, quoted: bool) -> tuple[str, ...]:
     """Split a header into names, without the blanks around them.
 
     Raises DataError where it is not UTF-8.
     """
     try:
-        return tuple(field.decode().strip(" \t") for field in split_line(url, line, delimiter))
+        return tuple(field.decode().strip(" \t") for field in split_line(url, line, delimiter, quoted))
     except UnicodeDecodeError as error:
         raise DataError(
             f"the header is not UTF-8: {error.reason}", place=f"{url}:{line.number}:1", fix="convert the file to UTF-8"
         ) from None
 
 
-def find_delimiter(line: bytes) -> bytes:
+def find_delimiter(line: bytes, quoted: bool = True) -> bytes:
     """Return the delimiter of a line, quoted text aside: a comma where there is one, else a tab, else blanks (empty)."""
-    bare = re.sub(rb'"[^"]*"', b"", line)
+    bare = re.sub(rb'"[^"]*"', b"", line) if quoted else line
     return b"," if b"," in bare else b"\t" if b"\t" in bare else b""
 
 
@@ -153,14 +156,14 @@ def is_header(fields: list[bytes]) -> bool:
     return not any(_NUMBER_LIKE.match(field) for field in fields)
 
 
-def split_line(url: str, line: HeadLine, delimiter: bytes) -> list[bytes]:
-    """Split one line into its fields: at the delimiter, quotes by RFC 4180 where that is one character.
+def split_line(url: str, line: HeadLine, delimiter: bytes, quoted: bool = True) -> list[bytes]:
+    """Split one line into its fields: at the delimiter, quotes by RFC 4180 where that is one character and ``quoted``.
 
     Raises DataError for quotes that do not close, or stand where none may. The kernel ``split_fields`` agrees with it.
     """
     if not delimiter:
         return re.split(rb"[ \t]+", line.text.strip(b" \t"))
-    if len(delimiter.decode()) != 1 or b'"' not in line.text:
+    if not quoted or len(delimiter.decode()) != 1 or b'"' not in line.text:
         return line.text.split(delimiter)
     fields: list[bytes] = []
     field = rb'"((?:[^"]|"")*)"|([^"]*?)'

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any, BinaryIO
 
@@ -11,13 +11,31 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from graphprep.decoders.edges_columns import EdgeLayout, FurtherColumn
-from graphprep.decoders.edges_faults import Words, column_words, id_words, time_words, weight_words
-from graphprep.decoders.edges_text import TIME_KEY, TIME_SCALES, as_rows, number_chunk, parse_as, weight_key
+from graphprep.decoders.edges_columns import EdgeLayout, FurtherColumn, HeldIds, IdKind, Reading
+from graphprep.decoders.edges_faults import (
+    Words,
+    column_words,
+    id_words,
+    relation_words,
+    show,
+    time_words,
+    weight_words,
+)
+from graphprep.decoders.edges_text import (
+    TIME_KEY,
+    TIME_SCALES,
+    Relations,
+    as_rows,
+    name_relations,
+    number_chunk,
+    parse_as,
+    parse_ids,
+    weight_key,
+)
 from graphprep.kernels.cpu import delimited, numbers
 from graphprep.model.errors import DataError, DecodeError, UsageError
 from graphprep.model.protocols import Span
-from graphprep.model.rows import ColumnChunk, ColumnKey, RawRows
+from graphprep.model.rows import ColumnChunk, ColumnKey, RawIds, RawRows, RawTexts
 from graphprep.storage.faults import display_url
 
 Ints = NDArray[np.int64]
@@ -42,14 +60,18 @@ def damaged(url: str, error: Exception) -> DataError:
     return DataError(f"this Parquet file cannot be read: {reason}", place=url, fix="write the file again; it may be cut off")
 
 
-def check_schema(schema: pa.Schema, layout: EdgeLayout, url: str) -> None:
-    """Refuse columns whose type cannot be what the layout makes of them.
+def check_schema(schema: pa.Schema, layout: EdgeLayout, url: str) -> tuple[HeldIds, HeldIds]:
+    """Refuse columns whose type cannot be what the layout makes of them. Returns what holds the IDs of both ends.
 
     Raises DataError, UsageError where a flag asks for it.
     """
-    for what, position in (("IDs", layout.src), ("IDs", layout.dst)):
-        if not pa.types.is_integer(_plain(schema.types[position])):
-            raise _wrong_type(schema, position, url, f"{what} must be integers", "cast it to int64 or uint64")
+    for position in (layout.src, layout.dst):
+        if not _is_key(schema.types[position]):
+            words = "IDs must be integers or strings"
+            raise _wrong_type(schema, position, url, words, "cast it to int64, uint64 or string")
+    if layout.relation_col is not None and not _is_key(schema.types[layout.relation_col]):
+        words = "relations must be strings or integers"
+        raise _wrong_type(schema, layout.relation_col, url, words, "cast it to string")
     if layout.weight is not None and not _is_number(_plain(schema.types[layout.weight])):
         raise _wrong_type(schema, layout.weight, url, "weights must be numbers", "cast it to float64")
     if layout.time is not None:
@@ -65,6 +87,15 @@ def check_schema(schema: pa.Schema, layout: EdgeLayout, url: str) -> None:
         if not _is_readable(schema.types[column.position]):
             words = "features must be numbers, bools, texts, timestamps, dates, or lists of numbers"
             raise _wrong_type(schema, column.position, url, words, f"cast it, or pass --drop-column {column.name}")
+    return _held(schema.types[layout.src]), _held(schema.types[layout.dst])
+
+
+def _held(kind: pa.DataType) -> HeldIds:
+    return "integers" if pa.types.is_integer(_plain(kind)) else "texts"
+
+
+def _is_key(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(_plain(kind)) or _is_text(_plain(kind)))
 
 
 def _wrong_type(schema: pa.Schema, position: int, url: str, words: str, fix: str) -> DataError:
@@ -110,17 +141,18 @@ def _is_readable(kind: pa.DataType) -> bool:
     return _is_number(kind) or _is_date(kind) or _is_text(kind) or bool(pa.types.is_boolean(kind) or pa.types.is_null(kind))
 
 
-def read_table(handle: BinaryIO, span: Span, declared: Mapping[str, str], *, max_rows: int, places: bool) -> Iterator[RawRows]:
+def read_table(handle: BinaryIO, span: Span, reading: Reading, *, max_rows: int, places: bool) -> Iterator[RawRows]:
     """Read the rows of a span in batches of at most ``max_rows`` rows, of which one row group is in memory.
 
     Raises DecodeError for the first faulty row of a batch, DataError where the file is damaged.
     """
     layout: EdgeLayout = span.detail
-    used = [layout.src, layout.dst, layout.weight, layout.time, *(column.position for column in layout.further)]
+    used = [layout.src, layout.dst, layout.relation_col, layout.weight, layout.time]
+    used += [column.position for column in layout.further]
     names = [layout.names[position] for position in used if position is not None]
     try:
         for batch in _batches(pq.ParquetFile(handle), span, max_rows, names):
-            yield _Batch(batch, layout).decode(declared, places)
+            yield _Batch(batch, layout, reading).decode(places)
     except (pa.ArrowException, OSError) as error:
         raise damaged(display_url(span.url), error) from None
 
@@ -150,18 +182,20 @@ def _no_rows(file: pq.ParquetFile, names: list[str]) -> pa.RecordBatch:
 class _Batch:
     """A record batch on its way to raw rows; collects faults, so that the first row's is raised."""
 
-    def __init__(self, batch: pa.RecordBatch, layout: EdgeLayout) -> None:
+    def __init__(self, batch: pa.RecordBatch, layout: EdgeLayout, reading: Reading) -> None:
         self.batch = batch
         self.layout = layout
+        self.reading = reading
         self.faults: list[tuple[int, int, Words]] = []
 
-    def decode(self, declared: Mapping[str, str], places: bool) -> RawRows:
+    def decode(self, places: bool) -> RawRows:
         """Turn the batch into raw rows.
 
         Raises DecodeError.
         """
-        layout = self.layout
+        layout, declared = self.layout, self.reading.declared
         src, dst = self._ids("src", layout.src), self._ids("dst", layout.dst)
+        relations = None if layout.relation_col is None else self._relations(layout.relation_col)
         columns = []
         if layout.weight is not None:
             columns.append(self._weights(layout.weight))
@@ -172,7 +206,7 @@ class _Batch:
             row, position, words = min(self.faults, key=lambda fault: fault[:2])
             raise DecodeError(words.message, at=row, fix=words.fix, column=layout.names[position])
         rows = np.arange(src.size, dtype=np.int64)
-        return as_rows(layout, src, dst, tuple(columns), (rows, rows) if places else None)
+        return as_rows(layout, src, dst, tuple(columns), places=(rows, rows) if places else None, relations=relations)
 
     def _array(self, position: int) -> pa.Array:
         """Return a column without dictionaries and extensions."""
@@ -185,20 +219,35 @@ class _Batch:
             else:
                 return array
 
-    def _ids(self, name: str, position: int) -> NDArray[np.uint64]:
-        array, base = self._array(position), self.layout.index_base
+    def _ids(self, name: str, position: int) -> RawIds | RawTexts:
+        array, base, kind = self._array(position), self.layout.index_base, self.reading.ids(name)
+        if kind == "string" or not pa.types.is_integer(array.type):
+            buf, start, stop = _key_cells(array)
+            ids, code, row = parse_ids(kind, buf, start, stop, base)
+            if row >= 0:
+                found = show(buf[start[row] : stop[row]].tobytes())
+                self.faults.append((row, position, id_words(name, code, found, base, kind)))
+            return ids
         if array.null_count:
             row = int(np.flatnonzero(_is_null(array))[0])
             self.faults.append((row, position, id_words(name, numbers.EMPTY, "", base)))
             array = array.fill_null(base)
         values = array.to_numpy(zero_copy_only=False)
-        for code, bad in ((numbers.NEGATIVE, values < 0), (delimited.BELOW_BASE, values < base)):
+        for code, bad in _id_faults(values, base, kind):
             if bad.any():
                 row = int(bad.argmax())
-                self.faults.append((row, position, id_words(name, code, str(values[row]), base)))
+                self.faults.append((row, position, id_words(name, code, str(values[row]), base, kind)))
                 break
-        ids: NDArray[np.uint64] = values.astype(np.uint64) - np.uint64(base)
-        return ids
+        bits: RawIds = values.astype(np.int64 if kind == "int" else np.uint64).view(np.uint64)
+        return bits - np.uint64(base)
+
+    def _relations(self, position: int) -> Relations | None:
+        buf, start, stop = _key_cells(self._array(position))
+        offsets, values, code, row = delimited.gather_ids(buf, start, stop)
+        if row >= 0:
+            self.faults.append((row, position, relation_words(code, show(buf[start[row] : stop[row]].tobytes()))))
+            return None
+        return name_relations(self.layout, RawTexts(offsets, values))
 
     def _weights(self, position: int) -> ColumnChunk:
         rows, values = _present(self._array(position))
@@ -246,11 +295,7 @@ class _Batch:
         is_string = not (pa.types.is_binary(array.type) or pa.types.is_large_binary(array.type))
         is_string &= not (pa.types.is_binary_view(array.type) or pa.types.is_fixed_size_binary(array.type))
         rows = np.flatnonzero(~_is_null(array)).astype(np.int64)
-        texts = array.drop_null().cast(pa.large_binary())
-        _, offset_bytes, data = texts.buffers()
-        offsets = np.frombuffer(offset_bytes, np.int64)[texts.offset : texts.offset + len(texts) + 1]
-        buf = np.frombuffer(data or b"", np.uint8)
-        start, stop = offsets[:-1].copy(), offsets[1:].copy()
+        buf, start, stop = _text_cells(array.drop_null())
         if dtype in (None, "binary"):
             found, counts, values, code, bad = delimited.gather_texts(buf, start, stop, drop_empty=False, check=is_string)
             chunk = ColumnChunk(ColumnKey(column.name, "binary", "uint8"), rows[found], counts, values)
@@ -282,6 +327,30 @@ class _Batch:
                 break
         _, values = _present(array) if not _is_list(array.type) else (None, np.zeros(int(bounds[-1]), np.int64))
         return np.diff(bounds), values, shape
+
+
+def _id_faults(values: NDArray[Any], base: int, kind: IdKind) -> Iterator[tuple[int, NDArray[np.bool_]]]:
+    """Yield what may be wrong with integer IDs: a code, and which of them are at fault."""
+    if kind == "uint":
+        yield numbers.NEGATIVE, values < 0
+    elif values.dtype == np.uint64:
+        yield numbers.OVERFLOW, values > np.uint64(2**63 - 1)
+    if base:
+        yield delimited.BELOW_BASE, values < base
+
+
+def _key_cells(array: pa.Array) -> tuple[NDArray[np.uint8], Ints, Ints]:
+    """Return the bytes of strings, or integers as decimal digits, and where each begins and ends; a null is empty."""
+    kind = pa.string() if pa.types.is_integer(array.type) else pa.large_binary()
+    return _text_cells(array.cast(kind).fill_null(pa.scalar("" if kind == pa.string() else b"", kind)))
+
+
+def _text_cells(array: pa.Array) -> tuple[NDArray[np.uint8], Ints, Ints]:
+    """Return the bytes of texts without nulls, and where each begins and ends."""
+    texts = array.cast(pa.large_binary())
+    _, offset_bytes, data = texts.buffers()
+    offsets = np.frombuffer(offset_bytes or bytes(8), np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    return np.frombuffer(data or b"", np.uint8), offsets[:-1].copy(), offsets[1:].copy()
 
 
 def _is_null(array: pa.Array) -> NDArray[np.bool_]:

@@ -2,61 +2,92 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.decoders.edges_columns import EdgeLayout, FurtherColumn
-from graphprep.decoders.edges_faults import Words, column_words, id_words, record_words, show, time_words, weight_words
+from graphprep.decoders.edges_columns import EdgeLayout, FurtherColumn, IdKind, Reading
+from graphprep.decoders.edges_faults import (
+    Words,
+    column_words,
+    id_words,
+    record_words,
+    relation_words,
+    show,
+    time_words,
+    weight_words,
+)
 from graphprep.kernels.cpu import delimited, numbers
+from graphprep.kernels.cpu.text_codes import text_codes
 from graphprep.model.errors import DecodeError
 from graphprep.model.protocols import TextBlock
-from graphprep.model.rows import ColumnChunk, ColumnKey, RawEdges, RawRows
+from graphprep.model.rows import ColumnChunk, ColumnKey, RawEdges, RawIds, RawRows, RawTexts, Relation
 
 Ints = NDArray[np.int64]
 TIME_SCALES = {None: 0, "s": 0, "ms": 3, "us": 6, "ns": 9}
 
 
-def decode_text(block: TextBlock, layout: EdgeLayout, declared: Mapping[str, str], places: bool) -> RawRows:
-    """Decode whole lines. ``declared`` gives the dtypes of columns that ``layout`` leaves open.
+def decode_text(block: TextBlock, layout: EdgeLayout, reading: Reading, places: bool) -> RawRows:
+    """Decode whole lines.
 
     Raises DecodeError for the first faulty record.
     """
     buf = np.frombuffer(block.data, np.uint8)
     at = _after_header(block, layout.header_line)
     delimiter = np.frombuffer(layout.delimiter, np.uint8)
-    if layout.is_plain and not places:
+    if layout.is_plain and not places and reading.src_ids == reading.dst_ids == "uint":
         rows = _decode_plain(buf, at, delimiter, layout)
         if rows is not None:
             return rows
     cells = _split(buf, at, delimiter, layout)
     starts_file = block.is_first and not layout.header_line
-    src, dst = (_ids(cells, layout, name, starts_file) for name in ("src", "dst"))
+    src, dst = (_ids(cells, layout, name, reading, starts_file) for name in ("src", "dst"))
+    relations = None if layout.relation_col is None else _relations(cells, layout, layout.relation_col)
     columns = []
     if layout.weight is not None:
         columns.append(_weights(cells, layout.weight, layout.weight_dtype))
     if layout.time is not None:
         columns.append(_times(cells, layout.time, layout.time_unit))
-    columns += [_further(cells, column, column.dtype or declared.get(column.name)) for column in layout.further]
+    columns += [_further(cells, column, column.dtype or reading.declared.get(column.name)) for column in layout.further]
     cells.raise_first()
-    return as_rows(layout, src, dst, tuple(columns), (cells.of(layout.src)[0], cells.of(layout.dst)[0]) if places else None)
+    at_ends = (cells.of(layout.src)[0], cells.of(layout.dst)[0]) if places else None
+    return as_rows(layout, src, dst, tuple(columns), places=at_ends, relations=relations)
+
+
+@dataclass(frozen=True)
+class Relations:
+    """The relation of every edge (int32[m], into ``names``)."""
+
+    codes: NDArray[np.int32]
+    names: tuple[Relation, ...]
+
+
+def name_relations(layout: EdgeLayout, texts: RawTexts) -> Relations:
+    """Give every edge the relation that its text names, between the node types of the layout's relation."""
+    codes, rows = text_codes(texts.offsets, texts.values)
+    return Relations(codes, tuple(dataclasses.replace(layout.relation, name=texts.text(int(row))) for row in rows))
 
 
 def as_rows(
     layout: EdgeLayout,
-    src: NDArray[np.uint64],
-    dst: NDArray[np.uint64],
+    src: RawIds | RawTexts,
+    dst: RawIds | RawTexts,
     columns: tuple[ColumnChunk, ...],
+    *,
     places: tuple[Ints, Ints] | None = None,
+    relations: Relations | None = None,
 ) -> RawRows:
-    """Put edges of the layout's relation together; ``places`` are those of the sources and of the destinations."""
+    """Put edges together; ``places`` are those of the sources and of the destinations.
+
+    Without ``relations``, all edges are of the layout's.
+    """
     edges = RawEdges(
         src=src,
         dst=dst,
-        relations=np.zeros(src.size, np.int32),
-        relation_names=(layout.relation,),
+        relations=np.zeros(src.size, np.int32) if relations is None else relations.codes,
+        relation_names=(layout.relation,) if relations is None else relations.names,
         columns=columns,
         at_src=places[0] if places else None,
         at_dst=places[1] if places else None,
@@ -152,7 +183,8 @@ class _Cells:
 
 def _split(buf: NDArray[np.uint8], at: int, delimiter: NDArray[np.uint8], layout: EdgeLayout) -> _Cells:
     """Find the fields of all records up to the first that cannot be split."""
-    kept = [layout.src, layout.dst, layout.weight, layout.time, *(column.position for column in layout.further)]
+    kept = [layout.src, layout.dst, layout.relation_col, layout.weight, layout.time]
+    kept += [column.position for column in layout.further]
     slots = np.full(len(layout.names), -1, np.int64)
     for slot, position in enumerate(position for position in kept if position is not None):
         slots[position] = slot
@@ -163,14 +195,32 @@ def _split(buf: NDArray[np.uint8], at: int, delimiter: NDArray[np.uint8], layout
     return cells
 
 
-def _ids(cells: _Cells, layout: EdgeLayout, name: str, starts_file: bool) -> NDArray[np.uint64]:
+def _ids(cells: _Cells, layout: EdgeLayout, name: str, reading: Reading, starts_file: bool) -> RawIds | RawTexts:
     position = layout.src if name == "src" else layout.dst
-    ids, code, row = delimited.parse_ids(cells.buf, *cells.of(position), layout.index_base)
+    kind = reading.ids(name)
+    ids, code, row = parse_ids(kind, cells.buf, *cells.of(position), layout.index_base)
     if row >= 0:
         found = cells.found(position, row)
-        words = id_words(name, code, found, layout.index_base, may_be_header=starts_file and row == 0)
+        words = id_words(name, code, found, layout.index_base, kind, may_be_header=starts_file and row == 0)
         cells.blame(position, row, words)
     return ids
+
+
+def parse_ids(kind: IdKind, buf: NDArray[np.uint8], start: Ints, stop: Ints, base: int) -> tuple[RawIds | RawTexts, int, int]:
+    """Parse cells as IDs of a kind. Returns (IDs, code, row), row -1 where all is well."""
+    if kind == "string":
+        offsets, values, code, row = delimited.gather_ids(buf, start, stop)
+        return RawTexts(offsets, values), code, row
+    return delimited.parse_signed_ids(buf, start, stop, base) if kind == "int" else delimited.parse_ids(buf, start, stop, base)
+
+
+def _relations(cells: _Cells, layout: EdgeLayout, position: int) -> Relations | None:
+    """Read the relation of every edge; None where one is at fault."""
+    offsets, values, code, row = delimited.gather_ids(cells.buf, *cells.of(position))
+    if row >= 0:
+        cells.blame(position, row, relation_words(code, cells.found(position, row)))
+        return None
+    return name_relations(layout, RawTexts(offsets, values))
 
 
 def _weights(cells: _Cells, position: int, dtype: str) -> ColumnChunk:

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from graphprep.decoders.registry import make_decoder
 from graphprep.model.errors import DecodeError, UsageError
 from graphprep.model.protocols import Span, TextBlock
-from graphprep.model.rows import ColumnChunk, RawEdges, RawNodes, RawRows
+from graphprep.model.rows import ColumnChunk, RawEdges, RawIds, RawNodes, RawRows, RawTexts
 
 _NUM_MUTATIONS = 300
 _FAMILIES = ("numbers", "sparse", "binary", "temporal")
@@ -118,9 +118,12 @@ class DecoderContract:
         for ids, at in _placed_ids(rows):
             assert at is not None
             assert (at.dtype, at.size) == (np.dtype(np.int64), ids.size)
-            for value, start in zip(ids.tolist(), at.tolist(), strict=True):
+            for value, start in zip(_id_list(ids), at.tolist(), strict=True):
                 assert 0 <= start < len(self.text)
-                if self.at_ids:
+                if self.at_ids and isinstance(value, bytes):
+                    found = self.text[start:].replace(b'""', b'"')
+                    assert found.startswith((value, b'"' + value)), (value, self.text[start : start + 24])
+                elif self.at_ids:
                     found = self.text[start : start + 24].lstrip(b' \t"+0')
                     assert found.startswith(str(value).encode().lstrip(b"0")), (value, self.text[start : start + 24])
 
@@ -229,7 +232,7 @@ def check_rows(rows: RawRows, *, places: bool = False) -> None:
 
 def _check_nodes(nodes: RawNodes, *, places: bool) -> None:
     size = nodes.num_rows
-    _check_array(nodes.ids, np.uint64, size)
+    _check_ids(nodes.ids, size)
     _check_array(nodes.types, np.int32, size)
     _check_codes(nodes.types, len(nodes.type_names))
     assert len(set(nodes.type_names)) == len(nodes.type_names)
@@ -243,7 +246,7 @@ def _check_nodes(nodes: RawNodes, *, places: bool) -> None:
 def _check_edges(edges: RawEdges, *, places: bool) -> None:
     size = edges.num_rows
     for ends in (edges.src, edges.dst):
-        _check_array(ends, np.uint64, size)
+        _check_ids(ends, size)
     _check_array(edges.relations, np.int32, size)
     _check_codes(edges.relations, len(edges.relation_names))
     assert len(set(edges.relation_names)) == len(edges.relation_names)
@@ -254,6 +257,25 @@ def _check_edges(edges: RawEdges, *, places: bool) -> None:
         _check_array(edges.at_dst, np.int64, size)
         _check_array(edges.record, np.int64, size)
     _check_columns(edges.columns, size)
+
+
+def _check_ids(ids: RawIds | RawTexts, size: int) -> None:
+    if not isinstance(ids, RawTexts):
+        _check_array(ids, np.uint64, size)
+        return
+    _check_array(ids.offsets, np.int64, size + 1)
+    _check_array(ids.values, np.uint8, int(ids.offsets[-1]))
+    assert ids.offsets[0] == 0
+    assert (np.diff(ids.offsets) >= 0).all()
+    assert all(text.decode() for text in _id_list(ids) if isinstance(text, bytes))
+
+
+def _id_list(ids: RawIds | RawTexts) -> list[int] | list[bytes]:
+    """Write raw IDs as plain values."""
+    if not isinstance(ids, RawTexts):
+        return ids.tolist()  # type: ignore[no-any-return]
+    data = ids.values.tobytes()
+    return [data[start:stop] for start, stop in zip(ids.offsets[:-1].tolist(), ids.offsets[1:].tolist(), strict=True)]
 
 
 def _check_array(array: NDArray[Any] | None, dtype: type, size: int) -> None:
@@ -296,7 +318,7 @@ def _check_family(chunk: ColumnChunk) -> None:
         assert (chunk.counts == int(np.prod(chunk.item_shape, dtype=np.int64))).all()
 
 
-def _placed_ids(rows: RawRows) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.int64] | None]]:
+def _placed_ids(rows: RawRows) -> Iterator[tuple[RawIds | RawTexts, NDArray[np.int64] | None]]:
     if rows.nodes is not None:
         yield rows.nodes.ids, rows.nodes.at
     if rows.edges is not None:
@@ -312,14 +334,14 @@ def _records(rows: RawRows) -> list[tuple[Any, ...]]:
         types = [nodes.type_names[code] for code in nodes.types]
         slots = nodes.num_slots.tolist() if nodes.num_slots is not None else [None] * nodes.num_rows
         out += zip(
-            ["node"] * nodes.num_rows, nodes.ids.tolist(), types, slots, _cells(nodes.columns, nodes.num_rows), strict=True
+            ["node"] * nodes.num_rows, _id_list(nodes.ids), types, slots, _cells(nodes.columns, nodes.num_rows), strict=True
         )
     if rows.edges is not None:
         edges = rows.edges
         names = [edges.relation_names[code] for code in edges.relations]
         slots = edges.num_slots.tolist() if edges.num_slots is not None else [None] * edges.num_rows
         cells = _cells(edges.columns, edges.num_rows)
-        ends = (edges.src.tolist(), edges.dst.tolist())
+        ends = (_id_list(edges.src), _id_list(edges.dst))
         out += zip(["edge"] * edges.num_rows, *ends, names, slots, cells, strict=True)
     return out
 

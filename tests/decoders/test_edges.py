@@ -364,8 +364,9 @@ def test_times(unit, cell, want):
     assert decode(EdgesDecoder(time_col="2", time_unit=unit), f"1 2 {cell}\n")[2]["time", "time"][1] == {0: ("int64", want)}
 
 
-DIGITS_TIP = "write IDs as decimal digits"
-HEADER_TIP = DIGITS_TIP + ", or pass --header yes where this line names the columns"
+DIGITS_TIP = "write IDs as decimal digits, or declare string IDs with --id-type string"
+HEADER_TIP = DIGITS_TIP + "; where this line names the columns, pass --header yes"
+SIGNED_TIP = "give every node an ID of 0 or more, or declare signed IDs with --id-type int"
 WIDTH_TIP = "give every line as many columns as the first, empty ones where there is no value"
 QUOTE_TIP = "write the whole field in double quotes and double those inside it"
 REPAIR_TIP = "repair the field, or declare another dtype with --column"
@@ -377,13 +378,13 @@ REPAIR_TIP = "repair the field, or declare another dtype with --column"
         ("1 2\n3 x\n", {}, "field 'dst' must be an integer, found 'x'", "2:3", DIGITS_TIP),
         ("1 2\n3 5.0\n", {}, "field 'dst' must be an integer, found '5.0'", "2:3", DIGITS_TIP),
         ("1 2\n3 nan\n", {}, "field 'dst' must be an integer, found 'nan'", "2:3", DIGITS_TIP),
-        ("1 2\n-1 2\n", {}, "field 'src' must not be negative, found '-1'", "2:1", "give every node an ID of 0 or more"),
+        ("1 2\n-1 2\n", {}, "field 'src' must not be negative, found '-1'", "2:1", SIGNED_TIP),
         (
             "1,2\n3,18446744073709551616\n",
             {},
             "field 'dst' must be below 2^64, found '18446744073709551616'",
             "2:3",
-            "give every node an ID below 2^64",
+            "give every node an ID below 2^64, or declare string IDs with --id-type string",
         ),
         ("1,2\n,2\n", {}, "field 'src' is empty", "2:1", "give every edge a source and a destination"),
         (

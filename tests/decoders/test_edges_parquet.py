@@ -196,7 +196,7 @@ REPAIR_TIP = "repair the field, or declare another dtype with --column"
             {},
             "field 'dst' must not be negative, found -2",
             (1, "d"),
-            "give every node an ID of 0 or more",
+            "give every node an ID of 0 or more, or declare signed IDs with --id-type int",
         ),
         (
             pa.table({"s": pa.array([1, 0], pa.uint8()), "d": [1, 2]}),
@@ -290,13 +290,13 @@ def test_faulty_rows(table, options, message, place, fix):
             pa.table({"s": [1.0], "d": [1]}),
             {},
             DataError,
-            "e.parquet: column 's': IDs must be integers, found double\n  fix: cast it to int64 or uint64",
+            "e.parquet: column 's': IDs must be integers or strings, found double\n  fix: cast it to int64, uint64 or string",
         ),
         (
             pa.table({"s": [1], "d": [True]}),
             {},
             DataError,
-            "e.parquet: column 'd': IDs must be integers, found bool\n  fix: cast it to int64 or uint64",
+            "e.parquet: column 'd': IDs must be integers or strings, found bool\n  fix: cast it to int64, uint64 or string",
         ),
         (
             edges(w=pa.array(["1", "2", "3"])),

@@ -62,20 +62,28 @@ def parse_plain(
 
 
 def split_fields(
-    buf: NDArray[np.uint8], at: int, delimiter: NDArray[np.uint8], quoted: bool, slots: NDArray[np.int64]
+    buf: NDArray[np.uint8],
+    at: int,
+    delimiter: NDArray[np.uint8],
+    quoted: bool,
+    slots: NDArray[np.int64],
+    *,
+    across_lines: bool = False,
+    comments: bool = True,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], tuple[int, int, int]]:
     """Find the fields of every record from ``at`` on; each has ``slots.size`` columns.
 
     Returns start and stop (int64[k, n]), where column c is found in row ``slots[c]`` unless that is -1, and (code, position in
     ``buf``, number of columns found) of the first faulty record, before which all n records stand. With ``quoted``, a field
-    that begins with a double quote ends at the next single one (RFC 4180); its positions are inside the quotes, and its stop
-    is written as ``~stop`` where it has doubled quotes.
+    that begins with a double quote ends at the next single one (RFC 4180), on a later line only ``across_lines``; its positions
+    are inside the quotes, and its stop is written as ``~stop`` where it has doubled quotes. Without ``comments`` a line that
+    begins with ``#`` or ``%`` is a record, and so is one of nothing but tabs that separate.
     """
     num_lines = _count_lines(buf, at)
     num_kept = int(slots.max(initial=-1)) + 1
     start = np.empty((num_kept, num_lines), np.int64)
     stop = np.empty((num_kept, num_lines), np.int64)
-    num_rows, code, fault, found = _split_fields(buf, at, delimiter, quoted, slots, start, stop)
+    num_rows, code, fault, found = _split_fields(buf, at, delimiter, quoted, across_lines, comments, slots, start, stop)
     return start[:, :num_rows], stop[:, :num_rows], (code, fault, found)
 
 
@@ -86,6 +94,36 @@ def parse_ids(
     ids = np.empty(start.size, np.uint64)
     code, row = _parse_ids(buf, start, stop, np.uint64(base), ids)
     return ids, code, row
+
+
+def parse_signed_ids(
+    buf: NDArray[np.uint8], start: NDArray[np.int64], stop: NDArray[np.int64], base: int
+) -> tuple[NDArray[np.uint64], int, int]:
+    """Parse IDs of int64, less ``base``; where that is not 0, none may be below it.
+
+    Returns (uint64[n] of their bits, code, row).
+    """
+    ids = np.empty(start.size, np.int64)
+    code, row = _parse_signed_ids(buf, start, stop, base, ids)
+    return ids.view(np.uint64), code, row
+
+
+def gather_ids(
+    buf: NDArray[np.uint8], start: NDArray[np.int64], stop: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.uint8], int, int]:
+    """Copy the cells, doubled quotes as one. Returns (offsets int64[n + 1], uint8 values, code, row).
+
+    A cell that holds nothing but blanks is EMPTY, one that is not UTF-8 NOT_UTF8. From the first such row on nothing is
+    promised.
+    """
+    rows, counts, values, code, row = gather_texts(buf, start, stop)
+    offsets = np.zeros(start.size + 1, np.int64)
+    np.cumsum(counts, out=offsets[1 : counts.size + 1])
+    num_seen = start.size if row < 0 else row
+    if rows.size == num_seen:
+        return offsets, values, code, row
+    skipped = np.flatnonzero(rows != np.arange(rows.size))
+    return offsets, values, EMPTY, int(skipped[0]) if skipped.size else rows.size
 
 
 def parse_ints(
@@ -252,6 +290,14 @@ def _pass_delimiter(buf, at, delimiter, tab):
 
 
 @njit(cache=True, nogil=True)
+def find_other(buf, start, stop, byte):
+    """Return the first position in [start, stop) that holds another byte, else ``stop``."""
+    while start < stop and buf[start] == byte:
+        start += 1
+    return start
+
+
+@njit(cache=True, nogil=True)
 def _matches(buf, at, stop, delimiter):
     """Return whether the delimiter stands at ``at``."""
     if at + delimiter.size > stop:
@@ -263,15 +309,16 @@ def _matches(buf, at, stop, delimiter):
 
 
 @njit(cache=True, nogil=True)
-def _split_fields(buf, at, delimiter, quoted, slots, starts, stops):
+def _split_fields(buf, at, delimiter, quoted, across_lines, comments, slots, starts, stops):
     """Fill ``starts`` and ``stops``. Returns (records, code, position, columns found)."""
     row = 0
     blanks = delimiter.size == 0
+    tabbed = not comments and not blanks and delimiter[0] == _TAB
     while at < buf.size:
         line = at
         stop, at = find_line(buf, line)
-        cursor = skip_blanks(buf, line, stop)
-        if cursor == stop or buf[cursor] == _HASH or buf[cursor] == _PERCENT:
+        cursor = find_other(buf, line, stop, _SPACE) if tabbed else skip_blanks(buf, line, stop)
+        if cursor == stop or (comments and (buf[cursor] == _HASH or buf[cursor] == _PERCENT)):
             continue
         if not blanks:
             cursor = line
@@ -291,14 +338,17 @@ def _split_fields(buf, at, delimiter, quoted, slots, starts, stops):
                 start += 1
                 end = start
                 doubled = False
+                limit = buf.size if across_lines else stop
                 while True:
-                    end = find_byte(buf, end, stop, _QUOTE)
-                    if end + 1 >= stop or buf[end + 1] != _QUOTE:
+                    end = find_byte(buf, end, limit, _QUOTE)
+                    if end + 1 >= limit or buf[end + 1] != _QUOTE:
                         break
                     doubled = True
                     end += 2
-                if end == stop:
+                if end == limit:
                     return row, UNCLOSED_QUOTE, start - 1, 0
+                if end > stop:
+                    stop, at = find_line(buf, end)
                 following = end + 1
                 more = following < stop
                 if more and not _matches(buf, following, stop, delimiter):
@@ -335,6 +385,19 @@ def _parse_ids(buf, start, stop, base, ids):
     for row in range(start.size):
         code, value = parse_uint(buf, start[row], stop[row])
         if code == OK and value < base:
+            code = BELOW_BASE
+        if code != OK:
+            return code, row
+        ids[row] = value - base
+    return OK, -1
+
+
+@njit(cache=True, nogil=True)
+def _parse_signed_ids(buf, start, stop, base, ids):
+    """Fill ``ids``. Returns (code, row) of the first that is none."""
+    for row in range(start.size):
+        code, value = parse_int(buf, start[row], stop[row])
+        if code == OK and base != 0 and value < base:
             code = BELOW_BASE
         if code != OK:
             return code, row
