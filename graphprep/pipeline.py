@@ -395,7 +395,7 @@ def _saved_rejects(storage: Storage, options: ConvertOptions) -> Iterator[Reject
     """Collect rejected records; write them to --bad-records also when the run fails."""
     url = options.bad_records if options.on_error == "skip" else None
     if url is not None:
-        check_writable(url)
+        check_writable(storage, url)
     with Rejects(options.max_errors, options.run.tmp_dir) as rejects:
         try:
             yield rejects

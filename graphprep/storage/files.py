@@ -4,29 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from graphprep.storage.drivers import renames_folders
 from graphprep.storage.faults import plain_words
+from graphprep.storage.folders import write_beside
+from graphprep.storage.objects import PART_BYTES, ObjectSink, SingleObject, check_can_put
 from graphprep.storage.urls import local_path
 
 if TYPE_CHECKING:
     from graphprep.storage.urls import Storage
 
 
-def check_writable(url: str) -> None:
-    """Raise StorageError where a local file cannot be written, before the work that fills it. A FIFO's readers see nothing."""
+def check_writable(storage: Storage, url: str) -> None:
+    """Raise StorageError where a file cannot be written, before the work that fills it. A FIFO's readers see nothing."""
     path = local_path(url)
-    if path is None or (Path(path).exists() and not Path(path).is_file()):
-        return
     with plain_words(url):
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        Path(path).open("ab").close()
+        if path is None:
+            check_can_put(url, *storage.filesystem(url))
+        elif not Path(path).exists() or Path(path).is_file():
+            Path(path).parent.mkdir(parents=True, exist_ok=True)
+            Path(path).open("ab").close()
 
 
 def write_pieces(storage: Storage, url: str, pieces: Iterable[bytes]) -> None:
     """Write ``pieces`` one after another to a path or URL, replacing what is there; missing folders are made.
 
-    Raises StorageError where that fails.
+    At a URL the file is there whole or not at all. Raises StorageError where writing fails.
     """
     path = local_path(url)  # not the storage's: that reads what can be read once only
     with plain_words(url):
@@ -36,5 +40,19 @@ def write_pieces(storage: Storage, url: str, pieces: Iterable[bytes]) -> None:
                 file.writelines(pieces)
             return
         fs, target = storage.filesystem(url)
-        with fs.open(target, "wb") as file:
-            file.writelines(pieces)
+        if renames_folders(url):
+            write_beside(fs, target, pieces)
+        else:
+            _put_pieces(fs, target, pieces)
+
+
+def _put_pieces(fs: Any, target: str, pieces: Iterable[bytes]) -> None:
+    """Put an object. An exception on the way leaves none: fsspec's own ``with`` would put what there is of it."""
+    sink = ObjectSink(SingleObject(fs), target, PART_BYTES)
+    try:
+        for piece in pieces:
+            sink.write(piece)
+        sink.commit()
+    except BaseException:
+        sink.discard()
+        raise

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import posixpath
 import secrets
+from collections.abc import Iterable
 from typing import Any
 
 from graphprep.model.errors import StorageError
@@ -40,14 +41,14 @@ class FolderTarget:
         self._made = missing
         self._fs.makedirs(self._stage, exist_ok=True)
 
-    def open(self, path: str, num_bytes: int) -> _FileSink:
+    def open(self, path: str, num_bytes: int) -> FileSink:
         """See ``Target.open``."""
         full = f"{self._stage}/{path}"
         folder = posixpath.dirname(full)
         if folder not in self._folders:
             self._fs.makedirs(folder, exist_ok=True)
             self._folders.add(folder)
-        return _FileSink(self._fs, full)
+        return FileSink(self._fs, full)
 
     def url(self, path: str) -> str:
         """See ``Target.url``."""
@@ -82,8 +83,28 @@ class FolderTarget:
                     self._fs.rmdir(folder)
 
 
-class _FileSink:
-    """A file in the hidden folder."""
+def write_beside(fs: Any, path: str, pieces: Iterable[bytes]) -> None:
+    """Write a file under another name, and rename it when it is whole; what has the name is replaced."""
+    folder, name = posixpath.split(path)
+    fs.makedirs(folder, exist_ok=True)
+    beside = posixpath.join(folder, f".{name}.graphprep-{secrets.token_hex(4)}")
+    sink = FileSink(fs, beside)
+    try:
+        for piece in pieces:
+            sink.write(piece)
+        sink.commit()
+        with contextlib.suppress(FileNotFoundError):
+            fs.rm_file(path)
+        fs.mv(beside, path)
+    except BaseException:
+        sink.discard()
+        with contextlib.suppress(Exception):
+            fs.rm_file(beside)
+        raise
+
+
+class FileSink:
+    """A file that is seen while it is written, so under a name that nobody reads."""
 
     def __init__(self, fs: Any, full: str) -> None:
         self._fs = fs

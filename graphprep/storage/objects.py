@@ -7,7 +7,7 @@ import posixpath
 import re
 import secrets
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from graphprep.model.errors import StorageError, UsageError
 from graphprep.model.metadata import METADATA_NAME, PROVENANCE_NAME
@@ -15,7 +15,7 @@ from graphprep.storage.drivers import protocol_of
 from graphprep.storage.faults import display_url, error_code
 from graphprep.storage.urls import Storage
 
-_PART_BYTES = 5 << 20  # the least that S3 takes as a part of an upload
+PART_BYTES = 5 << 20  # the least that S3 takes as a part of an upload
 _MOST_PARTS = 9_000  # of S3's 10,000
 _BATCH_BYTES = 4 << 20  # of small objects, which are put together
 _BATCH_OBJECTS = 64
@@ -50,19 +50,12 @@ class ObjectTarget:
 
     def begin(self) -> None:
         """Find out now whether objects can be put here, not when the first one is finished, perhaps hours later."""
-        if protocol_of(self._out) != "s3":
-            return
-        file = self._fs.open(f"{self._stage}/{METADATA_NAME}", "wb", block_size=_PART_BYTES, autocommit=False)
-        try:
-            file.write(b" ")
-            file.flush(force=True)  # begins an upload, which is then aborted: nothing is ever seen of it
-        finally:
-            _abort(self._fs, file)
+        check_can_put(self._out, self._fs, f"{self._stage}/{METADATA_NAME}")
 
-    def open(self, path: str, num_bytes: int) -> _ObjectSink:
+    def open(self, path: str, num_bytes: int) -> ObjectSink:
         """See ``Target.open``."""
         self._paths.append(path)
-        return _ObjectSink(self, f"{self._stage}/{path}", max(_PART_BYTES, -(-num_bytes // _MOST_PARTS)))
+        return ObjectSink(self, f"{self._stage}/{path}", max(PART_BYTES, -(-num_bytes // _MOST_PARTS)))
 
     def url(self, path: str) -> str:
         """See ``Target.url``."""
@@ -137,19 +130,54 @@ class ObjectTarget:
         )
 
 
-class _ObjectSink:
+class _Putter(Protocol):
+    """What an object's sink belongs to."""
+
+    @property
+    def fs(self) -> Any:
+        """Return the file system."""
+
+    def put(self, full: str, data: bytes) -> None:
+        """Put a small object."""
+
+
+class SingleObject:
+    """An object that belongs to no store."""
+
+    def __init__(self, fs: Any) -> None:
+        self.fs = fs
+
+    def put(self, full: str, data: bytes) -> None:
+        """Put the object now."""
+        with_folders(self.fs, lambda: self.fs.pipe_file(full, data), [full])
+
+
+def check_can_put(url: str, fs: Any, path: str) -> None:
+    """Raise what the store says where objects cannot be put; only S3 can be asked without putting one."""
+    if protocol_of(url) != "s3":
+        return
+    file = fs.open(path, "wb", block_size=PART_BYTES, autocommit=False)
+    try:
+        file.write(b" ")
+        file.flush(force=True)  # begins an upload, which is then aborted: nothing is ever seen of it
+    finally:
+        _abort(fs, file)
+
+
+class ObjectSink:
     """An object that is put whole: at once where it is small, else in parts.
 
     fsspec completes an upload also when an exception passes through its ``with``; so uploads are opened uncommitted where the
     driver knows that, and an unfinished one is never closed the ordinary way.
     """
 
-    def __init__(self, target: ObjectTarget, full: str, part_bytes: int) -> None:
+    def __init__(self, target: _Putter, full: str, part_bytes: int) -> None:
         self._target = target
         self._full = full
         self._part_bytes = part_bytes
         self._data = bytearray()
         self._file: Any = None
+        self._is_seen = False  # also before commit: the driver knows no other way
 
     def write(self, data: bytes | memoryview) -> None:
         """Add bytes; whole parts are uploaded."""
@@ -177,8 +205,9 @@ class _ObjectSink:
         self._data = bytearray()
         if self._file is not None:
             _abort(self._target.fs, self._file)
-            with contextlib.suppress(Exception):
-                self._target.fs.rm_file(self._full)
+            if self._is_seen:
+                with contextlib.suppress(Exception):
+                    self._target.fs.rm_file(self._full)
 
     def _upload(self) -> None:
         if self._file is None:
@@ -191,6 +220,7 @@ class _ObjectSink:
             self._file = self._target.fs.open(self._full, "wb", block_size=self._part_bytes, autocommit=False)
         except TypeError:
             self._file = self._target.fs.open(self._full, "wb")
+            self._is_seen = True
         _leave_transaction(self._target.fs, self._file)
 
 

@@ -66,8 +66,8 @@ def read(out, path):
 
 def sink_of(out):
     if out.startswith("hdfs://"):
-        return folders._FileSink
-    return objects._ObjectSink if "://" in out else publish._LocalSink
+        return folders.FileSink
+    return objects.ObjectSink if "://" in out else publish._LocalSink
 
 
 FILES = ["store/metadata.json", "store/part-00000/manifest.json", "store/part-00000/nodes/a/x.npy"]
