@@ -31,6 +31,8 @@ from graphprep.stages.observe import ColumnContext, StoredColumn, settle_columns
 from graphprep.stages.partition_file import read_partition_file
 from graphprep.stages.plan import Planned, apply_schema, plan_input
 from graphprep.stages.rejects import Rejects
+from graphprep.stages.role_columns import Parts, RoleGiver
+from graphprep.stages.roles import RoleFlag, match_types, owner_name, read_flags
 from graphprep.stages.route import Routed, RouteRules, Routing
 from graphprep.stages.route_edges import route_edges
 from graphprep.stages.route_nodes import route_nodes
@@ -132,6 +134,8 @@ class Prepared:
     nodes: list[TypedNodes]
     edges: list[TypedEdges]
     num_skipped: int
+    parts: tuple[Parts, ...] = ()
+    role_notes: tuple[str, ...] = ()
 
 
 class _Clock:
@@ -231,6 +235,7 @@ def _prepare(
     rejects: Rejects,
 ) -> Prepared:
     """Run the stages from plan to shuffle."""
+    flags = _role_flags(options)
     clock.stage("plan")
     planned = plan_input(inputs, options, storage, clock.reporter)
     schema = load_schema(storage, options.schema) if options.schema is not None else None
@@ -249,14 +254,27 @@ def _prepare(
     clock.stage("index")
     index = _index(decoded, options, schema, memory, storage, pool, locator)
     clock.stage("shuffle")
-    routing = Routing(decoded, index, _route_rules(options, schema, memory, index), pool, locator, clock.reporter, rejects)
+    roles = match_types(flags, index.type_names)
+    rules = _route_rules(options, schema, memory, index)
+    routing = Routing(decoded, index, rules, pool, locator, clock.reporter, rejects, roles)
     route_nodes(routing)
     route_edges(routing)
     complete(routing, _has_times(decoded))
     for runs in (decoded.nodes, decoded.edges, decoded.node_columns, decoded.edge_columns, *decoded.aligned.values()):
         runs.close()
-    nodes, edges = _settle(decoded, index, routing.routed, options, schema)
-    return Prepared(planned, decoded, index, routing.routed, nodes, edges, rejects.num)
+    giver = RoleGiver(routing, *_settle(decoded, index, routing.routed, options, schema))
+    giver.give(roles)
+    parts, notes = tuple(giver.parts), tuple(giver.notes)
+    return Prepared(planned, decoded, index, routing.routed, giver.nodes, giver.edges, rejects.num, parts, notes)
+
+
+def _role_flags(options: ConvertOptions) -> tuple[RoleFlag, ...]:
+    """Read the flags for labels, splits and seeds, and what the graph config says of them."""
+    flags = read_flags(options.labels, options.splits, options.seeds, options.seed)
+    graph = options.graph
+    if graph is None:
+        return flags
+    return flags + read_flags(graph.labels, graph.splits, graph.seeds, options.seed, graph.place)
 
 
 def _index(
@@ -410,6 +428,7 @@ def _notes(prepared: Prepared) -> tuple[str, ...]:
     for kind in (prepared.nodes, prepared.edges):
         for owner in kind:
             notes += _split_slots(owner)
+    notes += prepared.role_notes
     return tuple(notes)
 
 
@@ -439,6 +458,7 @@ def _summary(
         num_skipped=prepared.num_skipped,
         num_dropped_edges=prepared.routed.num_dropped_edges,
         num_created_nodes=sum(prepared.index.num_created),
+        splits={owner_name(parts.owner): parts.counts for parts in prepared.parts},
         input_bytes=prepared.decoded.input_bytes,
         output_bytes=output_bytes,
         elapsed_s=elapsed_s,

@@ -67,7 +67,10 @@ class ConvertOptions:
 
 @dataclass(frozen=True)
 class ConvertSummary:
-    """What ``convert`` did. Sizes in bytes, times in seconds; ``notes`` are sentences for the user."""
+    """What ``convert`` did. Sizes in bytes, times in seconds; ``notes`` are sentences for the user.
+
+    ``splits`` counts nodes or edges of a type by part: train, valid, test, none.
+    """
 
     out: str
     format: str
@@ -83,5 +86,6 @@ class ConvertSummary:
     output_bytes: int
     elapsed_s: float
     peak_memory_bytes: int
+    splits: Mapping[str, tuple[int, int, int, int]] = field(default_factory=dict)
     stage_s: Mapping[str, float] = field(default_factory=dict)
     notes: tuple[str, ...] = ()

@@ -17,6 +17,7 @@ from graphprep.stages.decode import Batch, Decoded
 from graphprep.stages.locate import Locator
 from graphprep.stages.nodes import NodeIndex
 from graphprep.stages.rejects import Rejects
+from graphprep.stages.roles import Roles
 from graphprep.stages.shuffle import (
     BucketPlan,
     ColumnRoute,
@@ -67,8 +68,11 @@ class Routing:
         locator: Locator,
         reporter: Reporter,
         rejects: Rejects,
+        roles: Roles | None = None,
     ) -> None:
         self.rejects = rejects
+        self.roles = roles or Roles()
+        self.edge_parts: dict[EdgeType, Ints] = {}  # edges by the part of their random split
         self.decoded = decoded
         self.index = index
         self.rules = rules

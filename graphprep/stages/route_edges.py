@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.kernels.cpu.hash import edge_checksum
+from graphprep.kernels.cpu.hash import edge_checksum, hash_ints
 from graphprep.model.errors import DataError
 from graphprep.model.graph_schema import OwnerSchema
 from graphprep.model.rows import ColumnKey
@@ -17,12 +17,14 @@ from graphprep.stages.batch_edges import BatchEdges, excess_slots, order_keys
 from graphprep.stages.cells import Cells, empty_cells
 from graphprep.stages.decode import Batch
 from graphprep.stages.ends import AlignedEdges, Ends
+from graphprep.stages.random_splits import split_edges
 from graphprep.stages.route import Routing
 from graphprep.stages.schema_guard import find_misfit
 from graphprep.stages.shuffle import (
     EdgeRoute,
     FlatRows,
 )
+from graphprep.stages.split_values import find_split_misfit
 
 Ints = NDArray[np.int64]
 
@@ -50,6 +52,7 @@ def _route_batch(routing: Routing, edges: BatchEdges, aligned: AlignedEdges) -> 
         route = routing.edge_route(key, edges.batch, chosen)
         route.extra_slots = route.extra_slots or bool((excess if chosen is None else excess[chosen]).any())
         owners, ids = _add_edges(routing, route, edges, chosen, keys)
+        _split_edges(routing, route, edges, chosen, owners, ids)
         offsets = _owner_offsets(routing, route)
         for column, rows, cells in columns:
             picked = pick_cells(rows, chosen, edges.num_edges)
@@ -62,13 +65,24 @@ def _route_batch(routing: Routing, edges: BatchEdges, aligned: AlignedEdges) -> 
         _route_aligned_edges(routing, route, aligned, ids, owners)
 
 
+def _split_edges(
+    routing: Routing, route: EdgeRoute, edges: BatchEdges, chosen: Ints | None, owners: NDArray[Any], ids: NDArray[Any]
+) -> None:
+    """Deal out the parts of edges of one type, where it has a random split."""
+    split = routing.roles.of(routing.edge_type(route)).split
+    if split is not None and split.rule is not None:
+        pick = slice(None) if chosen is None else chosen
+        hashes = (hash_ints(edges.raw_src[pick]), hash_ints(edges.raw_dst[pick]))
+        split_edges(routing, route, split.rule, hashes, owners, ids)
+
+
 def _check_edges(routing: Routing, route: EdgeRoute, key: ColumnKey, cells: Cells, batch: Batch | None, rows: Ints) -> None:
-    """Raise for the first edge whose value does not fit the schema."""
-    if routing.rules.schema is None:
-        return
-    edge_type = routing.edge_type(route)
-    owner = routing.rules.schema.edges.get(edge_type, OwnerSchema(()))
-    misfit = find_misfit(owner, f"edge type {edge_type_text(edge_type)!r}", key, cells)
+    """Raise for the first edge whose value does not fit the schema, or its role."""
+    schema, edge_type = routing.rules.schema, routing.edge_type(route)
+    misfit = None if batch is None else find_split_misfit(routing.roles.of(edge_type), key, cells)
+    if schema is not None and misfit is None:
+        owner = schema.edges.get(edge_type, OwnerSchema(()))
+        misfit = find_misfit(owner, f"edge type {edge_type_text(edge_type)!r}", key, cells)
     if misfit is not None:
         place = "" if batch is None else routing.locator.edge_place(batch.first_edge + int(rows[misfit.row]), "src")
         raise DataError(misfit.message, place=place, fix=misfit.fix)

@@ -18,6 +18,7 @@ from graphprep.stages.schema_guard import find_misfit
 from graphprep.stages.shuffle import (
     batch_columns,
 )
+from graphprep.stages.split_values import find_split_misfit
 from graphprep.storage.runs import Runs
 
 Ints = NDArray[np.int64]
@@ -96,11 +97,11 @@ def _route_node_records(routing: Routing) -> None:
 
 
 def _check_nodes(routing: Routing, number: int, key: ColumnKey, cells: Cells, batch: Batch | None, rows: Ints) -> None:
-    """Raise for the first node whose value does not fit the schema."""
-    if routing.rules.schema is None:
-        return
-    name = routing.index.type_names[number]
-    misfit = find_misfit(routing.rules.schema.nodes.get(name, OwnerSchema(())), f"node type {name!r}", key, cells)
+    """Raise for the first node whose value does not fit the schema, or its role."""
+    schema, name = routing.rules.schema, routing.index.type_names[number]
+    misfit = None if batch is None else find_split_misfit(routing.roles.of(name), key, cells)
+    if schema is not None and misfit is None:
+        misfit = find_misfit(schema.nodes.get(name, OwnerSchema(())), f"node type {name!r}", key, cells)
     if misfit is not None:
         place = "" if batch is None else routing.locator.node_place(batch.first_node + int(rows[misfit.row]))
         raise DataError(misfit.message, place=place, fix=misfit.fix)

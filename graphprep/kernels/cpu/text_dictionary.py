@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -45,7 +46,7 @@ class TextDictionary:
         """Return all texts, in the order of their numbers."""
         ends = self._offsets[: self.count + 1].tolist()
         data = self._values[: self.num_bytes].tobytes()
-        return [data[start:stop] for start, stop in zip(ends[:-1], ends[1:], strict=True)]
+        return [data[start:stop] for start, stop in pairwise(ends)]
 
     def add(self, offsets: Any, values: Any) -> Any:
         """Return the number of every text, new ones added: int32[n]."""
@@ -85,9 +86,9 @@ def _slot_of(slots, own_hashes, own_offsets, own_values, hashed, values, start, 
     at = hashed & mask
     while slots[at] >= 0:
         other = slots[at]
-        if own_hashes[other] == hashed:
-            if compare_bytes(own_values, own_offsets[other], own_offsets[other + 1], values, start, stop) == 0:
-                break
+        same_hash = own_hashes[other] == hashed
+        if same_hash and compare_bytes(own_values, own_offsets[other], own_offsets[other + 1], values, start, stop) == 0:
+            break
         at = (at + uint64(1)) & mask
     return at
 

@@ -1,0 +1,58 @@
+"""Random splits of nodes and edges: the part follows from the seed and the hashes of raw IDs alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphprep.kernels.cpu.hash import hash_ints
+from graphprep.model.rows import ColumnKey
+from graphprep.stages.cells import scalar_cells
+from graphprep.stages.roles import NO_PART, SplitRule
+from graphprep.stages.route import Routing
+from graphprep.stages.shuffle import ColumnRoute, EdgeRoute
+
+Ints = NDArray[np.int64]
+SPLIT_KEY = ColumnKey("split", "numbers", "int8", role="split")
+
+
+def add_parts(route: ColumnRoute, parts: NDArray[np.int8], rows: Ints, ids: Ints | None, offsets: Ints, counts: Ints) -> None:
+    """Deal out the parts of some rows; those in no part have no cell."""
+    counts[:NO_PART] += np.bincount(parts, minlength=NO_PART + 1)[:NO_PART]
+    if (parts == NO_PART).any():
+        kept = np.flatnonzero(parts != NO_PART)
+        parts, rows, ids = parts[kept], rows[kept], None if ids is None else ids[kept]
+    route.add(rows, ids, scalar_cells(parts), offsets)
+
+
+def split_edges(
+    routing: Routing,
+    route: EdgeRoute,
+    rule: SplitRule,
+    hashes: tuple[NDArray[np.uint64], NDArray[np.uint64]],
+    owners: Ints,
+    ids: Ints,
+) -> None:
+    """Deal out the random parts of some edges; ``hashes`` are h of their sources and destinations.
+
+    An edge's hash is that of the edge checksum, so that parallel edges fall into one part.
+    """
+    counts = routing.edge_parts.setdefault(routing.edge_type(route), np.zeros(NO_PART, np.int64))
+    offsets = routing.index.part_offsets[route.dst_type if routing.rules.primary == "csc" else route.src_type]
+    pairs = hash_ints(hashes[0] ^ hash_ints(hashes[1]))
+    add_parts(routing.edge_column(route, SPLIT_KEY), rule.parts(pairs), owners, ids, offsets, counts)
+
+
+def node_hashes(routing: Routing, number: int) -> Iterator[tuple[NDArray[np.uint64], Ints]]:
+    """Yield (h of raw IDs, typed IDs) of all nodes of a type."""
+    space = routing.index.space(number)
+    if space.table is None:
+        for start in range(0, space.num_nodes, 1 << 16):
+            typed = np.arange(start, min(start + (1 << 16), space.num_nodes), dtype=np.int64)
+            yield hash_ints(typed), typed
+        return
+    for ids, types, typed in space.table.read(0):
+        own = np.flatnonzero(types == number)
+        yield hash_ints(ids[own]), typed[own]
