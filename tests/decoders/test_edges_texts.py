@@ -16,7 +16,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from graphprep.decoders.edges import EdgesDecoder
-from graphprep.kernels.cpu.text_codes import text_codes
 from graphprep.model.errors import DataError, DecodeError, UsageError
 from graphprep.model.protocols import DeclaredNodes, SettlesIds, TextBlock
 from graphprep.model.rows import RawTexts, Relation
@@ -233,25 +232,6 @@ def test_mutated_bytes_raise_only_decode_errors():
 
 
 # ------------------------------------------------------------------------------------------ relations
-
-
-@relaxed
-@given(texts=st.lists(st.sampled_from(["", "a", "ab", "b", "a\0", "\0"]) | st.text(max_size=20), max_size=40))
-def test_text_codes_agree_with_a_dict(texts):
-    parts = [text.encode() for text in texts]
-    offsets = np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(np.int64)
-    codes, rows = text_codes(offsets, np.frombuffer(b"".join(parts), np.uint8))
-    seen = {}
-    assert codes.tolist() == [seen.setdefault(text, len(seen)) for text in texts]
-    assert rows.tolist() == [texts.index(text) for text in seen]
-
-
-def test_text_codes_grow():
-    parts = [str(i % 3000).encode() for i in range(10_000)]
-    offsets = np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(np.int64)
-    codes, rows = text_codes(offsets, np.frombuffer(b"".join(parts), np.uint8))
-    assert (codes == np.arange(10_000) % 3000).all()
-    assert (rows == np.arange(3000)).all()
 
 
 def test_relations_join_the_declared_types():
