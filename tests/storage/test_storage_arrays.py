@@ -11,6 +11,7 @@ import xxhash
 from graphprep.model.errors import DataError, StorageError
 from graphprep.model.metadata import ArrayEntry, GraphMetadata, Manifest, PartEntry, dump_json
 from graphprep.model.schema import EdgeTypeSchema, NodeTypeSchema
+from graphprep.storage import arrays
 from graphprep.storage.arrays import ArrayReader, StoreReader
 from graphprep.storage.npy import npy_header
 from graphprep.storage.publish import StoreWriter
@@ -20,8 +21,10 @@ INDICES = np.array([1, 0, 2], np.int32)
 FEATURES = np.arange(12, dtype=np.float32).reshape(3, 4)
 
 
-@pytest.fixture(params=["local", "memory"])
+@pytest.fixture(params=["local", "memory", "s3"])
 def out(request, tmp_path):
+    if request.param == "s3":
+        return request.getfixturevalue("bucket").url + "/arrays/store"
     if request.param == "local":
         return str(tmp_path / "store")
     memory = fsspec.filesystem("memory")
@@ -214,3 +217,90 @@ def test_an_array_that_is_gone(store):
     fs.rm_file(path)
     with pytest.raises(StorageError, match=r"feat_0\.npy: no such file or folder"):
         reader.array(0, "nodes/u/data/feat_0.npy").read()
+
+
+# ---- many rows here and there
+
+
+def array_at(url, values):
+    with Storage() as storage, StoreWriter(storage, url) as writer:
+        made = writer.open_array("part-00000", "a.npy", values.dtype, values.shape)
+        made.append(values)
+        entry = made.close()
+        writer.publish(b"{}")
+    storage = Storage()
+    return ArrayReader(storage, storage.join(url, "part-00000/a.npy"), entry)
+
+
+@pytest.fixture
+def small_steps(monkeypatch):
+    """Take so small steps that a little array needs many of each kind."""
+    for name, value in {
+        "_BLOCK_BYTES": 64,
+        "_BATCH_BLOCKS": 3,
+        "_MOST_JOINED": 2,
+        "_CACHE_BYTES": 300,
+        "_BATCH_ROWS": 40,
+        "_SCAN_BYTES": 200,
+        "_FAN_OUT": 3,
+    }.items():
+        monkeypatch.setattr(arrays, name, value)
+
+
+@pytest.fixture(params=["local", "memory"])
+def place(request, tmp_path):
+    return str(tmp_path / "store") if request.param == "local" else f"memory://gather-{tmp_path.name}"
+
+
+@pytest.mark.parametrize("shape", [(0,), (1,), (1000,), (301, 3)])
+def test_runs_of_rows_are_those_of_the_array(place, shape, small_steps):
+    chance = np.random.default_rng(1)
+    values = chance.integers(0, 1 << 40, shape)
+    reader = array_at(place, values)
+    for _ in range(20):
+        starts = chance.integers(0, shape[0] + 1, chance.integers(0, 60))
+        stops = np.minimum(starts + chance.choice([0, 1, 2, 9, 200], starts.size), shape[0])
+        expected = np.concatenate([values[:0], *(values[a:b] for a, b in zip(starts, stops, strict=True))])
+        assert np.array_equal(reader.gather(starts, stops), expected)
+        if shape[0]:
+            rows = chance.integers(0, shape[0], 70)
+            assert np.array_equal(reader.take(rows), values[rows])
+            start = int(rows[0])
+            assert np.array_equal(reader.read(start, start + 3), values[start : start + 3])
+
+
+@pytest.mark.parametrize("size", [0, 1, 8, 9, 1000, 2048])
+@pytest.mark.parametrize("share", [0.0, 0.003, 0.5])
+def test_values_are_found_where_they_are(place, size, share, small_steps):
+    chance = np.random.default_rng(size)
+    values = np.unique(chance.integers(0, 1 << 62, size).astype(np.uint64))
+    reader = array_at(place, values)
+    there = values[chance.random(values.size) < share]
+    wanted = np.sort(np.concatenate([there, values[:1], values[-1:], chance.integers(0, 1 << 62, 3).astype(np.uint64)]))
+    found = reader.find_sorted(wanted)
+    position = {int(value): i for i, value in enumerate(values)}
+    assert found.tolist() == [position.get(int(value), -1) for value in wanted]
+
+
+def test_a_remote_look_up_reads_few_blocks(tmp_path, monkeypatch):
+    values = np.arange(0, 3_000_000, 3, dtype=np.uint64)
+    reader = array_at(f"memory://gather-{tmp_path.name}", values)
+    asked = []
+    whole = Storage.read_ranges
+
+    def count(self, url, ranges):
+        asked.extend(ranges)
+        return whole(self, url, ranges)
+
+    monkeypatch.setattr(Storage, "read_ranges", count)
+    assert reader.find_sorted(np.array([0, 1, 1_500_000, 2_999_997, 3_000_000], np.uint64)).tolist() == [
+        0,
+        -1,
+        500_000,
+        999_999,
+        -1,
+    ]
+    assert sum(stop - start for start, stop in asked) < 50 * 65_536 < values.nbytes / 2
+    asked.clear()
+    assert reader.take(np.array([500_000, 500_001, 500_002])).tolist() == [1_500_000, 1_500_003, 1_500_006]
+    assert asked == []  # read lately

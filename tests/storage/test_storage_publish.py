@@ -136,8 +136,9 @@ def test_overwrite_where_nothing_is(out):
 
 
 def test_overwrite_replaces_nothing_else(out):
-    with fsspec.open(f"{out}/metadata.json", "wb", auto_mkdir=True) as file:
-        file.write(b'{"graph_name": "a chunked graph"}')
+    fs, path = fsspec.url_to_fs(f"{out}/metadata.json", auto_mkdir=True)
+    fs.makedirs(path.rpartition("/")[0], exist_ok=True)
+    fs.pipe_file(path, b'{"graph_name": "a chunked graph"}')
     with pytest.raises(UsageError) as caught:
         write(out, overwrite=True)
     assert str(caught.value) == (
