@@ -75,6 +75,11 @@ class EdgeLayout:
         return self.quote is not False and can_quote(self.delimiter)
 
     @property
+    def spans_lines(self) -> bool:
+        """Return whether a quoted field may hold line breaks: where quotes were asked for."""
+        return bool(self.quote) and self.is_quoted
+
+    @property
     def is_plain(self) -> bool:
         """Return whether lines are ``src dst``, or that with a weight, and nothing else."""
         ends = {self.src, self.dst} == {0, 1}

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from graphprep.decoders.edges_columns import IdKind
 from graphprep.kernels.cpu import delimited, numbers
+from graphprep.model.errors import DecodeError
 
 _SHOWN_BYTES = 60
 
@@ -18,6 +20,35 @@ class Words:
 
     message: str
     fix: str
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What is wrong with a cell: its row, where it stands (a byte's position, or the row again), its column, and the words."""
+
+    row: int
+    at: int
+    position: int
+    words: Words
+
+
+class Faults:
+    """The faults of a batch, of which the first in input order is raised. ``names``: the columns, where messages name them."""
+
+    def __init__(self, names: Sequence[str] = ()) -> None:
+        self.found: list[Fault] = []
+        self._names = names
+
+    def add(self, row: int, at: int, position: int, words: Words) -> None:
+        """Note a faulty cell."""
+        self.found.append(Fault(row, at, position, words))
+
+    def raise_first(self) -> None:
+        """Raise DecodeError for the first faulty row, and its first cell, if there is any."""
+        if self.found:
+            first = min(self.found, key=lambda fault: (fault.row, fault.at, fault.position))
+            column = self._names[first.position] if self._names else ""
+            raise DecodeError(first.words.message, at=first.at, fix=first.words.fix, column=column)
 
 
 def show(value: bytes) -> str:
@@ -93,8 +124,10 @@ def column_words(field: str, code: int, found: str, dtype: str) -> Words:
     )
 
 
-def record_words(code: int, expected: int, found: int) -> Words:
+def record_words(code: int, expected: int, found: int, across_lines: bool = False) -> Words:
     """Say what is wrong with a whole record."""
+    if code == delimited.UNCLOSED_QUOTE and across_lines:
+        return Words("a quote does not close", "close it; double the quotes inside a quoted field")
     if code == delimited.UNCLOSED_QUOTE:
         return Words("a quote does not close on its line", "close it; double the quotes inside a quoted field")
     if code == delimited.AFTER_QUOTE:

@@ -21,17 +21,8 @@ from graphprep.decoders.edges_faults import (
     time_words,
     weight_words,
 )
-from graphprep.decoders.edges_text import (
-    TIME_KEY,
-    TIME_SCALES,
-    Relations,
-    as_rows,
-    name_relations,
-    number_chunk,
-    parse_as,
-    parse_ids,
-    weight_key,
-)
+from graphprep.decoders.edges_text import Relations, as_rows, name_relations
+from graphprep.decoders.text_cells import TIME_KEY, TIME_SCALES, number_chunk, parse_as, parse_ids, weight_key
 from graphprep.kernels.cpu import delimited, numbers
 from graphprep.model.errors import DataError, DecodeError, UsageError
 from graphprep.model.protocols import Span

@@ -148,5 +148,3 @@ def _relations(cells: Cells, layout: EdgeLayout, position: int) -> Relations | N
         cells.blame(position, row, relation_words(code, cells.found(position, row)))
         return None
     return name_relations(layout, RawTexts(offsets, values))
-
-

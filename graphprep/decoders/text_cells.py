@@ -1,0 +1,173 @@
+"""The fields of delimited text, and columns of them as chunks. Used by the decoders of edge lists and tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphprep.decoders.edges_columns import IdKind
+from graphprep.decoders.edges_faults import Faults, Words, column_words, record_words, show, time_words, weight_words
+from graphprep.kernels.cpu import delimited, numbers
+from graphprep.model.protocols import TextBlock
+from graphprep.model.rows import ColumnChunk, ColumnKey, RawIds, RawTexts
+
+Ints = NDArray[np.int64]
+TIME_SCALES = {None: 0, "s": 0, "ms": 3, "us": 6, "ns": 9}
+TIME_KEY = ColumnKey("time", "numbers", "int64", role="time")
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Where the fields of a block's records stand, one row of ``start`` and ``stop`` a kept column; faults are collected.
+
+    ``slots`` holds for each column of the file its row, or -1.
+    """
+
+    buf: NDArray[np.uint8]
+    start: Ints
+    stop: Ints
+    slots: Ints
+    faults: Faults = field(default_factory=Faults)
+
+    @property
+    def num_rows(self) -> int:
+        """Return the number of records."""
+        return self.start.shape[1]
+
+    def of(self, position: int) -> tuple[Ints, Ints]:
+        """Return start and stop of a column's fields."""
+        slot = int(self.slots[position])
+        return self.start[slot], self.stop[slot]
+
+    def found(self, position: int, row: int) -> str:
+        """Show a field."""
+        start, stop = (int(ends[row]) for ends in self.of(position))
+        return show(self.buf[start : ~stop if stop < 0 else stop].tobytes())
+
+    def blame(self, position: int, row: int, words: Words) -> None:
+        """Note a faulty field."""
+        self.faults.add(row, int(self.of(position)[0][row]), position, words)
+
+
+@dataclass(frozen=True)
+class Grammar:
+    """How text is cut into fields: the delimiter (empty: runs of blanks), and what quotes and comments mean."""
+
+    delimiter: bytes
+    quoted: bool
+    across_lines: bool = False
+    comments: bool = True
+
+
+def split_cells(buf: NDArray[np.uint8], at: int, grammar: Grammar, num_columns: int, kept: list[int]) -> Cells:
+    """Find the fields of all records from ``at`` on, up to the first that cannot be split; ``kept`` are the columns to keep."""
+    slots = np.full(num_columns, -1, np.int64)
+    slots[kept] = np.arange(len(kept))
+    start, stop, (code, fault, found) = delimited.split_fields(
+        buf,
+        at,
+        np.frombuffer(grammar.delimiter, np.uint8),
+        grammar.quoted,
+        slots,
+        across_lines=grammar.across_lines,
+        comments=grammar.comments,
+    )
+    cells = Cells(buf, start, stop, slots)
+    if code != numbers.OK:
+        cells.faults.add(start.shape[1], fault, 0, record_words(code, num_columns, found, grammar.across_lines))
+    return cells
+
+
+def after_header(block: TextBlock, header_line: int) -> int:
+    """Return the position after the header's (last) line: 0 where the block begins after it."""
+    at = 0
+    for _ in range(header_line - block.first_line + 1):
+        at = block.data.find(b"\n", at) + 1
+        if at == 0:
+            return len(block.data)
+    return at
+
+
+def number_chunk(key: ColumnKey, rows: Ints, values: NDArray[np.generic]) -> ColumnChunk:
+    """Make a chunk of one number a row."""
+    return ColumnChunk(key, rows, np.ones(rows.size, np.int64), values, item_shape=())
+
+
+def weight_key(dtype: str) -> ColumnKey:
+    """Return the key of weights."""
+    return ColumnKey("weight", "numbers", dtype, role="weight")
+
+
+def parse_ids(kind: IdKind, buf: NDArray[np.uint8], start: Ints, stop: Ints, base: int) -> tuple[RawIds | RawTexts, int, int]:
+    """Parse cells as IDs of a kind. Returns (IDs, code, row), row -1 where all is well."""
+    if kind == "string":
+        offsets, values, code, row = delimited.gather_ids(buf, start, stop)
+        return RawTexts(offsets, values), code, row
+    return delimited.parse_signed_ids(buf, start, stop, base) if kind == "int" else delimited.parse_ids(buf, start, stop, base)
+
+
+def weights(cells: Cells, position: int, dtype: str) -> ColumnChunk:
+    """Parse weights."""
+    rows, values, code, row = parse_as(dtype, cells.buf, *cells.of(position))
+    if row >= 0:
+        cells.blame(position, row, weight_words(code, cells.found(position, row), dtype))
+    return number_chunk(weight_key(dtype), rows, values)
+
+
+def times(cells: Cells, position: int, unit: str | None) -> ColumnChunk:
+    """Parse times in seconds to multiples of ``unit``, as they are where it is None."""
+    rows, values, code, row = delimited.parse_times(cells.buf, *cells.of(position), TIME_SCALES[unit])
+    if row >= 0:
+        cells.blame(position, row, time_words(code, cells.found(position, row), unit))
+    return number_chunk(TIME_KEY, rows, values)
+
+
+def further(cells: Cells, name: str, position: int, dtype: str | None) -> ColumnChunk:
+    """Parse a further column, to the narrowest of int64, float64 and binary where its dtype is open."""
+    if dtype == "binary":
+        return texts(cells, name, position)
+    if dtype is None:
+        return _undecided(cells, name, position)
+    rows, values, code, row = parse_as(dtype, cells.buf, *cells.of(position))
+    if row >= 0:
+        cells.blame(position, row, column_words(name, code, cells.found(position, row), dtype))
+    return number_chunk(ColumnKey(name, "numbers", dtype), rows, values)
+
+
+def _undecided(cells: Cells, name: str, position: int) -> ColumnChunk:
+    start, stop = cells.of(position)
+    # A -0 counts as a float: where a later block makes the column float64, it must be the same -0.0 for any cut into blocks.
+    rows, values, _, row = delimited.parse_ints(cells.buf, start, stop, keep_sign=True)
+    if row < 0:
+        return number_chunk(ColumnKey(name, "numbers", "int64"), rows, values)
+    rows, floats, _, row = delimited.parse_floats(cells.buf, start, stop)
+    if row < 0:
+        return number_chunk(ColumnKey(name, "numbers", "float64"), rows, floats)
+    return texts(cells, name, position)
+
+
+def texts(cells: Cells, name: str, position: int) -> ColumnChunk:
+    """Copy a column of texts."""
+    rows, counts, values, code, row = delimited.gather_texts(cells.buf, *cells.of(position))
+    if row >= 0:
+        cells.blame(position, row, column_words(name, code, cells.found(position, row), "binary"))
+    return ColumnChunk(ColumnKey(name, "binary", "uint8"), rows, counts, values)
+
+
+def parse_as(dtype: str, buf: NDArray[np.uint8], start: Ints, stop: Ints) -> tuple[Ints, NDArray[np.generic], int, int]:
+    """Parse the cells that are not empty to numbers of a dtype. Returns (rows, values, code, row), row -1 where all is well."""
+    target = np.dtype(dtype)
+    if target.kind == "b":
+        return delimited.parse_bools(buf, start, stop)
+    if target.kind == "i":
+        limits = np.iinfo(target)
+        rows, ints, code, row = delimited.parse_ints(buf, start, stop, low=int(limits.min), high=int(limits.max))
+        return rows, ints.astype(target, copy=False), code, row
+    if target.kind == "u":
+        rows, uints, code, row = delimited.parse_uints(buf, start, stop, high=int(np.iinfo(target).max))
+        return rows, uints.astype(target, copy=False), code, row
+    rows, floats, code, row = delimited.parse_floats(buf, start, stop)
+    rounded, bad = numbers.round_to(floats, target)
+    return (rows, rounded, code, row) if bad < 0 else (rows, rounded, numbers.OVERFLOW, int(rows[bad]))
