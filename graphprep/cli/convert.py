@@ -11,6 +11,7 @@ import typer
 
 from graphprep.cli.groups import with_groups
 from graphprep.cli.options import AsJson, ReportFlags, RunFlags, StorageFlags, option
+from graphprep.cli.tables import TableFlags, make_graph
 
 if TYPE_CHECKING:
     from graphprep.model.options import ConvertOptions, ConvertSummary, RunOptions
@@ -18,9 +19,9 @@ if TYPE_CHECKING:
 _INPUT = "Input"
 _ERRORS = "Faulty input"
 _STORE = "Store"
-_TEXT = "Plain edge lists and tables (edges)"
+_TEXT = "Columns and arrays: of tables, plain edge lists (edges), arrays"
 _DEEPGNN = "DeepGNN formats (edgelist, json, tsv)"
-_FLAGS_OF_LISTS = {"columns": "--column", "drop_columns": "--drop-column"}
+_FLAGS_OF_LISTS = {"columns": "--column", "drop_columns": "--drop-column", "null": "--null"}
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,8 @@ class InputFlags:
         str | None,
         option(
             "--format -f",
-            "Format of the input: edges, edgelist, json, tsv, chunked or an installed decoder.  [default: found in the data]",
+            "Format of the input: edges, triples, arrays, mtx, metis, edgelist, json, tsv, chunked, graph (a config of "
+            "tables), neo4j, graphstorm, graphbolt, ogb or an installed decoder.  [default: found in the data]",
             group=_INPUT,
             metavar="NAME",
         ),
@@ -169,8 +171,62 @@ class StoreFlags:
 
 @dataclass(frozen=True)
 class EdgesFlags:
-    """Options of the decoder ``edges``; None means: not given. Field names are the decoder's."""
+    """Options of tables and of the decoders ``edges`` and ``arrays``; None means: not given. Field names are the decoders'."""
 
+    src_col: Annotated[
+        list[str] | None,
+        option(
+            "--src-col",
+            "Column of the source, by name or position from 0.  [default: 0]",
+            group=_TEXT,
+            metavar="[SRC:REL:DST=]COL",
+        ),
+    ] = None
+    dst_col: Annotated[
+        list[str] | None,
+        option("--dst-col", "Column of the destination.  [default: 1]", group=_TEXT, metavar="[SRC:REL:DST=]COL"),
+    ] = None
+    relation_col: Annotated[
+        list[str] | None,
+        option(
+            "--relation-col",
+            "Column of the relation: each makes an edge type; with --edges 'SRC:*:DST=FILE'.",
+            group=_TEXT,
+            metavar="[SRC:*:DST=]COL",
+        ),
+    ] = None
+    weight_col: Annotated[
+        list[str] | None, option("--weight-col", "Column of the weight.", group=_TEXT, metavar="[TYPE=]COL")
+    ] = None
+    time_col: Annotated[
+        list[str] | None, option("--time-col", "Column of the time.", group=_TEXT, metavar="[SRC:REL:DST=]COL")
+    ] = None
+    time_unit: Annotated[
+        Literal["s", "ms", "us", "ns"] | None,
+        option("--time-unit", "Unit in which to store times that are written in seconds.  [default: as written]", group=_TEXT),
+    ] = None
+    id_type: Annotated[
+        list[str] | None,
+        option(
+            "--id-type",
+            "What IDs are: int (with negative ones), uint, string, or auto: int where all are.  [default: numbers from 0; in "
+            "columns of texts string]",
+            group=_TEXT,
+            metavar="[TYPE=]KIND",
+        ),
+    ] = None
+    columns: Annotated[
+        list[str] | None,
+        option(
+            "--column",
+            "dtype of a further column, such as age=float32; may be repeated.",
+            group=_TEXT,
+            metavar="[TYPE:]NAME=DTYPE",
+        ),
+    ] = None
+    drop_columns: Annotated[
+        list[str] | None, option("--drop-column", "Column to leave out; may be repeated.", group=_TEXT, metavar="[TYPE:]COL")
+    ] = None
     delimiter: Annotated[
         str | None,
         option(
@@ -184,36 +240,46 @@ class EdgesFlags:
         Literal["auto", "yes", "no"] | None,
         option("--header", "Whether the first line names the columns.  [default: auto]", group=_TEXT),
     ] = None
-    src_col: Annotated[
-        str | None,
-        option("--src-col", "Column of the source, by name or position from 0.  [default: 0]", group=_TEXT, metavar="COL"),
-    ] = None
-    dst_col: Annotated[
-        str | None, option("--dst-col", "Column of the destination.  [default: 1]", group=_TEXT, metavar="COL")
-    ] = None
-    weight_col: Annotated[str | None, option("--weight-col", "Column of the weight.", group=_TEXT, metavar="COL")] = None
-    time_col: Annotated[str | None, option("--time-col", "Column of the time.", group=_TEXT, metavar="COL")] = None
-    time_unit: Annotated[
-        Literal["s", "ms", "us", "ns"] | None,
-        option("--time-unit", "Unit in which to store times that are written in seconds.  [default: as written]", group=_TEXT),
-    ] = None
-    columns: Annotated[
-        list[str] | None,
-        option(
-            "--column", "dtype of a further column, such as age=float32; may be repeated.", group=_TEXT, metavar="NAME=DTYPE"
+    quote: Annotated[
+        bool | None,
+        typer.Option(
+            "--quote/--no-quote",
+            help="Whether double quotes mean something, in tables line breaks inside too.  "
+            "[default: where one character separates]",
+            rich_help_panel=_TEXT,
+            show_default=False,
         ),
     ] = None
-    drop_columns: Annotated[
-        list[str] | None, option("--drop-column", "Column to leave out; may be repeated.", group=_TEXT, metavar="COL")
+    input_layout: Annotated[
+        list[str] | None,
+        option(
+            "--input-layout",
+            "What arrays of edges are: pairs (coo), or indptr and indices of a matrix (csr, csc).  [default: found in the "
+            "data]",
+            group=_TEXT,
+            metavar="[SRC:REL:DST=]LAYOUT",
+        ),
+    ] = None
+    array_shape: Annotated[
+        Literal["auto", "2xe", "ex2"] | None,
+        option(
+            "--array-shape",
+            "What an array of 2 x 2 IDs is: rows of sources and destinations (2xe), or two edges (ex2).  [default: 2xe, which "
+            "is told]",
+            group=_TEXT,
+        ),
     ] = None
     index_base: Annotated[
         int | None,
-        option("--index-base", "Number of the first node in the input, 0 or 1.  [default: 0]", group=_TEXT, metavar="N"),
+        option("--index-base", "Number of the first node of an edge list, 0 or 1.  [default: 0]", group=_TEXT, metavar="N"),
     ] = None
     relation: Annotated[
         str | None,
         option(
-            "--relation", "Edge type: REL, or SRC:REL:DST with node types.  [default: _N:_E:_N]", group=_TEXT, metavar="NAME"
+            "--relation",
+            "Edge type of an edge list: REL, or SRC:REL:DST with node types.  [default: _N:_E:_N]",
+            group=_TEXT,
+            metavar="NAME",
         ),
     ] = None
 
@@ -295,14 +361,20 @@ class DeepGnnFlags:
 
 @with_groups
 def convert(
-    inputs: Annotated[
-        list[str], typer.Argument(metavar="INPUT...", help="Files, folders, globs or URLs; - is stdin.", show_default=False)
-    ],
-    out: Annotated[str, typer.Argument(metavar="OUT", help="Folder or URL of the store.", show_default=False)],
     *,
+    inputs: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="INPUT...",
+            help="Files, folders, globs or URLs; - is stdin. None with --nodes, --edges.",
+            show_default=False,
+        ),
+    ] = None,
+    out: Annotated[str, typer.Argument(metavar="OUT", help="Folder or URL of the store.", show_default=False)],
     input_flags: InputFlags,
     store_flags: StoreFlags,
     error_flags: ErrorFlags,
+    table_flags: TableFlags,
     edges_flags: EdgesFlags,
     deepgnn_flags: DeepGnnFlags,
     run_flags: RunFlags,
@@ -318,11 +390,32 @@ def convert(
     from graphprep.cli.progress import announce_compilation, reporting
 
     decoder_flags = given_decoder_options(input_flags, edges_flags, deepgnn_flags)
-    options = make_input_options(input_flags, decoder_flags, run_flags.to_options(storage_flags), error_flags)
+    run_options = run_flags.to_options(storage_flags)
+    urls = check_inputs(
+        inputs, table_flags, "INPUT and OUT are both needed: what to convert, and the folder or URL of the store"
+    )
+    options = make_input_options(input_flags, table_flags, decoder_flags, run_options, error_flags)
     with reporting(report_flags) as reporter:
         announce_compilation(report_flags, reporter)
-        summary = api.convert(inputs, out, with_store_options(options, store_flags), reporter)
+        summary = api.convert(urls, out, with_store_options(options, store_flags), reporter)
     typer.echo(summary_json(summary) if as_json else summary_text(summary))
+
+
+def check_inputs(inputs: list[str] | None, tables: TableFlags, missing: str) -> list[str]:
+    """Return the inputs as given: none where tables are named.
+
+    Raises UsageError, with ``missing`` as the message where there is nothing to read.
+    """
+    from graphprep.model.errors import UsageError
+
+    if tables.named and inputs:
+        raise UsageError(
+            f"--nodes and --edges name the whole input, but there is {inputs[0]!r} too",
+            fix="name that file with --nodes or --edges, or leave these out",
+        )
+    if not tables.named and not inputs:
+        raise UsageError(missing, fix="name the input, or its tables with --nodes and --edges")
+    return list(inputs or ())
 
 
 def given_decoder_options(input_flags: InputFlags, edges: EdgesFlags, deepgnn: DeepGnnFlags) -> dict[str, Any]:
@@ -333,27 +426,60 @@ def given_decoder_options(input_flags: InputFlags, edges: EdgesFlags, deepgnn: D
 
 
 def make_input_options(
-    input_flags: InputFlags, decoder_flags: dict[str, Any], run: RunOptions, errors: ErrorFlags | None = None
+    input_flags: InputFlags,
+    tables: TableFlags,
+    decoder_flags: dict[str, Any],
+    run: RunOptions,
+    errors: ErrorFlags | None = None,
 ) -> ConvertOptions:
     """Put the flags that say how to read the input into the library's form."""
     from graphprep.model.options import ConvertOptions
 
     errors = errors or ErrorFlags()
-    check_words(decoder_flags | {"missing_node_type": errors.missing_node_type, "num_nodes": input_flags.num_nodes})
+    given = {"missing_node_type": errors.missing_node_type, "num_nodes": input_flags.num_nodes}
+    check_words(decoder_flags | dataclasses.asdict(tables) | given)
+    num_nodes, decoder_options, graph = parse_num_nodes(input_flags.num_nodes), dict(decoder_flags), None
+    if tables.named:
+        graph = make_graph(tables, decoder_options, num_nodes)
+    else:
+        decoder_options = {name: _only(name, value) for name, value in (tables.decoder_options() | decoder_options).items()}
     return ConvertOptions(
         format=input_flags.format,
         decoder=input_flags.decoder,
-        decoder_options=decoder_flags,
+        decoder_options=decoder_options,
         ids=input_flags.ids,
-        num_nodes=parse_num_nodes(input_flags.num_nodes),
+        num_nodes={} if graph is not None else num_nodes,
         schema=input_flags.schema,
         on_missing_node=errors.on_missing_node,
         missing_node_type=errors.missing_node_type,
         on_error=errors.on_error,
         bad_records=errors.bad_records,
         max_errors=errors.max_errors,
+        graph=graph,
+        node_data=tuple(tables.node_data),
+        edge_data=tuple(tables.edge_data),
+        labels=tuple(tables.label),
+        splits=tuple(tables.split),
+        seeds=tuple(tables.seeds),
         run=run,
     )
+
+
+def _only(name: str, value: Any) -> Any:
+    """Return an option's only value where several are for tables.
+
+    Raises UsageError.
+    """
+    from graphprep.model.errors import UsageError
+
+    if name in _FLAGS_OF_LISTS or not isinstance(value, list):
+        return value
+    if len(value) > 1:
+        flag = f"--{name.replace('_', '-')}"
+        raise UsageError(
+            f"{flag} is given {len(value)} times", fix="give it once; for tables, name them with --nodes and --edges"
+        )
+    return value[0]
 
 
 def with_store_options(options: ConvertOptions, store: StoreFlags) -> ConvertOptions:

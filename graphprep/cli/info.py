@@ -10,6 +10,7 @@ import typer
 from graphprep.cli.convert import DeepGnnFlags, EdgesFlags, InputFlags
 from graphprep.cli.groups import with_groups
 from graphprep.cli.options import REPORT, AsJson, ReportFlags, StorageFlags, option
+from graphprep.cli.tables import TableFlags
 
 if TYPE_CHECKING:
     from graphprep.stages.inspect import ColumnInfo, GraphInfo, Head, TypeInfo
@@ -21,12 +22,17 @@ _LEAST_CELL = 24  # characters: IDs and numbers are never cut
 
 @with_groups
 def info(
-    inputs: Annotated[
-        list[str],
-        typer.Argument(metavar="PATH...", help="A store, a chunked graph, or raw files; - is stdin.", show_default=False),
-    ],
     *,
+    inputs: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="PATH...",
+            help="A store, a folder of tables, or raw files; - is stdin. None with --nodes, --edges.",
+            show_default=False,
+        ),
+    ] = None,
     input_flags: InputFlags,
+    table_flags: TableFlags,
     edges_flags: EdgesFlags,
     deepgnn_flags: DeepGnnFlags,
     storage_flags: StorageFlags,
@@ -41,21 +47,23 @@ def info(
     Example: graphprep info sample_data/karate/karate.csv --head 3
     """
     from graphprep import api
-    from graphprep.cli.convert import given_decoder_options, make_input_options
+    from graphprep.cli.convert import check_inputs, given_decoder_options, make_input_options
     from graphprep.cli.progress import reporting
     from graphprep.model.errors import UsageError
     from graphprep.model.options import RunOptions
 
     if head < 0:
         raise UsageError(f"--head must be 0 or more, found {head}", fix="give the number of rows to show")
+    urls = check_inputs(inputs, table_flags, "PATH is needed: what to describe")
     options = make_input_options(
         input_flags,
+        table_flags,
         given_decoder_options(input_flags, edges_flags, deepgnn_flags),
         RunOptions(storage_options=storage_flags.to_mapping()),
     )
     with reporting(report_flags) as reporter:
-        found = api.info(inputs, head=head, options=options, reporter=reporter)
-    typer.echo(info_json(found) if as_json else info_text(found, inputs))
+        found = api.info(urls, head=head, options=options, reporter=reporter)
+    typer.echo(info_json(found) if as_json else info_text(found, urls))
 
 
 def info_json(found: GraphInfo) -> str:

@@ -195,7 +195,7 @@ class _ErrorReport:
 def _usage_words(error: Exception, message: str) -> str:
     """Word what click and pydantic say of a command line: the flag, what it takes, and what was found."""
     message = message[:1].lower() + message[1:]
-    if message == "missing argument 'INPUT...'":
+    if message == "missing argument 'OUT'":
         return "INPUT and OUT are both needed: what to convert, and the folder or URL of the store"
     if not message.startswith("invalid value for "):
         return message

@@ -9,6 +9,7 @@ import typer
 from graphprep.cli.convert import DeepGnnFlags, EdgesFlags, ErrorFlags, InputFlags
 from graphprep.cli.groups import with_groups
 from graphprep.cli.options import REPORT, AsJson, ReportFlags, RunFlags, StorageFlags, option
+from graphprep.cli.tables import TableFlags
 
 if TYPE_CHECKING:
     from graphprep.pipeline import InputReport
@@ -19,13 +20,18 @@ EXIT_FAULTS = 1
 
 @with_groups
 def validate(
-    inputs: Annotated[
-        list[str],
-        typer.Argument(metavar="PATH...", help="A store, a chunked graph, or raw files; - is stdin.", show_default=False),
-    ],
     *,
+    inputs: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="PATH...",
+            help="A store, a chunked graph, or raw files; - is stdin. None with --nodes, --edges.",
+            show_default=False,
+        ),
+    ] = None,
     input_flags: InputFlags,
     error_flags: ErrorFlags,
+    table_flags: TableFlags,
     edges_flags: EdgesFlags,
     deepgnn_flags: DeepGnnFlags,
     run_flags: RunFlags,
@@ -45,7 +51,7 @@ def validate(
     Example: graphprep validate karate-store
     """
     from graphprep import api
-    from graphprep.cli.convert import given_decoder_options, make_input_options
+    from graphprep.cli.convert import check_inputs, given_decoder_options, make_input_options
     from graphprep.cli.progress import reporting
     from graphprep.model.errors import UsageError
     from graphprep.stages.check import StoreReport
@@ -53,15 +59,16 @@ def validate(
     if max_faults < 0:
         raise UsageError(f"--max-faults must be 0 or more, found {max_faults}", fix="give the number of faults to print")
     decoder_flags = given_decoder_options(input_flags, edges_flags, deepgnn_flags)
-    options = make_input_options(input_flags, decoder_flags, run_flags.to_options(storage_flags), error_flags)
+    urls = check_inputs(inputs, table_flags, "PATH is needed: what to check")
+    options = make_input_options(input_flags, table_flags, decoder_flags, run_flags.to_options(storage_flags), error_flags)
     with reporting(report_flags) as reporter:
-        report = api.validate(inputs, options, reporter, max_faults=max_faults)
+        report = api.validate(urls, options, reporter, max_faults=max_faults)
     if as_json:
         typer.echo(report_json(report))
     elif isinstance(report, StoreReport):
         _print_store(report)
     else:
-        typer.echo(input_text(", ".join(inputs), report))
+        typer.echo(input_text(", ".join(urls) or "tables", report))
     if isinstance(report, StoreReport) and not report.sound:
         raise typer.Exit(EXIT_FAULTS)
 

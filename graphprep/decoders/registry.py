@@ -12,7 +12,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Union, cast, get_args, get_origin, get_type_hints
 
-from graphprep.model.errors import DataError, UsageError
+from graphprep.model.errors import UsageError
 from graphprep.model.protocols import Decoder
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ _BUILT_IN = {
     "chunked": "graphprep.decoders.chunked:ChunkedDecoder",
     "edges": "graphprep.decoders.edges:EdgesDecoder",
     "arrays": "graphprep.decoders.arrays:ArraysDecoder",
+    "graph": "graphprep.decoders.graph_file:GraphFile",
 }
 # Options that are called by their flag, in the singular, and their fields.
 _FIELDS = {"column": "columns", "drop_column": "drop_columns"}
@@ -104,9 +105,10 @@ def load_options(storage: Storage, url: str, decoder: str = "") -> dict[str, Any
     DataError with the key where it does not fit schemas/decoder-options.schema.json.
     """
     from graphprep.storage.schemas import check_json, parse_json
+    from graphprep.storage.yaml_files import parse_yaml
 
     data = storage.read_bytes(url)
-    value = parse_json(data, url) if data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{") else _parse_yaml(data, url)
+    value = parse_json(data, url) if data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{") else parse_yaml(data, url)
     check_json(value, "decoder-options", url)
     options = cast("dict[str, Any]", value or {})
     return _options_for(decoder, options) if decoder else options
@@ -117,18 +119,6 @@ def _options_for(decoder: str, options: Mapping[str, Any]) -> dict[str, Any]:
     own = options.get(decoder)
     flat = {key: value for key, value in options.items() if not isinstance(value, Mapping)}
     return {**own, **flat} if isinstance(own, Mapping) else flat
-
-
-def _parse_yaml(data: bytes, place: str) -> Any:
-    import yaml
-
-    try:
-        return yaml.safe_load(data)
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        mark = getattr(error, "problem_mark", None)
-        at = f"{place}:{mark.line + 1}:{mark.column + 1}" if mark else place
-        problem = getattr(error, "problem", None) or "it is not UTF-8 text"
-        raise DataError(f"invalid YAML: {problem}", place=at, fix="write 'option: value' lines, or a JSON object") from None
 
 
 class _Constructor(Protocol):
@@ -144,7 +134,7 @@ def make_decoder(cls: type, options: Mapping[str, object]) -> Decoder:
     """
     name = decoder_name(cls)
     fields = option_types(cls)
-    is_foreign = not hasattr(cls, "plan")
+    is_foreign = not hasattr(cls, "plan") and not hasattr(cls, "read_config")
     if is_foreign:
         fields = {**fields, "weight_dtype": Literal["float32", "float64"]}
     given: dict[str, Any] = {}
@@ -164,7 +154,7 @@ def make_decoder(cls: type, options: Mapping[str, object]) -> Decoder:
 
 
 def _construct(cls: type, name: str, given: dict[str, Any]) -> Any:
-    if not hasattr(cls, "decode") and not hasattr(cls, "read"):
+    if not any(hasattr(cls, method) for method in ("decode", "read", "read_config")):
         raise UsageError(f"{name} is no decoder: it has neither decode nor read", fix="see graphprep.model.protocols.Decoder")
     try:
         return cast(_Constructor, cls)(**given)

@@ -9,6 +9,7 @@ from typing import Any, BinaryIO, ClassVar, Literal, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from graphprep.model.graph_config import GraphConfig
 from graphprep.model.rows import ColumnKey, RawRows, Relation
 
 
@@ -198,6 +199,19 @@ class SettlesIds(Protocol):
 
     def settle_ids(self, spaces: Sequence[str]) -> Decoder:
         """Return the decoder that reads these ID spaces as int64. Its ``plan`` is called again and gives the same spans."""
+
+
+@runtime_checkable
+class ReadsConfig(Protocol):
+    """A format that says which files are the tables of which types: it makes a config, and the tables decoder does the rest.
+
+    Registered as a decoder is; ``takes_folder`` True leaves folders and globs to it.
+    """
+
+    name: ClassVar[str]
+
+    def read_config(self, storage: Any, urls: Sequence[str]) -> GraphConfig:
+        """Read what the files (a ``graphprep.storage.Storage`` opens them) say of the graph."""
 
 
 @dataclass(frozen=True)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from graphprep.decoders.registry import find_decoder, load_class, load_options, make_decoder
 from graphprep.decoders.sniff import sniff
 from graphprep.model.errors import DataError, UsageError
+from graphprep.model.graph_config import GraphConfig
 from graphprep.model.graph_schema import GraphSchema
 from graphprep.model.options import ConvertOptions
-from graphprep.model.protocols import Decoder, Reporter, Sources
+from graphprep.model.protocols import Decoder, ReadsConfig, Reporter, Sources
 from graphprep.stages.assign import PARTITION_METHODS
 from graphprep.stages.schema_guard import column_dtypes
 
@@ -22,13 +23,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Planned:
-    """What will be decoded, and by what. ``flags`` repeat a choice that was made by sniffing; ``total_bytes`` is as stored."""
+    """What will be decoded, and by what.
+
+    ``flags`` repeat a choice that was made by sniffing; ``total_bytes`` is as stored. ``replan`` deals out the spans again for
+    a decoder that was told more.
+    """
 
     format: str
     flags: tuple[str, ...]
     decoder: Decoder
     sources: Sources
     total_bytes: int | None
+    replan: Callable[[Decoder], Sources]
 
 
 def plan_input(inputs: Sequence[str], options: ConvertOptions, storage: Storage, reporter: Reporter) -> Planned:
@@ -38,6 +44,15 @@ def plan_input(inputs: Sequence[str], options: ConvertOptions, storage: Storage,
     """
     _check_flags(options)
     _check_partition(options, storage)
+    chosen = _read_by_decoder(inputs, options, storage, reporter) if options.graph is None else _read_tables(options, storage)
+    _check_format_flags(options, chosen.format, chosen.sources)
+    for text in chosen.sources.messages:
+        reporter.message(text)
+    return replace(chosen, total_bytes=_total_bytes(storage, chosen.sources))
+
+
+def _read_by_decoder(inputs: Sequence[str], options: ConvertOptions, storage: Storage, reporter: Reporter) -> Planned:
+    """Let the decoder of the inputs' format plan."""
     cls, flags = _choose(inputs, options, storage, reporter)
     urls = tuple(inputs)
     if not getattr(cls, "takes_folder", False):
@@ -45,12 +60,41 @@ def plan_input(inputs: Sequence[str], options: ConvertOptions, storage: Storage,
         urls = expanded.files
         for text in expanded.messages:
             reporter.message(text)
-    decoder = _with_weights(make_decoder(cls, _decoder_options(options, storage)), options.weight_dtype)
-    sources = decoder.plan(storage, urls)
-    _check_format_flags(options, decoder.name, sources)
-    for text in sources.messages:
-        reporter.message(text)
-    return Planned(decoder.name, flags, decoder, sources, _total_bytes(storage, sources))
+    made: Any = make_decoder(cls, _decoder_options(options, storage))
+    if isinstance(made, ReadsConfig):
+        return _plan_graph(made.name, flags, made.read_config(storage, urls), {}, options, storage)
+    decoder = _with_weights(made, options.weight_dtype)
+    return Planned(decoder.name, flags, decoder, decoder.plan(storage, urls), None, lambda told: told.plan(storage, urls))
+
+
+def _read_tables(options: ConvertOptions, storage: Storage) -> Planned:
+    """Let the tables decoder plan what the options name.
+
+    Raises UsageError where they name another decoder, too.
+    """
+    assert options.graph is not None
+    for flag, given in (("--format", options.format), ("--decoder", options.decoder)):
+        if given is not None:
+            raise UsageError(f"{flag} says how one input is read, not tables", fix=f"drop {flag}")
+    return _plan_graph("tables", (), options.graph, _decoder_options(options, storage), options, storage)
+
+
+def _plan_graph(
+    name: str,
+    flags: tuple[str, ...],
+    config: GraphConfig,
+    decoder_options: Mapping[str, Any],
+    options: ConvertOptions,
+    storage: Storage,
+) -> Planned:
+    """Let the tables decoder plan a graph config."""
+    from graphprep.decoders.tables import TablesDecoder
+
+    decoder: Any = _with_weights(make_decoder(TablesDecoder, decoder_options), options.weight_dtype)
+    sources: Sources = decoder.plan_graph(storage, config)
+    if config.messages:
+        sources = replace(sources, messages=(*config.messages, *sources.messages))
+    return Planned(name, flags, decoder, sources, None, lambda told: cast(Any, told).plan_graph(storage, config))
 
 
 def _choose(
@@ -146,7 +190,10 @@ def apply_schema(planned: Planned, schema: GraphSchema) -> Planned:
             fix="list the input's node types, in its order",
         )
     dtypes = column_dtypes([*schema.nodes.values(), *schema.edges.values()])
-    return replace(planned, decoder=planned.decoder.widen(dtypes)) if dtypes else planned
+    if not dtypes:
+        return planned
+    decoder = planned.decoder.widen(dtypes)
+    return replace(planned, decoder=decoder, sources=planned.replan(decoder))
 
 
 def _total_bytes(storage: Storage, sources: Sources) -> int | None:

@@ -156,7 +156,7 @@ def find_json_errors(value: Any, schema_name: str, place: str) -> Iterator[DataE
     """Yield every fault of a parsed JSON value, each with its place."""
     for error in _validator(schema_name).iter_errors(value):
         for path, message in _explain(error):
-            yield DataError(message, place=at_path(place, path))
+            yield DataError(message, place=at_path(place, path), fix=_near_key(error, message))
 
 
 @cache
@@ -195,6 +195,17 @@ def _explain(error: ValidationError) -> _Explained:
         yield path, f"expected an integer <= {error.validator_value}, found {_show(found)}"
     else:
         yield path, f"expected {_expected(schema)}, found {_show(found)}"
+
+
+def _near_key(error: ValidationError, message: str) -> str:
+    """Return the fix for an unknown key that looks like a known one."""
+    if error.validator != "additionalProperties" or not message.startswith("unknown key "):
+        return ""
+    import difflib
+
+    key = message.removeprefix("unknown key ")[1:-1]
+    near = difflib.get_close_matches(key, cast("Any", error.schema).get("properties", {}), 1)
+    return f"did you mean {near[0]!r}?" if near else ""
 
 
 def _expected(schema: Any) -> str:

@@ -102,7 +102,8 @@ def test_every_flag_of_convert_arrives(converted):
         --neighbor-order weight --no-edge-ids --index-dtype int64 --weight-dtype float64 --graph-name g --seed 7 --overwrite
         --on-error skip --bad-records bad.txt --max-errors 9 --on-missing-node create --missing-node-type 3
         --delimiter ; --header no --src-col 1 --dst-col to --weight-col w --time-col t --time-unit ms --column a=int8
-        --column b=float32 --drop-column c --index-base 1 --relation u:r:v --length-delimiter / --binary-escape x --temporal
+        --column b=float32 --drop-column c --index-base 1 --relation u:r:v --id-type auto
+        --relation-col rel --no-quote --input-layout csr --array-shape ex2 --id-space global --null NA --id-col k --length-delimiter / --binary-escape x --temporal
         --default-node-type 1 --default-node-weight 0.5 --default-node-feature-types a,b --default-node-feature-lens 1,2
         --default-edge-type 2 --default-edge-weight 1.5 --default-edge-feature-types c --default-edge-feature-lens 3/0
         --default-created-at 11 --default-removed-at -1 --memory-limit 1GiB --threads 3 --tmp-dir /x --storage-option anon=true
@@ -122,6 +123,14 @@ def test_every_flag_of_convert_arrives(converted):
         "drop_columns": ["c"],
         "index_base": 1,
         "relation": "u:r:v",
+        "id_type": "auto",
+        "relation_col": "rel",
+        "quote": False,
+        "input_layout": "csr",
+        "array_shape": "ex2",
+        "id_space": "global",
+        "null": ["NA"],
+        "id_col": "k",
         "length_delimiter": "/",
         "binary_escape": "x",
         "temporal": True,
@@ -174,11 +183,9 @@ def test_a_decoder_class_arrives(converted):
 
 def test_decoder_flags_are_the_decoders_fields():
     """Every decoder flag is a field of one of our decoders, and every field (but what all share) has a flag."""
-    from graphprep.decoders.registry import find_decoder, option_types
+    from graphprep.decoders.registry import _BUILT_IN, find_decoder, option_types
 
-    fields = set()
-    for name in ("edges", "edgelist", "json", "tsv", "chunked"):
-        fields |= set(option_types(find_decoder(name)))
+    fields = set().union(*(option_types(find_decoder(name)) for name in _BUILT_IN))
     flags = {
         field for group in (convert_command.EdgesFlags, convert_command.DeepGnnFlags) for field in group.__dataclass_fields__
     } | {"strict"}

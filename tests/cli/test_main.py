@@ -106,11 +106,25 @@ def test_import_graphprep_loads_nothing_and_knows_its_names():
     ("args", "message"),
     [
         (["frobnicate"], "error: no such command 'frobnicate'\n  fix: see graphprep --help\n"),
-        (["convert", "a", "b", "--nope"], "error: no such option: --nope\n  fix: see graphprep convert --help\n"),
+        (["convert", "a", "b", "--nope"], "error: no such option: --nope"),
         (
             ["convert", "tiny.txt"],
             "error: INPUT and OUT are both needed: what to convert, and the folder or URL of the store\n"
+            "  fix: name the input, or its tables with --nodes and --edges\n",
+        ),
+        (
+            ["convert"],
+            "error: INPUT and OUT are both needed: what to convert, and the folder or URL of the store\n"
             "  fix: see graphprep convert --help\n",
+        ),
+        (
+            ["convert", "tiny.txt", "out", "--nodes", "a=b"],
+            "error: --nodes and --edges name the whole input, but there is 'tiny.txt' too\n"
+            "  fix: name that file with --nodes or --edges, or leave these out\n",
+        ),
+        (
+            ["convert", "a", "b", "--src-col", "1", "--src-col", "2"],
+            "error: --src-col is given 2 times\n  fix: give it once; for tables, name them with --nodes and --edges\n",
         ),
         (["info", "a", "--head", "x"], "error: invalid value for '--head': expected an integer, found 'x'\n"),
         (["convert", "a", "b", "--seed", "x"], "error: invalid value for '--seed': expected an integer, found 'x'\n"),

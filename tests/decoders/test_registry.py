@@ -26,7 +26,7 @@ from graphprep.model.protocols import Sniffed, Sources
 from graphprep.storage.schemas import load_schema
 from graphprep.storage.urls import Storage
 
-OURS = ("edgelist", "json", "tsv", "chunked", "edges")
+OURS = tuple(registry._BUILT_IN)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -109,7 +109,7 @@ def test_a_strangers_decoder_is_found(registered, monkeypatch):
 def test_unknown_name(registered):
     registered("mine", "strange:Mine")
     assert message(find_decoder, "tvs") == (
-        "no decoder named 'tvs'\n  fix: use one of edgelist, json, tsv, chunked, edges, mine, "
+        "no decoder named 'tvs'\n  fix: use one of " + ", ".join(OURS) + ", mine, "
         "or install a package that registers it under 'graphprep.decoders'"
     )
 
@@ -202,7 +202,7 @@ def test_options_are_turned_into_what_fields_say(options, expected):
         (
             JsonDecoder,
             {"drop_column": ["a"]},
-            "--drop-column belongs to edges, not to json\n  fix: leave it out, or choose --format edges",
+            "--drop-column belongs to edges and arrays, not to json\n  fix: leave it out, or choose --format edges",
         ),
         (
             JsonDecoder,
@@ -273,7 +273,7 @@ def test_options_of_a_file(tmp_path):
         ("[1]", "PATH: expected an object or null, found a list"),
         ('{"json": }', "PATH:1:10: invalid JSON: Expecting value"),
         ('{"json": 1, "json": 2}', "PATH: json: the key stands twice in its object"),
-        ("a: [1\nb", "PATH:2:2: invalid YAML: expected ',' or ']', but got '<stream end>'\n  fix: write 'option: value' lines, or a JSON object"),
+        ("a: [1\nb", "PATH:2:2: invalid YAML: expected ',' or ']', but got '<stream end>'\n  fix: write 'key: value' lines, or a JSON object"),
     ],
 )  # fmt: skip
 def test_option_files_that_do_not_fit(tmp_path, text, expected):
@@ -354,7 +354,7 @@ def test_sniff_a_strangers_format(tmp_path, registered, monkeypatch):
     [
         (
             b"a b c\nd e f\n",
-            "PATH: cannot tell the format\n  fix: name it with --format: edgelist, json, tsv, chunked, edges",
+            f"PATH: cannot tell the format\n  fix: name it with --format: {', '.join(OURS)}",
         ),
         (
             b"1 2\n\x00\x01",

@@ -1,0 +1,342 @@
+"""Flags that say which files are the tables and arrays of which types, and what becomes of them: a graph config."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from graphprep.cli.options import option
+
+if TYPE_CHECKING:
+    from graphprep.model.errors import UsageError
+    from graphprep.model.graph_config import EdgeTable, GraphConfig, NodeTable, TableConfig
+
+TABLES = "Tables and arrays of several types (--nodes, --edges)"
+_ROLES = "Labels, splits, seeds"
+_ANY = "*"  # stands for a type or relation that the data names
+_ID_TYPES = ("int", "uint", "string", "auto")
+_LAYOUTS = ("coo", "csr", "csc")
+
+
+@dataclass(frozen=True)
+class TableFlags:
+    """Which files are tables of which types, and columns that lie in files of their own."""
+
+    nodes: Annotated[
+        list[str],
+        option(
+            "--nodes",
+            "Table of the nodes of TYPE: CSV, TSV, Parquet, Arrow, JSON lines, npy; a file, folder or glob.  "
+            "Repeat it for more types, or more files of one; '*' for TYPE: --type-col names it.",
+            group=TABLES,
+            metavar="TYPE=FILE",
+        ),
+    ] = field(default_factory=list)
+    edges: Annotated[
+        list[str],
+        option(
+            "--edges",
+            "Table or matrix of edges, likewise; SRC, REL and DST are the types of source, edge and destination.  '*' for REL: "
+            "--relation-col names it.  In names, : is %3A and % is %25.",
+            group=TABLES,
+            metavar="SRC:REL:DST=FILE",
+        ),
+    ] = field(default_factory=list)
+    id_col: Annotated[
+        list[str],
+        option(
+            "--id-col",
+            "Column of a node's ID.  Such options hold for every table, or for the TYPE in front.  "
+            "[default: id, else the first]",
+            group=TABLES,
+            metavar="[TYPE=]COL",
+        ),
+    ] = field(default_factory=list)
+    type_col: Annotated[
+        str | None, option("--type-col", "Column of a node's type, for --nodes '*=FILE'.", group=TABLES, metavar="COL")
+    ] = None
+    id_space: Annotated[
+        Literal["per-type", "global"] | None,
+        option(
+            "--id-space",
+            "Whether IDs are unique within their node type, or among all.  [default: per-type]",
+            group=TABLES,
+        ),
+    ] = None
+    null: Annotated[
+        list[str], option("--null", "Further spelling of an absent cell; may be repeated.", group=TABLES, metavar="TEXT")
+    ] = field(default_factory=list)
+    node_data: Annotated[
+        list[str],
+        option(
+            "--node-data",
+            "Column NAME of the nodes of TYPE, from a file of its own (npy, Parquet, CSV): row r is that of node r.",
+            group=TABLES,
+            metavar="TYPE:NAME=FILE",
+        ),
+    ] = field(default_factory=list)
+    edge_data: Annotated[
+        list[str],
+        option(
+            "--edge-data",
+            "Column NAME of edges: row r is that of the edge with edge ID r.",
+            group=TABLES,
+            metavar="SRC:REL:DST:NAME=FILE",
+        ),
+    ] = field(default_factory=list)
+    label: Annotated[
+        list[str],
+        option("--label", "Column that is the label; texts become numbers.", group=_ROLES, metavar="[TYPE:]COL"),
+    ] = field(default_factory=list)
+    split: Annotated[
+        list[str],
+        option(
+            "--split",
+            "Column that is the split (0, 1, 2 or train, valid, test), or shares to draw it by: 0.8/0.1/0.1.",
+            group=_ROLES,
+            metavar="[TYPE:]COL|SHARES",
+        ),
+    ] = field(default_factory=list)
+    seeds: Annotated[
+        list[str],
+        option("--seeds", "File of raw IDs of nodes to mark as seeds, one a line.", group=_ROLES, metavar="[TYPE=]FILE"),
+    ] = field(default_factory=list)
+
+    @property
+    def named(self) -> bool:
+        """Return whether tables are named here, so that there is no other input."""
+        return bool(self.nodes or self.edges)
+
+    def decoder_options(self) -> dict[str, Any]:
+        """Return what is given that belongs to tables alone, by the options' names; without tables it is refused."""
+        alone = ("id_col", "type_col", "id_space", "null")
+        return {name: getattr(self, name) for name in alone if getattr(self, name)}
+
+
+def make_graph(flags: TableFlags, shared: dict[str, Any], num_nodes: Mapping[str, int]) -> GraphConfig:
+    """Make the graph config that the flags describe.
+
+    ``shared`` are the options that tables have in common with edge lists, by their fields' names, as given; those that are used
+    are taken out. Raises UsageError for types that no table has, and for flags that contradict each other.
+    """
+    from graphprep.model.graph_config import GraphConfig
+
+    tables = _Tables(flags, shared, num_nodes)
+    columns, dropped = tables.take_columns()
+    return GraphConfig(
+        nodes=tables.nodes(),
+        edges=tables.edges(),
+        id_space=flags.id_space or "per-type",
+        id_type=tables.id_types.get(None),
+        columns=columns,
+        dropped=dropped,
+    )
+
+
+class _Tables:
+    """Puts every flag to the table it is meant for."""
+
+    def __init__(self, flags: TableFlags, shared: dict[str, Any], num_nodes: Mapping[str, int]) -> None:
+        self.flags = flags
+        self.node_files = _files_by_type("--nodes", flags.nodes, _node_type)
+        self.edge_files = _files_by_type("--edges", flags.edges, _edge_type)
+        ends = (end for src, _, dst in self.edge_files for end in (src, dst))
+        self.node_types = tuple(dict.fromkeys(name for name in (*self.node_files, *ends) if name != _ANY))
+        self.edge_types = tuple(self.edge_files)
+        self.id_types = self._choice("--id-type", shared.pop("id_type", []), _ID_TYPES, both=True)
+        self.layouts = self._choice("--input-layout", shared.pop("input_layout", []), _LAYOUTS)
+        self.id_cols = self._by_type("--id-col", flags.id_col, nodes=True)
+        self.src_cols = self._by_type("--src-col", shared.pop("src_col", []), edges=True)
+        self.dst_cols = self._by_type("--dst-col", shared.pop("dst_col", []), edges=True)
+        self.weight_cols = self._by_type("--weight-col", shared.pop("weight_col", []), nodes=True, edges=True)
+        self.time_cols = self._by_type("--time-col", shared.pop("time_col", []), edges=True)
+        self.relation_cols = self._by_type("--relation-col", shared.pop("relation_col", []), edges=True)
+        self.time_unit = shared.pop("time_unit", None)
+        self.dialect = {name: shared.pop(name) for name in ("delimiter", "header", "quote") if name in shared}
+        self.num_nodes = {_decoded(name): number for name, number in num_nodes.items()}
+        self.columns = [self._column(text) for text in shared.pop("columns", [])]
+        self.dropped = [self._owned(text) for text in shared.pop("drop_columns", [])]
+        self._check()
+
+    def nodes(self) -> tuple[NodeTable, ...]:
+        """Return a table for every node type, in the order in which the types are named; some have no files."""
+        from graphprep.model.graph_config import NodeTable
+
+        found = []
+        for name in (*self.node_types, *([_ANY] if _ANY in self.node_files else [])):
+            texts = self.node_files.get(name, ())
+            found.append(
+                NodeTable(
+                    type=None if name == _ANY else name,
+                    table=self._table(name, texts, "--nodes", self.id_types.get(name)),
+                    type_col=self.flags.type_col if name == _ANY else None,
+                    id_col=self.id_cols.get(name, self.id_cols.get(None)) if texts else None,
+                    num_nodes=self.num_nodes.get(name),
+                    weight_col=self.weight_cols.get(name),
+                )
+            )
+        return tuple(found)
+
+    def edges(self) -> tuple[EdgeTable, ...]:
+        """Return a table for every edge type, in the order in which they are named."""
+        from graphprep.model.graph_config import EdgeTable
+
+        found = []
+        for kind, texts in self.edge_files.items():
+            src, relation, dst = (None if name == _ANY else name for name in kind)
+            time_col = self.time_cols.get(kind, self.time_cols.get(None))
+            found.append(
+                EdgeTable(
+                    src_type=src,
+                    relation=relation,
+                    dst_type=dst,
+                    table=self._table(kind, texts, "--edges", self.id_types.get(kind)),
+                    relation_col=self.relation_cols.get(kind, self.relation_cols.get(None)) if relation is None else None,
+                    src_col=self.src_cols.get(kind, self.src_cols.get(None)),
+                    dst_col=self.dst_cols.get(kind, self.dst_cols.get(None)),
+                    weight_col=self.weight_cols.get(kind, self.weight_cols.get(None)),
+                    time_col=time_col,
+                    time_unit=self.time_unit if time_col is not None else None,
+                    layout=self.layouts.get(kind, self.layouts.get(None, "coo")),
+                )
+            )
+        return tuple(found)
+
+    def take_columns(self) -> tuple[tuple[tuple[str, str], ...], tuple[str, ...]]:
+        """Return the dtypes of columns, and the columns to leave out, that hold for every table."""
+        columns = tuple((name, dtype) for owner, name, dtype in self.columns if owner is None)
+        return columns, tuple(name for owner, name in self.dropped if owner is None)
+
+    def _table(self, owner: Any, texts: tuple[str, ...], flag: str, id_type: Any) -> TableConfig:
+        from graphprep.model.graph_config import TableConfig
+
+        return TableConfig(
+            files=texts,
+            nulls=tuple(self.flags.null),
+            columns=tuple((name, dtype) for whose, name, dtype in self.columns if whose == owner),
+            dropped=tuple(name for whose, name in self.dropped if whose == owner),
+            id_type=id_type,
+            place=f"{flag} {_owner_text(owner)}={texts[0]}" if texts else f"node type {owner!r}",
+            **self.dialect,
+        )
+
+    def _check(self) -> None:
+        """Refuse flags that contradict each other, and numbers of nodes for types that are not there or have tables."""
+        some = any(name == _ANY for kind in self.edge_files for name in (kind[0], kind[2]))
+        if some and self.flags.id_space != "global":
+            raise _usage("--edges: '*' for an end's type needs IDs that are unique among all types", "add --id-space global")
+        if (_ANY in self.node_files) != (self.flags.type_col is not None):
+            raise _usage("--nodes '*=FILE' and --type-col belong together", "give both, or neither")
+        found = [kind for kind in self.edge_files if kind[1] == _ANY]
+        lacking = [kind for kind in found if kind not in self.relation_cols and None not in self.relation_cols]
+        if lacking or (self.relation_cols and not found):
+            raise _usage("--edges 'SRC:*:DST=FILE' and --relation-col belong together", "give both, or neither")
+        if self.time_unit is not None and not self.time_cols:
+            raise _usage("--time-unit needs --time-col", "name the column of the time with --time-col")
+        for name in self.num_nodes:
+            if name not in self.node_types:
+                raise self._unknown("--num-nodes", name, self.node_types)
+            if name in self.node_files:
+                raise _usage(f"--num-nodes is for types without --nodes, not for {name!r}", "leave out one of the two")
+
+    def _by_type(self, flag: str, given: Sequence[str] | str, *, nodes: bool = False, edges: bool = False) -> dict[Any, str]:
+        """Read repeated ``[TYPE=]VALUE``; under None stands what holds for all."""
+        values: dict[Any, str] = {}
+        for text in [given] if isinstance(given, str) else given:
+            name, equals, value = text.partition("=")
+            owner = self._owner(flag, name, nodes=nodes, edges=edges) if equals else None
+            if owner in values:
+                raise _usage(f"{flag} is given twice" + (f" for {name!r}" if equals else ""), "give it once")
+            values[owner] = value if equals else text
+        return values
+
+    def _choice(self, flag: str, given: Sequence[str] | str, choices: tuple[str, ...], *, both: bool = False) -> dict[Any, Any]:
+        values = self._by_type(flag, given, nodes=both, edges=True)
+        for value in values.values():
+            if value not in choices:
+                raise _usage(f"{flag}: no choice named {value!r}", f"use one of {', '.join(choices)}")
+        return values
+
+    def _owner(self, flag: str, name: str, *, nodes: bool, edges: bool) -> Any:
+        """Return the node type or edge type that a flag names.
+
+        Raises UsageError.
+        """
+        if nodes and (name == _ANY or _decoded(name) in self.node_types):
+            return _decoded(name)
+        if edges and name.count(":") == 2 and (kind := _edge_type(flag, name)) in self.edge_types:
+            return kind
+        raise self._unknown(flag, name, (*(self.node_types if nodes else ()), *(self.edge_types if edges else ())))
+
+    def _unknown(self, flag: str, name: str, known: Iterable[Any]) -> UsageError:
+        import difflib
+
+        names = [_owner_text(one) for one in known]
+        near = difflib.get_close_matches(name, names, 1)
+        fix = f"did you mean {near[0]!r}?" if near else f"use one of {', '.join(names)}"
+        return _usage(f"{flag}: no table is of type {name!r}", fix)
+
+    def _owned(self, text: str) -> tuple[Any, str]:
+        """Read ``[TYPE:]NAME``: a type in front counts where there is one of that name."""
+        name, colon, column = text.rpartition(":")
+        if colon and column:
+            if _decoded(name) in self.node_types:
+                return _decoded(name), column
+            if name.count(":") == 2 and (kind := _edge_type("--column", name)) in self.edge_types:
+                return kind, column
+        return None, text
+
+    def _column(self, text: str) -> tuple[Any, str, str]:
+        """Read ``[TYPE:]NAME=dtype``."""
+        name, equals, dtype = text.rpartition("=")
+        if not name or not equals:
+            raise _usage(f"--column: expected NAME=dtype, found {text!r}", "write, for example, --column age=float32")
+        return *self._owned(name), dtype
+
+
+def _files_by_type(flag: str, texts: Sequence[str], parse: Any) -> dict[Any, tuple[str, ...]]:
+    """Read repeated ``TYPE=FILE``; the files of one type keep their order."""
+    files: dict[Any, tuple[str, ...]] = {}
+    for text in texts:
+        name, equals, file = text.partition("=")
+        if not equals or not name or not file:
+            wanted = "TYPE=FILE" if flag == "--nodes" else "SRC:REL:DST=FILE"
+            raise _usage(f"{flag} must be {wanted}, found {text!r}", f"write {flag} {wanted.lower()}")
+        kind = parse(flag, name)
+        files[kind] = (*files.get(kind, ()), file)
+    return files
+
+
+def _node_type(flag: str, name: str) -> str:
+    if ":" in name:
+        raise _usage(f"{flag}: {name!r} is no node type", "write an edge type with --edges; a ':' inside a name is %3A")
+    return _decoded(name)
+
+
+def _edge_type(flag: str, name: str) -> tuple[str, str, str]:
+    from graphprep.model.schema import parse_edge_type
+
+    try:
+        return parse_edge_type(name)
+    except ValueError as error:
+        raise _usage(f"{flag}: {error}", "write SRC:REL:DST; a ':' inside a name is %3A") from None
+
+
+def _decoded(name: str) -> str:
+    return name.replace("%3A", ":").replace("%3a", ":").replace("%25", "%")
+
+
+def _owner_text(owner: str | tuple[str, str, str]) -> str:
+    from graphprep.model.schema import edge_type_text
+
+    return owner.replace("%", "%25").replace(":", "%3A") if isinstance(owner, str) else edge_type_text(owner)
+
+
+def _usage(message: str, fix: str) -> UsageError:
+    from graphprep.model.errors import UsageError
+
+    return UsageError(message, fix=fix)
+
+
+__all__ = ["TABLES", "TableFlags", "make_graph"]
