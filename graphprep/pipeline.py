@@ -38,6 +38,7 @@ from graphprep.stages.route_edges import route_edges
 from graphprep.stages.route_nodes import route_nodes
 from graphprep.stages.schema_guard import load_schema, settle_by_schema
 from graphprep.stages.shuffle import ColumnRoute, EdgeRoute
+from graphprep.stages.texts import KeyCollisionError
 from graphprep.stages.write import StoreBuilder, TypedEdges, TypedNodes, WriteRules, typed_edges
 from graphprep.storage.faults import display_url
 from graphprep.storage.files import check_writable, write_pieces
@@ -247,12 +248,9 @@ def _prepare(
         max_rows=max(1 << 10, memory.block_bytes // 16),
         threads=memory.threads,
         skip=options.on_error == "skip",
+        text_bytes=memory.cap_bytes,
     )
-    clock.stage("decode", total_bytes=planned.total_bytes)
-    decoded = decode_all(planned.decoder, planned.sources, storage, pool, settings, clock.reporter, rejects)
-    locator = Locator(decoded, storage, settings)
-    clock.stage("index")
-    index = _index(decoded, options, schema, memory, storage, pool, locator)
+    decoded, index, locator = _index_input(planned, settings, schema, options, memory, storage, pool, clock, rejects)
     clock.stage("shuffle")
     roles = match_types(flags, index.type_names)
     rules = _route_rules(options, schema, memory, index)
@@ -260,8 +258,7 @@ def _prepare(
     route_nodes(routing)
     route_edges(routing)
     complete(routing, _has_times(decoded))
-    for runs in (decoded.nodes, decoded.edges, decoded.node_columns, decoded.edge_columns, *decoded.aligned.values()):
-        runs.close()
+    decoded.close()
     giver = RoleGiver(routing, *_settle(decoded, index, routing.routed, options, schema))
     giver.give(roles)
     parts, notes = tuple(giver.parts), tuple(giver.notes)
@@ -275,6 +272,31 @@ def _role_flags(options: ConvertOptions) -> tuple[RoleFlag, ...]:
     if graph is None:
         return flags
     return flags + read_flags(graph.labels, graph.splits, graph.seeds, options.seed, graph.place)
+
+
+def _index_input(
+    planned: Planned,
+    settings: DecodeSettings,
+    schema: GraphSchema | None,
+    options: ConvertOptions,
+    memory: MemoryPlan,
+    storage: Storage,
+    pool: SpillPool,
+    clock: _Clock,
+    rejects: Rejects,
+) -> tuple[Decoded, NodeIndex, Locator]:
+    """Decode and index; again with other keys, should two names have the same one."""
+    decoder, sources, seed = planned.decoder, planned.sources, 0
+    while True:
+        clock.stage("decode", total_bytes=planned.total_bytes)
+        decoded = decode_all(decoder, sources, storage, pool, settings, clock.reporter, rejects, planned.replan, seed)
+        locator = Locator(decoded, storage, settings)
+        clock.stage("index")
+        try:
+            return decoded, _index(decoded, options, schema, memory, storage, pool, locator), locator
+        except KeyCollisionError:
+            decoder, sources, seed = decoded.decoder, decoded.sources, decoded.text_seed + 1
+            decoded.close()
 
 
 def _index(

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.kernels.cpu.group import group_by_key
+from graphprep.kernels.cpu.hash import edge_checksum, hash_ints, pair_checksum
 from graphprep.model.rows import ColumnKey
 from graphprep.model.schema import NeighborOrder
 from graphprep.stages.cells import Arrays, Cells, scalar_cells
@@ -29,7 +30,10 @@ _MOST_TYPE_CODES = 1 << 12  # with more canonical edge types than this, only tho
 
 
 class BatchEdges:
-    """The edges of one batch, with resolved ends."""
+    """The edges of one batch, with resolved ends.
+
+    ``hashes`` are h of the sources and of the destinations where these are texts, None where they are numbers.
+    """
 
     def __init__(
         self,
@@ -38,7 +42,9 @@ class BatchEdges:
         arrays: Arrays,
         src: Resolved,
         dst: Resolved,
+        hashes: tuple[NDArray[np.uint64] | None, NDArray[np.uint64] | None] = (None, None),
     ) -> None:
+        self._hashes = hashes
         self.batch = batch
         self.num_edges = batch.num_edges
         self.raw_src: NDArray[np.uint64] = chunk[0]
@@ -48,6 +54,21 @@ class BatchEdges:
         self.src = src
         self.dst = dst
         self._arrays = arrays
+
+    def raw_hashes(self, side: int, chosen: Ints | None) -> NDArray[np.uint64]:
+        """Return h of the raw IDs at one end (0: the source) of chosen edges (None: all)."""
+        hashes = self._hashes[side]
+        if hashes is not None:
+            return hashes if chosen is None else hashes[chosen]
+        raw = self.raw_dst if side else self.raw_src
+        return np.asarray(hash_ints(raw if chosen is None else raw[chosen]))
+
+    def checksum(self, chosen: Ints | None) -> int:
+        """Return the checksum of chosen edges (None: all): STORE.md, "Hashes"."""
+        if all(hashes is None for hashes in self._hashes):
+            pick = slice(None) if chosen is None else chosen
+            return edge_checksum(self.raw_src[pick], self.raw_dst[pick])
+        return pair_checksum(self.raw_hashes(0, chosen), self.raw_hashes(1, chosen))
 
     def columns(self) -> Iterator[tuple[BatchColumn, Ints, Cells]]:
         """Yield (column, rows in the batch, cells) of every column, the stated numbers of slots among them."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from graphprep.model.graph_schema import GraphSchema
+from graphprep.model.graph_schema import GraphSchema, OwnerSchema
 from graphprep.model.protocols import DeclaredColumn
 from graphprep.model.rows import ColumnKey, Relation
+from graphprep.model.schema import ColumnSchema
 from graphprep.stages.cells import scalar_cells
 from graphprep.stages.observe import CREATED_KEY
 from graphprep.stages.route import Routing
@@ -46,12 +47,17 @@ def _declare_schema(routing: Routing, schema: GraphSchema) -> None:
     """Make room for every type and column of the schema, also where no row has it."""
     names = routing.index.type_names
     for name, owner in schema.nodes.items():
-        for column in owner.columns:
+        for column in _with_values(owner):
             routing.node_column(names.index(name), key_of(column))
     for (src, relation, dst), owner in schema.edges.items():
         route = routing.edge_route((_relation_code(routing, relation, src, dst), names.index(src), names.index(dst)))
-        for column in owner.columns:
+        for column in _with_values(owner):
             routing.edge_column(route, key_of(column))
+
+
+def _with_values(owner: OwnerSchema) -> tuple[ColumnSchema, ...]:
+    """Return the columns whose values are known to travel under one key."""
+    return tuple(column for column in owner.columns if column.role != "split")
 
 
 def _relation_code(routing: Routing, name: str, src: str, dst: str) -> int:
@@ -86,9 +92,7 @@ def _declare_empty(routing: Routing) -> None:
 
 
 def _mark_created(routing: Routing) -> None:
-    if routing.index.created is None:
-        return
-    number = next(number for number, count in enumerate(routing.index.num_created) if count)
-    column = routing.node_column(number, CREATED_KEY)
-    for (typed,) in routing.index.created.read(0):
-        column.add(typed, None, scalar_cells(np.ones(typed.size, bool)), routing.index.part_offsets[number])
+    for number, created in routing.index.created.items():
+        column = routing.node_column(number, CREATED_KEY)
+        for (typed,) in created.read(0):
+            column.add(typed, None, scalar_cells(np.ones(typed.size, bool)), routing.index.part_offsets[number])

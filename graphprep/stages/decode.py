@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.engine.local import map_ordered
+from graphprep.kernels.cpu.texts import take_texts
 from graphprep.model.errors import BadRecord, DataError, DecodeError
-from graphprep.model.protocols import Decoder, Reporter, Sources, Span, TextBlock
-from graphprep.model.rows import AlignedColumn, ColumnChunk, ColumnKey, RawEdges, RawNodes, RawRows, Relation
+from graphprep.model.protocols import Decoder, Reporter, SettlesIds, Sources, Span, TextBlock
+from graphprep.model.rows import AlignedColumn, ColumnChunk, ColumnKey, RawEdges, RawNodes, RawRows, RawTexts, Relation
 from graphprep.stages.cells import cells_of
+from graphprep.stages.keys import IdSpaces, KeyedRows, KeyedTexts, ids_of, key_rows
 from graphprep.stages.rejects import Rejects
+from graphprep.stages.texts import UNKNOWN, KeyCollisionError, TextIndexer
 from graphprep.storage.faults import display_url
 from graphprep.storage.runs import Runs, SpillPool
 from graphprep.storage.spans import place_of, places_of, text_blocks
@@ -39,7 +42,11 @@ class BatchColumn:
 
 @dataclass(frozen=True)
 class Batch:
-    """Where a batch came from and what it holds. Node and edge numbers count all records of the input."""
+    """Where a batch came from and what it holds. Node and edge numbers count all records of the input.
+
+    ``relation`` is the code of the only relation, None where there are several; ``codes`` are those of all. ``declares``: its
+    nodes are declared by it.
+    """
 
     span: int
     block: int
@@ -50,6 +57,8 @@ class Batch:
     node_columns: tuple[BatchColumn, ...]
     edge_columns: tuple[BatchColumn, ...]
     relation: int | None
+    codes: tuple[int, ...] = ()
+    declares: bool = True
 
 
 @dataclass
@@ -75,15 +84,32 @@ class WidenError(Exception):
         self.columns = columns
 
 
+class _IntegersError(Exception):
+    """Texts of these ID spaces turned out to be integers throughout: decoding must start again with them as such."""
+
+    def __init__(self, spaces: list[str]) -> None:
+        super().__init__(spaces)
+        self.spaces = spaces
+
+
 @dataclass
 class DecodeSettings:
-    """How the decode stage works."""
+    """How the decode stage works. ``text_bytes`` bounds what is held of texts that are raw IDs, before they are sorted."""
 
     block_bytes: int
     limit_bytes: int
     max_rows: int
     threads: int
     skip: bool
+    text_bytes: int = 1 << 26
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """Whether the raw IDs of a space are texts, and the first file that says so."""
+
+    are_texts: bool
+    url: str
 
 
 @dataclass
@@ -93,6 +119,9 @@ class Decoded:
     ``nodes`` holds (ids, types, num_slots) a batch, ``edges`` (src, dst, relations or None, num_slots); the column runs
     hold for each ``BatchColumn`` its rows (None: all of the batch) followed by ``Cells.arrays()``. ``aligned`` holds
     (rows, cells) by owner and key.
+
+    Raw IDs that are texts stand as keys; ``texts`` has them by ID space. With a ``text_seed`` the keys are not h of STORE.md:
+    then ``hashes`` holds (of sources, of destinations) a batch, None where the keys are numbers.
     """
 
     sources: Sources
@@ -108,11 +137,28 @@ class Decoded:
     shapes: dict[ColumnKey, ShapeList] = field(default_factory=dict)
     column_bytes: dict[ColumnKey, int] = field(default_factory=dict)
     aligned_scalars: set[tuple[str | Relation, ColumnKey]] = field(default_factory=set)
+    text_seed: int = 0
+    texts: dict[str, TextIndexer] = field(default_factory=dict)
+    hashes: Runs | None = None
     num_nodes: int = 0
     num_edges: int = 0
     num_records: int = 0
     input_bytes: int = 0
     warnings: dict[str, int] = field(default_factory=dict)
+
+    @cached_property
+    def spaces(self) -> IdSpaces:
+        """Return the ID spaces of types and relations."""
+        return IdSpaces(self.sources)
+
+    def close(self) -> None:
+        """Drop all rows."""
+        for runs in (self.nodes, self.edges, self.node_columns, self.edge_columns, *self.aligned.values()):
+            runs.close()
+        if self.hashes is not None:
+            self.hashes.close()
+        for texts in self.texts.values():
+            texts.close()
 
 
 def _run(pool: SpillPool) -> Runs:
@@ -128,24 +174,32 @@ def decode_all(
     settings: DecodeSettings,
     reporter: Reporter,
     rejects: Rejects,
+    replan: Callable[[Decoder], Sources] | None = None,
+    text_seed: int = 0,
 ) -> Decoded:
-    """Decode every span, restarting where a column turns out to hold text. Rejected records are added to ``rejects``.
+    """Decode every span, starting again where a column turns out to hold text, or names to be integers.
 
-    Raises DataError with file, line and column for the first faulty record, unless ``settings.skip``.
+    ``replan`` deals out spans for the decoder that then takes over (None: the same ones do). Rejected records are added to
+    ``rejects``. Raises DataError with file, line and column for the first faulty record, unless ``settings.skip``.
     """
-    widened: dict[str, str] = {}
     while True:
         rejects.clear()
-        decoded = Decoded(sources, decoder, _run(pool), _run(pool), _run(pool), _run(pool))
+        decoded = Decoded(sources, decoder, _run(pool), _run(pool), _run(pool), _run(pool), text_seed=text_seed)
+        decoded.hashes = _run(pool) if text_seed else None
         try:
             _Collector(decoded, pool, settings, reporter, rejects).run(storage)
             return decoded
         except WidenError as error:
-            widened.update(error.columns)
             decoder = decoder.widen(error.columns)
             reporter.message(f"column {', '.join(map(repr, error.columns))} holds text: decoding again with it as text")
-            for runs in (decoded.nodes, decoded.edges, decoded.node_columns, decoded.edge_columns, *decoded.aligned.values()):
-                runs.close()
+        except _IntegersError as error:
+            decoder = cast(SettlesIds, decoder).settle_ids(error.spaces)
+            named = ", ".join(repr(space) if space else "all types" for space in error.spaces)
+            reporter.message(f"all raw IDs of {named} are integers: decoding again with them as integers")
+        except KeyCollisionError:
+            text_seed += 1
+        decoded.close()
+        sources = sources if replan is None else replan(decoder)
 
 
 @dataclass(frozen=True)
@@ -163,7 +217,7 @@ class _Work:
 @dataclass(frozen=True)
 class _Done:
     work: _Work
-    rows: RawRows | None
+    keyed: KeyedRows | None
     bad: tuple[BadRecord, ...]
 
 
@@ -180,8 +234,11 @@ class _Collector:
         self.reporter = reporter
         self.type_codes: dict[str, int] = {}
         self.relation_codes: dict[Relation, int] = {}
-        self.families: dict[str, set[str]] = {}
+        self.families: dict[tuple[str, str], set[str]] = {}
         self.span_rows: dict[int, int] = {}
+        self.kinds: dict[str, _Kind] = {}
+        self.integers = dict.fromkeys(decoded.sources.auto_ids, True)
+        self.text_bytes = settings.text_bytes // max(1, len({node.space or node.name for node in decoded.sources.node_types}))
         for declared in decoded.sources.node_types:
             self._type_code(declared.name)
         for relation in decoded.sources.edge_types:
@@ -192,15 +249,21 @@ class _Collector:
         settings = self.settings
         decoder = self.decoded.decoder
 
+        seed = self.decoded.text_seed
+
         def work(item: _Work) -> _Done:
-            if item.data is None:
-                return _Done(item, item.rows, item.bad)
-            decoded, bad = decode_block(decoder, item.data, settings.skip)
-            return _Done(item, decoded.rows, tuple(bad))
+            rows, bad = item.rows, item.bad
+            if item.data is not None:
+                decoded, faults = decode_block(decoder, item.data, settings.skip)
+                rows, bad = decoded.rows, tuple(faults)
+            return _Done(item, None if rows is None else key_rows(rows, seed), bad)
 
         for done in map_ordered(work, self._items(storage), settings.threads):
             self._collect(done)
         check_counts(self.decoded, self.span_rows)
+        settled = [space for space, are_integers in self.integers.items() if are_integers and space in self.kinds]
+        if settled and isinstance(decoder, SettlesIds):
+            raise _IntegersError(settled)
 
     def _items(self, storage: Storage) -> Iterator[_Work]:
         for number, span in enumerate(self.decoded.sources.spans):
@@ -219,24 +282,28 @@ class _Collector:
 
     def _collect(self, done: _Done) -> None:
         decoded = self.decoded
-        records = 0 if done.rows is None else done.rows.num_records
-        if done.rows is not None:
-            self._store(done.work, done.rows)
+        records = 0 if done.keyed is None else done.keyed.rows.num_records
+        if done.keyed is not None:
+            self._store(done.work, done.keyed)
         decoded.num_records += records
         decoded.input_bytes += done.work.num_bytes
         for record in done.bad:
             self.rejects.add(record)
         self.reporter.advance(records=records, num_bytes=done.work.num_bytes)
 
-    def _store(self, work: _Work, rows: RawRows) -> None:
+    def _store(self, work: _Work, keyed: KeyedRows) -> None:
         decoded = self.decoded
+        rows = keyed.rows
         for text, count in rows.warnings.items():
             decoded.warnings[text] = decoded.warnings.get(text, 0) + count
         for aligned in rows.aligned:
             self._store_aligned(aligned)
             self.span_rows[work.span] = self.span_rows.get(work.span, 0) + aligned.num_rows
-        node_columns = self._store_nodes(rows.nodes)
-        edge_columns, relation = self._store_edges(rows.edges)
+        # In tables, columns of one name in different types have nothing to do with each other.
+        group = decoded.sources.spans[work.span].role if decoded.sources.nodes == "tables" else ""
+        node_columns = self._store_nodes(rows.nodes, group)
+        edge_columns, codes = self._store_edges(rows.edges, group)
+        self._store_texts(work, keyed)
         num_nodes = rows.nodes.num_rows if rows.nodes else 0
         num_edges = rows.edges.num_rows if rows.edges else 0
         if not rows.aligned:
@@ -251,38 +318,99 @@ class _Collector:
                 num_edges=num_edges,
                 node_columns=node_columns,
                 edge_columns=edge_columns,
-                relation=relation,
+                relation=codes[0] if len(codes) == 1 else None,
+                codes=codes,
+                declares=rows.nodes is None or rows.nodes.declares,
             )
         )
         decoded.num_nodes += num_nodes
         decoded.num_edges += num_edges
 
-    def _store_nodes(self, nodes: RawNodes | None) -> tuple[BatchColumn, ...]:
+    def _store_nodes(self, nodes: RawNodes | None, group: str) -> tuple[BatchColumn, ...]:
         if nodes is None:
             self.decoded.nodes.append(0, (np.zeros(0, np.uint64), np.zeros(0, np.int32), None))
             self.decoded.node_columns.append(0, ())
             return ()
         codes = np.array([self._type_code(name) for name in nodes.type_names], np.int32)
-        self.decoded.nodes.append(0, (nodes.ids, codes[nodes.types], nodes.num_slots))
-        return self._store_columns(self.decoded.node_columns, nodes.columns, nodes.num_rows)
+        self.decoded.nodes.append(0, (ids_of(nodes), codes[nodes.types], nodes.num_slots))
+        return self._store_columns(self.decoded.node_columns, nodes.columns, nodes.num_rows, group)
 
-    def _store_edges(self, edges: RawEdges | None) -> tuple[tuple[BatchColumn, ...], int | None]:
+    def _store_edges(self, edges: RawEdges | None, group: str) -> tuple[tuple[BatchColumn, ...], tuple[int, ...]]:
         if edges is None:
             none = np.zeros(0, np.uint64)
             self.decoded.edges.append(0, (none, none, None, None))
             self.decoded.edge_columns.append(0, ())
-            return (), None
-        codes = [self._relation_code(relation) for relation in edges.relation_names]
-        relation = codes[0] if len(codes) == 1 else None
-        relations = None if relation is not None else np.array(codes, np.int32)[edges.relations]
-        self.decoded.edges.append(0, (edges.src, edges.dst, relations, edges.num_slots))
-        return self._store_columns(self.decoded.edge_columns, edges.columns, edges.num_rows), relation
+            return (), ()
+        codes = tuple(self._relation_code(relation) for relation in edges.relation_names)
+        relations = None if len(codes) == 1 else np.array(codes, np.int32)[edges.relations]
+        self.decoded.edges.append(0, (ids_of(edges, 0), ids_of(edges, 1), relations, edges.num_slots))
+        return self._store_columns(self.decoded.edge_columns, edges.columns, edges.num_rows, group), codes
 
-    def _store_columns(self, runs: Runs, chunks: tuple[ColumnChunk, ...], num_rows: int) -> tuple[BatchColumn, ...]:
+    def _store_texts(self, work: _Work, keyed: KeyedRows) -> None:
+        """Keep the texts of a batch in its ID spaces, and note whether these hold texts or numbers."""
+        nodes, edges = keyed.rows.nodes, keyed.rows.edges
+        if nodes is not None and nodes.num_rows:
+            self._store_node_texts(work, nodes, keyed.nodes)
+        if edges is not None and edges.num_rows:
+            relations = edges.relation_names
+            for side, texts in enumerate((keyed.src, keyed.dst)):
+                space = self.decoded.spaces.of_end(relations[0], side)
+                self._note_kind(work, space, texts)
+                if texts is not None:
+                    types = {relation.dst_type if side else relation.src_type for relation in relations}
+                    name = types.pop() if len(types) == 1 else None
+                    code = UNKNOWN if name is None else self._type_code(name)
+                    self._texts(space).add_ends(texts.keys, texts.offsets, texts.values, code)
+        if self.decoded.hashes is not None:
+            hashes = tuple(None if texts is None else texts.hashes for texts in (keyed.src, keyed.dst))
+            self.decoded.hashes.append(0, hashes)
+
+    def _store_node_texts(self, work: _Work, nodes: RawNodes, texts: KeyedTexts | None) -> None:
+        """Keep the texts of nodes, by the ID spaces of their types."""
+        records = np.arange(self.decoded.num_nodes, self.decoded.num_nodes + nodes.num_rows, dtype=np.int64)
+        if not nodes.declares:
+            records[:] = -1
+        codes = np.array([self._type_code(name) for name in nodes.type_names], np.int32)[nodes.types]
+        spaces: dict[str, list[int]] = {}
+        for code in np.flatnonzero(np.bincount(codes)).tolist():
+            spaces.setdefault(self.decoded.spaces.of_type(self.decoded.node_types[code]), []).append(code)
+        for space, own in spaces.items():
+            self._note_kind(work, space, texts)
+            if texts is None:
+                continue
+            rows = np.arange(codes.size) if len(spaces) == 1 else np.flatnonzero(np.isin(codes, own))
+            offsets, values = take_texts(texts.offsets, texts.values, rows)
+            self._texts(space).add_declared(texts.keys[rows], offsets, values, codes[rows], records[rows])
+
+    def _texts(self, space: str) -> TextIndexer:
+        if space not in self.decoded.texts:
+            self.decoded.texts[space] = TextIndexer(self.pool, self.text_bytes)
+        return self.decoded.texts[space]
+
+    def _note_kind(self, work: _Work, space: str, texts: KeyedTexts | None) -> None:
+        """Note whether a space holds texts.
+
+        Raises DataError where it holds numbers as well.
+        """
+        kind = self.kinds.get(space)
+        if kind is None:
+            kind = self.kinds[space] = _Kind(texts is not None, self.decoded.sources.spans[work.span].url)
+        if kind.are_texts != (texts is not None):
+            words = ("numbers", "strings")
+            raise DataError(
+                f"raw IDs of {f'node type {space!r}' if space else 'all types'} are {words[texts is not None]} here, "
+                f"but {words[kind.are_texts]} in {display_url(kind.url)}",
+                place=display_url(self.decoded.sources.spans[work.span].url),
+                fix="read them all as strings with --id-type string, or make them alike in the files",
+            )
+        if texts is not None and space in self.integers:
+            self.integers[space] = self.integers[space] and texts.are_integers
+
+    def _store_columns(self, runs: Runs, chunks: tuple[ColumnChunk, ...], num_rows: int, group: str) -> tuple[BatchColumn, ...]:
         arrays: list[NDArray[np.generic] | None] = []
         found = []
         for chunk in chunks:
-            self._check_family(chunk)
+            self._check_family(chunk, group)
             column = self._observe(chunk)
             found.append(column)
             arrays.append(None if chunk.rows.size == num_rows else chunk.rows)
@@ -309,14 +437,15 @@ class _Collector:
         self.decoded.column_bytes[key] = self.decoded.column_bytes.get(key, 0) + size
         return BatchColumn(key, code, scalar=chunk.item_shape == ())
 
-    def _check_family(self, chunk: ColumnChunk) -> None:
-        """Ask for another start where an input column holds numbers here and text there."""
+    def _check_family(self, chunk: ColumnChunk, group: str) -> None:
+        """Ask for another start where an input column of a group holds numbers here and text there."""
         key = chunk.key
         if key.slot is None and key.role is None and chunk.rows.size:
-            families = self.families.setdefault(key.name, set())
+            families = self.families.setdefault((group, key.name), set())
             families.add(key.family)
             if len(families) > 1:
-                raise WidenError({name: "binary" for name, seen in self.families.items() if len(seen) > 1})
+                mixed = [(role, name) for (role, name), seen in self.families.items() if len(seen) > 1]
+                raise WidenError({f"{role}/{name}" if role else name: "binary" for role, name in mixed})
 
     def _type_code(self, name: str) -> int:
         if name not in self.type_codes:
@@ -441,8 +570,9 @@ def _raw_bytes(rows: RawRows | None) -> int:
     if rows is None:
         return 0
     arrays: list[NDArray[np.generic]] = []
-    if rows.edges is not None:
-        arrays += [rows.edges.src, rows.edges.dst]
+    ids = [] if rows.edges is None else [rows.edges.src, rows.edges.dst]
+    ids += [] if rows.nodes is None else [rows.nodes.ids]
+    arrays += [one.values if isinstance(one, RawTexts) else one for one in ids]
     arrays += [aligned.chunk.values for aligned in rows.aligned]
     return sum(array.nbytes for array in arrays)
 

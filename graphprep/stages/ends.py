@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.model.rows import ColumnKey, Relation
-from graphprep.stages.cells import Cells, cells_from, concat_cells, empty_cells
+from graphprep.stages.cells import Arrays, Cells, cells_from, concat_cells, empty_cells
 from graphprep.stages.decode import Batch, Decoded
 from graphprep.stages.nodes import NodeIndex
 from graphprep.stages.resolve import NodeMap, Resolved
@@ -16,6 +16,7 @@ from graphprep.storage.runs import Runs, SpillPool
 
 Ints = NDArray[np.int64]
 RawIds = NDArray[np.uint64]
+EndHashes = tuple[RawIds | None, RawIds | None]  # of sources and destinations; None where they are numbers
 
 
 class Ends:
@@ -26,37 +27,44 @@ class Ends:
         self._index = index
         self._pool = pool
         self._cap = cap_bytes
-        self._finders: dict[int, Callable[[RawIds], Resolved] | None] = {}
-        self._streams: dict[tuple[int, int], Iterator[Resolved]] = {}
+        self._finders: dict[str, Callable[[RawIds], Resolved] | None] = {}
+        self._streams: dict[tuple[int, str], Iterator[Resolved]] = {}
 
     def resolve(self, side: int, batch: Batch, ids: RawIds) -> Resolved:
         """Resolve one end (0: the source) of a batch's edges; every batch with edges must be asked for, in order."""
-        number = self._type(batch, side)
-        if number not in self._finders:
-            self._finders[number] = self._space(number).finder(self._cap)
-        find = self._finders[number]
+        name = self._space_name(batch, side)
+        if name not in self._finders:
+            self._finders[name] = self._space(name).finder(self._cap)
+        find = self._finders[name]
         if find is not None:
             return find(ids)
-        if (side, number) not in self._streams:
-            self._streams[side, number] = self._space(number).resolve(self._chunks(side, number), self._pool, self._cap)
-        return next(self._streams[side, number])
+        if (side, name) not in self._streams:
+            self._streams[side, name] = self._space(name).resolve(self._chunks(side, name), self._pool, self._cap)
+        return next(self._streams[side, name])
 
-    def _type(self, batch: Batch, side: int) -> int:
-        """Return the number of the end's type, -1 where all types share an ID space."""
-        if -1 in self._index.spaces or batch.relation is None:
-            return -1
-        relation = self._decoded.relations[batch.relation]
-        name = relation.dst_type if side else relation.src_type
-        return self._index.type_names.index(name) if name is not None else -1
+    def text_keys(self, batch: Batch, chunk: Arrays) -> EndHashes:
+        """Return the ends of a batch's edges where they are keys of texts, which are their hashes."""
+        names = [self._space_name(batch, side) for side in range(2)]
+        src, dst = (chunk[side] if name in self._decoded.texts else None for side, name in enumerate(names))
+        return src, dst
 
-    def _space(self, number: int) -> NodeMap:
-        return self._index.space(None if number < 0 else number)
+    def _space_name(self, batch: Batch, side: int) -> str:
+        return self._decoded.spaces.of_end(self._decoded.relations[batch.codes[0]], side)
 
-    def _chunks(self, side: int, number: int) -> Iterator[RawIds]:
-        """Yield the ends of one type: a map that does not fit is joined with all of them at once."""
+    def _space(self, name: str) -> NodeMap:
+        """Return a space's map; one that no node type has is empty."""
+        return self._index.spaces.get(name) or NodeMap(0)
+
+    def _chunks(self, side: int, name: str) -> Iterator[RawIds]:
+        """Yield the ends in one space: a map that does not fit is joined with all of them at once."""
         for batch, chunk in zip(self._decoded.batches, self._decoded.edges.read(0), strict=True):
-            if batch.num_edges and self._type(batch, side) == number:
+            if batch.num_edges and self._space_name(batch, side) == name:
                 yield chunk[side]
+
+
+def text_hashes(decoded: Decoded) -> Iterator[EndHashes | None]:
+    """Yield h of the ends of every batch, None where keys are that already."""
+    return iter([None] * len(decoded.batches)) if decoded.hashes is None else decoded.hashes.read(0)
 
 
 class AlignedCursor:

@@ -22,10 +22,11 @@ CREATED = np.int32(-1)  # the type of an ID that only occurs as an end, until it
 
 @dataclass(frozen=True)
 class SortedChunk:
-    """Consecutive nodes of an ID space, ascending by raw ID, each once: uint64[k] IDs and int32[k] types."""
+    """Consecutive IDs of an ID space, ascending, each once: uint64[k], the codes of their types, and which have a record."""
 
     ids: NDArray[np.uint64]
     types: NDArray[np.int32]
+    declared: NDArray[np.bool_]
 
 
 @dataclass
@@ -50,7 +51,7 @@ class SpaceIndexer:
         self._pool = pool
         self._cap = cap_bytes
         self._group = _Group(declared=True)
-        self._seen = SeenIds()  # ends since the last flush: most of them come again and again
+        self._seen: dict[int, SeenIds] = {}  # ends by code since the last flush: most of them come again and again
         self._runs: list[Runs] = []
         self._duplicates: list[NDArray[np.int64]] = []
 
@@ -58,10 +59,14 @@ class SpaceIndexer:
         """Add nodes that records declare; ``first_row`` is the record number of the first."""
         self._add(True, ids, types, np.arange(first_row, first_row + ids.size, dtype=np.int64))
 
-    def add_ends(self, ids: NDArray[np.uint64]) -> None:
-        """Add IDs that occur as ends of edges."""
-        new = self._seen.add(ids)
-        self._add(False, new, np.full(new.size, CREATED), np.full(new.size, -1, np.int64))
+    def add_ends(self, ids: NDArray[np.uint64], code: int = int(CREATED)) -> None:
+        """Add IDs that occur as ends of edges, with the code of their type."""
+        new = self._seen.setdefault(code, SeenIds()).add(ids)
+        self._add(False, new, np.full(new.size, code, np.int32), np.full(new.size, -1, np.int64))
+
+    def add_rows(self, ids: NDArray[np.uint64], types: NDArray[np.int32], rows: NDArray[np.int64]) -> None:
+        """Add IDs that are to be sorted with what stands beside them."""
+        self._add(True, ids, types, rows)
 
     def _add(self, declared: bool, ids: NDArray[np.uint64], types: NDArray[np.int32], rows: NDArray[np.int64]) -> None:
         if declared != self._group.declared:
@@ -72,12 +77,12 @@ class SpaceIndexer:
         group.types.append(types)
         group.rows.append(rows)
         group.num_bytes += ids.nbytes + types.nbytes + rows.nbytes
-        if group.num_bytes + self._seen.num_bytes > self._cap:
+        if group.num_bytes + sum(seen.num_bytes for seen in self._seen.values()) > self._cap:
             self._flush()
 
     def _flush(self) -> None:
         group, self._group = self._group, _Group(self._group.declared)
-        self._seen = SeenIds()
+        self._seen = {}
         if not group.ids:
             return
         ids, types, rows = np.concatenate(group.ids), np.concatenate(group.types), np.concatenate(group.rows)
@@ -103,12 +108,16 @@ class SpaceIndexer:
 
     def sorted(self) -> Iterator[SortedChunk]:
         """Yield all IDs, ascending, each once; a declared node wins over an end. Can be read once."""
+        for ids, types, rows in self.sorted_rows():
+            yield SortedChunk(ids, types, rows >= 0)
+
+    def sorted_rows(self) -> Iterator[_Rows]:
+        """Yield (ids, types, rows) of all IDs, as ``sorted`` does; the row of an end is -1."""
         self._flush()
         while len(self._runs) > _MOST_RUNS:
             groups = [self._runs[at : at + _MOST_RUNS] for at in range(0, len(self._runs), _MOST_RUNS)]
             self._runs = [self._write(self._merge(group)) for group in groups]
-        for ids, types, _ in self._merge(self._runs):
-            yield SortedChunk(ids, types)
+        yield from self._merge(self._runs)
 
     def _merge(self, runs: list[Runs]) -> Iterator[_Rows]:
         """Merge runs, and close them: each round takes all IDs up to the smallest of the last IDs that are in memory."""

@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.model.rows import RawRows
+from graphprep.model.rows import RawEdges, RawNodes, RawRows, RawTexts
 from graphprep.stages.decode import Batch, Decoded, DecodedBlock, DecodeSettings, decode_block, read_table
 from graphprep.storage.faults import display_url
 from graphprep.storage.spans import block_at
 
 if TYPE_CHECKING:
     from graphprep.storage.urls import Storage
+
+
+_MOST_CHARACTERS = 100  # of a raw ID in a message
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,15 @@ class Located:
     def place(self, at: int) -> str:
         """Return ``file:line:column``, or ``file: row R``."""
         return f"{self.url}: row {self.first_row + at}" if self.decoded is None else self.decoded.place(at)
+
+
+def id_words(keys: NDArray[np.uint64], part: RawNodes | RawEdges | None, row: int, side: int, is_signed: bool) -> str:
+    """Return a raw ID as messages show it. ``part`` is where it was decoded again: texts stand there."""
+    if part is not None:
+        ids = part.ids if isinstance(part, RawNodes) else part.dst if side else part.src
+        if isinstance(ids, RawTexts):
+            return repr(ids.text(row)[:_MOST_CHARACTERS])
+    return str(int(keys.view(np.int64)[row] if is_signed else keys[row]))
 
 
 class Locator:
@@ -63,7 +75,7 @@ class Locator:
         for batch, (src, dst, *_) in zip(self.decoded.batches, self.decoded.edges.read(0), strict=True):
             beyond = []
             for end, ids in (("src", src), ("dst", dst)):
-                relation = self.decoded.relations[batch.relation or 0]
+                relation = self.decoded.relations[batch.codes[0] if batch.codes else 0]
                 if getattr(relation, f"{end}_type") == type_name and ids is not None:
                     rows = np.flatnonzero(ids >= np.uint64(num_nodes))
                     beyond += [(int(row), end, int(ids[row])) for row in rows[:1]]
@@ -86,17 +98,30 @@ class Locator:
 
     def node_places(self, records: NDArray[np.int64]) -> dict[int, str]:
         """Return the places of the IDs of some node records, which ascend; every batch is decoded once."""
-        places: dict[int, str] = {}
+        return {record: place for record, (place, _) in self.describe_nodes(records).items()}
+
+    def describe_nodes(self, records: NDArray[np.int64]) -> dict[int, tuple[str, str]]:
+        """Return (place, raw ID) of some node records, which ascend; every batch is decoded once."""
+        places: dict[int, tuple[str, str]] = {}
         at = 0
         while at < records.size:
             batch = self.batch_of_node(int(records[at]))
             stop = int(np.searchsorted(records, batch.first_node + batch.num_nodes))
             found = self.locate(batch)
-            starts = found.rows.nodes.at if found.rows.nodes is not None else None
+            nodes = found.rows.nodes
+            starts = None if nodes is None else nodes.at
             for record in records[at:stop].tolist():
-                places[record] = found.url if starts is None else found.place(int(starts[record - batch.first_node]))
+                row = record - batch.first_node
+                place = found.url if starts is None else found.place(int(starts[row]))
+                places[record] = place, "" if nodes is None else self._node_words(nodes, row)
             at = stop
         return places
+
+    def _node_words(self, nodes: RawNodes, row: int) -> str:
+        space = self.decoded.spaces.of_type(nodes.type_names[int(nodes.types[row])])
+        none = np.zeros(0, np.uint64)
+        keys = none if isinstance(nodes.ids, RawTexts) else nodes.ids
+        return id_words(keys, nodes, row, 0, is_signed=space in self.decoded.sources.signed_ids)
 
     def edge_place(self, record: int, end: str) -> str:
         """Return the place of an edge's ``src`` or ``dst``."""

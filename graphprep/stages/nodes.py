@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.engine.budget import format_size
-from graphprep.kernels.cpu.group import mark_bits
-from graphprep.model.errors import DataError, MemoryLimitError
+from graphprep.model.errors import DataError
 from graphprep.model.rows import Relation
 from graphprep.model.schema import RawIdKind
-from graphprep.stages.assign import PartitionFunction, TypedCounter, cut_sizes, order_types
+from graphprep.stages.assign import PartitionFunction, RawBatch, TypedCounter, cut_sizes, order_types
 from graphprep.stages.decode import Decoded
-from graphprep.stages.index import CREATED, SortedChunk, SpaceIndexer
+from graphprep.stages.index import CREATED, SpaceIndexer
+from graphprep.stages.node_ends import BeyondError, EndRange, find_ranges, seen_bits
+from graphprep.stages.node_spaces import SIGN_BIT, NodeRules, SortedSpace, created_code, raw_batch, sort_spaces
 from graphprep.stages.resolve import NodeMap
+from graphprep.stages.texts import KeyCollisionError
 from graphprep.storage.runs import Runs, SpillPool
 
 Ints = NDArray[np.int64]
@@ -25,122 +26,111 @@ RawIds = NDArray[np.uint64]
 _ARANGE_ROWS = 1 << 16
 
 
-@dataclass(frozen=True)
-class NodeRules:
-    """How nodes come to be. ``partition`` makes the partition function once the node types are known."""
-
-    partition: Callable[[tuple[str, ...]], PartitionFunction]
-    on_missing: Literal["error", "create", "drop"] = "error"
-    missing_type: str | None = None
-    ids: Literal["auto", "dense", "sparse"] = "auto"
-    num_nodes: Mapping[str, int] = field(default_factory=dict)
-    type_order: tuple[str, ...] | None = None
-    cap_bytes: int = 1 << 30
-    limit_bytes: int = 1 << 40
-
-
 @dataclass
 class NodeIndex:
     """All nodes. Lists go by type number.
 
-    ``spaces`` maps a type's number to the map of its ID space; -1 stands for one space that all types share.
-    ``part_offsets`` (int64[P + 1]) are the borders of the partitions in typed IDs. ``tables`` holds the spaces' tables,
-    ``seen`` a bit for each ID of a dense space that occurs as an end, ``created`` the typed IDs of created nodes.
+    ``spaces`` maps an ID space's name to its map, ``space_of_type`` a type's number to its space. ``part_offsets``
+    (int64[P + 1]) are the borders of the partitions in typed IDs. ``raw_runs`` holds the nodes of a space in raw order, where
+    they are not 0..n-1 of one type: (numbers, types, typed, counts of bytes or None, bytes or None). ``created`` holds the
+    typed IDs of created nodes by type. ``duplicates`` are the records of nodes that an earlier record declares.
     """
 
     type_names: tuple[str, ...]
     partition: PartitionFunction
-    numbers_of_codes: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
-    spaces: dict[int, NodeMap] = field(default_factory=dict)
+    numbers_of_codes: NDArray[np.int32]
+    space_of_type: tuple[str, ...]
+    spaces: dict[str, NodeMap] = field(default_factory=dict)
     part_offsets: list[Ints] = field(default_factory=list)
     raw_kinds: list[RawIdKind] = field(default_factory=list)
     num_created: list[int] = field(default_factory=list)
     duplicates: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
-    tables: list[Runs] = field(default_factory=list)
+    raw_runs: dict[str, Runs] = field(default_factory=dict)
+    created: dict[int, Runs] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    seen: dict[int, NDArray[np.uint8]] = field(default_factory=dict)
-    created: Runs | None = None
 
-    @property
+    def __post_init__(self) -> None:
+        """Make room for what is filled in type by type."""
+        num_types = len(self.type_names)
+        self.part_offsets = [np.zeros(self.partition.num_parts + 1, np.int64) for _ in range(num_types)]
+        self.raw_kinds = ["identity"] * num_types
+        self.num_created = [0] * num_types
+
+    @cached_property
     def num_nodes(self) -> list[int]:
         """Return the number of nodes of each type."""
         return [int(offsets[-1]) for offsets in self.part_offsets]
 
-    def space(self, type_number: int | None) -> NodeMap:
-        """Return the map for ends of a type (None: the type is not known beforehand)."""
-        return self.spaces[-1] if -1 in self.spaces else self.spaces[-1 if type_number is None else type_number]
+    def space(self, type_number: int) -> NodeMap:
+        """Return the map for IDs of a type."""
+        return self.spaces[self.space_of_type[type_number]]
+
+    def raw(self, type_number: int) -> Iterator[tuple[RawBatch, Ints]]:
+        """Yield (raw IDs, typed IDs) of a type's nodes, ascending by raw ID."""
+        name = self.space_of_type[type_number]
+        runs = self.raw_runs.get(name)
+        if runs is None:
+            num_nodes = self.spaces[name].num_nodes
+            for start in range(0, num_nodes, _ARANGE_ROWS):
+                ids = np.arange(start, min(start + _ARANGE_ROWS, num_nodes), dtype=np.int64)
+                yield RawBatch(ids.view(np.uint64)), ids
+            return
+        for numbers, types, typed, sizes, values in runs.read(0):
+            batch = raw_batch(numbers, sizes, values, is_signed=bool(self.spaces[name].flip))
+            own = np.flatnonzero((types == type_number) & (typed >= 0))
+            if own.size:
+                yield (batch, typed) if own.size == types.size else (batch.take(own), typed[own])
+
+    def hashes(self, type_number: int) -> Iterator[tuple[RawIds, Ints]]:
+        """Yield (h of the raw ID, typed ID) of a type's nodes, ascending by raw ID. h: STORE.md, "Hashes"."""
+        for batch, typed in self.raw(type_number):
+            yield batch.hashes(), typed
 
 
 def index_nodes(decoded: Decoded, rules: NodeRules, pool: SpillPool) -> NodeIndex:
-    """Index the nodes of a decoded input and give them typed IDs."""
-    kind = decoded.sources.nodes
-    if kind == "records":
-        return _from_records(decoded, rules, pool)
-    if kind == "identity":
-        counts = [declared.num_nodes or 0 for declared in decoded.sources.node_types]
-        names = tuple(declared.name for declared in decoded.sources.node_types)
-        return _from_counts(decoded, names, counts, rules, pool)
-    return _from_ends(decoded, rules, pool)
+    """Index the nodes of a decoded input and give them typed IDs.
 
-
-# Nodes that records declare: one ID space, the type stands on the record.
-
-
-def _from_records(decoded: Decoded, rules: NodeRules, pool: SpillPool) -> NodeIndex:
-    indexer = SpaceIndexer(pool, rules.cap_bytes)
-    first = 0
-    for ids, types, _ in decoded.nodes.read(0):
-        indexer.add_declared(ids, types, first)
-        first += 0 if ids is None else ids.size
-    if rules.on_missing == "create":
-        for src, dst, *_ in decoded.edges.read(0):
-            indexer.add_ends(np.concatenate([src, dst]))
-    table = Runs(pool, 1, coalesce=False)
-    counts = np.zeros(len(decoded.node_types) + 1, np.int64)  # the last one counts created nodes: their code is -1
-    for chunk in indexer.sorted():
-        table.append(0, (chunk.ids, chunk.types))
-        counts += np.bincount(chunk.types % counts.size, minlength=counts.size)
-    names = _record_types(decoded, rules, int(counts[-1]))
-    numbers = np.array([names.index(name) for name in decoded.node_types], np.int32)
-    created_number = names.index(rules.missing_type) if counts[-1] and rules.missing_type is not None else -1
-    sizes = np.zeros(len(names), np.int64)
-    np.add.at(sizes, numbers, counts[:-1])
-    num_created = [0] * len(names)
-    if created_number >= 0:
-        sizes[created_number] += counts[-1]
-        num_created[created_number] = int(counts[-1])
-    all_numbers = np.append(numbers, np.int32(created_number))
-    function = rules.partition(tuple(names))
-    index = NodeIndex(tuple(names), function, numbers, num_created=num_created, duplicates=indexer.duplicates)
-
-    def chunks() -> Iterator[SortedChunk]:
-        for ids, types in table.read(0):
-            yield SortedChunk(ids, all_numbers[types])
-
-    _assign(index, -1, chunks, sizes, pool)
-    if created_number >= 0:
-        index.created = _created_rows(table, index.tables[-1], pool)
-    table.close()
+    Raises BeyondError for an end beyond a stated number of nodes, KeyCollisionError where two texts have one key.
+    """
+    ranges = find_ranges(decoded, rules) if decoded.sources.nodes == "ends" else []
+    dense = {decoded.spaces.of_type(found.name): found.num_nodes for found in ranges if found.num_nodes is not None}
+    dense |= {
+        decoded.spaces.of_type(node.name): node.num_nodes or 0
+        for node in decoded.sources.node_types
+        if decoded.sources.nodes == "identity" or (decoded.sources.nodes == "tables" and node.num_nodes is not None)
+    }
+    seen = seen_bits(decoded, ranges)
+    sorted_spaces, duplicates = sort_spaces(decoded, rules, pool, dense)
+    names = _type_names(decoded, rules, sorted_spaces)
+    numbers = {code: names.index(name) for code, name in enumerate(decoded.node_types) if name in names}
+    index = NodeIndex(
+        tuple(names),
+        rules.partition(tuple(names)),
+        np.array([numbers.get(code, -1) for code in range(len(decoded.node_types))], np.int32),
+        tuple(decoded.spaces.of_type(name) for name in names),
+        duplicates=duplicates,
+    )
+    created = {created_code(code): number for code, number in numbers.items()}
+    if rules.missing_type in names:
+        created[int(CREATED)] = names.index(str(rules.missing_type))
+    for space in sorted_spaces:
+        _Assigner(index, space, numbers, created).run(pool, rules.cap_bytes)
+        space.runs.close()
+    for name, num_nodes in dense.items():
+        _assign_dense(index, index.space_of_type.index(name), num_nodes, pool)
+    _note_ends(index, ranges, seen, decoded)
     return index
 
 
-def _created_rows(sorted_codes: Runs, table: Runs, pool: SpillPool) -> Runs:
-    """Collect the typed IDs of created nodes, in raw order."""
-    created = Runs(pool, 1)
-    for (_, codes), (_, _, typed) in zip(sorted_codes.read(0), table.read(0), strict=True):
-        rows = np.flatnonzero(codes == CREATED)
-        if rows.size:
-            created.append(0, (typed[rows],))
-    return created
-
-
-def _record_types(decoded: Decoded, rules: NodeRules, num_created: int) -> list[str]:
-    names = set(decoded.node_types)
-    if num_created and rules.missing_type is not None:
-        names.add(rules.missing_type)
+def _type_names(decoded: Decoded, rules: NodeRules, spaces: list[SortedSpace]) -> list[str]:
+    """Put the node types in order: those that the input lists first, as it lists them; what it only mentions by name."""
+    listed = [node.name for node in decoded.sources.node_types]
+    found = {name for name in decoded.node_types if name not in listed}
+    if rules.missing_type is not None and any(CREATED in space.counts for space in spaces):
+        found |= {rules.missing_type} - set(listed)
     if rules.type_order is None:
-        return order_types(sorted(names))
-    unknown = sorted(names - set(rules.type_order))
+        return listed + order_types(sorted(found))
+    unknown = sorted({*listed, *found} - set(rules.type_order))
     if unknown:
         raise DataError(
             f"node type {unknown[0]!r} is not in the schema",
@@ -149,155 +139,34 @@ def _record_types(decoded: Decoded, rules: NodeRules, num_created: int) -> list[
     return list(rules.type_order)
 
 
-# Nodes that occur as ends of edges: one ID space for each type.
-
-
-def _from_ends(decoded: Decoded, rules: NodeRules, pool: SpillPool) -> NodeIndex:
-    names = tuple(declared.name for declared in decoded.sources.node_types)
-    spans = [_end_span(decoded, name) for name in names]
-    numbers = np.arange(len(names), dtype=np.int32)
-    index = NodeIndex(names, rules.partition(names), numbers, num_created=[0] * len(names))
-    for number, (name, (highest, num_edges)) in enumerate(zip(names, spans, strict=True)):
-        stated = rules.num_nodes.get(name, rules.num_nodes.get(""))
-        if stated is not None and highest >= stated:
-            raise BeyondError(name, stated, highest)
-        num_nodes = highest + 1 if stated is None else stated
-        dense = rules.ids == "dense" or (rules.ids == "auto" and (stated is not None or num_nodes <= 2 * num_edges))
-        if dense:
-            _check_dense(name, num_nodes, rules)
-            index.seen[number] = _seen_bits(decoded, name, num_nodes)
-            _assign_dense(index, number, num_nodes, pool)
+def _note_ends(index: NodeIndex, ranges: list[EndRange], seen: dict[str, NDArray[np.uint8]], decoded: Decoded) -> None:
+    """Say how the nodes of types without records were found."""
+    of_numbers = {found.name: found for found in ranges}
+    for name in (node.name for node in decoded.sources.node_types if decoded.sources.nodes == "ends"):
+        count = int(index.part_offsets[index.type_names.index(name)][-1])
+        found = of_numbers.get(name)
+        if found is None:
+            index.notes.append(f"node type {name!r}: the {count} names that occur are its nodes")
         else:
-            _assign_sparse(index, number, decoded, rules, pool)
-        index.notes.append(_ids_note(index, number, num_nodes, dense, explicit=rules.ids != "auto" or stated is not None))
-    return index
-
-
-class BeyondError(Exception):
-    """An end lies beyond the stated number of nodes; the caller finds its place."""
-
-    def __init__(self, type_name: str, num_nodes: int, highest: int) -> None:
-        super().__init__(type_name)
-        self.type_name = type_name
-        self.num_nodes = num_nodes
-        self.highest = highest
-
-
-def ends_of_type(relation: Relation, name: str) -> tuple[bool, bool]:
-    """Return whether a relation's sources and destinations are of a type."""
-    return relation.src_type == name, relation.dst_type == name
-
-
-def _end_chunks(decoded: Decoded, name: str) -> Iterator[RawIds]:
-    """Yield every ID that occurs as an end of a type, in input order."""
-    for batch, (src, dst, relations, _) in zip(decoded.batches, decoded.edges.read(0), strict=True):
-        for code, relation in enumerate(decoded.relations):
-            if batch.relation is not None and batch.relation != code:
-                continue
-            is_src, is_dst = ends_of_type(relation, name)
-            chosen = slice(None) if relations is None else np.flatnonzero(relations == code)
-            if is_src:
-                yield src[chosen]
-            if is_dst:
-                yield dst[chosen]
-
-
-def _end_span(decoded: Decoded, name: str) -> tuple[int, int]:
-    """Return the highest ID of a type (-1 without any) and the number of edges."""
-    highest = -1
-    for ids in _end_chunks(decoded, name):
-        if ids.size:
-            highest = max(highest, int(ids.max()))
-    return highest, decoded.num_edges
-
-
-def _check_dense(name: str, num_nodes: int, rules: NodeRules) -> None:
-    """Refuse IDs so high that one bit for each would take half of the memory limit."""
-    need = num_nodes // 8
-    if need > rules.limit_bytes // 2:
-        raise MemoryLimitError(
-            f"node type {name!r}: dense IDs up to {num_nodes - 1} need {format_size(2 * need)} of memory",
-            fix="use --ids sparse, or raise --memory-limit",
-        )
-
-
-def _seen_bits(decoded: Decoded, name: str, num_nodes: int) -> NDArray[np.uint8]:
-    bits = np.zeros((num_nodes + 7) // 8, np.uint8)
-    for ids in _end_chunks(decoded, name):
-        mark_bits(bits, ids)
-    return bits
-
-
-def _ids_note(index: NodeIndex, number: int, num_ids: int, dense: bool, explicit: bool) -> str:
-    name = index.type_names[number]
-    taken = "" if explicit else " (chosen by --ids auto)"
-    hint = "; every ID is >= 1 and the highest equals their number: --index-base 1 would count from 0"
-    if not dense:
-        count = index.num_nodes[number]
-        note = f"node type {name!r}: the {count} IDs that occur are its nodes: --ids sparse{taken}"
-        return note + hint if count and count == num_ids - 1 and not _has_zero(index.tables[-1]) else note
-    if not num_ids:
-        return f"node type {name!r}: no ID occurs, so it has no nodes"
-    idle = num_ids - int(np.bitwise_count(index.seen[number]).sum())
-    edges = "all of them have edges" if not idle else f"{idle} of them {'has' if idle == 1 else 'have'} no edge"
-    note = f"node type {name!r}: 0..{num_ids - 1} are its nodes: --ids dense{taken}; {edges}"
-    if idle == 1 and not index.seen[number][0] & 1:
-        note += hint
-    return note
-
-
-def _has_zero(table: Runs) -> bool:
-    ids, *_ = next(table.read(0))
-    return ids is not None and int(ids[0]) == 0
-
-
-def _assign_sparse(index: NodeIndex, number: int, decoded: Decoded, rules: NodeRules, pool: SpillPool) -> None:
-    indexer = SpaceIndexer(pool, rules.cap_bytes)
-    for ids in _end_chunks(decoded, index.type_names[number]):
-        indexer.add_ends(ids)
-    table = Runs(pool, 1, coalesce=False)
-    size = 0
-    for chunk in indexer.sorted():
-        table.append(0, (chunk.ids, np.full(chunk.ids.size, number, np.int32)))
-        size += chunk.ids.size
-    sizes = np.zeros(len(index.type_names), np.int64)
-    sizes[number] = size
-
-    def chunks() -> Iterator[SortedChunk]:
-        for ids, types in table.read(0):
-            yield SortedChunk(ids, types)
-
-    _assign(index, number, chunks, sizes, pool)
-    table.close()
+            index.notes.append(found.sparse_note(count) if found.num_nodes is None else found.dense_note(seen[name]))
 
 
 # Nodes 0..n-1 of a type.
 
 
-def _from_counts(decoded: Decoded, names: tuple[str, ...], counts: list[int], rules: NodeRules, pool: SpillPool) -> NodeIndex:
-    numbers = np.arange(len(names), dtype=np.int32)
-    index = NodeIndex(names, rules.partition(names), numbers, num_created=[0] * len(names))
-    for number, count in enumerate(counts):
-        _assign_dense(index, number, count, pool)
-    return index
-
-
 def _assign_dense(index: NodeIndex, number: int, num_nodes: int, pool: SpillPool) -> None:
+    name = index.space_of_type[number]
     if index.partition.method == "range":
         sizes = cut_sizes(num_nodes, index.partition.num_parts)
-        index.spaces[number] = NodeMap(num_nodes, number)
-        index.part_offsets.append(np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]))
-        index.raw_kinds.append("identity")
+        index.spaces[name] = NodeMap(num_nodes, number)
+        index.part_offsets[number] = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
         return
-
-    def chunks() -> Iterator[SortedChunk]:
-        for start in range(0, num_nodes, _ARANGE_ROWS):
-            ids = np.arange(start, min(start + _ARANGE_ROWS, num_nodes), dtype=np.uint64)
-            yield SortedChunk(ids, np.full(ids.size, number, np.int32))
-
-    sizes = np.zeros(len(index.type_names), np.int64)
-    sizes[number] = num_nodes
-    _assign(index, number, chunks, sizes, pool)
+    space = SortedSpace(name, Runs(pool, 1, coalesce=False))
+    for start in range(0, num_nodes, _ARANGE_ROWS):
+        ids = np.arange(start, min(start + _ARANGE_ROWS, num_nodes), dtype=np.uint64)
+        space.append(ids, np.zeros(ids.size, np.int32), None, None)
+    _Assigner(index, space, {0: number}, {}).run(pool, 1 << 20)
+    space.runs.close()
 
 
 # Typed IDs for a sorted space, whatever it came from.
@@ -308,62 +177,128 @@ class _TypeState:
     """What is known of a type while its nodes go by in raw order."""
 
     parts: Ints
+    size: int = 0
     counter: TypedCounter | None = None
     rank: int = 0
     identity: bool = True
     highest: int = -1
 
 
-def _assign(index: NodeIndex, space: int, chunks: Callable[[], Iterable[SortedChunk]], sizes: Ints, pool: SpillPool) -> None:
-    """Give typed IDs to the nodes of a space: ``chunks()`` yields them sorted, ``sizes`` counts them by type."""
-    function = index.partition
-    own = range(len(index.type_names)) if space == -1 else [space]
-    states = {number: _TypeState(np.zeros(function.num_parts, np.int64)) for number in own}
-    for number, _, parts in _parts_by_type(index, chunks(), states, sizes, function):
-        states[number].parts += np.bincount(parts, minlength=function.num_parts)
-    for state in states.values():
-        state.counter = TypedCounter(state.parts)
-        state.rank = 0
-    table = Runs(pool, 1, coalesce=False)
-    for chunk in chunks():
-        typed = np.empty(chunk.ids.size, np.int64)
-        for number, rows, parts in _parts_by_type(index, [chunk], states, sizes, function):
-            state = states[number]
-            assert state.counter is not None
-            typed[rows] = state.counter.take(parts)
-            ids = chunk.ids[rows]
-            state.identity = state.identity and bool((typed[rows].view(np.uint64) == ids).all())
-            state.highest = max(state.highest, int(ids[-1]))
-        table.append(0, (chunk.ids, chunk.types, typed))
-    for number in own:
-        state = states[number]
-        index.part_offsets.append(np.concatenate([np.zeros(1, np.int64), np.cumsum(state.parts)]))
-        index.raw_kinds.append("identity" if state.identity else "uint64" if state.highest >= 2**63 else "int64")
-    index.tables.append(table)
-    index.spaces[space] = NodeMap(int(sizes.sum()), max(space, 0), table)
+class _Assigner:
+    """Gives typed IDs to the nodes of one sorted space, and writes its map to the index.
 
+    ``numbers`` and ``created`` map a code to the number of its type, for nodes with and without a record.
+    """
 
-def _parts_by_type(
-    index: NodeIndex, chunks: Iterable[SortedChunk], states: Mapping[int, _TypeState], sizes: Ints, function: PartitionFunction
-) -> Iterator[tuple[int, Ints, Ints]]:
-    """Yield (type number, rows in the chunk, their partitions) for every chunk and type in it; advances the types' ranks."""
-    for chunk in chunks:
-        first = int(chunk.types[0]) if chunk.types.size else -1
-        numbers = [first] if chunk.types.size and (chunk.types == first).all() else np.unique(chunk.types)
-        for number in numbers:
-            rows = np.arange(chunk.ids.size) if len(numbers) == 1 else np.flatnonzero(chunk.types == number)
-            if not rows.size:
+    def __init__(self, index: NodeIndex, space: SortedSpace, numbers: Mapping[int, int], created: Mapping[int, int]) -> None:
+        self._index = index
+        self._space = space
+        codes = {code: number for code, number in {**numbers, **created}.items() if code in space.counts}
+        self._lowest = min(space.counts, default=0)
+        self._numbers = np.full(max(space.counts, default=0) - self._lowest + 1, -1, np.int32)
+        self._is_created = np.zeros(self._numbers.size, bool)
+        self._states: dict[int, _TypeState] = {}
+        own = [number for number, name in enumerate(index.space_of_type) if name == space.name]
+        for number in {*own, *codes.values()}:
+            self._states[number] = _TypeState(np.zeros(index.partition.num_parts, np.int64))
+        for code, number in codes.items():
+            self._numbers[code - self._lowest] = number
+            self._is_created[code - self._lowest] = code in created
+            self._states[number].size += space.counts[code]
+
+    def run(self, pool: SpillPool, cap_bytes: int) -> None:
+        """Assign all nodes."""
+        index, space = self._index, self._space
+        for chunk, batch in space.read():
+            for number, _, parts in self._parts(batch, self._types(chunk[1])):
+                self._states[number].parts += np.bincount(parts, minlength=index.partition.num_parts)
+        for state in self._states.values():
+            state.counter = TypedCounter(state.parts)
+            state.rank = 0
+        raw = Runs(pool, 1, coalesce=False)
+        for chunk, batch in space.read():
+            types = self._types(chunk[1])
+            typed = self._typed(batch, types)
+            self._note_created(chunk[1], types, typed, pool)
+            raw.append(0, (chunk[0], types, typed, chunk[2], chunk[3]))
+        is_text = bool(raw.num_chunks(0)) and next(raw.read(0))[3] is not None
+        for number, state in self._states.items():
+            index.part_offsets[number] = np.concatenate([np.zeros(1, np.int64), np.cumsum(state.parts)])
+            kind: RawIdKind = "identity" if state.identity else "uint64" if state.highest >= 2**63 else "int64"
+            index.raw_kinds[number] = "string" if is_text else kind
+        self._publish(raw, is_text, pool, cap_bytes)
+
+    def _publish(self, raw: Runs, is_text: bool, pool: SpillPool, cap_bytes: int) -> None:
+        """Hand the space's map to the index."""
+        index, space = self._index, self._space
+        num_nodes = sum(state.size for state in self._states.values())
+        if is_text:
+            index.raw_runs[space.name] = raw
+            index.spaces[space.name] = NodeMap(sum(space.counts.values()), table=_by_key(raw, pool, cap_bytes))
+            return
+        if len(self._states) == 1 and all(state.identity for state in self._states.values()):
+            index.spaces[space.name] = NodeMap(num_nodes, next(iter(self._states)))
+            raw.close()
+            return
+        index.raw_runs[space.name] = raw
+        flip = SIGN_BIT if space.is_signed else np.uint64(0)
+        index.spaces[space.name] = NodeMap(num_nodes, table=raw, flip=flip)
+
+    def _types(self, codes: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return the numbers of types, -1 for what is not a node."""
+        return np.asarray(self._numbers[codes - self._lowest], np.int32)
+
+    def _parts(self, batch: RawBatch, types: NDArray[np.int32]) -> Iterator[tuple[int, Ints | None, Ints]]:
+        """Yield (type number, rows or None for all, their partitions) for every type in a chunk; advances the types' ranks."""
+        index = self._index
+        found = [int(types[0])] if types.size and (types == types[0]).all() else np.unique(types).tolist()
+        for number in found:
+            if number < 0:
                 continue
-            state = states[int(number)]
-            name = index.type_names[int(number)]
-            parts = function.parts(chunk.ids[rows], state.rank, int(sizes[number]), int(number), name)
-            state.rank += rows.size
-            yield int(number), rows, parts
+            rows = None if len(found) == 1 else np.flatnonzero(types == number)
+            own = batch if rows is None else batch.take(rows)
+            state = self._states[number]
+            yield number, rows, index.partition.parts(own, state.rank, state.size, number, index.type_names[number])
+            state.rank += own.size
+
+    def _typed(self, batch: RawBatch, types: NDArray[np.int32]) -> Ints:
+        """Return the typed IDs of a chunk, -1 for what is not a node."""
+        typed = np.full(types.size, -1, np.int64)
+        for number, rows, parts in self._parts(batch, types):
+            state = self._states[number]
+            assert state.counter is not None
+            taken = state.counter.take(parts)
+            ids = batch.numbers if rows is None else batch.numbers[rows]
+            typed[slice(None) if rows is None else rows] = taken
+            state.identity = state.identity and bool((taken.view(np.uint64) == ids).all())
+            state.highest = max(state.highest, -1 if batch.is_signed else int(ids[-1]))
+        return typed
+
+    def _note_created(self, codes: NDArray[np.int32], types: NDArray[np.int32], typed: Ints, pool: SpillPool) -> None:
+        """Keep the typed IDs of created nodes."""
+        created = self._is_created[codes - self._lowest]
+        for number in np.unique(types[created]).tolist() if created.any() else ():
+            own = typed[created & (types == number)]
+            self._index.created.setdefault(number, Runs(pool, 1)).append(0, (own,))
+            self._index.num_created[number] += own.size
 
 
-def created_types(index: NodeIndex) -> list[int]:
-    """Return the numbers of the types that got created nodes."""
-    return [number for number, count in enumerate(index.num_created) if count]
+def _by_key(raw: Runs, pool: SpillPool, cap_bytes: int) -> Runs:
+    """Sort the nodes of a space of texts by their keys: runs of (keys, types, typed).
+
+    Raises KeyCollisionError where two have one key.
+    """
+    indexer = SpaceIndexer(pool, cap_bytes)
+    for keys, types, typed, _, _ in raw.read(0):
+        indexer.add_rows(keys, np.maximum(types, 0), typed)
+    table = Runs(pool, 1, coalesce=False)
+    num_rows = 0
+    for keys, types, typed in indexer.sorted_rows():
+        table.append(0, (keys, types, typed))
+        num_rows += keys.size
+    if num_rows < sum(chunk[0].size for chunk in raw.read(0)):
+        raise KeyCollisionError
+    return table
 
 
-__all__ = ["CREATED", "BeyondError", "NodeIndex", "NodeRules", "created_types", "ends_of_type", "index_nodes"]
+__all__ = ["BeyondError", "NodeIndex", "NodeRules", "Relation", "index_nodes"]

@@ -15,6 +15,7 @@ from graphprep.storage.runs import Runs, SpillPool
 Ints = NDArray[np.int64]
 RawIds = NDArray[np.uint64]
 _TABLE_ROW_BYTES = 20 + 8  # ID, type, typed ID, and the share of the search index
+_NONE = np.uint64(0)
 _LEAST_ROWS = 1 << 12  # rows of a block of the map, however little memory there is
 
 
@@ -29,21 +30,22 @@ class Resolved:
 class NodeMap:
     """The map of one ID space.
 
-    Either raw IDs are 0..n-1 of one type and equal the typed IDs (``table`` None), or ``table`` holds (ids, types, typed) in
-    chunks, ascending by ID.
+    Either raw IDs are 0..n-1 of one type and equal the typed IDs (``table`` None), or ``table`` holds (ids, types, typed, and
+    what else there is) in chunks, ascending by ID once the bit ``flip`` is flipped in them.
     """
 
-    def __init__(self, num_nodes: int, type_number: int = 0, table: Runs | None = None) -> None:
+    def __init__(self, num_nodes: int, type_number: int = 0, table: Runs | None = None, flip: np.uint64 = _NONE) -> None:
         self.num_nodes = num_nodes
         self.type_number = type_number
         self.table = table
+        self.flip = flip
 
     def finder(self, cap_bytes: int) -> Callable[[RawIds], Resolved] | None:
         """Return a function that looks IDs up at once, None where the map takes more than ``cap_bytes``."""
         if self.table is None:
             return self._identity
         if self.num_nodes * _TABLE_ROW_BYTES <= cap_bytes:
-            return _Block(list(self.table.read(0))).find
+            return _Block(list(_rows(self.table, self.flip)), self.flip).find
         return None
 
     def resolve(self, chunks: Iterable[RawIds], pool: SpillPool, cap_bytes: int) -> Iterator[Resolved]:
@@ -52,7 +54,7 @@ class NodeMap:
         if find is not None:
             return map(find, chunks)
         assert self.table is not None
-        return _ExternalJoin(self.table, pool, cap_bytes).run(chunks)
+        return _ExternalJoin(self.table, self.flip, pool, cap_bytes).run(chunks)
 
     def _identity(self, ids: RawIds) -> Resolved:
         typed = ids.view(np.int64)
@@ -62,10 +64,20 @@ class NodeMap:
         return Resolved(np.full(ids.size, self.type_number, np.int32), typed)
 
 
-class _Block:
-    """Consecutive rows of the map, in memory."""
+_Rows = tuple[RawIds, NDArray[np.int32], Ints]
 
-    def __init__(self, chunks: list[tuple[RawIds, NDArray[np.int32], Ints]]) -> None:
+
+def _rows(table: Runs, flip: np.uint64) -> Iterator[_Rows]:
+    """Yield (ids, types, typed), ascending by ID."""
+    for ids, types, typed, *_ in table.read(0):
+        yield ids ^ flip if flip else ids, types, typed
+
+
+class _Block:
+    """Consecutive rows of the map, in memory. It is asked for IDs in which ``flip`` is still to be flipped."""
+
+    def __init__(self, chunks: list[_Rows], flip: np.uint64) -> None:
+        self.flip = flip
         self.ids = np.concatenate([chunk[0] for chunk in chunks]) if chunks else np.zeros(0, np.uint64)
         self.types = np.concatenate([chunk[1] for chunk in chunks]) if chunks else np.zeros(0, np.int32)
         self.typed = np.concatenate([chunk[2] for chunk in chunks]) if chunks else np.zeros(0, np.int64)
@@ -78,7 +90,7 @@ class _Block:
         """Look IDs up."""
         if not self.ids.size:
             return Resolved(np.zeros(ids.size, np.int32), np.full(ids.size, -1, np.int64))
-        at = find_sorted(self.ids, self.index, ids)
+        at = find_sorted(self.ids, self.index, ids ^ self.flip if self.flip else ids)
         found = at >= 0
         typed = at + self.typed[0] if self._in_order else self.typed[at]
         if not found.all():
@@ -89,8 +101,9 @@ class _Block:
 class _ExternalJoin:
     """Deal IDs out to blocks of the map, look them up block by block, and bring the answers back into order."""
 
-    def __init__(self, table: Runs, pool: SpillPool, cap_bytes: int) -> None:
+    def __init__(self, table: Runs, flip: np.uint64, pool: SpillPool, cap_bytes: int) -> None:
         self.pool = pool
+        self.flip = flip
         self.rows_at_once = max(_LEAST_ROWS, cap_bytes // _TABLE_ROW_BYTES)
         self.table = table
 
@@ -100,7 +113,8 @@ class _ExternalJoin:
         routed = Runs(self.pool, max(1, splitters.size))
         sizes = []
         position = 0
-        for ids in chunks:
+        for raw in chunks:
+            ids = raw ^ self.flip
             block = np.maximum(np.searchsorted(splitters, ids, side="right") - 1, 0)
             indptr, rows = group_by_key(block, routed.num_buckets)
             for bucket in np.flatnonzero(np.diff(indptr)):
@@ -117,9 +131,7 @@ class _ExternalJoin:
         """Return the first ID of every block of the map."""
         first: list[np.uint64] = []
         room = 0
-        for chunk in self.table.read(0):
-            ids = chunk[0]
-            assert ids is not None
+        for ids, _, _ in _rows(self.table, self.flip):
             if ids.size and room < ids.size:
                 first.append(ids[0])
                 room = self.rows_at_once
@@ -127,18 +139,18 @@ class _ExternalJoin:
         return np.array(first, np.uint64)
 
     def _blocks(self) -> Iterator[_Block]:
-        pending: list[tuple[RawIds, NDArray[np.int32], Ints]] = []
+        pending: list[_Rows] = []
         room = 0
-        for chunk in self.table.read(0):
-            size = 0 if chunk[0] is None else chunk[0].size
+        for chunk in _rows(self.table, self.flip):
+            size = chunk[0].size
             if size and room < size:
                 if pending:
-                    yield _Block(pending)
+                    yield _Block(pending, self.flip)
                 pending = []
                 room = self.rows_at_once
             pending.append(chunk)
             room -= size
-        yield _Block(pending)
+        yield _Block(pending, self.flip)
 
     def _look_up(self, routed: Runs, num_ids: int) -> Runs:
         answers = Runs(self.pool, num_ids // self.rows_at_once + 1)

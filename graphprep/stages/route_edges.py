@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.kernels.cpu.hash import edge_checksum, hash_ints
 from graphprep.model.errors import DataError
 from graphprep.model.graph_schema import OwnerSchema
 from graphprep.model.rows import ColumnKey
@@ -16,7 +15,8 @@ from graphprep.stages.assign import count_parts
 from graphprep.stages.batch_edges import BatchEdges, excess_slots, order_keys
 from graphprep.stages.cells import Cells, empty_cells
 from graphprep.stages.decode import Batch
-from graphprep.stages.ends import AlignedEdges, Ends
+from graphprep.stages.ends import AlignedEdges, Ends, text_hashes
+from graphprep.stages.locate import Located, id_words
 from graphprep.stages.random_splits import split_edges
 from graphprep.stages.route import Routing
 from graphprep.stages.schema_guard import find_misfit
@@ -34,10 +34,12 @@ def route_edges(routing: Routing) -> None:
     decoded = routing.decoded
     ends = Ends(decoded, routing.index, routing.pool, routing.rules.cap_bytes)
     aligned = AlignedEdges(decoded)
-    for batch, chunk, arrays in zip(decoded.batches, decoded.edges.read(0), decoded.edge_columns.read(0), strict=True):
+    streams = (decoded.batches, decoded.edges.read(0), decoded.edge_columns.read(0), text_hashes(decoded))
+    for batch, chunk, arrays, hashes in zip(*streams, strict=True):
         if not batch.num_edges:
             continue
-        edges = BatchEdges(batch, chunk, arrays, ends.resolve(0, batch, chunk[0]), ends.resolve(1, batch, chunk[1]))
+        src, dst = ends.resolve(0, batch, chunk[0]), ends.resolve(1, batch, chunk[1])
+        edges = BatchEdges(batch, chunk, arrays, src, dst, hashes or ends.text_keys(batch, chunk))
         _route_batch(routing, edges, aligned)
         routing.reporter.advance(records=batch.num_edges)
 
@@ -71,8 +73,7 @@ def _split_edges(
     """Deal out the parts of edges of one type, where it has a random split."""
     split = routing.roles.of(routing.edge_type(route)).split
     if split is not None and split.rule is not None:
-        pick = slice(None) if chosen is None else chosen
-        hashes = (hash_ints(edges.raw_src[pick]), hash_ints(edges.raw_dst[pick]))
+        hashes = (edges.raw_hashes(0, chosen), edges.raw_hashes(1, chosen))
         split_edges(routing, route, split.rule, hashes, owners, ids)
 
 
@@ -102,7 +103,7 @@ def _add_edges(
     owner, other = (dst, src) if csc else (src, dst)
     ids = np.arange(route.num_edges, route.num_edges + src.size, dtype=routing.edge_dtype)
     route.num_edges += src.size
-    route.checksum = (route.checksum + edge_checksum(edges.raw_src[pick], edges.raw_dst[pick])) % 2**64
+    route.checksum = (route.checksum + edges.checksum(chosen)) % 2**64
     offsets = routing.index.part_offsets
     for ends, number, counts in (
         (dst, route.dst_type, route.primary_counts if csc else route.second_counts),
@@ -128,34 +129,67 @@ def _kept_edges(routing: Routing, edges: BatchEdges) -> NDArray[np.bool_] | None
     """Return which edges of a batch are kept; None: all. Raises for a missing end where that is an error."""
     keep = _without_dropped_records(routing, edges)
     found = (edges.src.typed >= 0) & (edges.dst.typed >= 0)
+    wrong = [_wrong_types(routing, edges, side) for side in range(2)]
+    for mask in wrong:
+        if mask is not None:
+            found &= ~mask
     if found.all():
         return keep
     missing = ~found if keep is None else ~found & keep
     if routing.rules.on_missing == "drop":
         routing.routed.num_dropped_edges += int(missing.sum())
     else:
-        _missing_ends(routing, edges, missing)
+        _missing_ends(routing, edges, missing, wrong)
     return found if keep is None else found & keep
 
 
-def _missing_ends(routing: Routing, edges: BatchEdges, missing: NDArray[np.bool_]) -> None:
+def _wrong_types(routing: Routing, edges: BatchEdges, side: int) -> NDArray[np.bool_] | None:
+    """Return which ends are nodes of another type than their relation says; None: none can be."""
+    decoded, index = routing.decoded, routing.index
+    relations = [decoded.relations[code] for code in edges.batch.codes]
+    names = [relation.dst_type if side else relation.src_type for relation in relations]
+    spaces = {decoded.spaces.of_type(name) for name in names if name is not None}
+    if not any(index.space_of_type.count(space) > 1 for space in spaces):
+        return None
+    wanted = np.full(len(decoded.relations), -1, np.int32)
+    wanted[list(edges.batch.codes)] = [-1 if name is None else index.type_names.index(name) for name in names]
+    expected = wanted[edges.batch.codes[0]] if edges.relations is None else wanted[edges.relations]
+    ends = edges.dst if side else edges.src
+    return np.asarray((ends.types != expected) & (expected >= 0) & (ends.typed >= 0))
+
+
+def _missing_ends(
+    routing: Routing, edges: BatchEdges, missing: NDArray[np.bool_], wrong: list[NDArray[np.bool_] | None]
+) -> None:
     located = None
     for at in np.flatnonzero(missing).tolist():
-        end = "src" if edges.src.typed[at] < 0 else "dst"
-        raw = int((edges.raw_src if end == "src" else edges.raw_dst)[at])
+        is_wrong = [mask is not None and bool(mask[at]) for mask in wrong]
+        side = 0 if edges.src.typed[at] < 0 or is_wrong[0] else 1
         located = located or routing.locator.locate(edges.batch)
-        rows = located.rows.edges
-        positions = None if rows is None else rows.at_src if end == "src" else rows.at_dst
-        word = "source" if end == "src" else "destination"
-        error = DataError(
-            f"the edge's {word} {raw} is not a node",
-            place=located.url if positions is None else located.place(int(positions[at])),
-            fix="add its record, or use --on-missing-node create or drop",
-        )
+        error = _end_error(routing, edges, located, at, side, is_wrong[side])
         if not routing.rules.skip:
             raise error
         routing.routed.num_dropped_edges += 1
         routing.reject(error)
+
+
+def _end_error(routing: Routing, edges: BatchEdges, located: Located, at: int, side: int, is_wrong: bool) -> DataError:
+    """Word an end that is no node, or one of another type."""
+    rows = located.rows.edges
+    positions = None if rows is None else rows.at_dst if side else rows.at_src
+    place = located.url if positions is None else located.place(int(positions[at]))
+    code = edges.batch.codes[0] if edges.relations is None else int(edges.relations[at])
+    relation = routing.decoded.relations[code]
+    name = relation.dst_type if side else relation.src_type
+    is_signed = routing.decoded.spaces.of_end(relation, side) in routing.decoded.sources.signed_ids
+    words = id_words(edges.raw_dst if side else edges.raw_src, rows, at, side, is_signed)
+    end = f"the edge's {'destination' if side else 'source'} {words}"
+    if is_wrong:
+        found = routing.index.type_names[int((edges.dst if side else edges.src).types[at])]
+        return DataError(f"{end} is a node of type {found!r}, not {name!r}", place=place, fix="correct the edge, or its type")
+    of_type = f" of type {name!r}" if name is not None and routing.decoded.sources.nodes == "tables" else ""
+    fix = "add its record, or use --on-missing-node create or drop"
+    return DataError(f"{end} is not a node{of_type}", place=place, fix=fix)
 
 
 def _without_dropped_records(routing: Routing, edges: BatchEdges) -> NDArray[np.bool_] | None:

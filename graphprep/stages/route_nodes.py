@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
+from graphprep.kernels.cpu.group import mark_bits
 from graphprep.model.errors import DataError
 from graphprep.model.graph_schema import OwnerSchema
 from graphprep.model.rows import ColumnKey
 from graphprep.stages.batch_edges import excess_slots, slots_column
 from graphprep.stages.cells import Cells, cells_from
 from graphprep.stages.decode import Batch
+from graphprep.stages.resolve import Resolved
 from graphprep.stages.route import Routing
 from graphprep.stages.schema_guard import find_misfit
 from graphprep.stages.shuffle import (
@@ -26,7 +28,7 @@ Ints = NDArray[np.int64]
 
 def route_nodes(routing: Routing) -> None:
     """Deal out the columns of all nodes."""
-    if routing.decoded.sources.nodes == "records":
+    if any(batch.num_nodes for batch in routing.decoded.batches):
         _check_duplicates(routing)
         _route_node_records(routing)
     for (owner, key), runs in routing.decoded.aligned.items():
@@ -39,12 +41,13 @@ def _check_duplicates(routing: Routing) -> None:
     records = routing.dropped_nodes if routing.rules.skip else routing.dropped_nodes[:1]
     if not records.size:
         return
-    raw, firsts = _first_declarations(routing, records)
-    places = routing.locator.node_places(np.unique(np.concatenate([records, firsts])))
-    for record, node, first in zip(records.tolist(), raw.tolist(), firsts.tolist(), strict=True):
+    firsts = _first_declarations(routing, records)
+    found = routing.locator.describe_nodes(np.unique(np.concatenate([records, firsts])))
+    for record, first in zip(records.tolist(), firsts.tolist(), strict=True):
+        place, node = found[record]
         error = DataError(
-            f"node {node} is declared twice, first at {places[first]}",
-            place=places[record],
+            f"node {node} is declared twice, first at {found[first][0]}",
+            place=place,
             fix="keep one record for each node, or use --on-error skip to keep the first",
         )
         if not routing.rules.skip:
@@ -52,33 +55,97 @@ def _check_duplicates(routing: Routing) -> None:
         routing.reject(error)
 
 
-def _first_declarations(routing: Routing, records: Ints) -> tuple[NDArray[np.uint64], Ints]:
-    """Return the raw IDs of node records, and the records that declare them first."""
-    decoded = routing.decoded
-    raw = np.empty(records.size, np.uint64)
-    for batch, (ids, *_) in zip(decoded.batches, decoded.nodes.read(0), strict=True):
+def _first_declarations(routing: Routing, records: Ints) -> Ints:
+    """Return the records that first declare the nodes of some records, which ascend."""
+    spaces = _space_codes(routing)
+    raw = np.empty((records.size, 2), np.uint64)
+    for batch, ids, codes in _declared(routing):
         low, high = np.searchsorted(records, [batch.first_node, batch.first_node + batch.num_nodes])
-        raw[low:high] = ids[records[low:high] - batch.first_node]
-    nodes, position = np.unique(raw, return_inverse=True)
-    firsts = np.full(nodes.size, -1, np.int64)
-    for batch, (ids, *_) in zip(decoded.batches, decoded.nodes.read(0), strict=True):
-        rows = np.flatnonzero(np.isin(ids, nodes))[::-1]  # the last write wins: that of the first row
-        at = np.searchsorted(nodes, ids[rows])
-        unset = firsts[at] < 0
-        firsts[at[unset]] = rows[unset] + batch.first_node
-    return raw, firsts[position]
+        rows = records[low:high] - batch.first_node
+        raw[low:high] = np.stack([spaces[codes[rows]], ids[rows]], axis=1)
+    nodes, position = np.unique(raw, axis=0, return_inverse=True)
+    wanted = {(int(space), int(node)): at for at, (space, node) in enumerate(nodes)}
+    firsts = np.full(len(nodes), -1, np.int64)
+    for batch, ids, codes in _declared(routing):
+        rows = np.flatnonzero(np.isin(ids, nodes[:, 1]))
+        for row, space, node in zip(rows.tolist(), spaces[codes[rows]].tolist(), ids[rows].tolist(), strict=True):
+            at = wanted.get((space, node), -1)
+            if at >= 0 and firsts[at] < 0:
+                firsts[at] = row + batch.first_node
+    return np.asarray(firsts[position.reshape(-1)])
+
+
+def _declared(routing: Routing) -> Iterator[tuple[Batch, NDArray[np.uint64], NDArray[np.int32]]]:
+    """Yield (batch, keys, codes of types) of all nodes that records declare."""
+    decoded = routing.decoded
+    for batch, (ids, codes, _) in zip(decoded.batches, decoded.nodes.read(0), strict=True):
+        if batch.num_nodes and batch.declares:
+            yield batch, ids, codes
+
+
+def _space_codes(routing: Routing) -> Ints:
+    """Return a number for the ID space of every type, by the type's code: int64."""
+    names = [routing.decoded.spaces.of_type(name) for name in routing.decoded.node_types]
+    return np.array([names.index(name) for name in names], np.int64)
+
+
+class _NodeRows:
+    """Looks up the typed IDs of the nodes of every batch, ID space by ID space."""
+
+    def __init__(self, routing: Routing) -> None:
+        self._routing = routing
+        self._spaces = _space_codes(routing)
+        self._finders: dict[int, Callable[[NDArray[np.uint64]], Resolved] | None] = {}
+        self._streams: dict[int, Iterator[Resolved]] = {}
+
+    def resolve(self, ids: NDArray[np.uint64], codes: NDArray[np.int32]) -> Resolved:
+        """Look up all nodes of a batch; every batch with nodes must be asked for, in order."""
+        spaces = self._spaces[codes]
+        own = np.flatnonzero(np.bincount(spaces)).tolist()
+        if len(own) == 1:
+            return self._find(own[0], ids)
+        types, typed = np.zeros(ids.size, np.int32), np.full(ids.size, -1, np.int64)
+        for space in own:
+            rows = np.flatnonzero(spaces == space)
+            found = self._find(space, ids[rows])
+            types[rows], typed[rows] = found.types, found.typed
+        return Resolved(types, typed)
+
+    def _find(self, space: int, ids: NDArray[np.uint64]) -> Resolved:
+        routing = self._routing
+        node_map = routing.index.spaces[routing.decoded.spaces.of_type(routing.decoded.node_types[space])]
+        if space not in self._finders:
+            self._finders[space] = node_map.finder(routing.rules.cap_bytes)
+        find = self._finders[space]
+        if find is not None:
+            return find(ids)
+        if space not in self._streams:
+            self._streams[space] = node_map.resolve(self._chunks(space), routing.pool, routing.rules.cap_bytes)
+        return next(self._streams[space])
+
+    def _chunks(self, space: int) -> Iterator[NDArray[np.uint64]]:
+        """Yield the IDs of one space: a map that does not fit is joined with all of them at once."""
+        decoded = self._routing.decoded
+        for batch, (ids, codes, _) in zip(decoded.batches, decoded.nodes.read(0), strict=True):
+            if batch.num_nodes:
+                rows = np.flatnonzero(self._spaces[codes] == space)
+                if rows.size:
+                    yield ids if rows.size == ids.size else ids[rows]
 
 
 def _route_node_records(routing: Routing) -> None:
     decoded = routing.decoded
-    ids = (chunk[0] for chunk in decoded.nodes.read(0))
-    places = routing.index.space(None).resolve(ids, routing.pool, routing.rules.cap_bytes)
-    parts = zip(decoded.batches, decoded.nodes.read(0), decoded.node_columns.read(0), places, strict=True)
-    for batch, (_, codes, num_slots), arrays, place in parts:
+    nodes = _NodeRows(routing)
+    met: dict[tuple[int, ColumnKey], NDArray[np.uint8]] = {}
+    parts = zip(decoded.batches, decoded.nodes.read(0), decoded.node_columns.read(0), strict=True)
+    for batch, (ids, codes, num_slots), arrays in parts:
         if not batch.num_nodes:
             continue
+        place = nodes.resolve(ids, codes)
         numbers = routing.index.numbers_of_codes[codes]
         keep = routing.kept_nodes(batch)
+        if not batch.declares:
+            keep = _known_nodes(routing, batch, numbers, place)
         columns = list(batch_columns(batch.node_columns, arrays, batch.num_nodes))
         if num_slots is not None:
             columns.append(slots_column(num_slots))
@@ -93,7 +160,55 @@ def _route_node_records(routing: Routing) -> None:
                 some = cells if chosen is None else cells.take(chosen)
                 own = rows if chosen is None else rows[chosen]
                 _check_nodes(routing, number, column.key, some, batch, own)
+                if not batch.declares:
+                    _check_repeated(routing, met, (number, column.key), batch, own, place.typed[own])
                 target.add(place.typed[own], None, some, offsets)
+
+
+def _known_nodes(routing: Routing, batch: Batch, numbers: NDArray[np.int32], place: Resolved) -> NDArray[np.bool_] | None:
+    """Return which rows that bring columns alone belong to a node of their type; None: all.
+
+    Raises DataError for one that does not, where that is an error.
+    """
+    known = np.asarray((place.typed >= 0) & (place.types == numbers))
+    if known.all():
+        return None
+    if routing.rules.on_missing == "drop":
+        return known
+    for row in np.flatnonzero(~known).tolist():
+        record = batch.first_node + row
+        where, node = routing.locator.describe_nodes(np.array([record], np.int64))[record]
+        error = DataError(
+            f"{node} is not a node of type {routing.index.type_names[int(numbers[row])]!r}",
+            place=where,
+            fix="declare the node, drop the row, or use --on-missing-node drop",
+        )
+        if not routing.rules.skip:
+            raise error
+        routing.reject(error)
+    return known
+
+
+def _check_repeated(
+    routing: Routing,
+    met: dict[tuple[int, ColumnKey], NDArray[np.uint8]],
+    owner: tuple[int, ColumnKey],
+    batch: Batch,
+    rows: Ints,
+    typed: Ints,
+) -> None:
+    """Raise for a node that gets a second value of a column; ``met`` has a bit for each that has one."""
+    number, key = owner
+    bits = met.setdefault(owner, np.zeros((routing.index.num_nodes[number] + 7) // 8, np.uint8))
+    again = (bits[typed >> 3] >> (typed & 7).astype(np.uint8)) & 1
+    _, first = np.unique(typed, return_index=True)
+    again = again.astype(bool)
+    again[np.setdiff1d(np.arange(typed.size), first)] = True
+    if again.any():
+        record = batch.first_node + int(rows[np.argmax(again)])
+        where, node = routing.locator.describe_nodes(np.array([record], np.int64))[record]
+        raise DataError(f"node {node} has two values of {key.name!r}", place=where, fix="keep one row for each node")
+    mark_bits(bits, typed.view(np.uint64))
 
 
 def _check_nodes(routing: Routing, number: int, key: ColumnKey, cells: Cells, batch: Batch | None, rows: Ints) -> None:
@@ -108,12 +223,24 @@ def _check_nodes(routing: Routing, number: int, key: ColumnKey, cells: Cells, ba
 
 
 def _route_aligned_nodes(routing: Routing, number: int, key: ColumnKey, runs: Runs) -> None:
+    name = routing.index.type_names[number]
+    if routing.index.raw_kinds[number] == "string":
+        raise DataError(
+            f"column {key.name!r} goes by raw ID, but those of node type {name!r} are strings",
+            fix="attach it by a column of IDs",
+        )
     rows = (chunk[0].astype(np.uint64) for chunk in runs.read(0))
     space = routing.index.space(number)
-    for place, (_, *parts) in zip(space.resolve(rows, routing.pool, routing.rules.cap_bytes), runs.read(0), strict=True):
+    for place, (at, *parts) in zip(space.resolve(rows, routing.pool, routing.rules.cap_bytes), runs.read(0), strict=True):
+        missing = (place.typed < 0) | (place.types != number)
+        if missing.any():
+            raise DataError(
+                f"column {key.name!r} has a value for {int(at[np.argmax(missing)])}, which is not a node of type {name!r}",
+                fix="give it a row for each raw ID 0..n-1, or attach it by a column of IDs",
+            )
         cells = cells_from(parts)
         _check_nodes(routing, number, key, cells, None, place.typed)
-        target = routing.node_column(number, key, (routing.index.type_names[number], key) in routing.decoded.aligned_scalars)
+        target = routing.node_column(number, key, (name, key) in routing.decoded.aligned_scalars)
         target.add(place.typed, None, cells, routing.index.part_offsets[number])
 
 

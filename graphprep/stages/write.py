@@ -28,6 +28,7 @@ from graphprep.model.schema import (
     Layout,
     NeighborOrder,
     NodeTypeSchema,
+    RawIdKind,
     edge_type_path,
     path_name,
 )
@@ -41,7 +42,7 @@ from graphprep.stages.build import (
     settle_index_dtype,
     write_layout,
 )
-from graphprep.stages.cells import scalar_cells
+from graphprep.stages.cells import Cells, scalar_cells
 from graphprep.stages.columns import ColumnTarget, Piece, edge_pieces, node_pieces, write_column
 from graphprep.stages.leaves import EdgeRuns
 from graphprep.stages.nodes import NodeIndex
@@ -52,7 +53,6 @@ from graphprep.storage.publish import StoreWriter
 from graphprep.storage.runs import SpillPool
 
 Ints = NDArray[np.int64]
-_RAW_IDS = ColumnKey("raw_ids", "numbers", "uint64")
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class StoreBuilder:
         folder = f"nodes/{path_name(nodes.name)}"
         kind = self.index.raw_kinds[nodes.number]
         if kind != "identity":
-            self._write_raw_ids(nodes.number, f"{folder}/raw_ids.npy", kind, sizes)
+            self._write_raw_ids(nodes.number, f"{folder}/raw_ids", kind, sizes)
         for column in self._with_slots(nodes.columns, nodes.route.columns, nodes.route.extra_slots):
             routes = [nodes.route.columns[key] for key in column.keys]
             pieces = node_pieces(column, routes, nodes.route.num_rows, self.rules.bucket_bytes)
@@ -129,33 +129,31 @@ class StoreBuilder:
             # Not a column of the schema: it lies beside weight.npy, so it is written with the path of a side role.
             yield StoredColumn(_SideFile("num_slots", "dense", "int32"), (NUM_SLOTS,))
 
-    def _write_raw_ids(self, number: int, path: str, dtype: str, sizes: Ints) -> None:
-        array = PartedArray(self.parts, path, dtype, sizes)
-        if self.rules.partition_by == "range":
-            for ids, _ in self._raw_ids(number):
-                array.append(ids.view(dtype))
+    def _write_raw_ids(self, number: int, path: str, kind: RawIdKind, sizes: Ints) -> None:
+        if kind != "string" and self.rules.partition_by == "range":
+            array = PartedArray(self.parts, f"{path}.npy", kind, sizes)
+            for ids, _ in self.index.raw(number):
+                array.append(ids.numbers.view(kind))
             array.close()
             return
-        factory = RouteFactory(self.pool, self.rules.bucket_bytes, {_RAW_IDS: 48 * int(sizes.sum())}, self.rules.num_parts)
+        is_text = kind == "string"
+        key = ColumnKey("raw_ids", "binary", "uint8") if is_text else ColumnKey("raw_ids", "numbers", kind)
+        num_bytes = 0
+        for ids, _ in self.index.raw(number) if is_text else ():
+            num_bytes += 0 if ids.texts is None else ids.texts[1].nbytes
+        factory = RouteFactory(
+            self.pool, self.rules.bucket_bytes, {key: 48 * int(sizes.sum()) + num_bytes}, self.rules.num_parts
+        )
         routes: dict[ColumnKey, ColumnRoute] = {}
-        route = factory.column(routes, _RAW_IDS, int(sizes.sum()))
-        for ids, typed in self._raw_ids(number):
-            route.add(typed, None, scalar_cells(ids), self.index.part_offsets[number])
+        route = factory.column(routes, key, int(sizes.sum()))
+        for ids, typed in self.index.raw(number):
+            cells = Cells(np.diff(ids.texts[0]), ids.texts[1]) if ids.texts else scalar_cells(ids.numbers.view(kind))
+            route.add(typed, None, cells, self.index.part_offsets[number])
         factory.desk.clear()
-        column = StoredColumn(ColumnSchema("raw_ids", "dense", "uint64"), (_RAW_IDS,))
-        for task in node_pieces(column, [route], int(sizes.sum()), self.rules.bucket_bytes):
-            piece = task()
-            array.append(piece.cells.flat.view(dtype))
-        array.close()
+        column = StoredColumn(_SideFile("raw_ids", "binary" if is_text else "dense", key.dtype), (key,))
+        pieces = node_pieces(column, [route], int(sizes.sum()), self.rules.bucket_bytes)
+        write_column(self.parts, ColumnTarget(column, path, sizes), routes, pieces, self.rules.threads)
         route.runs.close()
-
-    def _raw_ids(self, number: int) -> Iterator[tuple[NDArray[np.uint64], Ints]]:
-        """Yield (raw IDs, typed IDs) of a type, ascending by raw ID."""
-        table = self.index.space(number).table
-        assert table is not None
-        for ids, types, typed in table.read(0):
-            own = types == number
-            yield ids[own], typed[own]
 
     # Edges
 

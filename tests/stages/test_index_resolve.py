@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphprep.stages import index as index_stage
-from graphprep.stages.assign import PartitionFunction, TypedCounter, cut_sizes, order_types, part_of_position
+from graphprep.stages.assign import PartitionFunction, RawBatch, TypedCounter, cut_sizes, order_types, part_of_position
 from graphprep.stages.index import CREATED, SpaceIndexer
 from graphprep.stages.resolve import NodeMap
 from graphprep.storage.runs import Runs, SpillPool
@@ -112,8 +112,8 @@ def test_typed_counter_numbers_part_after_part(parts, cut):
 
 def test_partition_functions_on_plain_integers():
     ids = np.array([3, 10, 2**63], np.uint64)
-    assert PartitionFunction("modulo", 4).parts(ids, 0, 3, 0, "t").tolist() == [3, 2, 0]
-    assert PartitionFunction("range", 2).parts(ids, 0, 3, 0, "t").tolist() == [0, 0, 1]
+    assert PartitionFunction("modulo", 4).parts(RawBatch(ids), 0, 3, 0, "t").tolist() == [3, 2, 0]
+    assert PartitionFunction("range", 2).parts(RawBatch(ids), 0, 3, 0, "t").tolist() == [0, 0, 1]
 
 
 def test_types_that_are_all_integers_go_by_value():

@@ -65,6 +65,19 @@ def edge_checksum(raw_src: Any, raw_dst: Any) -> int:
     return int(_edge_checksum(np.ascontiguousarray(raw_src).view(np.uint64), np.ascontiguousarray(raw_dst).view(np.uint64)))
 
 
+@njit(cache=True, nogil=True)
+def _pair_checksum(src, dst):
+    total = uint64(0)
+    for i in range(src.size):
+        total += splitmix64(src[i] ^ splitmix64(dst[i]))
+    return total
+
+
+def pair_checksum(hash_src: Any, hash_dst: Any) -> int:
+    """Return the order-free checksum of edges given by the hashes of their ends (uint64[m] each)."""
+    return int(_pair_checksum(np.ascontiguousarray(hash_src), np.ascontiguousarray(hash_dst)))
+
+
 def permute_range(first: int, count: int, size: int, seed: int, type_number: int) -> Any:
     """Return perm(first), …, perm(first + count - 1) of the permutation of 0..size-1 that STORE.md calls ``random``.
 

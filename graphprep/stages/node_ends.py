@@ -1,0 +1,125 @@
+"""Types whose nodes are the ends of their edges: whether all of 0..max are nodes, or only the IDs that occur."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphprep.engine.budget import format_size
+from graphprep.kernels.cpu.group import mark_bits
+from graphprep.model.errors import MemoryLimitError, UsageError
+from graphprep.stages.decode import Decoded
+from graphprep.stages.node_spaces import NodeRules, end_space
+
+RawIds = NDArray[np.uint64]
+_BASE_HINT = "; every ID is >= 1 and the highest equals their number: --index-base 1 would count from 0"
+
+
+class BeyondError(Exception):
+    """An end lies beyond the stated number of nodes; the caller finds its place."""
+
+    def __init__(self, type_name: str, num_nodes: int, highest: int) -> None:
+        super().__init__(type_name)
+        self.type_name = type_name
+        self.num_nodes = num_nodes
+        self.highest = highest
+
+
+@dataclass(frozen=True)
+class EndRange:
+    """What is known of a type whose nodes are the ends of its edges.
+
+    IDs lie in [lowest, highest] (0 and -1 without any). ``num_nodes`` is the number of nodes where 0..n-1 are its nodes, None
+    where only those are that occur; then ``note`` is not complete: their number is told by the index.
+    """
+
+    name: str
+    lowest: int
+    highest: int
+    num_nodes: int | None
+    taken: str
+
+    def dense_note(self, seen: NDArray[np.uint8]) -> str:
+        """Say which nodes there are, where they are 0..n-1; ``seen`` has a bit for each ID that occurs."""
+        if not self.num_nodes:
+            return f"node type {self.name!r}: no ID occurs, so it has no nodes"
+        idle = self.num_nodes - int(np.bitwise_count(seen).sum())
+        edges = "all of them have edges" if not idle else f"{idle} of them {'has' if idle == 1 else 'have'} no edge"
+        note = f"node type {self.name!r}: 0..{self.num_nodes - 1} are its nodes: --ids dense{self.taken}; {edges}"
+        return note + _BASE_HINT if idle == 1 and not seen[0] & 1 else note
+
+    def sparse_note(self, count: int) -> str:
+        """Say which nodes there are, where only the IDs that occur are."""
+        note = f"node type {self.name!r}: the {count} IDs that occur are its nodes: --ids sparse{self.taken}"
+        return note + _BASE_HINT if count and self.lowest >= 1 and count == self.highest else note
+
+
+def find_ranges(decoded: Decoded, rules: NodeRules) -> list[EndRange]:
+    """Decide for each type whose IDs are numbers which of them are its nodes.
+
+    Raises BeyondError for an ID beyond a stated number of nodes, UsageError where the flags do not fit the IDs.
+    """
+    names = [node.name for node in decoded.sources.node_types]
+    spans = {name: (0, -1) for name in names if decoded.spaces.of_type(name) not in decoded.texts}
+    for name in names:
+        if name not in spans and (rules.ids == "dense" or _stated(decoded, rules, name) is not None):
+            flag = "--ids dense" if rules.ids == "dense" else "a number of nodes"
+            raise UsageError(f"{flag}: raw IDs of node type {name!r} are strings", fix="drop it, or read integers")
+    signed = {name for name in names if decoded.spaces.of_type(name) in decoded.sources.signed_ids}
+    for name, ids in end_chunks(decoded):
+        if name in spans and ids.size:
+            values = ids.view(np.int64) if name in signed else ids
+            low, high = spans[name]
+            lowest, highest = int(values.min()), int(values.max())
+            spans[name] = (lowest, highest) if high < low else (min(low, lowest), max(high, highest))
+    return [_range(decoded, rules, name, *span) for name, span in spans.items()]
+
+
+def _stated(decoded: Decoded, rules: NodeRules, name: str) -> int | None:
+    declared = next(node.num_nodes for node in decoded.sources.node_types if node.name == name)
+    return rules.num_nodes.get(name, rules.num_nodes.get("", declared))
+
+
+def _range(decoded: Decoded, rules: NodeRules, name: str, lowest: int, highest: int) -> EndRange:
+    stated = _stated(decoded, rules, name)
+    if stated is not None and (highest >= stated or lowest < 0):
+        raise BeyondError(name, stated, highest)
+    if lowest < 0 and rules.ids == "dense":
+        raise UsageError(f"--ids dense: node type {name!r} has the raw ID {lowest}", fix="use --ids sparse")
+    num_nodes = highest + 1 if stated is None else stated
+    auto = rules.ids == "auto" and lowest >= 0 and (stated is not None or num_nodes <= 2 * decoded.num_edges)
+    is_dense = rules.ids == "dense" or auto
+    if is_dense:
+        _check_dense(name, num_nodes, rules)
+    taken = "" if rules.ids != "auto" or stated is not None else " (chosen by --ids auto)"
+    return EndRange(name, lowest, highest, num_nodes if is_dense else None, taken)
+
+
+def _check_dense(name: str, num_nodes: int, rules: NodeRules) -> None:
+    """Refuse IDs so high that one bit for each would take half of the memory limit."""
+    need = num_nodes // 8
+    if need > rules.limit_bytes // 2:
+        raise MemoryLimitError(
+            f"node type {name!r}: dense IDs up to {num_nodes - 1} need {format_size(2 * need)} of memory",
+            fix="use --ids sparse, or raise --memory-limit",
+        )
+
+
+def seen_bits(decoded: Decoded, ranges: list[EndRange]) -> dict[str, NDArray[np.uint8]]:
+    """Mark every ID that occurs, for the types whose nodes are 0..n-1: uint8[(n + 7) // 8] by name."""
+    bits = {found.name: np.zeros((found.num_nodes + 7) // 8, np.uint8) for found in ranges if found.num_nodes is not None}
+    for name, ids in end_chunks(decoded):
+        if name in bits:
+            mark_bits(bits[name], ids)
+    return bits
+
+
+def end_chunks(decoded: Decoded) -> Iterator[tuple[str, RawIds]]:
+    """Yield (node type, IDs that occur as an end), in input order."""
+    for batch, chunk in zip(decoded.batches, decoded.edges.read(0), strict=True):
+        for side in range(2 if batch.num_edges else 0):
+            _, code = end_space(decoded, batch, side)
+            yield decoded.node_types[code], chunk[side]
