@@ -27,6 +27,8 @@ _BUILT_IN = {
     "chunked": "graphprep.decoders.chunked:ChunkedDecoder",
     "edges": "graphprep.decoders.edges:EdgesDecoder",
     "arrays": "graphprep.decoders.arrays:ArraysDecoder",
+    "mtx": "graphprep.decoders.mtx:MtxDecoder",
+    "metis": "graphprep.decoders.metis:MetisDecoder",
     "graph": "graphprep.decoders.graph_file:GraphFile",
 }
 # Options that are called by their flag, in the singular, and their fields.
