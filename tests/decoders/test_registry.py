@@ -202,7 +202,7 @@ def test_options_are_turned_into_what_fields_say(options, expected):
         (
             JsonDecoder,
             {"drop_column": ["a"]},
-            "--drop-column belongs to edges and arrays, not to json\n  fix: leave it out, or choose --format edges",
+            "--drop-column belongs to edges and arrays and mtx and metis, not to json\n  fix: leave it out, or choose --format edges",
         ),
         (
             JsonDecoder,
