@@ -24,7 +24,10 @@ class Words:
 
 @dataclass(frozen=True)
 class Fault:
-    """What is wrong with a cell: its row, where it stands (a byte's position, or the row again), its column, and the words."""
+    """What is wrong with a cell: its row, where it stands (a byte's position, or the row again), its column, and the words.
+
+    ``position`` is -1 where the whole row is faulty.
+    """
 
     row: int
     at: int
@@ -47,8 +50,10 @@ class Faults:
         """Raise DecodeError for the first faulty row, and its first cell, if there is any."""
         if self.found:
             first = min(self.found, key=lambda fault: (fault.row, fault.at, fault.position))
-            column = self._names[first.position] if self._names else ""
-            raise DecodeError(first.words.message, at=first.at, fix=first.words.fix, column=column)
+            raise DecodeError(first.words.message, at=first.at, fix=first.words.fix, column=self._name(first))
+
+    def _name(self, fault: Fault) -> str:
+        return self._names[fault.position] if self._names and fault.position >= 0 else ""
 
 
 def show(value: bytes) -> str:

@@ -76,7 +76,7 @@ def split_cells(buf: NDArray[np.uint8], at: int, grammar: Grammar, num_columns: 
     )
     cells = Cells(buf, start, stop, slots)
     if code != numbers.OK:
-        cells.faults.add(start.shape[1], fault, 0, record_words(code, num_columns, found, grammar.across_lines))
+        cells.faults.add(start.shape[1], fault, -1, record_words(code, num_columns, found, grammar.across_lines))
     return cells
 
 

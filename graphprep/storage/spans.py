@@ -28,10 +28,15 @@ def text_blocks(storage: InputStorage, span: Span, block_bytes: int, limit_bytes
     no block.
     """
     with storage.open(span.url, _AHEAD_BLOCKS * block_bytes) as handle:
-        cutter = _Cutter(handle, span, block_bytes, limit_bytes)
-        while data := cutter.next_records():
-            yield TextBlock(data, span, cutter.line, is_first=cutter.line == 1)
-            cutter.line += count_lines(data)
+        yield from read_blocks(handle, span, block_bytes, limit_bytes)
+
+
+def read_blocks(handle: BinaryIO, span: Span, block_bytes: int, limit_bytes: int | None = None) -> Iterator[TextBlock]:
+    """Read an open text file like ``text_blocks``."""
+    cutter = _Cutter(handle, span, block_bytes, limit_bytes)
+    while data := cutter.next_records():
+        yield TextBlock(data, span, cutter.line, is_first=cutter.line == 1)
+        cutter.line += count_lines(data)
 
 
 def block_at(storage: InputStorage, span: Span, block_bytes: int, index: int) -> TextBlock:

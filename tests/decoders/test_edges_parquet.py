@@ -13,8 +13,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from graphprep.decoders.arrow_cells import cast_numbers, scale_times
 from graphprep.decoders.edges import EdgesDecoder
-from graphprep.decoders.edges_table import cast_numbers, scale_times
 from graphprep.kernels.cpu import numbers
 from graphprep.model.errors import DataError, DecodeError, UsageError
 from graphprep.model.rows import Relation
@@ -86,8 +86,8 @@ CASES = [
     (pa.array([b"ab", None, b"cd"], pa.binary(2)), {0: b"ab", 2: b"cd"}, ("binary", "uint8", None)),
     (pa.array(["x", None, "x"]).dictionary_encode(), {0: b"x", 2: b"x"}, ("binary", "uint8", None)),
     (pa.array([1, None, 3], pa.timestamp("ms", "UTC")), {0: 1, 2: 3}, ("numbers", "int64", ())),
-    (pa.array([datetime.date(1970, 1, 3), None, None], pa.date32()), {0: 2}, ("numbers", "int32", ())),
-    (pa.array([datetime.date(1970, 1, 3), None, None], pa.date64()), {0: 2}, ("numbers", "int32", ())),  # so Parquet stores it
+    (pa.array([datetime.date(1970, 1, 3), None, None], pa.date32()), {0: 2}, ("numbers", "int64", ())),
+    (pa.array([datetime.date(1970, 1, 3), None, None], pa.date64()), {0: 2}, ("numbers", "int64", ())),  # so Parquet stores it
     (pa.array([[1, 2], None, [3, 4]]), {0: [1, 2], 2: [3, 4]}, ("numbers", "int64", (2,))),
     (pa.array([[1.5], [], None], pa.large_list(pa.float32())), {0: [1.5], 1: []}, ("numbers", "float32", None)),
     (pa.array([[1, 2], None, [3, 4]], pa.list_(pa.uint8(), 2)), {0: [1, 2], 2: [3, 4]}, ("numbers", "uint8", (2,))),
