@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.metadata import METADATA_NAME
 from graphprep.model.options import ConvertOptions, ConvertSummary, RunOptions
 from graphprep.model.protocols import Reporter
+from graphprep.model.rows import RawTexts
+from graphprep.model.schema import RawIdKind
 from graphprep.storage.arrays import StoreReader
 from graphprep.storage.faults import display_url
 from graphprep.storage.urls import STDIN, Storage, local_path
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from graphprep.pipeline import InputReport
     from graphprep.stages.check import StoreReport
     from graphprep.stages.inspect import GraphInfo
-    from graphprep.stages.lookup import IdLookup
+    from graphprep.stages.lookup import GivenIds, IdLookup
 
 _MAX_FAULTS = 20
 _INPUT_OPTIONS = (
@@ -118,22 +120,25 @@ def ids(
     missing: Literal["error", "mark"] = "error",
     storage_options: Mapping[str, str] | None = None,
 ) -> Any:
-    """Convert IDs of a store between raw, typed, homo, part and local (edges: id, row, homo, part and local).
+    """Convert IDs of a store between raw, typed, homo, part and local (edges: id, row, homo, part, local).
 
-    ``values`` are integers >= 0; local IDs come with their partitions in ``parts``. Returns int64[k], uint64[k] for raw IDs;
-    (partitions, local IDs) where ``to`` is local. An ID that is not there raises DataError, or becomes -1 (2^64 - 1 for raw
-    IDs).
+    ``values`` are integers, and ``str`` where a node type's raw IDs are strings; local IDs come with their partitions in
+    ``parts``. Returns int64[k]; for raw IDs what the store holds: int64[k], uint64[k], or object[k] of ``str`` (also where
+    types differ); (partitions, local IDs) where ``to`` is local. An ID that is not there raises DataError, or becomes -1
+    (2^64 - 1 in uint64, None among objects).
     """
-    wanted = _as_raw(values)
     with open_ids(store, from_=from_, to=to, type_=type_, edges=edges, storage_options=storage_options) as lookup:
+        wanted = _as_given(values, lookup.given_kind)
         if (parts is None) == (lookup.from_ == "local"):
             raise UsageError("parts belongs to local IDs", fix="give parts with from_='local', and only then")
         result = lookup.convert(wanted, None if parts is None else np.asarray(parts, np.int64))
     lost = np.flatnonzero(~result.found)
     if lost.size and missing == "error":
-        raise DataError(f"there is no {lookup.from_} ID {wanted[lost[0]]} (position {lost[0]})", place=store)
+        first = int(lost[0])
+        text = repr(wanted.text(first)) if isinstance(wanted, RawTexts) else wanted[first]
+        raise DataError(f"there is no {lookup.from_} ID {text} (position {first})", place=store)
     out: Any = result.ids
-    out[lost] = np.uint64(2**64 - 1) if out.dtype == np.uint64 else -1
+    out[lost] = {"u": np.uint64(2**64 - 1), "O": None}.get(out.dtype.kind, -1)
     if result.parts is None:
         return out
     result.parts[lost] = -1
@@ -199,17 +204,37 @@ def _as_list(inputs: str | Sequence[str]) -> list[str]:
     return [inputs] if isinstance(inputs, str) else [str(url) for url in inputs]
 
 
-def _as_raw(values: ArrayLike) -> NDArray[np.uint64]:
-    """Return IDs as uint64.
+def _as_given(values: ArrayLike, kind: RawIdKind) -> GivenIds:
+    """Return IDs as a lookup takes them: texts where raw IDs are strings, else int64 where one is negative, else uint64.
 
-    Raises UsageError where they are no integers >= 0.
+    Raises UsageError for what is no such ID.
     """
-    if isinstance(values, list | tuple) and all(type(value) is int and 0 <= value < 2**64 for value in values):
-        return np.array(values, np.uint64)  # NumPy would make floats of small and very large ones together
+    if kind == "string":
+        return _as_texts(values)
+    low = -(2**63) if kind == "int64" else 0
+    wanted = "ids must be integers" + ("" if low else " >= 0")
+    fix = "pass an array of int64 or uint64"
+    if isinstance(values, list | tuple) and all(type(value) is int and low <= value < 2**64 for value in values):
+        # NumPy would make floats of small and very large ones together.
+        if min(values, default=0) >= 0:
+            return np.array(values, np.uint64)
+        if max(values) >= 2**63:
+            raise UsageError("ids must all fit int64, or all uint64", fix=fix)
+        return np.array(values, np.int64)
     array = np.asarray(values)
-    if (array.dtype.kind not in "iu" and array.size) or (array.dtype.kind == "i" and array.size and array.min() < 0):
-        raise UsageError("ids must be integers >= 0", fix="pass an array of int64 or uint64")
-    return np.atleast_1d(array).astype(np.uint64)
+    if array.size and (array.dtype.kind not in "iu" or (array.dtype.kind == "i" and array.min() < low)):
+        raise UsageError(wanted, fix=fix)
+    is_signed = array.dtype.kind == "i" and array.size and array.min() < 0
+    return np.atleast_1d(array).astype(np.int64) if is_signed else np.atleast_1d(array).astype(np.uint64)
+
+
+def _as_texts(values: ArrayLike) -> RawTexts:
+    texts = np.atleast_1d(np.asarray(values, object)).ravel().tolist()
+    try:
+        return RawTexts.of([text.encode() for text in texts])
+    except (AttributeError, UnicodeEncodeError):
+        found = next(text for text in texts if not isinstance(text, str) or not text.isascii())
+        raise UsageError(f"ids must be str, found {found!r}", fix="the raw IDs of this node type are strings") from None
 
 
 def _check_bad_records(options: ConvertOptions, inputs: Sequence[str], out: str | None = None) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from graphprep.stages.lookup import FoundIds, IdLookup
+    from graphprep.stages.lookup import FoundIds, GivenIds, IdLookup
 
 _WHAT = "Conversion"
 _BLOCK = 1 << 16  # IDs converted at once
@@ -23,6 +24,7 @@ _SCAN_BLOCK = 1 << 22  # where every block costs a pass over all edge IDs
 _SHOWN = 40
 _MAX_ID = 2**64 - 1
 _DIGITS = 1000  # longer numbers take Python long to read, and no store has them
+_CONTROL = re.compile("[\x00-\x1f]")
 
 
 @with_groups
@@ -55,7 +57,11 @@ def ids(
     file: Annotated[str | None, option("--file", "File of IDs, one a line.", group=_WHAT, metavar="FILE")] = None,
     missing: Annotated[
         Literal["error", "skip", "mark"],
-        option("--missing", "At an ID that the store does not have: fail, leave it out, or print -1.", group=_WHAT),
+        option(
+            "--missing",
+            "At an ID that the store does not have: fail, leave it out, or print -1 (an empty line for string IDs).",
+            group=_WHAT,
+        ),
     ] = "error",
     as_json: Annotated[
         bool, option("--json", "Print one JSON object an ID, for machines.", group=_WHAT, default=False)
@@ -65,6 +71,7 @@ def ids(
     """Convert IDs between raw, typed, homo, part and local.
 
     Prints one line an ID, in the order of the input; with the type in front, after a tab, where IDs of several types may come.
+    String IDs are lines as they are; one that begins with a double quote, or holds a line break, is a JSON string.
 
     Example: graphprep ids karate-store 0 33 --from raw --to local
     """
@@ -74,7 +81,7 @@ def ids(
         store, from_=from_space, to=to_space, type_=type_name, edges=edge, storage_options=storage_flags.to_mapping()
     ) as lookup:
         printer = Printer(lookup, missing, as_json=as_json)
-        for lines in _read_lines(lookup, values or [], file):
+        for lines in _read_lines(lookup, values or [], file, storage_flags.to_mapping()):
             typer.echo(printer.convert(lines), nl=False)
 
 
@@ -91,7 +98,9 @@ class Lines:
         return f"{self.name}{self.numbers[i]}"
 
 
-def _read_lines(lookup: IdLookup, values: list[str], file: str | None) -> Iterator[Lines]:
+def _read_lines(
+    lookup: IdLookup, values: list[str], file: str | None, storage_options: Mapping[str, str]
+) -> Iterator[Lines]:
     """Yield blocks of IDs from the arguments, the file or stdin; blank lines are passed over.
 
     Raises UsageError where IDs are given in two ways.
@@ -100,24 +109,64 @@ def _read_lines(lookup: IdLookup, values: list[str], file: str | None) -> Iterat
 
     from graphprep import api
     from graphprep.model.errors import UsageError
+    from graphprep.storage.faults import display_url
 
     size = _SCAN_BLOCK if lookup.scans else _BLOCK
     if file is not None and values:
         raise UsageError("IDs are given as arguments and by --file", fix="leave out one of them")
+    read = _read_text if lookup.given_kind == "string" else _read_number
     if values and values != ["-"]:
-        yield Lines("argument ", values, list(range(1, len(values) + 1)))
+        texts = [read(value.encode(errors="surrogateescape"), f"argument {i}") for i, value in enumerate(values, 1)]
+        yield Lines("argument ", texts, list(range(1, len(values) + 1)))
     elif file is not None and file != "-":
-        with api.open_file(file) as handle:
-            yield from _blocks(handle, f"{file}:", size)
+        with api.open_file(file, storage_options) as handle:
+            yield from _blocks(handle, f"{display_url(file)}:", size, read)
     else:
-        yield from _blocks(sys.stdin.buffer, "-:", size)
+        yield from _blocks(sys.stdin.buffer, "-:", size, read)
 
 
-def _blocks(handle: BinaryIO, name: str, size: int) -> Iterator[Lines]:
+def _read_number(line: bytes, place: str) -> str:
+    return line.decode("utf-8", "backslashreplace").strip()
+
+
+def _read_text(line: bytes, place: str) -> str:
+    """Return a string ID, as it is or as a JSON string; "" for a blank line.
+
+    Raises DataError for what is no text.
+    """
+    import json
+
+    from graphprep.model.errors import DataError
+
+    line = line.removesuffix(b"\n").removesuffix(b"\r")
+    try:
+        text = line.decode()
+        if not text.strip(" \t"):
+            return ""
+        if not text.startswith('"'):
+            return text
+        text = json.loads(text)
+        text.encode()
+        return str(text)
+    except (json.JSONDecodeError, RecursionError):
+        fix = 'double the backslashes in it, and write \\" for a double quote'
+        raise DataError("what begins with a double quote must be a JSON string", place=place, fix=fix) from None
+    except UnicodeError:
+        raise DataError("an ID must be UTF-8", place=place, fix="convert the file to UTF-8") from None
+
+
+def _write_text(text: str) -> str:
+    """Write a string ID as ``_read_text`` reads it."""
+    import json
+
+    return json.dumps(text, ensure_ascii=False) if text[:1] == '"' or _CONTROL.search(text) else text
+
+
+def _blocks(handle: BinaryIO, name: str, size: int, read: Callable[[bytes, str], str]) -> Iterator[Lines]:
     texts: list[str] = []
     numbers: list[int] = []
     for number, line in enumerate(handle, 1):
-        text = line.decode("utf-8", "backslashreplace").strip()
+        text = read(line, f"{name}{number}")
         if not text:
             continue
         texts.append(text)
@@ -152,10 +201,17 @@ class Printer:
         texts = self._json(lines, result, found) if self._as_json else self._plain(result, found)
         return "".join(f"{text}\n" for text in texts)
 
-    def _parse(self, lines: Lines) -> tuple[NDArray[np.uint64], NDArray[np.int64] | None, NDArray[np.bool_]]:
+    def _parse(self, lines: Lines) -> tuple[GivenIds, NDArray[np.int64] | None, NDArray[np.bool_]]:
         """Return (IDs, partitions of local IDs, which fit 64 bits at all)."""
         import numpy as np
 
+        if self._lookup.given_kind == "string":
+            from graphprep.model.rows import RawTexts
+
+            return RawTexts.of([text.encode() for text in lines.texts]), None, np.ones(len(lines.texts), np.bool_)
+        if self._lookup.given_kind == "int64" and any(text[:1] == "-" for text in lines.texts):
+            signed, fits = _parse_signed(lines)
+            return signed, None, fits
         if self._lookup.from_ != "local":
             values, fits = _parse_numbers(lines, lines.texts, "an ID of decimal digits")
             return values, None, fits
@@ -177,6 +233,7 @@ class Printer:
         what = f"{lookup.from_} {'edge' if lookup.edges else 'node'} ID" if lookup.from_ != "id" else "edge ID"
         what = "edge row" if lookup.from_ == "row" else what
         text = lines.texts[i] if len(lines.texts[i]) <= _SHOWN else f"{lines.texts[i][:_SHOWN]}…"
+        text = repr(text) if lookup.given_kind == "string" else text
         raise DataError(
             f"there is no {what} {text}{of}", place=lines.place(i), fix="leave it out, or add --missing skip or mark"
         )
@@ -186,9 +243,10 @@ class Printer:
         for i, (value, here) in enumerate(zip(result.ids.tolist(), found.tolist(), strict=True)):
             if not here:
                 if self._missing == "mark":
-                    yield "-1"
+                    yield "" if result.ids.dtype.kind == "O" else "-1"
                 continue
-            text = str(value) if result.parts is None else f"{result.parts[i]}:{value}"
+            text = _write_text(value) if isinstance(value, str) else str(value)
+            text = text if result.parts is None else f"{result.parts[i]}:{value}"
             name = names[int(result.types[i])]
             yield text if name is None else f"{name}\t{text}"
 
@@ -217,6 +275,19 @@ def _parse_numbers(lines: Lines, texts: list[str], what: str) -> tuple[NDArray[n
         return np.array(numbers, np.uint64), np.ones(len(numbers), np.bool_)
     fits = np.array([number <= _MAX_ID for number in numbers], np.bool_)
     return np.array([min(number, _MAX_ID) for number in numbers], np.uint64), fits
+
+
+def _parse_signed(lines: Lines) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Read decimal numbers, some of them negative; those beyond int64 are told."""
+    import numpy as np
+
+    digits = [text.removeprefix("-") for text in lines.texts]
+    if not all(text.isascii() and text.isdecimal() for text in digits):
+        wrong = next(i for i, text in enumerate(digits) if not (text.isascii() and text.isdecimal()))
+        raise _not_an_id(lines, wrong, "an ID of decimal digits")
+    numbers = [int(text) if len(text) <= _DIGITS else _MAX_ID for text in lines.texts]
+    fits = np.array([-(2**63) <= number < 2**63 for number in numbers], np.bool_)
+    return np.array([number if fit else 0 for number, fit in zip(numbers, fits, strict=True)], np.int64), fits
 
 
 def _not_an_id(lines: Lines, i: int, what: str) -> Exception:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -23,10 +25,22 @@ class RawTexts:
     offsets: NDArray[np.int64]
     values: NDArray[np.uint8]
 
+    @classmethod
+    def of(cls, texts: Sequence[bytes]) -> RawTexts:
+        """Put texts together."""
+        offsets = np.zeros(len(texts) + 1, np.int64)
+        np.cumsum([len(text) for text in texts], out=offsets[1:])
+        return cls(offsets, np.frombuffer(b"".join(texts), np.uint8))
+
     @property
     def size(self) -> int:
         """Return the number of rows."""
         return self.offsets.size - 1
+
+    def tolist(self) -> list[bytes]:
+        """Return all rows."""
+        data, ends = self.values.tobytes(), self.offsets.tolist()
+        return [data[start:stop] for start, stop in pairwise(ends)]
 
     def text(self, row: int) -> str:
         """Return one row, for messages."""

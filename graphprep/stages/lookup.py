@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -9,9 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.kernels.cpu.hash import hash_ints
+from graphprep.kernels.cpu.text_search import rank_texts
+from graphprep.kernels.cpu.texts import concat_texts, hash_texts, sort_texts
 from graphprep.model.errors import UsageError
 from graphprep.model.ids import IDConverter, PartitionBook, PartSpace, TypedSpace
-from graphprep.model.schema import edge_type_path, parse_edge_type, path_name
+from graphprep.model.rows import RawTexts
+from graphprep.model.schema import RawIdKind, edge_type_path, parse_edge_type, path_name
+from graphprep.stages.text_source import TextSource, take_rows
 from graphprep.storage.arrays import ArrayReader, StoreReader
 from graphprep.storage.urls import Storage
 
@@ -21,21 +26,22 @@ NODE_SPACES: tuple[NodeSpace, ...] = ("raw", "typed", "homo", "part", "local")
 EDGE_SPACES: tuple[EdgeSpace, ...] = ("id", "row", "homo", "part", "local")
 _EDGE_NAMES = {"raw": "id", "typed": "row"}  # what nodes call them, where edges have the like
 _SCAN = 1 << 20  # edge IDs read at once: 8 MiB
-_BLOCK = 1 << 12  # entries read at once from a remote array: 32 KiB, about what a request costs anyway
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
+GivenIds = NDArray[np.uint64] | NDArray[np.int64] | RawTexts
 
 
 @dataclass(frozen=True)
 class FoundIds:
     """What IDs became, in the order in which they came.
 
-    ``ids`` is uint64 for raw IDs, else int64; ``parts`` are the partitions of local IDs; ``types`` are type numbers. Where
-    ``found`` is False the other numbers mean nothing.
+    ``ids`` is int64; for raw IDs it is what the store holds: int64, uint64, or Python objects where there are strings among
+    them, or both uint64 and int64. ``parts`` are the partitions of local IDs; ``types`` are type numbers. Where ``found`` is
+    False the others mean nothing.
     """
 
-    ids: NDArray[np.int64] | NDArray[np.uint64]
+    ids: NDArray[np.int64] | NDArray[np.uint64] | NDArray[np.object_]
     types: Ints
     found: Flags
     parts: Ints | None = None
@@ -63,7 +69,8 @@ class IdLookup:
         self._parted: PartSpace = book.edges if edges else book.nodes
         self.type_names = self._typed.types.names
         self.type_number = self._find_type(type_)
-        self._sources: dict[tuple[int, int], RowSource] = {}
+        self._arrays: dict[tuple[int, int], ArrayReader] = {}
+        self._texts: dict[tuple[int, int], TextSource] = {}
         self._check_stored()
 
     @property
@@ -73,11 +80,19 @@ class IdLookup:
 
     @property
     def scans(self) -> bool:
-        """Return whether every call reads all edge IDs, so that large blocks pay."""
-        return self.from_ == "id" and self.to != "id"
+        """Return whether a call may read all that there is, so that large blocks pay."""
+        return (self.from_ == "id" and self.to != "id") or (self.from_ == "raw" and not self._storage.is_local(self._store.url))
 
-    def convert(self, ids: NDArray[np.uint64], parts: Ints | None = None) -> FoundIds:
-        """Convert IDs (uint64[k]); ``parts`` (int64[k]) are their partitions where they are local."""
+    @property
+    def given_kind(self) -> RawIdKind:
+        """Return what the IDs to convert are: as the raw IDs of their type, or counted from 0 (``identity``)."""
+        return self._raw_kind(self.type_number or 0) if self.from_ == "raw" and not self.edges else "identity"
+
+    def convert(self, ids: GivenIds, parts: Ints | None = None) -> FoundIds:
+        """Convert IDs (k of them); ``parts`` (int64[k]) are their partitions where they are local.
+
+        They are uint64, raw IDs also int64, and texts where ``given_kind`` is ``string``.
+        """
         types, typed, found = self._to_typed(ids, parts)
         if self.type_number is not None:
             found &= types == self.type_number
@@ -108,13 +123,22 @@ class IdLookup:
                 raise UsageError(
                     f"the store holds no edge IDs of {self.type_names[number]!r}", fix="convert without --no-edge-ids"
                 )
-            if not self.edges and "raw" in spaces and self._store.metadata.node_schemas[number].raw_ids == "string":
-                raise UsageError(f"raw IDs of {self.type_names[number]!r} are texts, which are not looked up yet")
 
     # ---- to typed
 
-    def _to_typed(self, ids: NDArray[np.uint64], parts: Ints | None) -> tuple[Ints, Ints, Flags]:
+    def _raw_kind(self, number: int) -> RawIdKind:
+        return self._store.metadata.node_schemas[number].raw_ids
+
+    def _to_typed(self, ids: GivenIds, parts: Ints | None) -> tuple[Ints, Ints, Flags]:
         """Return (type numbers, typed IDs, whether there is such an ID)."""
+        number = self.type_number or 0
+        if self.from_ == "raw" and not self.edges:
+            typed = self._find_raw(number, ids)
+            return np.full(ids.size, number, np.int64), typed, typed >= 0
+        assert not isinstance(ids, RawTexts), "only raw IDs are texts"
+        return self._count_to_typed(number, ids.astype(np.uint64, copy=False), parts)
+
+    def _count_to_typed(self, number: int, ids: NDArray[np.uint64], parts: Ints | None) -> tuple[Ints, Ints, Flags]:
         if self.from_ in ("homo", "part"):
             limit = int(self._typed.offsets[-1])
             found = ids < np.uint64(limit)
@@ -123,10 +147,9 @@ class IdLookup:
                 return known, known.copy(), found
             types, typed = (self._typed.from_homo if self.from_ == "homo" else self._parted.from_part)(known)
             return types, typed, found
-        number = self.type_number or 0
         types = np.full(ids.size, number, np.int64)
-        if self.from_ in ("raw", "id"):
-            typed = self._find_edge_ids(number, ids) if self.edges else self._find_raw(number, ids)
+        if self.from_ == "id":
+            typed = self._find_edge_ids(number, ids)
             return types, typed, typed >= 0
         if self.from_ == "local":
             return types, *self._from_local(number, ids, np.zeros(ids.size, np.int64) if parts is None else parts)
@@ -143,40 +166,78 @@ class IdLookup:
         found &= ids < np.diff(starts)[known].astype(np.uint64)
         return np.where(found, starts[known] + np.where(found, ids, 0).astype(np.int64), 0), found
 
-    def _find_raw(self, number: int, ids: NDArray[np.uint64]) -> Ints:
+    def _find_raw(self, number: int, ids: GivenIds) -> Ints:
         """Return the typed IDs of raw ones, -1 where there is none."""
-        if self._store.metadata.node_schemas[number].raw_ids == "identity":
-            return np.where(ids < np.uint64(self._size(number)), ids, 0).astype(np.int64) - (
-                ids >= np.uint64(self._size(number))
-            )
+        if isinstance(ids, RawTexts):
+            return self._find_texts(number, ids)
+        kind = self._raw_kind(number)
+        if kind == "identity":
+            found = (ids >= 0) & (ids < self._size(number))
+            return np.where(found, ids, 0).astype(np.int64) - ~found
+        dtype = np.dtype(np.int64 if kind == "int64" else np.uint64)
         typed = np.full(ids.size, -1, np.int64)
-        order = np.argsort(ids, kind="stable")
-        ids = ids[order]
-        home = self._home(number, ids)
-        starts = self._parted.typed_starts[number]
-        for part in range(self._parted.num_parts) if home is None else np.unique(home).tolist():
-            mine = np.flatnonzero(typed < 0) if home is None else np.flatnonzero(home == part)
-            if mine.size and starts[part] < starts[part + 1]:
-                at = self._source(number, part).find(ids[mine])
-                typed[mine[at >= 0]] = at[at >= 0] + starts[part]
+        # Where one is signed and the other is not, both hold the same numbers in all IDs but those with the highest bit.
+        order = np.arange(ids.size) if ids.dtype == dtype else np.flatnonzero(ids.view(np.int64) >= 0)
+        order = order[np.argsort(ids[order].astype(dtype), kind="stable")]
+        typed[order] = self._find_numbers(number, ids[order].astype(dtype))
+        return typed
+
+    def _find_numbers(self, number: int, ids: NDArray[Any]) -> Ints:
+        """Return the typed IDs of raw integers, which ascend."""
+        typed = np.full(ids.size, -1, np.int64)
+        for part, mine in self._places(number, typed, self._home(number, ids)):
+            at = self._array(number, part).find_sorted(ids[mine])
+            typed[mine] = np.where(at >= 0, at + self._parted.typed_starts[number][part], typed[mine])
+        return typed
+
+    def _find_texts(self, number: int, ids: RawTexts) -> Ints:
+        """Return the typed IDs of raw strings, which come in any order."""
+        order: Ints = sort_texts(ids.offsets, ids.values)
+        ids = take_rows(ids, order)
+        typed = np.full(ids.size, -1, np.int64)
+        for part, mine in self._places(number, typed, self._text_home(number, ids)):
+            at = self._text_source(number, part).find(ids if mine.size == ids.size else take_rows(ids, mine))
+            typed[mine] = np.where(at >= 0, at + self._parted.typed_starts[number][part], typed[mine])
         out = np.empty_like(typed)
         out[order] = typed
         return out
 
-    def _home(self, number: int, ids: NDArray[np.uint64]) -> Ints | None:
-        """Return the partition that each raw ID (ascending) must be in; None where only a search can tell."""
+    def _places(self, number: int, typed: Ints, home: Ints | None) -> Iterator[tuple[int, Ints]]:
+        """Yield partitions that hold nodes, and the IDs to look for there: in their home, else all not found so far."""
+        sizes = np.diff(self._parted.typed_starts[number])
+        for part in range(self._parted.num_parts) if home is None else np.unique(home).tolist():
+            mine = np.flatnonzero(typed < 0) if home is None else np.flatnonzero(home == part)
+            if mine.size and sizes[part]:
+                yield part, mine
+
+    def _home(self, number: int, ids: NDArray[Any]) -> Ints | None:
+        """Return the partition that each raw integer (ascending) must be in; None where only a search can tell."""
         method, num_parts = self._store.metadata.partition_by, self._parted.num_parts
         if method == "hash":
             return np.asarray(hash_ints(ids) % np.uint64(num_parts), np.int64)
         if method == "modulo":
-            return (ids % np.uint64(num_parts)).astype(np.int64)
-        if method != "range" or num_parts == 1:
+            return np.asarray(ids % ids.dtype.type(num_parts), np.int64)
+        filled = self._filled(number)
+        if method != "range" or num_parts == 1 or not filled.size:
             return None
-        sizes = np.diff(self._parted.typed_starts[number])
-        filled = np.flatnonzero(sizes)
-        firsts = np.array([self._source(number, part).first for part in filled.tolist()], np.uint64)
-        at = np.searchsorted(firsts, ids, side="right") - 1
-        return np.asarray(filled[np.maximum(at, 0)] if filled.size else np.zeros(ids.size), np.int64)
+        firsts = np.concatenate([self._array(number, part).read(0, 1) for part in filled.tolist()])
+        return np.asarray(filled[np.maximum(np.searchsorted(firsts, ids, side="right") - 1, 0)], np.int64)
+
+    def _text_home(self, number: int, ids: RawTexts) -> Ints | None:
+        """Return the partition that each raw string (ascending) must be in; None where only a search can tell."""
+        method, num_parts = self._store.metadata.partition_by, self._parted.num_parts
+        if method == "hash":
+            return np.asarray(hash_texts(ids.offsets, ids.values) % np.uint64(num_parts), np.int64)
+        filled = self._filled(number)
+        if method != "range" or num_parts == 1 or not filled.size:
+            return None
+        firsts = [self._text_source(number, part).take(np.zeros(1, np.int64)) for part in filled.tolist()]
+        offsets, values = concat_texts([(first.offsets, first.values) for first in firsts])
+        return np.asarray(filled[np.maximum(rank_texts(offsets, values, ids.offsets, ids.values) - 1, 0)], np.int64)
+
+    def _filled(self, number: int) -> Ints:
+        """Return the partitions that hold nodes of a type."""
+        return np.flatnonzero(np.diff(self._parted.typed_starts[number]))
 
     def _find_edge_ids(self, number: int, ids: NDArray[np.uint64]) -> Ints:
         """Return the edge rows of edge IDs, -1 where there is none. Edge IDs are in no order, so all are read."""
@@ -196,7 +257,7 @@ class IdLookup:
 
     def _from_typed(self, types: Ints, typed: Ints, found: Flags) -> FoundIds:
         """Convert to the target space; only IDs that were found are looked at."""
-        out: NDArray[Any] = np.zeros(typed.size, np.uint64 if self.to == "raw" else np.int64)
+        out: NDArray[Any] = np.zeros(typed.size, self._result_dtype())
         parts = np.zeros(typed.size, np.int64) if self.to == "local" else None
         known, ids = types[found], typed[found]
         if self.to == "homo":
@@ -206,40 +267,62 @@ class IdLookup:
         elif parts is not None:
             parts[found], out[found] = self._parted.to_local(known, ids)
         elif self.to in ("raw", "id"):
-            out[found] = self._stored(known, ids)
+            out[found] = self._stored(known, ids, out.dtype)
         else:
             out[found] = ids
         return FoundIds(out, types, found, parts)
 
-    def _stored(self, types: Ints, typed: Ints) -> NDArray[Any]:
+    def _result_dtype(self) -> np.dtype[Any]:
+        """Return the dtype that holds every ID that may come out."""
+        if self.edges or self.to != "raw":
+            return np.dtype(np.int64)
+        numbers = range(len(self.type_names)) if self.type_number is None else (self.type_number,)
+        kinds = {self._raw_kind(number) for number in numbers} - {"identity"}
+        return np.dtype(object if "string" in kinds or len(kinds) > 1 else kinds.pop() if kinds else np.int64)
+
+    def _stored(self, types: Ints, typed: Ints, dtype: np.dtype[Any]) -> NDArray[Any]:
         """Return the raw IDs of nodes, or the edge IDs of edge rows."""
-        out = np.zeros(typed.size, np.int64 if self.edges else np.uint64)
+        out = np.zeros(typed.size, dtype)
         for number in np.unique(types).tolist():
             mine = np.flatnonzero(types == number)
-            if not self.edges and self._store.metadata.node_schemas[number].raw_ids == "identity":
+            if not self.edges and self._raw_kind(number) == "identity":
                 out[mine] = typed[mine]
                 continue
             parts, local = self._parted.to_local(number, typed[mine])
             for part in np.unique(parts).tolist():
                 here = parts == part
-                out[mine[here]] = self._source(number, part).take(local[here]).astype(out.dtype)
+                out[mine[here]] = self._take(number, part, local[here])
+        return out
+
+    def _take(self, number: int, part: int, rows: Ints) -> NDArray[Any]:
+        """Return the stored IDs at rows of a partition; strings as str."""
+        if self.edges or self._raw_kind(number) != "string":
+            return self._array(number, part).take(rows)
+        texts = self._text_source(number, part).take(rows)
+        out = np.empty(rows.size, object)
+        out[:] = [text.decode(errors="replace") for text in texts.tolist()]
         return out
 
     # ---- arrays
 
-    def _source(self, number: int, part: int) -> RowSource:
-        if (number, part) not in self._sources:
-            array = self._array(number, part)
-            self._sources[number, part] = RowSource(array, is_local=self._storage.is_local(array.url))
-        return self._sources[number, part]
-
     def _array(self, number: int, part: int) -> ArrayReader:
         """Open the stored raw IDs or edge IDs of a type in a partition."""
-        metadata = self._store.metadata
-        if self.edges:
-            folder = edge_type_path(metadata.edge_types[number])
-            return self._store.array(part, f"edges/{folder}/{metadata.primary_layout}/edge_ids.npy")
-        return self._store.array(part, f"nodes/{path_name(metadata.node_types[number])}/raw_ids.npy")
+        if (number, part) not in self._arrays:
+            metadata = self._store.metadata
+            path = f"nodes/{path_name(self.type_names[number])}/raw_ids.npy"
+            if self.edges:
+                path = f"edges/{edge_type_path(metadata.edge_types[number])}/{metadata.primary_layout}/edge_ids.npy"
+            self._arrays[number, part] = self._store.array(part, path)
+        return self._arrays[number, part]
+
+    def _text_source(self, number: int, part: int) -> TextSource:
+        """Open the raw IDs of a type in a partition where they are strings."""
+        if (number, part) not in self._texts:
+            stem = f"nodes/{path_name(self.type_names[number])}/raw_ids"
+            offsets, values = (self._store.array(part, f"{stem}.{name}.npy") for name in ("offsets", "values"))
+            is_local = self._storage.is_local(offsets.url)
+            self._texts[number, part] = TextSource(offsets, values, is_local=is_local)
+        return self._texts[number, part]
 
 
 def _space(name: str, flag: str, *, edges: bool) -> str:
@@ -257,67 +340,3 @@ def _edge_type_text(name: str, fix: str) -> str:
     except ValueError as error:
         raise UsageError(f"--type: {error}", fix=fix) from None
     return ":".join(part.replace("%", "%25").replace(":", "%3A") for part in (src, rel, dst))
-
-
-class RowSource:
-    """Entries of a stored array by position, or by value where it ascends.
-
-    A local file is mapped. A remote one is read in small blocks that are kept while one call lasts.
-    """
-
-    def __init__(self, array: ArrayReader, *, is_local: bool) -> None:
-        self._array = array
-        self._is_local = is_local
-        self._size = array.shape[0]
-        self._firsts: dict[int, Any] = {}
-
-    @property
-    def first(self) -> Any:
-        """Return the first entry."""
-        return self._first(0)
-
-    def take(self, rows: Ints) -> NDArray[Any]:
-        """Return the entries at ``rows`` (any order)."""
-        if self._is_local:
-            return np.asarray(self._array.map()[rows])
-        out = np.empty(rows.size, self._array.dtype)
-        blocks = rows // _BLOCK
-        for block in np.unique(blocks).tolist():
-            mine = blocks == block
-            out[mine] = self._read(block)[rows[mine] - block * _BLOCK]
-        return out
-
-    def find(self, wanted: NDArray[np.uint64]) -> Ints:
-        """Return the position of each wanted value (ascending) among the ascending entries, -1 where it is not there."""
-        if self._is_local:
-            return _find_sorted(self._array.map().view(np.uint64), wanted)
-        out = np.full(wanted.size, -1, np.int64)
-        todo = [(0, -(-self._size // _BLOCK), 0, wanted.size)]
-        while todo:
-            low, high, start, stop = todo.pop()
-            if start == stop or low == high:
-                continue
-            if high - low == 1:
-                at = _find_sorted(self._read(low).view(np.uint64), wanted[start:stop])
-                out[start:stop] = np.where(at >= 0, at + low * _BLOCK, -1)
-                continue
-            middle = (low + high) // 2
-            cut = start + int(np.searchsorted(wanted[start:stop], np.uint64(self._first(middle))))
-            todo += [(low, middle, start, cut), (middle, high, cut, stop)]
-        return out
-
-    def _first(self, block: int) -> Any:
-        if block not in self._firsts:
-            self._firsts[block] = self._array.read(block * _BLOCK, block * _BLOCK + 1)[0]
-        return self._firsts[block]
-
-    def _read(self, block: int) -> NDArray[Any]:
-        return self._array.read(block * _BLOCK, min((block + 1) * _BLOCK, self._size))
-
-
-def _find_sorted(entries: NDArray[np.uint64], wanted: NDArray[np.uint64]) -> Ints:
-    if not entries.size:
-        return np.full(wanted.size, -1, np.int64)
-    at = np.searchsorted(entries, wanted)
-    at[at == entries.size] = 0
-    return np.where(entries[at] == wanted, at, -1)

@@ -543,3 +543,85 @@ def test_ids_in_blocks(capsys, monkeypatch):
     text = "\n".join(["0"] * 10)
     code, out, _ = ids(capsys, "--from", "homo", "--to", "homo", stdin=text, monkeypatch=monkeypatch)
     assert (code, len(out.splitlines())) == (0, 10)
+
+
+# ------------------------------------------------------------------------------------------------ ids that are strings
+
+
+@pytest.fixture(scope="module")
+def names_store(tmp_path_factory):
+    """Two edges between names, among them ones that a line cannot hold as they are."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    folder = tmp_path_factory.mktemp("names")
+    table = pa.table({"s": ["alice", ' b"', '"q"', "line\nbreak", "-1"], "d": ["bob", "é", "alice", "tab\there", "bob"]})
+    pq.write_table(table, folder / "e.parquet")
+    assert run(["convert", str(folder / "e.parquet"), str(folder / "store"), "--format", "edges", "--quiet"]) == 0
+    return folder / "store"
+
+
+def test_string_ids_there_and_back(capsys, monkeypatch, names_store):
+    """What ``--to raw`` prints, ``--from raw`` reads."""
+
+    texts = sorted(["alice", ' b"', '"q"', "line\nbreak", "-1", "bob", "é", "tab\there"], key=str.encode)
+    capsys.readouterr()
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"".join(b"%d\n" % i for i in range(8)))))
+    assert run(["ids", str(names_store), "--from", "typed", "--to", "raw"]) == 0
+    out = capsys.readouterr().out
+    assert out.split("\n") == [
+        json.dumps(text, ensure_ascii=False) if text[0] == '"' or not text.isprintable() else text for text in texts
+    ] + [""]
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(out.replace("\n", "\r\n\r\n").encode())))
+    assert run(["ids", str(names_store), "--from", "raw", "--to", "typed"]) == 0
+    assert capsys.readouterr().out == "".join(f"{i}\n" for i in range(8))
+
+
+def test_string_ids_missing_and_json(capsys, names_store):
+    base = ["ids", str(names_store)]
+    capsys.readouterr()
+    assert run([*base, "alice", "nobody", "--from", "raw", "--to", "typed"]) == 1
+    assert capsys.readouterr().err == (
+        "error: argument 2: there is no raw node ID 'nobody' of type '_N'\n  fix: leave it out, or add --missing skip or mark\n"
+    )
+    assert run([*base, "nobody", "--from", "raw", "--to", "local", "--missing", "mark"]) == 0
+    assert capsys.readouterr().out == "-1\n"
+    assert run([*base, "9", "2", "--from", "typed", "--to", "raw", "--missing", "mark"]) == 0
+    assert capsys.readouterr().out == "\n-1\n"
+    assert run([*base, '"line\\u000abreak"', "--from", "raw", "--to", "typed", "--json"]) == 0
+    assert capsys.readouterr().out == '{"from": "line\\nbreak", "to": 5, "type": "_N"}\n'
+
+
+@pytest.mark.parametrize(
+    ("line", "message", "fix"),
+    [
+        (
+            b'"a',
+            "what begins with a double quote must be a JSON string",
+            'double the backslashes in it, and write \\" for a double quote',
+        ),
+        (b"\xff", "an ID must be UTF-8", "convert the file to UTF-8"),
+        (b'"\\ud800"', "an ID must be UTF-8", "convert the file to UTF-8"),
+    ],
+)
+def test_string_ids_that_are_none(capsys, tmp_path, names_store, line, message, fix):
+    (tmp_path / "ids.txt").write_bytes(b"alice\n" + line)
+    capsys.readouterr()
+    assert run(["ids", str(names_store), "--file", str(tmp_path / "ids.txt"), "--from", "raw", "--to", "typed"]) == 1
+    assert capsys.readouterr().err == f"error: {tmp_path}/ids.txt:2: {message}\n  fix: {fix}\n"
+
+
+def test_negative_ids(capsys, tmp_path):
+    (tmp_path / "e.txt").write_text("-5 7\n7 -9\n")
+    store = str(tmp_path / "store")
+    assert run(["convert", str(tmp_path / "e.txt"), store, "--format", "edges", "--id-type", "int", "--quiet"]) == 0
+    capsys.readouterr()
+    assert run(["ids", store, "--from", "raw", "--to", "typed", "--", "-5", "7", "-9"]) == 0
+    assert capsys.readouterr().out == "1\n2\n0\n"
+    assert run(["ids", store, "0", "2", "--from", "typed", "--to", "raw"]) == 0
+    assert capsys.readouterr().out == "-9\n7\n"
+    flags = ["--from", "raw", "--to", "typed", "--missing", "mark"]
+    assert run(["ids", store, *flags, "--", "-6", "-99999999999999999999", "9223372036854775808"]) == 0
+    assert capsys.readouterr().out == "-1\n-1\n-1\n"
+    assert run(["ids", store, *flags, "--", "-5", "--5"]) == 1
+    assert capsys.readouterr().err.startswith("error: argument 2: expected an ID of decimal digits, found '--5'")

@@ -6,16 +6,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import graphprep
 from graphprep.model.errors import DataError, UsageError
-from graphprep.stages import lookup
-from graphprep.stages.lookup import EDGE_SPACES, NODE_SPACES, RowSource
-from graphprep.storage.arrays import StoreReader
-from graphprep.storage.urls import Storage
+from graphprep.stages.lookup import EDGE_SPACES, NODE_SPACES
 
 sys.path.insert(0, str(Path(__file__).parent))
-from tiny_store import sample_store
+from tiny_store import raw_store, sample_store
 
 GOLDEN = Path(__file__).resolve().parent.parent / "golden"
 NAMES = (
@@ -108,7 +107,7 @@ def test_ids_that_are_not_there_are_marked(shop):
     assert marked([0, 3, 7, 8], "part", type_="item") == [-1, 0, 2, -1]
     assert marked([0, 0, 0], "local", type_="item", parts=[0, 1, 2]) == [0, 2, -1]
     assert marked([1, 2, 1], "local", type_="item", parts=[0, 0, 1]) == [1, -1, -1]
-    assert graphprep.ids(str(shop), [9], from_="homo", to="raw", missing="mark").tolist() == [2**64 - 1]
+    assert graphprep.ids(str(shop), [9], from_="homo", to="raw", missing="mark").tolist() == [-1]
     parts, local = graphprep.ids(str(shop), [0, 9], from_="homo", to="local", missing="mark")
     assert (parts.tolist(), local.tolist()) == ([0, -1], [0, -1])
 
@@ -164,7 +163,7 @@ def test_a_store_without_edge_ids():
 
 
 def test_ids_must_be_whole_numbers(shop):
-    for values in ([-1], [0.5], ["x"]):
+    for values in ([-1], [0.5], ["x"], np.array([-1])):
         with pytest.raises(UsageError) as caught:
             graphprep.ids(str(shop), values, from_="homo", to="typed")
         assert caught.value.message == "ids must be integers >= 0"
@@ -173,16 +172,6 @@ def test_ids_must_be_whole_numbers(shop):
 def test_no_ids_at_all(shop):
     assert graphprep.ids(str(shop), [], from_="homo", to="typed").tolist() == []
     assert graphprep.ids(str(shop), [], from_="id", to="row", edges=True, type_="user:likes:user").tolist() == []
-
-
-def test_remote_arrays_are_read_in_blocks(monkeypatch, shop):
-    """The block-wise search and gather that remote stores get, with blocks of two entries."""
-    monkeypatch.setattr(lookup, "_BLOCK", 2)
-    array = StoreReader(Storage(), str(shop)).array(0, "nodes/user/raw_ids.npy")
-    source = RowSource(array, is_local=False)
-    assert source.find(np.array([0, 3, 4, 7, 8, 9], np.uint64)).tolist() == [-1, 0, -1, 1, 2, -1]
-    assert source.take(np.array([2, 0, 2, 1])).tolist() == [8, 3, 8, 7]
-    assert source.find(np.empty(0, np.uint64)).tolist() == []
 
 
 def test_a_store_in_memory(shop):
@@ -196,3 +185,84 @@ def test_a_store_in_memory(shop):
     assert convert(url, [3, 20, 8], "raw", "local", type_="user") == [(0, 0), (1, 1), (0, 2)]
     assert convert(url, [4, 0], "typed", "raw", type_="user") == [20, 3]
     assert convert(url, [1, 6], "id", "row", edges=True, type_="user:buys:item") == [5, 4]
+
+
+# ------------------------------------------------------------------------------------------ strings and signed integers
+
+
+def put_in_memory(folder):
+    """Copy a store to fsspec's memory, which is remote to us; return its URL."""
+    import fsspec
+
+    fs = fsspec.filesystem("memory")
+    fs.rm("/names", recursive=True) if fs.exists("/names") else None
+    for path in folder.rglob("*"):
+        if path.is_file():
+            fs.pipe_file(f"/names/{path.relative_to(folder)}", path.read_bytes())
+    return "memory://names"
+
+
+NAMES_OF_NODES = ["a", "b", "ab", "é", "z" * 40, " x ", '"q"', "\n", "0", "-1", "日本", "A", "a\0", "\U0001f600"]
+SIGNED = [-(2**63), -7, -1, 0, 3, 2**63 - 1]
+
+
+METHODS = [(NAMES_OF_NODES, name) for name in ("range", "hash", "random")]
+METHODS += [(SIGNED, name) for name in ("range", "hash", "random", "modulo")]
+
+
+@pytest.mark.parametrize("remote", [False, True])
+@pytest.mark.parametrize("num_parts", [1, 3, 20])
+@pytest.mark.parametrize(("raw_ids", "method"), METHODS)
+def test_raw_ids_of_any_kind_there_and_back(tmp_path, raw_ids, num_parts, method, remote):
+    store, typed = raw_store(raw_ids, num_parts, method)
+    url = str(store.write(tmp_path / "names"))
+    url = put_in_memory(tmp_path / "names") if remote else url
+    given = typed[::-1] + typed[:1]
+    found = graphprep.ids(url, given, from_="raw", to="typed")
+    assert found.tolist() == [typed.index(raw) for raw in given]
+    back = graphprep.ids(url, found, from_="typed", to="raw")
+    assert (back.tolist(), back.dtype) == (given, object if isinstance(given[0], str) else np.int64)
+    lost = ["nobody", "", "zz", "\uffff"] if isinstance(given[0], str) else [5, -2, 2, 2**62]
+    assert graphprep.ids(url, lost, from_="raw", to="typed", missing="mark").tolist() == [-1] * 4
+    assert graphprep.ids(url, lost[:0], from_="raw", to="typed").tolist() == []
+
+
+@settings(deadline=None, max_examples=30)
+@given(names=st.sets(st.text(min_size=1, max_size=6), min_size=1, max_size=60), data=st.data())
+def test_any_strings_are_found_where_they_are(tmp_path_factory, names, data):
+    num_parts = data.draw(st.integers(1, 4))
+    method = data.draw(st.sampled_from(["range", "hash", "random"]))
+    store, typed = raw_store(sorted(names), num_parts, method)
+    folder = store.write(tmp_path_factory.mktemp("names"))
+    wanted = data.draw(st.lists(st.sampled_from(typed) | st.text(max_size=6), max_size=30))
+    found = graphprep.ids(str(folder), wanted, from_="raw", to="typed", missing="mark").tolist()
+    assert found == [typed.index(name) if name in names else -1 for name in wanted]
+
+
+def test_remote_texts_are_searched_in_blocks(monkeypatch, tmp_path):
+    """Few texts go down a tree of blocks, many make it read all; both with tiny blocks and pieces."""
+    monkeypatch.setattr("graphprep.stages.text_source._BLOCK_ROWS", 2)
+    monkeypatch.setattr("graphprep.stages.text_source._SCAN_ROWS", 7)
+    monkeypatch.setattr("graphprep.stages.text_source._MOST_BYTES", 9)
+    names = sorted({f"{i * i % 997}" for i in range(300)})
+    store, typed = raw_store(names)
+    store.write(tmp_path / "names")
+    url = put_in_memory(tmp_path / "names")
+    for wanted in (typed[:1], typed[-1:], typed[17:90:31], ["0a", typed[40], "zzz", ""], [*typed[::-1], "x"]):
+        found = graphprep.ids(url, wanted, from_="raw", to="typed", missing="mark").tolist()
+        assert found == [typed.index(name) if name in names else -1 for name in wanted]
+
+
+def test_what_is_no_raw_id(tmp_path, shop):
+    store, _ = raw_store(NAMES_OF_NODES)
+    folder = str(store.write(tmp_path / "names"))
+    with pytest.raises(DataError) as missing:
+        graphprep.ids(folder, ["a", "x'y"], from_="raw", to="typed")
+    assert str(missing.value) == f'{folder}: there is no raw ID "x\'y" (position 1)'
+    for value in (5, None, b"a", "\ud800"):
+        with pytest.raises(UsageError) as caught:
+            graphprep.ids(folder, ["a", value], from_="raw", to="typed")
+        assert str(caught.value) == f"ids must be str, found {value!r}\n  fix: the raw IDs of this node type are strings"
+    with pytest.raises(UsageError, match="ids must all fit int64, or all uint64"):
+        graphprep.ids(str(shop), [-1, 2**63], from_="raw", to="typed", type_="user")
+    assert graphprep.ids(folder, [99], from_="typed", to="raw", missing="mark").tolist() == [None]

@@ -5,6 +5,7 @@ with sizes and hashes that fit (or, with ``seal`` switched off afterwards, on to
 """
 
 import io
+import itertools
 import json
 from pathlib import Path
 
@@ -229,3 +230,82 @@ def _add_edge_columns(store, folder, primary):
             f"{folder}/weight.present.npy": np.array([i != 4 for i in ids], np.bool_),
         }
     return [column("weight", "dense", "float32", optional=True, role="weight")]
+
+
+def text_hash(text):
+    """h of a string: its length, then its 8-byte little-endian words, the last one padded with zeros."""
+    data = text.encode()
+    h = splitmix64(len(data))
+    for at in range(0, len(data), 8):
+        h = splitmix64(h ^ int.from_bytes(data[at : at + 8].ljust(8, b"\0"), "little"))
+    return h
+
+
+def id_hash(raw):
+    return text_hash(raw) if isinstance(raw, str) else splitmix64(raw & MASK)
+
+
+def text_arrays(texts):
+    """The two files of a list of strings."""
+    data = [text.encode() for text in texts]
+    offsets = np.array([0, *np.cumsum([len(part) for part in data])], np.int64)
+    return offsets, np.frombuffer(b"".join(data), np.uint8)
+
+
+def raw_store(raw_ids, num_parts=1, method="range", pairs=((0, 0),)):
+    """Build a store of one node type ``name`` whose raw IDs are strings or integers, and edges between typed IDs."""
+    in_order = sorted(raw_ids, key=lambda raw: raw.encode() if isinstance(raw, str) else raw)
+    parts = [[] for _ in range(num_parts)]
+    for rank, raw in enumerate(in_order):
+        sizes = [len(in_order) // num_parts + (p < len(in_order) % num_parts) for p in range(num_parts)]
+        bounds = np.cumsum(sizes)
+        at = {"range": int(np.searchsorted(bounds, rank, side="right")), "random": rank * 7 % num_parts}
+        if not isinstance(raw, str):
+            at["modulo"] = raw % num_parts
+        at["hash"] = id_hash(raw) % num_parts
+        parts[at[method]].append(raw)
+    typed = [raw for part in parts for raw in part]
+    store = TinyStore()
+    store.parts = [{} for _ in range(num_parts)]
+    bounds = np.cumsum([0] + [len(part) for part in parts]).tolist()
+    edges = [(src, dst, i) for i, (src, dst) in enumerate(pairs)]
+    csc = build_layouts(edges, lambda e: e[1], lambda e: e[0], list(itertools.pairwise(bounds)), lambda e: e[2])
+    for p, part in enumerate(parts):
+        if isinstance(typed[0], str):
+            offsets, values = text_arrays(part)
+            store.parts[p] |= {"nodes/name/raw_ids.offsets.npy": offsets, "nodes/name/raw_ids.values.npy": values}
+        else:
+            dtype = np.uint64 if max(typed) >= 2**63 else np.int64
+            store.parts[p]["nodes/name/raw_ids.npy"] = np.array(part, dtype)
+        folder = "edges/name__to__name/csc"
+        arrays = dict(zip(("indptr", "indices", "edge_ids"), csc[p], strict=True))
+        store.parts[p] |= {f"{folder}/{name}.npy": array for name, array in arrays.items()}
+    kind = "string" if isinstance(typed[0], str) else "uint64" if max(typed) >= 2**63 else "int64"
+    total = sum(splitmix64(id_hash(typed[s]) ^ splitmix64(id_hash(typed[d]))) for s, d in pairs)
+    store.metadata = {
+        "format": "graphprep-store",
+        "format_version": 1,
+        "graph_name": "names",
+        "node_type": ["name"],
+        "num_nodes_per_type": [len(typed)],
+        "num_nodes_per_chunk": [[len(part) for part in parts]],
+        "edge_type": ["name:to:name"],
+        "num_edges_per_type": [len(pairs)],
+        "num_edges_per_chunk": [[len(ids) for _, _, ids in csc]],
+        "num_parts": num_parts,
+        "partition_by": method,
+        "layouts": ["csc"],
+        "node_schema": {"name": {"raw_ids": kind, "columns": []}},
+        "edge_schema": {
+            "name:to:name": {
+                "neighbor_order": "input",
+                "index_dtype": "int32",
+                "edge_id_dtype": "int32",
+                "multigraph": None,
+                "checksum": f"{total & MASK:016x}",
+                "columns": [],
+            }
+        },
+        "parts": [],
+    }
+    return store, typed
