@@ -32,7 +32,8 @@ from graphprep.stages.partition_file import read_partition_file
 from graphprep.stages.plan import Planned, apply_schema, plan_input
 from graphprep.stages.rejects import Rejects
 from graphprep.stages.role_columns import Parts, RoleGiver
-from graphprep.stages.roles import RoleFlag, match_types, owner_name, read_flags
+from graphprep.stages.role_schema import input_schema
+from graphprep.stages.roles import RoleFlag, Roles, match_types, owner_name, read_flags
 from graphprep.stages.route import Routed, RouteRules, Routing
 from graphprep.stages.route_edges import route_edges
 from graphprep.stages.route_nodes import route_nodes
@@ -240,7 +241,9 @@ def _prepare(
     clock.stage("plan")
     planned = plan_input(inputs, options, storage, clock.reporter)
     schema = load_schema(storage, options.schema) if options.schema is not None else None
+    fixed, roles = schema, Roles()
     if schema is not None:
+        schema, roles = input_schema(schema, match_types(flags, schema.node_types))
         planned = apply_schema(planned, schema)
     settings = DecodeSettings(
         block_bytes=memory.block_bytes,
@@ -252,14 +255,14 @@ def _prepare(
     )
     decoded, index, locator = _index_input(planned, settings, schema, options, memory, storage, pool, clock, rejects)
     clock.stage("shuffle")
-    roles = match_types(flags, index.type_names)
+    roles = roles if fixed is not None else match_types(flags, index.type_names)
     rules = _route_rules(options, schema, memory, index)
     routing = Routing(decoded, index, rules, pool, locator, clock.reporter, rejects, roles)
     route_nodes(routing)
     route_edges(routing)
     complete(routing, _has_times(decoded))
     decoded.close()
-    giver = RoleGiver(routing, *_settle(decoded, index, routing.routed, options, schema))
+    giver = RoleGiver(routing, *_settle(decoded, index, routing.routed, options, schema), fixed)
     giver.give(roles)
     parts, notes = tuple(giver.parts), tuple(giver.notes)
     return Prepared(planned, decoded, index, routing.routed, giver.nodes, giver.edges, rejects.num, parts, notes)

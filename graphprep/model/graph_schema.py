@@ -56,7 +56,9 @@ def _owner(value: Mapping[str, Any] | None) -> OwnerSchema:
 
 
 def _takes(column: ColumnSchema, key: ColumnKey) -> bool:
-    """Return whether a column's values travel under a key."""
+    """Return whether a column's values travel under a key. What becomes a split may have any form."""
+    if column.role == "split":
+        return key.role is None and column.slot == key.slot and (key.slot is not None or column.name == key.name)
     if column.slot != key.slot or column.role != key.role or _FAMILIES[column.kind] != key.family:
         return False
     if (key.slot is None and column.name != key.name) or column.unit != key.unit:

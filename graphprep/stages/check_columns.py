@@ -34,6 +34,10 @@ def check_columns(
         if present is not None and not _check_bools(present, faults):
             present = None
         _check_values(column, files, present, faults)
+        if column.role == "split":
+            _check_codes(files, 3, "a part (0, 1 or 2)", faults)
+        elif column.categories is not None:
+            _check_codes(files, len(column.categories), f"a category below {len(column.categories)}", faults, present)
         if slots is not None and column.slot is not None and (present is not None or not column.optional):
             _check_num_slots(column, slots, present, faults)
 
@@ -77,6 +81,23 @@ def _check_minimum(array: CheckedArray, low: int, what: str, faults: Faults) -> 
     for start, stop in _slices(array):
         values = array.read(start, stop).reshape(stop - start, -1)
         _add_too_low(array.path, values, start, low, what, faults)
+
+
+def _check_codes(files: ColumnFiles, limit: int, what: str, faults: Faults, present: CheckedArray | None = None) -> None:
+    """Check that the values of a scalar column lie in [0, limit); rows without the column hold 0 whatever the limit."""
+    array = files.get("")
+    if array is None or array.shape[1:] or array.dtype.kind != "i":
+        return
+    for start, stop in _slices(array):
+        values = array.read(start, stop)
+        bad = (values < 0) | (values >= limit)
+        if present is not None:
+            bad &= present.read(start, stop)
+        _add_codes(array.path, bad, start, what, values, faults)
+
+
+def _add_codes(path: str, bad: NDArray[np.bool_], start: int, what: str, values: NDArray[np.int64], faults: Faults) -> None:
+    faults.add_rows(path, bad, start, lambda i: f"expected {what}, found {values[i]}")
 
 
 def _add_too_low(path: str, values: NDArray[np.int64], start: int, low: int, what: str, faults: Faults) -> None:

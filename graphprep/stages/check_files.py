@@ -23,6 +23,7 @@ from graphprep.storage.urls import Storage
 
 _HASH_BYTES = 4 << 20  # read at once while hashing: large enough for object stores, small beside any limit
 _COLUMN_ORDER = ("weight", "time", "created_at", "removed_at", "created")
+_ROLE_DTYPES = {"weight": ("float32", "float64"), "created": ("bool",), "split": ("int8",), "seeds": ("bool",)}
 
 Shape = tuple[int | None, ...]
 
@@ -194,12 +195,15 @@ def _check_columns(columns: tuple[ColumnSchema, ...], place: str, faults: Faults
     """Check that names differ, and the rules for roles, shapes and order (STORE.md, "Columns")."""
     seen: set[str] = set()
     ranks = []
+    for role in ("split", "seeds"):
+        if sum(column.role == role for column in columns) > 1:
+            faults.add(f"{place}.columns", f"expected one column with the role {role} at most")
     for i, column in enumerate(columns):
         here = f"{place}.columns[{i}]"
         if column.path in seen:
             faults.add(f"{here}.name", f"{column.name!r} is there twice")
         seen.add(column.path)
-        if column.role is not None and column.name != column.role:
+        if column.role in _COLUMN_ORDER and column.name != column.role:
             faults.add(f"{here}.name", f"expected {column.role!r}, as the role, found {column.name!r}")
         if column.kind in ("ragged", "binary", "temporal") and column.item_shape:
             faults.add(f"{here}.item_shape", f"expected [] for kind {column.kind}, found {list(column.item_shape)}")
@@ -208,18 +212,35 @@ def _check_columns(columns: tuple[ColumnSchema, ...], place: str, faults: Faults
         if column.kind == "binary" and column.dtype != "uint8":
             faults.add(f"{here}.dtype", f"expected uint8 for kind binary, found {column.dtype}")
         _check_role(column, here, faults)
+        _check_categories(column, here, faults)
         ranks.append(_column_rank(column))
         if ranks[-1] < max(ranks):
             faults.add(here, f"column {column.name!r} stands out of order")
 
 
 def _check_role(column: ColumnSchema, here: str, faults: Faults) -> None:
-    dtypes = {"weight": ("float32", "float64"), "created": ("bool",)}.get(column.role or "", ("int64",))
     if column.role is None:
         return
+    if column.role == "label":
+        if column.kind not in ("dense", "ragged"):
+            faults.add(here, f"expected kind dense or ragged for role label, found {column.kind}")
+        return
+    dtypes = _ROLE_DTYPES.get(column.role, ("int64",))
     if column.kind != "dense" or column.item_shape or column.dtype not in dtypes:
         found = f"{column.kind} {column.dtype} {list(column.item_shape)}"
         faults.add(here, f"expected a dense scalar of {' or '.join(dtypes)} for role {column.role}, found {found}")
+
+
+def _check_categories(column: ColumnSchema, here: str, faults: Faults) -> None:
+    if column.categories is None:
+        return
+    if column.role != "label" or column.kind != "dense" or column.dtype != "int64" or column.item_shape:
+        faults.add(f"{here}.categories", "expected none, as this is no label that is a dense scalar of int64")
+    names = [name.encode() for name in column.categories]
+    unordered = next((i for i in range(1, len(names)) if names[i - 1] >= names[i]), None)
+    if unordered is not None:
+        what = f"expected a name behind {column.categories[unordered - 1]!r}, found {column.categories[unordered]!r}"
+        faults.add(f"{here}.categories[{unordered}]", what)
 
 
 def _column_rank(column: ColumnSchema) -> tuple[int, int, str]:

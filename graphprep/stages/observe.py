@@ -105,7 +105,7 @@ def settle_columns(context: ColumnContext) -> tuple[StoredColumn, ...]:
     for slot in sorted(slots):
         stored.extend(_slot_columns(context, slots[slot]))
     for name, keys in plain.items():
-        stored.append(_numbers_or_other(context, name, keys))
+        stored.append(settle_column(context, name, keys))
     return tuple(stored)
 
 
@@ -166,7 +166,7 @@ def _slot_columns(context: ColumnContext, keys: Sequence[ColumnKey]) -> list[Sto
     return sorted(stored, key=lambda column: column.schema.name)
 
 
-def _numbers_or_other(context: ColumnContext, name: str, keys: Sequence[ColumnKey]) -> StoredColumn:
+def settle_column(context: ColumnContext, name: str, keys: Sequence[ColumnKey]) -> StoredColumn:
     """Settle an input column: int64 with float64 becomes float64, a column without values takes what the others are."""
     used = [key for key in keys if _num_present(context, [key])] or list(keys[:1])
     units = sorted({key.unit or "none" for key in used})

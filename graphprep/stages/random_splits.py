@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -43,16 +41,3 @@ def split_edges(
     offsets = routing.index.part_offsets[route.dst_type if routing.rules.primary == "csc" else route.src_type]
     pairs = hash_ints(hashes[0] ^ hash_ints(hashes[1]))
     add_parts(routing.edge_column(route, SPLIT_KEY), rule.parts(pairs), owners, ids, offsets, counts)
-
-
-def node_hashes(routing: Routing, number: int) -> Iterator[tuple[NDArray[np.uint64], Ints]]:
-    """Yield (h of raw IDs, typed IDs) of all nodes of a type."""
-    space = routing.index.space(number)
-    if space.table is None:
-        for start in range(0, space.num_nodes, 1 << 16):
-            typed = np.arange(start, min(start + (1 << 16), space.num_nodes), dtype=np.int64)
-            yield hash_ints(typed), typed
-        return
-    for ids, types, typed in space.table.read(0):
-        own = np.flatnonzero(types == number)
-        yield hash_ints(ids[own]), typed[own]

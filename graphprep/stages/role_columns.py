@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from graphprep.kernels.cpu.text_dictionary import TextDictionary
 from graphprep.model.errors import DataError, MemoryLimitError, UsageError
+from graphprep.model.graph_schema import GraphSchema
 from graphprep.model.rows import ColumnKey
 from graphprep.model.schema import ColumnSchema, edge_type_text
 from graphprep.stages.cells import Cells, cells_from, scalar_cells
 from graphprep.stages.observe import StoredColumn
-from graphprep.stages.random_splits import SPLIT_KEY, add_parts, node_hashes
+from graphprep.stages.random_splits import SPLIT_KEY, add_parts
 from graphprep.stages.roles import (
     NO_PART,
     PART_NAMES,
@@ -71,8 +72,12 @@ class _OwnerColumns:
 class RoleGiver:
     """Gives roles to the columns of all types."""
 
-    def __init__(self, routing: Routing, nodes: Sequence[TypedNodes], edges: Sequence[TypedEdges]) -> None:
+    def __init__(
+        self, routing: Routing, nodes: Sequence[TypedNodes], edges: Sequence[TypedEdges], schema: GraphSchema | None = None
+    ) -> None:
+        """``schema``: that of the store, where it is fixed beforehand."""
         self.routing = routing
+        self.schema = schema
         self.nodes = list(nodes)
         self.edges = list(edges)
         self.notes: list[str] = []
@@ -185,7 +190,8 @@ class RoleGiver:
     def _categories(self, own: _OwnerColumns, flag: RoleFlag, column: StoredColumn) -> StoredColumn:
         """Replace texts by the numbers of their categories, in name order."""
         schema = column.schema
-        met = TextDictionary()
+        fixed = schema.categories
+        met = TextDictionary() if fixed is None else TextDictionary.of([name.encode() for name in fixed])
         plan = own.routes[column.keys[0]].plan
         numbered = _Stream(self.routing, plan)
         for _, rows, ids, cells in _drain(own, column):
@@ -193,7 +199,7 @@ class RoleGiver:
             self._check_categories(own, flag, schema.name, met)
             numbered.add(rows, ids, codes)
         names = met.texts()
-        order = sorted(range(len(names)), key=names.__getitem__)
+        order = sorted(range(len(names)), key=names.__getitem__) if fixed is None else list(range(len(names)))
         ranks = np.empty(len(names), np.int64)
         ranks[order] = np.arange(len(names))
         key = ColumnKey(schema.name, "numbers", "int64", schema.slot, "label")
@@ -287,7 +293,7 @@ class RoleGiver:
         if isinstance(own.owner, str):
             route = self._new_route(own, SPLIT_KEY, own.plan)
             number = self.routing.index.type_names.index(own.owner)
-            for hashes, typed in node_hashes(self.routing, number):
+            for hashes, typed in self.routing.index.hashes(number):
                 add_parts(route, rule.parts(hashes), typed, None, own.offsets, counts)
         else:  # dealt out with the edges
             counts[:3] = self.routing.edge_parts.get(own.owner, np.zeros(3, np.int64))
@@ -303,9 +309,24 @@ class RoleGiver:
         counts[NO_PART] = own.num_rows - counts[:NO_PART].sum()
         train, valid, test, none = counts.tolist()
         self.parts.append(Parts(own.owner, (train, valid, test, none)))
+        fixed = self._fixed(own.owner, key.name)
+        if fixed is not None and none and not fixed.optional:
+            raise DataError(
+                f"column {key.name!r} of {own.words} is missing from {none} of {own.num_rows} rows",
+                place="" if self.schema is None else self.schema.place,
+                fix='add the values, or say "optional": true in the schema',
+            )
+        optional = bool(none) or (fixed is not None and fixed.optional)
         rest = f", {none:,} in no part" if none else ""
         self.notes.append(f"{own.words}: split {key.name!r}: {train:,} train, {valid:,} valid, {test:,} test{rest}")
-        return StoredColumn(ColumnSchema(key.name, "dense", "int8", (), bool(none), slot, "split"), (key,))
+        return StoredColumn(ColumnSchema(key.name, "dense", "int8", (), optional, slot, "split"), (key,))
+
+    def _fixed(self, owner: Owner, name: str) -> ColumnSchema | None:
+        """Return what the schema says of a column."""
+        if self.schema is None:
+            return None
+        columns = self.schema.nodes[owner] if isinstance(owner, str) else self.schema.edges[owner]
+        return next((column for column in columns.columns if column.name == name), None)
 
 
 class _Stream:
@@ -399,13 +420,11 @@ def _overlaps(route: ColumnRoute, bucket: int, number: int, passes: int) -> Iter
 
 def raw_id(routing: Routing, number: int, typed: int) -> str:
     """Return a node's raw ID, for messages."""
-    space = routing.index.space(number)
-    if space.table is not None:
-        for ids, types, found in space.table.read(0):
-            at = np.flatnonzero((found == typed) & (types == number))
-            if at.size:
-                return str(int(ids[at[0]]))
-    return str(typed)
+    for batch, found in routing.index.raw(number):
+        at = np.flatnonzero(found == typed)
+        if at.size:
+            return batch.words(int(at[0]))
+    raise AssertionError("a node without a raw ID")
 
 
 __all__ = ["Parts", "RoleGiver"]

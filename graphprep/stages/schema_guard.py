@@ -4,24 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from graphprep.kernels.cpu.text_dictionary import TextDictionary
 from graphprep.model.errors import DataError
 from graphprep.model.graph_schema import GraphSchema, OwnerSchema
 from graphprep.model.rows import ColumnKey
 from graphprep.model.schema import ColumnSchema, Kind
 from graphprep.stages.cells import Cells
-from graphprep.stages.observe import NUM_SLOTS, ColumnContext, StoredColumn
+from graphprep.stages.observe import NUM_SLOTS, ColumnContext, StoredColumn, settle_column
 
 if TYPE_CHECKING:
     from graphprep.storage.urls import Storage
 
 Ints = NDArray[np.int64]
 _FIX = "correct the record, or the schema"
+_SHOWN = 40  # characters of a value in a message
 _FAMILY_WORDS = {"numbers": "numbers", "sparse": "sparse values", "binary": "text", "temporal": "temporal values"}
 
 
@@ -55,7 +58,9 @@ def find_misfit(owner: OwnerSchema, name: str, key: ColumnKey, cells: Cells) -> 
         what = f"slot {key.slot}" if key.slot is not None else f"column {key.name!r}"
         found = f"{_FAMILY_WORDS[key.family]} of {key.dtype}"
         return Misfit(0, f"{what} with {found} is not in the schema of {name}")
-    return _shape_misfit(column, cells) or _end_misfit(column, cells)
+    if column.role == "split":
+        return None
+    return _shape_misfit(column, cells) or _end_misfit(column, cells) or _category_misfit(column, cells)
 
 
 def _shape_misfit(column: ColumnSchema, cells: Cells) -> Misfit | None:
@@ -77,6 +82,25 @@ def _end_misfit(column: ColumnSchema, cells: Cells) -> Misfit | None:
     return Misfit(row, f"column {column.name!r} has an end time, the schema says that it has none")
 
 
+def _category_misfit(column: ColumnSchema, cells: Cells) -> Misfit | None:
+    if column.categories is None:
+        return None
+    offsets = np.zeros(cells.num_rows + 1, np.int64)
+    np.cumsum(cells.item_counts, out=offsets[1:])
+    unknown = np.flatnonzero(categories_of(column.categories).find(offsets, cells.flat.view(np.uint8)) < 0)
+    if not unknown.size:
+        return None
+    row = int(unknown[0])
+    text = cells.take(unknown[:1]).flat.tobytes().decode("utf-8", "backslashreplace")
+    return Misfit(row, f"column {column.name!r}: {text[:_SHOWN]!r} is none of the schema's {len(column.categories)} categories")
+
+
+@lru_cache(maxsize=16)
+def categories_of(names: tuple[str, ...]) -> TextDictionary:
+    """Return the numbers of categories by their names."""
+    return TextDictionary.of([name.encode() for name in names])
+
+
 def settle_by_schema(owner: OwnerSchema, name: str, context: ColumnContext, place: str) -> tuple[StoredColumn, ...]:
     """Return an owner type's stored columns as the schema states them.
 
@@ -85,6 +109,9 @@ def settle_by_schema(owner: OwnerSchema, name: str, context: ColumnContext, plac
     stored = []
     for column in owner.columns:
         keys = [key for key in context.stats if owner.column_for(key) == column]
+        if column.role == "split":
+            stored += [settle_column(context, column.name, keys)] if keys else []
+            continue
         present = sum(int(context.stats[key].rows.sum()) for key in keys)
         fill = {"weight": context.created_weight, "removed_at": -1.0}.get(column.role or "", 0.0)
         filled = column.role in ("weight", "created_at", "removed_at", "created")

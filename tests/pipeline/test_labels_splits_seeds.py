@@ -1,0 +1,543 @@
+"""Labels, splits and seeds from raw files to the store, against pandas and naive loops."""
+
+from __future__ import annotations
+
+import json
+import random
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from golden.golden_cases import read_store
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reference.hashes import hash_id, splitmix64
+
+import graphprep
+from graphprep.model.errors import DataError, GraphprepError, MemoryLimitError, UsageError
+from graphprep.model.options import RunOptions
+from graphprep.stages import role_columns
+
+EDGES = "_N:_E:_N"
+NODES = "nodes/_N"
+EDGE_FOLDER = "edges/_N___E___N"
+
+
+def convert(path, out, **options):
+    return graphprep.convert(str(path), str(out), overwrite=True, **options)
+
+
+def metadata(out):
+    return json.loads((Path(out) / "metadata.json").read_text())
+
+
+def column_of(out, owner, name):
+    value = metadata(out)
+    schema = value["edge_schema"].get(owner) or value["node_schema"][owner]
+    return next(column for column in schema["columns"] if column["name"] == name)
+
+
+def joined(out, pattern):
+    return np.concatenate([np.load(path) for path in sorted(Path(out).glob(f"part-*/{pattern}"))])
+
+
+def edge_values(out, name, *, folder=EDGE_FOLDER):
+    """Values of an edge column by edge ID, None where absent."""
+    order = np.argsort(joined(out, f"{folder}/csc/edge_ids.npy"))
+    values = joined(out, f"{folder}/data/{name}.npy")[order].tolist()
+    present = list(Path(out).glob(f"part-*/{folder}/data/{name}.present.npy"))
+    if not present:
+        return values
+    mask = joined(out, f"{folder}/data/{name}.present.npy")[order].tolist()
+    return [value if there else None for value, there in zip(values, mask, strict=True)]
+
+
+def node_values(out, name, *, folder=NODES):
+    """Values of a node column by raw ID, None where absent."""
+    values = joined(out, f"{folder}/data/{name}.npy").tolist()
+    if list(Path(out).glob(f"part-*/{folder}/data/{name}.present.npy")):
+        mask = joined(out, f"{folder}/data/{name}.present.npy").tolist()
+        values = [value if there else None for value, there in zip(values, mask, strict=True)]
+    has_ids = list(Path(out).glob(f"part-*/{folder}/raw_ids.npy"))
+    ids = joined(out, f"{folder}/raw_ids.npy").tolist() if has_ids else range(len(values))
+    return dict(zip(ids, values, strict=True))
+
+
+def naive_part(hashed, text, seed):
+    """docs/labels.md, word for word; None: in no part."""
+    key = splitmix64(splitmix64(seed % 2**64) ^ hash_id("split"))
+    mixed = splitmix64(hashed ^ key)
+    end = Fraction(0)
+    for part, fraction in enumerate(map(Fraction, text.split("/"))):
+        end += fraction
+        if mixed < end * 2**64 // 1:
+            return part
+    return None
+
+
+def pair_hash(src, dst):
+    return splitmix64(hash_id(src) ^ splitmix64(hash_id(dst)))
+
+
+# ------------------------------------------------------------------------------------------------------ labels
+
+
+def write_edges(path, labels, num_nodes=20):
+    rng = random.Random(5)
+    rows = [(rng.randrange(num_nodes), rng.randrange(num_nodes), label) for label in labels]
+    path.write_text("src,dst,kind\n" + "".join(f"{src},{dst},{label or ''}\n" for src, dst, label in rows), "utf-8")
+    return rows
+
+
+@pytest.mark.parametrize("partitions", [1, 3])
+@pytest.mark.parametrize("run", [{}, {"block_bytes": 64, "run": RunOptions(threads=2)}])
+def test_categories_are_those_of_pandas(tmp_path, partitions, run):
+    pandas = pytest.importorskip("pandas", reason="pandas is the reference")
+    rng = random.Random(1)
+    words = ["Zürich", "zebra", "a", "aa", "日本", "\U0001f600", "￿x", "B b", "10", "9", None]
+    labels = [rng.choice(words) for _ in range(400)]
+    write_edges(tmp_path / "e.csv", labels)
+    summary = convert(tmp_path / "e.csv", tmp_path / "out", labels=(f"{EDGES}:kind",), partitions=partitions, **run)
+    # pandas sorts by code points, which is the order of UTF-8 bytes
+    codes, names = pandas.factorize(np.array(labels, object), sort=True)
+    column = column_of(tmp_path / "out", EDGES, "kind")
+    assert column["categories"] == list(names)
+    assert (column["kind"], column["dtype"], column["item_shape"], column["role"]) == ("dense", "int64", [], "label")
+    assert edge_values(tmp_path / "out", "kind") == [None if code < 0 else code for code in codes.tolist()]
+    assert f"edge type '{EDGES}': label 'kind' has 10 categories" in summary.notes
+    assert graphprep.validate(str(tmp_path / "out")).sound
+
+
+@settings(deadline=None, max_examples=15)
+@given(
+    labels=st.lists(
+        st.text(st.characters(blacklist_categories=("Cs", "Cc"), blacklist_characters='",'), min_size=1, max_size=6).filter(
+            lambda text: not text.isspace()
+        ),
+        min_size=1,
+        max_size=30,
+    ),
+    block_bytes=st.sampled_from([1, 50, 0]),
+)
+def test_any_texts_become_categories(tmp_path_factory, labels, block_bytes):
+    folder = tmp_path_factory.mktemp("labels")
+    labels = ["x" + label for label in labels]  # text, also where all cells look like numbers
+    write_edges(folder / "e.csv", labels)
+    convert(folder / "e.csv", folder / "out", labels=(f"{EDGES}:kind",), block_bytes=block_bytes)
+    names = column_of(folder / "out", EDGES, "kind")["categories"]
+    assert names == sorted(set(labels), key=str.encode)
+    assert [names[code] for code in edge_values(folder / "out", "kind")] == labels
+
+
+def test_many_categories_spill_and_stay_exact(tmp_path):
+    labels = [f"label-{i * 7919 % 5000:x}" for i in range(20_000)]
+    write_edges(tmp_path / "e.csv", labels, 1000)
+    stores = []
+    for limit, block_bytes in (("1GiB", 0), ("1GiB", 1 << 12)):
+        run = RunOptions(memory_limit=limit, threads=2)
+        convert(tmp_path / "e.csv", tmp_path / "out", labels=(f"{EDGES}:kind",), run=run, block_bytes=block_bytes)
+        stores.append(read_store(tmp_path / "out"))
+    assert stores[0] == stores[1]
+    assert edge_values(tmp_path / "out", "kind") == np.unique(labels, return_inverse=True)[1].tolist()
+
+
+def test_numbers_stay_numbers(tmp_path):
+    (tmp_path / "e.csv").write_text("src,dst,y,z\n0,1,7,0.5\n1,2,,nan\n")
+    convert(tmp_path / "e.csv", tmp_path / "out", labels=(f"{EDGES}:y", f"{EDGES}:z"))
+    y, z = column_of(tmp_path / "out", EDGES, "y"), column_of(tmp_path / "out", EDGES, "z")
+    assert (y["dtype"], y["role"], y["optional"], "categories" in y) == ("int64", "label", True, False)
+    assert (z["dtype"], z["role"], z["optional"]) == ("float64", "label", False)
+    assert edge_values(tmp_path / "out", "y") == [7, None]
+
+
+def write_json(path, features):
+    lines = (
+        json.dumps({"node_id": node, "node_type": 0, "node_weight": 1.0, **found, "edge": []})
+        for node, found in features.items()
+    )
+    path.write_text("\n".join(lines))
+
+
+def test_feature_slots_can_be_labels_and_splits(tmp_path):
+    features = {
+        5: {"binary_feature": {"0": "cat"}, "int64_feature": {"1": [2]}},
+        1: {"binary_feature": {"0": "ant"}, "int64_feature": {"1": [0]}},
+        9: {"int64_feature": {"1": [1]}},
+    }
+    write_json(tmp_path / "g.jsonl", features)
+    convert(tmp_path / "g.jsonl", tmp_path / "out", format="json", labels=("0:feat_0",), splits=("0:feat_1",), partitions=2)
+    columns = metadata(tmp_path / "out")["node_schema"]["0"]["columns"]
+    base = {"kind": "dense", "item_shape": []}
+    assert columns[1:] == [
+        {
+            "name": "feat_0",
+            "dtype": "int64",
+            "optional": True,
+            "slot": 0,
+            "role": "label",
+            "categories": ["ant", "cat"],
+            **base,
+        },
+        {"name": "feat_1", "dtype": "int8", "optional": False, "slot": 1, "role": "split", **base},
+    ]
+    assert node_values(tmp_path / "out", "feat_0", folder="nodes/0") == {1: 0, 5: 1, 9: None}
+    assert node_values(tmp_path / "out", "feat_1", folder="nodes/0") == {1: 0, 5: 2, 9: 1}
+    assert graphprep.validate(str(tmp_path / "out")).sound
+
+
+def test_a_label_without_any_value_is_a_number(tmp_path):
+    (tmp_path / "e.csv").write_text("src,dst,kind\n0,1,\n")
+    convert(tmp_path / "e.csv", tmp_path / "out", labels=(f"{EDGES}:kind",))
+    assert column_of(tmp_path / "out", EDGES, "kind")["dtype"] == "int64"
+
+
+def test_too_many_categories_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(role_columns, "_MOST_CATEGORIES", 3)
+    write_edges(tmp_path / "e.csv", ["a", "b", "c", "d"])
+    with pytest.raises(DataError) as caught:
+        convert(tmp_path / "e.csv", tmp_path / "out", labels=(f"{EDGES}:kind",))
+    assert str(caught.value) == (
+        f"--label {EDGES}:kind: label 'kind' of edge type '{EDGES}' has more than 3 different texts, or 64 MiB of them\n"
+        "  fix: number the labels in the data, or leave out the flag: then the column stays text"
+    )
+    assert not (tmp_path / "out").exists()
+
+
+def test_categories_beyond_the_memory_limit_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(role_columns, "_NAME_BYTES", 1 << 40)
+    write_edges(tmp_path / "e.csv", ["a", "b"])
+    with pytest.raises(MemoryLimitError) as caught:
+        convert(tmp_path / "e.csv", tmp_path / "out", labels=(f"{EDGES}:kind",))
+    assert str(caught.value) == (
+        f"--label {EDGES}:kind: the 2 or more categories of label 'kind' of edge type '{EDGES}' do not fit the memory limit\n"
+        "  fix: raise --memory-limit, or number the labels in the data"
+    )
+
+
+def test_a_label_that_is_not_utf8_is_refused(tmp_path):
+    (tmp_path / "g.edgelist").write_bytes(b"0,-1,0,1.0,binary,1,a\xff\n")
+    with pytest.raises(GraphprepError) as caught:
+        convert(tmp_path / "g.edgelist", tmp_path / "out", format="edgelist", labels=("0:feat_0",))
+    assert "UTF-8" in str(caught.value)
+
+
+# ------------------------------------------------------------------------------------------------------ splits
+
+
+def test_columns_and_masks_become_one_split(tmp_path):
+    (tmp_path / "e.csv").write_text(
+        "src,dst,part,tr,va,te\n0,1,Train,1,0,false\n1,2,val,0,1,0\n2,0,,0,0,0\n0,1,TEST,0,0,TRUE\n"
+    )
+    summary = convert(tmp_path / "e.csv", tmp_path / "a", splits=(f"{EDGES}:part",))
+    assert edge_values(tmp_path / "a", "part") == [0, 1, None, 2]
+    assert summary.splits == {EDGES: (1, 1, 1, 1)}
+    assert f"edge type '{EDGES}': split 'part': 1 train, 1 valid, 1 test, 1 in no part" in summary.notes
+    convert(tmp_path / "e.csv", tmp_path / "b", splits=(f"{EDGES}:tr,va,te",))
+    assert edge_values(tmp_path / "b", "split") == [0, 1, None, 2]
+    assert [column["name"] for column in metadata(tmp_path / "b")["edge_schema"][EDGES]["columns"]] == ["part", "split"]
+    convert(tmp_path / "e.csv", tmp_path / "c", splits=(f"{EDGES}:,,te",))
+    assert edge_values(tmp_path / "c", "split") == [None, None, None, 2]
+    for out in "abc":
+        assert graphprep.validate(str(tmp_path / out)).sound
+
+
+FRACTIONS = "0.5/0.2/0.2"
+
+
+@pytest.mark.parametrize("layout", ["csc", "csr", "both"])
+@pytest.mark.parametrize("ids", ["dense", "sparse"])
+def test_random_splits_are_those_of_the_documented_rule(tmp_path, layout, ids):
+    rng = random.Random(3)
+    edges = [(rng.randrange(50), rng.randrange(50)) for _ in range(300)]
+    (tmp_path / "e.txt").write_text("".join(f"{src} {dst}\n" for src, dst in edges))
+    options = {"ids": ids, "layout": layout, "partitions": 3, "partition_by": "hash", "seed": 11}
+    summary = convert(tmp_path / "e.txt", tmp_path / "out", splits=(FRACTIONS, f"{EDGES}:{FRACTIONS}"), **options)
+    expected = {node: naive_part(hash_id(node), FRACTIONS, 11) for node in {end for edge in edges for end in edge} | set()}
+    found = node_values(tmp_path / "out", "split")
+    assert {node: found[node] for node in expected} == expected
+    if layout != "csr":
+        parts = [naive_part(pair_hash(*edge), FRACTIONS, 11) for edge in edges]
+        assert edge_values(tmp_path / "out", "split") == parts
+        assert summary.splits[EDGES] == tuple(parts.count(part) for part in (0, 1, 2, None))
+    assert graphprep.validate(str(tmp_path / "out")).sound
+
+
+@settings(deadline=None, max_examples=12)
+@given(
+    edges=st.lists(st.tuples(st.sampled_from([0, 1, 7, 2**40, 2**64 - 1]), st.integers(0, 8)), min_size=1, max_size=25),
+    seed=st.integers(0, 5),
+    method=st.sampled_from(["range", "hash", "random", "modulo"]),
+    partitions=st.integers(1, 4),
+    shuffle=st.randoms(use_true_random=False),
+)
+def test_a_node_and_an_edge_fall_into_the_same_part_wherever_they_stand(
+    tmp_path_factory, edges, seed, method, partitions, shuffle
+):
+    folder = tmp_path_factory.mktemp("splits")
+    found = []
+    for name in ("a", "b"):
+        mixed = list(edges)
+        if name == "b":
+            shuffle.shuffle(mixed)
+        cut = shuffle.randint(0, len(mixed))
+        (folder / name).mkdir()
+        for number, part in enumerate((mixed[:cut], mixed[cut:])):
+            (folder / name / f"{number}.txt").write_text("".join(f"{src} {dst}\n" for src, dst in part) or "# none\n")
+        options = {"partition_by": method, "partitions": partitions} if name == "b" else {}
+        convert(
+            folder / name,
+            folder / "out",
+            format="edges",
+            ids="sparse",
+            seed=seed,
+            splits=(f"_N:{FRACTIONS}", f"{EDGES}:{FRACTIONS}"),
+            decoder_options={"header": "no"},
+            **options,
+        )
+        parts = edge_values(folder / "out", "split")
+        by_pair = {edge: {part for pair, part in zip(mixed, parts, strict=True) if pair == edge} for edge in mixed}
+        assert all(len(own) == 1 for own in by_pair.values())
+        found.append((node_values(folder / "out", "split"), by_pair))
+    assert found[0] == found[1]
+
+
+def test_splits_do_not_depend_on_threads_blocks_or_memory(tmp_path):
+    rng = random.Random(8)
+    lines = [f"{rng.randrange(5000)},{rng.randrange(5000)},{rng.choice('ABC')},{rng.randrange(3)}\n" for _ in range(30_000)]
+    (tmp_path / "e.csv").write_text("src,dst,kind,part\n" + "".join(lines))
+    stores = []
+    for run, block_bytes in (({"threads": 1}, 0), ({"threads": 3}, 1 << 12), ({"memory_limit": "400MiB"}, 1 << 14)):
+        convert(
+            tmp_path / "e.csv",
+            tmp_path / "out",
+            labels=(f"{EDGES}:kind",),
+            splits=(f"{EDGES}:part", "_N:0.8/0.1/0.1"),
+            partitions=2,
+            layout="both",
+            run=RunOptions(**run),
+            block_bytes=block_bytes,
+        )
+        stores.append(read_store(tmp_path / "out"))
+    assert stores[0] == stores[1] == stores[2]
+
+
+# ------------------------------------------------------------------------------------------------------ mistakes
+
+CSV = "src,dst,kind,part,tr,va,te,split,num\n10,11,a,train,1,0,0,x,1\n11,12,b,nope,1,1,0,x,2\n"
+
+
+@pytest.mark.parametrize(
+    ("flags", "error", "message"),
+    [
+        (
+            {"labels": ("_N:y",)},
+            UsageError,
+            "--label _N:y: node type '_N' has no column 'y'\n  fix: choose a type that has columns",
+        ),
+        (
+            {"labels": ("kind",)},
+            UsageError,
+            f"--label kind: node type '_N' has no column 'kind'\n  fix: write {EDGES}:kind",
+        ),
+        (
+            {"labels": (f"{EDGES}:y",)},
+            UsageError,
+            f"--label {EDGES}:y: edge type '{EDGES}' has no column 'y'\n  fix: use one of kind, part, tr, va, te, split, num",
+        ),
+        (
+            {"splits": (f"{EDGES}:part",)},
+            DataError,
+            "e.csv:3:1: column 'part': a split must be 0, 1, 2, train, valid or test, found 'nope'\n"
+            "  fix: correct the value, or leave it out where the row is in no part",
+        ),
+        (
+            {"splits": (f"{EDGES}:tr,va,num",)},
+            DataError,
+            "e.csv:3:1: column 'num': a mask must be 0, 1, true or false, found 2\n"
+            "  fix: correct the value, or leave it out where the row is in no part",
+        ),
+        (
+            {"splits": (f"{EDGES}:tr,va,te",)},
+            DataError,
+            f"--split {EDGES}:tr,va,te: edge 1 of type '{EDGES}' is in two parts, train and valid\n"
+            "  fix: correct the masks: at most one of them may be true",
+        ),
+        (
+            {"splits": (f"{EDGES}:0.5/0.5/0",)},
+            UsageError,
+            f"--split {EDGES}:0.5/0.5/0: edge type '{EDGES}' has a column 'split' already\n"
+            "  fix: drop or rename that column, or use it: --split with its name",
+        ),
+        (
+            {"splits": ("_N:_X:_N:part",)},
+            UsageError,
+            f"--split _N:_X:_N:part: there is no edge type '_N:_X:_N'\n  fix: use one of {EDGES}",
+        ),
+    ],
+)
+def test_mistakes_are_named_with_their_place_and_remedy(tmp_path, monkeypatch, flags, error, message):
+    monkeypatch.chdir(tmp_path)
+    Path("e.csv").write_text(CSV)
+    with pytest.raises(error) as caught:
+        convert("e.csv", "out", **flags)
+    assert str(caught.value) == message
+    assert not Path("out").exists()
+
+
+def test_nodes_in_two_parts_are_named_by_their_raw_id(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    features = {
+        70: {"int64_feature": {"0": [1], "1": [0], "2": [0]}},
+        50: {"int64_feature": {"0": [0], "1": [1], "2": [1]}},
+        30: {"int64_feature": {"0": [1], "1": [0]}},
+    }
+    write_json(Path("g.jsonl"), features)
+    with pytest.raises(DataError) as caught:
+        convert("g.jsonl", "out", format="json", splits=("0:feat_0,feat_1,feat_2",))
+    assert str(caught.value) == (
+        "--split 0:feat_0,feat_1,feat_2: node 50 of type '0' is in two parts, valid and test\n"
+        "  fix: correct the masks: at most one of them may be true"
+    )
+    features[50]["int64_feature"]["2"] = [0]
+    write_json(Path("g.jsonl"), features)
+    convert("g.jsonl", "out", format="json", splits=("0:feat_0,feat_1,feat_2",))
+    assert node_values("out", "split", folder="nodes/0") == {30: 0, 50: 1, 70: 0}
+
+
+# ------------------------------------------------------------------------------------------------------ schema
+
+FLAGS = {"labels": (f"{EDGES}:kind",), "splits": (f"{EDGES}:part", "_N:0.5/0.3/0.1")}
+LINES = ("0,1,b,train", "1,2,a,2", "2,3,,", "3,0,c,Val", "3,4,a,1")
+
+
+def write_lines(path, lines=LINES):
+    path.write_text("src,dst,kind,part\n" + "".join(line + "\n" for line in lines))
+
+
+def test_a_stores_own_metadata_is_a_schema_also_with_roles(tmp_path):
+    write_lines(tmp_path / "e.csv")
+    convert(tmp_path / "e.csv", tmp_path / "first", **FLAGS)
+    schema = str(tmp_path / "first" / "metadata.json")
+    convert(tmp_path / "e.csv", tmp_path / "all", schema=schema, **FLAGS)
+    assert read_store(tmp_path / "all") == read_store(tmp_path / "first")
+    # Labels and split columns follow from the schema; a random split needs its fractions.
+    convert(tmp_path / "e.csv", tmp_path / "some", schema=schema, splits=("_N:0.5/0.3/0.1",))
+    assert read_store(tmp_path / "some") == read_store(tmp_path / "first")
+
+
+def test_a_schema_keeps_the_numbers_of_categories(tmp_path):
+    write_lines(tmp_path / "e.csv")
+    convert(tmp_path / "e.csv", tmp_path / "first", **FLAGS)
+    write_lines(tmp_path / "f.csv", ("0,1,c,0", "1,2,a,test"))
+    schema = str(tmp_path / "first" / "metadata.json")
+    convert(tmp_path / "f.csv", tmp_path / "second", schema=schema, **FLAGS)
+    assert column_of(tmp_path / "second", EDGES, "kind")["categories"] == ["a", "b", "c"]
+    assert edge_values(tmp_path / "second", "kind") == [2, 0]
+    assert edge_values(tmp_path / "second", "part") == [0, 2]
+
+
+def test_masks_fit_a_schema_too(tmp_path):
+    (tmp_path / "e.csv").write_text("src,dst,x,tr,va,te\n0,1,5,1,0,0\n1,2,6,0,0,1\n")
+    flags = {"splits": (f"{EDGES}:tr,va,te",)}
+    convert(tmp_path / "e.csv", tmp_path / "a", **flags)
+    convert(tmp_path / "e.csv", tmp_path / "b", schema=str(tmp_path / "a" / "metadata.json"), **flags)
+    assert read_store(tmp_path / "a") == read_store(tmp_path / "b")
+
+
+@pytest.mark.parametrize(
+    ("lines", "change", "flags", "message"),
+    [
+        (
+            ("0,1,a,0", "1,2,zebra,0"),
+            {},
+            FLAGS,
+            "e.csv:3:1: column 'kind': 'zebra' is none of the schema's 3 categories\n  fix: correct the record, or the schema",
+        ),
+        (
+            ("0,1,a,0", "1,2,b,9"),
+            {},
+            FLAGS,
+            "e.csv:3:1: column 'part': a split must be 0, 1, 2, train, valid or test, found 9\n"
+            "  fix: correct the value, or leave it out where the row is in no part",
+        ),
+        (
+            ("0,1,a,0", "1,2,b,"),
+            {"part": {"optional": False}},
+            FLAGS,
+            f"schema.json: column 'part' of edge type '{EDGES}' is missing from 1 of 2 rows\n"
+            '  fix: add the values, or say "optional": true in the schema',
+        ),
+        (
+            ("0,1,a,0",),
+            {"kind": {"role": None, "categories": None, "kind": "binary", "dtype": "uint8"}},
+            FLAGS,
+            f"schema.json: column 'kind' of edge type '{EDGES}' has the role none, but --label {EDGES}:kind asks for the role "
+            'label\n  fix: say "role": "label" in the schema, or leave out the flag',
+        ),
+        (
+            ("0,1,a,0",),
+            {},
+            {"splits": ("_N:0.5/0.3/0.1",), "labels": (f"{EDGES}:sort",)},
+            f"schema.json: column 'sort' of edge type '{EDGES}' is not there, but --label {EDGES}:sort asks for the role label\n"
+            '  fix: say "role": "label" in the schema, or leave out the flag',
+        ),
+    ],
+)
+def test_data_and_flags_that_do_not_fit_the_schema_are_refused(tmp_path, monkeypatch, lines, change, flags, message):
+    monkeypatch.chdir(tmp_path)
+    write_lines(Path("e.csv"))
+    convert("e.csv", "first", **FLAGS)
+    value = metadata("first")
+    for column in value["edge_schema"][EDGES]["columns"]:
+        column.update(change.get(column["name"], {}))
+        for key in [key for key, entry in column.items() if entry is None]:
+            del column[key]
+    Path("schema.json").write_text(json.dumps(value))
+    write_lines(Path("e.csv"), lines)
+    with pytest.raises(DataError) as caught:
+        convert("e.csv", "out", schema="schema.json", **flags)
+    assert str(caught.value) == message
+
+
+# ------------------------------------------------------------------------------------------------------ validate
+
+
+def spoil(path, index, value):
+    array = np.load(path)
+    array[index] = value
+    np.save(path, array)
+
+
+def faults(out):
+    return [str(fault) for fault in graphprep.validate(str(out)).faults if "xxh3" not in str(fault)]
+
+
+def test_validate_checks_parts_and_categories(tmp_path):
+    write_lines(tmp_path / "e.csv")
+    out = tmp_path / "out"
+    convert(tmp_path / "e.csv", out, **FLAGS)
+    assert faults(out) == []
+    data = out / "part-00000" / EDGE_FOLDER / "data"
+    spoil(data / "part.npy", 1, 3)
+    spoil(data / "kind.npy", 1, 3)
+    found = faults(out)
+    prefix = f"part-00000/{EDGE_FOLDER}/data"
+    assert f"{prefix}/part.npy[1]: expected a part (0, 1 or 2), found 3" in found
+    assert f"{prefix}/kind.npy[1]: expected a category below 3, found 3" in found
+
+
+def test_validate_checks_what_the_schema_says_of_roles(tmp_path):
+    write_lines(tmp_path / "e.csv")
+    out = tmp_path / "out"
+    convert(tmp_path / "e.csv", out, **FLAGS)
+    value = metadata(out)
+    kind, part = value["edge_schema"][EDGES]["columns"]
+    kind["categories"] = ["b", "a", "c"]
+    part["dtype"] = "int16"
+    (out / "metadata.json").write_text(json.dumps(value))
+    place = f"metadata.json: edge_schema.{EDGES}"
+    assert [fault for fault in faults(out) if fault.startswith("metadata")] == [
+        f"{place}.columns[0].categories[1]: expected a name behind 'b', found 'a'",
+        f"{place}.columns[1]: expected a dense scalar of int8 for role split, found dense int16 []",
+    ]
