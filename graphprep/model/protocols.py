@@ -108,7 +108,8 @@ class Sources:
 
     ``has_times``: created_at and removed_at exist for all types even if no row states one.
     ``always_weighted``: every type has a weight column, also where no node or edge occurs.
-    ``num_edges``: how many edges of each declared type there must be, None where nobody says. ``signed_ids`` lists the
+    ``num_edges``: how many edges of each declared type there must be, None where nobody says; ``num_edges_by`` names the files
+    whose rows say so, empty where it is the metadata. ``signed_ids`` lists the
     ID spaces (a space's name, or that of a type with its own) whose integer raw IDs are the bits of int64. ``auto_ids`` lists
     those that are decoded as texts although they may turn out to be integers of int64 throughout: then decoding starts again
     with ``settle_ids``, and ``plan`` is called again.
@@ -121,6 +122,7 @@ class Sources:
     columns: tuple[DeclaredColumn, ...] = ()
     graph_name: str | None = None
     num_edges: tuple[int | None, ...] | None = None
+    num_edges_by: tuple[str, ...] = ()
     has_times: bool = False
     always_weighted: bool = False
     messages: tuple[str, ...] = ()
@@ -132,7 +134,7 @@ class Sources:
 class InputStorage(Protocol):
     """The part of storage that decoders may use while planning and reading. See ``graphprep.storage.Storage``."""
 
-    def open(self, url: str, ahead_bytes: int = ...) -> BinaryIO:
+    def open(self, url: str, ahead_bytes: int | None = None) -> BinaryIO:
         """Open for reading, seekable, decompressed where the content is compressed.
 
         Of a remote file up to ``ahead_bytes`` are fetched ahead of who reads on and on.
@@ -176,7 +178,7 @@ class Decoder(Protocol):
 
         Where a column's dtype is found in the data, a block yields the narrowest that holds its own cells (int64, float64,
         binary). Numbers widen without loss; when a later block turns out to hold text, decoding starts again with
-        ``widen({name: "binary"})``, and ``plan`` is called again.
+        ``widen({name: "binary"})``. Tables get ``<the span's role>/<name>``, and are planned again.
         """
 
 

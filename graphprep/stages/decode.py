@@ -192,14 +192,17 @@ def decode_all(
         except WidenError as error:
             decoder = decoder.widen(error.columns)
             reporter.message(f"column {', '.join(map(repr, error.columns))} holds text: decoding again with it as text")
+            stale = sources.nodes == "tables" or getattr(decoder, "replans", False)
         except _IntegersError as error:
             decoder = cast(SettlesIds, decoder).settle_ids(error.spaces)
             named = ", ".join(repr(space) if space else "all types" for space in error.spaces)
             reporter.message(f"all raw IDs of {named} are integers: decoding again with them as integers")
+            stale = True
         except KeyCollisionError:
             text_seed += 1
+            stale = False
         decoded.close()
-        sources = sources if replan is None else replan(decoder)
+        sources = replan(decoder) if stale and replan is not None else sources
 
 
 @dataclass(frozen=True)
@@ -476,9 +479,13 @@ def check_counts(decoded: Decoded, span_rows: dict[int, int]) -> None:
     for batch in decoded.batches:
         if batch.num_edges:
             counts[batch.relation or 0] += batch.num_edges
-    for relation, promised, found in zip(sources.edge_types, sources.num_edges, counts, strict=False):
+    said = sources.num_edges_by or [""] * len(sources.num_edges)
+    for relation, promised, found, by in zip(sources.edge_types, sources.num_edges, counts, said, strict=False):
         if promised is not None and found != promised:
             name = f"{relation.src_type}:{relation.name}:{relation.dst_type}"
+            if by:
+                words = f"{promised} rows, but edge type {name!r} has {found} edges"
+                raise DataError(words, place=by, fix="give every edge a row, in the order of the input")
             raise DataError(f"edge type {name!r} has {found} edges, but {promised} were promised", fix=fix)
 
 

@@ -70,7 +70,7 @@ class NodeIndex:
         name = self.space_of_type[type_number]
         runs = self.raw_runs.get(name)
         if runs is None:
-            num_nodes = self.spaces[name].num_nodes
+            num_nodes = self.num_nodes[type_number]
             for start in range(0, num_nodes, _ARANGE_ROWS):
                 ids = np.arange(start, min(start + _ARANGE_ROWS, num_nodes), dtype=np.int64)
                 yield RawBatch(ids.view(np.uint64)), ids
@@ -93,13 +93,8 @@ def index_nodes(decoded: Decoded, rules: NodeRules, pool: SpillPool) -> NodeInde
     Raises BeyondError for an end beyond a stated number of nodes, KeyCollisionError where two texts have one key.
     """
     ranges = find_ranges(decoded, rules) if decoded.sources.nodes == "ends" else []
-    dense = {decoded.spaces.of_type(found.name): found.num_nodes for found in ranges if found.num_nodes is not None}
-    dense |= {
-        decoded.spaces.of_type(node.name): node.num_nodes or 0
-        for node in decoded.sources.node_types
-        if decoded.sources.nodes == "identity" or (decoded.sources.nodes == "tables" and node.num_nodes is not None)
-    }
-    seen = seen_bits(decoded, ranges)
+    dense = _dense_spaces(decoded, rules, ranges)
+    seen = seen_bits(decoded, ranges) if ranges else {}
     sorted_spaces, duplicates = sort_spaces(decoded, rules, pool, dense)
     names = _type_names(decoded, rules, sorted_spaces)
     numbers = {code: names.index(name) for code, name in enumerate(decoded.node_types) if name in names}
@@ -120,6 +115,28 @@ def index_nodes(decoded: Decoded, rules: NodeRules, pool: SpillPool) -> NodeInde
         _assign_dense(index, index.space_of_type.index(name), num_nodes, pool)
     _note_ends(index, ranges, seen, decoded)
     return index
+
+
+def _dense_spaces(decoded: Decoded, rules: NodeRules, ranges: list[EndRange]) -> dict[str, int]:
+    """Return how many nodes the ID spaces have in which all of 0..n-1 are nodes.
+
+    Raises DataError for one whose raw IDs are strings.
+    """
+    kind = decoded.sources.nodes
+    if kind in ("records", "ends"):
+        return {decoded.spaces.of_type(found.name): found.num_nodes for found in ranges if found.num_nodes is not None}
+    dense = {}
+    for node in decoded.sources.node_types:
+        given = node.num_nodes if node.has_records else rules.num_nodes.get(node.name, rules.num_nodes.get("", node.num_nodes))
+        if kind == "identity" or (given is not None and not node.has_records):
+            dense[decoded.spaces.of_type(node.name)] = given or 0
+    for name in dense:
+        if name in decoded.texts:
+            raise DataError(
+                f"node type {name!r} has nodes 0..{dense[name] - 1}, but raw IDs that are strings",
+                fix="read them as integers, or drop the number of nodes",
+            )
+    return dense
 
 
 def _type_names(decoded: Decoded, rules: NodeRules, spaces: list[SortedSpace]) -> list[str]:

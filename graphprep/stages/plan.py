@@ -45,10 +45,31 @@ def plan_input(inputs: Sequence[str], options: ConvertOptions, storage: Storage,
     _check_flags(options)
     _check_partition(options, storage)
     chosen = _read_by_decoder(inputs, options, storage, reporter) if options.graph is None else _read_tables(options, storage)
+    if options.node_data or options.edge_data:
+        chosen = _attach(chosen, options, storage)
     _check_format_flags(options, chosen.format, chosen.sources)
     for text in chosen.sources.messages:
         reporter.message(text)
     return replace(chosen, total_bytes=_total_bytes(storage, chosen.sources))
+
+
+def _attach(chosen: Planned, options: ConvertOptions, storage: Storage) -> Planned:
+    """Attach the columns that lie in files of their own."""
+    from graphprep.decoders.data_arrays import DataDecoder, attach_data, parse_data
+
+    node_data, edge_data = parse_data(options.node_data, "node"), parse_data(options.edge_data, "edge")
+    id_type = getattr(chosen.decoder, "id_type", None)
+
+    def attach(sources: Sources, tables: Any) -> Sources:
+        return attach_data(storage, sources, node_data, edge_data, tables=tables, id_type=id_type)
+
+    decoder = DataDecoder.over(chosen.decoder, [*node_data, *edge_data], storage)
+    return replace(
+        chosen,
+        decoder=decoder,
+        sources=attach(chosen.sources, decoder.tables),
+        replan=lambda told: attach(chosen.replan(cast(Any, told).inner), cast(Any, told).tables),
+    )
 
 
 def _read_by_decoder(inputs: Sequence[str], options: ConvertOptions, storage: Storage, reporter: Reporter) -> Planned:
@@ -131,8 +152,6 @@ def _check_flags(options: ConvertOptions) -> None:
     """Refuse flags that contradict each other."""
     if options.partitions is not None and options.partitions < 1:
         raise UsageError(f"--partitions must be at least 1, found {options.partitions}", fix="give a whole number >= 1")
-    if options.on_missing_node == "create" and options.missing_node_type is None:
-        raise UsageError("--on-missing-node create needs a type for the nodes", fix="add --missing-node-type T")
     if options.on_missing_node != "create" and options.missing_node_type is not None:
         raise UsageError("--missing-node-type belongs to --on-missing-node create", fix="add it, or drop --missing-node-type")
     if options.on_error == "stop" and options.bad_records is not None:
@@ -153,7 +172,7 @@ def _check_partition(options: ConvertOptions, storage: Storage) -> None:
 
 def _check_num_nodes(options: ConvertOptions, sources: Sources) -> None:
     """Refuse numbers of nodes for types that are not there."""
-    names = [node.name for node in sources.node_types]
+    names = [node.name for node in sources.node_types if not node.has_records]
     unknown = sorted(set(options.num_nodes) - {""} - set(names))
     if unknown or ("" in options.num_nodes and len(names) > 1):
         wanted = repr(unknown[0]) if unknown else "a number without a type"
@@ -162,14 +181,16 @@ def _check_num_nodes(options: ConvertOptions, sources: Sources) -> None:
 
 def _check_format_flags(options: ConvertOptions, name: str, sources: Sources) -> None:
     """Refuse flags that mean nothing to the format."""
-    if sources.nodes == "ends":
+    if options.num_nodes and sources.nodes in ("ends", "tables"):
         _check_num_nodes(options, sources)
-    if sources.nodes != "ends":
-        flag = "--ids" if options.ids is not None else "--num-nodes" if options.num_nodes else ""
-        if flag:
+    allowed = {"ends": ("--ids", "--num-nodes"), "tables": ("--num-nodes",)}.get(sources.nodes, ())
+    for flag, given in (("--ids", options.ids is not None), ("--num-nodes", bool(options.num_nodes))):
+        if given and flag not in allowed:
             raise UsageError(f"{flag} belongs to formats without node records, not to {name}", fix=f"drop {flag}")
-    if sources.nodes != "records" and options.on_missing_node != "error":
+    if options.on_missing_node != "error" and sources.nodes not in ("records", "tables"):
         raise UsageError(f"--on-missing-node belongs to formats with node records, not to {name}", fix="drop --on-missing-node")
+    if options.on_missing_node == "create" and options.missing_node_type is None and sources.nodes == "records":
+        raise UsageError("--on-missing-node create needs a type for the nodes", fix="add --missing-node-type T")
     if sources.nodes == "identity" and options.on_error == "skip":
         raise UsageError(
             f"--on-error skip does not go with {name}: its metadata states how many records there are",
@@ -183,7 +204,7 @@ def apply_schema(planned: Planned, schema: GraphSchema) -> Planned:
     Raises DataError where the format's own list of types is another one.
     """
     declared = tuple(node.name for node in planned.sources.node_types)
-    if planned.sources.nodes != "records" and declared != schema.node_types:
+    if planned.sources.nodes not in ("records", "tables") and declared != schema.node_types:
         raise DataError(
             f"the schema's node types are {', '.join(schema.node_types)}; the input's are {', '.join(declared)}",
             place=schema.place,
@@ -193,7 +214,10 @@ def apply_schema(planned: Planned, schema: GraphSchema) -> Planned:
     if not dtypes:
         return planned
     decoder = planned.decoder.widen(dtypes)
-    return replace(planned, decoder=decoder, sources=planned.replan(decoder))
+    sources = (
+        planned.replan(decoder) if planned.sources.nodes == "tables" or getattr(decoder, "replans", False) else planned.sources
+    )
+    return replace(planned, decoder=decoder, sources=sources)
 
 
 def _total_bytes(storage: Storage, sources: Sources) -> int | None:

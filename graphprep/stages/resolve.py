@@ -113,9 +113,9 @@ class _ExternalJoin:
         routed = Runs(self.pool, max(1, splitters.size))
         sizes = []
         position = 0
-        for raw in chunks:
-            ids = raw ^ self.flip
-            block = np.maximum(np.searchsorted(splitters, ids, side="right") - 1, 0)
+        for ids in chunks:
+            ordered = ids ^ self.flip if self.flip else ids
+            block = np.maximum(np.searchsorted(splitters, ordered, side="right") - 1, 0)
             indptr, rows = group_by_key(block, routed.num_buckets)
             for bucket in np.flatnonzero(np.diff(indptr)):
                 chosen = rows[indptr[bucket] : indptr[bucket + 1]]

@@ -62,7 +62,7 @@ def _first_declarations(routing: Routing, records: Ints) -> Ints:
     for batch, ids, codes in _declared(routing):
         low, high = np.searchsorted(records, [batch.first_node, batch.first_node + batch.num_nodes])
         rows = records[low:high] - batch.first_node
-        raw[low:high] = np.stack([spaces[codes[rows]], ids[rows]], axis=1)
+        raw[low:high] = np.stack([spaces[codes[rows]].astype(np.uint64), ids[rows]], axis=1)
     nodes, position = np.unique(raw, axis=0, return_inverse=True)
     wanted = {(int(space), int(node)): at for at, (space, node) in enumerate(nodes)}
     firsts = np.full(len(nodes), -1, np.int64)

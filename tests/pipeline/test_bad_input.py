@@ -73,7 +73,7 @@ CASES = {
     "edges: invalid UTF-8": Bad("edges", b"0 1 a\n1 2 \xff\n", ":2:5", "UTF-8"),
     "edges: nulls in Parquet": Bad("edges", parquet(a=[0, None], b=[1, 2]), ": row 1, column 'a'", "field 'src' is empty"),
     "edges: floats as Parquet ids": Bad(
-        "edges", parquet(a=[0.0], b=[1.0]), ": column 'a'", "IDs must be integers, found double"
+        "edges", parquet(a=[0.0], b=[1.0]), ": column 'a'", "IDs must be integers or strings, found double"
     ),
     "edges: truncated Parquet": Bad("edges", parquet(a=[0], b=[1])[:-9], "", "cannot be read"),
     "edgelist: a name as id": Bad(
