@@ -262,7 +262,7 @@ def _prepare(
     route_edges(routing)
     complete(routing, _has_times(decoded))
     decoded.close()
-    giver = RoleGiver(routing, *_settle(decoded, index, routing.routed, options, schema), fixed)
+    giver = RoleGiver(routing, storage, *_settle(decoded, index, routing.routed, options, schema), fixed)
     giver.give(roles)
     parts, notes = tuple(giver.parts), tuple(giver.notes)
     return Prepared(planned, decoded, index, routing.routed, giver.nodes, giver.edges, rejects.num, parts, notes)

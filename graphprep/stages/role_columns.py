@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,11 +30,16 @@ from graphprep.stages.roles import (
     owner_words,
 )
 from graphprep.stages.route import Routing
-from graphprep.stages.shuffle import BucketPlan, ColumnRoute, plan_buckets
+from graphprep.stages.seeds import find_seeds
+from graphprep.stages.shuffle import BucketPlan, ColumnRoute, FlatRows, plan_buckets
 from graphprep.stages.split_values import BAD, bad_value, mask_codes, split_codes
 from graphprep.stages.write import TypedEdges, TypedNodes
 
+if TYPE_CHECKING:
+    from graphprep.storage.urls import Storage
+
 Ints = NDArray[np.int64]
+SEEDS_KEY = ColumnKey("seeds", "numbers", "bool", role="seeds")
 
 _MOST_CATEGORIES = 1 << 20
 _MOST_NAME_BYTES = 64 << 20
@@ -73,10 +79,16 @@ class RoleGiver:
     """Gives roles to the columns of all types."""
 
     def __init__(
-        self, routing: Routing, nodes: Sequence[TypedNodes], edges: Sequence[TypedEdges], schema: GraphSchema | None = None
+        self,
+        routing: Routing,
+        storage: Storage,
+        nodes: Sequence[TypedNodes],
+        edges: Sequence[TypedEdges],
+        schema: GraphSchema | None = None,
     ) -> None:
         """``schema``: that of the store, where it is fixed beforehand."""
         self.routing = routing
+        self.storage = storage
         self.schema = schema
         self.nodes = list(nodes)
         self.edges = list(edges)
@@ -128,14 +140,14 @@ class RoleGiver:
         for flag in own.roles.labels:
             self._label(own, flag)
         split = own.roles.split
-        if split is None:
-            return
-        if split.rule is not None:
+        if split is not None and split.rule is not None:
             self._random_split(own, split, split.rule)
-        elif len(split.columns) == 1:
+        elif split is not None and len(split.columns) == 1:
             self._split(own, split)
-        else:
+        elif split is not None:
             self._masks(own, split)
+        if own.roles.seeds:
+            self._seeds(own)
 
     # Finding columns
 
@@ -300,6 +312,28 @@ class RoleGiver:
             if SPLIT_KEY not in own.routes:
                 self._new_route(own, SPLIT_KEY, own.plan)
         own.columns.append(self._stored_split(own, SPLIT_KEY, counts))
+
+    # Seeds
+
+    def _seeds(self, own: _OwnerColumns) -> None:
+        """Mark the nodes that the files name."""
+        index = self.routing.index
+        number = index.type_names.index(str(own.owner))
+        self._refuse_name(own, own.roles.seeds[0], SEEDS_KEY.name)
+        dealer = self.routing.factory.dealer(own.plan)
+        for flag in own.roles.seeds:
+            for typed in find_seeds(self.storage, flag.file or "", index, number, self.routing.rules.cap_bytes):
+                dealer.add(FlatRows((typed,)))
+        dealer.flush()
+        route = self._new_route(own, SEEDS_KEY, own.plan)
+        for bucket in range(own.plan.num_buckets):
+            found = [rows for (rows,) in dealer.runs.read(bucket)]
+            rows = np.unique(np.concatenate(found)) if found else np.zeros(0, np.int64)
+            route.add(rows, None, scalar_cells(np.ones(rows.size, bool)), own.offsets)
+        dealer.runs.close()
+        count = int(route.stats.rows.sum())
+        self.notes.append(f"{own.words}: {count:,} seed{'' if count == 1 else 's'}")
+        own.columns.append(StoredColumn(ColumnSchema(SEEDS_KEY.name, "dense", "bool", role="seeds"), (SEEDS_KEY,)))
 
     def _new_route(self, own: _OwnerColumns, key: ColumnKey, plan: BucketPlan) -> ColumnRoute:
         return self.routing.factory.column(own.routes, key, plan.num_rows, plan)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 from fractions import Fraction
@@ -541,3 +542,155 @@ def test_validate_checks_what_the_schema_says_of_roles(tmp_path):
         f"{place}.columns[0].categories[1]: expected a name behind 'b', found 'a'",
         f"{place}.columns[1]: expected a dense scalar of int8 for role split, found dense int16 []",
     ]
+
+
+# --------------------------------------------------------------------------------------------------------- seeds
+
+
+def write_seeds(path, kind, seeds):
+    """Write IDs in one of the forms in which seeds come."""
+    if kind == "text":
+        path.write_text("".join(f"{seed}\n" for seed in seeds), "utf-8")
+    elif kind == "crlf":
+        path.write_bytes("\r\n".join(map(str, seeds)).encode() + b"\r\n\r\n")
+    elif kind == "npy":
+        np.save(path, np.array(seeds, np.uint64 if any(seed >= 2**63 for seed in seeds) else np.int64))
+    elif kind == "column":
+        np.save(path, np.array(seeds, np.int64).reshape(-1, 1))
+    else:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        table = {"id": pa.array(seeds), "x": pa.array([0.5] * len(seeds))} if kind == "table" else {"seed": pa.array(seeds)}
+        pq.write_table(pa.table(table), path, row_group_size=3)
+    return path if path.exists() else path.with_name(path.name + ".npy")
+
+
+INTEGERS = [0, 1, 5, 7, 1000, 2**40]
+NAMES = ["Ada", "a b", "10", "zoë", "Z" * 40, " x"]
+
+
+@pytest.mark.parametrize("kind", ["text", "crlf", "npy", "column", "parquet", "table"])
+@pytest.mark.parametrize("partitions", [1, 3])
+def test_seeds_mark_nodes(tmp_path, kind, partitions):
+    (tmp_path / "e.txt").write_text("".join(f"{a} {b}\n" for a, b in itertools.pairwise(INTEGERS)))
+    seeds = write_seeds(tmp_path / "seeds", kind, [1000, 5, 2**40, 5])
+    summary = convert(
+        tmp_path / "e.txt", tmp_path / "out", seeds=(str(seeds),), ids="sparse", partitions=partitions, partition_by="hash"
+    )
+    assert node_values(tmp_path / "out", "seeds") == {node: node in (1000, 5, 2**40) for node in INTEGERS}
+    column = column_of(tmp_path / "out", "_N", "seeds")
+    assert column == {
+        "name": "seeds", "kind": "dense", "dtype": "bool", "item_shape": [], "optional": False, "role": "seeds"
+    }  # fmt: skip
+    assert "node type '_N': 3 seeds" in summary.notes
+    assert graphprep.validate(str(tmp_path / "out")).sound
+
+
+@pytest.mark.parametrize("kind", ["text", "parquet"])
+@pytest.mark.parametrize("partitions", [1, 2])
+def test_seeds_may_be_names(tmp_path, kind, partitions):
+    names = NAMES
+    (tmp_path / "e.csv").write_text("src,dst\n" + "".join(f"{a},{b}\n" for a, b in itertools.pairwise(names)), "utf-8")
+    seeds = write_seeds(tmp_path / "seeds", kind, ["zoë", "10", " x"])
+    options = {"decoder_options": {"id_type": "string", "header": "yes"}, "partitions": partitions, "partition_by": "hash"}
+    convert(tmp_path / "e.csv", tmp_path / "out", format="edges", seeds=(f"_N={seeds}",), **options)
+    marked = joined(tmp_path / "out", f"{NODES}/data/seeds.npy").tolist()
+    found = []
+    for part in sorted((tmp_path / "out").glob("part-*")):
+        offsets = np.load(part / NODES / "raw_ids.offsets.npy")
+        data = np.load(part / NODES / "raw_ids.values.npy").tobytes()
+        found += [data[start:stop].decode() for start, stop in itertools.pairwise(offsets)]
+    assert sorted(found) == sorted(names)
+    assert {name for name, mark in zip(found, marked, strict=True) if mark} == {"zoë", "10", " x"}
+
+
+@settings(deadline=None, max_examples=10)
+@given(
+    edges=st.lists(st.tuples(st.integers(0, 2**64 - 1), st.integers(0, 40)), min_size=1, max_size=20),
+    data=st.data(),
+    method=st.sampled_from(["range", "random"]),
+)
+def test_any_seeds_are_found(tmp_path_factory, edges, data, method):
+    folder = tmp_path_factory.mktemp("seeds")
+    (folder / "e.txt").write_text("".join(f"{src} {dst}\n" for src, dst in edges))
+    nodes = sorted({end for edge in edges for end in edge})
+    seeds = data.draw(st.lists(st.sampled_from(nodes), max_size=10))
+    (folder / "seeds.txt").write_text("\n".join(map(str, seeds)))
+    convert(
+        folder / "e.txt", folder / "out", seeds=(str(folder / "seeds.txt"),), ids="sparse", partitions=2, partition_by=method
+    )
+    assert node_values(folder / "out", "seeds") == {node: node in seeds for node in nodes}
+
+
+def test_several_files_of_seeds_add_up(tmp_path):
+    (tmp_path / "e.txt").write_text("0 1\n1 2\n2 3\n")
+    (tmp_path / "seeds").mkdir()
+    for number in (0, 2):
+        (tmp_path / "seeds" / f"{number}.txt").write_text(f"{number}\n")
+    (tmp_path / "more.txt").write_text("3\n0\n")
+    convert(tmp_path / "e.txt", tmp_path / "out", seeds=(str(tmp_path / "seeds"), f"_N={tmp_path / 'more.txt'}"))
+    assert node_values(tmp_path / "out", "seeds") == {0: True, 1: False, 2: True, 3: True}
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("1\n\n5\n", "seeds.txt:3:1: seed 5 is no node of type '_N'\n  fix: correct the ID, or leave it out"),
+        ("1\n2 3\n", "seeds.txt:2:1: field 'seed' must be an integer, found '2 3'\n  fix: write one raw ID a line"),
+        ("-1\n", "seeds.txt:1:1: field 'seed' must not be negative, found '-1'\n  fix: write one raw ID a line"),
+    ],
+)
+def test_seeds_that_are_no_nodes_are_refused(tmp_path, monkeypatch, content, message):
+    monkeypatch.chdir(tmp_path)
+    Path("e.txt").write_text("0 1\n1 2\n2 3\n")
+    Path("seeds.txt").write_text(content)
+    with pytest.raises(DataError) as caught:
+        convert("e.txt", "out", seeds=("seeds.txt",))
+    assert str(caught.value) == message
+    assert not Path("out").exists()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (
+            lambda: np.save("seeds.npy", np.array([0.5])),
+            "seeds.npy: seeds must be one list of integers, found float64 [1]\n  fix: write one raw ID a line",
+        ),
+        (lambda: np.save("seeds.npy", np.array([1, -2])), "seeds.npy: row 1: field 'seed' must not be negative, found -2\n"
+         "  fix: write raw IDs of the type"),
+        (lambda: np.save("seeds.npy", np.array([1, 9])), "seeds.npy: row 1: seed 9 is no node of type '_N'\n"
+         "  fix: correct the ID, or leave it out"),
+        (
+            lambda: write_seeds(Path("seeds.npy"), "parquet", [0.5]),
+            "seeds.npy: no column of raw IDs among seed (double)\n  fix: give the file one column of raw IDs, or call it id",
+        ),
+        (
+            lambda: write_seeds(Path("seeds.npy"), "table", [1, 2, 3, None]),
+            "seeds.npy: row 3, column 'id': field 'seed' is empty\n  fix: write raw IDs of the type",
+        ),
+    ],
+)  # fmt: skip
+def test_arrays_and_tables_of_seeds_have_places_too(tmp_path, monkeypatch, make, message):
+    monkeypatch.chdir(tmp_path)
+    Path("e.txt").write_text("0 1\n1 2\n2 3\n")
+    make()
+    with pytest.raises(DataError) as caught:
+        convert("e.txt", "out", seeds=("seeds.npy",))
+    assert str(caught.value) == message
+
+
+def test_a_schema_with_seeds_asks_for_their_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("e.txt").write_text("0 1\n1 2\n")
+    Path("seeds.txt").write_text("2\n")
+    convert("e.txt", "first", seeds=("seeds.txt",))
+    convert("e.txt", "second", seeds=("seeds.txt",), schema="first/metadata.json")
+    assert read_store(Path("first")) == read_store(Path("second"))
+    with pytest.raises(DataError) as caught:
+        convert("e.txt", "third", schema="first/metadata.json")
+    assert str(caught.value) == (
+        "first/metadata.json: node type '_N' has seeds, but no file of them is named\n"
+        "  fix: add --seeds, or drop the column from the schema"
+    )
