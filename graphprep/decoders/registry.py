@@ -30,9 +30,17 @@ _BUILT_IN = {
     "mtx": "graphprep.decoders.mtx:MtxDecoder",
     "metis": "graphprep.decoders.metis:MetisDecoder",
     "graph": "graphprep.decoders.graph_file:GraphFile",
+    "triples": "graphprep.decoders.triples:TriplesDecoder",
+    "neo4j": "graphprep.decoders.neo4j:Neo4jTables",
+    "graphstorm": "graphprep.decoders.graphstorm:GraphStormConfig",
+    "graphbolt": "graphprep.decoders.graphbolt:GraphBoltDataset",
+    "ogb": "graphprep.decoders.ogb:OgbFolder",
 }
 # Options that are called by their flag, in the singular, and their fields.
 _FIELDS = {"column": "columns", "drop_column": "drop_columns"}
+# Options of tables that are named by --nodes and --edges, and of nothing else.
+_TABLES = "tables"
+_TABLE_OPTIONS = ("id_col", "type_col", "id_space", "null")
 _FLAGS = {field: f"--{option.replace('_', '-')}" for option, field in _FIELDS.items()}
 
 
@@ -194,11 +202,12 @@ def flag_of(option: str) -> str:
 
 def _unknown_option(name: str, option: str, fields: Mapping[str, Any]) -> UsageError:
     owners = [other for other in _BUILT_IN if _FIELDS.get(option, option) in option_types(find_decoder(other))]
+    if option in _TABLE_OPTIONS:
+        return UsageError(f"{flag_of(option)} belongs to --nodes and --edges, not to {name}", fix="leave it out")
     if owners:
-        return UsageError(
-            f"{flag_of(option)} belongs to {' and '.join(owners)}, not to {name}",
-            fix=f"leave it out, or choose --format {owners[0]}",
-        )
+        listed = " and ".join((", ".join(owners[:-1]), owners[-1])) if len(owners) > 1 else owners[0]
+        choose = f", or choose --format {owners[0]}" if name != _TABLES else ""
+        return UsageError(f"{flag_of(option)} belongs to {listed}, not to {name}", fix=f"leave it out{choose}")
     known = ", ".join(fields) or "none at all"
     return UsageError(f"decoder {name!r} has no option {option!r}", fix=f"its options are: {known}")
 

@@ -35,6 +35,10 @@ def sniff(storage: Storage, urls: Sequence[str]) -> Sniffed:
         bid = _bid("chunked", SniffedFile(found, head, complete))
         if bid is not None:
             return bid
+    if len(urls) == 1 and storage.is_dir(urls[0]):
+        bids = [bid for bid in (_folder_bid(name, storage, urls[0]) for name in known_decoders()) if bid is not None]
+        if bids:
+            return max(bids, key=lambda bid: bid.confidence)
     for url in storage.expand(urls).files:
         head, complete = _head(storage, url)
         if head.strip() or not complete:
@@ -81,6 +85,16 @@ def _bid(name: str, file: SniffedFile) -> Sniffed | None:
     except UsageError:
         return None
     bid: Sniffed | None = look(file) if look is not None else None
+    return bid if bid is None or bid.flags else replace(bid, flags=("--format", bid.decoder))
+
+
+def _folder_bid(name: str, storage: Storage, url: str) -> Sniffed | None:
+    """Ask one decoder whether it knows a folder as a whole."""
+    try:
+        look = getattr(find_decoder(name), "sniff_folder", None)
+    except UsageError:
+        return None
+    bid: Sniffed | None = look(storage, url) if look is not None else None
     return bid if bid is None or bid.flags else replace(bid, flags=("--format", bid.decoder))
 
 

@@ -1,0 +1,150 @@
+"""Inputs of GraphBolt's ``OnDiskDataset``: ``metadata.yaml``, and the files that it names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from graphprep.decoders.graph_file import document_keys, folder_of, parse_document
+from graphprep.model.errors import DataError, UsageError
+from graphprep.model.graph_config import DataArray, EdgeTable, GraphConfig, NodeTable, TableConfig
+from graphprep.model.protocols import Sniffed, SniffedFile
+from graphprep.model.schema import edge_type_text, parse_edge_type
+from graphprep.storage.faults import display_url
+from graphprep.storage.schemas import at_path, check_json
+
+if TYPE_CHECKING:
+    from graphprep.storage.urls import Storage
+
+METADATA = "metadata.yaml"
+_NODES, _EDGES = "_N", "_E"  # names of the only node type and relation where none are given
+_TORCH_FIX = "write it as .npy: numpy.save(path, torch.load(path).numpy())"
+_SETS = ("train_set", "validation_set", "test_set")
+
+
+@dataclass(frozen=True)
+class GraphBoltDataset:
+    """Reads ``metadata.yaml`` of an ``OnDiskDataset`` that is not preprocessed yet, or the folder that holds it.
+
+    Edges are CSV without a header or ``.npy`` of 2 x E; features ``.npy``, row r of which belongs to node or edge r. The seeds
+    of the training set are marked.
+
+    Source: DGL, "YAML specification" of ``OnDiskDataset``.
+    """
+
+    name: ClassVar[str] = "graphbolt"
+    takes_folder: ClassVar[bool] = True
+
+    def read_config(self, storage: Storage, urls: Sequence[str]) -> GraphConfig:
+        """Read the only file.
+
+        Raises DataError at the key that does not fit, or that asks for what cannot be read.
+        """
+        if len(urls) != 1:
+            raise UsageError(f"a GraphBolt dataset is one folder, found {len(urls)} inputs", fix=f"name one {METADATA}")
+        url = storage.join(urls[0], METADATA) if storage.is_dir(urls[0]) else urls[0]
+        place = display_url(url)
+        value = parse_document(storage.read_bytes(url), place)
+        _refuse_preprocessed(value, place)
+        check_json(value, "graphbolt", place)
+        graph = value["graph"]
+        nodes = tuple(_node_table(item, at_path(place, ("graph", "nodes", i))) for i, item in enumerate(graph["nodes"]))
+        data = [*_features(value, place, ()), *_features(graph, place, ("graph",))]
+        seeds, messages = _seeds(value, place)
+        return GraphConfig(
+            nodes=nodes,
+            edges=tuple(_edge_table(item, at_path(place, ("graph", "edges", i))) for i, item in enumerate(graph["edges"])),
+            node_data=tuple(array for domain, array in data if domain == "node"),
+            edge_data=tuple(array for domain, array in data if domain == "edge"),
+            graph_name=value.get("dataset_name"),
+            seeds=seeds,
+            base=folder_of(url),
+            place=place,
+            messages=messages,
+        )
+
+    @staticmethod
+    def sniff(file: SniffedFile) -> Sniffed | None:
+        """Bid for a YAML document with the outermost key ``graph`` and one of GraphBolt's others."""
+        keys = set(document_keys(file))
+        if not {"graph", "graph_topology"} & keys or not {"dataset_name", "feature_data", "tasks"} & keys:
+            return None
+        return Sniffed("graphbolt", 0.95)
+
+    @staticmethod
+    def sniff_folder(storage: Storage, url: str) -> Sniffed | None:
+        """Bid for a folder that holds a ``metadata.yaml``."""
+        inside = storage.join(url, METADATA)
+        return Sniffed("graphbolt", 0.9) if storage.exists(inside) else None
+
+
+def _refuse_preprocessed(value: Any, place: str) -> None:
+    if isinstance(value, dict) and "graph" not in value and "graph_topology" in value:
+        raise DataError(
+            "this is the metadata of a preprocessed dataset, whose graph is a torch file",
+            place=place,
+            fix="name the metadata.yaml of the folder above",
+        )
+
+
+def _node_table(item: Mapping[str, Any], place: str) -> NodeTable:
+    return NodeTable(_type(item) or _NODES, TableConfig(place=place), num_nodes=item["num"])
+
+
+def _edge_table(item: Mapping[str, Any], place: str) -> EdgeTable:
+    _refuse_torch(item, place)
+    src, relation, dst = _edge_type(item, place)
+    if item["format"] == "csv":
+        table = TableConfig((item["path"],), "csv", delimiter=",", header="no", names=("src", "dst"), place=place)
+        return EdgeTable(src, relation, dst, table, src_col="0", dst_col="1")
+    return EdgeTable(src, relation, dst, TableConfig((item["path"],), "npy", place=place))
+
+
+def _features(value: Mapping[str, Any], place: str, path: tuple[str, ...]) -> Iterator[tuple[str, DataArray]]:
+    """Yield the domain and the array of every feature."""
+    for i, item in enumerate(value.get("feature_data") or ()):
+        at = at_path(place, (*path, "feature_data", i))
+        _refuse_torch(item, at)
+        owner = (_type(item) or _NODES) if item["domain"] == "node" else edge_type_text(_edge_type(item, at))
+        yield item["domain"], DataArray(owner, str(item["name"]), item["path"], place=at)
+
+
+def _seeds(value: Mapping[str, Any], place: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the seeds of the first task's training set, and what of the tasks a store does not hold."""
+    seeds, messages = [], []
+    for number, task in enumerate(value.get("tasks") or ()):
+        for name in _SETS:
+            for k, part in enumerate(task.get(name) or ()):
+                at = at_path(place, ("tasks", number, name, k))
+                owner = _type(part) or _NODES
+                files = {item.get("name"): item for item in part.get("data") or ()}
+                nodes = files.get("seeds", files.get("seed_nodes"))
+                if number or name != "train_set" or nodes is None or ":" in owner or nodes.get("format") != "numpy":
+                    messages.append(f"{at} is not stored: only node seeds in .npy files of the first train_set are")
+                    continue
+                seeds.append(f"{owner.replace('%', '%25')}={nodes['path']}")
+                messages += [f"{at}: {name!r} is not stored" for name in files if name not in ("seeds", "seed_nodes")]
+    return tuple(seeds), tuple(messages)
+
+
+def _type(item: Mapping[str, Any]) -> str | None:
+    return None if item.get("type") is None else str(item["type"])
+
+
+def _edge_type(item: Mapping[str, Any], place: str) -> tuple[str, str, str]:
+    name = _type(item)
+    if name is None:
+        return _NODES, _EDGES, _NODES
+    try:
+        return parse_edge_type(name)
+    except ValueError as error:
+        raise DataError(str(error), place=f"{place}.type", fix="write src:rel:dst") from None
+
+
+def _refuse_torch(item: Mapping[str, Any], place: str) -> None:
+    if item["format"] == "torch":
+        raise DataError("files of torch cannot be read", place=f"{place}.format", fix=_TORCH_FIX)
+
+
+__all__ = ["GraphBoltDataset"]

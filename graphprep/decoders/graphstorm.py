@@ -1,0 +1,191 @@
+"""Configs of GraphStorm's graph construction (``gconstruct``), read as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from graphprep.decoders.graph_file import document_keys, folder_of
+from graphprep.model.errors import DataError, UsageError
+from graphprep.model.graph_config import EdgeTable, GraphConfig, IdType, NodeTable, TableConfig, TableFormat
+from graphprep.model.protocols import Sniffed, SniffedFile
+from graphprep.model.schema import edge_type_text
+from graphprep.storage.faults import display_url
+from graphprep.storage.schemas import at_path, check_json, parse_json
+
+if TYPE_CHECKING:
+    from graphprep.storage.urls import Storage
+
+_FORMATS: Mapping[str, TableFormat] = {"csv": "csv", "parquet": "parquet", "json": "jsonl"}
+_KEPT_TRANSFORMS = (None, "", "noop")
+_NO_SPLIT = (0.8, 0.1, 0.1)  # what GraphStorm takes where split_pct is not given
+
+
+@dataclass(frozen=True)
+class GraphStormConfig:
+    """Reads GraphStorm's JSON config: ``nodes`` and ``edges`` with their files, features and labels.
+
+    Features are stored as they are, transforms are left to the trainer; only columns that the config lists are read.
+    ``id_type`` is that of all raw IDs.
+
+    Source: GraphStorm, "Single Machine Graph Construction", version gconstruct-v0.1.
+    """
+
+    id_type: Literal["int", "uint", "string", "auto"] = "auto"
+
+    name: ClassVar[str] = "graphstorm"
+
+    def read_config(self, storage: Storage, urls: Sequence[str]) -> GraphConfig:
+        """Read the only file.
+
+        Raises DataError at the key that does not fit, or that asks for what cannot be read.
+        """
+        if len(urls) != 1:
+            raise UsageError(f"a GraphStorm config is one file, found {len(urls)}", fix="name one JSON file")
+        place = display_url(urls[0])
+        value = parse_json(storage.read_bytes(urls[0]), place)
+        check_json(value, "graphstorm", place)
+        reader = _Reader(place, self.id_type)
+        nodes = tuple(reader.node_table(item, i) for i, item in enumerate(value.get("nodes", ())))
+        edges = tuple(reader.edge_table(item, i) for i, item in enumerate(value.get("edges", ())))
+        _check_keys(nodes)
+        return GraphConfig(
+            nodes=nodes,
+            edges=edges,
+            id_type=self.id_type,
+            labels=tuple(reader.labels),
+            splits=tuple(reader.splits.values()),
+            base=_base(storage, urls[0], (*nodes, *edges)),
+            place=place,
+            messages=tuple(reader.messages),
+        )
+
+    @staticmethod
+    def sniff(file: SniffedFile) -> Sniffed | None:
+        """Bid for a JSON object of ``nodes`` and ``edges`` with GraphStorm's keys in them."""
+        keys = document_keys(file) if file.head.lstrip()[:1] == b"{" else []
+        inside = (b'"node_type"', b'"node_id_col"', b'"source_id_col"', b'"dest_id_col"', b'"relation"')
+        if not {"nodes", "edges"} & set(keys) or sum(key in file.head for key in inside) < 2:
+            return None
+        return Sniffed("graphstorm", 0.95 if b'"gconstruct-' in file.head or b"_id_col" in file.head else 0.6)
+
+
+@dataclass
+class _Reader:
+    """Makes tables of the config's entries; collects labels, splits (by owner), and what there is to tell."""
+
+    place: str
+    id_type: IdType
+
+    def __post_init__(self) -> None:
+        self.labels: list[str] = []
+        self.splits: dict[str, str] = {}
+        self.messages: list[str] = []
+
+    def node_table(self, item: Mapping[str, Any], i: int) -> NodeTable:
+        """Return the table of an entry of ``nodes``."""
+        place = at_path(self.place, ("nodes", i))
+        owner = _owner_text(item["node_type"])
+        table = self._table(item, place, owner)
+        id_col = item.get("node_id_col")
+        return NodeTable(item["node_type"], table, id_col=id_col, row_ids=id_col is None)
+
+    def edge_table(self, item: Mapping[str, Any], i: int) -> EdgeTable:
+        """Return the table of an entry of ``edges``."""
+        src, relation, dst = item["relation"]
+        table = self._table(item, at_path(self.place, ("edges", i)), edge_type_text((src, relation, dst)))
+        return EdgeTable(src, relation, dst, table, src_col=item["source_id_col"], dst_col=item["dest_id_col"])
+
+    def _table(self, item: Mapping[str, Any], place: str, owner: str) -> TableConfig:
+        kept: dict[str, str] = {}
+        for column, name in self._features(item, place):
+            if kept.get(column, name) != name:
+                self.messages.append(f"{place}: column {column!r} is stored once, as {kept[column]!r}, not as {name!r} too")
+            kept.setdefault(column, name)
+        for k, label in enumerate(item.get("labels", ())):
+            target = self._label(label, at_path(place, ("labels", k)), owner)
+            if target is not None:
+                kept.setdefault(target, target)
+                self.labels.append(f"{owner}:{_encoded(kept[target])}")
+        files = item["files"]
+        return TableConfig(
+            files=tuple(files) if isinstance(files, list) else (files,),
+            format=_format(item["format"], place),
+            delimiter=item["format"].get("separator"),
+            kept=tuple(kept),
+            renamed=tuple((column, name) for column, name in kept.items() if column != name),
+            place=place,
+        )
+
+    def _features(self, item: Mapping[str, Any], place: str) -> Iterator[tuple[str, str]]:
+        """Yield the columns of the features, and their names in the store."""
+        for k, feature in enumerate(item.get("features", ())):
+            at = at_path(place, ("features", k))
+            columns = feature["feature_col"] if isinstance(feature["feature_col"], list) else [feature["feature_col"]]
+            name = feature.get("feature_name")
+            if name is None and len(columns) != 1:
+                raise DataError("several columns make one feature, which has no name", place=at, fix="add 'feature_name'")
+            transform = (feature.get("transform") or {}).get("name")
+            if transform not in _KEPT_TRANSFORMS:
+                what = ", ".join(repr(column) for column in columns)
+                self.messages.append(f"{at}: {what} is stored as it is, without the transform {transform!r}")
+            for column in columns:
+                yield column, (name or column) if len(columns) == 1 else f"{name}_{column}"
+
+    def _label(self, label: Mapping[str, Any], at: str, owner: str) -> str | None:
+        """Note a label's split and return its column; None where the task has none (link prediction)."""
+        if label.get("custom_split_filenames"):
+            self.messages.append(f"{at}: the files of custom_split_filenames are not read; --seeds marks the nodes of one")
+        else:
+            shares = label.get("split_pct", label.get("split_type", _NO_SPLIT))
+            text = f"{owner}:{'/'.join(str(share) for share in shares)}"
+            if self.splits.setdefault(owner, text) != text:
+                self.messages.append(f"{at}: {owner} has the split {self.splits[owner].rpartition(':')[2]} already")
+        column: str | None = label.get("label_col")
+        return column
+
+
+def _format(value: Mapping[str, Any], place: str) -> TableFormat:
+    name = value["name"].lower()
+    if name not in _FORMATS:
+        fix = "write it as Parquet (pandas: to_parquet)" if name in ("hdf5", "h5") else f"use one of {', '.join(_FORMATS)}"
+        raise DataError(f"files of format {value['name']!r} cannot be read", place=f"{place}.format.name", fix=fix)
+    return _FORMATS[name]
+
+
+def _check_keys(nodes: Sequence[NodeTable]) -> None:
+    """Refuse tables without IDs beside tables of the same type: their rows would have to stand in the same order.
+
+    Raises DataError.
+    """
+    for node in nodes:
+        same = [other for other in nodes if other.type == node.type]
+        if node.row_ids and len(same) > 1:
+            raise DataError(
+                f"node type {node.type!r} has several tables, and this one has no 'node_id_col'",
+                place=node.table.place,
+                fix="name the column of the node IDs in each",
+            )
+
+
+def _base(storage: Storage, url: str, tables: Sequence[NodeTable | EdgeTable]) -> str:
+    """Return where relative paths start: the config's folder, or the current one (GraphStorm's way) if the files are there."""
+    folder = folder_of(url)
+    files = [file for table in tables for file in table.table.files if not any(char in file for char in "*?[")]
+    if folder and storage.is_local(url) and files:
+        missing = [file for file in files if not storage.exists(storage.join(folder, file))]
+        if missing and all(storage.exists(file) for file in files):
+            return ""
+    return folder
+
+
+def _owner_text(name: str) -> str:
+    return name.replace("%", "%25").replace(":", "%3A")
+
+
+def _encoded(name: str) -> str:
+    return _owner_text(name).replace(",", "%2C").replace("=", "%3D")
+
+
+__all__ = ["GraphStormConfig"]

@@ -1,0 +1,72 @@
+"""Triples ``head relation tail``: known by their middle column, decoded as edges with relations."""
+
+import numpy as np
+import pytest
+
+from graphprep.decoders.edges import EdgesDecoder
+from graphprep.decoders.sniff import sniff
+from graphprep.decoders.triples import TriplesDecoder
+from graphprep.model.protocols import Span, TextBlock
+from graphprep.model.rows import RawTexts
+from graphprep.storage.urls import Storage
+
+LINES = b"alga\tisa\tplant\nfish\tisa\tanimal\nfish\teats\talga\nman\teats\tfish\n"
+
+
+def texts(ids) -> list[str]:
+    assert isinstance(ids, RawTexts)
+    return [ids.text(row) for row in range(ids.size)]
+
+
+def test_triples_are_edges_with_relations():
+    found = TriplesDecoder().decode(TextBlock(LINES, Span("x")))
+    edges = found.edges
+    assert edges is not None
+    assert texts(edges.src) == ["alga", "fish", "fish", "man"]
+    assert texts(edges.dst) == ["plant", "animal", "alga", "fish"]
+    assert [edges.relation_names[code].name for code in edges.relations.tolist()] == ["isa", "isa", "eats", "eats"]
+
+
+def test_triples_are_the_edges_decoder_with_flags(tmp_path):
+    path = tmp_path / "t.txt"
+    path.write_bytes(LINES)
+    with Storage() as storage:
+        ours = TriplesDecoder().plan(storage, [str(path)])
+        edges = EdgesDecoder(dst_col="2", relation_col="1", id_type="auto").plan(storage, [str(path)])
+    assert ours == edges
+
+
+@pytest.mark.parametrize(
+    ("data", "decoder"),
+    [
+        (LINES, "triples"),
+        (b"/m/027rn\t/location/country/form\t/m/06cx9\n" * 3, "triples"),
+        (b"1\t7\t2\n1\t7\t3\n2\t7\t3\n", "edges"),
+        (b"a\tb\tc\nd\te\tf\ng\th\ti\n", None),
+        (b"a\tb\t3\na\tc\t2\nc\td\t1\n", None),
+        (b"a b c\na b d\nb b a\n", None),
+    ],
+)
+def test_sniff(tmp_path, data, decoder):
+    path = tmp_path / "t.txt"
+    path.write_bytes(data)
+    with Storage() as storage:
+        if decoder is None:
+            with pytest.raises(Exception, match="cannot tell the format"):
+                sniff(storage, [str(path)])
+        else:
+            assert sniff(storage, [str(path)]).decoder == decoder
+
+
+def test_umls(real_samples):
+    path = real_samples / "kg_small" / "umls" / "train.txt"
+    with Storage() as storage:
+        assert sniff(storage, [str(path)]).decoder == "triples"
+        assert sniff(storage, [str(path.parent)]).flags == ("--format", "triples")
+    edges = TriplesDecoder().decode(TextBlock(path.read_bytes(), Span("x"))).edges
+    assert edges is not None
+    rows = [line.split("\t") for line in path.read_text().splitlines()]
+    names = [relation.name for relation in edges.relation_names]
+    assert list(zip(texts(edges.src), np.array(names)[edges.relations], texts(edges.dst), strict=True)) == [
+        (head, relation, tail) for head, relation, tail in rows
+    ]
