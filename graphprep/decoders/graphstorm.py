@@ -104,7 +104,7 @@ class _Reader:
                 self.messages.append(f"{place}: column {column!r} is stored once, as {kept[column]!r}, not as {name!r} too")
             kept.setdefault(column, name)
         for k, label in enumerate(item.get("labels", ())):
-            target = self._label(label, at_path(place, ("labels", k)), owner)
+            target = self._label(label, f"{place}.labels[{k}]", owner)
             if target is not None:
                 kept.setdefault(target, target)
                 self.labels.append(f"{owner}:{_encoded(kept[target])}")
@@ -121,7 +121,7 @@ class _Reader:
     def _features(self, item: Mapping[str, Any], place: str) -> Iterator[tuple[str, str]]:
         """Yield the columns of the features, and their names in the store."""
         for k, feature in enumerate(item.get("features", ())):
-            at = at_path(place, ("features", k))
+            at = f"{place}.features[{k}]"
             columns = feature["feature_col"] if isinstance(feature["feature_col"], list) else [feature["feature_col"]]
             name = feature.get("feature_name")
             if name is None and len(columns) != 1:

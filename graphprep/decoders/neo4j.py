@@ -163,8 +163,19 @@ def _read_header(storage: Storage, url: str, delimiter: str) -> _Header | None:
         cells = next(csv.reader([first.decode().rstrip("\r")], delimiter=delimiter))
     except (UnicodeDecodeError, csv.Error) as error:
         raise DataError(f"this header cannot be read: {error}", place=place, fix="write it as UTF-8 CSV") from None
-    fields = tuple(_field(cell, i, place) for i, cell in enumerate(cells))
+    fields = tuple(_field(cell, i, place) for i, cell in enumerate(_with_options(cells, delimiter)))
     return _Header(url, fields, not rest.strip())
+
+
+def _with_options(cells: Sequence[str], delimiter: str) -> list[str]:
+    """Join what a delimiter between braces has cut: ``:ID{id-type:int,label:A}`` is one field."""
+    joined: list[str] = []
+    for cell in cells:
+        if joined and joined[-1].count("{") > joined[-1].count("}"):
+            joined[-1] += delimiter + cell
+        else:
+            joined.append(cell)
+    return joined
 
 
 def _field(text: str, at: int, place: str) -> _Field:
