@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from graphprep.model.schema import ColumnSchema
 from graphprep.stages.check_files import CheckedArray, CheckedStore
-from graphprep.stages.check_nodes import check_offsets
+from graphprep.stages.check_offsets import check_offsets
 from graphprep.stages.faults import Faults
 
 _SLICE_BYTES = 4 << 20

@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.kernels.cpu.check import add_edge_sums, choose_buckets, find_unset, hash_pairs, mark_ids
-from graphprep.kernels.cpu.hash import edge_checksum
+from graphprep.kernels.cpu.hash import pair_checksum
 from graphprep.model.metadata import METADATA_NAME
 from graphprep.model.schema import EdgeType, EdgeTypeSchema, Layout, edge_type_text
 from graphprep.stages.check_files import CheckedArray, CheckedStore, edge_folder, order_column
-from graphprep.stages.check_nodes import check_offsets, read_raw_window
+from graphprep.stages.check_nodes import read_hashes
+from graphprep.stages.check_offsets import check_offsets
 from graphprep.stages.faults import Faults
 
 _SLICE = 1 << 18  # edges looked at at once: about 30 MiB with all that is computed of them
@@ -506,7 +507,7 @@ def _collect_edges(edges: CheckedEdges, layout: Layout, wanted: Flags) -> dict[E
 
 
 def _check_checksum(edges: CheckedEdges, faults: Faults, window_bytes: int) -> None:
-    """Compute the edge checksum again from raw IDs, for as many nodes of the other end at a time as fit."""
+    """Compute the edge checksum again from h of raw IDs, for as many nodes of the other end at a time as fit."""
     store, primary = edges.store, edges.store.metadata.primary_layout
     other_end = edges.edge_type[0 if primary == "csc" else 2]
     other_type = store.metadata.node_types.index(other_end)
@@ -514,12 +515,12 @@ def _check_checksum(edges: CheckedEdges, faults: Faults, window_bytes: int) -> N
     window = max(_SLICE, window_bytes // 8)
     total = 0
     for first in range(0, num_others, window):
-        raw_others = read_raw_window(store, other_type, first, min(first + window, num_others))
-        if raw_others is None:
+        others = read_hashes(store, other_type, first, min(first + window, num_others))
+        if others is None:
             return
         for arrays in edges.arrays[primary]:
             for piece in read_edges(arrays):
-                part_sum = _sum_checksum(store, arrays, piece, first, raw_others)
+                part_sum = _sum_checksum(store, arrays, piece, first, others)
                 if part_sum is None:
                     return
                 total += part_sum
@@ -529,14 +530,14 @@ def _check_checksum(edges: CheckedEdges, faults: Faults, window_bytes: int) -> N
 
 
 def _sum_checksum(
-    store: CheckedStore, arrays: EdgeArrays, piece: EdgeSlice, first: int, raw_others: NDArray[np.uint64]
+    store: CheckedStore, arrays: EdgeArrays, piece: EdgeSlice, first: int, others: NDArray[np.uint64]
 ) -> int | None:
-    """Sum a slice's edges whose other end lies in the window; None where raw IDs cannot be read."""
+    """Sum a slice's edges whose other end lies in the window of hashes; None where raw IDs cannot be read."""
     low, high = int(piece.rows[0]), int(piece.rows[-1]) + 1
-    own = read_raw_window(store, arrays.row_type, arrays.row_offset + low, arrays.row_offset + high)
+    own = read_hashes(store, arrays.row_type, arrays.row_offset + low, arrays.row_offset + high)
     if own is None:
         return None
-    inside = (piece.others >= first) & (piece.others < first + raw_others.size)
-    raw_own, raw_other = own[piece.rows[inside] - low], raw_others[piece.others[inside] - first]
-    ends = (raw_other, raw_own) if arrays.layout == "csc" else (raw_own, raw_other)
-    return int(edge_checksum(*ends))
+    inside = (piece.others >= first) & (piece.others < first + others.size)
+    own_hashes, other_hashes = own[piece.rows[inside] - low], others[piece.others[inside] - first]
+    ends = (other_hashes, own_hashes) if arrays.layout == "csc" else (own_hashes, other_hashes)
+    return int(pair_checksum(*ends))

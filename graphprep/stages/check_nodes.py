@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.kernels.cpu.hash import hash_ints
-from graphprep.stages.check_files import CheckedArray, CheckedStore, node_folder
+from graphprep.stages.check_files import CheckedStore, node_folder
+from graphprep.stages.check_texts import check_text_ids, hash_window
 from graphprep.stages.faults import Faults
 
 _SLICE = 1 << 19  # IDs read at once: 4 MiB
 _MIN_BLOCK = 1 << 10  # IDs of a partition held at once while many partitions are merged
 
-RawSlice = tuple[int, NDArray[np.uint64]]
+RawSlice = tuple[int, NDArray[Any]]  # int64 or uint64, as the store holds them
 
 
 def check_raw_ids(store: CheckedStore, node_type: int, faults: Faults, *, window_bytes: int) -> None:
@@ -23,16 +24,14 @@ def check_raw_ids(store: CheckedStore, node_type: int, faults: Faults, *, window
     metadata = store.metadata
     kind = metadata.node_schemas[node_type].raw_ids
     if kind == "string":
-        _check_string_offsets(store, node_type, faults)
+        check_text_ids(store, node_type, faults, window_bytes=window_bytes)
         return
     before = faults.num
     for part in range(metadata.num_parts):
         path = _raw_path(store, node_type, part)
         previous: int | None = None
         for start, ids in read_raw_ids(store, node_type, part):
-            signed = ids.view(np.int64) if kind == "int64" else ids
-            _check_sign(path, start, signed, faults)
-            previous = _check_ascending(path, start, signed, previous, faults)
+            previous = _check_ascending(path, start, ids, previous, faults)
             _check_part(store, part, path, start, ids, faults)
     if kind == "identity" or faults.num > before:
         return  # ascending over all partitions by construction, or too much is wrong to compare partitions
@@ -54,15 +53,15 @@ def read_raw_ids(store: CheckedStore, node_type: int, part: int, step: int = _SL
     array = store.array(part, f"{node_folder(metadata.node_types[node_type])}/raw_ids.npy")
     if array is not None:
         for start in range(0, array.num_rows, step):
-            yield start, array.read(start, min(start + step, array.num_rows)).view(np.uint64)
+            yield start, array.read(start, min(start + step, array.num_rows))
 
 
-def read_raw_window(store: CheckedStore, node_type: int, first: int, stop: int) -> NDArray[np.uint64] | None:
-    """Return the raw IDs of typed IDs [first, stop); None where a file is faulty or raw IDs are texts."""
+def read_hashes(store: CheckedStore, node_type: int, first: int, stop: int) -> NDArray[np.uint64] | None:
+    """Return h of the raw IDs of typed IDs [first, stop); None where a file is faulty."""
     metadata = store.metadata
     kind = metadata.node_schemas[node_type].raw_ids
     if kind == "identity":
-        return np.arange(first, stop, dtype=np.uint64)
+        return np.asarray(hash_ints(np.arange(first, stop, dtype=np.uint64)), np.uint64)
     pieces = [np.empty(0, np.uint64)]
     offset = 0
     for part, count in enumerate(metadata.num_nodes_per_chunk[node_type]):
@@ -70,19 +69,18 @@ def read_raw_window(store: CheckedStore, node_type: int, first: int, stop: int) 
         offset += count
         if low >= high:
             continue
+        found = hash_window(store, node_type, part, low, high) if kind == "string" else None
         array = store.array(part, f"{node_folder(metadata.node_types[node_type])}/raw_ids.npy")
-        if array is None or kind == "string":
+        if array is not None:
+            found = hash_ints(array.read(low, high))
+        if found is None:
             return None
-        pieces.append(array.read(low, high).view(np.uint64))
+        pieces.append(found)
     return np.concatenate(pieces)
 
 
 def _raw_path(store: CheckedStore, node_type: int, part: int) -> str:
     return f"{store.metadata.parts[part].path}/{node_folder(store.metadata.node_types[node_type])}/raw_ids.npy"
-
-
-def _check_sign(path: str, start: int, ids: NDArray[Any], faults: Faults) -> None:
-    faults.add_rows(path, ids < 0, start, lambda i: f"expected a raw ID >= 0, found {ids[i]}")
 
 
 def _check_ascending(path: str, start: int, ids: NDArray[Any], previous: int | None, faults: Faults) -> int | None:
@@ -96,11 +94,12 @@ def _check_ascending(path: str, start: int, ids: NDArray[Any], previous: int | N
     return int(ids[-1])
 
 
-def _check_part(store: CheckedStore, part: int, path: str, start: int, ids: NDArray[np.uint64], faults: Faults) -> None:
+def _check_part(store: CheckedStore, part: int, path: str, start: int, ids: NDArray[Any], faults: Faults) -> None:
     method, num_parts = store.metadata.partition_by, store.metadata.num_parts
     if method not in ("hash", "modulo"):
         return
-    parts = (hash_ints(ids) if method == "hash" else ids) % np.uint64(num_parts)
+    numbers = hash_ints(ids) if method == "hash" else ids
+    parts = numbers % numbers.dtype.type(num_parts)
     faults.add_rows(
         path,
         parts != part,
@@ -116,12 +115,12 @@ def _check_ranges(store: CheckedStore, node_type: int, faults: Faults) -> None:
         array = store.array(part, f"{node_folder(store.metadata.node_types[node_type])}/raw_ids.npy")
         if array is None or not count:
             continue
-        first = int(array.read(0, 1).view(np.uint64)[0])
+        first = int(array.read(0, 1)[0])
         if last is not None and first <= last:
             faults.add(
                 f"{array.path}[0]", f"expected a raw ID above {last}, the last one of the partition before, found {first}"
             )
-        last = int(array.read(count - 1, count).view(np.uint64)[0])
+        last = int(array.read(count - 1, count)[0])
 
 
 def _check_unique(store: CheckedStore, node_type: int, faults: Faults, window_bytes: int) -> None:
@@ -150,7 +149,7 @@ class _MergeStream:
         self._slices = slices
         self._part = part
         self._start = 0
-        self.ids = np.empty(0, np.uint64)
+        self.ids: NDArray[Any] = np.empty(0, np.uint64)
 
     def fill(self) -> bool:
         """Read on if nothing is left; return whether there is something."""
@@ -161,41 +160,9 @@ class _MergeStream:
             self._start, self.ids = found
         return True
 
-    def take(self, limit: int) -> tuple[NDArray[np.uint64], int, int]:
+    def take(self, limit: int) -> tuple[NDArray[Any], int, int]:
         """Take the IDs up to ``limit``: (IDs, partition, index of the first)."""
-        cut = int(np.searchsorted(self.ids, np.uint64(limit), side="right"))
+        cut = int(np.searchsorted(self.ids, self.ids.dtype.type(limit), side="right"))
         taken = (self.ids[:cut], self._part, self._start)
         self.ids, self._start = self.ids[cut:], self._start + cut
         return taken
-
-
-def _check_string_offsets(store: CheckedStore, node_type: int, faults: Faults) -> None:
-    """Check that the texts' offsets are sound."""
-    folder = node_folder(store.metadata.node_types[node_type])
-    for part in range(store.metadata.num_parts):
-        offsets, values = (store.array(part, f"{folder}/raw_ids.{name}.npy") for name in ("offsets", "values"))
-        if offsets is not None and values is not None:
-            check_offsets(offsets, values.num_rows, faults)
-
-
-def check_offsets(offsets: CheckedArray, num_values: int, faults: Faults) -> bool:
-    """Check that offsets begin at 0, never fall, and end at the number of values. Returns whether they do."""
-    before = faults.num
-    previous = 0
-    for start in range(0, offsets.num_rows, _SLICE):
-        values = offsets.read(start, min(start + _SLICE, offsets.num_rows))
-        if start == 0 and values[0] != 0:
-            faults.add(f"{offsets.path}[0]", f"expected 0, found {values[0]}")
-        earlier = np.concatenate([np.array([previous if start else values[0]], np.int64), values[:-1]])
-        _add_falls(offsets.path, start, values, earlier, faults)
-        previous = int(values[-1])
-    if faults.num == before and previous != num_values:
-        last = offsets.num_rows - 1
-        faults.add(f"{offsets.path}[{last}]", f"expected {num_values}, the number of values, found {previous}")
-    return faults.num == before
-
-
-def _add_falls(path: str, start: int, values: NDArray[np.int64], earlier: NDArray[np.int64], faults: Faults) -> None:
-    faults.add_rows(
-        path, values < earlier, start, lambda i: f"expected at least {earlier[i]}, the one before, found {values[i]}"
-    )

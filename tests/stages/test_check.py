@@ -123,12 +123,6 @@ ARRAYS = {
         put(f"{USER}/raw_ids.npy", 1, 8),
         [f"{P0}/{USER}/raw_ids.npy[2]: expected a raw ID above 8, the one before, found 8"],
     ),
-    "negative raw ID": (
-        put(f"{USER}/raw_ids.npy", 0, -1),
-        [
-            f"{P0}/{USER}/raw_ids.npy[0]: expected a raw ID >= 0, found -1",
-        ],
-    ),
     "ranges overlap": (
         put(f"{USER}/raw_ids.npy", 0, 8, part=1),
         [

@@ -234,7 +234,7 @@ def _add_edge_columns(store, folder, primary):
 
 def text_hash(text):
     """h of a string: its length, then its 8-byte little-endian words, the last one padded with zeros."""
-    data = text.encode()
+    data = text if isinstance(text, bytes) else text.encode()
     h = splitmix64(len(data))
     for at in range(0, len(data), 8):
         h = splitmix64(h ^ int.from_bytes(data[at : at + 8].ljust(8, b"\0"), "little"))
