@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from graphprep.decoders.edges_columns import EdgeLayout, Reading
 from graphprep.decoders.edges_faults import id_words, relation_words
+from graphprep.decoders.quoted_records import Grammar
 from graphprep.decoders.text_cells import (
     Cells,
-    Grammar,
     after_header,
     further,
     number_chunk,

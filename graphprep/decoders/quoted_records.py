@@ -1,4 +1,4 @@
-"""Where records end in delimited text whose quoted fields may hold line breaks."""
+"""How delimited text is cut into fields, and where its records end if quoted fields may hold line breaks."""
 
 from __future__ import annotations
 
@@ -6,6 +6,16 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Grammar:
+    """How text is cut into fields: the delimiter (empty: runs of blanks), and what quotes and comments mean."""
+
+    delimiter: bytes
+    quoted: bool
+    across_lines: bool = False
+    comments: bool = True
 
 
 @dataclass(frozen=True)

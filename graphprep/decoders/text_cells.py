@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from graphprep.decoders.edges_columns import IdKind
 from graphprep.decoders.edges_faults import Faults, Words, column_words, record_words, show, time_words, weight_words
+from graphprep.decoders.quoted_records import Grammar
 from graphprep.kernels.cpu import delimited, numbers
 from graphprep.model.protocols import TextBlock
 from graphprep.model.rows import ColumnChunk, ColumnKey, RawIds, RawTexts
@@ -34,7 +35,7 @@ class Cells:
     @property
     def num_rows(self) -> int:
         """Return the number of records."""
-        return self.start.shape[1]
+        return int(self.start.shape[1])
 
     def of(self, position: int) -> tuple[Ints, Ints]:
         """Return start and stop of a column's fields."""
@@ -49,16 +50,6 @@ class Cells:
     def blame(self, position: int, row: int, words: Words) -> None:
         """Note a faulty field."""
         self.faults.add(row, int(self.of(position)[0][row]), position, words)
-
-
-@dataclass(frozen=True)
-class Grammar:
-    """How text is cut into fields: the delimiter (empty: runs of blanks), and what quotes and comments mean."""
-
-    delimiter: bytes
-    quoted: bool
-    across_lines: bool = False
-    comments: bool = True
 
 
 def split_cells(buf: NDArray[np.uint8], at: int, grammar: Grammar, num_columns: int, kept: list[int]) -> Cells:

@@ -1,0 +1,154 @@
+"""Tables of delimited text: CSV, TSV and their like."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphprep.decoders.edges_faults import Faults
+from graphprep.decoders.quoted_records import Grammar
+from graphprep.decoders.tables_columns import ColumnType, FeatureColumn, IdField, TableLayout
+from graphprep.decoders.tables_faults import key_words, name_words
+from graphprep.decoders.tables_rows import table_rows
+from graphprep.decoders.tables_values import parse_texts
+from graphprep.decoders.text_cells import (
+    TIME_KEY,
+    Cells,
+    after_header,
+    further,
+    parse_ids,
+    split_cells,
+    times,
+    weights,
+)
+from graphprep.kernels.cpu import delimited
+from graphprep.kernels.cpu.text_lists import blank_cells
+from graphprep.model.errors import DataError, DecodeError
+from graphprep.model.protocols import Span, TextBlock
+from graphprep.model.rows import ColumnChunk, RawIds, RawRows, RawTexts
+from graphprep.storage.spans import place_of, read_blocks
+
+Ints = NDArray[np.int64]
+_BLOCK_BYTES = 1 << 20  # of a table that is read row by row
+
+
+@dataclass(frozen=True)
+class TextReader:
+    """Reads one file of delimited text. ``header_line`` is the last line of its header, 0 where it has none."""
+
+    layout: TableLayout
+    grammar: Grammar
+    header_line: int = 0
+
+    def decode(self, block: TextBlock, places: bool = False) -> RawRows:
+        """Decode whole records.
+
+        Raises DecodeError for the first faulty record.
+        """
+        return table_rows(self._batch(block, 0), self.layout, places)
+
+    def read(self, handle: BinaryIO, span: Span, max_rows: int, places: bool = False) -> Iterator[RawRows]:
+        """Read a table whose rows are numbered, one block after the other.
+
+        Raises DataError for the first faulty record, which cannot be skipped: the rows behind it would change their numbers.
+        """
+        row = self.layout.ids[0].first
+        for block in read_blocks(handle, span, min(_BLOCK_BYTES, 2 * max_rows)):
+            try:
+                rows = table_rows(self._batch(block, row), self.layout, places)
+            except DecodeError as error:
+                raise DataError(error.message, place=place_of(block, error.at), fix=error.fix) from None
+            row += rows.num_records
+            yield rows
+
+    def count(self, handle: BinaryIO, span: Span) -> int:
+        """Count the records of a file, up to the first that cannot be split."""
+        grammar, num_columns = self.grammar, len(self.layout.names)
+        total = 0
+        for block in read_blocks(handle, span, _BLOCK_BYTES):
+            buf = np.frombuffer(block.data, np.uint8)
+            total += split_cells(buf, after_header(block, self.header_line), grammar, num_columns, []).num_rows
+        return total
+
+    def _batch(self, block: TextBlock, first_row: int) -> TextBatch:
+        layout = self.layout
+        buf = np.frombuffer(block.data, np.uint8)
+        at = after_header(block, self.header_line)
+        cells = split_cells(buf, at, self.grammar, len(layout.names), layout.used)
+        for slot in range(cells.start.shape[0] if layout.nulls else 0):
+            cells.stop[slot] = blank_cells(buf, cells.start[slot], cells.stop[slot], layout.nulls)
+        starts_file = block.is_first and not self.header_line
+        return TextBatch(cells, layout, first_row, starts_file)
+
+
+@dataclass(frozen=True)
+class TextBatch:
+    """The records of a block. See ``tables_rows.Batch``."""
+
+    cells: Cells
+    layout: TableLayout
+    first_row: int
+    starts_file: bool
+
+    @property
+    def faults(self) -> Faults:
+        """Return what is wrong so far."""
+        return self.cells.faults
+
+    @property
+    def num_rows(self) -> int:
+        """Return the number of records before the first that cannot be split."""
+        return self.cells.num_rows
+
+    def ids(self, field: IdField) -> RawIds | RawTexts:
+        """Parse raw IDs, or number the rows."""
+        if field.position is None:
+            return np.arange(self.first_row, self.first_row + self.num_rows, dtype=np.uint64)
+        ids, code, row = parse_ids(field.kind, self.cells.buf, *self.cells.of(field.position), 0)
+        if row >= 0:
+            found = self.cells.found(field.position, row)
+            words = key_words(field.name, code, found, field.kind, may_be_header=self.starts_file and row == 0)
+            self.cells.blame(field.position, row, words)
+        return ids
+
+    def texts(self, position: int) -> RawTexts:
+        """Copy a column of names."""
+        offsets, values, code, row = delimited.gather_ids(self.cells.buf, *self.cells.of(position))
+        if row >= 0:
+            self.cells.blame(position, row, name_words(self.layout.names[position], code, self.cells.found(position, row)))
+        return RawTexts(offsets, values)
+
+    def weights(self, position: int, dtype: str) -> ColumnChunk:
+        """Parse weights."""
+        return weights(self.cells, position, dtype)
+
+    def times(self, column: FeatureColumn, unit: str | None) -> ColumnChunk:
+        """Parse times: numbers in seconds, or dates and timestamps where that is declared."""
+        if column.type is None or column.type.unit is None:
+            return times(self.cells, column.position, unit)
+        return dataclasses.replace(self._parse(column, column.type), key=dataclasses.replace(TIME_KEY, unit=column.type.unit))
+
+    def feature(self, column: FeatureColumn) -> ColumnChunk:
+        """Parse a column that is stored."""
+        if column.type is None or column.type.dtype == "binary":
+            dtype = column.type.dtype if column.type else None
+            return further(self.cells, column.name, column.position, dtype)
+        return self._parse(column, column.type)
+
+    def places(self, field: IdField) -> Ints:
+        """Return the positions of the IDs in the block; of rows that are numbered, their numbers in the batch."""
+        if field.position is None:
+            return np.arange(self.num_rows, dtype=np.int64)
+        return self.cells.of(field.position)[0]
+
+    def _parse(self, column: FeatureColumn, kind: ColumnType) -> ColumnChunk:
+        start, stop = self.cells.of(column.position)
+        chunk, (row, words) = parse_texts(column, kind, self.cells.buf, start, stop, self.layout.list_delimiter)
+        if row >= 0:
+            self.cells.blame(column.position, row, words)
+        return chunk
