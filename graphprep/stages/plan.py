@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from graphprep.decoders.registry import find_decoder, load_class, load_options, make_decoder
 from graphprep.decoders.sniff import sniff
 from graphprep.model.errors import DataError, UsageError
-from graphprep.model.graph_config import GraphConfig
+from graphprep.model.graph_config import DataArray, GraphConfig
 from graphprep.model.graph_schema import GraphSchema
 from graphprep.model.options import ConvertOptions
 from graphprep.model.protocols import Decoder, ReadsConfig, Reporter, Sources
@@ -26,7 +26,7 @@ class Planned:
     """What will be decoded, and by what.
 
     ``flags`` repeat a choice that was made by sniffing; ``total_bytes`` is as stored. ``replan`` deals out the spans again for
-    a decoder that was told more.
+    a decoder that was told more. ``graph`` is the config of tables, where there is one.
     """
 
     format: str
@@ -35,6 +35,7 @@ class Planned:
     sources: Sources
     total_bytes: int | None
     replan: Callable[[Decoder], Sources]
+    graph: GraphConfig | None = None
 
 
 def plan_input(inputs: Sequence[str], options: ConvertOptions, storage: Storage, reporter: Reporter) -> Planned:
@@ -45,31 +46,10 @@ def plan_input(inputs: Sequence[str], options: ConvertOptions, storage: Storage,
     _check_flags(options)
     _check_partition(options, storage)
     chosen = _read_by_decoder(inputs, options, storage, reporter) if options.graph is None else _read_tables(options, storage)
-    if options.node_data or options.edge_data:
-        chosen = _attach(chosen, options, storage)
     _check_format_flags(options, chosen.format, chosen.sources)
     for text in chosen.sources.messages:
         reporter.message(text)
     return replace(chosen, total_bytes=_total_bytes(storage, chosen.sources))
-
-
-def _attach(chosen: Planned, options: ConvertOptions, storage: Storage) -> Planned:
-    """Attach the columns that lie in files of their own."""
-    from graphprep.decoders.data_arrays import DataDecoder, attach_data, parse_data
-
-    node_data, edge_data = parse_data(options.node_data, "node"), parse_data(options.edge_data, "edge")
-    id_type = getattr(chosen.decoder, "id_type", None)
-
-    def attach(sources: Sources, tables: Any) -> Sources:
-        return attach_data(storage, sources, node_data, edge_data, tables=tables, id_type=id_type)
-
-    decoder = DataDecoder.over(chosen.decoder, [*node_data, *edge_data], storage)
-    return replace(
-        chosen,
-        decoder=decoder,
-        sources=attach(chosen.sources, decoder.tables),
-        replan=lambda told: attach(chosen.replan(cast(Any, told).inner), cast(Any, told).tables),
-    )
 
 
 def _read_by_decoder(inputs: Sequence[str], options: ConvertOptions, storage: Storage, reporter: Reporter) -> Planned:
@@ -115,7 +95,34 @@ def _plan_graph(
     sources: Sources = decoder.plan_graph(storage, config)
     if config.messages:
         sources = replace(sources, messages=(*config.messages, *sources.messages))
-    return Planned(name, flags, decoder, sources, None, lambda told: cast(Any, told).plan_graph(storage, config))
+    return Planned(name, flags, decoder, sources, None, lambda told: cast(Any, told).plan_graph(storage, config), config)
+
+
+def _with_data(planned: Planned, options: ConvertOptions, storage: Storage) -> Planned:
+    """Attach the columns that lie in files of their own, as the config and the flags name them."""
+    config = planned.graph or GraphConfig()
+    if not (config.node_data or config.edge_data or options.node_data or options.edge_data):
+        return planned
+    from graphprep.decoders.data_arrays import DataDecoder, attach_data, parse_data
+
+    def based(arrays: Sequence[DataArray]) -> list[DataArray]:
+        return [replace(array, file=storage.join(config.base, array.file)) for array in arrays]
+
+    id_type = config.id_type or getattr(planned.decoder, "id_type", None)
+    node_data = [*based(config.node_data), *parse_data(options.node_data, "node")]
+    edge_data = [*based(config.edge_data), *parse_data(options.edge_data, "edge")]
+
+    id_type = config.id_type if planned.graph is not None else getattr(planned.decoder, "id_type", None)
+
+    def attach(sources: Sources, decoder: DataDecoder) -> Sources:
+        return attach_data(storage, sources, node_data, edge_data, tables=decoder.tables, id_type=id_type)
+
+    def replan(told: Decoder) -> Sources:
+        assert isinstance(told, DataDecoder)
+        return attach(planned.replan(told.inner), told)
+
+    decoder = DataDecoder(planned.decoder)
+    return replace(planned, decoder=decoder, sources=attach(planned.sources, decoder), replan=replan)
 
 
 def _choose(
