@@ -130,10 +130,10 @@ def _dense_spaces(decoded: Decoded, rules: NodeRules, ranges: list[EndRange]) ->
         given = node.num_nodes if node.has_records else rules.num_nodes.get(node.name, rules.num_nodes.get("", node.num_nodes))
         if kind == "identity" or (given is not None and not node.has_records):
             dense[decoded.spaces.of_type(node.name)] = given or 0
-    for name in dense:
+    for name, count in dense.items():
         if name in decoded.texts:
             raise DataError(
-                f"node type {name!r} has nodes 0..{dense[name] - 1}, but raw IDs that are strings",
+                f"node type {name!r} has nodes 0..{count - 1}, but raw IDs that are strings",
                 fix="read them as integers, or drop the number of nodes",
             )
     return dense

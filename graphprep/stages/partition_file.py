@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from graphprep.kernels.cpu.texts import repeats_of_sorted, sort_texts
 from graphprep.model.errors import DataError, StorageError
 from graphprep.model.protocols import Span
 from graphprep.model.schema import path_name
-from graphprep.stages.assign import PartitionFunction, PartTable
+from graphprep.stages.assign import PartitionFunction, PartTable, RawBatch
 from graphprep.storage.spans import place_of, text_blocks
 
 if TYPE_CHECKING:
@@ -85,25 +87,73 @@ def _read_parquet(storage: Storage, url: str) -> PartTable:
     for column in ("id", "part"):
         if column not in table.column_names:
             raise DataError(f"no column {column!r}", place=url, fix="give the file the columns id (raw ID) and part")
-    ids, parts = _whole(table.column("id"), url, "id"), _whole(table.column("part"), url, "part")
-    order = np.argsort(ids, kind="stable")
-    repeated = np.flatnonzero(ids[order][1:] == ids[order][:-1])
-    if repeated.size:
-        row = int(order[repeated[0] + 1])
-        raise DataError(f"node {int(ids[row])} is assigned twice", place=f"{url}: row {row}", fix="keep one row for each node")
-    return PartTable(url, parts[order].astype(np.int64), ids[order])
+    parts = _parts(table.column("part"), url)
+    ids = _raw_ids(table.column("id"), url)
+    order = ids.order()
+    repeated = ids.repeated(order)
+    if repeated >= 0:
+        words = f"node {ids.batch.words(repeated)} is assigned twice"
+        raise DataError(words, place=f"{url}: row {repeated}", fix="keep one row for each node")
+    sorted_ids = ids.batch.take(order)
+    numbers = sorted_ids.numbers.view(np.int64) if sorted_ids.is_signed else sorted_ids.numbers
+    return PartTable(url, parts[order], None if sorted_ids.texts else numbers, sorted_ids.texts)
 
 
-def _whole(column, url: str, name: str) -> NDArray[np.uint64]:  # type: ignore[no-untyped-def]
+@dataclass(frozen=True)
+class _RawColumn:
+    """A column of raw IDs."""
+
+    batch: RawBatch
+
+    def order(self) -> NDArray[np.int64]:
+        """Return the rows in raw order."""
+        if self.batch.texts is not None:
+            return np.asarray(sort_texts(*self.batch.texts), np.int64)
+        numbers = self.batch.numbers.view(np.int64) if self.batch.is_signed else self.batch.numbers
+        return np.argsort(numbers, kind="stable")
+
+    def repeated(self, order: NDArray[np.int64]) -> int:
+        """Return a row whose raw ID stands in an earlier row, -1 where there is none."""
+        ordered = self.batch.take(order)
+        if ordered.texts is not None:
+            again = np.flatnonzero(repeats_of_sorted(*ordered.texts))
+        else:
+            again = 1 + np.flatnonzero(ordered.numbers[1:] == ordered.numbers[:-1])
+        return int(order[again[0]]) if again.size else -1
+
+
+def _raw_ids(column: Any, url: str) -> _RawColumn:
+    """Read the column ``id``: integers, or strings."""
+    import pyarrow as pa
+
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if not column.null_count and (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        texts = column.cast(pa.large_binary()).combine_chunks()
+        if isinstance(texts, pa.ChunkedArray):
+            texts = pa.concat_arrays(texts.chunks) if texts.num_chunks else pa.array([], pa.large_binary())
+        offsets = np.frombuffer(texts.buffers()[1], np.int64, len(texts) + 1, 8 * texts.offset)
+        values = np.frombuffer(texts.buffers()[2] or b"", np.uint8)
+        keys = np.zeros(len(texts), np.uint64)
+        return _RawColumn(RawBatch(keys, texts=(offsets - offsets[0], values[offsets[0] : offsets[-1]])))
+    if column.null_count or not pa.types.is_integer(column.type):
+        found = "a null" if column.null_count else str(column.type)
+        raise DataError(f"column 'id' must hold integers or strings, found {found}", place=url, fix="write raw IDs")
+    signed = pa.types.is_signed_integer(column.type)
+    numbers = column.to_numpy().astype(np.int64 if signed else np.uint64)
+    return _RawColumn(RawBatch(numbers.view(np.uint64), is_signed=signed))
+
+
+def _parts(column: Any, url: str) -> NDArray[np.int64]:
+    """Read the column ``part``."""
     import pyarrow as pa
 
     if column.null_count or not pa.types.is_integer(column.type):
         found = "a null" if column.null_count else str(column.type)
-        raise DataError(f"column {name!r} must hold integers, found {found}", place=url, fix="write whole numbers >= 0")
+        raise DataError(f"column 'part' must hold integers, found {found}", place=url, fix="write whole numbers >= 0")
     values = column.to_numpy()
     if values.size and values.min() < 0:
         row = int(np.argmax(values < 0))
         raise DataError(
-            f"column {name!r} must be >= 0, found {int(values[row])}", place=f"{url}: row {row}", fix="write numbers >= 0"
+            f"column 'part' must be >= 0, found {int(values[row])}", place=f"{url}: row {row}", fix="write numbers >= 0"
         )
-    return np.asarray(values, np.uint64)
+    return np.asarray(values, np.int64)

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -407,7 +409,7 @@ def test_rows_that_bring_columns_alone(tmp_path, kind):
         [["more", "item", "8", 80], ["more", "item", "9", 90]],
         [["edge", 0, "1", "9"]],
     ]
-    summary, (nodes, _, columns) = run(tmp_path, setup, files)
+    _, (nodes, _, columns) = run(tmp_path, setup, files)
     raw = str if kind == "string" else int
     assert nodes == {"user": [raw(1), raw(3)], "item": [raw(8), raw(9)]}
     assert columns["user"] == [{"x.npy": [10, 0], "x.present.npy": [True, False]}]
@@ -417,7 +419,7 @@ def test_rows_that_bring_columns_alone(tmp_path, kind):
     with pytest.raises(DataError, match=f"1.txt:2:1: {words} is not a node of type 'user'"):
         run(tmp_path, setup, files)
     files[1][1] = ["more", "user", "1", 70]
-    with pytest.raises(DataError, match="1.txt:2:1: node .* has two values of 'x'"):
+    with pytest.raises(DataError, match=r"1\.txt:2:1: node .* has two values of 'x'"):
         run(tmp_path, setup, files)
 
 
@@ -433,3 +435,28 @@ def test_the_memory_limit_does_not_show_in_the_bytes(tmp_path):
         out = tmp_path / "out"
         digests.append({p.relative_to(out): p.read_bytes() for p in out.rglob("*.*") if p.name != "provenance.json"})
     assert digests[0] == digests[1]
+
+
+@pytest.mark.parametrize("kind", ["string", "dictionary", "int"])
+def test_a_partition_file_goes_by_raw_ids(tmp_path, kind):
+    raws = ["b", "a", "ß", "c"] if kind != "int" else [3, -1, 2**40, 0]
+    parts = [1, 0, 1, 0]
+    ids = pa.array(raws).dictionary_encode() if kind == "dictionary" else pa.array(raws)
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    pq.write_table(pa.table({"id": ids, "part": parts}), folder / "user.parquet")
+    pq.write_table(pa.table({"id": ids[:1], "part": parts[:1]}), folder / "item.parquet")
+    raw_kind = "int" if kind == "int" else "string"
+    setup = {**SETUP, "kinds": {"user": raw_kind, "item": raw_kind}}
+    files = [[["node", "user", str(raw)] for raw in raws], [["edge", 0, str(raws[1]), str(raws[0])]]]
+    _, (nodes, found, _) = run(tmp_path, setup, files, partition_by=str(folder))
+    in_order = sorted(zip(parts, raws, strict=True), key=lambda pair: (pair[0], pair[1] if kind == "int" else pair[1].encode()))
+    assert nodes == {"user": [raw for _, raw in in_order], "item": raws[:1]}
+    assert found["user:buys:item"][0] == [(raws[1], raws[0])]
+    pq.write_table(pa.table({"id": ids.take(pa.array([0, 1, 2, 2])), "part": parts}), folder / "user.parquet")
+    with pytest.raises(DataError, match=r"user\.parquet: row 3: node .* is assigned twice"):
+        run(tmp_path, setup, files, partition_by=str(folder))
+    files[0][2][2] = "9"
+    pq.write_table(pa.table({"id": ids, "part": parts}), folder / "user.parquet")
+    with pytest.raises(DataError, match=r"user\.parquet: no assignment for node '?9'? of type 'user'"):
+        run(tmp_path, setup, files, partition_by=str(folder), on_missing_node="drop")
