@@ -33,7 +33,7 @@ from graphprep.stages.plan import Planned, apply_schema, plan_input
 from graphprep.stages.rejects import Rejects
 from graphprep.stages.role_columns import Parts, RoleGiver
 from graphprep.stages.role_schema import input_schema
-from graphprep.stages.roles import RoleFlag, Roles, match_types, owner_name, read_flags
+from graphprep.stages.roles import RoleFlag, Roles, check_declared, match_types, owner_name, read_flags
 from graphprep.stages.route import Routed, RouteRules, Routing
 from graphprep.stages.route_edges import route_edges
 from graphprep.stages.route_nodes import route_nodes
@@ -237,9 +237,11 @@ def _prepare(
     rejects: Rejects,
 ) -> Prepared:
     """Run the stages from plan to shuffle."""
-    flags = _role_flags(options)
+    flags = read_flags(options.labels, options.splits, options.seeds, options.seed)
     clock.stage("plan")
     planned = plan_input(inputs, options, storage, clock.reporter)
+    flags += _config_flags(planned, options.seed)
+    check_declared(flags, planned.sources)
     schema = load_schema(storage, options.schema) if options.schema is not None else None
     fixed, roles = schema, Roles()
     if schema is not None:
@@ -268,13 +270,12 @@ def _prepare(
     return Prepared(planned, decoded, index, routing.routed, giver.nodes, giver.edges, rejects.num, parts, notes)
 
 
-def _role_flags(options: ConvertOptions) -> tuple[RoleFlag, ...]:
-    """Read the flags for labels, splits and seeds, and what the graph config says of them."""
-    flags = read_flags(options.labels, options.splits, options.seeds, options.seed)
-    graph = options.graph
+def _config_flags(planned: Planned, seed: int) -> tuple[RoleFlag, ...]:
+    """Read what a graph config says of labels, splits and seeds."""
+    graph = planned.graph
     if graph is None:
-        return flags
-    return flags + read_flags(graph.labels, graph.splits, graph.seeds, options.seed, graph.place)
+        return ()
+    return read_flags(graph.labels, graph.splits, graph.seeds, seed, graph.place, graph.base)
 
 
 def _index_input(

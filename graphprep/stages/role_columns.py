@@ -322,7 +322,8 @@ class RoleGiver:
         self._refuse_name(own, own.roles.seeds[0], SEEDS_KEY.name)
         dealer = self.routing.factory.dealer(own.plan)
         for flag in own.roles.seeds:
-            for typed in find_seeds(self.storage, flag.file or "", index, number, self.routing.rules.cap_bytes):
+            url = self.storage.join(flag.base, flag.file or "") if flag.base else flag.file or ""
+            for typed in find_seeds(self.storage, url, index, number, self.routing.rules.cap_bytes):
                 dealer.add(FlatRows((typed,)))
         dealer.flush()
         route = self._new_route(own, SEEDS_KEY, own.plan)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from graphprep.kernels.cpu.hash import hash_ints, splitmix64
 from graphprep.model.errors import UsageError
+from graphprep.model.protocols import Sources
 from graphprep.model.schema import EdgeType, edge_type_text
 
 Owner = str | EdgeType
@@ -68,7 +69,10 @@ def split_rule(fractions: Sequence[Fraction], seed: int) -> SplitRule:
 
 @dataclass(frozen=True)
 class RoleFlag:
-    """One flag as it was read. ``owner`` None stands for the only node type; ``place`` says where it was given."""
+    """One flag as it was read.
+
+    ``owner`` None stands for the only node type; ``place`` says where it was given, ``base`` where a relative ``file`` begins.
+    """
 
     role: RoleName
     place: str
@@ -76,6 +80,7 @@ class RoleFlag:
     columns: tuple[str, ...] = ()
     rule: SplitRule | None = None
     file: str | None = None
+    base: str = ""
 
     @property
     def fix(self) -> str:
@@ -134,20 +139,21 @@ def owner_words(owner: Owner) -> str:
 
 
 def read_flags(
-    labels: Sequence[str], splits: Sequence[str], seeds: Sequence[str], seed: int, place: str = ""
+    labels: Sequence[str], splits: Sequence[str], seeds: Sequence[str], seed: int, place: str = "", base: str = ""
 ) -> tuple[RoleFlag, ...]:
-    """Read the texts of the flags; ``place`` is the config in which they stand, empty for the command line.
+    """Read the texts of the flags.
 
-    Raises UsageError for a text that is none.
+    ``place`` is the config in which they stand, empty for the command line, and ``base`` its folder. Raises UsageError for a
+    text that is none.
     """
     given: tuple[tuple[RoleName, Sequence[str]], ...] = (("label", labels), ("split", splits), ("seeds", seeds))
-    return tuple(_read(role, text, seed, place) for role, texts in given for text in texts)
+    return tuple(_read(role, text, seed, place, base) for role, texts in given for text in texts)
 
 
-def _read(role: RoleName, text: str, seed: int, config: str) -> RoleFlag:
+def _read(role: RoleName, text: str, seed: int, config: str, base: str) -> RoleFlag:
     place = f"{config}: {role} {text}" if config else f"--{role} {text}"
     if role == "seeds":
-        return RoleFlag(role, place, file=text)
+        return RoleFlag(role, place, file=text, base=base)
     pieces = text.split(":")
     if len(pieces) not in (1, 2, 4) or not all(pieces):
         raise UsageError("this names no column", place=place, fix=_COLUMN_FIX[role])
@@ -246,6 +252,17 @@ def _collect(owner: Owner, flags: Sequence[RoleFlag]) -> OwnerRoles:
     return OwnerRoles(labels, splits[0] if splits else None, seeds)
 
 
+def check_declared(flags: Sequence[RoleFlag], sources: Sources) -> None:
+    """Match flags with types before anything is decoded, where the data cannot name others.
+
+    Raises UsageError as ``match_types`` and ``check_edge_types`` do.
+    """
+    relations = sources.edge_types
+    edge_types = [(one.src_type, one.name, one.dst_type) for one in relations if one.src_type and one.dst_type]
+    if flags and sources.nodes in ("ends", "identity") and edge_types and len(edge_types) == len(relations):
+        check_edge_types(match_types(flags, [node.name for node in sources.node_types]), edge_types)
+
+
 def check_edge_types(roles: Roles, edge_types: Sequence[EdgeType]) -> None:
     """Raise UsageError for an edge type that is not there."""
     for owner in roles.edge_types:
@@ -281,6 +298,7 @@ __all__ = [
     "RoleFlag",
     "Roles",
     "SplitRule",
+    "check_declared",
     "check_edge_types",
     "match_types",
     "missing_column",
