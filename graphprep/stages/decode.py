@@ -21,7 +21,7 @@ from graphprep.stages.rejects import Rejects
 from graphprep.stages.texts import UNKNOWN, KeyCollisionError, TextIndexer
 from graphprep.storage.faults import display_url
 from graphprep.storage.runs import Runs, SpillPool
-from graphprep.storage.spans import place_of, places_of, text_blocks
+from graphprep.storage.spans import place_of, places_of, record_ends_of, text_blocks
 
 if TYPE_CHECKING:
     from graphprep.storage.urls import Storage
@@ -538,35 +538,41 @@ def decode_block(decoder: Decoder, block: TextBlock, skip: bool, places: bool = 
 
 
 def _sound_pieces(decoder: Decoder, block: TextBlock) -> tuple[list[tuple[int, int]], list[BadRecord]]:
-    """Find the faulty lines of a block. Returns the pieces [start, stop) between them, and the reasons."""
+    """Find the faulty records of a block. Returns the pieces [start, stop) between them, and the reasons."""
     good: list[tuple[int, int]] = []
     bad: list[BadRecord] = []
     place = places_of(block)
+    ends = record_ends_of(block)
     at, size = 0, _MOST_TRY_BYTES
     line = block.first_line
     while at < len(block.data):
-        stop = _line_end(block.data, min(at + size, len(block.data)) - 1)
+        stop = _record_end(ends, min(at + size, len(block.data)) - 1)
         part = TextBlock(block.data[at:stop], block.span, line, block.is_first and at == 0)
         size = min(4 * size, _MOST_TRY_BYTES)
         try:
             decoder.decode(part)
             good.append((at, stop))
         except DecodeError as error:
-            start = part.data.rfind(b"\n", 0, min(error.at, len(part.data) - 1)) + 1
+            stop = _record_end(ends, min(at + error.at, stop - 1))
+            start = _record_start(ends, stop)
             bad.append(BadRecord(place(at + error.at), error.message))
-            if start:
-                good.append((at, at + start))
-            stop = at + _line_end(part.data, start)
+            if start > at:
+                good.append((at, start))
             size = _LEAST_TRY_BYTES
         line += block.data.count(b"\n", at, stop)
         at = stop
     return good, bad
 
 
-def _line_end(data: bytes, at: int) -> int:
-    """Return the position behind the line feed at or after ``at``."""
-    end = data.find(b"\n", at)
-    return len(data) if end < 0 else end + 1
+def _record_end(ends: NDArray[np.int64], at: int) -> int:
+    """Return the position behind the record that holds a byte."""
+    return int(ends[np.searchsorted(ends, at, side="right")])
+
+
+def _record_start(ends: NDArray[np.int64], end: int) -> int:
+    """Return where the record begins that ends at ``end``."""
+    number = int(np.searchsorted(ends, end))
+    return int(ends[number - 1]) if number else 0
 
 
 def _placed(block: TextBlock, error: DecodeError) -> DataError:
