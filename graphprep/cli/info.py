@@ -15,6 +15,7 @@ from graphprep.cli.tables import TableFlags
 if TYPE_CHECKING:
     from graphprep.stages.inspect import ColumnInfo, GraphInfo, Head, TypeInfo
 
+_NAMED_ROLES = ("weight", "time", "created_at", "removed_at", "created")  # columns of these names need no mention of them
 _MAX_PARTS = 8  # partitions whose counts stand in the table
 _HEAD_INDENT = "    "
 _LEAST_CELL = 24  # characters: IDs and numbers are never cut
@@ -128,10 +129,13 @@ def _type_lines(title: str, one: TypeInfo) -> list[str]:
 
 
 def _column_row(column: ColumnInfo) -> tuple[str, ...]:
-    from graphprep.cli.words import printable
+    from graphprep.cli.words import count, printable
 
     shape = f"[{', '.join(map(str, column.item_shape))}]" if column.item_shape else ""
-    notes = [column.role] if column.role is not None and column.role != column.name else []
+    is_own = column.role not in _NAMED_ROLES or column.role != column.name
+    notes = [column.role] if column.role is not None and is_own else []
+    notes += [count(column.num_categories, "category", "categories")] if column.num_categories is not None else []
+    notes += [f"in {column.unit}"] if column.unit is not None else []
     notes += ["optional"] if column.optional else []
     return (printable(column.name), column.kind or "numbers", f"{column.dtype}{shape}", ", ".join(notes))
 

@@ -32,7 +32,10 @@ Value = int | float | str | bool | list[Any] | None
 
 @dataclass(frozen=True)
 class ColumnInfo:
-    """A column: as stored, or as the first blocks of raw data show it (``kind`` None: dense or ragged is open)."""
+    """A column: as stored, or as the first blocks of raw data show it (``kind`` None: dense or ragged is open).
+
+    ``num_categories`` counts the names of a label that was text.
+    """
 
     name: str
     kind: Kind | None
@@ -40,6 +43,8 @@ class ColumnInfo:
     item_shape: tuple[int, ...]
     optional: bool = False
     role: str | None = None
+    unit: str | None = None
+    num_categories: int | None = None
 
 
 @dataclass(frozen=True)
@@ -164,7 +169,10 @@ def _store_edges(store: StoreReader, number: int, head: int) -> TypeInfo:
 
 
 def _column_info(column: ColumnSchema) -> ColumnInfo:
-    return ColumnInfo(column.name, column.kind, column.dtype, column.item_shape, column.optional, column.role)
+    count = None if column.categories is None else len(column.categories)
+    return ColumnInfo(
+        column.name, column.kind, column.dtype, column.item_shape, column.optional, column.role, column.unit, count
+    )
 
 
 def _runs(per_part: Sequence[int], count: int) -> Iterator[tuple[int, int, int]]:
@@ -350,7 +358,7 @@ def _declared_info(column: DeclaredColumn, seen: ColumnInfo | None) -> ColumnInf
         return ColumnInfo(name, "ragged", dtype, ())
     if not column.settled and seen is not None:
         return seen
-    return ColumnInfo(name, "dense" if family == "numbers" else family, dtype, column.item_shape)
+    return ColumnInfo(name, "dense" if family == "numbers" else family, dtype, column.item_shape, unit=column.key.unit)
 
 
 def _look(storage: Storage, planned: Planned) -> Iterator[RawRows]:
@@ -459,7 +467,7 @@ def _observed_info(chunk: ColumnChunk) -> ColumnInfo:
     shape = chunk.item_shape or ()
     if key.family == "numbers" and chunk.item_shape is not None:
         kind = "dense"
-    return ColumnInfo(key.name, kind, key.dtype, shape, role=key.role)
+    return ColumnInfo(key.name, kind, key.dtype, shape, role=key.role, unit=key.unit)
 
 
 def _cell(chunk: ColumnChunk, row: int) -> Value:

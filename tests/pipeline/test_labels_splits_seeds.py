@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from reference.hashes import hash_id, splitmix64
 
 import graphprep
+from graphprep.cli.info import info_text
 from graphprep.model.errors import DataError, GraphprepError, MemoryLimitError, UsageError
 from graphprep.model.options import RunOptions
 from graphprep.stages import role_columns
@@ -542,6 +543,30 @@ def test_validate_checks_what_the_schema_says_of_roles(tmp_path):
         f"{place}.columns[0].categories[1]: expected a name behind 'b', found 'a'",
         f"{place}.columns[1]: expected a dense scalar of int8 for role split, found dense int16 []",
     ]
+
+
+def test_info_shows_roles(tmp_path):
+    write_lines(tmp_path / "e.csv")
+    convert(tmp_path / "e.csv", tmp_path / "out", **FLAGS)
+    lines = info_text(graphprep.info(str(tmp_path / "out"))).splitlines()
+    assert "  split  dense  int8  split" in lines
+    assert "  kind  dense  int64  label, 3 categories, optional" in lines
+    assert "  part  dense  int8   split, optional" in lines
+
+
+def test_info_shows_units(tmp_path):
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    day = pa.array([1, 2], pa.int32()).cast(pa.date32())
+    stamp = pa.array([5, None], pa.int64()).cast(pa.timestamp("ms"))
+    pq.write_table(pa.table({"src": [0, 1], "dst": [1, 0], "day": day, "stamp": stamp}), tmp_path / "e.parquet")
+    convert(tmp_path / "e.parquet", tmp_path / "out")
+    day, stamp = (column_of(tmp_path / "out", EDGES, name) for name in ("day", "stamp"))
+    assert (day["dtype"], day["unit"], day["optional"]) == ("int64", "day", False)
+    assert (stamp["dtype"], stamp["unit"], stamp["optional"]) == ("int64", "ms", True)
+    assert "  stamp  dense  int64  in ms, optional" in info_text(graphprep.info(str(tmp_path / "out"))).splitlines()
+    assert graphprep.validate(str(tmp_path / "out")).sound
+    convert(tmp_path / "e.parquet", tmp_path / "again", schema=str(tmp_path / "out" / "metadata.json"))
+    assert read_store(tmp_path / "again") == read_store(tmp_path / "out")
 
 
 # --------------------------------------------------------------------------------------------------------- seeds
