@@ -52,6 +52,7 @@ _KERNEL_BYTES = 64 * _MIB  # what Numba, its kernels and pyarrow hold once they 
 _LEAST_BYTES = 24 * _MIB  # what the stages need beside what Python and its modules hold
 _MOST_BLOCK = 4 * _MIB
 _LEAST_BLOCK = 64 << 10
+_AHEAD_BLOCKS = 4  # of a remote table, as stored, fetched while it is read
 _MOST_BUCKET = 32 * _MIB  # larger ones leave the cache: sorting a bucket then costs more than dealing out to more of them
 _DECODED_FACTOR = 24  # decoded rows, their temporaries and the text itself, over the text's size
 
@@ -179,9 +180,11 @@ def convert(
     begin = time.perf_counter()
     with contextlib.ExitStack() as stack:
         sampler = stack.enter_context(PeakSampler())
-        memory = plan_memory(options)
         tmp_dir = options.run.tmp_dir or _folder_of(out)
         storage = stack.enter_context(Storage(options.run.storage_options, tmp_dir))
+        storage.load_drivers((*inputs, out))
+        memory = plan_memory(options)
+        storage.ahead_bytes = _AHEAD_BLOCKS * memory.block_bytes
         writer = stack.enter_context(StoreWriter(storage, out, options.overwrite))
         pool = stack.enter_context(SpillPool(memory.pool_bytes, tmp_dir))
         with _saved_rejects(storage, options) as rejects:
@@ -210,8 +213,10 @@ def check_input(inputs: Sequence[str], options: ConvertOptions | None = None, re
     options = options or ConvertOptions()
     clock = _Clock(reporter or SilentReporter())
     with contextlib.ExitStack() as stack:
-        memory = plan_memory(options)
         storage = stack.enter_context(Storage(options.run.storage_options, options.run.tmp_dir))
+        storage.load_drivers(inputs)
+        memory = plan_memory(options)
+        storage.ahead_bytes = _AHEAD_BLOCKS * memory.block_bytes
         pool = stack.enter_context(SpillPool(memory.pool_bytes, options.run.tmp_dir))
         with _saved_rejects(storage, options) as rejects:
             prepared = _prepare(inputs, options, memory, storage, pool, clock, rejects)

@@ -80,6 +80,7 @@ class Storage:
     """
 
     def __init__(self, options: Mapping[str, str] | None = None, tmp_dir: str | None = None) -> None:
+        self.ahead_bytes = _AHEAD_BYTES
         self._drivers = Drivers(options or {})
         self._tmp_dir = tmp_dir
         _check_tmp_dir(tmp_dir)
@@ -104,11 +105,12 @@ class Storage:
 
     # ---- reading ----
 
-    def open(self, url: str, ahead_bytes: int = _AHEAD_BYTES) -> BinaryIO:
+    def open(self, url: str, ahead_bytes: int | None = None) -> BinaryIO:
         """Open for reading, seekable, decompressed where the content is compressed.
 
-        Of a remote file up to ``ahead_bytes``, as stored, are fetched ahead of who reads on and on. Raises StorageError where
-        the file cannot be opened or read, DataError where its compressed stream is truncated or corrupt.
+        Of a remote file up to ``ahead_bytes`` (default: ``self.ahead_bytes``), as stored, are fetched ahead of who reads on and
+        on. Raises StorageError where the file cannot be opened or read, DataError where its compressed stream is truncated or
+        corrupt.
         """
         handle = self.open_stored(url, ahead_bytes)
         codec = find_codec(_peek(handle))
@@ -124,7 +126,7 @@ class Storage:
 
         return io.BufferedReader(Sequential(begin, settle), _COPY_BYTES)
 
-    def open_stored(self, url: str, ahead_bytes: int = _AHEAD_BYTES) -> BinaryIO:
+    def open_stored(self, url: str, ahead_bytes: int | None = None) -> BinaryIO:
         """Open for reading the bytes as stored."""
         path = self._readable_path(url)
         if path is not None:
@@ -134,7 +136,7 @@ class Storage:
                 return io.BufferedReader(Source(Path(path).open("rb", buffering=0), url), _LOCAL_BUFFER_BYTES)
         fs, target = self.filesystem(url)
         with plain_words(url):
-            return self._open_remote(fs, target, url, ahead_bytes)
+            return self._open_remote(fs, target, url, self.ahead_bytes if ahead_bytes is None else ahead_bytes)
 
     def size(self, url: str) -> int:
         """Return the size in bytes as stored; -1 where a server does not say."""
@@ -378,6 +380,15 @@ class Storage:
         Raises UsageError where the driver is not installed or not known.
         """
         return self._drivers.open(url)
+
+    def load_drivers(self, urls: Sequence[str]) -> None:
+        """Load what the URLs need, so that a driver that is missing is told at once, and the memory of the others is known."""
+        for url in urls:
+            if local_path(url) is None:
+                fs, _ = self.filesystem(url)
+                if protocol_of(url) == "s3" and hasattr(fs, "connect"):
+                    with plain_words(url):
+                        fs.connect()
 
     def _pin(self, url: str, pin: Pin) -> None:
         """Hold a remote file against what it was when it was first looked at."""
