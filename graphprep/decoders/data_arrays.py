@@ -6,9 +6,9 @@ A file goes by row, row r belonging to raw ID r or edge ID r; or, where a column
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,9 @@ from graphprep.model.rows import AlignedColumn, ColumnChunk, ColumnKey, RawRows,
 from graphprep.model.schema import EdgeType, edge_type_text, parse_edge_type
 from graphprep.storage.faults import display_url
 from graphprep.storage.npy import MAGIC
+
+if TYPE_CHECKING:
+    from graphprep.storage.urls import Storage
 
 _ALL = "*"  # the name that stands for every column of a file
 _SCAN_ROWS = 1 << 16
@@ -135,9 +138,9 @@ def _join(name: str, chunks: Sequence[ColumnChunk], num_rows: int, span: Span) -
 class _Plan:
     """Sources while data is attached to them."""
 
-    storage: InputStorage
+    storage: Storage
     sources: Sources
-    tables: Any
+    tables: Callable[[], Any]
     base: str
     id_type: IdType | None
     names: set[tuple[str, str]] = field(default_factory=set)
@@ -146,15 +149,15 @@ class _Plan:
         """Add the spans and columns of one file."""
         owner = self._node_type(data) if kind == "node" else self._edge_type(data)
         url = self.storage.join(self.base, data.file) if self.base else data.file
-        head = self.storage.head(url, 8)
-        if _is_array(head):
+        files = self.storage.expand([url]).files
+        if _is_array(self.storage.head(files[0], 8)):
             if data.id_col is not None:
                 raise UsageError(
                     "an array has no column of IDs",
                     place=data.place,
                     fix="leave out the @ and what follows it, or give a table",
                 )
-            self._attach_array(data, url, owner)
+            self._attach_arrays(data, files, owner)
         else:
             self._attach_table(data, url, owner)
 
@@ -210,48 +213,53 @@ class _Plan:
 
     # ---- files ----
 
-    def _attach_array(self, data: DataArray, url: str, owner: str | Relation) -> None:
-        source = _choose_array(find_arrays(self.storage, url), data, url)
-        if not source.shape:
-            raise DataError("the array is a scalar; expected one row a node or edge", place=source.place, fix="give a vector")
-        if source.dtype.kind == "c":
-            raise DataError("complex numbers are not read", place=source.place, fix="split them into two columns")
+    def _attach_arrays(self, data: DataArray, urls: Sequence[str], owner: str | Relation) -> None:
+        """Attach one array, or several whose rows follow each other."""
         self._claim(owner, data.name, data.place)
-        self._count(owner, source.shape[0], source.place)
-        key = ColumnKey(data.name, "numbers", source.dtype.name)
-        detail = DataReader(ColumnReader(owner, key, source))
-        self._add([Span(url, "table", _role(owner), 0, source.shape[0], detail)])
-        self._declare(DeclaredColumn(_owner_key(owner), key, source.shape[1:]))
+        sources = [_choose_array(find_arrays(self.storage, url), data, url) for url in urls]
+        first = 0
+        for source in sources:
+            _check_array(source, sources[0])
+            key = ColumnKey(data.name, "numbers", source.dtype.name)
+            detail = DataReader(ColumnReader(owner, key, source, first))
+            self._add([Span(source.url, "table", _role(owner), 0, source.shape[0], detail)])
+            first += source.shape[0]
+        self._count(owner, first, sources[0].place)
+        self._declare(DeclaredColumn(_owner_key(owner), key, sources[0].shape[1:]))
 
     def _attach_table(self, data: DataArray, url: str, owner: str | Relation) -> None:
         type_name = owner if isinstance(owner, str) else owner.name
         table = TableConfig(files=(url,), id_type=self.id_type, place=data.place)
         nodes = NodeTable(type_name, table, id_col=data.id_col, row_ids=data.id_col is None)
-        if self.tables is None:
-            self.tables = new_tables()
-        found: Sources = self.tables.plan_graph(self.storage, GraphConfig(nodes=(nodes,), place=data.place))
+        found: Sources = self.tables().plan_graph(self.storage, GraphConfig(nodes=(nodes,), place=data.place))
         self.sources = dataclasses.replace(
             self.sources,
             auto_ids=tuple(dict.fromkeys((*self.sources.auto_ids, *found.auto_ids))),
             messages=(*self.sources.messages, *found.messages),
         )
-        spans = [self._table_span(span, data, owner) for span in found.spans]
+        total = 0
+        for number, span in enumerate(found.spans):
+            chosen = self._table_span(span, data, owner, is_first=number == 0)
+            if data.id_col is None:
+                total += self._num_rows(chosen)
+            self._add([chosen])
         if data.id_col is None:
-            total = found.node_types[0].num_nodes
-            assert total is not None
             self._count(owner, total, display_url(url))
-        self._add(spans)
 
-    def _table_span(self, span: Span, data: DataArray, owner: str | Relation) -> Span:
+    def _num_rows(self, span: Span) -> int:
+        if span.stop >= 0:
+            return span.stop - span.start
+        with self.storage.open(span.url) as handle:
+            return int(span.detail.reader.reader.count(handle, span))
+
+    def _table_span(self, span: Span, data: DataArray, owner: str | Relation, *, is_first: bool) -> Span:
         """Choose the columns of a table's span."""
         reader: Any = span.detail
         layout = reader.layout
         features, joined = _choose_columns(layout.features, data, display_url(span.url))
-        for feature in features:
-            if joined is None:
-                self._claim(owner, feature.name, data.place)
-        if joined is not None:
-            self._claim(owner, joined, data.place)
+        for name in [feature.name for feature in features] if joined is None else [joined]:
+            if is_first:
+                self._claim(owner, name, data.place)
         if data.id_col is None:
             inner = dataclasses.replace(reader, layout=dataclasses.replace(layout, features=features))
             inner = self._settled(inner, span)
@@ -340,6 +348,21 @@ def _owner_key(owner: str | Relation) -> str | EdgeType:
     return owner if isinstance(owner, str) else _triple(owner)
 
 
+def _check_array(source: ArraySource, first: ArraySource) -> None:
+    """Refuse arrays that are no column, or not the column that the first is."""
+    if not source.shape:
+        raise DataError("the array is a scalar; expected one row a node or edge", place=source.place, fix="give a vector")
+    if source.dtype.kind == "c":
+        raise DataError("complex numbers are not read", place=source.place, fix="split them into two columns")
+    if (source.dtype, source.shape[1:]) != (first.dtype, first.shape[1:]):
+        raise DataError(
+            f"{source.dtype.name} rows of shape {source.shape[1:]}, but {first.place} has {first.dtype.name} rows of shape "
+            f"{first.shape[1:]}",
+            place=source.place,
+            fix="store all files of a column in one dtype and shape",
+        )
+
+
 def _choose_array(arrays: Mapping[str, ArraySource | DataError], data: DataArray, url: str) -> ArraySource:
     """Take the array that is named, or the only one. Raises DataError."""
     wanted = data.column or data.name
@@ -383,29 +406,28 @@ def _is_number(name: str) -> bool:
     return name.removeprefix("col_").isdigit()
 
 
-def new_tables() -> Any:
-    """Make what plans tables."""
+def _new_tables() -> Any:
     from graphprep.decoders.tables import TablesDecoder
 
     return TablesDecoder()
 
 
 def attach_data(
-    storage: InputStorage,
+    storage: Storage,
     sources: Sources,
     node_data: Sequence[DataArray],
     edge_data: Sequence[DataArray],
     *,
-    tables: Any = None,
+    tables: Callable[[], Any] = _new_tables,
     base: str = "",
     id_type: IdType | None = None,
 ) -> Sources:
     """Add to planned sources the columns that lie in files of their own.
 
-    ``tables`` is the ``TablesDecoder`` that plans tables among the files (None: a new one); relative paths start from the
-    folder ``base``. Numbers of nodes and edges that nobody states are those of the rows. The spans' details are ``DataReader``.
-    Raises UsageError for owners that are not there and names that are taken, DataError for numbers of rows that do not fit and
-    files without the column.
+    ``tables`` makes the ``TablesDecoder`` that plans tables among the files; relative paths start from the folder ``base``.
+    ``id_type`` is that of columns of IDs. Numbers of nodes and edges that nobody states are those of the rows. The spans'
+    details are ``DataReader``. Raises UsageError for owners that are not there and names that are taken, DataError for numbers
+    of rows that do not fit and files without the column.
     """
     plan = _Plan(storage, sources, tables, base, id_type)
     for data in node_data:
@@ -417,20 +439,22 @@ def attach_data(
 
 @dataclass(frozen=True)
 class DataDecoder:
-    """Decodes what another decoder does, and the columns that were attached to it. ``tables`` plans tables among them."""
+    """Decodes what another decoder does, and the columns that were attached to it.
+
+    ``widened`` and ``settled`` are what was decided late, of columns and of ID spaces.
+    """
 
     inner: Decoder
-    tables: Any = None
+    widened: Mapping[str, str] = field(default_factory=dict)
+    settled: tuple[str, ...] = ()
 
     name: ClassVar[str] = "data"
     # Its spans change with the dtypes of columns.
     replans: ClassVar[bool] = True
 
-    @classmethod
-    def over(cls, inner: Decoder, data: Sequence[DataArray], storage: InputStorage) -> DataDecoder:
-        """Make the decoder for data to be attached: only tables need what plans them."""
-        arrays = all(_is_array(storage.head(array.file, 8)) for array in data)
-        return cls(inner, None if arrays else new_tables())
+    def tables(self) -> Any:
+        """Make what plans the tables among the files."""
+        return _new_tables().widen(self.widened).settle_ids(self.settled)
 
     @property
     def default_node_weight(self) -> Any:
@@ -453,13 +477,12 @@ class DataDecoder:
 
     def widen(self, columns: Mapping[str, str]) -> DataDecoder:
         """Return the decoder with the dtypes of columns decided, wherever they stand."""
-        tables = None if self.tables is None else self.tables.widen(columns)
-        return DataDecoder(self.inner.widen(columns), tables)
+        return DataDecoder(self.inner.widen(columns), {**self.widened, **columns}, self.settled)
 
     def settle_ids(self, spaces: Sequence[str]) -> DataDecoder:
         """Return the decoder that reads these ID spaces as integers."""
         inner = self.inner.settle_ids(spaces) if isinstance(self.inner, SettlesIds) else self.inner
-        return DataDecoder(inner, None if self.tables is None else self.tables.settle_ids(spaces))
+        return DataDecoder(inner, self.widened, (*self.settled, *spaces))
 
 
-__all__ = ["DataDecoder", "DataReader", "attach_data", "new_tables", "parse_data"]
+__all__ = ["DataDecoder", "DataReader", "attach_data", "parse_data"]

@@ -46,6 +46,7 @@ def plan_input(inputs: Sequence[str], options: ConvertOptions, storage: Storage,
     _check_flags(options)
     _check_partition(options, storage)
     chosen = _read_by_decoder(inputs, options, storage, reporter) if options.graph is None else _read_tables(options, storage)
+    chosen = _with_data(chosen, options, storage)
     _check_format_flags(options, chosen.format, chosen.sources)
     for text in chosen.sources.messages:
         reporter.message(text)
@@ -108,7 +109,6 @@ def _with_data(planned: Planned, options: ConvertOptions, storage: Storage) -> P
     def based(arrays: Sequence[DataArray]) -> list[DataArray]:
         return [replace(array, file=storage.join(config.base, array.file)) for array in arrays]
 
-    id_type = config.id_type or getattr(planned.decoder, "id_type", None)
     node_data = [*based(config.node_data), *parse_data(options.node_data, "node")]
     edge_data = [*based(config.edge_data), *parse_data(options.edge_data, "edge")]
 
