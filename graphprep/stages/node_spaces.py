@@ -58,8 +58,10 @@ class SortedSpace:
     def append(self, numbers: RawIds, codes: NDArray[np.int32], sizes: Ints | None, values: NDArray[np.uint8] | None) -> None:
         """Add nodes that stand behind all others."""
         self.runs.append(0, (numbers, codes, sizes, values))
-        for code, count in zip(*(array.tolist() for array in np.unique(codes, return_counts=True)), strict=True):
-            self.counts[code] = self.counts.get(code, 0) + count
+        lowest = int(codes.min()) if codes.size else 0
+        counts = np.bincount(codes - lowest)
+        for at in np.flatnonzero(counts).tolist():
+            self.counts[lowest + at] = self.counts.get(lowest + at, 0) + int(counts[at])
 
     def read(self) -> Iterator[tuple[Chunk, RawBatch]]:
         """Yield chunk after chunk, as it is and as raw IDs."""

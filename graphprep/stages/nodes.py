@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from graphprep.stages.decode import Decoded
 from graphprep.stages.index import CREATED, SpaceIndexer
 from graphprep.stages.node_ends import BeyondError, EndRange, find_ranges, seen_bits
 from graphprep.stages.node_spaces import SIGN_BIT, NodeRules, SortedSpace, created_code, raw_batch, sort_spaces
-from graphprep.stages.resolve import NodeMap
+from graphprep.stages.resolve import MapRows, NodeMap
 from graphprep.stages.texts import KeyCollisionError
 from graphprep.storage.runs import Runs, SpillPool
 
@@ -32,7 +32,8 @@ class NodeIndex:
 
     ``spaces`` maps an ID space's name to its map, ``space_of_type`` a type's number to its space. ``part_offsets``
     (int64[P + 1]) are the borders of the partitions in typed IDs. ``raw_runs`` holds the nodes of a space in raw order, where
-    they are not 0..n-1 of one type: (numbers, types, typed, counts of bytes or None, bytes or None). ``created`` holds the
+    they are not 0..n-1 of one type: (numbers, codes, counts of bytes or None, bytes or None), and chunk by chunk beside them
+    ``typed_runs``: (types, typed). ``created`` holds the
     typed IDs of created nodes by type. ``duplicates`` are the records of nodes that an earlier record declares.
     """
 
@@ -46,6 +47,7 @@ class NodeIndex:
     num_created: list[int] = field(default_factory=list)
     duplicates: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     raw_runs: dict[str, Runs] = field(default_factory=dict)
+    typed_runs: dict[str, Runs] = field(default_factory=dict)
     created: dict[int, Runs] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
@@ -75,7 +77,7 @@ class NodeIndex:
                 ids = np.arange(start, min(start + _ARANGE_ROWS, num_nodes), dtype=np.int64)
                 yield RawBatch(ids.view(np.uint64)), ids
             return
-        for numbers, types, typed, sizes, values in runs.read(0):
+        for (numbers, _, sizes, values), (types, typed) in zip(runs.read(0), self.typed_runs[name].read(0), strict=True):
             batch = raw_batch(numbers, sizes, values, is_signed=bool(self.spaces[name].flip))
             own = np.flatnonzero((types == type_number) & (typed >= 0))
             if own.size:
@@ -110,7 +112,6 @@ def index_nodes(decoded: Decoded, rules: NodeRules, pool: SpillPool) -> NodeInde
         created[int(CREATED)] = names.index(str(rules.missing_type))
     for space in sorted_spaces:
         _Assigner(index, space, numbers, created).run(pool, rules.cap_bytes)
-        space.runs.close()
     for name, num_nodes in dense.items():
         _assign_dense(index, index.space_of_type.index(name), num_nodes, pool)
     _note_ends(index, ranges, seen, decoded)
@@ -183,7 +184,6 @@ def _assign_dense(index: NodeIndex, number: int, num_nodes: int, pool: SpillPool
         ids = np.arange(start, min(start + _ARANGE_ROWS, num_nodes), dtype=np.uint64)
         space.append(ids, np.zeros(ids.size, np.int32), None, None)
     _Assigner(index, space, {0: number}, {}).run(pool, 1 << 20)
-    space.runs.close()
 
 
 # Typed IDs for a sorted space, whatever it came from.
@@ -226,40 +226,43 @@ class _Assigner:
     def run(self, pool: SpillPool, cap_bytes: int) -> None:
         """Assign all nodes."""
         index, space = self._index, self._space
-        for chunk, batch in space.read():
-            for number, _, parts in self._parts(batch, self._types(chunk[1])):
-                self._states[number].parts += np.bincount(parts, minlength=index.partition.num_parts)
-        for state in self._states.values():
-            state.counter = TypedCounter(state.parts)
-            state.rank = 0
-        raw = Runs(pool, 1, coalesce=False)
+        self._count_parts()
+        typed_runs = Runs(pool, 1, coalesce=False)
+        is_text = False
         for chunk, batch in space.read():
             types = self._types(chunk[1])
             typed = self._typed(batch, types)
             self._note_created(chunk[1], types, typed, pool)
-            raw.append(0, (chunk[0], types, typed, chunk[2], chunk[3]))
-        is_text = bool(raw.num_chunks(0)) and next(raw.read(0))[3] is not None
+            typed_runs.append(0, (types, typed))
+            is_text = batch.texts is not None
         for number, state in self._states.items():
             index.part_offsets[number] = np.concatenate([np.zeros(1, np.int64), np.cumsum(state.parts)])
             kind: RawIdKind = "identity" if state.identity else "uint64" if state.highest >= 2**63 else "int64"
             index.raw_kinds[number] = "string" if is_text else kind
-        self._publish(raw, is_text, pool, cap_bytes)
-
-    def _publish(self, raw: Runs, is_text: bool, pool: SpillPool, cap_bytes: int) -> None:
-        """Hand the space's map to the index."""
-        index, space = self._index, self._space
-        num_nodes = sum(state.size for state in self._states.values())
-        if is_text:
-            index.raw_runs[space.name] = raw
-            index.spaces[space.name] = NodeMap(sum(space.counts.values()), table=_by_key(raw, pool, cap_bytes))
+        if not is_text and len(self._states) == 1 and all(state.identity for state in self._states.values()):
+            number, state = next(iter(self._states.items()))
+            index.spaces[space.name] = NodeMap(state.size, number)
+            space.runs.close()
+            typed_runs.close()
             return
-        if len(self._states) == 1 and all(state.identity for state in self._states.values()):
-            index.spaces[space.name] = NodeMap(num_nodes, next(iter(self._states)))
-            raw.close()
-            return
-        index.raw_runs[space.name] = raw
+        index.raw_runs[space.name], index.typed_runs[space.name] = space.runs, typed_runs
         flip = SIGN_BIT if space.is_signed else np.uint64(0)
-        index.spaces[space.name] = NodeMap(num_nodes, table=raw, flip=flip)
+        rows = _by_key(space, typed_runs, pool, cap_bytes) if is_text else partial(_zipped, space.runs, typed_runs)
+        index.spaces[space.name] = NodeMap(sum(space.counts.values()), rows=rows, flip=flip)
+
+    def _count_parts(self) -> None:
+        """Count the nodes of each type by partition."""
+        index = self._index
+        if index.partition.method == "range":
+            for state in self._states.values():
+                state.parts = cut_sizes(state.size, index.partition.num_parts)
+        else:
+            for chunk, batch in self._space.read():
+                for number, _, parts in self._parts(batch, self._types(chunk[1])):
+                    self._states[number].parts += np.bincount(parts, minlength=index.partition.num_parts)
+        for state in self._states.values():
+            state.counter = TypedCounter(state.parts)
+            state.rank = 0
 
     def _types(self, codes: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return the numbers of types, -1 for what is not a node."""
@@ -300,22 +303,28 @@ class _Assigner:
             self._index.num_created[number] += own.size
 
 
-def _by_key(raw: Runs, pool: SpillPool, cap_bytes: int) -> Runs:
-    """Sort the nodes of a space of texts by their keys: runs of (keys, types, typed).
+def _zipped(raw: Runs, typed: Runs) -> Iterator[MapRows]:
+    """Yield (numbers, types, typed IDs) of a space, in raw order."""
+    for (numbers, *_), (types, ids) in zip(raw.read(0), typed.read(0), strict=True):
+        yield numbers, np.maximum(types, 0), ids
+
+
+def _by_key(space: SortedSpace, typed: Runs, pool: SpillPool, cap_bytes: int) -> Callable[[], Iterator[MapRows]]:
+    """Sort the nodes of a space of texts by their keys.
 
     Raises KeyCollisionError where two have one key.
     """
     indexer = SpaceIndexer(pool, cap_bytes)
-    for keys, types, typed, _, _ in raw.read(0):
-        indexer.add_rows(keys, np.maximum(types, 0), typed)
+    for rows in _zipped(space.runs, typed):
+        indexer.add_rows(*rows)
     table = Runs(pool, 1, coalesce=False)
     num_rows = 0
-    for keys, types, typed in indexer.sorted_rows():
-        table.append(0, (keys, types, typed))
+    for keys, types, ids in indexer.sorted_rows():
+        table.append(0, (keys, types, ids))
         num_rows += keys.size
-    if num_rows < sum(chunk[0].size for chunk in raw.read(0)):
+    if num_rows < sum(space.counts.values()):
         raise KeyCollisionError
-    return table
+    return partial(table.read, 0)
 
 
 __all__ = ["BeyondError", "NodeIndex", "NodeRules", "Relation", "index_nodes"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.kernels.cpu.texts import repeats_of_sorted, sort_texts
+from graphprep.kernels.cpu.texts import repeats_in_order, sort_texts
 from graphprep.model.errors import DataError, StorageError
 from graphprep.model.protocols import Span
 from graphprep.model.schema import path_name
@@ -114,11 +114,10 @@ class _RawColumn:
 
     def repeated(self, order: NDArray[np.int64]) -> int:
         """Return a row whose raw ID stands in an earlier row, -1 where there is none."""
-        ordered = self.batch.take(order)
-        if ordered.texts is not None:
-            again = np.flatnonzero(repeats_of_sorted(*ordered.texts))
+        if self.batch.texts is not None:
+            again = np.flatnonzero(repeats_in_order(*self.batch.texts, order))
         else:
-            again = 1 + np.flatnonzero(ordered.numbers[1:] == ordered.numbers[:-1])
+            again = 1 + np.flatnonzero(np.diff(self.batch.numbers[order]) == 0)
         return int(order[again[0]]) if again.size else -1
 
 

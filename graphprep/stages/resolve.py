@@ -14,6 +14,7 @@ from graphprep.storage.runs import Runs, SpillPool
 
 Ints = NDArray[np.int64]
 RawIds = NDArray[np.uint64]
+MapRows = tuple[RawIds, NDArray[np.int32], Ints]  # IDs, the numbers of their types, typed IDs (-1: not a node)
 _TABLE_ROW_BYTES = 20 + 8  # ID, type, typed ID, and the share of the search index
 _NONE = np.uint64(0)
 _LEAST_ROWS = 1 << 12  # rows of a block of the map, however little memory there is
@@ -30,22 +31,28 @@ class Resolved:
 class NodeMap:
     """The map of one ID space.
 
-    Either raw IDs are 0..n-1 of one type and equal the typed IDs (``table`` None), or ``table`` holds (ids, types, typed, and
-    what else there is) in chunks, ascending by ID once the bit ``flip`` is flipped in them.
+    Either raw IDs are 0..n-1 of one type and equal the typed IDs (``rows`` None), or ``rows()`` yields (ids, types, typed) in
+    chunks, ascending by ID once the bits of ``flip`` are flipped in them.
     """
 
-    def __init__(self, num_nodes: int, type_number: int = 0, table: Runs | None = None, flip: np.uint64 = _NONE) -> None:
+    def __init__(
+        self,
+        num_nodes: int,
+        type_number: int = 0,
+        rows: Callable[[], Iterator[MapRows]] | None = None,
+        flip: np.uint64 = _NONE,
+    ) -> None:
         self.num_nodes = num_nodes
         self.type_number = type_number
-        self.table = table
+        self.rows = rows
         self.flip = flip
 
     def finder(self, cap_bytes: int) -> Callable[[RawIds], Resolved] | None:
         """Return a function that looks IDs up at once, None where the map takes more than ``cap_bytes``."""
-        if self.table is None:
+        if self.rows is None:
             return self._identity
         if self.num_nodes * _TABLE_ROW_BYTES <= cap_bytes:
-            return _Block(list(_rows(self.table, self.flip)), self.flip).find
+            return _Block(list(self._flipped()), self.flip).find
         return None
 
     def resolve(self, chunks: Iterable[RawIds], pool: SpillPool, cap_bytes: int) -> Iterator[Resolved]:
@@ -53,8 +60,13 @@ class NodeMap:
         find = self.finder(cap_bytes)
         if find is not None:
             return map(find, chunks)
-        assert self.table is not None
-        return _ExternalJoin(self.table, self.flip, pool, cap_bytes).run(chunks)
+        return _ExternalJoin(self._flipped, self.flip, pool, cap_bytes).run(chunks)
+
+    def _flipped(self) -> Iterator[MapRows]:
+        """Yield (ids, types, typed), ascending by ID, whose bits are flipped."""
+        assert self.rows is not None
+        for ids, types, typed in self.rows():
+            yield ids ^ self.flip if self.flip else ids, types, typed
 
     def _identity(self, ids: RawIds) -> Resolved:
         typed = ids.view(np.int64)
@@ -64,19 +76,10 @@ class NodeMap:
         return Resolved(np.full(ids.size, self.type_number, np.int32), typed)
 
 
-_Rows = tuple[RawIds, NDArray[np.int32], Ints]
-
-
-def _rows(table: Runs, flip: np.uint64) -> Iterator[_Rows]:
-    """Yield (ids, types, typed), ascending by ID."""
-    for ids, types, typed, *_ in table.read(0):
-        yield ids ^ flip if flip else ids, types, typed
-
-
 class _Block:
     """Consecutive rows of the map, in memory. It is asked for IDs in which ``flip`` is still to be flipped."""
 
-    def __init__(self, chunks: list[_Rows], flip: np.uint64) -> None:
+    def __init__(self, chunks: list[MapRows], flip: np.uint64) -> None:
         self.flip = flip
         self.ids = np.concatenate([chunk[0] for chunk in chunks]) if chunks else np.zeros(0, np.uint64)
         self.types = np.concatenate([chunk[1] for chunk in chunks]) if chunks else np.zeros(0, np.int32)
@@ -101,7 +104,7 @@ class _Block:
 class _ExternalJoin:
     """Deal IDs out to blocks of the map, look them up block by block, and bring the answers back into order."""
 
-    def __init__(self, table: Runs, flip: np.uint64, pool: SpillPool, cap_bytes: int) -> None:
+    def __init__(self, table: Callable[[], Iterator[MapRows]], flip: np.uint64, pool: SpillPool, cap_bytes: int) -> None:
         self.pool = pool
         self.flip = flip
         self.rows_at_once = max(_LEAST_ROWS, cap_bytes // _TABLE_ROW_BYTES)
@@ -131,7 +134,7 @@ class _ExternalJoin:
         """Return the first ID of every block of the map."""
         first: list[np.uint64] = []
         room = 0
-        for ids, _, _ in _rows(self.table, self.flip):
+        for ids, _, _ in self.table():
             if ids.size and room < ids.size:
                 first.append(ids[0])
                 room = self.rows_at_once
@@ -139,9 +142,9 @@ class _ExternalJoin:
         return np.array(first, np.uint64)
 
     def _blocks(self) -> Iterator[_Block]:
-        pending: list[_Rows] = []
+        pending: list[MapRows] = []
         room = 0
-        for chunk in _rows(self.table, self.flip):
+        for chunk in self.table():
             size = chunk[0].size
             if size and room < size:
                 if pending:

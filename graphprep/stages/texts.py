@@ -12,7 +12,7 @@ from graphprep.kernels.cpu.texts import (
     SeenTexts,
     concat_texts,
     count_up_to,
-    repeats_of_sorted,
+    repeats_in_order,
     sort_texts,
     take_texts,
 )
@@ -132,16 +132,19 @@ class TextIndexer:
 
     def _distinct(self, rows: TextRows) -> TextRows:
         """Sort rows by their texts, keep one of each, and note repeated records."""
-        ends = _END + np.where(rows.types < 0, np.int64(2**31), rows.types)
-        rank = np.where(rows.records < 0, ends, rows.records)
-        if rank.size and (np.diff(rank) < 0).any():
-            rows = rows.take(np.argsort(rank, kind="stable"))
-        rows = rows.take(sort_texts(rows.offsets, rows.values))
-        repeated = repeats_of_sorted(rows.offsets, rows.values)
+        order = sort_texts(rows.offsets, rows.values)
+        repeated = repeats_in_order(rows.offsets, rows.values, order)
         if not repeated.any():
-            return rows
-        self._duplicates.append(rows.records[repeated & (rows.records >= 0)])
-        return rows.take(np.flatnonzero(~repeated))
+            return rows.take(order)
+        # Of equal texts the first record wins, else the end of the lowest type that is known.
+        records = rows.records[order]
+        rank = np.where(records < 0, _END + rows.types[order].astype(np.uint32), records)
+        starts = np.flatnonzero(~repeated)
+        best = np.repeat(np.minimum.reduceat(rank, starts), np.diff(np.append(starts, rank.size)))
+        self._duplicates.append(records[(rank > best) & (records >= 0)])
+        wins = np.flatnonzero(rank == best)
+        _, first = np.unique(np.cumsum(~repeated)[wins], return_index=True)
+        return rows.take(order[wins[first]])
 
     def _write(self, parts: Iterable[TextRows]) -> Runs:
         """Write a sorted run, in chunks of which a merge can hold one for each of its runs."""

@@ -85,7 +85,9 @@ def test_take_and_concat(rows, data):
 def test_repeats_and_bounds_of_sorted_texts(rows):
     ordered = sorted(rows)
     packed = _pack(ordered)
-    assert texts.repeats_of_sorted(*packed).tolist() == [i > 0 and ordered[i] == ordered[i - 1] for i in range(len(rows))]
+    order = texts.sort_texts(*_pack(rows))
+    repeats = [i > 0 and ordered[i] == ordered[i - 1] for i in range(len(rows))]
+    assert texts.repeats_in_order(*_pack(rows), order).tolist() == repeats
     for bound in {*rows[:3], b"", b"zzz"}:
         assert texts.count_up_to(*packed, bound) == sum(row <= bound for row in ordered)
 

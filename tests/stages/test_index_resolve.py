@@ -77,7 +77,7 @@ def test_resolve_agrees_with_a_dict(known, batches, chunk, cap):
             typed = np.array([known[one][1] for one in some], np.int64)
             table.append(0, (np.array(some, np.uint64), types, typed))
         wanted = [np.array(batch, np.uint64) for batch in batches]
-        got = list(NodeMap(len(ids), 0, table).resolve(wanted, pool, cap))
+        got = list(NodeMap(len(ids), 0, lambda: table.read(0)).resolve(wanted, pool, cap))
     assert [one.typed.tolist() for one in got] == [[known.get(one, (0, -1))[1] for one in batch] for batch in batches]
     for batch, one in zip(batches, got, strict=True):
         assert [t for t, ok in zip(one.types.tolist(), one.typed >= 0, strict=True) if ok] == [

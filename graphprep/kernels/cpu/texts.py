@@ -204,15 +204,21 @@ def _is_before(offsets, values, row, word, other, other_word, depth):
 
 def repeats_of_sorted(offsets: Any, values: Any) -> Any:
     """Return which texts equal the one before them, of texts in ascending order: bool[n]."""
-    out = np.zeros(offsets.size - 1, np.bool_)
-    _mark_repeats(offsets, values, out)
+    return repeats_in_order(offsets, values, np.arange(offsets.size - 1))
+
+
+def repeats_in_order(offsets: Any, values: Any, order: Any) -> Any:
+    """Return which texts equal the one before them, when gone through in ``order`` (int64[n]), which ascends: bool[n]."""
+    out = np.zeros(order.size, np.bool_)
+    _mark_repeats(offsets, values, order, out)
     return out
 
 
 @njit(cache=True, nogil=True)
-def _mark_repeats(offsets, values, out):
+def _mark_repeats(offsets, values, order, out):
     for i in range(1, out.size):
-        same = compare_bytes(values, offsets[i - 1], offsets[i], values, offsets[i], offsets[i + 1]) == 0
+        one, other = order[i - 1], order[i]
+        same = compare_bytes(values, offsets[one], offsets[one + 1], values, offsets[other], offsets[other + 1]) == 0
         out[i] = same
 
 
