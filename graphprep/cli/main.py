@@ -143,6 +143,7 @@ class _ErrorReport:
 
     def say(self, message: str, *, place: str = "", fix: str = "") -> None:
         """Write one error."""
+        message, place, fix = (_without_secrets(text) for text in (message, place, fix))
         if self._as_json:
             values = {"event": "error", "message": message, "place": place, "fix": fix}
             text = json.dumps({key: value for key, value in values.items() if value}, ensure_ascii=False)
@@ -188,8 +189,17 @@ class _ErrorReport:
         if self._traceback:
             import traceback
 
-            typer.echo("".join(traceback.format_exception(error)), err=True)
+            typer.echo(_without_secrets("".join(traceback.format_exception(error))), err=True)
         return EXIT_INTERNAL
+
+
+def _without_secrets(text: str) -> str:
+    """Hide secret options and signatures in what a driver said, also where nobody thought of it."""
+    if not text:
+        return text
+    from graphprep.storage.faults import without_secrets
+
+    return without_secrets(text)
 
 
 def _usage_words(error: Exception, message: str) -> str:

@@ -136,7 +136,7 @@ def test_overwrite_where_nothing_is(out):
 
 
 def test_overwrite_replaces_nothing_else(out):
-    fs, path = fsspec.url_to_fs(f"{out}/metadata.json", auto_mkdir=True)
+    fs, path = fsspec.url_to_fs(f"{out}/metadata.json")
     fs.makedirs(path.rpartition("/")[0], exist_ok=True)
     fs.pipe_file(path, b'{"graph_name": "a chunked graph"}')
     with pytest.raises(UsageError) as caught:
