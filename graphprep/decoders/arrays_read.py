@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Literal
@@ -229,7 +230,7 @@ class PairsReader(_Tables):
                 return pairs[:, 0], pairs[:, 1]
 
             return take_pairs
-        skipped = max(self.src.shape) if self.form == "rows" else 0
+        skipped = math.prod(self.src.shape) // 2 if self.form == "rows" else 0
         src = ItemStream(files.handle(self.src.url), self.src, start)
         dst = ItemStream(files.handle(self.dst.url), self.dst, skipped + start)
         return lambda count: (src.take(count), dst.take(count))
