@@ -123,11 +123,15 @@ class TextIndexer:
 
     def _flush(self) -> None:
         parts, self._declared, self._num_bytes = self._declared, [], 0
+        is_distinct = not parts and len(self._seen) == 1
         for code, seen in self._seen.items():
             keys, offsets, values = seen.texts()
             parts.append(TextRows(keys, np.full(keys.size, code, np.int32), np.full(keys.size, -1, np.int64), offsets, values))
         self._seen = {}
-        if parts:
+        if is_distinct:
+            rows = parts[0]
+            self._runs.append(self._write([rows.take(sort_texts(rows.offsets, rows.values))]))
+        elif parts:
             self._runs.append(self._write([self._distinct(TextRows.concat(parts))]))
 
     def _distinct(self, rows: TextRows) -> TextRows:

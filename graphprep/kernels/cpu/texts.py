@@ -336,12 +336,12 @@ class SeenTexts:
             self._slots = np.full(1 << (2 * most - 1).bit_length(), -1, np.int32)
             _rehash_texts(self._slots, self._keys[: self.count])
         if most > self._keys.size:
-            room = max(most, self._keys.size * 3 // 2)
+            room = max(most, 2 * self._keys.size)
             self._keys = np.concatenate([self._keys[: self.count], np.empty(room - self.count, np.uint64)])
             self._offsets = np.concatenate([self._offsets[: self.count + 1], np.empty(room - self.count, np.int64)])
         if num_bytes > self._values.size:
             used = int(self._offsets[self.count])
-            room = max(num_bytes, self._values.size * 3 // 2)
+            room = max(num_bytes, 2 * self._values.size)
             self._values = np.concatenate([self._values[:used], np.empty(room - used, np.uint8)])
 
 
