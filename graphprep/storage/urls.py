@@ -260,12 +260,22 @@ class Storage:
             found, notes = self._expand_one(url)
             files += found
             messages += notes
+        self._refuse_empty(files)
         if list(inputs).count(STDIN) > 1:
             raise UsageError("standard input can be read once only", place=STDIN, fix="name '-' once")
         if not files:
             places = ", ".join(display_url(url) for url in inputs)
             raise StorageError("there is no file to read", place=places, fix="name files, or folders that hold files")
         return Expanded(tuple(files), tuple(messages))
+
+    def _refuse_empty(self, files: Sequence[str]) -> None:
+        """Refuse files of HDFS that are all empty: it shows a file before anything is in it, so writing it may have failed."""
+        if files and all(protocol_of(url) == "hdfs" and self.size(url) == 0 for url in files):
+            raise StorageError(
+                "the file is empty (0 bytes): writing it failed, or is still under way",
+                place=display_url(files[0]),
+                fix="write it again, or run again when it is complete",
+            )
 
     def _expand_one(self, url: str) -> tuple[list[str], list[str]]:
         if url == STDIN or self._is_stream(url):
