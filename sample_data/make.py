@@ -492,6 +492,51 @@ def write_faulty() -> None:
     )
 
 
+# ---------------------------------------------------------------------------------------------------------------- names
+
+AWKWARD = [
+    "Zoë",
+    "zoe",
+    "Zo",
+    "Zoë Q.",
+    "O'Neil, Pat",
+    'the "Duke"',
+    " padded ",
+    "#1",
+    "007",
+    "7",
+    "-7",
+    "e\u0301",
+    "日本",
+    "🦊",
+]
+
+
+def quoted(cell: str) -> str:
+    """Quote a CSV cell where it must be; also one that would make the line a comment."""
+    return '"' + cell.replace('"', '""') + '"' if set(cell) & set(',"#') else cell
+
+
+def write_names() -> None:
+    """Write edge lists and triples whose IDs are names, and some whose IDs are integers that may be names."""
+    rng = random.Random(20)
+    pairs = [(rng.choice(AWKWARD), rng.choice(AWKWARD)) for _ in range(40)]
+    rows = [(src, dst, str(rng.randint(1, 9)) if rng.random() < 0.8 else "") for src, dst in pairs]
+    write_lines("names/awkward.csv", ["from,to,stars", *(",".join(map(quoted, row)) for row in rows)])
+    plain = [name for name in AWKWARD if not set(name) & set(' #"')]
+    write_lines("names/unquoted.tsv", [f'"{rng.choice(plain)}\t{rng.choice(plain)}"' for _ in range(12)])
+    table = {"from": [src for src, _, _ in rows], "to": [dst for _, dst, _ in rows]}
+    pq.write_table(pa.table({**table, "stars": [int(stars or 0) for _, _, stars in rows]}), HERE / "names/awkward.parquet")
+    cities = ["Aix", "Bern", "Cork", "Delft", "Évora", "Florence", "Ghent"]
+    relations = ["twin_of", "road", "rail to", "10"]
+    triples = [(rng.choice(cities), rng.choice(relations), rng.choice(cities), str(rng.randint(1, 300))) for _ in range(45)]
+    write_lines("names/cities.tsv", map("\t".join, triples))
+    numbers = [rng.choice([-(2**63), -20, -3, -1, 0, 4, 9, 10, 2**63 - 1]) for _ in range(50)]
+    write_lines("names/signed.txt", (f"{src} {dst}" for src, dst in zip(numbers[::2], numbers[1::2], strict=True)))
+    codes = ["7", "007", "+7", "-1", "12"]
+    write_lines("names/codes.csv", ["buyer,code", *(f"{rng.randint(1, 9)},{rng.choice([*codes, 'A7'])}" for _ in range(20))])
+
+
 # ---------------------------------------------------------------------------------------------------------------- real
 
 
@@ -534,6 +579,8 @@ def write_les_miserables() -> None:
     number = {name: i for i, name in enumerate(sorted(graph))}
     edges = sorted((number[a], number[b], data["weight"]) for a, b, data in graph.edges(data=True))
     write_lines("lesmis/lesmis.txt", (f"{src} {dst} {weight}" for src, dst, weight in edges))
+    names = sorted(graph)
+    write_lines("lesmis/lesmis.tsv", (f"{names[src]}\t{names[dst]}\t{weight}" for src, dst, weight in edges))
     rows = []
     for name, i in number.items():
         others = sorted(number[other] for other in graph[name])
@@ -577,7 +624,7 @@ def write_davis() -> None:
 
 def main() -> None:
     """Write everything."""
-    for write in (write_town, write_shop, write_shop_chunked, write_dtypes, write_edges, write_faulty):
+    for write in (write_town, write_shop, write_shop_chunked, write_dtypes, write_edges, write_faulty, write_names):
         write()
     for write in (write_karate, write_les_miserables, write_davis):
         write()

@@ -77,6 +77,11 @@ def part_folder(part: int, num_parts: int) -> str:
 # ---------------------------------------------------------------------------------------------------------------- nodes
 
 
+def by_raw_id(raw_id: int | str):
+    """What raw IDs of a type are ordered by: integers by value, strings by their UTF-8 bytes."""
+    return raw_id if isinstance(raw_id, int) else raw_id.encode()
+
+
 def gather_nodes(graph: Graph, options: dict) -> tuple[dict[str, list[Node]], list[Edge], set[int]]:
     """Nodes of each type in the order of types, the edges that are kept, and the IDs of created nodes."""
     if graph.nodes_from == "identity":
@@ -93,7 +98,7 @@ def gather_nodes(graph: Graph, options: dict) -> tuple[dict[str, list[Node]], li
     return gather_recorded_nodes(graph, options)
 
 
-def end_ids(graph: Graph, name: str, options: dict) -> list[int]:
+def end_ids(graph: Graph, name: str, options: dict) -> list[int] | list[str]:
     """The node IDs of a type whose nodes are what occurs in edges."""
     seen = set()
     for edge in graph.edges:
@@ -101,6 +106,8 @@ def end_ids(graph: Graph, name: str, options: dict) -> list[int]:
             seen.add(edge.src)
         if edge.dst_type == name:
             seen.add(edge.dst)
+    if any(isinstance(i, str) or i < 0 for i in seen):
+        return sorted(seen, key=by_raw_id)
     num_nodes = options["num_nodes"].get(name, options["num_nodes"].get(""))
     how = options["ids"] or "auto"
     if how == "auto":
@@ -195,6 +202,7 @@ class Column:
 
     def __init__(self, name, values, *, declared=None, slot=None, role=None, side=False):
         self.name, self.values, self.slot, self.role = name, values, slot, role
+        self.unit = declared.unit if declared else None
         self.stem = name if side else f"data/{encoded(name, column=True)}"
         present = [value for value in values if value is not None]
         self.optional = len(present) < len(values)
@@ -233,7 +241,7 @@ class Column:
             "item_shape": list(self.item_shape),
             "optional": self.optional,
         }
-        for key in ("slot", "role", "end"):
+        for key in ("slot", "role", "end", "unit"):
             if getattr(self, key) is not None:
                 entry[key] = getattr(self, key)
         return entry
@@ -401,7 +409,7 @@ def build_reference(graph: Graph, options: dict) -> dict[str, np.ndarray | dict]
     files: dict[str, np.ndarray | dict] = {}
     node_schema, nodes_per_part, typed = {}, {}, {}
     for name, rows in raw_nodes.items():
-        order = sorted(range(len(rows)), key=lambda i: (parts[name][i], rows[i].id))
+        order = sorted(range(len(rows)), key=lambda i: (parts[name][i], by_raw_id(rows[i].id)))
         ordered = [rows[i] for i in order]
         typed[name] = {node.id: i for i, node in enumerate(ordered)}
         nodes_per_part[name] = [parts[name].count(part) for part in range(num_parts)]
@@ -435,9 +443,12 @@ def build_reference(graph: Graph, options: dict) -> dict[str, np.ndarray | dict]
 def add_node_files(files, graph, options, name, ordered, counts, created) -> dict:
     """Raw IDs and columns of a node type; returns its schema."""
     ids = [node.id for node in ordered]
-    raw_ids = "uint64" if max(ids, default=0) >= 2**63 else "int64"
     if ids == list(range(len(ids))):
         raw_ids = "identity"
+    elif isinstance(ids[0], str):
+        raw_ids = "string"
+    else:
+        raw_ids = "uint64" if max(ids) >= 2**63 else "int64"
     columns = side_columns(graph, ordered, options, of_edges=False)
     if any(i in created for i in ids):
         columns.append(Column("created", [Numbers("bool", (), (node.id in created,)) for node in ordered], role="created"))
@@ -447,7 +458,11 @@ def add_node_files(files, graph, options, name, ordered, counts, created) -> dic
     for part, count in enumerate(counts):
         rows = range(start, start + count)
         folder = f"{part_folder(part, len(counts))}/nodes/{encoded(name)}"
-        if raw_ids != "identity":
+        if raw_ids == "string":
+            texts = [ids[row].encode() for row in rows]
+            files[f"{folder}/raw_ids.offsets.npy"] = offsets(texts)
+            files[f"{folder}/raw_ids.values.npy"] = np.array(list(b"".join(texts)), np.uint8)
+        elif raw_ids != "identity":
             files[f"{folder}/raw_ids.npy"] = np.array([ids[row] for row in rows], raw_ids)
         if with_slots:
             files[f"{folder}/num_slots.npy"] = np.array([ordered[row].num_slots for row in rows], np.int32)

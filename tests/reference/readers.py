@@ -14,6 +14,7 @@ import json
 import lzma
 import math
 import re
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
@@ -525,32 +526,81 @@ def read_edges(paths, options: dict, skip: bool) -> Graph:
     graph.timed = options.get("time_col") is not None
     tables = [edge_table(path, options) for path in paths]
     names = next((names for names, _ in tables if names), [])
-    roles = {
-        "src": position(options.get("src_col", 0), names),
-        "dst": position(options.get("dst_col", 1), names),
-        "weight": position(options.get("weight_col"), names),
-        "time": position(options.get("time_col"), names),
-    }
+    roles = edge_roles(options, names)
     dropped = {position(one, names) for one in as_list(options.get("drop_columns"))}
     further = [at for at in range(len(names)) if at not in {*roles.values(), *dropped}]
     rows = [row for _, table in tables for row in table]
     values = {names[at]: further_values([row[at] for row in rows], declared_dtype(options, names[at])) for at in further}
-    graph.edge_columns[graph.edge_types[0]] = [declared_as(name, found) for name, found in values.items()]
-    base = int(options.get("index_base", 0))
+    units = {name: unit for path in paths for name, unit in column_units(path).items()}
+    declared = [replace(declared_as(name, found), unit=units.get(name)) for name, found in values.items()]
     for number, row in enumerate(rows):
         try:
-            src, dst = (as_id(row[roles[end]]) - base for end in ("src", "dst"))
-            if min(src, dst) < 0:
-                raise ValueError("an ID is below the index base")
+            src, dst = (to_raw(row[roles[end]], options) for end in ("src", "dst"))
             weight = None if roles["weight"] is None else as_weight(row[roles["weight"]])
             time = None if roles["time"] is None else as_time(row[roles["time"]], options.get("time_unit"))
+            name = relation if roles["relation"] is None else to_text(row[roles["relation"]])
         except (ValueError, IndexError):
             if not skip:
                 raise
             graph.num_skipped += 1
             continue
-        columns = {name: found[number] for name, found in values.items() if found[number] is not None}
-        graph.edges.append(Edge(src, dst, relation, src_type, dst_type, weight, time, columns=columns))
+        columns = {key: found[number] for key, found in values.items() if found[number] is not None}
+        graph.edges.append(Edge(src, dst, name, src_type, dst_type, weight, time, columns=columns))
+    found = {(src_type, edge.relation, dst_type) for edge in graph.edges}
+    graph.edge_columns = dict.fromkeys(found | set(graph.edge_types), declared)
+    if roles["relation"] is not None:
+        graph.edge_types = []  # found in the data
+    return settle_auto(graph) if options.get("id_type") == "auto" else graph
+
+
+def edge_roles(options: dict, names: list[str]) -> dict[str, int | None]:
+    """Which column is what; the ends are the first two beside the relation."""
+    relation = position(options.get("relation_col"), names)
+    free = [at for at in range(3) if at != relation]
+    return {
+        "src": position(options.get("src_col", free[0]), names),
+        "dst": position(options.get("dst_col", free[1]), names),
+        "weight": position(options.get("weight_col"), names),
+        "time": position(options.get("time_col"), names),
+        "relation": relation,
+    }
+
+
+def to_text(cell) -> str:
+    """A cell as a text: as it is written, an integer in decimal digits. A blank one is none."""
+    text = cell if isinstance(cell, str) else cell.data.decode() if isinstance(cell, Text) else str(cell.values[0])
+    if not text.strip(" \t"):
+        raise ValueError("empty")
+    return text
+
+
+def to_raw(cell, options: dict) -> int | str:
+    """A cell as a raw ID, by ``id_type``; ``auto`` is a text until all are known."""
+    kind = options.get("id_type") or ("string" if isinstance(cell, Text) else "uint")
+    text = to_text(cell)
+    if kind in ("string", "auto"):
+        return text
+    raw_id = (to_int64(text) if kind == "int" else to_id(text)) - int(options.get("index_base", 0))
+    if raw_id < 0 and options.get("index_base"):
+        raise ValueError("an ID is below the index base")
+    return raw_id
+
+
+def settle_auto(graph: Graph) -> Graph:
+    """Make the raw IDs of each node type integers where all of them are, over the whole input."""
+    texts: dict[str, set[str]] = {name: set() for name in graph.node_types}
+    for edge in graph.edges:
+        texts[edge.src_type].add(edge.src)
+        texts[edge.dst_type].add(edge.dst)
+    integers = {name for name, found in texts.items() if all(parses(to_int64, text) for text in found)}
+    graph.edges = [
+        replace(
+            edge,
+            src=int(edge.src) if edge.src_type in integers else edge.src,
+            dst=int(edge.dst) if edge.dst_type in integers else edge.dst,
+        )
+        for edge in graph.edges
+    ]
     return graph
 
 
@@ -574,33 +624,49 @@ def edge_table(path: Path, options: dict) -> tuple[list[str], list[tuple]]:
         return table.column_names, list(zip(*(parquet_cells(column) for column in table.columns), strict=True))
     lines = [line for line in lines_of(path) if line.strip(" \t") and line.lstrip(" \t")[0] not in "#%"]
     delimiter = options.get("delimiter") or next((d for d in (",", "\t") if lines and d in lines[0]), None)
-    split = (
-        (lambda line: line.split())
-        if delimiter in (None, " ")
-        else (lambda line: next(csv.reader([line], delimiter=delimiter)))
-    )
-    rows = [tuple(split(line)) for line in lines]
+    if delimiter in (None, " "):
+        rows = [tuple(re.split("[ \t]+", line.strip(" \t"))) for line in lines]
+    elif options.get("quote") is False:
+        rows = [tuple(line.split(delimiter)) for line in lines]
+    else:
+        rows = [tuple(next(csv.reader([line], delimiter=delimiter))) for line in lines]
     if not rows:
         return [], []
-    if has_header(rows[0], options.get("header", "auto")):
+    if has_header(rows[0], options):
         return list(rows[0]), rows[1:]
     return [f"col_{i}" for i in range(len(rows[0]))], rows
 
 
-def has_header(row: tuple[str, ...], header: str) -> bool:
-    """The first line is a header if no cell looks like a number."""
-    if header != "auto":
-        return header == "yes"
+def has_header(row: tuple[str, ...], options: dict) -> bool:
+    """The first line is a header if no cell looks like a number; looked at where IDs are numbers or a name is given."""
+    if options.get("header", "auto") != "auto":
+        return options["header"] == "yes"
+    named = [options.get(f"{role}_col") for role in ("src", "dst", "weight", "time", "relation")]
+    named += [*as_list(options.get("drop_columns")), *(one.split("=")[0] for one in as_list(options.get("columns")))]
+    is_named = any(name is not None and not re.fullmatch("(col_)?[0-9]+", str(name)) for name in named)
+    if options.get("id_type") in ("string", "auto") and not is_named:
+        return False
     cells = [cell.strip(" \t").lower() for cell in row]
     return not any(cell[:1].isdigit() or cell[:1] in ("+", "-", ".") or cell in ("nan", "inf") for cell in cells if cell)
 
 
 def parquet_cells(column) -> list:
+    if pa.types.is_date32(column.type):
+        column = column.cast(pa.int32()).cast(pa.int64())
     return column_values(column)[0]
 
 
-def as_id(cell) -> int:
-    return to_id(cell) if isinstance(cell, str) else int(cell.values[0])
+def column_units(path: Path) -> dict[str, str]:
+    """The units of the dates and times of a Parquet file, by column."""
+    if plain_bytes(path)[:4] != b"PAR1":
+        return {}
+    found = {}
+    for field in pq.read_schema(path):
+        if pa.types.is_timestamp(field.type):
+            found[field.name] = field.type.unit
+        elif pa.types.is_date(field.type):
+            found[field.name] = "day" if pa.types.is_date32(field.type) else "ms"
+    return found
 
 
 def as_weight(cell) -> float | None:

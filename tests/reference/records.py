@@ -46,7 +46,7 @@ Value = Numbers | Sparse | Text | Temporal
 class Node:
     """A node as written. ``slots`` are features with only a number, ``columns`` those with a name."""
 
-    id: int
+    id: int | str
     type: str
     weight: float | None = None
     created_at: int | None = None
@@ -60,8 +60,8 @@ class Node:
 class Edge:
     """An edge as written. The types of its ends are None where only the nodes' own records tell them."""
 
-    src: int
-    dst: int
+    src: int | str
+    dst: int | str
     relation: str
     src_type: str | None = None
     dst_type: str | None = None
@@ -76,12 +76,13 @@ class Edge:
 
 @dataclass(frozen=True)
 class Declared:
-    """A named column that exists even if no row has it: its name, an example of its dtype and shape."""
+    """A named column that exists even if no row has it: its name, an example of its dtype and shape, a unit of times."""
 
     name: str
     family: type
     dtype: str
     item_shape: tuple[int, ...] = ()
+    unit: str | None = None
 
 
 @dataclass

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from reference.build import ReferenceError, build_reference, encoded, file_bytes
-from reference.readers import edgelist_line, has_header, json_line, tsv_line
+from reference.readers import edgelist_line, has_header, json_line, read_graph, tsv_line
 from reference.records import Edge, Graph, Node, Numbers, Sparse, Temporal, Text
 
 
@@ -170,6 +170,26 @@ def test_tsv_neighbors_in_the_manuals_form():
 
 
 def test_headers_are_lines_without_numbers():
-    assert has_header(("src", "dst"), "auto")
-    assert not has_header(("src", "nan"), "auto")
-    assert not has_header(("src", ".5"), "auto")
+    assert has_header(("src", "dst"), {})
+    assert not has_header(("src", "nan"), {})
+    assert not has_header(("src", ".5"), {})
+    assert not has_header(("src", "dst"), {"id_type": "string"})
+    assert not has_header(("src", "dst"), {"id_type": "auto", "src_col": "1", "columns": ["col_2=int8"]})
+    assert has_header(("src", "dst"), {"id_type": "string", "src_col": "src"})
+
+
+def test_strings_are_ordered_by_their_bytes():
+    edges = [Edge("Z", "a", "e", "n", "n"), Edge("é", "", "e", "n", "n"), Edge("\U0001f600", "\uffff", "e", "n", "n")]
+    files = build_reference(Graph("ends", edges=edges, node_types=["n"], edge_types=[("n", "e", "n")]), {})
+    folder = "part-00000/nodes/n/raw_ids"
+    assert bytes(files[f"{folder}.values.npy"]).decode() == "Zaé\uffff\U0001f600"
+    assert files[f"{folder}.offsets.npy"].tolist() == [0, 0, 1, 2, 4, 7, 11]
+    assert files["metadata.json"]["node_schema"] == {"n": {"raw_ids": "string", "columns": []}}
+    assert files["part-00000/edges/n__e__n/csc/indices.npy"].tolist() == [3, 1, 5]
+
+
+def test_auto_decides_by_node_type(tmp_path):
+    (tmp_path / "e.txt").write_text("1 a\n-02 7\n")
+    options = {"decoder_options": {"id_type": "auto", "relation": "x:y:z"}}
+    graph = read_graph("edges", [tmp_path / "e.txt"], options)
+    assert [(edge.src, edge.dst) for edge in graph.edges] == [(1, "a"), (-2, "7")]
