@@ -136,7 +136,7 @@ def fault(data: bytes, code: int, at: int, name: int = 0) -> DecodeError:
     words = _VALUE_WORDS if name >= keys.DENSE_GROUP else _COORDINATE_WORDS if name == keys.KEY_COORDINATES else _WORDS
     message, fix = words.get(code) or _WORDS[code]
     facts = {
-        "found": _found(data, at),
+        "found": found_at(data, at),
         "byte": _byte(data, at),
         "escape": show(data[at : at + 2]),
         "name": keys.NAMES[name],
@@ -172,7 +172,7 @@ def group_dtype(name: int) -> str:
     return keys.GROUP_DTYPES[(name - keys.DENSE_GROUP) % len(keys.GROUP_DTYPES)][1]
 
 
-def _found(data: bytes, at: int) -> str:
+def found_at(data: bytes, at: int) -> str:
     """Return the value at ``at`` as it is written, cut where it is long."""
     line_end = data.find(b"\n", at)
     stop = min(_value_end(data, at, line_end), at + 4 * _SHOWN_CHARS)

@@ -86,6 +86,12 @@ class ArrowReader:
         except (pa.ArrowException, OSError) as error:
             raise damaged(display_url(span.url), error, "Parquet" if self.parquet else "Arrow") from None
 
+    def count(self, handle: BinaryIO, span: Span) -> int:
+        """Count the rows of a file."""
+        if self.parquet:
+            return int(pq.ParquetFile(handle).metadata.num_rows)
+        return sum(batch.num_rows for batch in _all_batches(_open_arrow(handle)))
+
     def _batches(self, handle: BinaryIO, span: Span, max_rows: int) -> Iterator[pa.RecordBatch]:
         names = [self.layout.names[position] for position in self.layout.used]
         if self.parquet:

@@ -20,7 +20,7 @@ from graphprep.decoders.tables_columns import (
     node_layout,
 )
 from graphprep.decoders.tables_head import FileKind, TextHead, kind_of, look_at_text
-from graphprep.decoders.tables_types import StoredType, settle_types
+from graphprep.decoders.tables_types import OtherKeys, StoredType, settle_types
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.graph_config import EdgeTable, NodeTable, TableConfig
 from graphprep.model.protocols import Span
@@ -35,7 +35,7 @@ class TableFile:
     """A file that was looked at. ``layout`` is None where it has no records.
 
     ``stored`` are the types of its columns by name where the file has any, ``held`` those of its IDs. ``num_rows`` is -1
-    where it is not known.
+    where it is not known. ``others`` says what becomes of keys that only later JSON lines have.
     """
 
     url: str
@@ -46,6 +46,7 @@ class TableFile:
     held: tuple[IdKind | None, ...] = ()
     num_rows: int = -1
     doubt: str = ""
+    others: OtherKeys | None = None
 
     @property
     def shown(self) -> str:
@@ -141,7 +142,8 @@ class _Look:
         self.known = self.known or header
         layout = self._layout(header, f"{display_url(url)}:1:1")
         held = tuple(None if field.position is None else found.held(field.name) for field in layout.ids)
-        return TableFile(url, "jsonl", layout, held=held, stored=found.stored(layout))
+        others = OtherKeys.of(self.config)
+        return TableFile(url, "jsonl", layout, held=held, stored=found.stored(layout), others=others)
 
     def _layout(self, header: Header, place: str) -> TableLayout:
         choice = Choice.of(header, self.config, place)
@@ -198,7 +200,8 @@ def _with_types(file: TableFile, types: Mapping[str, ColumnType]) -> TableFile:
     open_types = {
         column.name: types[column.name] for column in file.layout.features if not column.type and column.name in types
     }
-    return dataclasses.replace(file, layout=file.layout.with_types(open_types))
+    others = None if file.others is None else file.others.with_types(types)
+    return dataclasses.replace(file, layout=file.layout.with_types(open_types), others=others)
 
 
 def with_kinds(layout: TableLayout, kinds: Sequence[IdKind]) -> TableLayout:
@@ -234,7 +237,8 @@ def _span(file: TableFile, layout: TableLayout, role: str, *, is_numbered: bool)
     if file.kind == "jsonl":
         from graphprep.decoders.tables_json import JsonReader
 
-        reader = JsonReader(layout)
+        lists = frozenset(column.source for column in layout.features if _is_list(file.stored.get(column.name)))
+        reader = JsonReader(layout, lists, file.others or OtherKeys())
         return Span(file.url, "table" if is_numbered else "text", role, detail=reader)
     from graphprep.decoders.tables_text import TextReader
 
@@ -243,6 +247,10 @@ def _span(file: TableFile, layout: TableLayout, role: str, *, is_numbered: bool)
     ends = QuotedRecords(grammar.delimiter) if grammar.across_lines else None
     reader = TextReader(layout, grammar, file.head.header_line)
     return Span(file.url, "table" if is_numbered else "text", role, detail=reader, record_ends=ends)
+
+
+def _is_list(stored: StoredType | None) -> bool:
+    return stored is not None and stored.is_list
 
 
 def _count_rows(storage: Storage, file: TableFile, span: Span) -> int:
@@ -260,6 +268,8 @@ def check_mentioned(tables: Sequence[PlannedTable]) -> None:
     Raises UsageError.
     """
     for table in tables:
+        if any(file.kind == "jsonl" for file in table.files):
+            continue  # a later record may have them
         headers = [Header(file.shown, file.layout.names, True) for file in table.files if file.layout is not None]
         for option, names in _mentioned(table.config):
             for name in names:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol
 
 import numpy as np
@@ -11,7 +12,10 @@ from numpy.typing import NDArray
 from graphprep.decoders.edges_faults import Faults
 from graphprep.decoders.tables_columns import FeatureColumn, IdField, NodeOwner, TableLayout
 from graphprep.kernels.cpu.text_dictionary import TextDictionary
+from graphprep.model.errors import DataError, DecodeError
+from graphprep.model.protocols import TextBlock
 from graphprep.model.rows import ColumnChunk, RawEdges, RawIds, RawNodes, RawRows, RawTexts, Relation
+from graphprep.storage.spans import place_of
 
 Ints = NDArray[np.int64]
 
@@ -117,3 +121,20 @@ def _codes(labels: RawTexts, delimiter: str | None) -> tuple[NDArray[np.int32], 
     short = [name.split(delimiter)[0] for name in names]
     order = {name: number for number, name in enumerate(dict.fromkeys(short))}
     return np.array([order[name] for name in short], np.int32)[codes], tuple(order)
+
+
+def read_numbered(
+    blocks: Iterable[TextBlock], first_row: int, rows_of: Callable[[TextBlock, int], RawRows]
+) -> Iterator[RawRows]:
+    """Read text whose records are numbered, block after block; ``rows_of`` decodes a block, given its first row's number.
+
+    Raises DataError for the first faulty record, which cannot be skipped: the rows behind it would change their numbers.
+    """
+    row = first_row
+    for block in blocks:
+        try:
+            rows = rows_of(block, row)
+        except DecodeError as error:
+            raise DataError(error.message, place=place_of(block, error.at), fix=error.fix) from None
+        row += rows.num_records
+        yield rows

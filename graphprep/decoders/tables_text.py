@@ -14,7 +14,7 @@ from graphprep.decoders.edges_faults import Faults
 from graphprep.decoders.quoted_records import Grammar
 from graphprep.decoders.tables_columns import ColumnType, FeatureColumn, IdField, TableLayout
 from graphprep.decoders.tables_faults import key_words, name_words
-from graphprep.decoders.tables_rows import table_rows
+from graphprep.decoders.tables_rows import read_numbered, table_rows
 from graphprep.decoders.tables_values import parse_texts
 from graphprep.decoders.text_cells import (
     TIME_KEY,
@@ -28,10 +28,9 @@ from graphprep.decoders.text_cells import (
 )
 from graphprep.kernels.cpu import delimited
 from graphprep.kernels.cpu.text_lists import blank_cells
-from graphprep.model.errors import DataError, DecodeError
 from graphprep.model.protocols import Span, TextBlock
 from graphprep.model.rows import ColumnChunk, RawIds, RawRows, RawTexts
-from graphprep.storage.spans import place_of, read_blocks
+from graphprep.storage.spans import read_blocks
 
 Ints = NDArray[np.int64]
 _BLOCK_BYTES = 1 << 20  # of a table that is read row by row
@@ -50,21 +49,12 @@ class TextReader:
 
         Raises DecodeError for the first faulty record.
         """
-        return table_rows(self._batch(block, 0), self.layout, places)
+        return self._rows(block, 0, places)
 
     def read(self, handle: BinaryIO, span: Span, max_rows: int, places: bool = False) -> Iterator[RawRows]:
-        """Read a table whose rows are numbered, one block after the other.
-
-        Raises DataError for the first faulty record, which cannot be skipped: the rows behind it would change their numbers.
-        """
-        row = self.layout.ids[0].first
-        for block in read_blocks(handle, span, min(_BLOCK_BYTES, 2 * max_rows)):
-            try:
-                rows = table_rows(self._batch(block, row), self.layout, places)
-            except DecodeError as error:
-                raise DataError(error.message, place=place_of(block, error.at), fix=error.fix) from None
-            row += rows.num_records
-            yield rows
+        """Read a table whose rows are numbered. See ``read_numbered``."""
+        blocks = read_blocks(handle, span, min(_BLOCK_BYTES, 2 * max_rows))
+        yield from read_numbered(blocks, self.layout.ids[0].first, lambda block, row: self._rows(block, row, places))
 
     def count(self, handle: BinaryIO, span: Span) -> int:
         """Count the records of a file, up to the first that cannot be split."""
@@ -75,7 +65,7 @@ class TextReader:
             total += split_cells(buf, after_header(block, self.header_line), grammar, num_columns, []).num_rows
         return total
 
-    def _batch(self, block: TextBlock, first_row: int) -> TextBatch:
+    def _rows(self, block: TextBlock, first_row: int, places: bool) -> RawRows:
         layout = self.layout
         buf = np.frombuffer(block.data, np.uint8)
         at = after_header(block, self.header_line)
@@ -83,7 +73,7 @@ class TextReader:
         for slot in range(cells.start.shape[0] if layout.nulls else 0):
             cells.stop[slot] = blank_cells(buf, cells.start[slot], cells.stop[slot], layout.nulls)
         starts_file = block.is_first and not self.header_line
-        return TextBatch(cells, layout, first_row, starts_file)
+        return table_rows(TextBatch(cells, layout, first_row, starts_file), layout, places)
 
 
 @dataclass(frozen=True)

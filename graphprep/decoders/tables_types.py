@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
-from graphprep.decoders.tables_columns import ColumnType
+from graphprep.decoders.tables_columns import ColumnType, FeatureColumn, parse_type
 from graphprep.model.errors import DataError
-
-Shape = Literal["value", "list"]
+from graphprep.model.graph_config import TableConfig
 
 
 @dataclass(frozen=True)
@@ -55,13 +54,48 @@ def _common(one: StoredType, other: StoredType) -> StoredType | None:
     """Return the type that holds both without loss, None where there is none."""
     if one.is_list != other.is_list or one.unit != other.unit:
         return None
-    if one.dtype == other.dtype:
+    if one.dtype == other.dtype or other.is_open:
         return one
-    if "binary" in (one.dtype, other.dtype) or "bool" in (one.dtype, other.dtype):
+    return other if one.is_open else _wider(one, other)
+
+
+def _wider(one: StoredType, other: StoredType) -> StoredType | None:
+    """Return the numbers that hold both without loss; int64 and floats become float64, as they do in text."""
+    if {"binary", "bool"} & {one.dtype, other.dtype}:
         return None
     dtype = np.result_type(one.dtype, other.dtype)
-    if not (np.can_cast(one.dtype, dtype, "safe") and np.can_cast(other.dtype, dtype, "safe")):
+    kinds = {np.dtype(one.dtype).kind, np.dtype(other.dtype).kind}
+    if dtype.kind == "f" and kinds == {"i", "u"}:  # int64 and uint64
         return None
-    if dtype.kind == "f" and {np.dtype(one.dtype).kind, np.dtype(other.dtype).kind} == {"i", "u"}:
-        return None  # NumPy calls int64 and uint64 to float64 safe
     return StoredType(dtype.name, one.unit, one.is_list, f"{one.shown} and {other.shown}")
+
+
+@dataclass(frozen=True)
+class OtherKeys:
+    """What becomes of keys that only later JSON lines have: stored, unless they are dropped or others are kept.
+
+    ``declared`` are dtypes by key, ``settled`` by the stored name.
+    """
+
+    dropped: tuple[str, ...] = ()
+    are_stored: bool = True
+    renamed: tuple[tuple[str, str], ...] = ()
+    declared: tuple[tuple[str, ColumnType], ...] = ()
+    settled: tuple[tuple[str, ColumnType], ...] = ()
+
+    @classmethod
+    def of(cls, table: TableConfig) -> OtherKeys:
+        """Take what a table's options say."""
+        declared = tuple((name, parse_type(name, dtype)) for name, dtype in table.columns)
+        return cls(table.dropped, table.kept is None, table.renamed, declared)
+
+    def with_types(self, types: Mapping[str, ColumnType]) -> OtherKeys:
+        """Return the same with the dtypes of stored columns settled."""
+        return dataclasses.replace(self, settled=tuple(types.items()))
+
+    def column(self, key: str) -> FeatureColumn | None:
+        """Return the column that a key becomes, None where it is left out."""
+        if key in self.dropped or not self.are_stored or not key:
+            return None
+        name = dict(self.renamed).get(key, key)
+        return FeatureColumn(name, key, -1, dict(self.declared).get(key) or dict(self.settled).get(name))
