@@ -26,6 +26,7 @@ from graphprep.storage.urls import STDIN, Storage, local_path
 if TYPE_CHECKING:
     from graphprep.pipeline import InputReport
     from graphprep.stages.check import StoreReport
+    from graphprep.stages.guess import GuessedGraph
     from graphprep.stages.inspect import GraphInfo
     from graphprep.stages.lookup import GivenIds, IdLookup
 
@@ -69,8 +70,8 @@ def info(
     head: int = 0,
     options: ConvertOptions | None = None,
     reporter: Reporter | None = None,
-) -> GraphInfo:
-    """Say what is at a path: a store, a chunked graph or raw files.
+) -> GraphInfo | GuessedGraph:
+    """Say what is at a path: a store, a chunked graph or raw files; guess the graph of a folder of tables.
 
     ``head`` is how many nodes and edges of each type to show; ``options`` names the format of raw files where it cannot be
     found.

@@ -13,6 +13,7 @@ from graphprep.cli.options import REPORT, AsJson, ReportFlags, StorageFlags, opt
 from graphprep.cli.tables import TableFlags
 
 if TYPE_CHECKING:
+    from graphprep.stages.guess import GuessedGraph
     from graphprep.stages.inspect import ColumnInfo, GraphInfo, Head, TypeInfo
 
 _NAMED_ROLES = ("weight", "time", "created_at", "removed_at", "created")  # columns of these names need no mention of them
@@ -43,7 +44,8 @@ def info(
 ) -> None:
     """Describe a store, a chunked graph or raw files.
 
-    Of raw files only the beginning is read; the flags that convert them are printed.
+    Of raw files only the beginning is read; the flags that convert them are printed. For a folder of tables a graph config is
+    printed, guessed from their names and values: graphprep info tables/ > graph.yaml
 
     Example: graphprep info sample_data/karate/karate.csv --head 3
     """
@@ -64,7 +66,22 @@ def info(
     )
     with reporting(report_flags) as reporter:
         found = api.info(urls, head=head, options=options, reporter=reporter)
-    typer.echo(info_json(found) if as_json else info_text(found, urls))
+    typer.echo(found_text(found, urls, as_json=as_json))
+
+
+def found_text(found: GraphInfo | GuessedGraph, inputs: Sequence[str], *, as_json: bool) -> str:
+    """Write what was found; a guessed graph as a config that ``convert`` takes."""
+    import json
+
+    from graphprep.stages.guess import GuessedGraph
+
+    if not isinstance(found, GuessedGraph):
+        return info_json(found) if as_json else info_text(found, inputs)
+    if as_json:
+        from graphprep.decoders.graph_file import graph_to_json
+
+        return json.dumps(graph_to_json(found.config), indent=2, ensure_ascii=False)
+    return found.yaml().removesuffix("\n")
 
 
 def info_json(found: GraphInfo) -> str:

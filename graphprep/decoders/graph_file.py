@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from graphprep.storage.urls import Storage
 
 _SCHEMA = "graph"
+_POSITION = re.compile(r"0|[1-9][0-9]{0,5}", re.ASCII)
 _HEADERS = {True: "yes", False: "no", None: "auto"}
 # Fields of the config's classes that are called otherwise in the file.
 _TABLE_KEYS = {"nulls": "null", "renamed": "rename", "dropped": "drop", "kept": "keep"}
@@ -357,6 +359,11 @@ def _one_or_list(texts: tuple[str, ...]) -> Any:
 
 
 def _without_defaults(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave out what holds by default; write columns that are positions as numbers."""
+    value = {
+        key: int(item) if key.endswith("_col") and isinstance(item, str) and _POSITION.fullmatch(item) else item
+        for key, item in value.items()
+    }
     return {key: item for key, item in value.items() if item is not None and (item not in ([], {}, ()) or key == "keep")}
 
 

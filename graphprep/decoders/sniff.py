@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 _HEAD_BYTES = 256 << 10  # holds the first line of most nodes with many edges
 _LEAST_CONFIDENCE = 0.5
 _LEAST_MARGIN = 0.1
-_EMPTY = "edges"  # the decoder of an empty input: an empty graph
+_EMPTY = "edges"  # the decoder of an empty input: an empty graph; it takes any table that begins with two IDs
+_LOOK_ROWS, _LOOK_FILES = 20, 64  # of a folder, to tell whether its files are the parts of one table
 
 
 def sniff(storage: Storage, urls: Sequence[str]) -> Sniffed:
@@ -42,8 +43,39 @@ def sniff(storage: Storage, urls: Sequence[str]) -> Sniffed:
     for url in storage.expand(urls).files:
         head, complete = _head(storage, url)
         if head.strip() or not complete:
-            return _choose(SniffedFile(url, head, complete))
+            return _choose_for(storage, urls, SniffedFile(url, head, complete))
     return Sniffed(_EMPTY, 1.0, ("--format", _EMPTY))
+
+
+class TablesError(UsageError):
+    """The input is a folder of several tables, which does not say by itself what they are."""
+
+
+def _choose_for(storage: Storage, urls: Sequence[str], file: SniffedFile) -> Sniffed:
+    """Let the first file of the inputs decide, unless they are a folder of tables that differ.
+
+    Raises TablesError.
+    """
+    refused: UsageError | DataError | None = None
+    try:
+        found = _choose(file)
+        if found.decoder != _EMPTY:
+            return found
+    except (UsageError, DataError) as error:
+        refused = error
+    if len(urls) == 1 and storage.is_dir(urls[0]):
+        from graphprep.decoders.table_samples import sample_folder
+
+        if sample_folder(storage, urls[0], _LOOK_ROWS, _LOOK_FILES).differs:
+            shown = display_url(urls[0])
+            raise TablesError(
+                "this folder holds tables with different columns, and does not say which are nodes and which are edges",
+                place=shown,
+                fix=f"run graphprep info {shown} > graph.yaml, look at what it guessed, and convert graph.yaml",
+            )
+    if refused is not None:
+        raise refused
+    return found
 
 
 def chunked_metadata(storage: Storage, urls: Sequence[str]) -> str | None:

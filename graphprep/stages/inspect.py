@@ -9,12 +9,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from graphprep.decoders.sniff import TablesError
 from graphprep.model.errors import DataError, DecodeError
 from graphprep.model.metadata import FORMAT_VERSION, METADATA_NAME, STORE_FORMAT
 from graphprep.model.options import ConvertOptions
 from graphprep.model.protocols import DeclaredColumn, Reporter, Sources
-from graphprep.model.rows import ColumnChunk, RawRows, Relation
+from graphprep.model.rows import ColumnChunk, RawIds, RawRows, RawTexts, Relation
 from graphprep.model.schema import ColumnSchema, Kind, edge_type_path, edge_type_text, path_name
+from graphprep.stages.guess import GuessedGraph, guess_graph
 from graphprep.stages.plan import Planned, plan_input
 from graphprep.storage.arrays import StoreReader
 from graphprep.storage.spans import place_of, text_blocks
@@ -108,15 +110,22 @@ def is_store(storage: Storage, url: str) -> bool:
 
 def inspect(
     storage: Storage, inputs: Sequence[str], options: ConvertOptions, reporter: Reporter, *, head: int = 0
-) -> GraphInfo:
+) -> GraphInfo | GuessedGraph:
     """Look at a store, a chunked graph or raw files; ``head`` is how many nodes and edges of each type to show.
 
-    Of raw files only the beginning is read. Raises DataError where that is faulty, StorageError where nothing is there.
+    Of raw files only the beginning is read. Of a folder of tables that says nothing of them, the graph is guessed. Raises
+    DataError where the data is faulty, StorageError where nothing is there.
     """
     count = max(0, min(head, _MAX_HEAD))
     if len(inputs) == 1 and is_store(storage, inputs[0]):
         return _inspect_store(storage, inputs[0], count)
-    planned = plan_input(inputs, options, storage, reporter)
+    try:
+        planned = plan_input(inputs, options, storage, reporter)
+    except TablesError:
+        guessed = guess_graph(storage, inputs[0])
+        if guessed is None:
+            raise
+        return guessed
     return _inspect_input(storage, inputs, planned, count)
 
 
@@ -409,7 +418,7 @@ class _SeenTypes:
         for aligned in rows.aligned:
             if isinstance(aligned.owner, str):
                 self._add_aligned(aligned.owner, aligned.chunk)
-        if sources.nodes == "ends":
+        if sources.nodes in ("ends", "tables"):
             for relation in rows.edges.relation_names if rows.edges is not None else ():
                 for end in (relation.src_type, relation.dst_type):
                     if end is not None:
@@ -438,13 +447,13 @@ class _SeenTypes:
         seen = self._seen.get(name) or None
         return TypeInfo(name, count, seen, columns=tuple(self.columns(name).values()), head=head)
 
-    def _add(self, names: list[str], ids: dict[str, NDArray[np.uint64]], columns: tuple[ColumnChunk, ...]) -> None:
+    def _add(self, names: list[str], ids: dict[str, RawIds | RawTexts], columns: tuple[ColumnChunk, ...]) -> None:
         first: dict[int, dict[str, Value]] = {}  # rows that the head shows, by their number in the block
         for i, name in enumerate(names):
             self._seen[name] = self._seen.get(name, 0) + 1
             shown = self._rows.setdefault(name, [])
             if len(shown) < self._head:
-                first[i] = {key: int(values[i]) for key, values in ids.items()}
+                first[i] = {key: _id_cell(values, i) for key, values in ids.items()}
                 shown.append(first[i])
         for chunk in columns:
             for name in {names[row] for row in chunk.rows.tolist()}:
@@ -459,6 +468,10 @@ class _SeenTypes:
             shown.append({"raw ID": len(shown)})
         for i, row in enumerate(shown):
             row[chunk.key.name] = _cell(chunk, i)
+
+
+def _id_cell(ids: RawIds | RawTexts, row: int) -> Value:
+    return ids.text(row) if isinstance(ids, RawTexts) else int(ids[row])
 
 
 def _observed_info(chunk: ColumnChunk) -> ColumnInfo:
