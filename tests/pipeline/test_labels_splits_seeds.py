@@ -324,6 +324,81 @@ def test_splits_do_not_depend_on_threads_blocks_or_memory(tmp_path):
     assert stores[0] == stores[1] == stores[2]
 
 
+def text_ids(out, folder):
+    """Raw IDs of a type of strings, in typed order."""
+    found = []
+    for part in sorted(Path(out).glob("part-*")):
+        offsets = np.load(part / folder / "raw_ids.offsets.npy")
+        data = np.load(part / folder / "raw_ids.values.npy").tobytes()
+        found += [data[start:stop].decode() for start, stop in itertools.pairwise(offsets)]
+    return found
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"partitions": 3, "partition_by": "hash"}, {"partitions": 2, "partition_by": "random"}]
+)
+def test_random_splits_of_names_go_by_their_hashes(tmp_path, options):
+    rng = random.Random(4)
+    names = ["ada", "bob", "a name of more than eight bytes", "zoë", "10", "x" * 16]
+    edges = [(rng.choice(names), rng.choice(names)) for _ in range(60)]
+    (tmp_path / "e.csv").write_text("src,dst\n" + "".join(f"{src},{dst}\n" for src, dst in edges), "utf-8")
+    convert(
+        tmp_path / "e.csv",
+        tmp_path / "out",
+        format="edges",
+        decoder_options={"id_type": "string", "header": "yes"},
+        splits=(FRACTIONS, f"{EDGES}:{FRACTIONS}"),
+        seed=2,
+        **options,
+    )
+    nodes = dict(zip(text_ids(tmp_path / "out", NODES), node_values(tmp_path / "out", "split").values(), strict=True))
+    assert nodes == {name: naive_part(hash_id(name), FRACTIONS, 2) for name in set(itertools.chain(*edges))}
+    assert edge_values(tmp_path / "out", "split") == [naive_part(pair_hash(*edge), FRACTIONS, 2) for edge in edges]
+
+
+def write_tables(folder):
+    """Write two node tables with columns, an edge table, seeds and a config of them."""
+    (folder / "users.csv").write_text("id,country,tr,va,te\nada,UK,1,0,0\nbob,DE,0,0,1\neve,UK,0,1,0\nzoe,,0,0,0\n")
+    (folder / "items.csv").write_text("id,kind,part\n20,toy,valid\n10,book,train\n30,book,\n")
+    (folder / "buys.csv").write_text("src,dst,how\nada,10,web\nbob,20,shop\neve,10,\neve,30,web\n")
+    (folder / "seeds.txt").write_text("30\n10\n")
+    (folder / "graph.yaml").write_text(
+        "nodes:\n"
+        "- {type: user, files: users.csv, id_type: string}\n"
+        "- {type: item, files: items.csv}\n"
+        "edges:\n"
+        "- {type: 'user:buys:item', files: buys.csv}\n"
+        "labels: ['user:country', 'item:kind', 'user:buys:item:how']\n"
+        "splits: ['user:tr,va,te', 'item:part', 'user:buys:item:0.5/0.5/0']\n"
+        "seeds: item=seeds.txt\n"
+    )
+
+
+@pytest.mark.parametrize("partitions", [1, 2])
+def test_tables_have_labels_splits_and_seeds(tmp_path, partitions):
+    write_tables(tmp_path)
+    summary = convert(tmp_path / "graph.yaml", tmp_path / "out", partitions=partitions, seed=1)
+    names = text_ids(tmp_path / "out", "nodes/user")
+    users = [list(node_values(tmp_path / "out", name, folder="nodes/user").values()) for name in ("country", "split")]
+    assert dict(zip(names, zip(*users, strict=True), strict=True)) == {
+        "ada": (1, 0),
+        "bob": (0, 2),
+        "eve": (1, 1),
+        "zoe": (None, None),
+    }
+    assert column_of(tmp_path / "out", "user", "country")["categories"] == ["DE", "UK"]
+    assert node_values(tmp_path / "out", "kind", folder="nodes/item") == {10: 0, 20: 1, 30: 0}
+    assert node_values(tmp_path / "out", "part", folder="nodes/item") == {10: 0, 20: 1, 30: None}
+    assert node_values(tmp_path / "out", "seeds", folder="nodes/item") == {10: True, 20: False, 30: True}
+    folder = "edges/user__buys__item"
+    assert edge_values(tmp_path / "out", "how", folder=folder) == [1, 0, None, 1]
+    ends = [("ada", 10), ("bob", 20), ("eve", 10), ("eve", 30)]
+    parts = [naive_part(pair_hash(*edge), "0.5/0.5/0", 1) for edge in ends]
+    assert edge_values(tmp_path / "out", "split", folder=folder) == parts
+    assert summary.splits["user"] == (1, 1, 1, 1)
+    assert graphprep.validate(str(tmp_path / "out")).sound
+
+
 # ------------------------------------------------------------------------------------------------------ mistakes
 
 CSV = "src,dst,kind,part,tr,va,te,split,num\n10,11,a,train,1,0,0,x,1\n11,12,b,nope,1,1,0,x,2\n"
@@ -621,11 +696,7 @@ def test_seeds_may_be_names(tmp_path, kind, partitions):
     options = {"decoder_options": {"id_type": "string", "header": "yes"}, "partitions": partitions, "partition_by": "hash"}
     convert(tmp_path / "e.csv", tmp_path / "out", format="edges", seeds=(f"_N={seeds}",), **options)
     marked = joined(tmp_path / "out", f"{NODES}/data/seeds.npy").tolist()
-    found = []
-    for part in sorted((tmp_path / "out").glob("part-*")):
-        offsets = np.load(part / NODES / "raw_ids.offsets.npy")
-        data = np.load(part / NODES / "raw_ids.values.npy").tobytes()
-        found += [data[start:stop].decode() for start, stop in itertools.pairwise(offsets)]
+    found = text_ids(tmp_path / "out", NODES)
     assert sorted(found) == sorted(names)
     assert {name for name, mark in zip(found, marked, strict=True) if mark} == {"zoë", "10", " x"}
 
