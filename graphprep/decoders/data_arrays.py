@@ -279,7 +279,7 @@ class _Plan:
                     families.setdefault(chunk.key.name, set()).update([chunk.key.family] if chunk.rows.size else [])
         from graphprep.decoders.tables_columns import ColumnType
 
-        texts = {name: ColumnType("binary") for name, seen in families.items() if len(seen) > 1}
+        texts = {name: ColumnType("binary") for name, seen in families.items() if "binary" in seen}
         return dataclasses.replace(reader, layout=reader.layout.with_types(texts)) if texts else reader
 
     # ---- what is known of the whole ----
