@@ -246,7 +246,8 @@ def _prepare(
     clock.stage("plan")
     planned = plan_input(inputs, options, storage, clock.reporter)
     flags += _config_flags(planned, options.seed)
-    check_declared(flags, planned.sources)
+    if options.missing_node_type is None:  # else there may be one more
+        check_declared(flags, planned.sources, planned.graph)
     schema = load_schema(storage, options.schema) if options.schema is not None else None
     fixed, roles = schema, Roles()
     if schema is not None:

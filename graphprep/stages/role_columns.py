@@ -34,6 +34,7 @@ from graphprep.stages.seeds import find_seeds
 from graphprep.stages.shuffle import BucketPlan, ColumnRoute, FlatRows, plan_buckets
 from graphprep.stages.split_values import BAD, bad_value, mask_codes, split_codes
 from graphprep.stages.write import TypedEdges, TypedNodes
+from graphprep.storage.runs import Runs
 
 if TYPE_CHECKING:
     from graphprep.storage.urls import Storage
@@ -368,20 +369,20 @@ class _Stream:
     """Chunks of (rows, edge IDs, codes) that are held back until their codes are known."""
 
     def __init__(self, routing: Routing, plan: BucketPlan) -> None:
-        self._route = routing.factory.dealer(plan)
+        self._runs = Runs(routing.pool, plan.num_buckets)
         self._plan = plan
 
     def add(self, rows: Ints, ids: Ints | None, codes: NDArray[np.int32]) -> None:
         """Keep a chunk; all its rows lie in one bucket."""
         bucket = int(rows[0] // self._plan.width) if rows.size else 0
-        self._route.runs.append(bucket, (rows, ids, codes))
+        self._runs.append(bucket, (rows, ids, codes))
 
     def drain(self) -> Iterator[tuple[Ints, Ints | None, NDArray[np.int32]]]:
         """Yield all chunks, and drop them."""
         for bucket in range(self._plan.num_buckets):
-            yield from self._route.runs.read(bucket)
-            self._route.runs.free(bucket)
-        self._route.runs.close()
+            yield from self._runs.read(bucket)
+            self._runs.free(bucket)
+        self._runs.close()
 
 
 def _drain(own: _OwnerColumns, column: StoredColumn) -> Iterator[tuple[ColumnKey, Ints, Ints | None, Cells]]:

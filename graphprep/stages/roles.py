@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from graphprep.kernels.cpu.hash import hash_ints, splitmix64
 from graphprep.model.errors import UsageError
+from graphprep.model.graph_config import GraphConfig
 from graphprep.model.protocols import Sources
 from graphprep.model.schema import EdgeType, edge_type_text
 
@@ -252,15 +253,20 @@ def _collect(owner: Owner, flags: Sequence[RoleFlag]) -> OwnerRoles:
     return OwnerRoles(labels, splits[0] if splits else None, seeds)
 
 
-def check_declared(flags: Sequence[RoleFlag], sources: Sources) -> None:
+def check_declared(flags: Sequence[RoleFlag], sources: Sources, graph: GraphConfig | None) -> None:
     """Match flags with types before anything is decoded, where the data cannot name others.
 
     Raises UsageError as ``match_types`` and ``check_edge_types`` do.
     """
+    are_tables = sources.nodes == "tables" and graph is not None and all(node.type is not None for node in graph.nodes)
+    if not flags or not (are_tables or sources.nodes in ("ends", "identity")):
+        return
+    roles = match_types(flags, [node.name for node in sources.node_types])
     relations = sources.edge_types
     edge_types = [(one.src_type, one.name, one.dst_type) for one in relations if one.src_type and one.dst_type]
-    if flags and sources.nodes in ("ends", "identity") and edge_types and len(edge_types) == len(relations):
-        check_edge_types(match_types(flags, [node.name for node in sources.node_types]), edge_types)
+    are_named = graph is None or all(edge.relation is not None for edge in graph.edges)
+    if are_named and len(edge_types) == len(relations):
+        check_edge_types(roles, edge_types)
 
 
 def check_edge_types(roles: Roles, edge_types: Sequence[EdgeType]) -> None:

@@ -462,6 +462,47 @@ def test_mistakes_are_named_with_their_place_and_remedy(tmp_path, monkeypatch, f
     assert not Path("out").exists()
 
 
+class Stages:
+    """Notes the stages that a run reached."""
+
+    def __init__(self):
+        self.names = []
+
+    def stage(self, name, *, total_bytes=None):
+        self.names.append(name)
+
+    def advance(self, *, records=0, num_bytes=0): ...
+
+    def message(self, text): ...
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (
+            {"labels": ("usr:country",)},
+            "--label usr:country: there is no node type 'usr'\n"
+            "  fix: use one of user, item; or write TYPE:COL for nodes, SRC:REL:DST:COL for edges",
+        ),
+        (
+            {"splits": ("user:buys:user:0.8/0.1/0.1",)},
+            "--split user:buys:user:0.8/0.1/0.1: there is no edge type 'user:buys:user'\n  fix: use one of user:buys:item",
+        ),
+        (
+            {"splits": ("0.8/0.1/0.1",)},
+            "--split 0.8/0.1/0.1: there are 2 node types: user, item\n  fix: name one of them",
+        ),
+    ],
+)
+def test_types_that_are_not_there_are_refused_before_anything_is_read(tmp_path, flags, message):
+    write_tables(tmp_path)
+    stages = Stages()
+    with pytest.raises(UsageError) as caught:
+        convert(tmp_path / "graph.yaml", tmp_path / "out", reporter=stages, **flags)
+    assert str(caught.value) == message
+    assert stages.names == ["plan"]
+
+
 def test_nodes_in_two_parts_are_named_by_their_raw_id(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     features = {
