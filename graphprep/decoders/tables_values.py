@@ -40,15 +40,17 @@ def _parse_lists(
     buf = cells[0]
     rows, counts, starts, stops = split_lists(*cells, ord(separator) if separator else None)
     found, values, code, bad = parse_as(kind.dtype, buf, starts, stops)
-    if bad < 0 and found.size < starts.size:  # a value is missing
+    num_seen = starts.size if bad < 0 else bad
+    if found.size < num_seen:  # a value is missing
         gaps = np.flatnonzero(found != np.arange(found.size))
         bad, code = int(gaps[0]) if gaps.size else found.size, numbers.INVALID
     faulty: Faulty = (-1, Words("", ""))
     if bad >= 0:
         row = int(rows[np.searchsorted(np.cumsum(counts), bad, side="right")])
         faulty = row, type_words(column.source, code, _found(*cells, row), kind)
-    else:
-        faulty = check_size(column, kind, rows, counts)
+    other = check_size(column, kind, rows, counts)
+    if other[0] >= 0 and (bad < 0 or other[0] < faulty[0]):
+        faulty = other
     key = ColumnKey(column.name, "numbers", kind.dtype)
     return ColumnChunk(key, rows, counts, values, common_shape(counts, kind.size)), faulty
 

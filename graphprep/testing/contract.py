@@ -26,6 +26,7 @@ from graphprep.decoders.registry import make_decoder
 from graphprep.model.errors import DecodeError, UsageError
 from graphprep.model.protocols import Span, TextBlock
 from graphprep.model.rows import ColumnChunk, RawEdges, RawIds, RawNodes, RawRows, RawTexts
+from graphprep.storage.spans import record_ends_of
 
 _NUM_MUTATIONS = 300
 _FAMILIES = ("numbers", "sparse", "binary", "temporal")
@@ -165,7 +166,9 @@ class DecoderContract:
         except DecodeError as error:
             assert 0 <= error.at <= len(data)
             assert error.message
-            start = data.rfind(b"\n", 0, min(error.at, len(data) - 1)) + 1
+            ends = record_ends_of(TextBlock(data, self.span()))
+            number = int(np.searchsorted(ends, min(error.at, len(data) - 1), side="right"))
+            start = int(ends[number - 1]) if number else 0
             check_rows(self.decode(data[:start], places=True), places=True)
         else:
             check_rows(rows, places=True)
