@@ -10,7 +10,7 @@ import typer
 from graphprep.cli.convert import DeepGnnFlags, EdgesFlags, InputFlags
 from graphprep.cli.groups import with_groups
 from graphprep.cli.options import REPORT, AsJson, ReportFlags, StorageFlags, option
-from graphprep.cli.tables import TableFlags
+from graphprep.cli.tables import TableFlags, flag_words
 
 if TYPE_CHECKING:
     from graphprep.stages.guess import GuessedGraph
@@ -66,7 +66,18 @@ def info(
     )
     with reporting(report_flags) as reporter:
         found = api.info(urls, head=head, options=options, reporter=reporter)
+    if table_flags.named:
+        found = with_flags(found, flag_words(table_flags, edges_flags))
     typer.echo(found_text(found, urls, as_json=as_json))
+
+
+def with_flags(found: GraphInfo | GuessedGraph, words: Sequence[str]) -> GraphInfo | GuessedGraph:
+    """Name the flags that were given as those that convert the tables."""
+    import dataclasses
+
+    from graphprep.stages.guess import GuessedGraph
+
+    return found if isinstance(found, GuessedGraph) else dataclasses.replace(found, flags=tuple(words))
 
 
 def found_text(found: GraphInfo | GuessedGraph, inputs: Sequence[str], *, as_json: bool) -> str:
@@ -121,7 +132,8 @@ def info_text(found: GraphInfo, inputs: Sequence[str] = ()) -> str:
             lines += _type_lines(title, one)
     lines += [f"  note: {note}" for note in found.notes]
     if found.kind != "store":
-        lines.append(f"convert with: graphprep convert {shlex.join(inputs or [found.path])} OUT {shlex.join(found.flags)}")
+        words = inputs or ([] if found.format == "tables" else [found.path])
+        lines.append(f"convert with: graphprep convert {shlex.join([*words, 'OUT', *found.flags])}")
     return "\n".join(printable(line) for line in lines)
 
 

@@ -16,6 +16,7 @@ TABLES = "Tables and arrays of several types (--nodes, --edges)"
 _ROLES = "Labels, splits, seeds"
 _ANY = "*"  # stands for a type or relation that the data names
 _ID_TYPES = ("int", "uint", "string", "auto")
+_FLAG_NAMES = {"columns": "column", "drop_columns": "drop_column"}
 _LAYOUTS = ("coo", "csr", "csc")
 
 
@@ -112,6 +113,23 @@ class TableFlags:
         """Return what is given that belongs to tables alone, by the options' names; without tables it is refused."""
         alone = ("id_col", "type_col", "id_space", "null")
         return {name: getattr(self, name) for name in alone if getattr(self, name)}
+
+
+def flag_words(*groups: Any) -> list[str]:
+    """Return the words of a command line that give these groups of flags again."""
+    import dataclasses
+
+    words: list[str] = []
+    for group in groups:
+        for item in dataclasses.fields(group):
+            value = getattr(group, item.name)
+            flag = f"--{_FLAG_NAMES.get(item.name, item.name).replace('_', '-')}"
+            if isinstance(value, bool):
+                words.append(flag if value else flag.replace("--", "--no-", 1))
+            else:
+                given = [] if value is None else value if isinstance(value, list) else [value]
+                words += [word for one in given for word in (flag, str(one))]
+    return words
 
 
 def make_graph(flags: TableFlags, shared: dict[str, Any], num_nodes: Mapping[str, int]) -> GraphConfig:
@@ -339,4 +357,4 @@ def _usage(message: str, fix: str) -> UsageError:
     return UsageError(message, fix=fix)
 
 
-__all__ = ["TABLES", "TableFlags", "make_graph"]
+__all__ = ["TABLES", "TableFlags", "flag_words", "make_graph"]

@@ -203,11 +203,15 @@ def flag_of(option: str) -> str:
 def _unknown_option(name: str, option: str, fields: Mapping[str, Any]) -> UsageError:
     owners = [other for other in _BUILT_IN if _FIELDS.get(option, option) in option_types(find_decoder(other))]
     if option in _TABLE_OPTIONS:
-        return UsageError(f"{flag_of(option)} belongs to --nodes and --edges, not to {name}", fix="leave it out")
+        fix = "write it in the config: docs/graph-config.md lists its keys" if name == "graph" else "leave it out"
+        return UsageError(f"{flag_of(option)} belongs to --nodes and --edges, not to {name}", fix=fix)
     if owners:
         listed = " and ".join((", ".join(owners[:-1]), owners[-1])) if len(owners) > 1 else owners[0]
-        choose = f", or choose --format {owners[0]}" if name != _TABLES else ""
-        return UsageError(f"{flag_of(option)} belongs to {listed}, not to {name}", fix=f"leave it out{choose}")
+        if name == "graph":
+            fix = "write it in the config: docs/graph-config.md lists its keys"
+        else:
+            fix = "leave it out" if name == _TABLES else f"leave it out, or choose --format {owners[0]}"
+        return UsageError(f"{flag_of(option)} belongs to {listed}, not to {name}", fix=fix)
     known = ", ".join(fields) or "none at all"
     return UsageError(f"decoder {name!r} has no option {option!r}", fix=f"its options are: {known}")
 

@@ -66,10 +66,11 @@ def _choose_for(storage: Storage, urls: Sequence[str], file: SniffedFile) -> Sni
     if len(urls) == 1 and storage.is_dir(urls[0]):
         from graphprep.decoders.table_samples import sample_folder
 
-        if sample_folder(storage, urls[0], _LOOK_ROWS, _LOOK_FILES).differs:
+        folder = sample_folder(storage, urls[0], _LOOK_ROWS, _LOOK_FILES)
+        if folder.differs or (refused is not None and folder.is_several):
             shown = display_url(urls[0])
             raise TablesError(
-                "this folder holds tables with different columns, and does not say which are nodes and which are edges",
+                "this folder holds several tables, and does not say which are nodes and which are edges",
                 place=shown,
                 fix=f"run graphprep info {shown} > graph.yaml, look at what it guessed, and convert graph.yaml",
             )

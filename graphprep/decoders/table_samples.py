@@ -23,6 +23,7 @@ _MAX_FILES = 1000
 _TABLE_NAME = re.compile(
     r"\.(?:csv|tsv|tab|psv|txt|parquet|pq|arrow|feather|ipc|jsonl|ndjson)(?:\.(?:gz|gzip|bz2|xz|zst))*$|^part-[0-9]", re.I
 )
+_PART = re.compile(r"[-_. ]?[0-9]+$")
 _DELIMITERS = (",", "\t", ";", "|")
 _INTEGER = re.compile(r"[ \t]*[+-]?[0-9]{1,20}[ \t]*", re.ASCII)
 _NUMBER_LIKE = re.compile(r"[ \t]*[-+.]?[0-9]|[ \t]*nan[ \t]*$", re.I)
@@ -83,10 +84,22 @@ class SampledFolder:
 
     @property
     def differs(self) -> bool:
-        """Return whether the tables cannot be the parts of one."""
-        shapes = {tuple(sorted(column.name for column in table.columns)) for table in self.tables if table.header is None}
-        widths = {len(table.columns) for table in self.tables if table.header is not None}
-        return len(shapes) + len(widths) > 1
+        """Return whether the tables cannot be the parts of one: their columns are not the same."""
+        widths = {len(table.columns) for table in self.tables}
+        named = [table for table in self.tables if table.header is not False]
+        kinds = {tuple(column.kind for column in table.columns[:2]) for table in self.tables}
+        names = {tuple(sorted(column.name for column in table.columns)) for table in named}
+        return len(widths) > 1 or len(names) > 1 or (len(kinds) > 1 and self.is_several)
+
+    @property
+    def is_several(self) -> bool:
+        """Return whether the tables are called otherwise than the parts of one are: by numbers at the end."""
+        return len({part_name(table.stem) for table in self.tables}) > 1
+
+
+def part_name(stem: str) -> str:
+    """Return a file's name without the number at its end."""
+    return _PART.sub("", stem)
 
 
 def sample_folder(storage: Storage, url: str, rows: int = SAMPLE_ROWS, most_files: int = _MAX_FILES) -> SampledFolder:
@@ -296,4 +309,4 @@ def _has_header(table: SampleTable, tables: Iterable[SampleTable]) -> bool:
     return not any(word in column.values[1:] for word in words for column in others)
 
 
-__all__ = ["SAMPLE_ROWS", "SampleColumn", "SampleTable", "SampledFolder", "sample_folder"]
+__all__ = ["SAMPLE_ROWS", "SampleColumn", "SampleTable", "SampledFolder", "part_name", "sample_folder"]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from graphprep.decoders.graph_file import dump_graph
-from graphprep.decoders.table_samples import SampleColumn, SampledFolder, SampleTable, sample_folder
+from graphprep.decoders.table_samples import SampleColumn, SampledFolder, SampleTable, part_name, sample_folder
 from graphprep.model.graph_config import EdgeTable, GraphConfig, NodeTable, TableConfig
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _DST_NAMES = (
     "dest",
     "destination",
 )
-_PART = re.compile(r"[-_. ]?[0-9]+$")
+_WORD = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+(?![a-z])")
 _COMPRESSED = re.compile(r"\.(gz|gzip|bz2|xz|zst)$", re.I)
 
 
@@ -55,7 +55,7 @@ def guess_graph(storage: Storage, url: str) -> GuessedGraph | None:
     None where there are no tables, or all may be the parts of one.
     """
     folder = sample_folder(storage, url)
-    if not folder.tables or not folder.differs:
+    if not folder.differs and not folder.is_several:
         return None
     return _Guess(url, folder).graph()
 
@@ -265,9 +265,9 @@ def _merged(tables: Sequence[SampleTable]) -> list[_Type]:
     """Put tables together that are called alike but for a number at the end, and have the same columns."""
     groups: list[list[SampleTable]] = []
     for table in tables:
-        base = _PART.sub("", table.stem)
+        base = part_name(table.stem)
         for group in groups:
-            if base and _PART.sub("", group[0].stem) == base and _fits(group, table):
+            if base and part_name(group[0].stem) == base and _fits(group, table):
                 group.append(table)
                 break
         else:
@@ -292,7 +292,7 @@ def _type(group: list[SampleTable]) -> _Type:
         kinds = {table.columns[i].kind for table in group}
         values = tuple(value for table in group for value in table.columns[i].values)
         columns.append(SampleColumn(column.name, "text" if len(kinds) > 1 else column.kind, values))
-    name = group[0].stem if len(group) == 1 else _PART.sub("", group[0].stem)
+    name = group[0].stem if len(group) == 1 else part_name(group[0].stem)
     return _Type(name, group, tuple(columns), headed is not None)
 
 
@@ -376,9 +376,10 @@ def _forms(name: str) -> tuple[str, ...]:
 
 def _is_called(name: str, parent: _Type) -> bool:
     """Return whether a column is called like another table's ID: ``user_id``, ``LocationCityId``, ``Person1Id``, ``user``."""
-    plain = re.sub(r"[0-9]", "", _plain(name))
+    words = [word.lower() for word in _WORD.findall(name)]
     key = "id" if parent.key is None else _plain(parent.key.name)
-    return any(plain == form or plain.endswith((f"{form}id", f"{form}key", f"{form}{key}")) for form in _forms(parent.name))
+    wanted = {f"{form}{end}" for form in _forms(parent.name) for end in ("", "id", "key", key)}
+    return any("".join(words[start:]) in wanted for start in range(len(words)))
 
 
 def _link_name(link: _Link, to: _Type) -> str:

@@ -341,13 +341,13 @@ def _inspect_input(storage: Storage, inputs: Sequence[str], planned: Planned, he
         seen = side.columns(owner)
         seen[column.key.name] = _declared_info(column, seen.get(column.key.name))
     return GraphInfo(
-        path=inputs[0] if len(inputs) == 1 else ", ".join(inputs),
+        path=(inputs[0] if len(inputs) == 1 else ", ".join(inputs)) or "tables",
         kind="chunked" if planned.format == "chunked" else "raw",
         format=planned.format,
         num_bytes=planned.total_bytes,
         num_files=len({span.url for span in sources.spans}),
         graph_name=sources.graph_name,
-        flags=planned.flags or ("--format", planned.format),
+        flags=planned.flags or (("--format", planned.format) if inputs else ()),
         node_types=nodes.infos(counts),
         edge_types=edges.infos(num_edges),
         notes=sources.messages,
