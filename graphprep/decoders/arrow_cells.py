@@ -112,11 +112,29 @@ def parquet_batches(file: pq.ParquetFile, span: Span, max_rows: int, names: Sequ
         return
     groups = [group for group in range(len(sizes)) if bounds[group] < stop and bounds[group + 1] > span.start]
     at = int(bounds[groups[0]]) if groups else stop
-    for batch in file.iter_batches(batch_size=max_rows, row_groups=groups, columns=names):
+    for batch in row_group_batches(file, max_rows, groups, names):
         low, high = max(span.start - at, 0), min(stop - at, batch.num_rows)
         at += batch.num_rows
         if low < high:
             yield batch.slice(low, high - low)
+
+
+def row_group_batches(
+    file: pq.ParquetFile, max_rows: int, groups: Sequence[int], names: Sequence[str] | None = None, use_threads: bool = True
+) -> Iterator[pa.RecordBatch]:
+    """Yield record batches of at most ``max_rows`` rows, a few row groups at a time.
+
+    One reader over all row groups keeps what it read of each until its end: for a file of 800 MB that was 800 MB.
+    """
+    at = 0
+    while at < len(groups):
+        stop, rows = at, 0
+        while stop < len(groups) and (stop == at or rows < max_rows):
+            rows += file.metadata.row_group(groups[stop]).num_rows
+            stop += 1
+        some = list(groups[at:stop])
+        yield from file.iter_batches(batch_size=max_rows, row_groups=some, columns=names, use_threads=use_threads)
+        at = stop
 
 
 def _no_rows(file: pq.ParquetFile, names: Sequence[str]) -> pa.RecordBatch:
@@ -142,13 +160,15 @@ class ArrowCells:
         self.faults.add(row, row, position, words)
 
     def array(self, position: int) -> pa.Array:
-        """Return a column without dictionaries and extensions."""
+        """Return a column without dictionaries, extensions and views."""
         array = self.batch.column(self.names[position])
         while True:
             if isinstance(array, pa.DictionaryArray):
                 array = array.dictionary_decode()
             elif isinstance(array, pa.ExtensionArray):
                 array = array.storage
+            elif pa.types.is_string_view(array.type) or pa.types.is_binary_view(array.type):  # few functions take them
+                array = array.cast(pa.large_string() if pa.types.is_string_view(array.type) else pa.large_binary())
             else:
                 return array
 

@@ -14,8 +14,8 @@ from graphprep.model.graph_config import IdType
 class KeyUse:
     """One place where IDs of a space stand: a column of a table.
 
-    ``given`` is the ID type that the table itself asks for. ``held`` is what the files' own types say, None for text; ``by``
-    is the file. ``is_numbered``: IDs are the numbers of rows, or 0..n-1.
+    ``given`` is the ID type that the table itself asks for. ``by`` is a file of the table, "" where none is meant, and ``held``
+    what its own types say, None for text. ``is_numbered``: IDs are the numbers of rows, or 0..n-1.
     """
 
     given: IdType | None = None
@@ -55,7 +55,7 @@ class IdSpaces:
     def _is_auto(self, space: str, uses: Sequence[KeyUse]) -> bool:
         if self._asked(space, uses) != "auto" or space in self.settled:
             return False
-        return any(use.held != "uint" for use in uses)
+        return any(use.held != "uint" for use in uses if use.by)
 
     def _kind(self, space: str, uses: Sequence[KeyUse]) -> IdKind:
         asked = self._asked(space, uses)
