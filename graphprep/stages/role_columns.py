@@ -143,6 +143,8 @@ class RoleGiver:
         split = own.roles.split
         if split is not None and split.rule is not None:
             self._random_split(own, split, split.rule)
+        elif split is not None and split.files:
+            self._split_by_files(own, split)
         elif split is not None and len(split.columns) == 1:
             self._split(own, split)
         elif split is not None:
@@ -297,7 +299,7 @@ class RoleGiver:
             raise DataError(
                 f"{own.row_words(row, edge_id)} is in two parts, {PART_NAMES[one]} and {PART_NAMES[other]}",
                 place=flag.place,
-                fix="correct the masks: at most one of them may be true",
+                fix="keep it in one of them",
             )
 
     def _random_split(self, own: _OwnerColumns, flag: RoleFlag, rule: SplitRule) -> None:
@@ -314,17 +316,39 @@ class RoleGiver:
                 self._new_route(own, SPLIT_KEY, own.plan)
         own.columns.append(self._stored_split(own, SPLIT_KEY, counts))
 
-    # Seeds
+    def _split_by_files(self, own: _OwnerColumns, flag: RoleFlag) -> None:
+        """Make a split of three files of nodes."""
+        self._refuse_name(own, flag, SPLIT_KEY.name)
+        dealer = self.routing.factory.dealer(own.plan)
+        for part, file in enumerate(flag.files):
+            for typed in self._listed(own, flag, file) if file else ():
+                dealer.add(FlatRows((typed, np.full(typed.size, part, np.int8))))
+        dealer.flush()
+        route = self._new_route(own, SPLIT_KEY, own.plan)
+        counts = np.zeros(4, np.int64)
+        for bucket in range(own.plan.num_buckets):
+            for rows, parts in _distinct(dealer.runs, bucket):
+                add_parts(route, parts, rows, None, own.offsets, counts)
+        dealer.runs.close()
+        self.routing.factory.desk.clear()
+        self._check_overlap(own, flag, route)
+        own.columns.append(self._stored_split(own, SPLIT_KEY, counts))
+
+    # Files of nodes
+
+    def _listed(self, own: _OwnerColumns, flag: RoleFlag, file: str) -> Iterator[Ints]:
+        """Yield the typed IDs of the nodes that a file names."""
+        index = self.routing.index
+        url = self.storage.join(flag.base, file) if flag.base else file
+        number = index.type_names.index(str(own.owner))
+        return find_seeds(self.storage, url, index, number, self.routing.rules.cap_bytes)
 
     def _seeds(self, own: _OwnerColumns) -> None:
         """Mark the nodes that the files name."""
-        index = self.routing.index
-        number = index.type_names.index(str(own.owner))
         self._refuse_name(own, own.roles.seeds[0], SEEDS_KEY.name)
         dealer = self.routing.factory.dealer(own.plan)
         for flag in own.roles.seeds:
-            url = self.storage.join(flag.base, flag.file or "") if flag.base else flag.file or ""
-            for typed in find_seeds(self.storage, url, index, number, self.routing.rules.cap_bytes):
+            for typed in self._listed(own, flag, flag.files[0]):
                 dealer.add(FlatRows((typed,)))
         dealer.flush()
         route = self._new_route(own, SEEDS_KEY, own.plan)
@@ -395,6 +419,14 @@ def _drain(own: _OwnerColumns, column: StoredColumn) -> Iterator[tuple[ColumnKey
             route.runs.free(bucket)
     for _, route in routes:
         route.runs.close()
+
+
+def _distinct(runs: Runs, bucket: int) -> Iterator[tuple[Ints, NDArray[np.int8]]]:
+    """Yield a bucket's (rows, parts), each pair once."""
+    found = [rows * 4 + parts for rows, parts in runs.read(bucket)]
+    if found:
+        pairs = np.unique(np.concatenate(found))
+        yield pairs >> 2, (pairs & 3).astype(np.int8)
 
 
 def _offsets(cells: Cells) -> Ints:

@@ -28,7 +28,7 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)")
 _ENCODED = {"%3A": ":", "%2C": ",", "%3D": "=", "%25": "%"}
 _COLUMN_FIX = {
     "label": "write TYPE:COL for nodes, SRC:REL:DST:COL for edges",
-    "split": "write TYPE:COL, TYPE:TRAIN,VALID,TEST for masks, or TYPE:0.8/0.1/0.1; for edges SRC:REL:DST in place of TYPE",
+    "split": "write TYPE:COL, TYPE:MASK,MASK,MASK, TYPE:0.8/0.1/0.1 or TYPE=FILE,FILE,FILE; SRC:REL:DST is a TYPE, too",
     "seeds": "write FILE or TYPE=FILE",
 }
 
@@ -72,7 +72,7 @@ def split_rule(fractions: Sequence[Fraction], seed: int) -> SplitRule:
 class RoleFlag:
     """One flag as it was read.
 
-    ``owner`` None stands for the only node type; ``place`` says where it was given, ``base`` where a relative ``file`` begins.
+    ``owner`` None stands for the only node type; ``place`` says where it was given, ``base`` where relative ``files`` begin.
     """
 
     role: RoleName
@@ -80,7 +80,7 @@ class RoleFlag:
     owner: Owner | None = None
     columns: tuple[str, ...] = ()
     rule: SplitRule | None = None
-    file: str | None = None
+    files: tuple[str, ...] = ()
     base: str = ""
 
     @property
@@ -154,7 +154,9 @@ def read_flags(
 def _read(role: RoleName, text: str, seed: int, config: str, base: str) -> RoleFlag:
     place = f"{config}: {role} {text}" if config else f"--{role} {text}"
     if role == "seeds":
-        return RoleFlag(role, place, file=text, base=base)
+        return RoleFlag(role, place, files=(text,), base=base)
+    if role == "split" and "=" in text:
+        return _read_split_files(RoleFlag(role, place, base=base), text)
     pieces = text.split(":")
     if len(pieces) not in (1, 2, 4) or not all(pieces):
         raise UsageError("this names no column", place=place, fix=_COLUMN_FIX[role])
@@ -190,6 +192,18 @@ def _read_split(flag: RoleFlag, text: str, seed: int) -> RoleFlag:
     return replace(flag, columns=columns)
 
 
+def _read_split_files(flag: RoleFlag, text: str) -> RoleFlag:
+    name, _, files = text.partition("=")
+    paths = tuple(path.replace("%2C", ",") for path in files.split(","))
+    if len(paths) != 3 or not any(paths) or ":" in name:
+        raise UsageError(
+            "these are no three files of a node type",
+            place=flag.place,
+            fix="write TYPE=TRAIN_FILE,VALID_FILE,TEST_FILE; leave a path empty where there is no such file",
+        )
+    return replace(flag, owner=_decoded(name) or None, files=paths)
+
+
 def _decoded(name: str) -> str:
     """Decode what would end a name; any other percent sign stands for itself."""
     return re.sub("|".join(_ENCODED), lambda found: _ENCODED[found[0]], name)
@@ -213,10 +227,10 @@ def match_types(flags: Sequence[RoleFlag], node_types: Sequence[str]) -> Roles:
 
 def _match(flag: RoleFlag, node_types: Sequence[str]) -> tuple[Owner, RoleFlag]:
     owner = flag.owner
-    if flag.file is not None:
-        name, equals, file = flag.file.partition("=")
+    if flag.role == "seeds":
+        name, equals, file = flag.files[0].partition("=")
         if equals and "/" not in name:  # else a path
-            owner, flag = _decoded(name), replace(flag, file=file)
+            owner, flag = _decoded(name), replace(flag, files=(file,))
     if owner is None:
         if len(node_types) != 1:
             raise UsageError(

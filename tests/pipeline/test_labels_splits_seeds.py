@@ -438,7 +438,7 @@ CSV = "src,dst,kind,part,tr,va,te,split,num\n10,11,a,train,1,0,0,x,1\n11,12,b,no
             {"splits": (f"{EDGES}:tr,va,te",)},
             DataError,
             f"--split {EDGES}:tr,va,te: edge 1 of type '{EDGES}' is in two parts, train and valid\n"
-            "  fix: correct the masks: at most one of them may be true",
+            "  fix: keep it in one of them",
         ),
         (
             {"splits": (f"{EDGES}:0.5/0.5/0",)},
@@ -514,8 +514,7 @@ def test_nodes_in_two_parts_are_named_by_their_raw_id(tmp_path, monkeypatch):
     with pytest.raises(DataError) as caught:
         convert("g.jsonl", "out", format="json", splits=("0:feat_0,feat_1,feat_2",))
     assert str(caught.value) == (
-        "--split 0:feat_0,feat_1,feat_2: node 50 of type '0' is in two parts, valid and test\n"
-        "  fix: correct the masks: at most one of them may be true"
+        "--split 0:feat_0,feat_1,feat_2: node 50 of type '0' is in two parts, valid and test\n  fix: keep it in one of them"
     )
     features[50]["int64_feature"]["2"] = [0]
     write_json(Path("g.jsonl"), features)
@@ -758,6 +757,33 @@ def test_any_seeds_are_found(tmp_path_factory, edges, data, method):
         folder / "e.txt", folder / "out", seeds=(str(folder / "seeds.txt"),), ids="sparse", partitions=2, partition_by=method
     )
     assert node_values(folder / "out", "seeds") == {node: node in seeds for node in nodes}
+
+
+def test_a_split_may_come_in_files(tmp_path):
+    (tmp_path / "e.txt").write_text("0 1\n1 2\n2 3\n3 4\n")
+    (tmp_path / "train.csv").write_text("3\n1\n3\n")
+    np.save(tmp_path / "test.npy", np.array([4]))
+    text = f"_N={tmp_path / 'train.csv'},,{tmp_path / 'test.npy'}"
+    for partitions in (1, 3):
+        summary = convert(tmp_path / "e.txt", tmp_path / "out", splits=(text,), partitions=partitions, partition_by="hash")
+        assert node_values(tmp_path / "out", "split") == {0: None, 1: 0, 2: None, 3: 0, 4: 2}
+        assert summary.splits == {"_N": (2, 0, 1, 2)}
+        assert graphprep.validate(str(tmp_path / "out")).sound
+    schema = str(tmp_path / "out" / "metadata.json")
+    convert(tmp_path / "e.txt", tmp_path / "again", splits=(text,), schema=schema, partitions=3, partition_by="hash")
+    assert read_store(tmp_path / "again") == read_store(tmp_path / "out")
+
+
+def test_a_node_in_two_files_of_a_split_is_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("e.txt").write_text("10 11\n11 12\n")
+    Path("a.txt").write_text("10\n11\n")
+    Path("b.txt").write_text("12\n11\n")
+    with pytest.raises(DataError) as caught:
+        convert("e.txt", "out", splits=("_N=a.txt,,b.txt",), ids="sparse")
+    assert str(caught.value) == (
+        "--split _N=a.txt,,b.txt: node 11 of type '_N' is in two parts, train and test\n  fix: keep it in one of them"
+    )
 
 
 def test_several_files_of_seeds_add_up(tmp_path):

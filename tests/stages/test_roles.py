@@ -49,6 +49,7 @@ def test_a_split_names_a_column_masks_or_fractions():
     assert read("split", "user:a,b,c").columns == ("a", "b", "c")
     assert read("split", "user:a,,c").columns == ("a", "", "c")
     assert read("split", "user:a%2Cb").columns == ("a,b",)
+    assert (read("split", "user=a:b,,c").owner, read("split", "user=a:b,,c").files) == ("user", ("a:b", "", "c"))
     assert read("split", "0.5/.25/0.25").rule.bounds == (2**63, 2**63 + 2**62, 2**64)
     assert read("split", "u:r:v:1/0/0").owner == ("u", "r", "v")
 
@@ -76,6 +77,12 @@ COLUMNS = "write TYPE:COL for nodes, SRC:REL:DST:COL for edges"
             "user:,,",
             "expected one column or three masks, found 3",
             "write train_mask,valid_mask,test_mask; leave a name empty where there is no such mask",
+        ),
+        (
+            "split",
+            "user=a,b",
+            "these are no three files of a node type",
+            "write TYPE=TRAIN_FILE,VALID_FILE,TEST_FILE; leave a path empty where there is no such file",
         ),
         ("label", "a:b:c", "this names no column", COLUMNS),
         ("label", "a:", "this names no column", COLUMNS),
@@ -147,13 +154,13 @@ def test_a_seed_and_an_id_do_not_change_places():
 def test_a_type_may_be_left_out_where_there_is_only_one():
     roles = match_types(read_flags(["y"], ["0.5/0.5/0"], ["ids.txt"], 0), ["user"])
     own = roles.of("user")
-    assert (own.labels[0].columns, own.split.rule is not None, own.seeds[0].file) == (("y",), True, "ids.txt")
+    assert (own.labels[0].columns, own.split.rule is not None, own.seeds[0].files) == (("y",), True, ("ids.txt",))
     assert roles.of("item").flags == ()
 
 
 def test_seeds_may_be_paths_with_an_equals_sign():
     seeds = match_types(read_flags([], [], ["user=a=b.txt", "./a=b.txt"], 0), ["user"]).of("user").seeds
-    assert [flag.file for flag in seeds] == ["a=b.txt", "./a=b.txt"]
+    assert [flag.files for flag in seeds] == [("a=b.txt",), ("./a=b.txt",)]
 
 
 @pytest.mark.parametrize(
