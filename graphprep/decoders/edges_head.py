@@ -64,7 +64,7 @@ def refuse_foreign(url: str, head: bytes) -> None:
         raise DataError(
             "this is a Matrix Market file, not an edge list",
             place=f"{url}:1:1",
-            fix="convert it to an edge list first: remove its header and size line, and add --index-base 1",
+            fix="convert it with --format mtx",
         )
     control = _CONTROL.search(head)
     if control:

@@ -579,7 +579,7 @@ def test_faulty_records(text, options, message, place, fix):
             {},
             DataError,
             "0.txt:1:1: this is a Matrix Market file, not an edge list\n"
-            "  fix: convert it to an edge list first: remove its header and size line, and add --index-base 1",
+            "  fix: convert it with --format mtx",
         ),
         (
             ["a,b\n1,2\n", "a,c\n1,2\n"],

@@ -28,7 +28,7 @@ def _load_sessions():
 
 sessions = _load_sessions()
 DOCUMENTS = {str(path.relative_to(ROOT)): path for path in sessions.documents()}
-_BUILT_IN = ("edgelist", "json", "tsv", "chunked", "edges")
+_BUILT_IN = ("edgelist", "json", "tsv", "chunked", "edges", "arrays", "mtx", "metis")
 
 
 @pytest.fixture
