@@ -139,7 +139,7 @@ class JsonHead:
         """Return which of the layout's columns hold lists."""
         found = {column.name: self._kinds(column.source) for column in layout.features if column.position >= 0}
         return {
-            name: StoredType("any", is_list=bool(np.isin(kinds, _LISTS).any()), shown=_shape(kinds), is_open=True)
+            name: StoredType("any", is_list=bool(kinds[0] in _LISTS), shown=_shape(kinds[0]), is_open=True)
             for name, kinds in found.items()
             if kinds.size
         }
@@ -149,8 +149,8 @@ class JsonHead:
         return np.asarray(kinds[kinds != json_tape.NULL])
 
 
-def _shape(kinds: Ints) -> str:
-    return "lists" if np.isin(kinds, _LISTS).any() else "single values"
+def _shape(kind: int) -> str:
+    return "lists" if kind in _LISTS else "single values"
 
 
 def look_at_json(storage: InputStorage, url: str) -> JsonHead | None:
@@ -237,8 +237,6 @@ class JsonBatch:
         if field.position is None:
             return np.arange(self.first_row, self.first_row + self.num_rows, dtype=np.uint64)
         tokens = self._keys(field.position)
-        if tokens is None:
-            return np.zeros(self.num_rows, np.uint64)
         buf, start, stop = self._texts(np.arange(tokens.size), tokens)
         ids, code, row = parse_ids(field.kind, buf, start, stop, 0)
         if row >= 0:
@@ -249,8 +247,6 @@ class JsonBatch:
     def texts(self, position: int) -> RawTexts:
         """Read a column of names."""
         tokens = self._keys(position)
-        if tokens is None:
-            return RawTexts(np.zeros(self.num_rows + 1, np.int64), np.zeros(0, np.uint8))
         buf, start, stop = self._texts(np.arange(tokens.size), tokens)
         offsets, values, code, row = delimited.gather_ids(buf, start, stop)
         if row >= 0:
@@ -291,7 +287,7 @@ class JsonBatch:
         if wrong.any():
             bad = int(wrong.argmax())
             self._blame(int(rows[bad]), int(tokens[bad]), _shape_words(column, is_list))
-            return number_chunk(ColumnKey(column.name, "numbers", "int64"), rows[:0], np.zeros(0, np.int64))
+            rows, tokens, kinds = rows[:bad], tokens[:bad], kinds[:bad]
         if column.type is None:
             return self._list(column, rows, tokens) if is_list else self._undecided(column, rows, tokens, kinds)
         if column.type.dtype == "binary":
@@ -304,9 +300,7 @@ class JsonBatch:
         """Return the positions of the IDs in the block; of rows that are numbered, their numbers in the batch."""
         if field.position is None:
             return np.arange(self.num_rows, dtype=np.int64)
-        tokens = self._keys(field.position)
-        assert tokens is not None, "the rows have faults"
-        return positions(self.lines.tape, tokens)
+        return positions(self.lines.tape, self._keys(field.position))
 
     # ------------------------------------------------------------------------------------------------ values
 
@@ -318,28 +312,28 @@ class JsonBatch:
         is_there = self.lines.kinds(members.values) != json_tape.NULL
         return members.records[is_there], members.values[is_there]
 
-    def _keys(self, position: int) -> Ints | None:
-        """Return the token of a key column's value in every record, None where one is missing, or is no text or integer."""
+    def _keys(self, position: int) -> Ints:
+        """Return the token of a key column's value in every record, up to the first where it is no text or integer."""
         name = self.layout.names[position]
         rows, tokens = self._present(name)
         kinds = self.lines.kinds(tokens)
-        bad = np.flatnonzero(~np.isin(kinds, (*_TEXTS, *_INTEGERS, json_tape.BIG)))
+        sound = min(rows.size, self.num_rows)
+        bad = np.flatnonzero((rows != np.arange(rows.size)) | ~np.isin(kinds, (*_TEXTS, *_INTEGERS, json_tape.BIG)))
         if bad.size:
+            sound = int(bad[0])
+        if sound < rows.size and rows[sound] == sound:
             words = Words(f"field {name!r} must be a string or an integer", "write keys as JSON strings or integers")
-            self._blame(int(rows[bad[0]]), int(tokens[bad[0]]), words)
-        is_missing = np.ones(self.num_rows, np.bool_)
-        is_missing[rows] = False
-        if is_missing.any():
-            row = int(is_missing.argmax())
-            self._blame(row, int(self.lines.roots[row]), key_words(name, numbers.EMPTY, "", "uint"))
-        return None if bad.size or tokens.size != self.num_rows else tokens
+            self._blame(sound, int(tokens[sound]), words)
+        elif sound < self.num_rows:
+            self._blame(sound, int(self.lines.roots[sound]), key_words(name, numbers.EMPTY, "", "uint"))
+        return tokens[:sound]
 
     def _texts(self, rows: Ints, tokens: Ints) -> tuple[NDArray[np.uint8], Ints, Ints]:
-        """Return scalars as text: their bytes, and where each begins and ends."""
+        """Return scalars as text: their bytes, and where each begins and ends; up to the first that is no Unicode."""
         offsets, values, lone = scalar_texts(self.lines.tape, tokens)
         if lone >= 0:
             self._blame(int(rows[lone]), int(tokens[lone]), Words("a text holds a lone surrogate", "write it in valid Unicode"))
-            offsets = np.zeros_like(offsets)
+            offsets = offsets[: lone + 1]
         return values, offsets[:-1].copy(), offsets[1:].copy()
 
     def _parse(self, column: FeatureColumn, kind: ColumnType, rows: Ints, tokens: Ints) -> ColumnChunk:
