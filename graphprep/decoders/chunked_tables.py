@@ -295,11 +295,14 @@ def read_parquet_feature(
 
 def _batches(handle: BinaryIO, max_rows: int, row_bytes: int) -> Iterator[tuple[Any, list[int]]]:
     """Read record batches, and the positions of their columns."""
+    from graphprep.decoders.arrow_cells import row_group_batches
+
     rows = 0
     with _parquet_faults(lambda words: DecodeError(f"the Parquet file is corrupt: {words}", at=0)):
         file = _open_parquet(handle)
         fields = value_fields(file.schema_arrow)
-        batches = file.iter_batches(batch_size=_batch_rows(max_rows, row_bytes), use_threads=False)
+        groups = range(file.metadata.num_row_groups)
+        batches = row_group_batches(file, _batch_rows(max_rows, row_bytes), groups, use_threads=False)
     while True:
         with _parquet_faults(lambda words: DecodeError(f"the Parquet file is corrupt: {words}", at=0)):
             batch = next(batches, None)
