@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from graphprep.decoders.graph_file import document_keys, folder_of, parse_document
 from graphprep.model.errors import DataError, UsageError
-from graphprep.model.graph_config import DataArray, EdgeTable, GraphConfig, NodeTable, TableConfig
+from graphprep.model.graph_config import DataArray, EdgeTable, GraphConfig, NodeTable, TableConfig, split_files
 from graphprep.model.protocols import Sniffed, SniffedFile
 from graphprep.model.schema import edge_type_text, parse_edge_type
 from graphprep.storage.faults import display_url
@@ -27,8 +27,8 @@ _SETS = ("train_set", "validation_set", "test_set")
 class GraphBoltDataset:
     """Reads ``metadata.yaml`` of an ``OnDiskDataset`` that is not preprocessed yet, or the folder that holds it.
 
-    Edges are CSV without a header or ``.npy`` of 2 x E; features ``.npy``, row r of which belongs to node or edge r. The seeds
-    of the training set are marked.
+    Edges are CSV without a header or ``.npy`` of 2 x E; features ``.npy``, row r of which belongs to node or edge r. The nodes
+    of the first task's sets make its split.
 
     Source: DGL, "YAML specification" of ``OnDiskDataset``.
     """
@@ -51,14 +51,14 @@ class GraphBoltDataset:
         graph = value["graph"]
         nodes = tuple(_node_table(item, at_path(place, ("graph", "nodes", i))) for i, item in enumerate(graph["nodes"]))
         data = [*_features(value, place, ()), *_features(graph, place, ("graph",))]
-        seeds, messages = _seeds(value, place)
+        splits, messages = _splits(value, place)
         return GraphConfig(
             nodes=nodes,
             edges=tuple(_edge_table(item, at_path(place, ("graph", "edges", i))) for i, item in enumerate(graph["edges"])),
             node_data=tuple(array for domain, array in data if domain == "node"),
             edge_data=tuple(array for domain, array in data if domain == "edge"),
             graph_name=value.get("dataset_name"),
-            seeds=seeds,
+            splits=splits,
             base=folder_of(url),
             place=place,
             messages=messages,
@@ -110,22 +110,24 @@ def _features(value: Mapping[str, Any], place: str, path: tuple[str, ...]) -> It
         yield item["domain"], DataArray(owner, str(item["name"]), item["path"], place=at)
 
 
-def _seeds(value: Mapping[str, Any], place: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the seeds of the first task's training set, and what of the tasks a store does not hold."""
-    seeds, messages = [], []
+def _splits(value: Mapping[str, Any], place: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the flags that name the nodes of the first task's sets, and what of the tasks a store does not hold."""
+    files: dict[str, list[str]] = {}
+    messages = []
     for number, task in enumerate(value.get("tasks") or ()):
-        for name in _SETS:
-            for k, part in enumerate(task.get(name) or ()):
-                at = at_path(place, ("tasks", number, name, k))
+        for k, name in enumerate(_SETS):
+            for i, part in enumerate(task.get(name) or ()):
+                at = at_path(place, ("tasks", number, name, i))
                 owner = _type(part) or _NODES
-                files = {item.get("name"): item for item in part.get("data") or ()}
-                nodes = files.get("seeds", files.get("seed_nodes"))
-                if number or name != "train_set" or nodes is None or ":" in owner or nodes.get("format") != "numpy":
-                    messages.append(f"{at} is not stored: only node seeds in .npy files of the first train_set are")
+                items = {item.get("name"): item for item in part.get("data") or ()}
+                nodes = items.get("seeds", items.get("seed_nodes"))
+                paths = files.setdefault(owner, ["", "", ""])
+                if number or nodes is None or ":" in owner or nodes.get("format") != "numpy" or paths[k]:
+                    messages.append(f"{at} is not stored: only the first task's nodes in .npy files are")
                     continue
-                seeds.append(f"{owner.replace('%', '%25')}={nodes['path']}")
-                messages += [f"{at}: {name!r} is not stored" for name in files if name not in ("seeds", "seed_nodes")]
-    return tuple(seeds), tuple(messages)
+                paths[k] = nodes["path"]
+                messages += [f"{at}: {item!r} is not stored" for item in items if item not in ("seeds", "seed_nodes")]
+    return tuple(split_files(owner, paths) for owner, paths in files.items() if any(paths)), tuple(messages)
 
 
 def _type(item: Mapping[str, Any]) -> str | None:

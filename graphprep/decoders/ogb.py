@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from graphprep.model.errors import DataError, StorageError, UsageError
-from graphprep.model.graph_config import DataArray, EdgeTable, GraphConfig, NodeTable, TableConfig
+from graphprep.model.graph_config import DataArray, EdgeTable, GraphConfig, NodeTable, TableConfig, split_files
 from graphprep.model.protocols import Sniffed
 from graphprep.model.schema import EdgeType, edge_type_text
 from graphprep.storage.faults import display_url
@@ -26,7 +26,7 @@ class OgbFolder:
     """Reads the folder of a data set of the Open Graph Benchmark, or its ``raw`` folder: one graph for nodes or edges.
 
     Features, labels and what ``node_*`` and ``edge_*`` files hold become columns: ``node-feat`` is ``feat``, ``node_year`` is
-    ``year``. The training nodes of the split are marked as seeds. Inverse edges are not added.
+    ``year``. The files of the first split make it a column. Inverse edges are not added.
 
     Source: snap-stanford/ogb, ``ogb/io/README.md`` and ``read_graph_raw.py``.
     """
@@ -86,7 +86,7 @@ class _Folder:
         """Return the config of a graph of one node type."""
         [[count]] = self._rows("num-node-list", width=1)
         kind = (_NODES, _EDGES, _NODES)
-        seeds, messages = self._seeds({_NODES: ""})
+        splits, messages = self._splits({_NODES: ""})
         labels = self._label(_NODES, self.raw)
         return GraphConfig(
             nodes=(NodeTable(_NODES, TableConfig(place=self.shown), num_nodes=self._count(count, "num-node-list")),),
@@ -94,7 +94,7 @@ class _Folder:
             node_data=(*self._data("node", _NODES, self.raw), *labels),
             edge_data=tuple(self._data("edge", edge_type_text(kind), self.raw)),
             labels=self._label_flags(labels),
-            seeds=seeds,
+            splits=splits,
             base=self.url,
             place=self.shown,
             messages=messages,
@@ -105,7 +105,7 @@ class _Folder:
         names, counts = self._rows("num-node-dict", width=None, lines=2)
         kinds = [(row[0], row[1], row[2]) for row in self._rows("triplet-type-list", width=3, lines=None)]
         folders = {kind: f"{self.raw}relations/{_BETWEEN.join(kind)}/" for kind in kinds}
-        seeds, messages = self._seeds({name: f"{name}/" for name in names})
+        splits, messages = self._splits({name: f"{name}/" for name in names})
         data = [array for name in names for array in self._data("node", name, f"{self.raw}node-feat/{name}/")]
         labels = [array for name in names for array in self._label(name, f"{self.raw}node-label/{name}/")]
         edges = [array for kind in kinds for array in self._data("edge", edge_type_text(kind), folders[kind])]
@@ -119,7 +119,7 @@ class _Folder:
             node_data=(*data, *labels),
             edge_data=tuple(edges),
             labels=self._label_flags(labels),
-            seeds=seeds,
+            splits=splits,
             base=self.url,
             place=self.shown,
             messages=messages,
@@ -158,23 +158,22 @@ class _Folder:
                 flags.append(f"{array.owner.replace('%', '%25').replace(':', '%3A')}:{array.name}")
         return tuple(flags)
 
-    def _seeds(self, folders: dict[str, str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Return the flags that mark training nodes, and what of the splits a store does not hold."""
+    def _splits(self, folders: dict[str, str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the flags that name the files of the first split, and what of the splits a store does not hold."""
         top = self.storage.join(self.url, "split")
         if not self.raw or not self.storage.is_dir(top):
             return (), ()
         schemes = [entry.name for entry in self.storage.list_dir(top) if entry.is_dir and not entry.name.startswith((".", "_"))]
-        seeds: list[str] = []
+        splits = []
         for scheme in schemes[:1]:
             for owner, inside in folders.items():
-                path = self.find("train", f"split/{scheme}/{inside}")
-                seeds += [] if path is None else [f"{owner.replace('%', '%25')}={path}"]
+                paths = [self.find(part, f"split/{scheme}/{inside}") or "" for part in ("train", "valid", "test")]
+                if any(paths):
+                    splits.append(split_files(owner, paths))
         messages = [f"{self.shown}/split/{scheme} is not read: only one split is" for scheme in schemes[1:]]
-        if seeds:
-            messages.append(f"{self.shown}/split/{schemes[0]}: train marks the seeds; valid and test are not stored")
-        elif schemes:
+        if schemes and not splits:
             messages.append(f"{self.shown}/split/{schemes[0]} is not stored: it holds no CSV files of nodes")
-        return tuple(seeds), tuple(messages)
+        return tuple(splits), tuple(messages)
 
     def _rows(self, name: str, *, width: int | None, lines: int | None = 1) -> list[list[str]]:
         """Read a small file whole.

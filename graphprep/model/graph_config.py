@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -95,6 +96,13 @@ class DataArray:
     id_col: str | None = None
     column: str | None = None
     place: str = ""
+
+
+def split_files(owner: str, files: Sequence[str]) -> str:
+    """Write what ``splits`` holds where three files name the nodes of a type's train, valid and test parts."""
+    for char, code in (("%", "%25"), (":", "%3A"), ("=", "%3D")):
+        owner = owner.replace(char, code)
+    return f"{owner}={','.join(file.replace(',', '%2C') for file in files)}"
 
 
 @dataclass(frozen=True)

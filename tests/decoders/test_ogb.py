@@ -68,17 +68,16 @@ def test_a_homogeneous_data_set(tmp_path):
         ),
         edge_data=(DataArray("_N:_E:_N", "weight", "raw/edge_weight.csv.gz", place=f"{tmp_path}/raw/edge_weight.csv.gz"),),
         labels=("_N:label",),
-        seeds=("_N=split/time/train.csv.gz",),
+        splits=("_N=split/time/train.csv.gz,split/time/valid.csv.gz,split/time/test.csv.gz",),
         base=str(tmp_path),
         place=str(tmp_path),
-        messages=(f"{tmp_path}/split/time: train marks the seeds; valid and test are not stored",),
     )
 
 
 def test_the_raw_folder_alone(tmp_path):
     write(tmp_path, ARXIV)
     found = read(tmp_path / "raw")
-    assert (found.edges[0].table.files, found.base, found.seeds) == (("edge.csv.gz",), str(tmp_path / "raw"), ())
+    assert (found.edges[0].table.files, found.base, found.splits) == (("edge.csv.gz",), str(tmp_path / "raw"), ())
     assert [array.file for array in found.node_data] == ["node-feat.csv.gz", "node_year.csv.gz", "node-label.csv.gz"]
 
 
@@ -99,7 +98,7 @@ def test_a_heterogeneous_data_set(tmp_path):
         ("paper:cites:paper", "feat", f"{cites}/edge-feat.csv.gz"),
     ]
     assert found.labels == ()  # two tasks: no single label
-    assert found.seeds == ("paper=split/time/paper/train.csv.gz",)
+    assert found.splits == ("paper=split/time/paper/train.csv.gz,,",)
 
 
 @pytest.mark.parametrize(
