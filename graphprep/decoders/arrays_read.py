@@ -358,7 +358,10 @@ class SparseReader(_Tables):
     def _rows(self, first: int, bounds: Ints, indices: ItemStream, data: ItemStream) -> RawRows:
         counts = np.diff(bounds)
         size, num_rows = int(counts.sum()), counts.size
-        coords = self.matrix.ends[1].ids(indices.take(size))
+        try:
+            coords = self.matrix.ends[1].ids(indices.take(size))
+        except DecodeError as error:  # its place is an entry's, not a row's
+            raise DataError(error.message, place=self.matrix.indices.place, fix=error.fix) from None
         assert not isinstance(coords, RawTexts)
         chunk = ColumnChunk(self.key, np.arange(num_rows), counts, data.take(size), coords=coords.view(np.int64))
         return RawRows(aligned=(AlignedColumn(self.owner, first, num_rows, chunk),), num_records=num_rows)

@@ -20,6 +20,7 @@ from graphprep.model.graph_config import EdgeTable
 from graphprep.model.protocols import DeclaredColumn, InputStorage, Sniffed, SniffedFile, Sources, Span, TextBlock
 from graphprep.model.rows import AlignedColumn, ColumnChunk, ColumnKey, RawEdges, RawRows, Relation
 from graphprep.storage.faults import display_url
+from graphprep.storage.spans import place_of
 
 if TYPE_CHECKING:
     from graphprep.kernels.cpu.adjacency import Adjacency, Fault
@@ -89,9 +90,15 @@ class MetisReader:
     def decode(self, block: TextBlock, places: bool = False) -> RawRows:
         """Parse whole lines of nodes.
 
-        Raises DecodeError for a neighbour that is no node, a value or weight that is no number or is missing, and for a line
-        behind that of the last node.
+        Raises DataError for a neighbour that is no node, a value or weight that is no number or is missing, and for a line
+        behind that of the last node; no line can be skipped, as those behind it would change their nodes.
         """
+        try:
+            return self._decode(block, places)
+        except DecodeError as error:
+            raise DataError(error.message, place=place_of(block, error.at), fix=error.fix) from None
+
+    def _decode(self, block: TextBlock, places: bool) -> RawRows:
         from graphprep.kernels.cpu.adjacency import Fault, parse_adjacency
 
         header = self.header
@@ -357,7 +364,7 @@ class MetisDecoder:
         return matrix_sources(plan_metis(storage, urls, table, weight_dtype=self.weight_dtype, relation_text=self.relation))
 
     def decode(self, block: TextBlock, places: bool = False) -> RawRows:
-        """Parse whole lines. Raises DecodeError for the first faulty field."""
+        """Parse whole lines. Raises DataError for the first faulty field."""
         reader: MetisReader = block.span.detail
         return reader.decode(block, places)
 

@@ -12,6 +12,7 @@ from graphprep.decoders.metis import MetisDecoder
 from graphprep.decoders.registry import find_decoder
 from graphprep.decoders.sniff import sniff
 from graphprep.model.errors import GraphprepError
+from graphprep.model.graph_config import EdgeTable, GraphConfig, TableConfig
 from graphprep.model.options import ConvertOptions
 from graphprep.pipeline import check_input
 from graphprep.storage.spans import text_blocks
@@ -266,3 +267,21 @@ def test_rows_are_int64_and_weights_of_the_dtype_asked_for(tmp_path):
     assert edges == [(0, 1, 0.1), (1, 0, 0.1)]
     assert columns == {"node_size": [1, 4], "node_weight": [[2, 3], [5, 6]]}
     assert read(path)[1][0][2] == np.float32(0.1)
+
+
+def test_no_line_is_skipped_in_a_graph_of_several_tables(tmp_path):
+    """Cutting a line out would give the lines behind it to other nodes."""
+    path = tmp_path / "g.graph"
+    path.write_text("3 1\n2\n1 x\n\n")
+    table = TableConfig(files=(str(path),), format="metis")
+    graph = GraphConfig(edges=(EdgeTable("a", "to", "a", table),))
+    with pytest.raises(GraphprepError) as caught:
+        check_input([], ConvertOptions(graph=graph, on_error="skip"))
+    assert str(caught.value) == (
+        f"{path}:1:1: 3 neighbours follow, but 1 edges have 2: each stands in the lines of both its ends\n"
+        "  fix: correct the header's number of edges, or its format; the file may be cut off"
+    )
+    path.write_text("3 1\n2\nx\n\n")
+    with pytest.raises(GraphprepError) as caught:
+        check_input([], ConvertOptions(graph=graph, on_error="skip"))
+    assert str(caught.value) == f"{path}:3:1: expected a whole number, found 'x'\n  fix: write numbers as decimal digits"
