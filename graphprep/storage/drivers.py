@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -18,6 +19,8 @@ _ALIASES = {"s3a": "s3", "gs": "gcs", "https": "http", "az": "abfs", "abfss": "a
 _EXTRAS = {"http": "http", "s3": "s3", "hdfs": "hdfs"}
 _PACKAGES = {"s3fs": "s3", "hdfs-native": "hdfs", "hdfs_native": "hdfs", "aiohttp": "http", "requests": "http"}
 _SECRET = re.compile(r"secret|passw|credential|signature|connection_string|(key|token|sas)$", re.IGNORECASE)
+_HADOOP = frozenset({"HADOOP_CONF_DIR", "HADOOP_HOME"})
+_HDFS_ATTEMPTS = "dfs.client.failover.max.attempts"
 # File systems that show a file as soon as it is created, and rename a folder in one step.
 _FOLDER_PROTOCOLS = frozenset({"hdfs", "webhdfs", "arrow_hdfs", "sftp", "ssh", "smb"})
 
@@ -82,6 +85,8 @@ class Drivers:
                 chosen.update(options)
             elif options:
                 chosen[protocol] = options
+        if [_ALIASES.get(one, one) for one in protocols] == ["hdfs"] and not _HADOOP.intersection(os.environ):
+            chosen.setdefault(_HDFS_ATTEMPTS, "4")  # hdfs-native would try for minutes; a cluster's settings know better
         return chosen
 
 
@@ -91,6 +96,8 @@ def parse_options(options: Mapping[str, str]) -> dict[str, dict[str, Any]]:
     for key, text in options.items():
         protocol, dot, rest = key.partition(".")
         *folders, name = (rest if dot else key).split(".")
+        if dot and _ALIASES.get(protocol, protocol) == "hdfs":  # Hadoop's own settings have dots in their names
+            folders, name = [], rest
         level = parsed.setdefault(_ALIASES.get(protocol, protocol) if dot else "", {})
         for folder in folders:
             level = level.setdefault(folder, {})
@@ -100,7 +107,7 @@ def parse_options(options: Mapping[str, str]) -> dict[str, dict[str, Any]]:
             keep_secret(text)
             level[name] = text  # a key of digits is no number
         else:
-            level[name] = _parse_value(text)
+            level[name] = text if "." in name else _parse_value(text)
     return parsed
 
 

@@ -165,6 +165,8 @@ def _find_number(error: BaseException) -> int | None:
     number = getattr(error, "errno", None)
     if number in _WORDS:
         return int(number)
+    if number is None and "Connection refused" in str(error):  # hdfs-native
+        return errno.ECONNREFUSED
     status = getattr(error, "status", None)
     if status in _STATUSES:
         return _STATUSES[status]

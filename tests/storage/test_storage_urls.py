@@ -266,7 +266,7 @@ def test_passwords_and_signatures_are_not_shown():
 # ---- drivers and options
 
 
-def test_options():
+def test_options(monkeypatch):
     parsed = parse_options(
         {
             "anon": "true",
@@ -282,6 +282,14 @@ def test_options():
         "s3": {"endpoint_url": "http://h:1", "key": "abc", "client_kwargs": {"region_name": "x"}},
         "http": {"block_size": 5},
     }
+    hadoop = "dfs.client.failover.max.attempts"
+    assert parse_options({f"hdfs.{hadoop}": "7"}) == {"hdfs": {hadoop: "7"}}
+    assert Storage({f"hdfs.{hadoop}": "7"})._drivers.options_for("hdfs://h:1/a") == {hadoop: "7"}
+    monkeypatch.delenv("HADOOP_CONF_DIR", raising=False)
+    monkeypatch.delenv("HADOOP_HOME", raising=False)
+    assert Storage()._drivers.options_for("viewfs://h/a") == {hadoop: "4"}
+    monkeypatch.setenv("HADOOP_CONF_DIR", "/etc/hadoop")
+    assert Storage()._drivers.options_for("hdfs://h:1/a") == {}
     storage = Storage({"anon": "true", "s3.endpoint_url": "http://h:1", "http.block_size": "5"})
     assert storage._drivers.options_for("s3://b/a") == {"anon": True, "endpoint_url": "http://h:1"}
     assert storage._drivers.options_for("s3a://b/a") == {"anon": True, "endpoint_url": "http://h:1"}
