@@ -17,7 +17,8 @@ NO_VALUE = 43  # a node without all of the values that must stand before its nei
 SURPLUS = 44  # a line behind that of the last node
 BAD_WEIGHT = 45  # what follows a neighbour is no number
 
-_LF, _SPACE, _TAB, _PERCENT = 10, 32, 9, 37
+_LF, _SPACE, _TAB, _PERCENT, _ZERO = 10, 32, 9, 37, 48
+_SAFE_DIGITS = 18  # 10^18 - 1 < 2^63
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,21 @@ def _word_stop(buf, start, stop):
 
 
 @njit(cache=True, nogil=True)
+def _parse_word(buf, start, stop):
+    """Parse the word at ``start`` as an integer. Returns (code, uint64, its end)."""
+    end = start
+    number = np.uint64(0)
+    while end < stop and np.uint8(buf[end] - _ZERO) < 10:
+        number = number * np.uint64(10) + np.uint64(buf[end] - _ZERO)
+        end += 1
+    if start < end <= start + _SAFE_DIGITS and (end == stop or buf[end] == _SPACE or buf[end] == _TAB):
+        return OK, number, end  # digits alone: nearly every word of nearly every file
+    end = _word_stop(buf, start, stop)
+    code, number = parse_uint(buf, start, end)
+    return code, number, end
+
+
+@njit(cache=True, nogil=True)
 def _parse(buf, first_node, num_nodes, weighted, src, dst, weights, values, at_edge):
     """Fill the arrays. Returns (rows, edges, code, start, stop)."""
     num_values = values.shape[1]
@@ -110,8 +126,7 @@ def _parse(buf, first_node, num_nodes, weighted, src, dst, weights, values, at_e
             cursor = skip_blanks(buf, end, stop)
         while cursor < stop:
             start = cursor
-            end = _word_stop(buf, start, stop)
-            code, number = parse_uint(buf, start, end)
+            code, number, end = _parse_word(buf, start, stop)
             if code in (NEGATIVE, OVERFLOW) or (code == OK and (number == 0 or number > np.uint64(num_nodes))):
                 code = OUT_OF_RANGE
             if code != OK:
