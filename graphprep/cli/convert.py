@@ -157,7 +157,9 @@ class StoreFlags:
         str | None,
         option("--graph-name", "Name of the graph.  [default: the input's, else graph]", group=_STORE, metavar="NAME"),
     ] = None
-    seed: Annotated[int, option("--seed", "Seed of --partition-by random.", group=_STORE, metavar="N")] = 0
+    seed: Annotated[
+        int, option("--seed", "Seed of --partition-by random, and of the shares of --split.", group=_STORE, metavar="N")
+    ] = 0
     overwrite: Annotated[
         bool,
         option(

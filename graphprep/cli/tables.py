@@ -94,14 +94,15 @@ class TableFlags:
         list[str],
         option(
             "--split",
-            "Column that is the split (0, 1, 2 or train, valid, test), or shares to draw it by: 0.8/0.1/0.1.",
+            "Column that is the split (0, 1, 2 or train, valid, test), three masks, shares to draw it by (0.8/0.1/0.1), or "
+            "TYPE=TRAIN,VALID,TEST: files of raw IDs.",
             group=_ROLES,
-            metavar="[TYPE:]COL|SHARES",
+            metavar="[TYPE:]SPLIT",
         ),
     ] = field(default_factory=list)
     seeds: Annotated[
         list[str],
-        option("--seeds", "File of raw IDs of nodes to mark as seeds, one a line.", group=_ROLES, metavar="[TYPE=]FILE"),
+        option("--seeds", "File of raw IDs of nodes to mark as seeds.", group=_ROLES, metavar="[TYPE=]FILE"),
     ] = field(default_factory=list)
 
     @property

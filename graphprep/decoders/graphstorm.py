@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from graphprep.decoders.graph_file import document_keys, folder_of
 from graphprep.model.errors import DataError, UsageError
-from graphprep.model.graph_config import EdgeTable, GraphConfig, IdType, NodeTable, TableConfig, TableFormat
+from graphprep.model.graph_config import EdgeTable, GraphConfig, IdType, NodeTable, TableConfig, TableFormat, split_files
 from graphprep.model.protocols import Sniffed, SniffedFile
 from graphprep.model.schema import edge_type_text
 from graphprep.storage.faults import display_url
@@ -104,7 +104,7 @@ class _Reader:
                 self.messages.append(f"{place}: column {column!r} is stored once, as {kept[column]!r}, not as {name!r} too")
             kept.setdefault(column, name)
         for k, label in enumerate(item.get("labels", ())):
-            target = self._label(label, f"{place}.labels[{k}]", owner)
+            target = self._label(label, f"{place}.labels[{k}]", owner, item.get("node_type"))
             if target is not None:
                 kept.setdefault(target, target)
                 self.labels.append(f"{owner}:{_encoded(kept[target])}")
@@ -133,17 +133,26 @@ class _Reader:
             for column in columns:
                 yield column, (name or column) if len(columns) == 1 else f"{name}_{column}"
 
-    def _label(self, label: Mapping[str, Any], at: str, owner: str) -> str | None:
+    def _label(self, label: Mapping[str, Any], at: str, owner: str, node_type: str | None) -> str | None:
         """Note a label's split and return its column; None where the task has none (link prediction)."""
-        if label.get("custom_split_filenames"):
-            self.messages.append(f"{at}: the files of custom_split_filenames are not read; --seeds marks the nodes of one")
+        files = label.get("custom_split_filenames")
+        paths = [_one_file((files or {}).get(part)) for part in ("train", "valid", "test")]
+        if files and (":" in owner or None in paths):
+            self.messages.append(f"{at}: custom_split_filenames is not read: only one file of node IDs a part is")
         else:
             shares = label.get("split_pct", label.get("split_type", _NO_SPLIT))
             text = f"{owner}:{'/'.join(str(share) for share in shares)}"
+            text = split_files(node_type or "", [path or "" for path in paths]) if files else text
             if self.splits.setdefault(owner, text) != text:
-                self.messages.append(f"{at}: {owner} has the split {self.splits[owner].rpartition(':')[2]} already")
+                self.messages.append(f"{at}: {owner} has a split already")
         column: str | None = label.get("label_col")
         return column
+
+
+def _one_file(given: Any) -> str | None:
+    """Return the only file of a part, empty where there is none; None where there are several."""
+    files = given if isinstance(given, list) else [given] if given else []
+    return None if len(files) > 1 else str(files[0]) if files else ""
 
 
 def _format(value: Mapping[str, Any], place: str) -> TableFormat:

@@ -87,12 +87,13 @@ def test_what_the_config_says(tmp_path):
 def test_split_files_and_second_names_are_told(tmp_path):
     value = json.loads(json.dumps(ACM))
     value["nodes"][0]["features"][1] = {"feature_col": "feat", "feature_name": "y"}
-    value["nodes"][0]["labels"][0]["custom_split_filenames"] = {"train": "t.json"}
+    value["nodes"][0]["labels"][0]["custom_split_filenames"] = {"train": "t.parquet", "test": ["x,y.parquet"]}
+    value["edges"][0]["labels"][0]["custom_split_filenames"] = {"train": "t.json"}
     found = read(tmp_path, value)
-    assert found.splits == ("au%3Athor:writing:paper:1/0/0",)
+    assert found.splits == ("paper=t.parquet,,x%2Cy.parquet",)
     assert [text.partition("config.json: ")[2] for text in found.messages] == [
         "nodes[0]: column 'feat' is stored once, as 'x', not as 'y' too",
-        "nodes[0].labels[0]: the files of custom_split_filenames are not read; --seeds marks the nodes of one",
+        "edges[0].labels[0]: custom_split_filenames is not read: only one file of node IDs a part is",
     ]
 
 
