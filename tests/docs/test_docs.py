@@ -88,7 +88,12 @@ def _options():
     """Return the options of every command: {command: flags}."""
     group = typer.main.get_command(build_app())
     return {
-        name: {flag for param in command.params if param.param_type_name == "option" for flag in param.opts}
+        name: {
+            flag
+            for param in command.params
+            if param.param_type_name == "option"
+            for flag in (*param.opts, *param.secondary_opts)
+        }
         for name, command in group.commands.items()
     }
 
