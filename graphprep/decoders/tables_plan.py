@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from graphprep.decoders.arrays_files import ArraySource, is_npz
 from graphprep.decoders.quoted_records import QuotedRecords
 from graphprep.decoders.tables_columns import (
     Choice,
@@ -35,7 +36,8 @@ class TableFile:
     """A file that was looked at. ``layout`` is None where it has no records.
 
     ``stored`` are the types of its columns by name where the file has any, ``held`` those of its IDs. ``num_rows`` is -1
-    where it is not known. ``others`` says what becomes of keys that only later JSON lines have.
+    where it is not known. ``others`` says what becomes of keys that only later JSON lines have; ``arrays`` are
+    those of an archive, by name.
     """
 
     url: str
@@ -47,6 +49,7 @@ class TableFile:
     num_rows: int = -1
     doubt: str = ""
     others: OtherKeys | None = None
+    arrays: tuple[tuple[str, ArraySource], ...] = ()
 
     @property
     def shown(self) -> str:
@@ -104,6 +107,8 @@ class _Look:
             return self._json(url)
         if kind == "text":
             return self._text(url)
+        if is_npz(self.storage.head(url, 4)):
+            return self._archive(url)
         raise DataError(
             "this file holds an array, not a table",
             place=display_url(url),
@@ -131,6 +136,29 @@ class _Look:
         check_schema(schema, layout, shown)
         held = tuple(held_ids(schema, field) for field in layout.ids)
         return TableFile(url, kind, layout, None, stored_types(schema, layout), held, num_rows)
+
+    def _archive(self, url: str) -> TableFile:
+        from graphprep.decoders.tables_arrays import find_columns, schema_of
+        from graphprep.decoders.tables_arrow import check_schema, held_ids, stored_types
+
+        shown = display_url(url)
+        sources = find_columns(self.storage, url, self.config.dropped)
+        schema = schema_of(sources)
+        if isinstance(self.table, NodeTable) and self.table.id_col is None and "id" not in sources:
+            self.table = dataclasses.replace(self.table, row_ids=True)
+        layout = self._layout(Header(shown, tuple(sources), True), shown)
+        check_schema(schema, layout, shown)
+        held = tuple(held_ids(schema, field) for field in layout.ids)
+        num_rows = max((source.shape[0] for source in sources.values()), default=0)
+        return TableFile(
+            url,
+            "arrays",
+            layout,
+            stored=stored_types(schema, layout),
+            held=held,
+            num_rows=num_rows,
+            arrays=tuple(sources.items()),
+        )
 
     def _json(self, url: str) -> TableFile:
         from graphprep.decoders.tables_json import look_at_json
@@ -234,6 +262,10 @@ def _span(file: TableFile, layout: TableLayout, role: str, *, is_numbered: bool)
 
         reader: Any = ArrowReader(layout, file.kind == "parquet")
         return Span(file.url, "table", role, stop=file.num_rows, detail=reader)
+    if file.kind == "arrays":
+        from graphprep.decoders.tables_arrays import ArchiveReader
+
+        return Span(file.url, "table", role, stop=file.num_rows, detail=ArchiveReader(layout, file.arrays))
     if file.kind == "jsonl":
         from graphprep.decoders.tables_json import JsonReader
 
@@ -268,8 +300,8 @@ def check_mentioned(tables: Sequence[PlannedTable]) -> None:
     Raises UsageError.
     """
     for table in tables:
-        if any(file.kind == "jsonl" for file in table.files):
-            continue  # a later record may have them
+        if any(file.kind in ("jsonl", "arrays") for file in table.files):
+            continue  # a later record may have them, or they were left out before
         headers = [Header(file.shown, file.layout.names, True) for file in table.files if file.layout is not None]
         for option, names in _mentioned(table.config):
             for name in names:

@@ -1,0 +1,172 @@
+"""Whole conversions of tables: every format of the same tables gives the same store, byte by byte."""
+
+import csv
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+import pytest
+from golden.golden_cases import read_store
+
+from graphprep.model.errors import DataError
+from graphprep.model.graph_config import EdgeTable, GraphConfig, NodeTable, TableConfig
+from graphprep.model.options import ConvertOptions
+from graphprep.pipeline import convert
+from graphprep.storage.arrays import StoreReader
+from graphprep.storage.urls import Storage
+
+USERS = {
+    "id": ["ann", "bob", 'cy "c"', "dé\nlà", "e,f"],
+    "age": [31, None, 7, 40, 2],
+    "score": [0.5, 1.0, None, -2.25, 1e300],
+    "town": ["ulm", None, "a\nb", 'say "x"', "é,è"],
+    "born": ["2000-01-02", None, "1969-12-31", "1970-01-01", "2020-02-29"],
+    "tags": [[1, 2], [], None, [3], [4, 5, 6]],
+}
+CITIES = {"id": [7, 3, 10**12], "size": [1, 2, 3]}
+KNOWS = {"src": ["bob", "ann", "e,f", "ann"], "dst": ["ann", 'cy "c"', "dé\nlà", "bob"], "w": [0.5, None, 2.0, 1.0]}
+LIVES = {"src": ["ann", "bob"], "dst": [3, 10**12]}
+TYPES = {"users": (("born", "date"), ("tags", "list<int64>")), "cities": (), "knows": (), "lives": ()}
+
+
+def arrow(name, columns):
+    kinds = {"born": pa.date32(), "tags": pa.list_(pa.int64())}
+    arrays = {}
+    for column, values in columns.items():
+        array = pa.array(values)
+        arrays[column] = array.cast(kinds[column]) if column == "born" else pa.array(values, kinds.get(column, array.type))
+    return pa.table(arrays)
+
+
+def write_csv(path, columns, opened=open, delimiter=","):
+    with opened(path, "wt", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, delimiter=delimiter)
+        writer.writerow(columns)
+        for row in zip(*columns.values(), strict=True):
+            writer.writerow(["" if value is None else json.dumps(value) if isinstance(value, list) else value for value in row])
+
+
+def write_jsonl(path, columns):
+    rows = (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def write_parts(path, columns):
+    """Write a folder as Spark does: part files of different compression, and files that are none."""
+    path.mkdir()
+    (path / "_SUCCESS").touch()
+    half = len(next(iter(columns.values()))) // 2
+    write_csv(path / "part-00000.csv", {name: values[:half] for name, values in columns.items()})
+    write_csv(path / "part-00001.csv.gz", {name: values[half:] for name, values in columns.items()}, gzip.open)
+
+
+def write_arrow(path, columns, opened):
+    table = arrow("", columns)
+    with opened(str(path), table.schema) as writer:
+        writer.write_table(table, max_chunksize=2)
+
+
+FORMATS = {
+    "csv": write_csv,
+    "tsv": lambda path, columns: write_csv(path, columns, delimiter="\t"),
+    "parts": write_parts,
+    "jsonl": write_jsonl,
+    "parquet": lambda path, columns: pq.write_table(arrow("", columns), path, row_group_size=2),
+    "arrow": lambda path, columns: write_arrow(path, columns, pa.ipc.new_file),
+    "stream": lambda path, columns: write_arrow(path, columns, pa.ipc.new_stream),
+}
+
+
+def graph_of(folder: Path) -> GraphConfig:
+    def table(name, kind):
+        return TableConfig(files=(str(folder / name),), columns=TYPES[name], id_type=kind)
+
+    return GraphConfig(
+        nodes=(NodeTable("user", table("users", "string")), NodeTable("city", table("cities", None))),
+        edges=(
+            EdgeTable("user", "knows", "user", table("knows", None), weight_col="w"),
+            EdgeTable("user", "lives", "city", table("lives", None)),
+        ),
+    )
+
+
+def store_of(tmp_path, name, **options):
+    folder = tmp_path / name
+    folder.mkdir()
+    for table, columns in (("users", USERS), ("cities", CITIES), ("knows", KNOWS), ("lives", LIVES)):
+        FORMATS[name](folder / table, columns)
+    out = tmp_path / f"{name}-store"
+    convert([], str(out), ConvertOptions(graph=graph_of(folder), partitions=2, **options))
+    return out
+
+
+def test_every_format_gives_the_same_store(tmp_path):
+    stores = {name: read_store(store_of(tmp_path, name, block_bytes=16)) for name in FORMATS}
+    for name, store in stores.items():
+        assert store == stores["csv"], name
+
+
+def test_the_store_holds_what_the_tables_say(tmp_path):
+    metadata = StoreReader(Storage(), str(store_of(tmp_path, "parquet"))).metadata
+    schemas = dict(zip(metadata.node_types, metadata.node_schemas, strict=True))
+    schema = schemas["user"]
+    columns = {column.name: column for column in schema.columns}
+    assert schema.raw_ids == "string"
+    assert (columns["born"].dtype, columns["born"].unit, columns["born"].optional) == ("int64", "day", True)
+    assert (columns["tags"].kind, columns["town"].kind) == ("ragged", "binary")
+    assert schemas["city"].raw_ids == "int64"
+    assert metadata.num_edges_per_type == (4, 2)
+
+
+BAD = [
+    (("users", USERS | {"id": ["ann", "bob", "cy", "ann", "dan"]}), "ann"),
+    (("lives", {"src": ["zoe"], "dst": [3]}), "zoe"),
+    (("lives", {"src": ["ann"], "dst": [4]}), "4"),
+]
+
+
+@pytest.mark.parametrize("name", ["csv", "jsonl", "parquet"])
+@pytest.mark.parametrize(("change", "raw"), BAD)
+def test_faults_that_only_the_whole_shows_have_their_places(tmp_path, name, change, raw):
+    tables = {"users": USERS, "cities": CITIES, "knows": KNOWS, "lives": LIVES} | dict([change])
+    for table, columns in tables.items():
+        FORMATS[name](tmp_path / table, columns)
+    with pytest.raises(DataError) as caught:
+        convert([], str(tmp_path / "out"), ConvertOptions(graph=graph_of(tmp_path)))
+    where = {"csv": ":", "jsonl": ":", "parquet": ": row "}[name]
+    assert caught.value.place.startswith(str(tmp_path / change[0]) + where)
+    assert raw in caught.value.message
+    assert caught.value.fix
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("block_bytes", [1, 30, 1 << 20])
+def test_faulty_records_that_span_lines_are_skipped(tmp_path, block_bytes):
+    (tmp_path / "u.csv").write_text('id,a\n1,"x\ny"\nz,"p\nq"\n2,"b"c\n3,"d""\ne"\n4,f\n')
+    bad = tmp_path / "bad.jsonl"
+    graph = GraphConfig(nodes=(NodeTable("user", TableConfig(files=(str(tmp_path / "u.csv"),))),))
+    options = ConvertOptions(graph=graph, on_error="skip", bad_records=str(bad), block_bytes=block_bytes)
+    summary = convert([], str(tmp_path / "out"), options)
+    assert summary.num_nodes == {"user": 3}
+    assert [json.loads(line)["place"] for line in bad.read_text().splitlines()] == [
+        f"{tmp_path / 'u.csv'}:4:1",
+        f"{tmp_path / 'u.csv'}:6:6",
+    ]
+
+
+def test_real_triples_and_tables(real_samples, tmp_path):
+    triples = real_samples / "kg_small" / "umls" / "train.txt"
+    table = TableConfig(files=(str(triples),))
+    graph = GraphConfig(edges=(EdgeTable("e", None, "e", table, relation_col="1"),), id_type="string")
+    summary = convert([], str(tmp_path / "kg"), ConvertOptions(graph=graph))
+    parsed = pacsv.ParseOptions(delimiter="\t", quote_char=False)
+    names = pacsv.ReadOptions(column_names=["head", "relation", "tail"])
+    expected = pacsv.read_csv(triples, parse_options=parsed, read_options=names)
+    counts = expected.column("relation").value_counts().to_pylist()
+    assert summary.num_edges == {f"e:{item['values']}:e": item["counts"] for item in counts}
+    entities = np.union1d(expected.column("head").to_numpy(), expected.column("tail").to_numpy())
+    assert summary.num_nodes == {"e": entities.size}
