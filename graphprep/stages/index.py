@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.kernels.cpu.sort import stable_order
+from graphprep.kernels.cpu.sort import sort_keys, stable_order
 from graphprep.kernels.cpu.unique import SeenIds
 from graphprep.storage.runs import Runs, SpillPool
 
@@ -16,6 +16,8 @@ _CHUNK_ROWS = 1 << 16  # rows of a sorted run that a merge holds in memory at a 
 _LEAST_CHUNK_ROWS = 1 << 10
 _MOST_RUNS = 64  # merged at a time: each has a file open and a chunk in memory
 _ROW_BYTES = 20
+_SORT_FACTOR = 2  # sorting holds its input, its output and what it moves on the way
+_LEAST_MET = 1 << 16  # IDs after which it shows whether most are new
 _Rows = tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.int64]]
 CREATED = np.int32(-1)  # the type of an ID that only occurs as an end, until it gets the type of created nodes
 
@@ -29,15 +31,51 @@ class SortedChunk:
     declared: NDArray[np.bool_]
 
 
-@dataclass
-class _Group:
-    """Rows that wait to be sorted: declared nodes (each must be unique) or ends (may repeat)."""
+class _Ends:
+    """Ends with one code that wait to be sorted.
 
-    declared: bool
-    ids: list[NDArray[np.uint64]] = field(default_factory=list)
-    types: list[NDArray[np.int32]] = field(default_factory=list)
-    rows: list[NDArray[np.int64]] = field(default_factory=list)
-    num_bytes: int = 0
+    Most come again and again, so that a hash table keeps them out; where most are new, as in a list of unique IDs, the table
+    is only in the way, and sorting finds the few that repeat.
+    """
+
+    def __init__(self) -> None:
+        self.ids: list[NDArray[np.uint64]] = []
+        self.num_bytes = 0
+        self._seen: SeenIds | None = SeenIds()
+        self._num_met = 0
+
+    def add(self, ids: NDArray[np.uint64]) -> None:
+        """Add IDs."""
+        new = ids
+        if self._seen is not None:
+            new = self._seen.add(ids)
+            self._num_met += ids.size
+            if self._num_met >= _LEAST_MET and 2 * sum(one.size for one in self.ids) + 2 * new.size > self._num_met:
+                self._seen = None
+        self.ids.append(new)
+        self.num_bytes = sum(one.nbytes for one in self.ids) + (0 if self._seen is None else self._seen.num_bytes)
+
+    def sorted(self) -> NDArray[np.uint64]:
+        """Return the IDs, ascending, each once."""
+        ids: NDArray[np.uint64] = sort_keys(np.concatenate(self.ids))
+        return np.asarray(ids[np.concatenate([np.ones(min(1, ids.size), bool), ids[1:] != ids[:-1]])])
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A sorted run: chunks of (ids, types, rows), or of IDs alone, which are ends with a ``code``."""
+
+    runs: Runs
+    code: int | None = None
+
+    def read(self) -> Iterator[_Rows]:
+        """Yield its rows."""
+        for chunk in self.runs.read(0):
+            yield chunk if self.code is None else _end_rows(chunk[0], self.code)
+
+
+def _end_rows(ids: NDArray[np.uint64], code: int) -> _Rows:
+    return ids, np.broadcast_to(np.int32(code), ids.size), np.broadcast_to(np.int64(-1), ids.size)
 
 
 class SpaceIndexer:
@@ -49,62 +87,73 @@ class SpaceIndexer:
 
     def __init__(self, pool: SpillPool, cap_bytes: int) -> None:
         self._pool = pool
-        self._cap = cap_bytes
-        self._group = _Group(declared=True)
-        self._seen: dict[int, SeenIds] = {}  # ends by code since the last flush: most of them come again and again
-        self._runs: list[Runs] = []
+        self._cap = cap_bytes // _SORT_FACTOR
+        self._declared: list[_Rows] = []
+        self._declared_bytes = 0
+        self._ends: dict[int, _Ends] = {}
+        self._runs: list[_Run] = []
         self._duplicates: list[NDArray[np.int64]] = []
 
     def add_declared(self, ids: NDArray[np.uint64], types: NDArray[np.int32], first_row: int) -> None:
         """Add nodes that records declare; ``first_row`` is the record number of the first."""
-        self._add(True, ids, types, np.arange(first_row, first_row + ids.size, dtype=np.int64))
-
-    def add_ends(self, ids: NDArray[np.uint64], code: int = int(CREATED)) -> None:
-        """Add IDs that occur as ends of edges, with the code of their type."""
-        new = self._seen.setdefault(code, SeenIds()).add(ids)
-        self._add(False, new, np.full(new.size, code, np.int32), np.full(new.size, -1, np.int64))
+        self.add_rows(ids, types, np.arange(first_row, first_row + ids.size, dtype=np.int64))
 
     def add_rows(self, ids: NDArray[np.uint64], types: NDArray[np.int32], rows: NDArray[np.int64]) -> None:
         """Add IDs that are to be sorted with what stands beside them."""
-        self._add(True, ids, types, rows)
+        self._declared.append((ids, types, rows))
+        self._declared_bytes += ids.nbytes + types.nbytes + rows.nbytes
+        if self._declared_bytes > self._cap:
+            self._flush_declared()
 
-    def _add(self, declared: bool, ids: NDArray[np.uint64], types: NDArray[np.int32], rows: NDArray[np.int64]) -> None:
-        if declared != self._group.declared:
-            self._flush()
-            self._group = _Group(declared)
-        group = self._group
-        group.ids.append(ids)
-        group.types.append(types)
-        group.rows.append(rows)
-        group.num_bytes += ids.nbytes + types.nbytes + rows.nbytes
-        if group.num_bytes + sum(seen.num_bytes for seen in self._seen.values()) > self._cap:
-            self._flush()
+    def add_ends(self, ids: NDArray[np.uint64], code: int = int(CREATED)) -> None:
+        """Add IDs that occur as ends of edges, with the code of their type."""
+        self._flush_declared()
+        self._ends.setdefault(code, _Ends()).add(ids)
+        if sum(ends.num_bytes for ends in self._ends.values()) > self._cap:
+            self._flush_ends()
 
-    def _flush(self) -> None:
-        group, self._group = self._group, _Group(self._group.declared)
-        self._seen = {}
-        if not group.ids:
+    def _flush_declared(self) -> None:
+        declared, self._declared, self._declared_bytes = self._declared, [], 0
+        if not declared:
             return
-        ids, types, rows = np.concatenate(group.ids), np.concatenate(group.types), np.concatenate(group.rows)
+        ids, types, rows = (np.concatenate([part[i] for part in declared]) for i in range(3))
+        del declared
+        self._runs.append(self._write([self._distinct(ids, types, rows)]))
+
+    def _flush_ends(self) -> None:
+        ends, self._ends = self._ends, {}
+        for code in list(ends):
+            run = Runs(self._pool, 1, coalesce=False)
+            ids = ends.pop(code).sorted()
+            for start in range(0, ids.size, self._chunk_rows):
+                run.append(0, (ids[start : start + self._chunk_rows].copy(),))
+            self._runs.append(_Run(run, code))
+
+    def _distinct(self, ids: NDArray[np.uint64], types: NDArray[np.int32], rows: NDArray[np.int64]) -> _Rows:
+        """Sort rows by ID, keep the first of each, and note repeated records."""
         if ids.size > 1 and not (ids[:-1] < ids[1:]).all():
             order = stable_order(ids)
             ids, types, rows = ids[order], types[order], rows[order]
             repeated = np.concatenate([np.zeros(1, bool), ids[1:] == ids[:-1]])
             if repeated.any():
-                if group.declared:
-                    self._duplicates.append(rows[repeated])
+                self._duplicates.append(rows[repeated & (rows >= 0)])
                 ids, types, rows = ids[~repeated], types[~repeated], rows[~repeated]
-        self._runs.append(self._write([(ids, types, rows)]))
+        return ids, types, rows
 
-    def _write(self, chunks: Iterable[_Rows]) -> Runs:
-        """Write a sorted run, in chunks of which a merge can hold one for each of its runs."""
+    @property
+    def _chunk_rows(self) -> int:
+        """Return the rows of a chunk, of which a merge can hold one for each of its runs."""
+        return max(_LEAST_CHUNK_ROWS, min(_CHUNK_ROWS, self._cap // (_ROW_BYTES * _MOST_RUNS)))
+
+    def _write(self, chunks: Iterable[_Rows]) -> _Run:
+        """Write a sorted run."""
         run = Runs(self._pool, 1, coalesce=False)
-        size = max(_LEAST_CHUNK_ROWS, min(_CHUNK_ROWS, self._cap // (_ROW_BYTES * _MOST_RUNS)))
+        size = self._chunk_rows
         for ids, types, rows in chunks:
             for start in range(0, ids.size, size):
                 stop = start + size
                 run.append(0, (ids[start:stop].copy(), types[start:stop].copy(), rows[start:stop].copy()))
-        return run
+        return _Run(run)
 
     def sorted(self) -> Iterator[SortedChunk]:
         """Yield all IDs, ascending, each once; a declared node wins over an end. Can be read once."""
@@ -113,22 +162,26 @@ class SpaceIndexer:
 
     def sorted_rows(self) -> Iterator[_Rows]:
         """Yield (ids, types, rows) of all IDs, as ``sorted`` does; the row of an end is -1."""
-        self._flush()
+        self._flush_declared()
+        self._flush_ends()
         while len(self._runs) > _MOST_RUNS:
             groups = [self._runs[at : at + _MOST_RUNS] for at in range(0, len(self._runs), _MOST_RUNS)]
             self._runs = [self._write(self._merge(group)) for group in groups]
-        yield from self._merge(self._runs)
+        runs, self._runs = self._runs, []
+        yield from self._merge(runs)
 
-    def _merge(self, runs: list[Runs]) -> Iterator[_Rows]:
+    def _merge(self, runs: list[_Run]) -> Iterator[_Rows]:
         """Merge runs, and close them: each round takes all IDs up to the smallest of the last IDs that are in memory."""
         if len(runs) == 1:
-            yield from runs[0].read(0)
+            yield from runs[0].read()
         else:
             yield from self._merge_several(runs)
         for run in runs:
-            run.close()
+            run.runs.close()
 
-    def _merge_several(self, runs: list[Runs]) -> Iterator[_Rows]:
+    def _merge_several(self, runs: list[_Run]) -> Iterator[_Rows]:
+        codes = {run.code for run in runs}
+        code = codes.pop() if len(codes) == 1 else None
         cursors = [_Cursor(run) for run in runs]
         while True:
             cursors = [cursor for cursor in cursors if cursor.fill()]
@@ -137,15 +190,12 @@ class SpaceIndexer:
             bound = min(cursor.last for cursor in cursors)
             parts = [cursor.take(bound) for cursor in cursors]
             ids = np.concatenate([part[0] for part in parts])
-            order = stable_order(ids)
-            ids = ids[order]
-            types = np.concatenate([part[1] for part in parts])[order]
-            rows = np.concatenate([part[2] for part in parts])[order]
-            repeated = np.concatenate([np.zeros(1, bool), ids[1:] == ids[:-1]])
-            if repeated.any():
-                self._duplicates.append(rows[repeated & (rows >= 0)])
-                ids, types, rows = ids[~repeated], types[~repeated], rows[~repeated]
-            yield ids, types, rows
+            if code is not None:
+                ids.sort(kind="stable")  # a merge sort: it finds the runs
+                yield _end_rows(ids[np.concatenate([np.ones(1, bool), ids[1:] != ids[:-1]])], code)
+                continue
+            types, rows = np.concatenate([part[1] for part in parts]), np.concatenate([part[2] for part in parts])
+            yield self._distinct(ids, types, rows)
 
     @property
     def duplicates(self) -> NDArray[np.int64]:
@@ -158,8 +208,8 @@ class SpaceIndexer:
 class _Cursor:
     """Reads one sorted run."""
 
-    def __init__(self, run: Runs) -> None:
-        self._chunks = run.read(0)
+    def __init__(self, run: _Run) -> None:
+        self._chunks = run.read()
         self._chunk: _Rows | None = None
 
     def fill(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from graphprep.stages.assign import PartitionFunction, RawBatch
 from graphprep.stages.decode import Batch, Decoded
 from graphprep.stages.index import CREATED, SpaceIndexer
 from graphprep.stages.texts import UNKNOWN
-from graphprep.storage.runs import Chunk, Runs, SpillPool
+from graphprep.storage.runs import Runs, SpillPool
 
 Ints = NDArray[np.int64]
 RawIds = NDArray[np.uint64]
@@ -47,7 +47,8 @@ class NodeRules:
 class SortedSpace:
     """The nodes of an ID space in raw order: runs of (numbers, codes, counts of bytes or None, bytes or None).
 
-    ``numbers`` (uint64) are raw IDs, or keys where there are bytes: those of the texts. ``counts`` says how many have a code.
+    ``numbers`` (uint64) are raw IDs, or keys where there are bytes: those of the texts. Codes that are all the same are stored
+    once a chunk. ``counts`` says how many nodes have a code.
     """
 
     name: str
@@ -57,16 +58,39 @@ class SortedSpace:
 
     def append(self, numbers: RawIds, codes: NDArray[np.int32], sizes: Ints | None, values: NDArray[np.uint8] | None) -> None:
         """Add nodes that stand behind all others."""
-        self.runs.append(0, (numbers, codes, sizes, values))
-        lowest = int(codes.min()) if codes.size else 0
-        counts = np.bincount(codes - lowest)
+        if not numbers.size:
+            return
+        packed = pack_same(codes)
+        self.runs.append(0, (numbers, packed, sizes, values))
+        lowest = int(packed.min())
+        counts = np.bincount(packed - lowest) if packed.size > 1 else np.array([codes.size])
         for at in np.flatnonzero(counts).tolist():
             self.counts[lowest + at] = self.counts.get(lowest + at, 0) + int(counts[at])
 
-    def read(self) -> Iterator[tuple[Chunk, RawBatch]]:
-        """Yield chunk after chunk, as it is and as raw IDs."""
-        for chunk in self.runs.read(0):
-            yield chunk, raw_batch(chunk[0], chunk[2], chunk[3], self.is_signed)
+    def read(self) -> Iterator[tuple[NDArray[np.int32], RawBatch]]:
+        """Yield (codes, raw IDs), chunk after chunk."""
+        for numbers, codes, sizes, values in self.runs.read(0):
+            yield unpack_same(codes, numbers.size), raw_batch(numbers, sizes, values, self.is_signed)
+
+
+def pack_same(array: NDArray[Any]) -> NDArray[Any]:
+    """Return the first element alone where all are equal to it."""
+    return array[:1].copy() if array.size > 1 and (array == array[0]).all() else array
+
+
+def unpack_same(array: NDArray[Any], size: int) -> NDArray[Any]:
+    """Undo ``pack_same``."""
+    return array if array.size == size else np.broadcast_to(array, size)
+
+
+def pack_steps(array: Ints) -> Ints:
+    """Return the first element alone where each is one more than that before it."""
+    return array[:1].copy() if array.size > 1 and (np.diff(array) == 1).all() else array
+
+
+def unpack_steps(array: Ints, size: int) -> Ints:
+    """Undo ``pack_steps``."""
+    return array if array.size == size else np.arange(array[0], array[0] + size)
 
 
 def raw_batch(numbers: RawIds, sizes: Ints | None, values: NDArray[np.uint8] | None, is_signed: bool) -> RawBatch:
@@ -195,16 +219,3 @@ def end_space(decoded: Decoded, batch: Batch, side: int) -> tuple[str, int]:
     names = {relation.dst_type if side else relation.src_type for relation in relations}
     name = names.pop() if len(names) == 1 else None
     return decoded.spaces.of_end(relations[0], side), UNKNOWN if name is None else decoded.node_types.index(name)
-
-
-__all__ = [
-    "MISSING",
-    "SIGN_BIT",
-    "EndCodes",
-    "NodeRules",
-    "SortedSpace",
-    "created_code",
-    "end_space",
-    "raw_batch",
-    "sort_spaces",
-]

@@ -16,10 +16,21 @@ from graphprep.stages.assign import PartitionFunction, RawBatch, TypedCounter, c
 from graphprep.stages.decode import Decoded
 from graphprep.stages.index import CREATED, SpaceIndexer
 from graphprep.stages.node_ends import BeyondError, EndRange, find_ranges, seen_bits
-from graphprep.stages.node_spaces import SIGN_BIT, NodeRules, SortedSpace, created_code, raw_batch, sort_spaces
+from graphprep.stages.node_spaces import (
+    SIGN_BIT,
+    NodeRules,
+    SortedSpace,
+    created_code,
+    pack_same,
+    pack_steps,
+    raw_batch,
+    sort_spaces,
+    unpack_same,
+    unpack_steps,
+)
 from graphprep.stages.resolve import MapRows, NodeMap
 from graphprep.stages.texts import KeyCollisionError
-from graphprep.storage.runs import Runs, SpillPool
+from graphprep.storage.runs import Chunk, Runs, SpillPool
 
 Ints = NDArray[np.int64]
 RawIds = NDArray[np.uint64]
@@ -32,9 +43,10 @@ class NodeIndex:
 
     ``spaces`` maps an ID space's name to its map, ``space_of_type`` a type's number to its space. ``part_offsets``
     (int64[P + 1]) are the borders of the partitions in typed IDs. ``raw_runs`` holds the nodes of a space in raw order, where
-    they are not 0..n-1 of one type: (numbers, codes, counts of bytes or None, bytes or None), and chunk by chunk beside them
-    ``typed_runs``: (types, typed). ``created`` holds the
-    typed IDs of created nodes by type. ``duplicates`` are the records of nodes that an earlier record declares.
+    they are not 0..n-1 of one type: (numbers, codes, counts of bytes or None, bytes or None), and ``typed_runs`` beside them,
+    chunk by chunk: (types, typed), of which only the first is there where types are the same or typed IDs have no gaps.
+    ``created`` holds the typed IDs of created nodes by type. ``duplicates`` are the records of nodes that an earlier record
+    declares.
     """
 
     type_names: tuple[str, ...]
@@ -77,7 +89,8 @@ class NodeIndex:
                 ids = np.arange(start, min(start + _ARANGE_ROWS, num_nodes), dtype=np.int64)
                 yield RawBatch(ids.view(np.uint64)), ids
             return
-        for (numbers, _, sizes, values), (types, typed) in zip(runs.read(0), self.typed_runs[name].read(0), strict=True):
+        for (numbers, _, sizes, values), packed in zip(runs.read(0), self.typed_runs[name].read(0), strict=True):
+            types, typed = _unpack(packed, numbers.size)
             batch = raw_batch(numbers, sizes, values, is_signed=bool(self.spaces[name].flip))
             own = np.flatnonzero((types == type_number) & (typed >= 0))
             if own.size:
@@ -229,11 +242,11 @@ class _Assigner:
         self._count_parts()
         typed_runs = Runs(pool, 1, coalesce=False)
         is_text = False
-        for chunk, batch in space.read():
-            types = self._types(chunk[1])
+        for codes, batch in space.read():
+            types = self._types(codes)
             typed = self._typed(batch, types)
-            self._note_created(chunk[1], types, typed, pool)
-            typed_runs.append(0, (types, typed))
+            self._note_created(codes, types, typed, pool)
+            typed_runs.append(0, (pack_same(types), pack_steps(typed)))
             is_text = batch.texts is not None
         for number, state in self._states.items():
             index.part_offsets[number] = np.concatenate([np.zeros(1, np.int64), np.cumsum(state.parts)])
@@ -257,8 +270,8 @@ class _Assigner:
             for state in self._states.values():
                 state.parts = cut_sizes(state.size, index.partition.num_parts)
         else:
-            for chunk, batch in self._space.read():
-                for number, _, parts in self._parts(batch, self._types(chunk[1])):
+            for codes, batch in self._space.read():
+                for number, _, parts in self._parts(batch, self._types(codes)):
                     self._states[number].parts += np.bincount(parts, minlength=index.partition.num_parts)
         for state in self._states.values():
             state.counter = TypedCounter(state.parts)
@@ -303,9 +316,15 @@ class _Assigner:
             self._index.num_created[number] += own.size
 
 
+def _unpack(chunk: Chunk, size: int) -> tuple[NDArray[np.int32], Ints]:
+    """Return (types, typed IDs) of a chunk as they were packed."""
+    return unpack_same(chunk[0], size), unpack_steps(chunk[1], size)
+
+
 def _zipped(raw: Runs, typed: Runs) -> Iterator[MapRows]:
     """Yield (numbers, types, typed IDs) of a space, in raw order."""
-    for (numbers, *_), (types, ids) in zip(raw.read(0), typed.read(0), strict=True):
+    for (numbers, *_), packed in zip(raw.read(0), typed.read(0), strict=True):
+        types, ids = _unpack(packed, numbers.size)
         yield numbers, np.maximum(types, 0), ids
 
 

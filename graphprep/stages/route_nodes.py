@@ -33,6 +33,9 @@ def route_nodes(routing: Routing) -> None:
         _route_node_records(routing)
     for (owner, key), runs in routing.decoded.aligned.items():
         if isinstance(owner, str):
+            if owner not in routing.index.type_names:
+                known = ", ".join(routing.index.type_names)
+                raise DataError(f"column {key.name!r} is for node type {owner!r}, which does not occur", fix=f"use one of {known}")
             _route_aligned_nodes(routing, routing.index.type_names.index(owner), key, runs)
 
 
