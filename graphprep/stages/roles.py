@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Literal
@@ -301,12 +301,11 @@ def _listed(names: Sequence[str], most: int = 12) -> str:
     return ", ".join([*names[:most], *more]) or "(there is none)"
 
 
-def missing_column(flag: RoleFlag, owner: Owner, column: str, there: Sequence[str], elsewhere: Iterator[str]) -> UsageError:
+def missing_column(flag: RoleFlag, owner: Owner, column: str, there: Sequence[str], elsewhere: Sequence[str]) -> UsageError:
     """Word that a type has no such column: ``there`` are its columns, ``elsewhere`` how the flag would name other types'."""
-    others = list(elsewhere)
     fix = f"use one of {_listed(there)}" if there else "choose a type that has columns"
-    if others:
-        fix = f"write {' or '.join(others[:3])}"
+    if elsewhere:
+        fix = f"write {' or '.join(elsewhere[:3])}"
     return UsageError(f"{owner_words(owner)} has no column {column!r}", place=flag.place, fix=fix)
 
 

@@ -19,7 +19,7 @@ import graphprep
 from graphprep.cli.info import info_text
 from graphprep.model.errors import DataError, GraphprepError, MemoryLimitError, UsageError
 from graphprep.model.options import RunOptions
-from graphprep.stages import role_columns
+from graphprep.stages import labels as label_stage
 
 EDGES = "_N:_E:_N"
 NODES = "nodes/_N"
@@ -195,7 +195,7 @@ def test_a_label_without_any_value_is_a_number(tmp_path):
 
 
 def test_too_many_categories_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(role_columns, "_MOST_CATEGORIES", 3)
+    monkeypatch.setattr(label_stage, "_MOST_CATEGORIES", 3)
     write_edges(tmp_path / "e.csv", ["a", "b", "c", "d"])
     with pytest.raises(DataError) as caught:
         convert(tmp_path / "e.csv", tmp_path / "out", labels=(f"{EDGES}:kind",))
@@ -207,7 +207,7 @@ def test_too_many_categories_are_refused(tmp_path, monkeypatch):
 
 
 def test_categories_beyond_the_memory_limit_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(role_columns, "_NAME_BYTES", 1 << 40)
+    monkeypatch.setattr(label_stage, "_NAME_BYTES", 1 << 40)
     write_edges(tmp_path / "e.csv", ["a", "b"])
     with pytest.raises(MemoryLimitError) as caught:
         convert(tmp_path / "e.csv", tmp_path / "out", labels=(f"{EDGES}:kind",))
@@ -460,6 +460,56 @@ def test_mistakes_are_named_with_their_place_and_remedy(tmp_path, monkeypatch, f
         convert("e.csv", "out", **flags)
     assert str(caught.value) == message
     assert not Path("out").exists()
+
+
+def test_arrays_by_row_become_masks_and_labels(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("e.txt").write_text("0 1\n1 2\n4 3\n")
+    masks = {"tr": [1, 1, 0, 0, 0], "va": [0, 0, 1, 0, 0], "te": [0, 0, 0, 1, 0]}
+    for name, values in masks.items():
+        np.save(f"{name}.npy", np.array(values, bool))
+    np.save("y.npy", np.array([[0.5], [1], [np.nan], [2], [3]], np.float32))
+    data = tuple(f"_N:{name}={name}.npy" for name in (*masks, "y"))
+    convert("e.txt", "out", node_data=data, labels=("y",), splits=("tr,va,te",), partitions=2)
+    assert node_values("out", "split") == {0: 0, 1: 0, 2: 1, 3: 2, 4: None}
+    label = column_of("out", "_N", "y")
+    assert (label["dtype"], label["item_shape"], label["role"], label["optional"]) == ("float32", [1], "label", False)
+    np.save("va.npy", np.array([0, 1, 1, 0, 0], bool))
+    for flags, error, message in (
+        (
+            {"splits": ("tr,va,te",)},
+            DataError,
+            "--split tr,va,te: node 1 of type '_N' is in two parts, train and valid\n  fix: keep it in one of them",
+        ),
+        (
+            {"splits": ("tr",)},
+            UsageError,
+            "--split tr: column 'tr' of node type '_N' is bool, so a mask\n"
+            "  fix: name three masks: TYPE:train_mask,valid_mask,test_mask",
+        ),
+        (
+            {"splits": ("y",)},
+            DataError,
+            "--split y: node 0 of type '_N': column 'y': a split must be 0, 1, 2, train, valid or test, found 0.5\n"
+            "  fix: correct the value, or leave it out where the row is in no part",
+        ),
+    ):
+        with pytest.raises(error) as caught:
+            convert("e.txt", "again", node_data=data, **flags)
+        assert str(caught.value) == message
+
+
+def test_columns_that_are_something_else_are_no_labels(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_json(Path("g.jsonl"), {5: {"sparse_float_feature": {"0": {"coordinates": [[1, 2]], "values": [0.5]}}}})
+    for column, message in (
+        ("feat_0", "column 'feat_0' of node type '0' is sparse\n  fix: choose a column of numbers or texts"),
+        ("weight", "column 'weight' of node type '0' is its weight already\n  fix: use another one"),
+        ("feat_1", "node type '0' has no column 'feat_1'\n  fix: use one of feat_0"),
+    ):
+        with pytest.raises(UsageError) as caught:
+            convert("g.jsonl", "out", format="json", labels=(column,))
+        assert str(caught.value) == f"--label {column}: {message}"
 
 
 class Stages:
