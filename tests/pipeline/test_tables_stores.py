@@ -170,3 +170,100 @@ def test_real_triples_and_tables(real_samples, tmp_path):
     assert summary.num_edges == {f"e:{item['values']}:e": item["counts"] for item in counts}
     entities = np.union1d(expected.column("head").to_numpy(), expected.column("tail").to_numpy())
     assert summary.num_nodes == {"e": entities.size}
+
+
+def table_file(path, text, **options):
+    path.write_text(text)
+    return TableConfig(files=(str(path),), **options)
+
+
+def converted(tmp_path, graph):
+    return convert([], str(tmp_path / "out"), ConvertOptions(graph=graph))
+
+
+def array_of(tmp_path, path):
+    return StoreReader(Storage(), str(tmp_path / "out")).array(0, path).read().tolist()
+
+
+@pytest.mark.parametrize("id_type", [None, "string"])
+def test_a_later_table_brings_columns_by_id(tmp_path, id_type):
+    first = table_file(tmp_path / "a.csv", "id,x\n3,30\n1,10\n2,20\n", id_type=id_type)
+    second = table_file(tmp_path / "b.csv", "id,y\n2,200\n3,300\n", id_type=id_type)
+    graph = GraphConfig(nodes=(NodeTable("user", first), NodeTable("user", second)))
+    assert converted(tmp_path, graph).num_nodes == {"user": 3}
+    assert array_of(tmp_path, "nodes/user/data/x.npy") == [10, 20, 30]
+    assert array_of(tmp_path, "nodes/user/data/y.npy") == [0, 200, 300]
+    assert array_of(tmp_path, "nodes/user/data/y.present.npy") == [False, True, True]
+
+
+def test_a_later_table_with_the_same_columns_brings_nodes(tmp_path):
+    first = table_file(tmp_path / "a.csv", "id,x\n3,30\n1,10\n")
+    second = table_file(tmp_path / "b.csv", "x,id\n20,2\n")
+    graph = GraphConfig(nodes=(NodeTable("user", first), NodeTable("user", second)))
+    assert converted(tmp_path, graph).num_nodes == {"user": 3}
+    assert array_of(tmp_path, "nodes/user/data/x.npy") == [10, 20, 30]
+
+
+def test_a_later_table_with_some_of_the_columns_is_refused(tmp_path):
+    first = table_file(tmp_path / "a.csv", "id,x,y\n3,30,1\n")
+    second = table_file(tmp_path / "b.csv", "id,x,z\n2,5,6\n")
+    graph = GraphConfig(nodes=(NodeTable("user", first), NodeTable("user", second)))
+    with pytest.raises(DataError) as caught:
+        converted(tmp_path, graph)
+    assert str(caught.value) == (
+        f"{tmp_path / 'b.csv'}: column 'x' is in an earlier table of this type, but 'z' is not\n"
+        "  fix: give both tables the same columns, or columns of their own"
+    )
+
+
+@pytest.mark.parametrize(
+    ("keys", "kind", "raw"),
+    [(("7", "007", "-2"), None, None), (("7", "8", "-2"), "int64", [-2, 7, 8]), (("7", "x", "8"), "string", None)],
+)
+def test_auto_decides_over_the_whole_input(tmp_path, keys, kind, raw):
+    nodes = table_file(tmp_path / "n.csv", "id,x\n" + "".join(f"{key},1\n" for key in keys))
+    edges = table_file(tmp_path / "e.csv", f"src,dst\n{keys[0]},{keys[2]}\n")
+    graph = GraphConfig(nodes=(NodeTable("u", nodes),), edges=(EdgeTable("u", "r", "u", edges),), id_type="auto")
+    if kind is None:  # 7 and 007 are one integer
+        with pytest.raises(DataError, match="7"):
+            converted(tmp_path, graph)
+        return
+    assert converted(tmp_path, graph).num_edges == {"u:r:u": 1}
+    metadata = StoreReader(Storage(), str(tmp_path / "out")).metadata
+    assert metadata.node_schemas[0].raw_ids == kind
+    if raw is not None:
+        assert array_of(tmp_path, "nodes/u/raw_ids.npy") == raw
+
+
+@pytest.mark.parametrize("id_type", [None, "string"])
+def test_one_id_space_finds_the_types_of_ends(tmp_path, id_type):
+    cats, dogs = table_file(tmp_path / "c.csv", "id,x\n1,5\n2,6\n"), table_file(tmp_path / "d.csv", "id,x\n3,7\n")
+    edges = table_file(tmp_path / "e.csv", "src,dst,kind\n1,3,likes\n3,2,likes\n1,2,sees\n")
+    graph = GraphConfig(
+        nodes=(NodeTable("cat", cats), NodeTable("dog", dogs)),
+        edges=(EdgeTable(None, None, None, edges, relation_col="kind"),),
+        id_space="global",
+        id_type=id_type,
+    )
+    assert converted(tmp_path, graph).num_edges == {"cat:likes:dog": 1, "dog:likes:cat": 1, "cat:sees:cat": 1}
+
+
+def test_types_in_a_column(tmp_path):
+    nodes = table_file(tmp_path / "n.csv", "id,kind,x\na,cat,5\nb,dog,6\nc,cat,\n", id_type="string")
+    edges = table_file(tmp_path / "e.csv", "src,dst\na,b\nc,a\n")
+    graph = GraphConfig(nodes=(NodeTable(None, nodes, type_col="kind"),), edges=(EdgeTable(None, "sees", None, edges),))
+    summary = converted(tmp_path, graph)
+    assert (summary.num_nodes, summary.num_edges) == ({"cat": 2, "dog": 1}, {"cat:sees:dog": 1, "cat:sees:cat": 1})
+    assert array_of(tmp_path, "nodes/cat/data/x.present.npy") == [True, False]
+
+
+def test_numbered_rows_and_numbers_of_nodes(tmp_path):
+    users = table_file(tmp_path / "u.csv", "name\nann\nbob\n")
+    edges = table_file(tmp_path / "e.csv", "src,dst\n0,4\n1,0\n")
+    graph = GraphConfig(
+        nodes=(NodeTable("user", users, row_ids=True), NodeTable("item", num_nodes=5)),
+        edges=(EdgeTable("user", "buys", "item", edges),),
+    )
+    assert converted(tmp_path, graph).num_nodes == {"user": 2, "item": 5}
+    metadata = StoreReader(Storage(), str(tmp_path / "out")).metadata
+    assert [schema.raw_ids for schema in metadata.node_schemas] == ["identity", "identity"]
