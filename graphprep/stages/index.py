@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from graphprep.kernels.cpu.bitmap import members
+from graphprep.kernels.cpu.group import mark_bits
 from graphprep.kernels.cpu.sort import sort_keys, stable_order
 from graphprep.kernels.cpu.unique import SeenIds
 from graphprep.storage.runs import Runs, SpillPool
@@ -17,6 +19,8 @@ _LEAST_CHUNK_ROWS = 1 << 10
 _MOST_RUNS = 64  # merged at a time: each has a file open and a chunk in memory
 _ROW_BYTES = 20
 _SORT_FACTOR = 2  # sorting holds its input, its output and what it moves on the way
+_BITS_SHARE = 4  # of what is held may be a bitmap
+_PIECE_BYTES = 1 << 14  # of a bitmap that are taken apart at a time
 _LEAST_MET = 1 << 16  # IDs after which it shows whether most are new
 _Rows = tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.int64]]
 CREATED = np.int32(-1)  # the type of an ID that only occurs as an end, until it gets the type of created nodes
@@ -34,31 +38,67 @@ class SortedChunk:
 class _Ends:
     """Ends with one code that wait to be sorted.
 
-    Most come again and again, so that a hash table keeps them out; where most are new, as in a list of unique IDs, the table
-    is only in the way, and sorting finds the few that repeat.
+    A bitmap holds them while they are small enough for one of ``bits_bytes``. Beyond, a hash table keeps out those that come
+    again, as most do; where most are new, as in a list of unique IDs, it is only in the way, and sorting finds the few.
     """
 
-    def __init__(self) -> None:
-        self.ids: list[NDArray[np.uint64]] = []
-        self.num_bytes = 0
+    def __init__(self, bits_bytes: int) -> None:
+        self._bits: NDArray[np.uint8] | None = np.zeros(8, np.uint8)
+        self._most = bits_bytes
+        self._ids: list[NDArray[np.uint64]] = []
         self._seen: SeenIds | None = SeenIds()
         self._num_met = 0
+        self._num_new = 0
+
+    @property
+    def num_bytes(self) -> int:
+        """Return what is held."""
+        bits = 0 if self._bits is None else self._bits.nbytes
+        return bits + 8 * self._num_new + (0 if self._seen is None else self._seen.num_bytes)
 
     def add(self, ids: NDArray[np.uint64]) -> None:
         """Add IDs."""
+        if self._bits is None or not self._mark(ids):
+            self._keep(ids)
+
+    def _mark(self, ids: NDArray[np.uint64]) -> bool:
+        """Set the IDs' bits; return False where they are too large, and let go of the bits."""
+        assert self._bits is not None
+        need = (int(ids.max()) >> 3) + 1 if ids.size else 0
+        if need > self._most:
+            for members_of_piece in self._members():
+                self._keep(members_of_piece)
+            self._bits = None
+            return False
+        if need > self._bits.size:
+            grown = np.zeros(max(-(-need // 8) * 8, min(2 * self._bits.size, self._most // 8 * 8)), np.uint8)
+            grown[: self._bits.size] = self._bits
+            self._bits = grown
+        mark_bits(self._bits, ids)
+        return True
+
+    def _members(self) -> Iterator[NDArray[np.uint64]]:
+        assert self._bits is not None
+        for start in range(0, self._bits.size, _PIECE_BYTES):
+            yield members(self._bits, start, min(start + _PIECE_BYTES, self._bits.size))
+
+    def _keep(self, ids: NDArray[np.uint64]) -> None:
         new = ids
         if self._seen is not None:
             new = self._seen.add(ids)
             self._num_met += ids.size
-            if self._num_met >= _LEAST_MET and 2 * sum(one.size for one in self.ids) + 2 * new.size > self._num_met:
+            if self._num_met >= _LEAST_MET and 2 * (self._num_new + new.size) > self._num_met:
                 self._seen = None
-        self.ids.append(new)
-        self.num_bytes = sum(one.nbytes for one in self.ids) + (0 if self._seen is None else self._seen.num_bytes)
+        self._ids.append(new)
+        self._num_new += new.size
 
-    def sorted(self) -> NDArray[np.uint64]:
-        """Return the IDs, ascending, each once."""
-        ids: NDArray[np.uint64] = sort_keys(np.concatenate(self.ids))
-        return np.asarray(ids[np.concatenate([np.ones(min(1, ids.size), bool), ids[1:] != ids[:-1]])])
+    def sorted(self) -> Iterator[NDArray[np.uint64]]:
+        """Yield the IDs, ascending, each once."""
+        if self._bits is not None:
+            yield from self._members()
+        else:
+            ids: NDArray[np.uint64] = sort_keys(np.concatenate(self._ids))
+            yield np.asarray(ids[np.concatenate([np.ones(min(1, ids.size), bool), ids[1:] != ids[:-1]])])
 
 
 @dataclass(frozen=True)
@@ -108,7 +148,7 @@ class SpaceIndexer:
     def add_ends(self, ids: NDArray[np.uint64], code: int = int(CREATED)) -> None:
         """Add IDs that occur as ends of edges, with the code of their type."""
         self._flush_declared()
-        self._ends.setdefault(code, _Ends()).add(ids)
+        self._ends.setdefault(code, _Ends(self._cap // _BITS_SHARE)).add(ids)
         if sum(ends.num_bytes for ends in self._ends.values()) > self._cap:
             self._flush_ends()
 
@@ -124,9 +164,9 @@ class SpaceIndexer:
         ends, self._ends = self._ends, {}
         for code in list(ends):
             run = Runs(self._pool, 1, coalesce=False)
-            ids = ends.pop(code).sorted()
-            for start in range(0, ids.size, self._chunk_rows):
-                run.append(0, (ids[start : start + self._chunk_rows].copy(),))
+            for ids in ends.pop(code).sorted():
+                for start in range(0, ids.size, self._chunk_rows):
+                    run.append(0, (ids[start : start + self._chunk_rows].copy(),))
             self._runs.append(_Run(run, code))
 
     def _distinct(self, ids: NDArray[np.uint64], types: NDArray[np.int32], rows: NDArray[np.int64]) -> _Rows:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.kernels.cpu.group import group_by_key
+from graphprep.kernels.cpu.bitmap import Ranks
+from graphprep.kernels.cpu.group import group_by_key, mark_bits
 from graphprep.kernels.cpu.lookup import bucket_index, find_sorted
 from graphprep.storage.runs import Runs, SpillPool
 
@@ -17,6 +18,7 @@ RawIds = NDArray[np.uint64]
 MapRows = tuple[RawIds, NDArray[np.int32], Ints]  # IDs, the numbers of their types, typed IDs (-1: not a node)
 _TABLE_ROW_BYTES = 20 + 8  # ID, type, typed ID, and the share of the search index
 _NONE = np.uint64(0)
+_SPARSEST = 4  # bytes of bits for each node: 32 IDs that may be
 _LEAST_ROWS = 1 << 12  # rows of a block of the map, however little memory there is
 
 
@@ -32,7 +34,8 @@ class NodeMap:
     """The map of one ID space.
 
     Either raw IDs are 0..n-1 of one type and equal the typed IDs (``rows`` None), or ``rows()`` yields (ids, types, typed) in
-    chunks, ascending by ID once the bits of ``flip`` are flipped in them.
+    chunks, ascending by ID once the bits of ``flip`` are flipped in them. ``highest`` is the highest ID where all are of one
+    type and typed IDs are ranks, else -1.
     """
 
     def __init__(
@@ -41,16 +44,20 @@ class NodeMap:
         type_number: int = 0,
         rows: Callable[[], Iterator[MapRows]] | None = None,
         flip: np.uint64 = _NONE,
+        highest: int = -1,
     ) -> None:
         self.num_nodes = num_nodes
         self.type_number = type_number
         self.rows = rows
         self.flip = flip
+        self.highest = highest
 
     def finder(self, cap_bytes: int) -> Callable[[RawIds], Resolved] | None:
         """Return a function that looks IDs up at once, None where the map takes more than ``cap_bytes``."""
         if self.rows is None:
             return self._identity
+        if self.highest >= 0 and (self.highest >> 3) < min(cap_bytes * 4 // 5, _SPARSEST * self.num_nodes):
+            return _Bits(self.rows, self.highest).find
         if self.num_nodes * _TABLE_ROW_BYTES <= cap_bytes:
             return _Block(list(self._flipped()), self.flip).find
         return None
@@ -74,6 +81,22 @@ class NodeMap:
         if beyond.any():
             typed = np.where(beyond, -1, typed)
         return Resolved(np.full(ids.size, self.type_number, np.int32), typed)
+
+
+class _Bits:
+    """A map whose IDs are not much higher than their number: a bit for each that may be, and ranks."""
+
+    def __init__(self, rows: Callable[[], Iterator[MapRows]], highest: int) -> None:
+        bits = np.zeros((highest // 64 + 1) * 8, np.uint8)
+        self._type = np.int32(0)
+        for ids, types, _ in rows():
+            mark_bits(bits, ids)
+            self._type = types[0]
+        self._ranks = Ranks(bits)
+
+    def find(self, ids: RawIds) -> Resolved:
+        """Look IDs up."""
+        return Resolved(np.full(ids.size, self._type), self._ranks.find(ids))
 
 
 class _Block:
