@@ -9,7 +9,8 @@ only times differ; tests/docs compares instead. A fenced block of
 - anything else is for the reader.
 
 A comment in front of a block changes that: ``<!-- file: NAME -->`` writes it to a file, ``<!-- not run: why -->`` leaves it
-alone. All blocks of a document run in order, in one new folder that holds ``sample_data``. graphprep runs inside this process.
+alone, ``<!-- samples -->`` runs it beside the real graphs of the folder that GRAPHPREP_SAMPLES names, if there is one. All
+blocks of a document run in order, in one new folder that holds ``sample_data``. graphprep runs inside this process.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ from unittest import mock
 
 ROOT = Path(__file__).resolve().parent.parent
 _FENCE = re.compile(
-    r"(?:^<!-- (?P<mark>file|not run): (?P<what>[^\n]*?) -->\n+)?^```(?P<kind>[a-z]*)[^\n]*\n(?P<body>.*?)^```$", re.M | re.S
+    r"(?:^<!-- (?P<mark>file|not run|samples)(?:: (?P<what>[^\n]*?))? -->\n+)?"
+    r"^```(?P<kind>[a-z]*)[^\n]*\n(?P<body>.*?)^```$",
+    re.M | re.S,
 )
 _ANYTHING = "..."
 _TIMES = "elapsed_s|peak_memory_bytes|output_bytes|plan|decode|index|shuffle|build|publish"
@@ -222,7 +225,7 @@ class Runner:
             target = Path(block.what)
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(block.body.replace("→", "\t") if target.suffix == ".tsv" else block.body)
-        elif block.mark is None and block.kind == "console":
+        elif block.kind == "console" and (block.mark is None or (block.mark == "samples" and _link_samples())):
             return self._run_session(block, line)
         elif block.mark is None and block.kind == "python":
             with self._modules_here():
@@ -263,6 +266,17 @@ class Runner:
         self.names.update(test.globs)
         if said.getvalue():
             self.mismatches.append(Mismatch(line, "doctest", "", said.getvalue()))
+
+
+def _link_samples() -> bool:
+    """Put the real graphs into the current folder; return whether there are any."""
+    samples = os.environ.get("GRAPHPREP_SAMPLES", "")
+    if not samples or not Path(samples).is_dir():
+        return False
+    for folder in Path(samples).iterdir():
+        if folder.is_dir() and not Path(folder.name).exists():
+            Path(folder.name).symlink_to(folder)
+    return True
 
 
 @contextlib.contextmanager

@@ -34,6 +34,7 @@ _DST_NAMES = (
     "destination",
 )
 _WORD = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+(?![a-z])")
+_ID_ENDING = re.compile(r"[-_ ]?(?:id|ID|Id|key)$")
 _COMPRESSED = re.compile(r"\.(gz|gzip|bz2|xz|zst)$", re.I)
 
 
@@ -220,6 +221,8 @@ class _Guess:
     def _end_name(self, one: _Type, link: _Link, number: int) -> str:
         if link.to is not None:
             return link.to.name
+        if one.named and link.column.name.lower() not in (*_SRC_NAMES, *_DST_NAMES):
+            return _ID_ENDING.sub("", link.column.name) or link.column.name
         if all(other.to is None for other in one.links):
             return "node"
         return f"{one.name}_{('src', 'dst')[number]}"
@@ -314,21 +317,34 @@ def _find_key(one: _Type) -> tuple[SampleColumn | None, str]:
 def _ends(one: _Type, types: Sequence[_Type]) -> list[_Link] | None:
     """Return the links of source and destination where a table holds edges, else None."""
     others = [other for other in types if other is not one and other.key is not None]
-    if one.named:
-        src = next((column for column in one.columns if column.name.lower() in _SRC_NAMES), None)
-        dst = next((column for column in one.columns if column.name.lower() in _DST_NAMES), None)
-        if src is not None and dst is not None:
-            return [_link(one, column, others, is_end=True) for column in (src, dst)]
-        links = [link for column in one.columns if (link := _link(one, column, others)).to is not None]
-        own = one.key is not None and all(link.column is not one.key for link in links)
-        return links[:2] if len(links) > 1 and not own else None
-    if len(one.columns) < 2 or "other" in (one.columns[0].kind, one.columns[1].kind):
+    return _named_ends(one, others) if one.named else _bare_ends(one, others)
+
+
+def _named_ends(one: _Type, others: Sequence[_Type]) -> list[_Link] | None:
+    """Find ends by the columns' names; else by two foreign keys, or one beside another column of IDs, and no other key."""
+    src = next((column for column in one.columns if column.name.lower() in _SRC_NAMES), None)
+    dst = next((column for column in one.columns if column.name.lower() in _DST_NAMES), None)
+    if src is not None and dst is not None:
+        return [_link(one, column, others, is_end=True) for column in (src, dst)]
+    links = [link for column in one.columns if (link := _link(one, column, others)).to is not None]
+    if one.key is not None and all(link.column is not one.key for link in links):
         return None
-    links = [_link(one, column, others, is_end=True) for column in one.columns[:2]]
+    first = one.columns[:2]
+    if len(links) == 1 and one.key is None and links[0].column in first and len(first) == 2:
+        is_pair = all(column.kind != "other" for column in first)
+        return [_link(one, column, others, is_end=True) for column in first] if is_pair else None
+    return links[:2] if len(links) > 1 else None
+
+
+def _bare_ends(one: _Type, others: Sequence[_Type]) -> list[_Link] | None:
+    """Find ends in the first two columns: both hold IDs of tables, or the first does and both are numbers."""
+    first = one.columns[:2]
+    if len(first) < 2 or any(column.kind == "other" for column in first):
+        return None
+    links = [_link(one, column, others, is_end=True) for column in first]
     if all(link.to is not None for link in links):
         return links
-    is_alike = one.columns[0].kind == one.columns[1].kind
-    return links if is_alike and links[0].to is not None and one.columns[1].kind == "int" else None
+    return links if links[0].to is not None and all(column.kind == "int" for column in first) else None
 
 
 def _link(one: _Type, column: SampleColumn, parents: Sequence[_Type], *, is_end: bool = False) -> _Link:
@@ -395,7 +411,7 @@ def _link_name(link: _Link, to: _Type) -> str:
                 name += char
                 letters -= bool(_plain(char))
             return name.strip("_- .") or to.name
-    return re.sub(r"[-_ ]?(?:id|ID|Id|key)$", "", link.column.name) or to.name
+    return _ID_ENDING.sub("", link.column.name) or to.name
 
 
 def _relation_name(name: str, src: str, dst: str) -> str:

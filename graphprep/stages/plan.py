@@ -8,17 +8,21 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from graphprep.decoders.registry import find_decoder, load_class, load_options, make_decoder
-from graphprep.decoders.sniff import sniff
+from graphprep.decoders.sniff import TablesError, sniff
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.graph_config import DataArray, GraphConfig
 from graphprep.model.graph_schema import GraphSchema
 from graphprep.model.options import ConvertOptions
-from graphprep.model.protocols import Decoder, ReadsConfig, Reporter, Sources
+from graphprep.model.protocols import Decoder, ReadsConfig, Reporter, Sniffed, Sources
 from graphprep.stages.assign import PARTITION_METHODS
 from graphprep.stages.schema_guard import column_dtypes
 
 if TYPE_CHECKING:
     from graphprep.storage.urls import Storage
+
+
+# Given for a text whose format is not plain, they say that it is an edge list.
+_EDGES_OPTIONS = ("src_col", "dst_col", "relation_col", "weight_col", "time_col", "id_type", "header")
 
 
 @dataclass(frozen=True)
@@ -135,8 +139,15 @@ def _choose(
         return load_class(options.decoder), ()
     if options.format is not None:
         return find_decoder(options.format), ()
-    found = sniff(storage, inputs)
-    reporter.message(f"format: {found.decoder} (sniffed; {shlex.join(found.flags)} repeats this choice)")
+    try:
+        found, why = sniff(storage, inputs), "sniffed"
+    except TablesError:
+        raise
+    except UsageError:
+        if not any(name in options.decoder_options for name in _EDGES_OPTIONS):
+            raise
+        found, why = Sniffed("edges", 1.0, ("--format", "edges")), "for its options"
+    reporter.message(f"format: {found.decoder} ({why}; {shlex.join(found.flags)} repeats this choice)")
     return find_decoder(found.decoder), found.flags
 
 

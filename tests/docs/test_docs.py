@@ -28,7 +28,10 @@ def _load_sessions():
 
 sessions = _load_sessions()
 DOCUMENTS = {str(path.relative_to(ROOT)): path for path in sessions.documents()}
-_BUILT_IN = ("edgelist", "json", "tsv", "chunked", "edges", "arrays", "mtx", "metis")
+_BUILT_IN = (
+    *("edgelist", "json", "tsv", "chunked", "edges", "arrays", "mtx", "metis"),
+    *("triples", "neo4j", "graphstorm", "graphbolt", "ogb"),
+)
 
 
 @pytest.fixture

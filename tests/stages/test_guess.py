@@ -109,6 +109,13 @@ def test_edges_alone_make_their_nodes(tmp_path):
     assert found.comments["edges[1]"][1] == "column 'src': no table has these IDs, they make a type of their own."
 
 
+def test_an_end_without_a_table_is_called_like_its_column(tmp_path):
+    write(tmp_path, person_csv="name,age\nAda,3\nBo,4\n", member_csv="person,club_id,fee\nAda,7,1\nAda,8,2\n")
+    value, _ = guess(tmp_path)
+    assert [edge["type"] for edge in value["edges"]] == ["person:member:club"]
+    assert [node["type"] for node in value["nodes"]] == ["person"]
+
+
 def test_part_files_copies_and_strangers(tmp_path):
     write(
         tmp_path,
