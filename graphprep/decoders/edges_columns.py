@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -187,7 +188,7 @@ def settle_columns(file: FileColumns, flags: ColumnFlags, base: EdgeLayout, plac
         if position not in used or position in declared
     )
     names = [column.name for column in further] + ["weight"] * (weight is not None) + ["time"] * (time is not None)
-    _refuse_twins(names, place)
+    refuse_twins(names, place)
     return dataclasses.replace(
         base, src=src, dst=dst, weight=weight, time=time, relation_col=relation, further=further, names=file.names
     )
@@ -219,12 +220,13 @@ def _take(file: FileColumns, used: dict[int, str], flag: str, selector: str, use
     return position
 
 
-def _refuse_twins(names: list[str], place: str) -> None:
+def refuse_twins(names: list[str], place: str) -> None:
     """Raise DataError for two columns of one name, or one without."""
+    counts = Counter(names)
     for name in names:
         if not name:
             raise DataError("a column has no name", place=place, fix="name it, or leave it out with --drop-column")
-        if names.count(name) > 1:
+        if counts[name] > 1:
             raise DataError(
                 f"two columns are called {name!r}",
                 place=place,

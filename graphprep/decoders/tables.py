@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
 
-from graphprep.decoders.tables_columns import IdKind
+from graphprep.decoders.edges_columns import IdKind
 from graphprep.decoders.tables_ids import IdSpaces, KeyUse
 from graphprep.decoders.tables_plan import PlannedTable, check_mentioned, look_at_table, settle_group, spans_of
 from graphprep.model.errors import DataError, UsageError
@@ -180,9 +180,9 @@ class _GraphPlan:
                         held = None if is_numbered else file.held[number]
                         self.ids.add(space, KeyUse(None, held, is_numbered, file.shown, table.config.place))
         for nodes in self.config.nodes:
-            if nodes.num_nodes is not None and nodes.type is not None:
-                place = nodes.table.place
-                self.ids.add(self.spaces.of_type(nodes.type), KeyUse(nodes.table.id_type, is_numbered=True, place=place))
+            if nodes.type is not None and not nodes.table.files:
+                use = KeyUse(nodes.table.id_type, is_numbered=nodes.num_nodes is not None, place=nodes.table.place)
+                self.ids.add(self.spaces.of_type(nodes.type), use)
         for edges in self.config.edges:
             for space in self._key_spaces(edges):
                 self.ids.add(space, KeyUse(None, place=edges.table.place))
@@ -315,8 +315,10 @@ def _with_owner(file: Any, relation: Relation) -> Any:
 def _declares(table: PlannedTable, nodes: Sequence[PlannedTable]) -> bool:
     """Return whether a node table's rows declare nodes: unless an earlier table of the type does, and this one brings columns.
 
-    Raises DataError where it has some of the earlier table's columns and some of its own.
+    Rows that name their types always do. Raises DataError where it has some of the earlier table's columns and some of its own.
     """
+    if isinstance(table.table, NodeTable) and table.table.type is None:
+        return True
     earlier = []
     for other in nodes:
         if other is table:

@@ -27,8 +27,9 @@ from graphprep.decoders.arrow_cells import (
     unit_of,
     wrong_type,
 )
+from graphprep.decoders.edges_columns import IdKind
 from graphprep.decoders.edges_faults import Faults, Words
-from graphprep.decoders.tables_columns import ColumnType, FeatureColumn, IdField, IdKind, TableLayout
+from graphprep.decoders.tables_columns import ColumnType, FeatureColumn, IdField, TableLayout
 from graphprep.decoders.tables_faults import key_words, name_words
 from graphprep.decoders.tables_rows import table_rows
 from graphprep.decoders.tables_types import StoredType

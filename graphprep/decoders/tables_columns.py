@@ -6,15 +6,14 @@ import dataclasses
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
+from graphprep.decoders.edges_columns import IdKind, refuse_twins
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.graph_config import EdgeTable, NodeTable, TableConfig
 from graphprep.model.rows import Relation
 
-IdKind = Literal["uint", "int", "string"]  # 0..2^64-1, int64, texts
 _POSITION = re.compile(r"(?:col_)?([0-9]+)", re.ASCII)
 _LIST = re.compile(r"list<(.+)>(?:\[([0-9]+)\])?", re.ASCII)
 _TIMESTAMP = re.compile(r"timestamp\[(s|ms|us|ns)\]")
@@ -258,7 +257,7 @@ def edge_layout(choice: Choice, edges: EdgeTable, weight_dtype: str) -> TableLay
     if time is None:
         return layout
     name = choice.header.names[time]
-    _refuse_twins([*(column.name for column in layout.features), "time"], choice.place)
+    refuse_twins([*(column.name for column in layout.features), "time"], choice.place)
     stamp = FeatureColumn(name, name, time, _declared(choice).get(time))
     return dataclasses.replace(layout, time=stamp, time_unit=edges.time_unit)
 
@@ -273,7 +272,7 @@ def _layout(
     weight_dtype: str,
 ) -> TableLayout:
     features = _features(choice)
-    _refuse_twins([column.name for column in features] + ["weight"] * (weight is not None), choice.place)
+    refuse_twins([column.name for column in features] + ["weight"] * (weight is not None), choice.place)
     return TableLayout(
         owner=owner,
         ids=ids,
@@ -305,16 +304,3 @@ def _declared(choice: Choice) -> dict[int, ColumnType]:
     """Return the dtypes that are asked for, by position; a later one wins."""
     header = choice.header
     return {header.find("", name, ""): parse_type(name, dtype) for name, dtype in choice.table.columns if header.has(name)}
-
-
-def _refuse_twins(names: Sequence[str], place: str) -> None:
-    """Raise DataError for two columns of one name, or one without."""
-    for name in names:
-        if not name:
-            raise DataError("a column has no name", place=place, fix="name it, or leave it out with --drop-column")
-        if names.count(name) > 1:
-            raise DataError(
-                f"two columns are called {name!r}",
-                place=place,
-                fix="rename one, or pass --drop-column with its position",
-            )

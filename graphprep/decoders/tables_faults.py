@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from graphprep.decoders.edges_columns import IdKind
 from graphprep.decoders.edges_faults import Words
-from graphprep.decoders.tables_columns import ColumnType, IdKind
+from graphprep.decoders.tables_columns import ColumnType
 from graphprep.kernels.cpu import delimited, numbers
 
 _STRINGS = "pass --id-type string where IDs are names"

@@ -218,8 +218,8 @@ def _find_grammar(url: str, head: bytes, is_whole: bool, table: TableConfig) -> 
         if two and len(two[0]) == len(two[-1]) > 1:
             return grammar
         first = first or (delimiter.decode() if two and len(two[0]) > 1 else "")
-    if first:
-        return _grammar(first.encode(), table)
+    if first or table.quote:  # a table of one column, quoted as CSV is
+        return _grammar((first or ",").encode(), table)
     blank = _grammar(b"", table)
     two = [record.fields for record in islice(_split(url, head, is_whole, blank), 2)]
     return blank if two and len(two[0]) > 1 else _grammar(b",", table)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from graphprep.decoders.tables_columns import IdKind
+from graphprep.decoders.edges_columns import IdKind
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.graph_config import IdType
 

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.decoders import json_faults
+from graphprep.decoders.edges_columns import IdKind
 from graphprep.decoders.edges_faults import Fault, Faults, Words, column_words, show, time_words, weight_words
-from graphprep.decoders.tables_columns import ColumnType, FeatureColumn, IdField, IdKind, TableLayout
+from graphprep.decoders.tables_columns import ColumnType, FeatureColumn, IdField, TableLayout
 from graphprep.decoders.tables_faults import key_words, name_words
 from graphprep.decoders.tables_rows import read_numbered, table_rows
 from graphprep.decoders.tables_types import OtherKeys, StoredType
@@ -21,10 +22,9 @@ from graphprep.decoders.text_cells import TIME_KEY, TIME_SCALES, number_chunk, p
 from graphprep.kernels.cpu import delimited, json_tape, numbers
 from graphprep.kernels.cpu.group import group_by_key
 from graphprep.kernels.cpu.json_records import TOO_LARGE
-from graphprep.kernels.cpu.json_tables import list_members, scalar_texts
+from graphprep.kernels.cpu.json_tables import label_keys, list_members, scalar_texts
 from graphprep.kernels.cpu.json_tape import Tape, Tokens, positions, tokenize
 from graphprep.kernels.cpu.json_values import read_numbers
-from graphprep.kernels.cpu.text_dictionary import TextDictionary
 from graphprep.model.errors import DataError
 from graphprep.model.protocols import InputStorage, Span, TextBlock
 from graphprep.model.rows import ColumnChunk, ColumnKey, RawIds, RawRows, RawTexts
@@ -92,23 +92,23 @@ class Lines:
 
 def _by_key(tokens: Tokens, records: Ints, keys: Ints, faults: list[Fault]) -> dict[str, Members]:
     """Group members by their key; a key that stands twice in a record, or is no text, is a fault."""
-    offsets, values, lone = scalar_texts(tokens.tape, keys)
-    if lone >= 0:
-        at = int(positions(tokens.tape, keys[lone : lone + 1])[0])
-        words = Words("a key holds a lone surrogate", "write the key in valid Unicode")
-        faults.append(Fault(int(records[lone]), at, -1, words))
-        keys, records, offsets = keys[:lone], records[:lone], offsets[: lone + 1]
-    names = TextDictionary()
-    codes = names.add(offsets, values[: offsets[-1]])
-    bounds, order = group_by_key(codes, names.count)
+    tape = tokens.tape
+    codes, firsts = label_keys(tape, records, keys)
+    bounds, order = group_by_key(codes, firsts.size)
     found: dict[str, Members] = {}
-    for number, name in enumerate(names.texts()):
+    for number in range(firsts.size):
         rows = order[bounds[number] : bounds[number + 1]]
+        _, spelled, lone = scalar_texts(tape, firsts[number : number + 1])
+        name = spelled.tobytes()
+        if lone >= 0:
+            words = Words("a key holds a lone surrogate", "write the key in valid Unicode")
+            faults.append(Fault(int(records[rows[0]]), int(positions(tape, firsts[number : number + 1])[0]), -1, words))
+            continue
         found[name.decode()] = Members(records[rows], keys[rows])
         twice = np.flatnonzero(np.diff(records[rows]) == 0)
         if twice.size:
             second = int(rows[twice[0] + 1])
-            at = int(positions(tokens.tape, keys[second : second + 1])[0])
+            at = int(positions(tape, keys[second : second + 1])[0])
             words = Words(f"key {show(name)} stands twice in one object", "keep one of them")
             faults.append(Fault(int(records[second]), at, -1, words))
     return found

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from graphprep.decoders.arrays_files import ArraySource, is_npz
+from graphprep.decoders.edges_columns import IdKind
 from graphprep.decoders.quoted_records import QuotedRecords
 from graphprep.decoders.tables_columns import (
     Choice,
     ColumnType,
     Header,
-    IdKind,
     NodeOwner,
     TableLayout,
     edge_layout,

@@ -95,6 +95,16 @@ def test_values_are_those_that_the_json_module_reads(tmp_path_factory, records, 
         assert cells == {name: value for name, value in plain.items() if value is not None}
 
 
+def test_many_keys_and_keys_with_escapes(tmp_path):
+    path = tmp_path / "t.jsonl"
+    many = [{"id": number, **{f"k{(7 * number + i) % 300}": i for i in range(150)}} for number in range(4)]
+    path.write_text('{"id": 9, "é": 1}\n{"\\u00e9": 2, "\\u0069d": 8}\n' + "".join(json.dumps(row) + "\n" for row in many))
+    found = read(node_config(path), block_bytes=1 << 20)
+    assert found.nodes[:2] == [("user", 9, {"é": 1}), ("user", 8, {"é": 2})]
+    for (_, key, cells), row in zip(found.nodes[2:], many, strict=True):
+        assert {"id": key, **cells} == row
+
+
 def test_mixed_scalars_are_text_over_the_whole_file(tmp_path):
     path = write(tmp_path, [{"id": 1, "a": 1}, {"id": 2, "a": True}, {"id": 3, "a": "x"}, {"id": 4, "a": -1.50}])
     for size in (1, 1 << 20):

@@ -6,8 +6,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from graphprep.kernels.cpu.json_keys import hash_text, same_text
 from graphprep.kernels.cpu.json_tape import ESCAPED, OBJECT, TEXT, Tape, Tokens, after, kind_of, start_of, unescape
 
+_FEW_SLOTS = 256
 _TAB, _LF, _CR, _SPACE, _COMMA, _CLOSE_ARRAY, _CLOSE_OBJECT = 9, 10, 13, 32, 44, 93, 125
 
 
@@ -22,6 +24,20 @@ def list_members(tokens: Tokens) -> tuple[NDArray[np.int64], NDArray[np.int64], 
     records, keys = np.empty(num_members, np.int64), np.empty(num_members, np.int64)
     _find_members(tape.words, tape.extra, roots if bad < 0 else roots[:bad], records, keys)
     return records, keys, bad
+
+
+def label_keys(tape: Tape, records: NDArray[np.int64], keys: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Number the distinct keys of members in the order in which they are met.
+
+    Returns every key's number (int32[n]), and the token at which each number stands first (int64[k]).
+    """
+    codes, firsts = np.empty(keys.size, np.int32), np.empty(keys.size, np.int64)
+    num_slots = _FEW_SLOTS
+    while True:
+        count = _label_keys(*tape, records, keys, np.full(num_slots, -1, np.int32), codes, firsts)
+        if count >= 0:
+            return codes, firsts[:count].copy()
+        num_slots *= 16
 
 
 def scalar_texts(tape: Tape, tokens: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.uint8], int]:
@@ -61,6 +77,33 @@ def _find_members(words, extra, roots, records, keys):
             keys[count] = key
             count += 1
             key = after(words, extra, key + 1)
+
+
+@njit(cache=True, nogil=True)
+def _label_keys(buf, words, extra, records, keys, slots, codes, firsts):
+    """Fill ``codes`` and ``firsts``. Returns the number of distinct keys, -1 where they fill more than half of the slots."""
+    count = 0
+    begin = 0  # of the record
+    before = 0  # of the record before, whose keys most likely are the same ones
+    for i in range(keys.size):
+        if i > 0 and records[i] != records[i - 1]:
+            before = begin
+            begin = i
+        guess = before + i - begin
+        if guess < begin and same_text(buf, words, extra, keys[guess], keys[i]):
+            codes[i] = codes[guess]
+            continue
+        slot = np.int64(hash_text(buf, words, extra, keys[i]) & np.uint64(slots.size - 1))
+        while slots[slot] >= 0 and not same_text(buf, words, extra, firsts[slots[slot]], keys[i]):
+            slot = (slot + 1) & (slots.size - 1)
+        if slots[slot] < 0:
+            if 2 * (count + 1) > slots.size:
+                return -1
+            slots[slot] = count
+            firsts[count] = keys[i]
+            count += 1
+        codes[i] = slots[slot]
+    return count
 
 
 @njit(cache=True, nogil=True)
