@@ -15,6 +15,7 @@ import xxhash
 
 from reference.hashes import cut, edge_checksum, feistel, hash_id
 from reference.records import Declared, Edge, Graph, Node, Numbers, Sparse, Text
+from reference.roles import with_roles
 
 DEFAULTS = {
     "partitions": None,
@@ -453,6 +454,7 @@ def add_node_files(files, graph, options, name, ordered, counts, created) -> dic
     if any(i in created for i in ids):
         columns.append(Column("created", [Numbers("bool", (), (node.id in created,)) for node in ordered], role="created"))
     columns += slot_columns(ordered) + named_columns(ordered, graph.node_columns.get(name, []))
+    columns = with_roles(columns, ordered, name, options, Column)
     with_slots = needs_num_slots(ordered)
     start = 0
     for part, count in enumerate(counts):
@@ -506,6 +508,7 @@ def add_edge_files(files, graph, options, edge_type, of_type, nodes_per_part) ->
     in_row_order = [edge for edge, _, _ in primary]
     columns = side_columns(graph, in_row_order, options, of_edges=True)
     columns += slot_columns(in_row_order) + named_columns(in_row_order, graph.edge_columns.get(edge_type, []))
+    columns = with_roles(columns, in_row_order, colon_text(edge_type), options, Column)
     dtype, id_dtype = index_dtypes(options, edge_type, layouts, nodes_per_part, len(of_type))
 
     counts: list[int] = []
