@@ -1,0 +1,56 @@
+"""The kernels of tables with Numba's bounds checks: they stay inside their arrays, whatever stands in a file."""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+
+@pytest.mark.slow
+def test_kernels_stay_inside_their_arrays(pytestconfig):
+    code = textwrap.dedent('''
+        import itertools
+        from graphprep.decoders.quoted_records import Grammar, QuotedRecords
+        from graphprep.decoders.tables_columns import ColumnType, FeatureColumn, IdField, NodeOwner, TableLayout
+        from graphprep.decoders.tables_json import JsonReader
+        from graphprep.decoders.tables_text import TextReader
+        from graphprep.model.errors import DecodeError
+        from graphprep.model.protocols import Span, TextBlock
+        texts = [
+            b"", b"\\n", b"1", b"1,", b'1,"', b'1,"a', b'1,"a""', b'1,"a"""', b'1,"a\\n', b'"1\\n",2\\n', b'1,"a"b', b"1,[", b"1,[]",
+            b"1,[1", b"1,1;", b"1,;", b"1,2020-01-0", b"1,2020-01-01", b"1,2020-01-01T", b"1,2020-01-01T00:00:0", b"1,NA\\nNA,1",
+            b"1,2020-01-01T00:00:00.1+0", b"1,2020-01-01T00:00:00+01:0", b"1,\\xe2\\x82", b"\\r\\n1,2\\r", b"1,-", b"1,\\t",
+        ]
+        types = [None, ColumnType("binary"), ColumnType("int64", "day"), ColumnType("int64", "ns"), ColumnType("int8", is_list=True),
+                 ColumnType("float32", is_list=True, size=2), ColumnType("bool")]
+        lines = [
+            b"", b"{}", b'{"id":1}', b'{"id":"', b'{"id":1,"a":[', b'{"id":1,"a":[1,2.5]}', b'{"id":"1","a":"\\\\u00e9"}', b"[1]",
+            b'{"id":1,"a":tru', b'{"id":1,"a":"x"}', b'{"id":1,"\\\\u0061":-1}', b'{"a":1e400,"id":2}', b'{"id":1,"a":"\\\\ud800"}',
+        ]
+        for kind, ids in itertools.product(types, ["uint", "int", "string"]):
+            layout = TableLayout(NodeOwner("u"), (IdField("id", 0, ids),), (FeatureColumn("a", "a", 1, kind),), ("id", "a"),
+                                 nulls=(b"NA",))
+            for delimiter in (b",", "§".encode(), b""):
+                reader = TextReader(layout, Grammar(delimiter, bool(delimiter), bool(delimiter), comments=not delimiter))
+                for text in texts:
+                    data = text.replace(b",", delimiter or b" ")
+                    if delimiter:
+                        QuotedRecords(delimiter).ends(data)
+                        QuotedRecords(delimiter, comments=True).scan(data, 0)
+                    try:
+                        reader.decode(TextBlock(data, Span("x")), places=True)
+                    except DecodeError:
+                        pass
+            for line in lines:
+                try:
+                    JsonReader(layout, frozenset("a")).decode(TextBlock(line + b"\\n" + line, Span("x")), places=True)
+                except DecodeError:
+                    pass
+        print("inside")
+    ''')
+    kept = str(pytestconfig.cache.mkdir("numba-boundscheck"))  # compiled code of the usual kind does not check
+    environment = dict(os.environ, NUMBA_BOUNDSCHECK="1", NUMBA_OPT="0", NUMBA_CACHE_DIR=kept)
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.returncode) == ("inside\n", 0), done.stderr
