@@ -106,7 +106,7 @@ def _choose(file: SniffedFile) -> Sniffed:
         _refuse_binary(file)
     names = [bid.decoder for bid in likely or bids]
     guess = f": it may be {' or '.join(names)}" if names else ""
-    hint = "" if names else "; an edge list of names takes --format edges --id-type string"
+    hint = "" if names else "; an edge list of names takes --format edges --id-type string, a table --nodes or --edges"
     raise UsageError(
         f"cannot tell the format{guess}",
         place=file.url,

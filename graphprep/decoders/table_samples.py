@@ -6,15 +6,16 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from graphprep.model.errors import GraphprepError
+from graphprep.storage.urls import DirEntry
 
 if TYPE_CHECKING:
-    from graphprep.storage.urls import DirEntry, Storage
+    from graphprep.storage.urls import Storage
 
 SAMPLE_ROWS = 100_000
 _SAMPLE_BYTES = 16 << 20
@@ -103,10 +104,13 @@ def part_name(stem: str) -> str:
 
 
 def sample_folder(storage: Storage, url: str, rows: int = SAMPLE_ROWS, most_files: int = _MAX_FILES) -> SampledFolder:
-    """Look at the files of a folder, the first ones where there are many, and at its subfolders of part files."""
+    """Look at the files of a folder, the first ones where there are many, and at its subfolders of part files; or at a file."""
     found = SampledFolder()
     raw: list[SampleTable] = []
-    entries = [entry for entry in storage.list_dir(url) if not entry.name.startswith((".", "_"))]
+    if storage.is_dir(url):
+        entries: Sequence[DirEntry] = [e for e in storage.list_dir(url) if not e.name.startswith((".", "_"))]
+    else:
+        entries = [DirEntry(url.rpartition("/")[2], url, False)]
     found.others = {entry.name: "not looked at: there are too many files" for entry in entries[most_files:]}
     for entry in entries[:most_files]:
         table = _sample(storage, entry, rows)

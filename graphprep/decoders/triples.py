@@ -37,9 +37,11 @@ class TriplesDecoder(EdgesDecoder):
         rows = [line.split(b"\t") for line in lines[:_LINES] if line.strip()]
         if len(rows) < _LEAST_LINES or any(len(row) != 3 or not all(row) for row in rows):
             return None
-        relations = {row[1] for row in rows}
-        if len(relations) > _MOST_RELATIONS * len(rows) or not all(map(_WORD.fullmatch, relations)):
+        heads, relations, tails = ({row[i] for row in rows} for i in range(3))
+        if len(relations) > min(_MOST_RELATIONS * len(rows), len(tails)) or not all(map(_WORD.fullmatch, relations)):
             return None
+        if any(map(_WORD.fullmatch, heads)) and not any(map(_WORD.fullmatch, tails)):
+            return None  # names of both ends, and a weight
         return Sniffed("triples", 0.85, ("--format", "triples"))
 
 

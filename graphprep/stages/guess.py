@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
-from graphprep.decoders.graph_file import dump_graph
+from graphprep.decoders.graph_file import dump_graph, folder_of
 from graphprep.decoders.table_samples import SampleColumn, SampledFolder, SampleTable, part_name, sample_folder
 from graphprep.model.graph_config import EdgeTable, GraphConfig, NodeTable, TableConfig
 
@@ -51,14 +51,17 @@ class GuessedGraph:
 
 
 def guess_graph(storage: Storage, url: str) -> GuessedGraph | None:
-    """Guess the graph that the tables of a folder hold; paths are written from the current folder.
+    """Guess the graph that the tables of a folder hold, or a single table; paths are written from the current folder.
 
-    None where there are no tables, or all may be the parts of one.
+    None where there are no tables, all in the folder may be the parts of one, or the single one has no names and no key.
     """
     folder = sample_folder(storage, url)
-    if not folder.differs and not folder.is_several:
+    if storage.is_dir(url):
+        return _Guess(url, folder).graph() if folder.differs or folder.is_several else None
+    if not folder.tables or folder.tables[0].header is False:  # too little speaks for nodes
         return None
-    return _Guess(url, folder).graph()
+    guess = _Guess(folder_of(url), folder)
+    return guess.graph() if guess.types[0].key is not None else None
 
 
 @dataclass
@@ -247,7 +250,7 @@ class _Guess:
             yield config, naming
 
     def _path(self, path: str) -> str:
-        return f"{self.url.rstrip('/')}/{path}" if self.url.rstrip("/") not in ("", ".") else path
+        return path if self.url in ("", ".", "./") else f"{self.url.rstrip('/')}/{path}"
 
 
 @dataclass(frozen=True)

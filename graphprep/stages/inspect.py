@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.decoders.sniff import TablesError
-from graphprep.model.errors import DataError, DecodeError
+from graphprep.model.errors import DataError, DecodeError, UsageError
 from graphprep.model.metadata import FORMAT_VERSION, METADATA_NAME, STORE_FORMAT
 from graphprep.model.options import ConvertOptions
 from graphprep.model.protocols import DeclaredColumn, Reporter, Sources
@@ -20,7 +20,7 @@ from graphprep.stages.guess import GuessedGraph, guess_graph
 from graphprep.stages.plan import Planned, plan_input
 from graphprep.storage.arrays import StoreReader
 from graphprep.storage.spans import place_of, text_blocks
-from graphprep.storage.urls import Storage
+from graphprep.storage.urls import STDIN, Storage
 
 _BLOCK_BYTES = 1 << 20  # of a raw file that is looked at
 _BLOCK_ROWS = 1 << 14  # of a raw table that is looked at
@@ -121,12 +121,28 @@ def inspect(
         return _inspect_store(storage, inputs[0], count)
     try:
         planned = plan_input(inputs, options, storage, reporter)
-    except TablesError:
+        return _inspect_input(storage, inputs, planned, count)
+    except (UsageError, DataError) as error:
+        if not _may_be_tables(storage, inputs, options, error):
+            raise
         guessed = guess_graph(storage, inputs[0])
         if guessed is None:
             raise
         return guessed
-    return _inspect_input(storage, inputs, planned, count)
+
+
+def _may_be_tables(storage: Storage, inputs: Sequence[str], options: ConvertOptions, error: UsageError | DataError) -> bool:
+    """Return whether an input that cannot be read as it is may be a table, or a folder of tables.
+
+    What is wrong with a text that looks like an edge list is told; a Parquet file may be anything.
+    """
+    if options.graph is not None or options.format is not None or options.decoder is not None or len(inputs) != 1:
+        return False
+    if isinstance(error, TablesError):
+        return True
+    if inputs[0] == STDIN or storage.is_dir(inputs[0]):
+        return False
+    return isinstance(error, UsageError) or storage.head(inputs[0], 4) == b"PAR1"
 
 
 # ---------------------------------------------------------------------------------------------------- stores

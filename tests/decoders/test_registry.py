@@ -356,7 +356,7 @@ def test_sniff_a_strangers_format(tmp_path, registered, monkeypatch):
         (
             b"a b c\nd e f\n",
             f"PATH: cannot tell the format\n  fix: name it with --format: {', '.join(OURS)}; an edge list of names takes "
-            "--format edges --id-type string",
+            "--format edges --id-type string, a table --nodes or --edges",
         ),
         (
             b"1 2\n\x00\x01",

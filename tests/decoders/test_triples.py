@@ -45,6 +45,8 @@ def test_triples_are_the_edges_decoder_with_flags(tmp_path):
         (b"a\tb\tc\nd\te\tf\ng\th\ti\n", None),
         (b"a\tb\t3\na\tc\t2\nc\td\t1\n", None),
         (b"a b c\na b d\nb b a\n", None),
+        (b"a\tb\t3\na\tb\t2\nc\tb\t1\n", None),
+        (b"a\tb\tfriend\na\tb\tfoe\nc\td\tfoe\nd\te\tfoe\nd\te\tfoe\n", None),
     ],
 )
 def test_sniff(tmp_path, data, decoder):

@@ -25,7 +25,7 @@ def guess(folder):
         found = guess_graph(storage, str(folder))
     assert found is not None
     value = graph_to_json(found.config)
-    text = json.dumps(value).replace(f"{folder}/", "")
+    text = json.dumps(value).replace(f"{folder if folder.is_dir() else folder.parent}/", "")
     return json.loads(text), found
 
 
@@ -165,6 +165,16 @@ def test_the_parts_of_one_edge_list_are_no_graph_of_tables(tmp_path, tables):
     write(tmp_path, **tables)
     with Storage() as storage:
         assert sniff(storage, [str(tmp_path)]).decoder == "edges"
+
+
+def test_a_single_table_with_names_and_a_key(tmp_path, capsys):
+    write(tmp_path, user_csv="id,name\n7,Ann\n8,Bob\n", bare_csv="Ann,3\nBob,4\n", none_csv="name,size\nAnn,3\nAnn,4\n")
+    value, _ = guess(tmp_path / "user.csv")
+    assert value == {"nodes": [{"type": "user", "files": "user.csv", "id_col": "id", "header": "yes"}]}
+    assert run(["info", str(tmp_path / "user.csv")]) == 0
+    for name in ("bare.csv", "none.csv"):
+        assert run(["info", str(tmp_path / name)]) == 2
+        assert "a table --nodes or --edges" in capsys.readouterr().err
 
 
 def test_convert_says_what_to_do_with_a_folder_of_tables(tmp_path):
