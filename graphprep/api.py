@@ -42,8 +42,19 @@ _INPUT_OPTIONS = (
     "max_errors",
     "on_missing_node",
     "missing_node_type",
+    "node_data",
+    "edge_data",
+    "labels",
+    "splits",
+    "seeds",
 )
-_FLAGS_OF_OPTIONS = {"columns": "--column", "drop_columns": "--drop-column", "decoder_options_file": "--decoder-options"}
+_FLAGS_OF_OPTIONS = {
+    "columns": "--column",
+    "drop_columns": "--drop-column",
+    "decoder_options_file": "--decoder-options",
+    "labels": "--label",
+    "splits": "--split",
+}
 
 
 def convert(

@@ -18,7 +18,7 @@ from reference.hashes import hash_id, splitmix64
 import graphprep
 from graphprep.cli.info import info_text
 from graphprep.model.errors import DataError, GraphprepError, MemoryLimitError, UsageError
-from graphprep.model.options import RunOptions
+from graphprep.model.options import ConvertOptions, RunOptions
 from graphprep.stages import labels as label_stage
 
 EDGES = "_N:_E:_N"
@@ -708,6 +708,26 @@ def test_validate_checks_what_the_schema_says_of_roles(tmp_path):
         f"{place}.columns[0].categories[1]: expected a name behind 'b', found 'a'",
         f"{place}.columns[1]: expected a dense scalar of int8 for role split, found dense int16 []",
     ]
+
+
+def test_a_store_takes_no_roles(tmp_path):
+    write_lines(tmp_path / "e.csv")
+    convert(tmp_path / "e.csv", tmp_path / "out")
+    options = ConvertOptions(labels=("x",), splits=("y",), seeds=("z",))
+    with pytest.raises(UsageError) as caught:
+        graphprep.validate(str(tmp_path / "out"), options)
+    assert str(caught.value) == (
+        "metadata.json says that this is a store: raw input only takes --label, --split, --seeds\n  fix: leave that out"
+    )
+
+
+def test_raw_input_is_validated_with_its_roles(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_lines(Path("e.csv"))
+    found = graphprep.validate("e.csv", ConvertOptions(labels=(f"{EDGES}:kind",)))
+    assert f"edge type '{EDGES}': label 'kind' has 3 categories" in found.notes
+    with pytest.raises(DataError):
+        graphprep.validate("e.csv", ConvertOptions(splits=(f"{EDGES}:kind",)))
 
 
 def test_info_shows_roles(tmp_path):
