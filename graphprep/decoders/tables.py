@@ -97,7 +97,7 @@ class _GraphPlan:
         nodes = self._settled([self._look(table, self._node_role(table)) for table in self.config.nodes if table.table.files])
         plain = [table for table in self.config.edges if not self._holds_arrays(table)]
         edges = self._settled([self._look(table, self._edge_role(table)) for table in plain])
-        check_mentioned([*nodes, *edges])
+        check_mentioned([*nodes, *edges], self._everywhere() if len(plain) == len(self.config.edges) else {})
         self._note_keys([*nodes, *edges])
         kinds = self.ids.kinds()
         spans = [span for table in nodes for span in self._node_spans(table, nodes, kinds)]
@@ -117,6 +117,12 @@ class _GraphPlan:
             signed_ids=self.ids.signed_spaces(kinds),
             auto_ids=self.ids.open_spaces(),
         )
+
+    def _everywhere(self) -> dict[str, list[str]]:
+        """Return the columns that options of all tables name, by option."""
+        flags = not self.config.place
+        columns = [name for name, _ in self.config.columns]
+        return {"--column" if flags else "columns": columns, "--drop-column" if flags else "drop": list(self.config.dropped)}
 
     # ------------------------------------------------------------------------------------------------ looking
 

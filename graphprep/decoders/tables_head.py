@@ -244,7 +244,7 @@ def _grammar(delimiter: bytes, table: TableConfig) -> Grammar:
     can_quote = len(delimiter.decode()) == 1
     if table.quote and not can_quote:
         raise UsageError(
-            f"quotes need a delimiter of one character, found {delimiter.decode()!r}",
+            f"quotes need a delimiter of one character, found {delimiter.decode() or ' '!r}",
             place=table.place,
             fix="give such a delimiter, or leave out quote",
         )

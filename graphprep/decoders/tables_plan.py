@@ -294,28 +294,41 @@ def _count_rows(storage: Storage, file: TableFile, span: Span) -> int:
         return count(handle, span)
 
 
-def check_mentioned(tables: Sequence[PlannedTable]) -> None:
-    """Refuse columns that options of a table name and that none of its files has.
+def check_mentioned(tables: Sequence[PlannedTable], everywhere: Mapping[str, Sequence[str]]) -> None:
+    """Refuse columns that options name and that no file has: those of a table, and those of all tables (by option).
 
     Raises UsageError.
     """
     for table in tables:
-        if any(file.kind in ("jsonl", "arrays") for file in table.files):
-            continue  # a later record may have them, or they were left out before
-        headers = [Header(file.shown, file.layout.names, True) for file in table.files if file.layout is not None]
-        for option, names in _mentioned(table.config):
-            for name in names:
-                if headers and not any(header.has(name) for header in headers):
-                    raise UsageError(
-                        f"{option} {name}: {headers[0].url} has no such column",
-                        place=table.config.place,
-                        fix=f"its columns are {', '.join(headers[0].names)}",
-                    )
+        headers = _headers([table])
+        for option, names in _mentioned(table.config).items():
+            _refuse_unknown(option, names, headers, table.config.place)
+    for option, columns in everywhere.items():
+        _refuse_unknown(option, columns, _headers(tables), "")
 
 
-def _mentioned(config: TableConfig) -> list[tuple[str, list[str]]]:
-    return [
-        ("column", [name for name, _ in config.columns]),
-        ("drop", list(config.dropped)),
-        ("rename", [name for name, _ in config.renamed]),
-    ]
+def _headers(tables: Sequence[PlannedTable]) -> list[Header]:
+    """Return the columns of all files, none where a file may have others: a later JSON line, or what was left out before."""
+    files = [file for table in tables for file in table.files]
+    if any(file.kind in ("jsonl", "arrays") for file in files):
+        return []
+    return [Header(file.shown, file.layout.names, True) for file in files if file.layout is not None]
+
+
+def _refuse_unknown(option: str, names: Sequence[str], headers: Sequence[Header], place: str) -> None:
+    for name in names:
+        if headers and not any(header.has(name) for header in headers):
+            known = dict.fromkeys(column for header in headers for column in header.names)
+            where = headers[0].url if len(headers) == 1 else "the tables"
+            verb = "has" if len(headers) == 1 else "have"
+            raise UsageError(
+                f"{option} {name}: {where} {verb} no such column", place=place, fix=f"the columns are {', '.join(known)}"
+            )
+
+
+def _mentioned(config: TableConfig) -> dict[str, list[str]]:
+    return {
+        "column": [name for name, _ in config.columns],
+        "drop": list(config.dropped),
+        "rename": [name for name, _ in config.renamed],
+    }

@@ -377,7 +377,7 @@ def test_files_that_disagree(tmp_path):
         ),
         (
             {"columns": (("b", "int8"),)},
-            "--nodes user: column b: {p} has no such column\n  fix: its columns are id, a",
+            "--nodes user: column b: {p} has no such column\n  fix: the columns are id, a",
         ),
         (
             {"columns": (("a", "int7"),)},
@@ -395,6 +395,15 @@ def test_bad_options(tmp_path, options, message):
     with pytest.raises(UsageError) as caught:
         read(node_config(path, place="--nodes user", **options))
     assert str(caught.value) == message.format(p=path)
+
+
+def test_a_column_that_no_table_has(tmp_path):
+    one, two = write(tmp_path, "1.csv", "id,a\n1,2\n"), write(tmp_path, "2.csv", "id,b\n1,2\n")
+    nodes = tuple(NodeTable(name, TableConfig(files=(str(path),))) for name, path in (("x", one), ("y", two)))
+    assert read(GraphConfig(nodes=nodes, columns=(("b", "int8"),))).dtypes[("nodes y", "b")] == {"int8"}
+    with pytest.raises(UsageError) as caught:
+        read(GraphConfig(nodes=nodes, columns=(("c", "int8"),)))
+    assert str(caught.value) == "--column c: the tables have no such column\n  fix: the columns are id, a, b"
 
 
 def test_numbered_rows_name_the_line(tmp_path):

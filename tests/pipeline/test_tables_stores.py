@@ -267,3 +267,21 @@ def test_numbered_rows_and_numbers_of_nodes(tmp_path):
     assert converted(tmp_path, graph).num_nodes == {"user": 2, "item": 5}
     metadata = StoreReader(Storage(), str(tmp_path / "out")).metadata
     assert [schema.raw_ids for schema in metadata.node_schemas] == ["identity", "identity"]
+
+
+def test_the_unit_of_times_stands_in_the_schema(tmp_path):
+    edges = table_file(tmp_path / "e.csv", "src,dst,at\n1,2,2020-01-01\n", columns=(("at", "timestamp[us]"),))
+    converted(tmp_path, GraphConfig(edges=(EdgeTable("u", "r", "u", edges, time_col="at"),)))
+    (column,) = StoreReader(Storage(), str(tmp_path / "out")).metadata.edge_schemas[0].columns
+    assert (column.role, column.dtype, column.unit) == ("time", "int64", "us")
+
+
+def test_times_of_several_units_are_refused(tmp_path):
+    first = table_file(tmp_path / "1.csv", "src,dst,at\n1,2,2020-01-01\n", columns=(("at", "timestamp[us]"),))
+    second = table_file(tmp_path / "2.csv", "src,dst,at\n1,2,5\n")
+    edges = tuple(EdgeTable("u", "r", "u", table, time_col="at") for table in (first, second))
+    with pytest.raises(DataError) as caught:
+        converted(tmp_path, GraphConfig(edges=edges))
+    assert str(caught.value) == (
+        "column 'time' has several units: none, us\n  fix: write all its values in one unit, or drop the column"
+    )
