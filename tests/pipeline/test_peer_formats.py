@@ -1,0 +1,272 @@
+"""Stores of graph configs and of the formats of other tools, against pyarrow and NumPy reading the same files."""
+
+import gzip
+import itertools
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pc
+import pytest
+
+from graphprep import api
+from graphprep.model.errors import GraphprepError
+from graphprep.model.options import ConvertOptions
+
+
+def convert(path, out, **options):
+    return api.convert([str(path)], str(out), ConvertOptions(**options))
+
+
+def raw_ids(store: Path, name: str) -> list:
+    folder = store / "part-00000" / "nodes" / name
+    if (folder / "raw_ids.offsets.npy").exists():
+        return texts(folder / "raw_ids")
+    if (folder / "raw_ids.npy").exists():
+        return np.load(folder / "raw_ids.npy").tolist()
+    metadata = json.loads((store / "metadata.json").read_text())
+    return list(range(metadata["num_nodes_per_type"][metadata["node_type"].index(name)]))
+
+
+def texts(stem: Path) -> list[str]:
+    offsets, values = np.load(f"{stem}.offsets.npy"), np.load(f"{stem}.values.npy").tobytes()
+    return [values[start:stop].decode() for start, stop in itertools.pairwise(offsets)]
+
+
+def node_column(store: Path, name: str, column: str) -> dict:
+    """Return the values of a column by raw ID."""
+    stem = store / "part-00000" / "nodes" / name / "data" / column
+    values = np.load(f"{stem}.npy").tolist() if Path(f"{stem}.npy").exists() else texts(stem)
+    return dict(zip(raw_ids(store, name), values, strict=True))
+
+
+def edges(store: Path, src: str, relation: str, dst: str, column: str | None = None) -> list[tuple]:
+    """Return raw ends, and a column, in the order of edge IDs."""
+    folder = store / "part-00000" / "edges" / f"{src}__{relation}__{dst}"
+    indptr, indices, ids = (np.load(folder / "csc" / f"{name}.npy") for name in ("indptr", "indices", "edge_ids"))
+    rows = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))
+    from_, to = raw_ids(store, src), raw_ids(store, dst)
+    found = [(from_[i], to[j]) for i, j in zip(indices, rows, strict=True)]
+    if column is not None:
+        values = (
+            np.load(folder / "data" / f"{column}.npy").tolist()
+            if column != "weight"
+            else np.load(folder / "weight.npy").tolist()
+        )
+        found = [(*pair, value) for pair, value in zip(found, values, strict=True)]
+    return [found[i] for i in np.argsort(ids)]
+
+
+def columns_of(path: Path, **options) -> dict[str, list]:
+    return pc.read_csv(path, **options).to_pydict()
+
+
+# ------------------------------------------------------------------------------------------------ graph.yaml
+
+USERS = 'uid,name,age\nann,Ann,31\nbob,Bob,\ncy,"C, Y",40\n'
+BUYS = "who,what,n\nann,7,1\ncy,8,2\nann,8,3\n"
+CONFIG = """
+id_type: auto
+nodes:
+  - {type: user, files: users.csv, columns: {age: float32}, rename: {name: label}}
+edges:
+  - {type: "user:buys:item", files: "buys*.csv", weight_col: n}
+seeds: user=seeds.txt
+"""
+
+
+def write_shop(folder):
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in {"users.csv": USERS, "buys.csv": BUYS, "graph.yaml": CONFIG, "seeds.txt": "cy\n"}.items():
+        (folder / name).write_text(text)
+
+
+def check_shop(store):
+    users = columns_of_text(USERS)
+    assert node_column(store, "user", "label") == dict(zip(users["uid"], users["name"], strict=True))
+    buys = columns_of_text(BUYS)
+    assert edges(store, "user", "buys", "item", "weight") == list(zip(buys["who"], buys["what"], buys["n"], strict=True))
+    assert node_column(store, "user", "seeds") == {"ann": False, "bob": False, "cy": True}
+
+
+def columns_of_text(text: str) -> dict[str, list]:
+    return pc.read_csv(pa.BufferReader(text.encode())).to_pydict()
+
+
+def test_paths_are_relative_to_the_config(tmp_path, monkeypatch):
+    write_shop(tmp_path / "far" / "away")
+    monkeypatch.chdir(tmp_path)
+    summary = convert("far/away/graph.yaml", "store")
+    assert dict(summary.num_nodes) == {"user": 3, "item": 2}
+    check_shop(tmp_path / "store")
+
+
+def test_a_config_on_a_server(tmp_path):
+    from fsspec.implementations.memory import MemoryFileSystem
+
+    write_shop(tmp_path / "in")
+    memory = MemoryFileSystem()
+    memory.put(str(tmp_path / "in"), "/graph-config-test", recursive=True)
+    try:
+        convert("memory://graph-config-test/graph.yaml", tmp_path / "store")
+    finally:
+        memory.rm("/graph-config-test", recursive=True)
+    check_shop(tmp_path / "store")
+
+
+def test_flags_make_the_same_bytes_as_the_config(tmp_path, monkeypatch):
+    from graphprep.cli.main import run
+
+    write_shop(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    convert("graph.yaml", "one")
+    args = ["--nodes", "user=users.csv", "--edges", "user:buys:item=buys.csv", "--id-type", "auto", "--weight-col", "n"]
+    (tmp_path / "users.csv").write_text(USERS.replace("name", "label"))
+    assert run(["convert", "two", *args, "--column", "user:age=float32", "--seeds", "user=seeds.txt", "--quiet"]) == 0
+    files = sorted(
+        path.relative_to("one") for path in Path("one").rglob("*") if path.is_file() and path.name != "provenance.json"
+    )
+    assert files == sorted(
+        path.relative_to("two") for path in Path("two").rglob("*") if path.is_file() and path.name != "provenance.json"
+    )
+    assert all((Path("one") / file).read_bytes() == (Path("two") / file).read_bytes() for file in files)
+
+
+def test_a_fault_leaves_no_store(tmp_path):
+    write_shop(tmp_path)
+    (tmp_path / "buys2.csv").write_text("who,what,n\nnobody,7,1\n")
+    with pytest.raises(GraphprepError, match=r"buys2\.csv:2:1: "):
+        convert(tmp_path / "graph.yaml", tmp_path / "store")
+    assert not (tmp_path / "store").exists()
+
+
+# ------------------------------------------------------------------------------------------------ other tools
+
+
+def test_neo4j(tmp_path):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    movies = 'id:ID(M),title,year:int,ok:boolean,:LABEL\n1,"A, B",1999,true,Film;Old\n2,C,2003,false,Film\n'
+    people = "pid:ID(P),born:date\n1,1964-09-02\n7,1990-01-01\n"
+    (folder / "movies.csv").write_text(movies)
+    (folder / "people-header.csv").write_text(people.splitlines()[0] + "\n")
+    (folder / "people-part1.csv").write_text(people.splitlines()[1] + "\n")
+    (folder / "people-part2.csv").write_text(people.splitlines()[2] + "\n")
+    (folder / "roles.csv").write_text(":START_ID(P),:END_ID(M),:TYPE,pay:double\n1,1,IN,2.5\n7,2,IN,1\n7,1,MADE,0\n")
+    summary = convert(folder, tmp_path / "store")
+    assert dict(summary.num_nodes) == {"Film": 2, "people": 2}
+    found = columns_of_text(movies)
+    assert node_column(tmp_path / "store", "Film", "title") == dict(zip(found["id:ID(M)"], found["title"], strict=True))
+    assert node_column(tmp_path / "store", "Film", "year") == dict(zip(found["id:ID(M)"], found["year:int"], strict=True))
+    assert node_column(tmp_path / "store", "Film", "ok") == dict(zip(found["id:ID(M)"], found["ok:boolean"], strict=True))
+    days = [date.toordinal() - 719163 for date in columns_of_text(people)["born:date"]]
+    assert node_column(tmp_path / "store", "people", "born") == dict(zip([1, 7], days, strict=True))
+    assert edges(tmp_path / "store", "people", "IN", "Film", "pay") == [(1, 1, 2.5), (7, 2, 1.0)]
+    assert edges(tmp_path / "store", "people", "MADE", "Film", "pay") == [(7, 1, 0.0)]
+
+
+def test_neo4j_ids_of_one_space_are_unique_among_types(tmp_path):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "a.csv").write_text(":ID,x\na1,1\n")
+    (folder / "b.csv").write_text(":ID,y\nb1,1\n")
+    (folder / "r.csv").write_text(":START_ID,:END_ID,:TYPE\na1,b1,T\nb1,a1,T\nb1,b1,T\n")
+    summary = convert(folder, tmp_path / "store")
+    assert dict(summary.num_edges) == {"a:T:b": 1, "b:T:a": 1, "b:T:b": 1}
+    (folder / "b.csv").write_text(":ID,y\na1,1\n")
+    with pytest.raises(GraphprepError, match="a1"):
+        convert(folder, tmp_path / "other")
+
+
+def test_graphstorm(tmp_path):
+    from pyarrow import parquet as pq
+
+    table = pa.table({"nid": ["p1", "p2", "p3"], "feat": [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], "y": [0, 1, 0], "no": [1, 2, 3]})
+    pq.write_table(table, tmp_path / "paper.parquet")
+    (tmp_path / "cites.json").write_text('{"s": "p2", "d": "p1", "w": 1.5}\n{"s": "p3", "d": "p2", "w": 2.5}\n')
+    config = {
+        "version": "gconstruct-v0.1",
+        "nodes": [
+            {
+                "node_type": "paper", "node_id_col": "nid", "format": {"name": "parquet"}, "files": "paper*.parquet",
+                "features": [{"feature_col": "feat", "feature_name": "x"}],
+                "labels": [{"label_col": "y", "task_type": "classification", "split_pct": [0.4, 0.3, 0.3]}],
+            }
+        ],
+        "edges": [
+            {
+                "relation": ["paper", "cites", "paper"], "source_id_col": "s", "dest_id_col": "d", "format": {"name": "json"},
+                "files": ["cites.json"], "features": [{"feature_col": ["w"], "feature_name": "w2"}],
+            }
+        ],
+    }  # fmt: skip
+    (tmp_path / "c.json").write_text(json.dumps(config))
+    convert(tmp_path / "c.json", tmp_path / "store")
+    rows = table.to_pydict()
+    assert node_column(tmp_path / "store", "paper", "x") == dict(zip(rows["nid"], rows["feat"], strict=True))
+    assert node_column(tmp_path / "store", "paper", "y") == dict(zip(rows["nid"], rows["y"], strict=True))
+    assert edges(tmp_path / "store", "paper", "cites", "paper", "w2") == [("p2", "p1", 1.5), ("p3", "p2", 2.5)]
+    schema = json.loads((tmp_path / "store" / "metadata.json").read_text())["node_schema"]["paper"]["columns"]
+    assert [(column["name"], column.get("role")) for column in schema] == [("x", None), ("y", "label"), ("split", "split")]
+
+
+def test_graphbolt(tmp_path):
+    rng = np.random.default_rng(0)
+    pairs, feat, weight = rng.integers(0, 4, (2, 9)), rng.random((4, 3), np.float32), rng.random(9)
+    np.save(tmp_path / "knows.npy", pairs)
+    np.save(tmp_path / "feat.npy", feat)
+    np.save(tmp_path / "w.npy", weight)
+    np.save(tmp_path / "train.npy", np.array([3, 0]))
+    (tmp_path / "joins.csv").write_text("0,1\n3,0\n")
+    (tmp_path / "metadata.yaml").write_text(
+        """
+graph:
+  nodes: [{type: person, num: 4}, {type: club, num: 2}]
+  edges:
+    - {type: "person:knows:person", format: numpy, path: knows.npy}
+    - {type: "person:joins:club", format: csv, path: joins.csv}
+feature_data:
+  - {domain: node, type: person, name: feat, format: numpy, path: feat.npy}
+  - {domain: edge, type: "person:knows:person", name: w, format: numpy, path: w.npy}
+tasks:
+  - train_set: [{type: person, data: [{name: seeds, format: numpy, path: train.npy}]}]
+"""
+    )
+    convert(tmp_path, tmp_path.parent / "graphbolt-store", overwrite=True)
+    store = tmp_path.parent / "graphbolt-store"
+    assert edges(store, "person", "knows", "person", "w") == [
+        (*pair, value) for pair, value in zip(pairs.T.tolist(), weight, strict=True)
+    ]
+    assert edges(store, "person", "joins", "club") == [(0, 1), (3, 0)]
+    assert node_column(store, "person", "feat") == dict(enumerate(feat.tolist()))
+    assert np.load(store / "part-00000/nodes/person/data/split.present.npy").tolist() == [True, False, False, True]
+    (tmp_path / "joins.csv").write_text("0,1\n3,2\n")
+    with pytest.raises(GraphprepError, match=r"joins\.csv:2:3"):
+        convert(tmp_path, store, overwrite=True)
+
+
+def test_ogb(tmp_path):
+    files = {
+        "raw/num-node-dict.csv.gz": "paper,author\n2,3\n",
+        "raw/triplet-type-list.csv.gz": "author,writes,paper\n",
+        "raw/relations/author___writes___paper/edge.csv.gz": "0,1\n2,0\n2,1\n",
+        "raw/relations/author___writes___paper/edge_reltype.csv.gz": "4\n5\n4\n",
+        "raw/node-feat/paper/node-feat.csv.gz": "1.5,2\n3,4\n",
+        "raw/node-feat/paper/node_year.csv.gz": "2001\n2002\n",
+        "raw/node-label/paper/node-label.csv.gz": "1\n0\n",
+        "split/time/paper/train.csv.gz": "1\n",
+        "split/time/paper/test.csv.gz": "0\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(gzip.compress(text.encode()))
+    store = tmp_path.parent / "ogb-store"
+    summary = convert(tmp_path, store, overwrite=True)
+    assert (dict(summary.num_nodes), dict(summary.num_edges)) == ({"paper": 2, "author": 3}, {"author:writes:paper": 3})
+    assert edges(store, "author", "writes", "paper", "reltype") == [(0, 1, 4), (2, 0, 5), (2, 1, 4)]
+    headerless = pc.ReadOptions(autogenerate_column_names=True)
+    feat = columns_of(tmp_path / "raw/node-feat/paper/node-feat.csv.gz", read_options=headerless)
+    assert node_column(store, "paper", "feat") == dict(enumerate(map(list, zip(*feat.values(), strict=True))))
+    assert node_column(store, "paper", "label") == {0: 1, 1: 0}
+    assert node_column(store, "paper", "split") == {0: 2, 1: 0}
