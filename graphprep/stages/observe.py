@@ -114,8 +114,21 @@ def _role_column(context: ColumnContext, role: str, keys: Sequence[ColumnKey]) -
     present = _num_present(context, keys)
     may_lack = role == "time" or (role == "weight" and not context.always_weighted)
     optional = may_lack and present < context.num_rows
-    schema = ColumnSchema(role, "dense", keys[0].dtype, (), optional, role=role)
+    schema = ColumnSchema(role, "dense", keys[0].dtype, (), optional, role=role, unit=_unit(role, keys))
     return StoredColumn(schema, tuple(keys), 0.0 if optional else fill)
+
+
+def _unit(name: str, keys: Sequence[ColumnKey]) -> str | None:
+    """Return the unit of a column's dates and times.
+
+    Raises DataError where there are several.
+    """
+    units = sorted({key.unit or "none" for key in keys})
+    if len(units) > 1:
+        raise DataError(
+            f"column {name!r} has several units: {', '.join(units)}", fix="write all its values in one unit, or drop the column"
+        )
+    return keys[0].unit
 
 
 def _num_present(context: ColumnContext, keys: Iterable[ColumnKey]) -> int:
@@ -169,11 +182,7 @@ def _slot_columns(context: ColumnContext, keys: Sequence[ColumnKey]) -> list[Sto
 def settle_column(context: ColumnContext, name: str, keys: Sequence[ColumnKey]) -> StoredColumn:
     """Settle an input column: int64 with float64 becomes float64, a column without values takes what the others are."""
     used = [key for key in keys if _num_present(context, [key])] or list(keys[:1])
-    units = sorted({key.unit or "none" for key in used})
-    if len(units) > 1:
-        raise DataError(
-            f"column {name!r} has several units: {', '.join(units)}", fix="write all its values in one unit, or drop the column"
-        )
+    _unit(name, used)
     dtypes = sorted({key.dtype for key in used})
     dtype = dtypes[0] if len(dtypes) == 1 else "float64"
     kind, shape = _kind(context, used)
