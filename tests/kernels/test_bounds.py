@@ -17,7 +17,15 @@ from graphprep.pipeline import convert
 for inputs, out, options in json.loads(sys.argv[1]):
     convert(inputs, out, ConvertOptions(**options))
 """
-NAMES = ["shop_temporal_json", "town_neighbor", "shop_chunked_random", "edges_wide_ids", "edges_tsv_hash", "davis_bipartite"]
+NAMES = [
+    "shop_temporal_json",
+    "town_neighbor",
+    "shop_chunked_random",
+    "edges_wide_ids",
+    "edges_tsv_hash",
+    "davis_bipartite",
+    "edges_roles",
+]
 
 
 @pytest.mark.slow
