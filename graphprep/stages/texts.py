@@ -12,7 +12,7 @@ from graphprep.kernels.cpu.texts import (
     SeenTexts,
     concat_texts,
     count_up_to,
-    repeats_in_order,
+    repeats_of_sorted,
     sort_texts,
     take_texts,
 )
@@ -136,19 +136,18 @@ class TextIndexer:
 
     def _distinct(self, rows: TextRows) -> TextRows:
         """Sort rows by their texts, keep one of each, and note repeated records."""
-        order = sort_texts(rows.offsets, rows.values)
-        repeated = repeats_in_order(rows.offsets, rows.values, order)
+        rows = rows.take(sort_texts(rows.offsets, rows.values))
+        repeated = repeats_of_sorted(rows.offsets, rows.values)
         if not repeated.any():
-            return rows.take(order)
+            return rows
         # Of equal texts the first record wins, else the end of the lowest type that is known.
-        records = rows.records[order]
-        rank = np.where(records < 0, _END + rows.types[order].astype(np.uint32), records)
+        rank = np.where(rows.records < 0, _END + rows.types.astype(np.uint32), rows.records)
         starts = np.flatnonzero(~repeated)
         best = np.repeat(np.minimum.reduceat(rank, starts), np.diff(np.append(starts, rank.size)))
-        self._duplicates.append(records[(rank > best) & (records >= 0)])
+        self._duplicates.append(rows.records[(rank > best) & (rows.records >= 0)])
         wins = np.flatnonzero(rank == best)
-        _, first = np.unique(np.cumsum(~repeated)[wins], return_index=True)
-        return rows.take(order[wins[first]])
+        group = np.cumsum(~repeated)[wins]
+        return rows.take(wins[np.concatenate([np.ones(1, bool), group[1:] != group[:-1]])])
 
     def _write(self, parts: Iterable[TextRows]) -> Runs:
         """Write a sorted run, in chunks of which a merge can hold one for each of its runs."""

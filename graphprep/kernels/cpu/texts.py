@@ -307,7 +307,7 @@ class SeenTexts:
     """A set of texts with their keys. ``num_bytes`` is what it holds."""
 
     def __init__(self) -> None:
-        self._slots = np.full(_LEAST_SLOTS, -1, np.int32)
+        self._slots = np.zeros((_LEAST_SLOTS, 2), np.uint64)  # key, and 1 + its text's number; 0 is free
         self._keys = np.empty(_LEAST_SLOTS, np.uint64)
         self._offsets = np.zeros(_LEAST_SLOTS + 1, np.int64)
         self._values = np.empty(1 << 14, np.uint8)
@@ -324,16 +324,26 @@ class SeenTexts:
         return self._keys[: self.count], offsets, self._values[: offsets[-1]]
 
     def add(self, keys: Any, offsets: Any, values: Any) -> int:
-        """Add texts; return the row of one whose key stands for another text, -1 where there is none."""
-        self._grow(self.count + keys.size, int(self._offsets[self.count]) + int(offsets[-1] - offsets[0]))
-        self.count, collision = _add_texts(
-            self._slots, self._keys, self._offsets, self._values, self.count, keys, offsets, values
-        )
-        return int(collision)
+        """Add texts; return the row of one whose key stands for another text, -1 where there is none.
+
+        Each step is a loop of its own: their cache misses do not wait for one another.
+        """
+        found = np.empty(keys.size, np.int64)
+        _probe(self._slots, keys, found)
+        collision = int(_compare_found(found, self._offsets, self._values, offsets, values))
+        new = np.flatnonzero(found < 0)
+        if new.size and (collision < 0 or new[0] < collision):
+            num_bytes = int((offsets[new + 1] - offsets[new]).sum())
+            self._grow(self.count + new.size, int(self._offsets[self.count]) + num_bytes)
+            self.count, other = _insert_texts(
+                self._slots, self._keys, self._offsets, self._values, self.count, new, keys, offsets, values
+            )
+            collision = min(collision, int(other)) if collision >= 0 and other >= 0 else max(collision, int(other))
+        return collision
 
     def _grow(self, most: int, num_bytes: int) -> None:
-        if 2 * most > self._slots.size:
-            self._slots = np.full(1 << (2 * most - 1).bit_length(), -1, np.int32)
+        if 2 * most > len(self._slots):
+            self._slots = np.zeros((1 << (2 * most - 1).bit_length(), 2), np.uint64)
             _rehash_texts(self._slots, self._keys[: self.count])
         if most > self._keys.size:
             room = max(most, 2 * self._keys.size)
@@ -345,27 +355,56 @@ class SeenTexts:
             self._values = np.concatenate([self._values[:used], np.empty(room - used, np.uint8)])
 
 
+@njit(cache=True, nogil=True, inline="always")
+def _slot_of(slots, key):
+    """Return where a key stands, or the free slot where it belongs."""
+    mask = uint64(slots.shape[0] - 1)
+    at = _first_slot(key, mask)
+    while slots[at, 1] != 0 and slots[at, 0] != key:
+        at = (at + uint64(1)) & mask
+    return at
+
+
+@njit(cache=True, nogil=True)
+def _probe(slots, keys, found):
+    for row in range(keys.size):
+        found[row] = np.int64(slots[_slot_of(slots, keys[row]), 1]) - 1
+
+
+@njit(cache=True, nogil=True)
+def _compare_found(found, set_offsets, set_values, offsets, values):
+    """Return the first row that differs from the text that has its key, -1 where there is none."""
+    for row in range(found.size):
+        other = found[row]
+        if other >= 0:
+            start, stop = set_offsets[other], set_offsets[other + 1]
+            if compare_bytes(set_values, start, stop, values, offsets[row], offsets[row + 1]) != 0:
+                return row
+    return -1
+
+
 @njit(cache=True, nogil=True)
 def _rehash_texts(slots, keys):
-    mask = uint64(slots.size - 1)
+    mask = uint64(slots.shape[0] - 1)
     for row in range(keys.size):
         at = _first_slot(keys[row], mask)
-        while slots[at] >= 0:
+        while slots[at, 1] != 0:
             at = (at + uint64(1)) & mask
-        slots[at] = row
+        slots[at, 0] = keys[row]
+        slots[at, 1] = row + 1
 
 
 @njit(cache=True, nogil=True)
-def _add_texts(slots, set_keys, set_offsets, set_values, count, keys, offsets, values):
-    mask = uint64(slots.size - 1)
-    for row in range(keys.size):
-        at = _first_slot(keys[row], mask)
-        while slots[at] >= 0 and set_keys[slots[at]] != keys[row]:
-            at = (at + uint64(1)) & mask
-        other = slots[at]
+def _insert_texts(slots, set_keys, set_offsets, set_values, count, new, keys, offsets, values):
+    """Add the rows in ``new``, which may repeat; return the new count, and the row of a collision or -1."""
+    for i in range(new.size):
+        row = new[i]
+        at = _slot_of(slots, keys[row])
+        other = np.int64(slots[at, 1]) - 1
         start, stop = offsets[row], offsets[row + 1]
         if other < 0:
-            slots[at] = count
+            slots[at, 0] = keys[row]
+            slots[at, 1] = count + 1
             set_keys[count] = keys[row]
             to = set_offsets[count]
             for k in range(stop - start):
