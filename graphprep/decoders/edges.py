@@ -244,7 +244,7 @@ class EdgesDecoder:
 
     def _look_at_lines(self, url: str, start: bytes) -> TextHead | None:
         """Settle delimiter and header of a text file, given its beginning."""
-        lines = head_lines(start, complete=True)
+        lines = head_lines(start, complete=True, across_lines=bool(self.quote))
         head = look_at_text(url, lines, self._delimiter(), self._header(), quoted=self.quote is not False)
         if head is not None and self.quote and not can_quote(head.delimiter):
             named = f"{head.delimiter.decode()!r} separates" if head.delimiter else "blanks separate"
@@ -253,7 +253,7 @@ class EdgesDecoder:
 
     def _doubt(self, url: str, start: bytes) -> str:
         """Say that the first line may be a header, where it is taken for an edge between names; "" where it is none."""
-        lines = head_lines(start, complete=True)
+        lines = head_lines(start, complete=True, across_lines=bool(self.quote))
         if len(lines) < 2 or self._header() == self.header:
             return ""
         quoted = self.quote is not False
@@ -278,7 +278,7 @@ class EdgesDecoder:
             weight_dtype=self.weight_dtype,
             time_unit=self.time_unit,
             delimiter=head.delimiter if head else b"",
-            header_line=head.first.number if head and head.is_headed else 0,
+            header_line=head.first.last_number if head and head.is_headed else 0,
             quote=self.quote,
         )
 

@@ -20,10 +20,15 @@ _MATRIX_MARKET = b"%%matrixmarket"
 
 @dataclass(frozen=True)
 class HeadLine:
-    """A line that is neither blank nor a comment; ``number`` counts from 1."""
+    """A line that is neither blank nor a comment; ``number`` counts from 1. Line breaks may stand in quotes."""
 
     number: int
     text: bytes
+
+    @property
+    def last_number(self) -> int:
+        """Return the number of the line on which it ends."""
+        return self.number + self.text.count(b"\n")
 
 
 @dataclass(frozen=True)
@@ -78,32 +83,36 @@ def refuse_foreign(url: str, head: bytes) -> None:
         )
 
 
-def head_lines(head: bytes, *, complete: bool) -> list[HeadLine]:
+def head_lines(head: bytes, *, complete: bool, across_lines: bool = False) -> list[HeadLine]:
     """Return the first two lines of ``head`` that are neither blank nor a comment.
 
-    The last line counts only where it ends with a line feed or ``complete`` says that the file ends there.
+    The last line counts only where it ends with a line feed or ``complete`` says that the file ends there. ``across_lines``: a
+    line goes on as long as a quote is open.
     """
     found: list[HeadLine] = []
-    for line in iter_lines(head, complete=complete):
+    for line in iter_lines(head, complete=complete, across_lines=across_lines):
         found.append(line)
         if len(found) == 2:
             break
     return found
 
 
-def iter_lines(head: bytes, *, complete: bool) -> Iterator[HeadLine]:
+def iter_lines(head: bytes, *, complete: bool, across_lines: bool = False) -> Iterator[HeadLine]:
     """Yield the lines of ``head`` that are neither blank nor a comment, without their ends."""
     at = 0
-    number = 0
+    number = 1
     while at < len(head):
         end = head.find(b"\n", at)
+        is_comment = head[at : len(head) if end < 0 else end].lstrip(b" \t")[:1] in (b"#", b"%")
+        while across_lines and not is_comment and end >= 0 and head.count(b'"', at, end) % 2:
+            end = head.find(b"\n", end + 1)
         if end < 0 and not complete:
             return
         end = len(head) if end < 0 else end
-        number += 1
         text = head[at:end].removesuffix(b"\r")
-        if text.strip(b" \t") and text.lstrip(b" \t")[:1] not in (b"#", b"%"):
+        if text.strip(b" \t") and not is_comment:
             yield HeadLine(number, text)
+        number += text.count(b"\n") + 1
         at = end + 1
 
 

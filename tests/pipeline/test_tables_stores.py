@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import itertools
 import json
 from pathlib import Path
 
@@ -285,3 +286,14 @@ def test_times_of_several_units_are_refused(tmp_path):
     assert str(caught.value) == (
         "column 'time' has several units: none, us\n  fix: write all its values in one unit, or drop the column"
     )
+
+
+@pytest.mark.parametrize("block_bytes", [1, 7, 1 << 20])
+def test_edge_lists_may_have_line_breaks_in_quotes(tmp_path, block_bytes):
+    (tmp_path / "e.csv").write_text('src,"dst\n2",a\n# "odd\n"x\ny",z,1\nz,"x\ny",2\n"x\ny","p,""q""",\n')
+    options = {"quote": True, "id_type": "string", "header": "yes"}
+    convert([str(tmp_path / "e.csv")], str(tmp_path / "out"), ConvertOptions("edges", None, options, block_bytes=block_bytes))
+    offsets, values = (array_of(tmp_path, f"nodes/_N/raw_ids.{part}.npy") for part in ("offsets", "values"))
+    names = [bytes(values[start:stop]).decode() for start, stop in itertools.pairwise(offsets)]
+    assert names == ['p,"q"', "x\ny", "z"]
+    assert array_of(tmp_path, "edges/_N___E___N/data/a.present.npy").count(True) == 2
