@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from graphprep.model.errors import DataError, UsageError
+from graphprep.model.graph_config import GraphConfig
 from graphprep.model.metadata import METADATA_NAME
 from graphprep.model.options import ConvertOptions, ConvertSummary, RunOptions
 from graphprep.model.protocols import Reporter
@@ -260,7 +261,10 @@ def _check_bad_records(options: ConvertOptions, inputs: Sequence[str], out: str 
     store = None if out is None else local_path(out)
     if store is not None and Path(target).resolve().is_relative_to(Path(store).resolve()):
         raise UsageError("this is inside the store", place=place, fix="name a file outside of it")
-    read = [path for url in (*inputs, options.schema, options.partition_by) if url and (path := local_path(url)) is not None]
+    graph = options.graph or GraphConfig()
+    tables = [*(nodes.table for nodes in graph.nodes), *(edges.table for edges in graph.edges)]
+    urls = (*inputs, *(file for table in tables for file in table.files), options.schema, options.partition_by)
+    read = [path for url in urls if url and (path := local_path(url)) is not None]
     if Path(target).is_file() and any(_is_read(Path(target), path) for path in read):
         raise UsageError("this file is an input, and would be lost", place=place, fix="name another file")
 

@@ -188,3 +188,12 @@ def test_flags_of_other_formats_are_left_to_be_refused(asked):
 def test_what_is_refused(args, message, capsys):
     assert run(["convert", "out", *args]) == 2
     assert capsys.readouterr().err == f"error: {message}"
+
+
+def test_rejected_records_replace_no_table(tmp_path, capsys):
+    table = tmp_path / "u.csv"
+    table.write_text("id\n1\n")
+    args = ["convert", str(tmp_path / "out"), "--nodes", f"u={table}", "--on-error", "skip", "--bad-records", str(table)]
+    assert run(args) == 2
+    assert "this file is an input, and would be lost" in capsys.readouterr().err
+    assert table.read_text() == "id\n1\n"
