@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _SPACE = "global"  # the ID space of headers that name none
 _HEAD_BYTES = 1 << 16  # holds a header, and shows whether there is more
-_SNIFFED_FILES = 64
+_SNIFFED_FILES, _SNIFFED_BYTES = 16, 1 << 12  # each is a request where a server has them
 _FIELD = re.compile(r"(?P<name>.*?)(?::(?P<kind>[A-Za-z_]+(?:\[\])?)(?:\((?P<space>[^()]*)\))?(?:\{(?P<options>.*)\})?)?", re.S)
 _KEYS = ("ID", "START_ID", "END_ID", "LABEL", "TYPE", "IGNORE")
 _MARK = re.compile(rb":(?:ID|START_ID|END_ID)(?![A-Za-z_])")
@@ -83,7 +83,7 @@ class Neo4jTables:
     def sniff_folder(storage: Storage, url: str) -> Sniffed | None:
         """Bid for a folder with such a file in it."""
         files = [entry.url for entry in storage.list_dir(url) if not entry.is_dir and not entry.name.startswith((".", "_"))]
-        found = any(_is_marked(storage.head(file, _HEAD_BYTES)) for file in files[:_SNIFFED_FILES])
+        found = any(_is_marked(storage.head(file, _SNIFFED_BYTES)) for file in files[:_SNIFFED_FILES])
         return Sniffed("neo4j", 0.97) if found else None
 
 
