@@ -93,6 +93,7 @@ def plan_memory(options: ConvertOptions) -> MemoryPlan:
     limit = parse_memory(options.run.memory_limit)
     threads = options.run.threads or default_threads()
     bound_heap(limit)
+    trim_heap()  # what an earlier run in this process left is free
     room = limit - private_bytes() - _KERNEL_BYTES
     if room < _LEAST_BYTES:
         need = -(-(private_bytes() + _KERNEL_BYTES + _LEAST_BYTES) // _MIB)
