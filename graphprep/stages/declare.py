@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
+
 import numpy as np
 
 from graphprep.model.graph_schema import GraphSchema, OwnerSchema
@@ -9,9 +12,11 @@ from graphprep.model.protocols import DeclaredColumn
 from graphprep.model.rows import ColumnKey, Relation
 from graphprep.model.schema import ColumnSchema
 from graphprep.stages.cells import scalar_cells
+from graphprep.stages.decode import BatchColumn
 from graphprep.stages.observe import CREATED_KEY
 from graphprep.stages.route import Routing
 from graphprep.stages.schema_guard import key_of
+from graphprep.stages.shuffle import ColumnRoute
 
 
 def complete(routing: Routing, has_times: bool) -> None:
@@ -37,6 +42,7 @@ def complete(routing: Routing, has_times: bool) -> None:
     for declared in sources.columns:
         _declare(routing, declared)
     _declare_empty(routing)
+    _settle_input_columns(routing)
     if routing.rules.schema is not None:
         _declare_schema(routing, routing.rules.schema)
     _mark_created(routing)
@@ -80,15 +86,94 @@ def _declare(routing: Routing, declared: DeclaredColumn) -> None:
 
 
 def _declare_empty(routing: Routing) -> None:
-    """Make room for the columns of files that have a header but no edges."""
+    """Make room for the columns of files that have a header but no edges, or whose edges were all dropped."""
     names = routing.index.type_names
+    declared = set(routing.decoded.sources.edge_types)
     for batch in routing.decoded.batches:
         relation = None if batch.relation is None else routing.decoded.relations[batch.relation]
-        if batch.num_edges or relation is None or relation.src_type is None or relation.dst_type is None:
+        if relation is None or relation.src_type is None or relation.dst_type is None:
+            continue
+        if batch.num_edges and relation not in declared:
             continue
         key = (batch.relation or 0, names.index(relation.src_type), names.index(relation.dst_type))
         for column in batch.edge_columns:
             routing.edge_column(routing.edge_route(key), column.key, column.scalar)
+
+
+InputColumns = dict[ColumnKey, BatchColumn]  # in input order
+
+
+def _settle_input_columns(routing: Routing) -> None:
+    """Order the columns that blocks of the input bring as the input does, and give those of one name one dtype.
+
+    A block's numbers are the narrowest that hold all of its cells, those of other types and of dropped edges too; so what the
+    rows of one type are decoded to, and when a column has its first value, depends on how the input is cut into blocks.
+    """
+    decoded = routing.decoded
+    nodes: dict[str, InputColumns] = {}  # by role of spans
+    edges: dict[str, InputColumns] = {}
+    roles: dict[int | None, set[str]] = {}
+    for batch in decoded.batches:
+        role = decoded.sources.spans[batch.span].role
+        roles.setdefault(batch.relation, set()).add(role)
+        _collect(nodes.setdefault(role, {}), batch.node_columns)
+        _collect(edges.setdefault(role, {}), batch.edge_columns)
+    for number, node_route in enumerate(routing.routed.nodes):
+        name = f"nodes {routing.index.type_names[number]}"
+        for key, column in nodes.get(name, {}).items():
+            routing.node_column(number, key, column.scalar)
+        own = _of_roles(nodes, {"nodes", name})
+        if name not in nodes:
+            _drop_empty(node_route.columns, own)
+        for key in _seen(own, node_route.columns):
+            routing.node_column(number, key).stats.is_seen = True
+        _reorder(node_route.columns, own)
+    for edge_route in routing.routed.edges.values():
+        own = _of_roles(edges, roles.get(edge_route.relation, set()) | roles.get(None, set()))
+        if decoded.relations[edge_route.relation] not in decoded.sources.edge_types:
+            _drop_empty(edge_route.columns, own)
+        for key in _seen(own, edge_route.columns):
+            routing.edge_column(edge_route, key).stats.is_seen = True
+        _reorder(edge_route.columns, own)
+
+
+def _collect(found: InputColumns, columns: Iterable[BatchColumn]) -> None:
+    for column in columns:
+        if column.key.slot is None and column.key.role is None:
+            known = found.get(column.key, column)
+            has_values, scalar = known.has_values or column.has_values, known.scalar or column.scalar
+            found[column.key] = replace(column, has_values=has_values, scalar=scalar)
+
+
+def _of_roles(found: dict[str, InputColumns], roles: set[str]) -> InputColumns:
+    own: InputColumns = {}
+    for role, columns in found.items():
+        if role in roles:
+            _collect(own, columns.values())
+    return own
+
+
+def _seen(found: InputColumns, columns: Iterable[ColumnKey]) -> list[ColumnKey]:
+    """Return the keys of the columns' names that the input has values of."""
+    names = {key.name for key in columns}
+    return [key for key, column in found.items() if column.has_values and key.name in names]
+
+
+def _drop_empty(columns: dict[ColumnKey, ColumnRoute], found: InputColumns) -> None:
+    """Take away the input's columns that a type, which only the data names, has no value of."""
+    filled = {key.name for key, column in columns.items() if column.stats.rows.any()}
+    for key in [key for key in columns if key in found and key.name not in filled]:
+        del columns[key]
+
+
+def _reorder(columns: dict[ColumnKey, ColumnRoute], found: InputColumns) -> None:
+    """Put columns into the order of the input; others stay behind, as they are."""
+    ranks: dict[str, int] = {}
+    for key in found:
+        ranks.setdefault(key.name, len(ranks))
+    ordered = sorted(columns.items(), key=lambda item: ranks.get(item[0].name, len(ranks)))
+    columns.clear()
+    columns.update(ordered)
 
 
 def _mark_created(routing: Routing) -> None:

@@ -38,6 +38,7 @@ class BatchColumn:
     key: ColumnKey
     shape_code: int
     scalar: bool = False
+    has_values: bool = True
 
 
 @dataclass(frozen=True)
@@ -438,7 +439,7 @@ class _Collector:
         code = shapes.code(chunk.item_shape)
         size = sum(a.nbytes for a in (chunk.values, chunk.counts, chunk.coords, chunk.rows) if a is not None)
         self.decoded.column_bytes[key] = self.decoded.column_bytes.get(key, 0) + size
-        return BatchColumn(key, code, scalar=chunk.item_shape == ())
+        return BatchColumn(key, code, chunk.item_shape == (), bool(chunk.rows.size))
 
     def _check_family(self, chunk: ColumnChunk, group: str) -> None:
         """Ask for another start where an input column of a group holds numbers here and text there."""

@@ -22,10 +22,14 @@ _ROLE_ORDER = ("weight", "time", "created_at", "removed_at", "created")
 
 @dataclass
 class ColumnStats:
-    """What one owner type's values under one key look like. ``rows``, ``values`` and ``entries`` are int64[P], by partition."""
+    """What one owner type's values under one key look like. ``rows``, ``values`` and ``entries`` are int64[P], by partition.
+
+    ``is_seen``: the input has such values, though perhaps not for this owner, or not in records that are kept.
+    """
 
     num_parts: int
     scalar: bool = False
+    is_seen: bool = False
     min_count: int = -1
     max_count: int = -1
     shape_codes: set[int] = field(default_factory=set)
@@ -181,7 +185,7 @@ def _slot_columns(context: ColumnContext, keys: Sequence[ColumnKey]) -> list[Sto
 
 def settle_column(context: ColumnContext, name: str, keys: Sequence[ColumnKey]) -> StoredColumn:
     """Settle an input column: int64 with float64 becomes float64, a column without values takes what the others are."""
-    used = [key for key in keys if _num_present(context, [key])] or list(keys[:1])
+    used = [key for key in keys if context.stats[key].is_seen or _num_present(context, [key])] or list(keys[:1])
     _unit(name, used)
     dtypes = sorted({key.dtype for key in used})
     dtype = dtypes[0] if len(dtypes) == 1 else "float64"
