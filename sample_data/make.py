@@ -537,6 +537,62 @@ def write_names() -> None:
     write_lines("names/codes.csv", ["buyer,code", *(f"{rng.randint(1, 9)},{rng.choice([*codes, 'A7'])}" for _ in range(20))])
 
 
+# ---------------------------------------------------------------------------------------------------------------- tables
+
+
+def csv_line(*cells: object) -> str:
+    """Write a record of CSV; a cell with a line break, a quote or a comma is quoted."""
+    texts = ["" if cell is None else str(cell) for cell in cells]
+    return ",".join('"' + text.replace('"', '""') + '"' if set(text) & set(',"\n') else text for text in texts)
+
+
+def write_people() -> None:
+    """Write tables of people, cities and clubs in CSV, TSV, Parquet and JSON lines, and the config that joins them."""
+    rng = random.Random(21)
+    people = ["Ada", "Bo", "Cyd", "Dee", "Eli", "Fay, Jr.", "Gus", "Hal", "Ivy", "Zoë"]
+    notes = ["", "likes tea", 'called "Z"', "two\nlines", " kept blanks "]
+    rows = [
+        (name, rng.choice([None, rng.randint(20, 70)]), round(rng.uniform(1.5, 2), 2), rng.choice(notes)) for name in people
+    ]
+    write_lines("people/person.csv", ["name,age,height,note", *(csv_line(*row) for row in rows)])
+    cities = {
+        "code": pa.array(["ber", "osl", "rio", "zzz"]),
+        "people": pa.array([3_700_000, None, 6_200_000, 0], pa.int64()),
+        "founded": pa.array([-267_900, -338_000, -147_600, None], pa.int32()).cast(pa.date32()),
+        "at": pa.array([[52.5, 13.4], [59.9, 10.8], [-22.9, -43.2], [0.0, 0.0]], pa.list_(pa.float32(), 2)),
+    }
+    pq.write_table(pa.table(cities), HERE / "people/city.parquet")
+    lives = [(name, rng.choice(cities["code"].to_pylist()[:3]), rng.randint(1990, 2020)) for name in people]
+    write_lines("people/lives.csv", ["who,where,since", *(csv_line(*row) for row in lives)])
+    for part in range(2):
+        pairs = [(rng.choice(people), rng.choice(people)) for _ in range(12)]
+        records = [{"src": a, "dst": b, "how": rng.choice(["work", "école"]), "score": rng.randint(0, 9) / 4} for a, b in pairs]
+        del records[3]["how"], records[5]["score"]
+        lines = (json.dumps(record, ensure_ascii=False) for record in records)
+        write_lines(f"people/knows/part-{part}.jsonl", lines)
+    write_lines("people/knows/_SUCCESS", [])
+    clubs = [(rng.choice(people), rng.choice([-3, 7, 40, 2**40]), rng.choice(["", "0.5", "2"])) for _ in range(15)]
+    write_lines("people/member.tsv", ["person\tclub\tfee", *("\t".join(map(str, row)) for row in clubs)])
+    write_lines("people/member_dangling.tsv", ["person\tclub\tfee", "Ada\t7\t1", "Nobody\t7\t2", "Zoë\t9\t"])
+    config = {
+        "graph_name": "people",
+        "id_type": "string",
+        "nodes": [
+            {"type": "person", "files": "person.csv", "id_col": "name", "quote": True},
+            {"type": "city", "files": "city.parquet", "id_col": "code"},
+            {"type": "club", "id_type": "int"},
+        ],
+        "edges": [
+            {"type": "person:lives:city", "files": "lives.csv", "src_col": "who", "dst_col": "where"},
+            {"type": "person:knows:person", "files": "knows", "weight_col": "score"},
+            {"type": "person:member:club", "files": "member.tsv", "src_col": "person", "dst_col": "club"},
+        ],
+    }
+    (HERE / "people/graph.json").write_text(json.dumps(config, indent=2) + "\n")
+    config["edges"][2]["files"] = "member_dangling.tsv"
+    (HERE / "people/dangling.json").write_text(json.dumps(config, indent=2) + "\n")
+
+
 # ---------------------------------------------------------------------------------------------------------------- real
 
 
@@ -624,7 +680,16 @@ def write_davis() -> None:
 
 def main() -> None:
     """Write everything."""
-    for write in (write_town, write_shop, write_shop_chunked, write_dtypes, write_edges, write_faulty, write_names):
+    for write in (
+        write_town,
+        write_shop,
+        write_shop_chunked,
+        write_dtypes,
+        write_edges,
+        write_faulty,
+        write_names,
+        write_people,
+    ):
         write()
     for write in (write_karate, write_les_miserables, write_davis):
         write()

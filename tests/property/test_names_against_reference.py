@@ -39,6 +39,8 @@ few = st.sampled_from(
 )
 names = few | st.text(letters, min_size=1, max_size=12).filter(lambda name: name.strip(" \t"))
 numbers = st.integers(-9, 9) | st.sampled_from([-(2**63), -(2**63) + 1, -(2**40), 2**31, 2**63 - 1])
+numbers_or_not = st.sampled_from(["", "", "1", "-2", "0.5"])
+cells = st.sampled_from(["", "", "", "x", "7"])
 
 
 def as_csv(rows) -> str:
@@ -74,7 +76,10 @@ def test_names_equal_the_reference(rows, options):
 
 
 @quick
-@given(rows=st.lists(st.tuples(names, few, names), min_size=1, max_size=30), options=partitioning)
+@given(
+    rows=st.lists(st.tuples(names, few, names, numbers_or_not, cells), min_size=1, max_size=30),
+    options=partitioning,
+)
 def test_triples_equal_the_reference(rows, options):
     compare_text(as_csv(rows), {"id_type": "string", "relation_col": "1", "relation": "a:_:b"}, options)
 

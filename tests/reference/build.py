@@ -94,6 +94,8 @@ def gather_nodes(graph: Graph, options: dict) -> tuple[dict[str, list[Node]], li
             graph.edges,
             set(),
         )
+    if graph.nodes_from == "tables":
+        return gather_table_nodes(graph, options)
     if graph.nodes_from == "ends":
         return {name: [Node(i, name) for i in end_ids(graph, name, options)] for name in graph.node_types}, graph.edges, set()
     return gather_recorded_nodes(graph, options)
@@ -117,6 +119,36 @@ def end_ids(graph: Graph, name: str, options: dict) -> list[int] | list[str]:
     if how == "sparse":
         return sorted(seen)
     return list(range(num_nodes if num_nodes is not None else max(seen, default=-1) + 1))
+
+
+def gather_table_nodes(graph: Graph, options: dict) -> tuple[dict[str, list[Node]], list[Edge], set]:
+    """Each node type has an ID space of its own, and nodes from records, 0..n-1, or what occurs in edges."""
+    by_id: dict[str, dict] = {name: {} for name in graph.node_types}
+    for node in graph.nodes:
+        if node.id in by_id[node.type]:
+            raise ReferenceError(f"duplicate node {node.id}")
+        by_id[node.type][node.id] = node
+    created, kept = set(), []
+    for edge in graph.edges:
+        ends = ((edge.src_type, edge.src), (edge.dst_type, edge.dst))
+        missing = [(name, end) for name, end in ends if name in graph.recorded and end not in by_id[name]]
+        if missing and options["on_missing_node"] == "error":
+            raise ReferenceError(f"missing node {missing[0]}")
+        if missing and options["on_missing_node"] == "drop":
+            continue
+        for name, end in missing:
+            by_id[name][end] = Node(end, name)
+            created.add((name, end))
+        kept.append(edge)
+    for name in graph.node_types:
+        if name in graph.num_nodes:
+            by_id[name] = {i: Node(i, name) for i in range(graph.num_nodes[name])}
+        elif name not in graph.recorded:
+            ends = {edge.src for edge in graph.edges if edge.src_type == name}  # dropped edges name nodes, too
+            ends |= {edge.dst for edge in graph.edges if edge.dst_type == name}
+            by_id[name] = {end: Node(end, name) for end in ends}
+    nodes = {name: sorted(rows.values(), key=lambda node: by_raw_id(node.id)) for name, rows in by_id.items()}
+    return nodes, kept, created
 
 
 def gather_recorded_nodes(graph: Graph, options: dict) -> tuple[dict[str, list[Node]], list[Edge], set[int]]:
@@ -309,16 +341,21 @@ def scalar(dtype: str, value) -> Numbers | None:
     return None if value is None else Numbers(dtype, (), (value,))
 
 
-def side_columns(graph: Graph, rows, options: dict, of_edges: bool) -> list[Column]:
+def holds(flag: bool | set, owner) -> bool:
+    """Whether a type has weights or times: all of them, or those in a set."""
+    return owner in flag if isinstance(flag, set) else flag
+
+
+def side_columns(graph: Graph, rows, options: dict, owner, of_edges: bool) -> list[Column]:
     """weight, time, created_at, removed_at: what lies beside data/."""
 
     def column(role, dtype, values):
         return Column(role, [scalar(dtype, v) for v in values], declared=Declared(role, Numbers, dtype), role=role, side=True)
 
     made = []
-    if graph.weighted and (of_edges or graph.nodes_from == "records"):
+    if holds(graph.weighted, owner) and (of_edges or graph.nodes_from in ("records", "tables")):
         made.append(column("weight", options["weight_dtype"], [row.weight for row in rows]))
-    if graph.timed and of_edges:
+    if holds(graph.timed, owner) and of_edges:
         made.append(column("time", "int64", [row.time for row in rows]))
     if graph.dated:
         made.append(column("created_at", "int64", [0 if row.created_at is None else row.created_at for row in rows]))
@@ -374,18 +411,18 @@ def order_key(graph: Graph, order: str, options: dict):
 
     def by_time(entry):
         edge = entry[0]
-        if graph.timed:
+        if holds(graph.timed, (edge.src_type, edge.relation, edge.dst_type)):
             return (edge.time is None, edge.time or 0, entry[1])
         return (edge.created_at or 0, entry[1])
 
     return {"input": lambda e: e[1], "id": lambda e: (e[2], e[1]), "time": by_time, "weight": by_weight}[order]
 
 
-def order_done(graph: Graph, order: str) -> str:
+def order_done(graph: Graph, order: str, edge_type) -> str:
     """The neighbour order that an edge type gets: one without the column keeps its input order."""
-    if order == "time" and not (graph.timed or graph.dated):
+    if order == "time" and not (holds(graph.timed, edge_type) or graph.dated):
         return "input"
-    if order == "weight" and not graph.weighted:
+    if order == "weight" and not holds(graph.weighted, edge_type):
         return "input"
     return order
 
@@ -450,9 +487,10 @@ def add_node_files(files, graph, options, name, ordered, counts, created) -> dic
         raw_ids = "string"
     else:
         raw_ids = "uint64" if max(ids) >= 2**63 else "int64"
-    columns = side_columns(graph, ordered, options, of_edges=False)
-    if any(i in created for i in ids):
-        columns.append(Column("created", [Numbers("bool", (), (node.id in created,)) for node in ordered], role="created"))
+    columns = side_columns(graph, ordered, options, name, of_edges=False)
+    made = [node.id in created or (name, node.id) in created for node in ordered]
+    if any(made):
+        columns.append(Column("created", [Numbers("bool", (), (one,)) for one in made], role="created"))
     columns += slot_columns(ordered) + named_columns(ordered, graph.node_columns.get(name, []))
     columns = with_roles(columns, ordered, name, options, Column)
     with_slots = needs_num_slots(ordered)
@@ -498,7 +536,7 @@ def group_edges(graph: Graph, edges, typed) -> dict[tuple[str, str, str], list]:
 def add_edge_files(files, graph, options, edge_type, of_type, nodes_per_part) -> tuple[dict, list[int]]:
     """Adjacency and columns of a canonical edge type; returns its schema and its edges per partition."""
     layouts = ["csc", "csr"] if options["layout"] == "both" else [options["layout"]]
-    order = order_done(graph, options["neighbor_order"])
+    order = order_done(graph, options["neighbor_order"], edge_type)
     rows_of = {}
     for layout in layouts:
         own_type = edge_type[2] if layout == "csc" else edge_type[0]
@@ -506,7 +544,7 @@ def add_edge_files(files, graph, options, edge_type, of_type, nodes_per_part) ->
     primary = [entry for row in rows_of[layouts[0]] for entry in row]
     row_of_edge = {edge_id: row for row, (_, edge_id, _) in enumerate(primary)}
     in_row_order = [edge for edge, _, _ in primary]
-    columns = side_columns(graph, in_row_order, options, of_edges=True)
+    columns = side_columns(graph, in_row_order, options, edge_type, of_edges=True)
     columns += slot_columns(in_row_order) + named_columns(in_row_order, graph.edge_columns.get(edge_type, []))
     columns = with_roles(columns, in_row_order, colon_text(edge_type), options, Column)
     dtype, id_dtype = index_dtypes(options, edge_type, layouts, nodes_per_part, len(of_type))

@@ -27,9 +27,8 @@ from reference.records import Declared, Edge, Graph, Node, Numbers, Sparse, Temp
 
 
 def read_graph(format: str, paths: list[Path], options: dict) -> Graph:
-    reader = {"edgelist": read_edgelist, "json": read_json, "tsv": read_tsv, "chunked": read_chunked, "edges": read_edges}[
-        format
-    ]
+    readers = {"edgelist": read_edgelist, "json": read_json, "tsv": read_tsv, "chunked": read_chunked, "edges": read_edges}
+    reader = {**readers, "graph": read_tables}[format]
     return reader(expand(paths), options.get("decoder_options", {}), options.get("on_error") == "skip")
 
 
@@ -546,10 +545,12 @@ def read_edges(paths, options: dict, skip: bool) -> Graph:
             continue
         columns = {key: found[number] for key, found in values.items() if found[number] is not None}
         graph.edges.append(Edge(src, dst, name, src_type, dst_type, weight, time, columns=columns))
-    found = {(src_type, edge.relation, dst_type) for edge in graph.edges}
-    graph.edge_columns = dict.fromkeys(found | set(graph.edge_types), declared)
-    if roles["relation"] is not None:
-        graph.edge_types = []  # found in the data
+    graph.edge_columns = dict.fromkeys(graph.edge_types, declared)
+    if roles["relation"] is not None:  # types are found in the data, with those columns that they have values of
+        graph.edge_types = []
+        for edge_type in {(src_type, edge.relation, dst_type) for edge in graph.edges}:
+            own = {name for edge in graph.edges if edge.relation == edge_type[1] for name in edge.columns}
+            graph.edge_columns[edge_type] = [one for one in declared if one.name in own]
     return settle_auto(graph) if options.get("id_type") == "auto" else graph
 
 
@@ -693,8 +694,9 @@ def declared_dtype(options: dict, name: str) -> str | None:
 
 def further_values(cells: list, dtype: str | None) -> list:
     """A further column: int64 if every non-empty cell is one, else float64 if every one is a number, else binary."""
-    if any(not isinstance(cell, str) for cell in cells):
+    if any(not isinstance(cell, str | None) for cell in cells):
         return cells
+    cells = [cell or "" for cell in cells]
     filled = [cell for cell in cells if cell.strip(" \t")]
     if dtype is None:
         dtype = "int64" if all(parses(to_int64, c) for c in filled) else "binary"
@@ -722,3 +724,94 @@ def declared_as(name: str, values: list) -> Declared:
     if present is None:
         return Declared(name, Numbers, "int64")
     return Declared(name, type(present), getattr(present, "dtype", "uint8"))
+
+
+# ---------------------------------------------------------------------------------------------------------------- tables
+
+
+def read_tables(paths, options: dict, skip: bool) -> Graph:
+    """Tables that a config joins: CSV, TSV (with headers), Parquet and JSON lines. A few keys of the config are known."""
+    (path,) = paths
+    config = json.loads(path.read_text())
+    graph = Graph("tables", graph_name=config.get("graph_name"), weighted=set(), timed=set())
+    graph.node_types = [table["type"] for table in config["nodes"]]
+    id_types = {table["type"]: table.get("id_type", config.get("id_type")) for table in config["nodes"]}
+    for table in config["nodes"]:
+        name = table["type"]
+        if "num_nodes" in table:
+            graph.num_nodes[name] = table["num_nodes"]
+        if "files" not in table:
+            continue
+        graph.recorded.add(name)
+        columns, graph.node_columns[name] = table_columns(path.parent, table, [table["id_col"]])
+        ids = columns.pop(table["id_col"])
+        for number, cell in enumerate(ids):
+            graph.nodes.append(Node(to_raw(cell, {"id_type": id_types[name]}), name, columns=present(columns, number)))
+    for table in config["edges"]:
+        add_edge_table(graph, path.parent, table, id_types)
+    return graph
+
+
+def add_edge_table(graph: Graph, folder: Path, table: dict, id_types: dict) -> None:
+    edge_type = tuple(table["type"].split(":"))
+    src_type, relation, dst_type = edge_type
+    graph.edge_types.append(edge_type)
+    keys = [table.get("src_col", "src"), table.get("dst_col", "dst"), table.get("weight_col"), table.get("time_col")]
+    columns, graph.edge_columns[edge_type] = table_columns(folder, table, keys)
+    src, dst, weights, times = (columns.pop(key) if key else None for key in keys)
+    graph.weighted |= {edge_type} if weights else set()
+    graph.timed |= {edge_type} if times else set()
+    for number in range(len(src)):
+        ends = (to_raw(src[number], {"id_type": id_types[src_type]}), to_raw(dst[number], {"id_type": id_types[dst_type]}))
+        weight = as_weight(weights[number]) if weights else None
+        time = as_time(times[number], table.get("time_unit")) if times else None
+        more = {"weight": weight, "time": time, "columns": present(columns, number)}
+        graph.edges.append(Edge(*ends, relation, src_type, dst_type, **more))
+
+
+def present(columns: dict[str, list], number: int) -> dict:
+    return {name: cells[number] for name, cells in columns.items() if cells[number] is not None}
+
+
+def table_columns(folder: Path, table: dict, keys: list) -> tuple[dict[str, list], list[Declared]]:
+    """The cells of every column over all files of a table, and what is declared by those that are not keys."""
+    files = table["files"] if isinstance(table["files"], list) else [table["files"]]
+    columns: dict[str, list] = {}
+    units: dict[str, str] = {}
+    num_rows = 0
+    for path in expand([folder / file for file in files]):
+        found = file_columns(path)
+        size = len(next(iter(found.values()), []))
+        for name, cells in found.items():
+            columns.setdefault(name, [None] * num_rows).extend(cells)
+        num_rows += size
+        for cells in columns.values():
+            cells.extend([None] * (num_rows - len(cells)))
+        units.update(column_units(path))
+    columns = {name: cells if name in keys else further_values(cells, None) for name, cells in columns.items()}
+    declared = [replace(declared_as(name, columns[name]), unit=units.get(name)) for name in columns if name not in keys]
+    return columns, declared
+
+
+def file_columns(path: Path) -> dict[str, list]:
+    """The cells of a file by column: texts of CSV and TSV, values of Parquet and JSON lines."""
+    if plain_bytes(path)[:4] == b"PAR1":
+        table = pq.read_table(path)
+        return {name: parquet_cells(table[name]) for name in table.column_names}
+    if path.suffix == ".jsonl":
+        return json_columns([json.loads(line) for line in lines_of(path)])
+    text = plain_bytes(path).decode()
+    names, *rows = csv.reader(io.StringIO(text, newline=""), delimiter="\t" if path.suffix == ".tsv" else ",")
+    return {name: [row[at] for row in rows] for at, name in enumerate(names)}
+
+
+def json_columns(records: list[dict]) -> dict[str, list]:
+    names = list(dict.fromkeys(name for record in records for name in record))
+    columns: dict[str, list] = {}
+    for name in names:
+        given = [record.get(name) for record in records]
+        dtype = "float64" if any(isinstance(value, float) for value in given) else "int64"
+        columns[name] = [
+            None if v is None else Text(v.encode()) if isinstance(v, str) else Numbers(dtype, (), (v,)) for v in given
+        ]
+    return columns

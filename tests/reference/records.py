@@ -89,9 +89,11 @@ class Declared:
 class Graph:
     """All records of an input.
 
-    ``nodes_from``: ``records`` (nodes are declared by records, one ID space), ``ends`` (what occurs in edges) or
-    ``identity`` (0..n-1 per type, ``num_nodes``). ``node_types`` and ``edge_types`` list the declared ones in order.
-    ``weighted``, ``timed`` and ``dated`` say whether the columns weight, time, and created_at with removed_at exist.
+    ``nodes_from``: ``records`` (nodes are declared by records, one ID space), ``ends`` (what occurs in edges),
+    ``identity`` (0..n-1 per type, ``num_nodes``) or ``tables`` (records for the types in ``recorded``, 0..n-1 for those in
+    ``num_nodes``, else what occurs in edges; an ID space a type). ``node_types`` and ``edge_types`` list the declared ones in order.
+    ``weighted``, ``timed`` and ``dated`` say whether the columns weight, time, and created_at with removed_at exist; the first
+    two may be the set of types that have them.
     """
 
     nodes_from: str
@@ -101,9 +103,10 @@ class Graph:
     edge_types: list[tuple[str, str, str]] = field(default_factory=list)
     num_nodes: dict[str, int] = field(default_factory=dict)
     graph_name: str | None = None
-    weighted: bool = False
-    timed: bool = False
+    weighted: bool | set = False
+    timed: bool | set = False
     dated: bool = False
     node_columns: dict[str, list[Declared]] = field(default_factory=dict)
     edge_columns: dict[tuple[str, str, str], list[Declared]] = field(default_factory=dict)
+    recorded: set[str] = field(default_factory=set)
     num_skipped: int = 0
