@@ -34,6 +34,7 @@ _DST_NAMES = (
     "destination",
 )
 _WORD = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+(?![a-z])")
+_LEAST_SHARED = 0.02  # of a column's values, to be IDs of a table of which only the beginning is known
 _ID_ENDING = re.compile(r"[-_ ]?(?:id|ID|Id|key)$")
 _COMPRESSED = re.compile(r"\.(gz|gzip|bz2|xz|zst)$", re.I)
 
@@ -353,26 +354,31 @@ def _bare_ends(one: _Type, others: Sequence[_Type]) -> list[_Link] | None:
 def _link(one: _Type, column: SampleColumn, parents: Sequence[_Type], *, is_end: bool = False) -> _Link:
     """Find the type whose IDs a column holds: by its values, and unless it is an end of edges by its name."""
     named = f"column {column.name!r}" if one.named else f"column {one.at(column)}"
-    found: list[tuple[tuple[bool, int, int], _Type]] = []
+    found: list[tuple[tuple[bool, int, int, int], _Type]] = []
     for parent in parents:
         key = parent.key
         if key is None or key.kind != column.kind or not column.distinct or (parent is one and column is key):
             continue
         is_called = one.named and _is_called(column.name, parent)
-        holds = column.distinct <= key.distinct
-        likely = is_called or is_end or (column.kind == "text" and len(column.distinct) > 1)
-        if (holds and likely) or (is_called and not parent.is_whole):
-            found.append(((is_called, len(key.distinct), -len(parent.name)), parent))
+        shared = len(column.distinct & key.distinct)
+        holds = shared == len(column.distinct)
+        many = not parent.is_whole and shared >= _LEAST_SHARED * len(column.distinct)
+        likely = is_called or is_end or (holds and column.kind == "text" and len(column.distinct) > 1)
+        if ((holds or many) and likely) or (is_called and not parent.is_whole):
+            found.append(((is_called, shared, len(key.distinct), -len(parent.name)), parent))
     if not found:
         return _Link(column, None, f"{named}: no table has these IDs, they make a type of their own")
-    (is_called, *_), to = max(found, key=lambda item: item[0])
+    (is_called, shared, *_), to = max(found, key=lambda item: item[0])
+    return _Link(column, to, f"{named}: {_evidence(column, to, shared)}" + (", and it is called so" if is_called else ""))
+
+
+def _evidence(column: SampleColumn, to: _Type, shared: int) -> str:
+    """Say how many of a column's values are IDs of a type."""
     assert to.key is not None
-    if column.distinct <= to.key.distinct:
-        count = len(column.distinct)
-        why = f"{named}: " + (f"all {count:,} values are" if count > 1 else "its value is") + f" IDs of {to.name}"
-    else:
-        why = f"{named}: called like IDs of {to.name}"
-    return _Link(column, to, why + (", and it is called so" if is_called and column.distinct <= to.key.distinct else ""))
+    count = len(column.distinct)
+    if shared == count:
+        return (f"all {count:,} values are" if count > 1 else "its value is") + f" IDs of {to.name}"
+    return f"{shared:,} of {count:,} values are among the first {len(to.key.distinct):,} IDs of {to.name}"
 
 
 # ---------------------------------------------------------------------------------------------------- names

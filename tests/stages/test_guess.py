@@ -109,6 +109,19 @@ def test_edges_alone_make_their_nodes(tmp_path):
     assert found.comments["edges[1]"][1] == "column 'src': no table has these IDs, they make a type of their own."
 
 
+def test_of_large_tables_the_beginning_is_looked_at(tmp_path, monkeypatch):
+    monkeypatch.setattr("graphprep.decoders.table_samples._SAMPLE_BYTES", 1000)
+    write(
+        tmp_path,
+        user_csv="id,name\n" + "".join(f"{i},n{i}\n" for i in range(1000)),
+        likes_csv="src,dst\n" + "".join(f"{i * 37 % 1000},{i * 91 % 1000}\n" for i in range(1000)),
+    )
+    value, found = guess(tmp_path)
+    assert [edge["type"] for edge in value["edges"]] == ["user:likes:user"]
+    assert found.comments["nodes[0]"][0].endswith("all values differ (134 rows looked at).")
+    assert found.comments["edges[0]"][1] == "column 'src': 16 of 129 values are among the first 134 IDs of user."
+
+
 def test_an_end_without_a_table_is_called_like_its_column(tmp_path):
     write(tmp_path, person_csv="name,age\nAda,3\nBo,4\n", member_csv="person,club_id,fee\nAda,7,1\nAda,8,2\n")
     value, _ = guess(tmp_path)
