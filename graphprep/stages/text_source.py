@@ -18,6 +18,8 @@ _BLOCK_ROWS = 1 << 10  # of a remote array: with names of 25 bytes, about what a
 _SCAN_ROWS = 1 << 17
 _MOST_BYTES = 16 << 20  # of texts held at a time
 _FAN_OUT = 16  # ways that a search in a remote array takes at each level
+_BATCH_BLOCKS = 64  # looked into at a time
+_SEARCH_BYTES = 2 << 20  # of reading in a row take as long as to search for one text; where all take less, all are read
 
 
 class TextSource:
@@ -42,8 +44,9 @@ class TextSource:
         """Return the position of each wanted text (ascending), -1 where it is not there."""
         if self._is_local:
             return _find(RawTexts(self._offsets.map(), self._values.map()), wanted)
-        num_blocks = -(-self._size // _BLOCK_ROWS)
-        return self._find_by_scan(wanted) if 4 * wanted.size > num_blocks else self._find_by_search(wanted, num_blocks)
+        if wanted.size * _SEARCH_BYTES > self._offsets.entry.num_bytes + self._values.entry.num_bytes:
+            return self._find_by_scan(wanted)
+        return self._find_by_search(wanted, -(-self._size // _BLOCK_ROWS))
 
     def _find_by_scan(self, wanted: RawTexts) -> Ints:
         """Find texts so many that nearly every block holds one: read all of them once."""
@@ -68,13 +71,30 @@ class TextSource:
             fences = np.concatenate([[0], probes, [num_blocks]])
             low[wide] = np.maximum(low[wide], fences[at])
             high[wide] = np.minimum(high[wide], fences[at + 1])
-        for block in np.unique(low):
-            first, last = np.searchsorted(low, [block, block + 1])
-            mine = slice_texts(wanted, int(first), int(last))
-            for start, held in self._pieces(int(block) * _BLOCK_ROWS, min((int(block) + 1) * _BLOCK_ROWS, self._size)):
-                at = _find(held, mine)
-                out[first:last] = np.where(at >= 0, at + start, out[first:last])
+        blocks = np.unique(low)
+        for i in range(0, blocks.size, _BATCH_BLOCKS):
+            batch = blocks[i : i + _BATCH_BLOCKS]
+            first, last = np.searchsorted(low, [batch[0], batch[-1] + 1]).tolist()
+            for rows, held in self._blocks(batch):
+                at = _find(held, slice_texts(wanted, first, last))
+                out[first:last] = np.where(at >= 0, rows[at], out[first:last])
         return out
+
+    def _blocks(self, numbers: Ints) -> Iterator[tuple[Ints, RawTexts]]:
+        """Yield the texts of blocks (ascending), and their rows, in pieces of a bounded number of bytes."""
+        starts, stops = numbers * _BLOCK_ROWS, np.minimum((numbers + 1) * _BLOCK_ROWS, self._size)
+        rows = np.concatenate([np.arange(start, stop) for start, stop in zip(starts, stops, strict=True)])
+        offsets = self._offsets.gather(starts, stops + 1)  # with one entry more a block than it has rows
+        inner = np.arange(rows.size) + np.repeat(np.arange(numbers.size), stops - starts)
+        begins, ends = offsets[inner], offsets[inner + 1]
+        sizes = np.concatenate([[0], np.cumsum(ends - begins)])
+        at = 0
+        while at < rows.size:
+            end = max(int(np.searchsorted(sizes, sizes[at] + _MOST_BYTES, side="right")) - 1, at + 1)
+            runs = np.flatnonzero(np.diff(rows[at:end], prepend=-2, append=self._size + 2) != 1)
+            values = self._values.gather(begins[at:end][runs[:-1]], ends[at:end][runs[1:] - 1])
+            yield rows[at:end], RawTexts(sizes[at : end + 1] - sizes[at], values)
+            at = end
 
     def _pieces(self, start: int, stop: int) -> Iterator[tuple[int, RawTexts]]:
         """Yield the texts [start, stop) in pieces of a bounded number of bytes, each with its first row."""

@@ -239,11 +239,12 @@ def test_any_strings_are_found_where_they_are(tmp_path_factory, names, data):
     assert found == [typed.index(name) if name in names else -1 for name in wanted]
 
 
-def test_remote_texts_are_searched_in_blocks(monkeypatch, tmp_path):
+@pytest.mark.parametrize("search_bytes", [0, 1 << 30])
+def test_remote_texts_are_searched_in_blocks(monkeypatch, tmp_path, search_bytes):
     """Few texts go down a tree of blocks, many make it read all; both with tiny blocks and pieces."""
-    monkeypatch.setattr("graphprep.stages.text_source._BLOCK_ROWS", 2)
-    monkeypatch.setattr("graphprep.stages.text_source._SCAN_ROWS", 7)
-    monkeypatch.setattr("graphprep.stages.text_source._MOST_BYTES", 9)
+    small = {"_BLOCK_ROWS": 2, "_SCAN_ROWS": 7, "_MOST_BYTES": 9, "_BATCH_BLOCKS": 3, "_SEARCH_BYTES": search_bytes}
+    for name, size in small.items():
+        monkeypatch.setattr(f"graphprep.stages.text_source.{name}", size)
     names = sorted({f"{i * i % 997}" for i in range(300)})
     store, typed = raw_store(names)
     store.write(tmp_path / "names")
