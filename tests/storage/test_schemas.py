@@ -22,6 +22,8 @@ COLUMNS = (
     ColumnSchema("weight", "dense", "float32", role="weight"),
     ColumnSchema("feat_0", "dense", "float32", (16,), optional=True, slot=0),
     ColumnSchema("words", "temporal", "int64", end=True),
+    ColumnSchema("born", "dense", "int64", unit="day"),
+    ColumnSchema("colour", "dense", "int64", role="label", categories=("blue", "red")),
 )
 STORE = GraphMetadata(
     graph_name="",
