@@ -72,6 +72,8 @@ def _key_distinct(texts: RawTexts, seed: int) -> tuple[RawIds, KeyedTexts]:
     rows, collision = distinct_texts(keys, texts.offsets, texts.values)
     if collision >= 0:
         raise KeyCollisionError
+    if rows.size == keys.size:
+        return keys, keyed
     offsets, values = take_texts(texts.offsets, texts.values, rows)
     return keys, KeyedTexts(keys[rows], offsets, values, keyed.are_integers, keyed.hashes)
 

@@ -152,3 +152,16 @@ def test_find_texts_agrees_with_index(rows, wanted):
     wanted = wanted + rows
     found = texts.find_texts(*_pack(ordered), *_pack(wanted)).tolist()
     assert found == [ordered.index(text) if text in ordered else -1 for text in wanted]
+
+
+def test_endless_texts_are_told_apart():
+    size = 1 << 24
+    rows = [b"x", b"a" * size, b"a" * (size - 1), b"a" * (size + 3), b"y"]
+    seen = texts.SeenTexts()
+    packed = _pack(rows)
+    keys = texts.hash_texts(*packed)
+    assert seen.add(keys, *packed) == -1
+    assert seen.add(keys, *packed) == -1
+    assert seen.count == len(rows)
+    other = _pack([b"x", b"a" * size, b"a" * (size - 2), b"y"])
+    assert seen.add(keys[[0, 1, 2, 4]], *other) == 2

@@ -18,6 +18,8 @@ _WORD_BYTES = 7  # of a text in a sort word; the eighth says how many bytes were
 _FEW_ROWS = 20  # below that, insertion beats partition
 _STACK = 256  # of (start, stop, depth): the larger parts wait, so that it grows with the logarithm of the rows
 _LEAST_SLOTS = 1 << 10
+_SIZE_BITS = np.uint64(24)  # of a slot's second word; the others are 1 + where its text begins
+_MOST_SIZE = np.uint64((1 << 24) - 1)  # this size and larger ones are looked up
 
 
 def hash_texts(offsets: Any, values: Any, seed: int = 0) -> Any:
@@ -45,20 +47,27 @@ def _hash_texts(offsets, values, seed, out):
 
 def take_texts(offsets: Any, values: Any, rows: Any) -> tuple[Any, Any]:
     """Return (offsets, values) of chosen texts, in the order of ``rows`` (int64[k])."""
+    rows = np.ascontiguousarray(rows, np.int64)
+    starts = offsets[rows]
     taken = np.zeros(rows.size + 1, np.int64)
-    np.cumsum(np.diff(offsets)[rows], out=taken[1:])
+    np.cumsum(offsets[rows + 1] - starts, out=taken[1:])
     out = np.empty(int(taken[-1]), np.uint8)
-    _copy_texts(offsets, values, np.ascontiguousarray(rows, np.int64), taken, out)
+    _copy_texts(values, starts, taken, out)
     return taken, out
 
 
 @njit(cache=True, nogil=True)
-def _copy_texts(offsets, values, rows, taken, out):
-    for i in range(rows.size):
-        start = offsets[rows[i]]
-        to = taken[i]
-        for k in range(taken[i + 1] - to):
+def _copy_texts(values, starts, taken, out):
+    at = 0
+    while at < starts.size:
+        stop = at + 1
+        while stop < starts.size and starts[stop] - starts[at] == taken[stop] - taken[at]:  # neighbours are copied as one
+            stop += 1
+        start = starts[at]
+        to = taken[at]
+        for k in range(taken[stop] - to):
             out[to + k] = values[start + k]
+        at = stop
 
 
 def concat_texts(parts: list[tuple[Any, Any]]) -> tuple[Any, Any]:
@@ -307,7 +316,8 @@ class SeenTexts:
     """A set of texts with their keys. ``num_bytes`` is what it holds."""
 
     def __init__(self) -> None:
-        self._slots = np.zeros((_LEAST_SLOTS, 2), np.uint64)  # key, and 1 + its text's number; 0 is free
+        # Key, and where its text lies (0: free), so that comparing it costs no look into the offsets.
+        self._slots = np.zeros((_LEAST_SLOTS, 2), np.uint64)
         self._keys = np.empty(_LEAST_SLOTS, np.uint64)
         self._offsets = np.zeros(_LEAST_SLOTS + 1, np.int64)
         self._values = np.empty(1 << 14, np.uint8)
@@ -328,13 +338,14 @@ class SeenTexts:
 
         Each step is a loop of its own: their cache misses do not wait for one another.
         """
-        found = np.empty(keys.size, np.int64)
+        found = np.empty(keys.size, np.uint64)
         _probe(self._slots, keys, found)
-        collision = int(_compare_found(found, self._offsets, self._values, offsets, values))
-        new = np.flatnonzero(found < 0)
+        known = self._offsets[: self.count + 1]
+        collision = int(_compare_found(found, known, self._values, offsets, values))
+        new = np.flatnonzero(found == 0)
         if new.size and (collision < 0 or new[0] < collision):
             num_bytes = int((offsets[new + 1] - offsets[new]).sum())
-            self._grow(self.count + new.size, int(self._offsets[self.count]) + num_bytes)
+            self._grow(self.count + new.size, int(known[-1]) + num_bytes)
             self.count, other = _insert_texts(
                 self._slots, self._keys, self._offsets, self._values, self.count, new, keys, offsets, values
             )
@@ -344,7 +355,7 @@ class SeenTexts:
     def _grow(self, most: int, num_bytes: int) -> None:
         if 2 * most > len(self._slots):
             self._slots = np.zeros((1 << (2 * most - 1).bit_length(), 2), np.uint64)
-            _rehash_texts(self._slots, self._keys[: self.count])
+            _rehash_texts(self._slots, self._keys[: self.count], self._offsets)
         if most > self._keys.size:
             room = max(most, 2 * self._keys.size)
             self._keys = np.concatenate([self._keys[: self.count], np.empty(room - self.count, np.uint64)])
@@ -368,30 +379,48 @@ def _slot_of(slots, key):
 @njit(cache=True, nogil=True)
 def _probe(slots, keys, found):
     for row in range(keys.size):
-        found[row] = np.int64(slots[_slot_of(slots, keys[row]), 1]) - 1
+        found[row] = slots[_slot_of(slots, keys[row]), 1]
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _extent(start, stop):
+    """Return where a text lies, as one number that is not 0."""
+    return (uint64(start + 1) << _SIZE_BITS) | min(uint64(stop - start), _MOST_SIZE)
+
+
+@njit(cache=True, nogil=True)
+def _is_at(extent, set_offsets, set_values, values, start, stop):
+    """Return whether a text is the one at an extent."""
+    other = np.int64(extent >> _SIZE_BITS) - 1
+    size = np.int64(extent & _MOST_SIZE)
+    if size == np.int64(_MOST_SIZE):
+        size = set_offsets[np.searchsorted(set_offsets, other, side="right")] - other
+    if size != stop - start:
+        return False
+    for i in range(size):
+        if set_values[other + i] != values[start + i]:
+            return False
+    return True
 
 
 @njit(cache=True, nogil=True)
 def _compare_found(found, set_offsets, set_values, offsets, values):
     """Return the first row that differs from the text that has its key, -1 where there is none."""
     for row in range(found.size):
-        other = found[row]
-        if other >= 0:
-            start, stop = set_offsets[other], set_offsets[other + 1]
-            if compare_bytes(set_values, start, stop, values, offsets[row], offsets[row + 1]) != 0:
-                return row
+        if found[row] != 0 and not _is_at(found[row], set_offsets, set_values, values, offsets[row], offsets[row + 1]):
+            return row
     return -1
 
 
 @njit(cache=True, nogil=True)
-def _rehash_texts(slots, keys):
+def _rehash_texts(slots, keys, offsets):
     mask = uint64(slots.shape[0] - 1)
     for row in range(keys.size):
         at = _first_slot(keys[row], mask)
         while slots[at, 1] != 0:
             at = (at + uint64(1)) & mask
         slots[at, 0] = keys[row]
-        slots[at, 1] = row + 1
+        slots[at, 1] = _extent(offsets[row], offsets[row + 1])
 
 
 @njit(cache=True, nogil=True)
@@ -400,18 +429,17 @@ def _insert_texts(slots, set_keys, set_offsets, set_values, count, new, keys, of
     for i in range(new.size):
         row = new[i]
         at = _slot_of(slots, keys[row])
-        other = np.int64(slots[at, 1]) - 1
         start, stop = offsets[row], offsets[row + 1]
-        if other < 0:
-            slots[at, 0] = keys[row]
-            slots[at, 1] = count + 1
-            set_keys[count] = keys[row]
+        if slots[at, 1] == 0:
             to = set_offsets[count]
             for k in range(stop - start):
                 set_values[to + k] = values[start + k]
+            set_keys[count] = keys[row]
             count += 1
             set_offsets[count] = to + stop - start
-        elif compare_bytes(set_values, set_offsets[other], set_offsets[other + 1], values, start, stop) != 0:
+            slots[at, 0] = keys[row]
+            slots[at, 1] = _extent(to, set_offsets[count])
+        elif not _is_at(slots[at, 1], set_offsets[: count + 1], set_values, values, start, stop):
             return count, row
     return count, -1
 
