@@ -17,7 +17,9 @@ from hypothesis import strategies as st
 
 from graphprep.decoders.registry import find_decoder, known_decoders, make_decoder
 from graphprep.decoders.sniff import sniff
+from graphprep.decoders.tables import TablesDecoder
 from graphprep.model.errors import GraphprepError
+from graphprep.model.protocols import ReadsConfig
 from graphprep.storage.spans import text_blocks
 from graphprep.storage.urls import Storage
 from graphprep.testing.contract import check_rows, mutations
@@ -148,7 +150,13 @@ def read_all(url: str, format: str | None) -> None:
     with Storage() as storage:
         name = format or sniff(storage, [url]).decoder
         decoder = make_decoder(find_decoder(name), {})
-        for span in decoder.plan(storage, [url]).spans:
+        if isinstance(decoder, ReadsConfig):
+            config = decoder.read_config(storage, [url])
+            decoder = TablesDecoder()
+            sources = decoder.plan_graph(storage, config)
+        else:
+            sources = decoder.plan(storage, [url])
+        for span in sources.spans:
             if span.kind == "table":
                 with storage.open(span.url) as handle:
                     for rows in decoder.read(handle, span, 1000):
