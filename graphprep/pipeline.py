@@ -24,7 +24,8 @@ from graphprep.model.rows import ColumnKey
 from graphprep.model.schema import EdgeType, Layout, edge_type_text
 from graphprep.stages.assign import PARTITION_METHODS, PartitionFunction, order_types
 from graphprep.stages.declare import complete
-from graphprep.stages.decode import Decoded, DecodeSettings, decode_all
+from graphprep.stages.decode import DecodeSettings, decode_all
+from graphprep.stages.decoded import Decoded
 from graphprep.stages.locate import Locator
 from graphprep.stages.nodes import BeyondError, NodeIndex, NodeRules, index_nodes
 from graphprep.stages.observe import ColumnContext, StoredColumn, settle_columns

@@ -13,7 +13,7 @@ from graphprep.kernels.cpu.hash import edge_checksum, hash_ints, pair_checksum
 from graphprep.model.rows import ColumnKey
 from graphprep.model.schema import NeighborOrder
 from graphprep.stages.cells import Arrays, Cells, scalar_cells
-from graphprep.stages.decode import Batch, BatchColumn
+from graphprep.stages.decoded import Batch, BatchColumn
 from graphprep.stages.observe import NUM_SLOTS
 from graphprep.stages.resolve import Resolved
 from graphprep.stages.shuffle import (

@@ -12,7 +12,7 @@ from graphprep.model.protocols import DeclaredColumn
 from graphprep.model.rows import ColumnKey, Relation
 from graphprep.model.schema import ColumnSchema
 from graphprep.stages.cells import scalar_cells
-from graphprep.stages.decode import BatchColumn
+from graphprep.stages.decoded import BatchColumn
 from graphprep.stages.observe import CREATED_KEY
 from graphprep.stages.route import Routing
 from graphprep.stages.schema_guard import key_of

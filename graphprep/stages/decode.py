@@ -1,10 +1,9 @@
-"""Decode spans into raw rows, batch by batch, in input order; skip bad records; keep what comes in runs."""
+"""Decode spans into raw rows, batch by batch, in input order; keep what comes in runs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -12,69 +11,21 @@ from numpy.typing import NDArray
 
 from graphprep.engine.local import map_ordered
 from graphprep.kernels.cpu.texts import take_texts
-from graphprep.model.errors import BadRecord, DataError, DecodeError
+from graphprep.model.errors import BadRecord, DataError
 from graphprep.model.protocols import Decoder, Reporter, SettlesIds, Sources, Span, TextBlock
-from graphprep.model.rows import AlignedColumn, ColumnChunk, ColumnKey, RawEdges, RawNodes, RawRows, RawTexts, Relation
+from graphprep.model.rows import AlignedColumn, ColumnChunk, RawEdges, RawNodes, RawRows, RawTexts, Relation
+from graphprep.stages.blocks import decode_block, read_table
 from graphprep.stages.cells import cells_of
-from graphprep.stages.keys import IdSpaces, KeyedRows, KeyedTexts, ids_of, key_rows
+from graphprep.stages.decoded import Batch, BatchColumn, Decoded, ShapeList
+from graphprep.stages.keys import KeyedRows, KeyedTexts, ids_of, key_rows
 from graphprep.stages.rejects import Rejects
 from graphprep.stages.texts import UNKNOWN, KeyCollisionError, TextIndexer
 from graphprep.storage.faults import display_url
 from graphprep.storage.runs import Runs, SpillPool
-from graphprep.storage.spans import place_of, places_of, record_ends_of, text_blocks
+from graphprep.storage.spans import text_blocks
 
 if TYPE_CHECKING:
     from graphprep.storage.urls import Storage
-
-# Around faults a block is tried in pieces, small ones where faults are close to each other: each costs a piece, not a block.
-_LEAST_TRY_BYTES = 1 << 10
-_MOST_TRY_BYTES = 1 << 16
-
-
-@dataclass(frozen=True)
-class BatchColumn:
-    """One column chunk of a batch: its key, the code of its N-D shape (0: 0-D or 1-D), and whether its values are 0-D."""
-
-    key: ColumnKey
-    shape_code: int
-    scalar: bool = False
-    has_values: bool = True
-
-
-@dataclass(frozen=True)
-class Batch:
-    """Where a batch came from and what it holds. Node and edge numbers count all records of the input.
-
-    ``relation`` is the code of the only relation, None where there are several; ``codes`` are those of all. ``declares``: its
-    nodes are declared by it.
-    """
-
-    span: int
-    block: int
-    first_node: int
-    num_nodes: int
-    first_edge: int
-    num_edges: int
-    node_columns: tuple[BatchColumn, ...]
-    edge_columns: tuple[BatchColumn, ...]
-    relation: int | None
-    codes: tuple[int, ...] = ()
-    declares: bool = True
-
-
-@dataclass
-class ShapeList:
-    """The N-D shapes that a column's values take, in the order in which they were met."""
-
-    shapes: list[tuple[int, ...]] = field(default_factory=list)
-
-    def code(self, shape: tuple[int, ...] | None) -> int:
-        """Return 0 for a scalar or a list, else 1 + the shape's position."""
-        if shape is None or len(shape) < 2:
-            return 0
-        if shape not in self.shapes:
-            self.shapes.append(shape)
-        return 1 + self.shapes.index(shape)
 
 
 class WidenError(Exception):
@@ -111,55 +62,6 @@ class _Kind:
 
     are_texts: bool
     url: str
-
-
-@dataclass
-class Decoded:
-    """All rows of the input, as decoded.
-
-    ``nodes`` holds (ids, types, num_slots) a batch, ``edges`` (src, dst, relations or None, num_slots); the column runs
-    hold for each ``BatchColumn`` its rows (None: all of the batch) followed by ``Cells.arrays()``. ``aligned`` holds
-    (rows, cells) by owner and key.
-
-    Raw IDs that are texts stand as keys; ``texts`` has them by ID space. With a ``text_seed`` the keys are not h of STORE.md:
-    then ``hashes`` holds (of sources, of destinations) a batch, None where the keys are numbers.
-    """
-
-    sources: Sources
-    decoder: Decoder
-    nodes: Runs
-    edges: Runs
-    node_columns: Runs
-    edge_columns: Runs
-    aligned: dict[tuple[str | Relation, ColumnKey], Runs] = field(default_factory=dict)
-    batches: list[Batch] = field(default_factory=list)
-    node_types: list[str] = field(default_factory=list)
-    relations: list[Relation] = field(default_factory=list)
-    shapes: dict[ColumnKey, ShapeList] = field(default_factory=dict)
-    column_bytes: dict[ColumnKey, int] = field(default_factory=dict)
-    aligned_scalars: set[tuple[str | Relation, ColumnKey]] = field(default_factory=set)
-    text_seed: int = 0
-    texts: dict[str, TextIndexer] = field(default_factory=dict)
-    hashes: Runs | None = None
-    num_nodes: int = 0
-    num_edges: int = 0
-    num_records: int = 0
-    input_bytes: int = 0
-    warnings: dict[str, int] = field(default_factory=dict)
-
-    @cached_property
-    def spaces(self) -> IdSpaces:
-        """Return the ID spaces of types and relations."""
-        return IdSpaces(self.sources)
-
-    def close(self) -> None:
-        """Drop all rows."""
-        for runs in (self.nodes, self.edges, self.node_columns, self.edge_columns, *self.aligned.values()):
-            runs.close()
-        if self.hashes is not None:
-            self.hashes.close()
-        for texts in self.texts.values():
-            texts.close()
 
 
 def _run(pool: SpillPool) -> Runs:
@@ -490,96 +392,6 @@ def check_counts(decoded: Decoded, span_rows: dict[int, int]) -> None:
             raise DataError(f"edge type {name!r} has {found} edges, but {promised} were promised", fix=fix)
 
 
-@dataclass(frozen=True)
-class DecodedBlock:
-    """The rows of a block. Where faulty lines were cut out of it, ``cuts`` says from where on places moved, and how far."""
-
-    block: TextBlock
-    rows: RawRows
-    cuts: Cuts | None = None
-
-    def place(self, at: int) -> str:
-        """Return ``file:line:column`` of a place in the rows."""
-        return self._block_place(at if self.cuts is None else self.cuts.original(at))
-
-    @cached_property
-    def _block_place(self) -> Callable[[int], str]:
-        return places_of(self.block)
-
-
-@dataclass(frozen=True)
-class Cuts:
-    """Pieces of a block that were joined: where each begins in what they were joined to, and where it began in the block."""
-
-    joined: NDArray[np.int64]
-    origin: NDArray[np.int64]
-
-    def original(self, at: int) -> int:
-        """Return the position in the block of a position in the joined pieces."""
-        piece = int(np.searchsorted(self.joined, at, side="right")) - 1
-        return at - int(self.joined[piece]) + int(self.origin[piece])
-
-
-def decode_block(decoder: Decoder, block: TextBlock, skip: bool, places: bool = False) -> tuple[DecodedBlock, list[BadRecord]]:
-    """Decode a block; with ``skip``, cut faulty lines out of it and report them."""
-    try:
-        return DecodedBlock(block, decoder.decode(block, places)), []
-    except DecodeError as error:
-        if not skip:
-            raise _placed(block, error) from None
-    good, bad = _sound_pieces(decoder, block)
-    joined = replace(block, data=b"".join(block.data[start:stop] for start, stop in good))
-    try:
-        rows = decoder.decode(joined, places) if joined.data else RawRows()
-    except DecodeError as error:  # the decoder does not keep its promise: sound lines are not sound together
-        raise _placed(joined, error) from None
-    origin = np.array([start for start, _ in good], np.int64)
-    sizes = np.array([stop - start for start, stop in good], np.int64)
-    return DecodedBlock(block, rows, Cuts(np.cumsum(sizes) - sizes, origin)), bad
-
-
-def _sound_pieces(decoder: Decoder, block: TextBlock) -> tuple[list[tuple[int, int]], list[BadRecord]]:
-    """Find the faulty records of a block. Returns the pieces [start, stop) between them, and the reasons."""
-    good: list[tuple[int, int]] = []
-    bad: list[BadRecord] = []
-    place = places_of(block)
-    ends = record_ends_of(block)
-    at, size = 0, _MOST_TRY_BYTES
-    line = block.first_line
-    while at < len(block.data):
-        stop = _record_end(ends, min(at + size, len(block.data)) - 1)
-        part = TextBlock(block.data[at:stop], block.span, line, block.is_first and at == 0)
-        size = min(4 * size, _MOST_TRY_BYTES)
-        try:
-            decoder.decode(part)
-            good.append((at, stop))
-        except DecodeError as error:
-            stop = _record_end(ends, min(at + error.at, stop - 1))
-            start = _record_start(ends, stop)
-            bad.append(BadRecord(place(at + error.at), error.message))
-            if start > at:
-                good.append((at, start))
-            size = _LEAST_TRY_BYTES
-        line += block.data.count(b"\n", at, stop)
-        at = stop
-    return good, bad
-
-
-def _record_end(ends: NDArray[np.int64], at: int) -> int:
-    """Return the position behind the record that holds a byte."""
-    return int(ends[np.searchsorted(ends, at, side="right")])
-
-
-def _record_start(ends: NDArray[np.int64], end: int) -> int:
-    """Return where the record begins that ends at ``end``."""
-    number = int(np.searchsorted(ends, end))
-    return int(ends[number - 1]) if number else 0
-
-
-def _placed(block: TextBlock, error: DecodeError) -> DataError:
-    return DataError(error.message, place=place_of(block, error.at), fix=error.fix)
-
-
 def _raw_bytes(rows: RawRows | None) -> int:
     if rows is None:
         return 0
@@ -589,29 +401,3 @@ def _raw_bytes(rows: RawRows | None) -> int:
     arrays += [one.values if isinstance(one, RawTexts) else one for one in ids]
     arrays += [aligned.chunk.values for aligned in rows.aligned]
     return sum(array.nbytes for array in arrays)
-
-
-def read_table(
-    decoder: Decoder, storage: Storage, span: Span, max_rows: int, skip: bool, places: bool = False
-) -> Iterator[tuple[RawRows | None, list[BadRecord], int]]:
-    """Read a table span in batches: (rows, rejected records, first row). With ``skip``, faulty rows are read around."""
-    with storage.open(span.url) as handle:
-        row = max(span.start, 0)
-        while True:
-            part = replace(span, start=row) if row else span
-            try:
-                for rows in decoder.read(handle, part, max_rows, places):
-                    yield rows, [], row
-                    row += rows.num_records
-                return
-            except DecodeError as error:
-                faulty = row + error.at
-                column = f", column {error.column!r}" if error.column else ""
-                place = f"{display_url(span.url)}: row {faulty}{column}"
-                if not skip:
-                    raise DataError(error.message, place=place, fix=error.fix) from None
-                bad = BadRecord(place, error.message)
-            if faulty > row:
-                yield next(iter(decoder.read(handle, replace(span, start=row, stop=faulty), max_rows, places))), [], row
-            yield None, [bad], faulty
-            row = faulty + 1

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from graphprep.model.rows import ColumnKey, Relation
 from graphprep.stages.cells import Arrays, Cells, cells_from, concat_cells, empty_cells
-from graphprep.stages.decode import Batch, Decoded
+from graphprep.stages.decoded import Batch, Decoded
 from graphprep.stages.nodes import NodeIndex
 from graphprep.stages.resolve import NodeMap, Resolved
 from graphprep.storage.runs import Runs, SpillPool

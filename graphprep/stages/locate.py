@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.model.rows import RawEdges, RawNodes, RawRows, RawTexts
-from graphprep.stages.decode import Batch, Decoded, DecodedBlock, DecodeSettings, decode_block, read_table
+from graphprep.stages.blocks import DecodedBlock, decode_block, read_table
+from graphprep.stages.decode import DecodeSettings
+from graphprep.stages.decoded import Batch, Decoded
 from graphprep.storage.faults import display_url
 from graphprep.storage.spans import block_at
 

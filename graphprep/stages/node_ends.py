@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from graphprep.engine.budget import format_size
 from graphprep.kernels.cpu.group import mark_bits
 from graphprep.model.errors import MemoryLimitError, UsageError
-from graphprep.stages.decode import Decoded
+from graphprep.stages.decoded import Decoded
 from graphprep.stages.node_spaces import NodeRules, end_space
 
 RawIds = NDArray[np.uint64]

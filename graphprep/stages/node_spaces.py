@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.stages.assign import PartitionFunction, RawBatch
-from graphprep.stages.decode import Batch, Decoded
+from graphprep.stages.decoded import Batch, Decoded
 from graphprep.stages.index import CREATED, SpaceIndexer
 from graphprep.stages.texts import UNKNOWN
 from graphprep.storage.runs import Runs, SpillPool

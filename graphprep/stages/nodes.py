@@ -13,7 +13,7 @@ from graphprep.model.errors import DataError
 from graphprep.model.rows import Relation
 from graphprep.model.schema import RawIdKind
 from graphprep.stages.assign import PartitionFunction, RawBatch, TypedCounter, cut_sizes, order_types
-from graphprep.stages.decode import Decoded
+from graphprep.stages.decoded import Decoded
 from graphprep.stages.index import CREATED, SpaceIndexer
 from graphprep.stages.node_ends import BeyondError, EndRange, find_ranges, seen_bits
 from graphprep.stages.node_spaces import (

@@ -13,7 +13,7 @@ from graphprep.model.graph_schema import GraphSchema
 from graphprep.model.protocols import Reporter
 from graphprep.model.rows import ColumnKey
 from graphprep.model.schema import EdgeType, NeighborOrder, edge_type_text
-from graphprep.stages.decode import Batch, Decoded
+from graphprep.stages.decoded import Batch, Decoded
 from graphprep.stages.locate import Locator
 from graphprep.stages.nodes import NodeIndex
 from graphprep.stages.rejects import Rejects

@@ -14,7 +14,7 @@ from graphprep.model.schema import edge_type_text
 from graphprep.stages.assign import count_parts
 from graphprep.stages.batch_edges import BatchEdges, excess_slots, order_keys
 from graphprep.stages.cells import Cells, empty_cells
-from graphprep.stages.decode import Batch
+from graphprep.stages.decoded import Batch
 from graphprep.stages.ends import AlignedEdges, Ends, text_hashes
 from graphprep.stages.locate import Located, id_words
 from graphprep.stages.random_splits import split_edges

@@ -13,7 +13,7 @@ from graphprep.model.graph_schema import OwnerSchema
 from graphprep.model.rows import ColumnKey
 from graphprep.stages.batch_edges import excess_slots, slots_column
 from graphprep.stages.cells import Cells, cells_from
-from graphprep.stages.decode import Batch
+from graphprep.stages.decoded import Batch
 from graphprep.stages.resolve import Resolved
 from graphprep.stages.route import Routing
 from graphprep.stages.schema_guard import find_misfit
@@ -35,7 +35,9 @@ def route_nodes(routing: Routing) -> None:
         if isinstance(owner, str):
             if owner not in routing.index.type_names:
                 known = ", ".join(routing.index.type_names)
-                raise DataError(f"column {key.name!r} is for node type {owner!r}, which does not occur", fix=f"use one of {known}")
+                raise DataError(
+                    f"column {key.name!r} is for node type {owner!r}, which does not occur", fix=f"use one of {known}"
+                )
             _route_aligned_nodes(routing, routing.index.type_names.index(owner), key, runs)
 
 

@@ -13,7 +13,7 @@ from graphprep.kernels.cpu.group import group_by_key
 from graphprep.model.rows import ColumnKey
 from graphprep.model.schema import NeighborOrder
 from graphprep.stages.cells import Arrays, Cells, cells_from, concat_cells
-from graphprep.stages.decode import BatchColumn
+from graphprep.stages.decoded import BatchColumn
 from graphprep.stages.observe import ColumnStats
 from graphprep.storage.runs import Runs, SpillPool
 

@@ -1,0 +1,111 @@
+"""All rows of an input as they were decoded, batch by batch, in runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from graphprep.model.protocols import Decoder, Sources
+from graphprep.model.rows import ColumnKey, Relation
+from graphprep.stages.keys import IdSpaces
+from graphprep.stages.texts import TextIndexer
+from graphprep.storage.runs import Runs
+
+if TYPE_CHECKING:
+    pass
+
+
+@dataclass(frozen=True)
+class BatchColumn:
+    """One column chunk of a batch: its key, the code of its N-D shape (0: 0-D or 1-D), and whether its values are 0-D."""
+
+    key: ColumnKey
+    shape_code: int
+    scalar: bool = False
+    has_values: bool = True
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Where a batch came from and what it holds. Node and edge numbers count all records of the input.
+
+    ``relation`` is the code of the only relation, None where there are several; ``codes`` are those of all. ``declares``: its
+    nodes are declared by it.
+    """
+
+    span: int
+    block: int
+    first_node: int
+    num_nodes: int
+    first_edge: int
+    num_edges: int
+    node_columns: tuple[BatchColumn, ...]
+    edge_columns: tuple[BatchColumn, ...]
+    relation: int | None
+    codes: tuple[int, ...] = ()
+    declares: bool = True
+
+
+@dataclass
+class ShapeList:
+    """The N-D shapes that a column's values take, in the order in which they were met."""
+
+    shapes: list[tuple[int, ...]] = field(default_factory=list)
+
+    def code(self, shape: tuple[int, ...] | None) -> int:
+        """Return 0 for a scalar or a list, else 1 + the shape's position."""
+        if shape is None or len(shape) < 2:
+            return 0
+        if shape not in self.shapes:
+            self.shapes.append(shape)
+        return 1 + self.shapes.index(shape)
+
+
+@dataclass
+class Decoded:
+    """All rows of the input, as decoded.
+
+    ``nodes`` holds (ids, types, num_slots) a batch, ``edges`` (src, dst, relations or None, num_slots); the column runs
+    hold for each ``BatchColumn`` its rows (None: all of the batch) followed by ``Cells.arrays()``. ``aligned`` holds
+    (rows, cells) by owner and key.
+
+    Raw IDs that are texts stand as keys; ``texts`` has them by ID space. With a ``text_seed`` the keys are not h of STORE.md:
+    then ``hashes`` holds (of sources, of destinations) a batch, None where the keys are numbers.
+    """
+
+    sources: Sources
+    decoder: Decoder
+    nodes: Runs
+    edges: Runs
+    node_columns: Runs
+    edge_columns: Runs
+    aligned: dict[tuple[str | Relation, ColumnKey], Runs] = field(default_factory=dict)
+    batches: list[Batch] = field(default_factory=list)
+    node_types: list[str] = field(default_factory=list)
+    relations: list[Relation] = field(default_factory=list)
+    shapes: dict[ColumnKey, ShapeList] = field(default_factory=dict)
+    column_bytes: dict[ColumnKey, int] = field(default_factory=dict)
+    aligned_scalars: set[tuple[str | Relation, ColumnKey]] = field(default_factory=set)
+    text_seed: int = 0
+    texts: dict[str, TextIndexer] = field(default_factory=dict)
+    hashes: Runs | None = None
+    num_nodes: int = 0
+    num_edges: int = 0
+    num_records: int = 0
+    input_bytes: int = 0
+    warnings: dict[str, int] = field(default_factory=dict)
+
+    @cached_property
+    def spaces(self) -> IdSpaces:
+        """Return the ID spaces of types and relations."""
+        return IdSpaces(self.sources)
+
+    def close(self) -> None:
+        """Drop all rows."""
+        for runs in (self.nodes, self.edges, self.node_columns, self.edge_columns, *self.aligned.values()):
+            runs.close()
+        if self.hashes is not None:
+            self.hashes.close()
+        for texts in self.texts.values():
+            texts.close()
