@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _SCHEMA = "graph"
 _POSITION = re.compile(r"0|[1-9][0-9]{0,5}", re.ASCII)
 _HEADERS = {True: "yes", False: "no", None: "auto"}
+_YES_NO = {"yes": True, "no": False, True: True, False: False, None: None}
 # Fields of the config's classes that are called otherwise in the file.
 _TABLE_KEYS = {"nulls": "null", "renamed": "rename", "dropped": "drop", "kept": "keep"}
 
@@ -182,6 +183,7 @@ def _node_table(item: Mapping[str, Any], place: str) -> NodeTable:
         num_nodes=item.get("num_nodes"),
         space=_text(item.get("id_space")),
         weight_col=_text(item.get("weight_col")),
+        declares=_YES_NO[item.get("declares")],
     )
 
 
@@ -302,6 +304,7 @@ def _node_json(node: NodeTable) -> dict[str, Any]:
         "files": _one_or_list(node.table.files),
         "id_col": node.id_col,
         "row_ids": node.row_ids or None,
+        "declares": None if node.declares is None else _HEADERS[node.declares],
         "num_nodes": node.num_nodes,
         "id_space": node.space,
         "weight_col": node.weight_col,

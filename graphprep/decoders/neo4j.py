@@ -45,8 +45,9 @@ class Neo4jTables:
     """Reads folders and files for ``neo4j-admin database import``; also its ``LABEL=header.csv,part1.csv,part2.csv``.
 
     A file whose only line is a header belongs to the files that are called like it, less ``header``. The type of a node is its
-    first label, that of files without ``:LABEL`` or ``:TYPE`` their name. The ID is the raw ID, whether it has a name or not;
-    ``id_type`` is that of headers that say none. ``delimiter`` stands between columns.
+    first label, that of files without ``:LABEL`` or ``:TYPE`` their name. Every row is a node, whichever columns other files of
+    its type have. The ID is the raw ID, whether it has a name or not; ``id_type`` is that of headers that say none.
+    ``delimiter`` stands between columns.
 
     Source: Neo4j Operations Manual, "CSV header format".
     """
@@ -328,6 +329,7 @@ def _node_table(group: _Group, table: TableConfig) -> NodeTable:
         type_delimiter=None if is_typed else ";",
         id_col=key.selector,
         space=key.space or _SPACE,
+        declares=True,
     )
 
 

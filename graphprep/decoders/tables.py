@@ -242,7 +242,8 @@ class _GraphPlan:
         declared = []
         for name in self.spaces.types:
             tables = [table for table in self.config.nodes if table.type == name]
-            has_records = any(table.table.files for table in tables) or (not tables and self.spaces.has_type_col)
+            files = [table for table in tables if table.table.files and table.declares is not False]
+            has_records = bool(files) or (not tables and self.spaces.has_type_col)
             stated = [table.num_nodes for table in tables if table.num_nodes is not None]
             number = None if has_records else (stated[0] if stated else counts.get(name))
             space = self.spaces.of_type(name)
@@ -321,10 +322,11 @@ def _with_owner(file: Any, relation: Relation) -> Any:
 def _declares(table: PlannedTable, nodes: Sequence[PlannedTable]) -> bool:
     """Return whether a node table's rows declare nodes: unless an earlier table of the type does, and this one brings columns.
 
-    Rows that name their types always do. Raises DataError where it has some of the earlier table's columns and some of its own.
+    Where it says so itself, that holds; else rows that name their types always do. Raises DataError where it has some of the
+    earlier table's columns and some of its own.
     """
-    if isinstance(table.table, NodeTable) and table.table.type is None:
-        return True
+    if isinstance(table.table, NodeTable) and (table.table.declares is not None or table.table.type is None):
+        return table.table.declares is not False
     earlier = []
     for other in nodes:
         if other is table:
@@ -340,6 +342,6 @@ def _declares(table: PlannedTable, nodes: Sequence[PlannedTable]) -> bool:
         raise DataError(
             f"column {shared!r} is in an earlier table of this type, but {sorted(own - known)[0]!r} is not",
             place=table.files[0].shown,
-            fix="give both tables the same columns, or columns of their own",
+            fix="give both the same columns, or columns of their own; or say 'declares: yes' or 'no' in a graph config",
         )
     return False

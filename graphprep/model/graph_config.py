@@ -44,7 +44,8 @@ class NodeTable:
     ``type`` names the type, or ``type_col`` the column that does, row by row; with ``type_delimiter``, it is what stands before
     that in the cell. Without ``table.files``, ``num_nodes`` declares nodes 0..n-1; without both, the type's nodes are the IDs
     that occur. ``id_col`` None: row r is node r where ``row_ids``, else the column ``id`` if there is one, else the first.
-    ``space`` names the ID space; None: the type's own.
+    ``space`` names the ID space; None: the type's own. ``declares``: whether each row declares a node, or brings columns of
+    nodes that others declare or that occur; None: it declares one, unless an earlier table of the type has none of its columns.
     """
 
     type: str | None
@@ -56,6 +57,7 @@ class NodeTable:
     num_nodes: int | None = None
     space: str | None = None
     weight_col: str | None = None
+    declares: bool | None = None
 
 
 @dataclass(frozen=True)

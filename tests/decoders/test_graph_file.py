@@ -28,6 +28,9 @@ nodes:
   - type: item
     files: [items/a.parquet, items/b.parquet]
     keep: []
+  - type: item
+    files: more.csv
+    declares: no
   - type: 7
     num_nodes: 3
 edges:
@@ -63,7 +66,8 @@ def test_a_config_says_which_files_are_which_tables(tmp_path):
                 id_col="user_id",
             ),
             NodeTable("item", TableConfig(("items/a.parquet", "items/b.parquet"), kept=(), place=f"{place}: nodes[1]")),
-            NodeTable("7", TableConfig(place=f"{place}: nodes[2]"), num_nodes=3),
+            NodeTable("item", TableConfig(("more.csv",), place=f"{place}: nodes[2]"), declares=False),
+            NodeTable("7", TableConfig(place=f"{place}: nodes[3]"), num_nodes=3),
         ),
         edges=(
             EdgeTable(
@@ -185,7 +189,7 @@ def test_every_key_of_the_schema_is_read_and_written():
     )
     config = GraphConfig(
         nodes=(
-            NodeTable("n", table, id_col="a", row_ids=True, space="s", weight_col="w"),
+            NodeTable("n", table, id_col="a", row_ids=True, space="s", weight_col="w", declares=True),
             NodeTable(None, table, type_col="t", type_delimiter=";"),
             NodeTable("m", num_nodes=3),
         ),

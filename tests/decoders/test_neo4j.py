@@ -48,6 +48,7 @@ def test_a_folder_of_files_with_headers(tmp_path):
                 type_delimiter=";",
                 id_col="col_0",
                 space="global",
+                declares=True,
             ),
             NodeTable(
                 None,
@@ -60,6 +61,7 @@ def test_a_folder_of_files_with_headers(tmp_path):
                 type_delimiter=";",
                 id_col="col_0",
                 space="global",
+                declares=True,
             ),
         ),
         edges=(

@@ -166,6 +166,25 @@ def test_neo4j(tmp_path):
     assert edges(tmp_path / "store", "people", "MADE", "Film", "pay") == [(7, 1, 0.0)]
 
 
+def test_neo4j_groups_of_one_label_each_have_nodes(tmp_path):
+    groups = {"a.csv": "pid:ID,name,age:int\n1,Ann,31\n2,Bob,\n", "b.csv": "key:ID,name,pay:double\n7,Cy,2.5\n"}
+    for name, text in groups.items():
+        (tmp_path / name).write_text(text)
+    store = tmp_path / "store"
+    options = ConvertOptions(format="neo4j")
+    summary = api.convert([f"Person={tmp_path / name}" for name in groups], str(store), options)
+    assert dict(summary.num_nodes) == {"Person": 3}
+    first, second = map(columns_of_text, groups.values())
+    names = dict(zip(first["pid:ID"] + second["key:ID"], first["name"] + second["name"], strict=True))
+    assert node_column(store, "Person", "name") == names
+    assert node_column(store, "Person", "age") == {1: 31, 2: 0, 7: 0}
+    assert node_column(store, "Person", "pay") == {1: 0, 2: 0, 7: 2.5}
+    present = {name: np.load(store / f"part-00000/nodes/Person/data/{name}.present.npy").tolist() for name in ("age", "pay")}
+    assert present == {"age": [True, False, False], "pay": [False, False, True]}
+    columns = json.loads((store / "metadata.json").read_text())["node_schema"]["Person"]["columns"]
+    assert [column["name"] for column in columns] == ["name", "age", "pay"]  # the raw IDs hold pid and key
+
+
 def test_neo4j_ids_of_one_space_are_unique_among_types(tmp_path):
     folder = tmp_path / "in"
     folder.mkdir()

@@ -213,8 +213,58 @@ def test_a_later_table_with_some_of_the_columns_is_refused(tmp_path):
         converted(tmp_path, graph)
     assert str(caught.value) == (
         f"{tmp_path / 'b.csv'}: column 'x' is in an earlier table of this type, but 'z' is not\n"
-        "  fix: give both tables the same columns, or columns of their own"
+        "  fix: give both the same columns, or columns of their own; or say 'declares: yes' or 'no' in a graph config"
     )
+
+
+FIRST, SECOND = {3: (30, 1), 1: (10, 2)}, {2: (5, 6), 9: (None, 8)}
+
+
+@pytest.mark.parametrize("id_type", [None, "string"])
+def test_tables_of_a_type_may_each_declare_nodes(tmp_path, id_type):
+    def text(columns, rows):
+        return f"id,{columns}\n" + "".join(f"{key},{'' if one is None else one},{two}\n" for key, (one, two) in rows.items())
+
+    first = table_file(tmp_path / "a.csv", text("x,y", FIRST), id_type=id_type)
+    second = table_file(tmp_path / "b.csv", text("x,z", SECOND), id_type=id_type)
+    graph = GraphConfig(nodes=(NodeTable("user", first), NodeTable("user", second, declares=True)))
+    assert converted(tmp_path, graph).num_nodes == {"user": 4}
+    union = [(key, x, y, None) for key, (x, y) in FIRST.items()] + [(key, x, None, z) for key, (x, z) in SECOND.items()]
+    for column, name in enumerate("xyz", 1):
+        cells = [row[column] for row in sorted(union)]
+        assert array_of(tmp_path, f"nodes/user/data/{name}.npy") == [cell or 0 for cell in cells]
+        assert array_of(tmp_path, f"nodes/user/data/{name}.present.npy") == [cell is not None for cell in cells]
+
+
+def test_tables_that_both_declare_a_node_are_refused(tmp_path):
+    graph = GraphConfig(
+        nodes=(
+            NodeTable("user", table_file(tmp_path / "a.csv", "id,x\n3,30\n")),
+            NodeTable("user", table_file(tmp_path / "b.csv", "id,y\n2,1\n3,5\n"), declares=True),
+        )
+    )
+    with pytest.raises(DataError) as caught:
+        converted(tmp_path, graph)
+    assert f"{tmp_path / 'b.csv'}:3:1" in str(caught.value)
+
+
+def test_a_table_may_share_columns_and_declare_nothing(tmp_path):
+    first = table_file(tmp_path / "a.csv", "id,x\n3,\n1,10\n2,\n")
+    second = table_file(tmp_path / "b.csv", "id,x,y\n3,30,7\n")
+    graph = GraphConfig(nodes=(NodeTable("user", first), NodeTable("user", second, declares=False)))
+    assert converted(tmp_path, graph).num_nodes == {"user": 3}
+    assert array_of(tmp_path, "nodes/user/data/x.npy") == [10, 0, 30]
+    assert array_of(tmp_path, "nodes/user/data/x.present.npy") == [True, False, True]
+    assert array_of(tmp_path, "nodes/user/data/y.npy") == [0, 0, 7]
+
+
+def test_where_no_table_declares_nodes_they_are_the_ids_that_occur(tmp_path):
+    table = table_file(tmp_path / "a.csv", "id,x\n3,30\n5,50\n")
+    edges = table_file(tmp_path / "e.csv", "src,dst\n3,4\n")
+    graph = GraphConfig(nodes=(NodeTable("user", table, declares=False),), edges=(EdgeTable("user", "r", "user", edges),))
+    assert converted(tmp_path, graph).num_nodes == {"user": 3}
+    assert array_of(tmp_path, "nodes/user/raw_ids.npy") == [3, 4, 5]
+    assert array_of(tmp_path, "nodes/user/data/x.npy") == [30, 0, 50]
 
 
 @pytest.mark.parametrize(
