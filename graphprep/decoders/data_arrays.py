@@ -229,7 +229,7 @@ class _Plan:
 
     def _attach_table(self, data: DataArray, url: str, owner: str | Relation) -> None:
         type_name = owner if isinstance(owner, str) else owner.name
-        table = TableConfig(files=(url,), id_type=self.id_type, place=data.place)
+        table = TableConfig(files=(url,), id_type=None if data.id_col is None else self.id_type, place=data.place)
         nodes = NodeTable(type_name, table, id_col=data.id_col, row_ids=data.id_col is None)
         found: Sources = self.tables().plan_graph(self.storage, GraphConfig(nodes=(nodes,), place=data.place))
         self.sources = dataclasses.replace(
