@@ -1,7 +1,9 @@
-"""Files of seeds: raw IDs in text, ``.npy`` or Parquet, and the nodes that they are."""
+"""Files of seeds: raw IDs in text, JSON lines, ``.npy`` or Parquet, and the nodes that they are."""
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -29,6 +31,7 @@ IdKind = Literal["uint", "int", "string"]
 _BLOCK_BYTES = 1 << 20
 _MAX_ROWS = 1 << 17
 _ROW_BYTES = 48  # of a seed beside its text, while nodes are looked up: ID, order, result
+_JSON = re.compile(r"\.(?:json|jsonl|ndjson)(?:\.(?:gz|bz2|xz|zst))?")
 _LINES = "write one raw ID a line"
 _COLUMN = "give the file one column of raw IDs, or call it id"
 
@@ -90,10 +93,12 @@ def _read_lines(storage: Storage, url: str, kind: IdKind) -> Iterator[SeedIds]:
     from graphprep.decoders.edges_faults import show
     from graphprep.decoders.text_cells import parse_ids
 
+    is_json = _JSON.search(url.rpartition("/")[2].lower()) is not None
     for block in text_blocks(storage, Span(url), _BLOCK_BYTES):
         buf = np.frombuffer(block.data, np.uint8)
         start, stop = _lines(buf)
-        ids, code, row = parse_ids(kind, buf, start, stop, 0)
+        cells = _unquoted(buf, start, stop) if is_json else (buf, start, stop)
+        ids, code, row = parse_ids(kind, *cells, 0)
         place = places_of(block)
         if row >= 0:
             found = show(buf[start[row] : stop[row]].tobytes())
@@ -114,6 +119,24 @@ def _lines(buf: NDArray[np.uint8]) -> tuple[Ints, Ints]:
     stop = ends - ((ends > start) & (buf[np.maximum(ends - 1, 0)] == ord("\r")))
     kept = stop > start
     return start[kept], stop[kept]
+
+
+def _unquoted(buf: NDArray[np.uint8], start: Ints, stop: Ints) -> tuple[NDArray[np.uint8], Ints, Ints]:
+    """Take JSON's quotes off the texts in lines; lines with escapes are written anew, behind the others."""
+    quoted = (stop - start >= 2) & (buf[start] == ord('"')) & (buf[stop - 1] == ord('"'))
+    start, stop = start + quoted, stop - quoted
+    escapes = np.flatnonzero(buf == ord("\\"))
+    rows = np.unique(np.searchsorted(start, escapes, side="right") - 1)
+    texts, size = [buf], buf.size
+    for row in rows[quoted[rows]].tolist():
+        try:
+            text = json.loads(b'"' + buf[start[row] : stop[row]].tobytes() + b'"').encode()
+        except ValueError:
+            continue  # it names no node as it is
+        start[row], stop[row] = size, size + len(text)
+        texts.append(np.frombuffer(text, np.uint8))
+        size += len(text)
+    return np.concatenate(texts), start, stop
 
 
 def _read_array(storage: Storage, url: str, kind: IdKind) -> Iterator[SeedIds]:

@@ -18,6 +18,7 @@ from reference.hashes import hash_id, splitmix64
 import graphprep
 from graphprep.cli.info import info_text
 from graphprep.model.errors import DataError, GraphprepError, MemoryLimitError, UsageError
+from graphprep.model.graph_config import EdgeTable, GraphConfig, TableConfig
 from graphprep.model.options import ConvertOptions, RunOptions
 from graphprep.stages import labels as label_stage
 
@@ -809,6 +810,23 @@ def test_seeds_may_be_names(tmp_path, kind, partitions):
     found = text_ids(tmp_path / "out", NODES)
     assert sorted(found) == sorted(names)
     assert {name for name, mark in zip(found, marked, strict=True) if mark} == {"zoë", "10", " x"}
+
+
+@settings(deadline=None, max_examples=10)
+@given(data=st.data(), ascii_only=st.booleans())
+def test_seeds_may_be_lines_of_json(tmp_path_factory, data, ascii_only):
+    folder = tmp_path_factory.mktemp("seeds")
+    texts = st.text(st.characters(exclude_characters="\r\n", exclude_categories=("Cs", "Cc")), min_size=1, max_size=6)
+    names = data.draw(st.lists(texts, min_size=1, max_size=12, unique=True))
+    (folder / "e.jsonl").write_text("".join(json.dumps({"src": name, "dst": name}) + "\n" for name in names))
+    seeds = data.draw(st.lists(st.sampled_from(names), max_size=8))
+    (folder / "s.json").write_text("\n".join(json.dumps(name, ensure_ascii=ascii_only) for name in seeds), "utf-8")
+    table = EdgeTable("_N", "_E", "_N", TableConfig((str(folder / "e.jsonl"),)))
+    graph = GraphConfig(edges=(table,), id_type="string", seeds=(f"_N={folder / 's.json'}",))
+    graphprep.convert([], str(folder / "out"), graph=graph)
+    marked = np.load(folder / "out/part-00000" / NODES / "data/seeds.npy").tolist()
+    found = text_ids(folder / "out", NODES)
+    assert {name for name, mark in zip(found, marked, strict=True) if mark} == set(seeds)
 
 
 @settings(deadline=None, max_examples=10)
