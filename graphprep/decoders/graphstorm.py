@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from graphprep.decoders.graph_file import document_keys, folder_of
 from graphprep.model.errors import DataError, UsageError
-from graphprep.model.graph_config import EdgeTable, GraphConfig, IdType, NodeTable, TableConfig, TableFormat, split_files
+from graphprep.model.graph_config import (
+    DataArray,
+    EdgeTable,
+    GraphConfig,
+    IdType,
+    NodeTable,
+    TableConfig,
+    TableFormat,
+    split_files,
+)
 from graphprep.model.protocols import Sniffed, SniffedFile
 from graphprep.model.schema import edge_type_text
 from graphprep.storage.faults import display_url
@@ -26,8 +35,9 @@ _NO_SPLIT = (0.8, 0.1, 0.1)  # what GraphStorm takes where split_pct is not give
 class GraphStormConfig:
     """Reads GraphStorm's JSON config: ``nodes`` and ``edges`` with their files, features and labels.
 
-    Features are stored as they are, transforms are left to the trainer; only columns that the config lists are read.
-    ``id_type`` is that of all raw IDs.
+    Features are stored as they are, transforms are left to the trainer; only columns that the config lists are read. Entries of
+    edges without IDs go by row, and so do those of nodes where no entry of their type has any. ``id_type`` is that of all raw
+    IDs.
 
     Source: GraphStorm, "Single Machine Graph Construction", version gconstruct-v0.1.
     """
@@ -49,10 +59,12 @@ class GraphStormConfig:
         reader = _Reader(place, self.id_type)
         nodes = tuple(reader.node_table(item, i) for i, item in enumerate(value.get("nodes", ())))
         edges = tuple(reader.edge_table(item, i) for i, item in enumerate(value.get("edges", ())))
-        _check_keys(nodes)
+        nodes = _by_row(nodes)
+        edges, edge_data = _take_edge_data(edges)
         return GraphConfig(
             nodes=nodes,
             edges=edges,
+            edge_data=edge_data,
             id_type=self.id_type,
             labels=tuple(reader.labels),
             splits=tuple(reader.splits.values()),
@@ -95,7 +107,11 @@ class _Reader:
         """Return the table of an entry of ``edges``."""
         src, relation, dst = item["relation"]
         table = self._table(item, at_path(self.place, ("edges", i)), edge_type_text((src, relation, dst)))
-        return EdgeTable(src, relation, dst, table, src_col=item["source_id_col"], dst_col=item["dest_id_col"])
+        keys = [item.get(key) for key in ("source_id_col", "dest_id_col")]
+        if keys.count(None) == 1:
+            missing = "source_id_col" if keys[0] is None else "dest_id_col"
+            raise DataError(f"key {missing!r} is missing", place=table.place, fix="name both columns of IDs, or none")
+        return EdgeTable(src, relation, dst, table, src_col=keys[0], dst_col=keys[1])
 
     def _table(self, item: Mapping[str, Any], place: str, owner: str) -> TableConfig:
         kept: dict[str, str] = {}
@@ -163,19 +179,50 @@ def _format(value: Mapping[str, Any], place: str) -> TableFormat:
     return _FORMATS[name]
 
 
-def _check_keys(nodes: Sequence[NodeTable]) -> None:
-    """Refuse tables without IDs beside tables of the same type: their rows would have to stand in the same order.
+def _by_row(nodes: Sequence[NodeTable]) -> tuple[NodeTable, ...]:
+    """Let the first of several tables of a type without IDs declare its nodes, and the others bring columns by row.
 
-    Raises DataError.
+    Raises DataError for a table without IDs where another of its type has some: rows are not joined by their order.
     """
+    seen: set[str | None] = set()
+    tables = []
     for node in nodes:
-        same = [other for other in nodes if other.type == node.type]
-        if node.row_ids and len(same) > 1:
+        keyed = [other for other in nodes if other.type == node.type and not other.row_ids]
+        if node.row_ids and keyed:
             raise DataError(
-                f"node type {node.type!r} has several tables, and this one has no 'node_id_col'",
+                f"node type {node.type!r} has IDs in {keyed[0].table.files[0]}, and this table has no 'node_id_col'",
                 place=node.table.place,
-                fix="name the column of the node IDs in each",
+                fix="add the column of IDs to its files, and name it",
             )
+        tables.append(replace(node, declares=False) if node.row_ids and node.type in seen else node)
+        seen.add(node.type)
+    return tuple(tables)
+
+
+def _take_edge_data(tables: Sequence[EdgeTable]) -> tuple[tuple[EdgeTable, ...], tuple[DataArray, ...]]:
+    """Make columns by row of tables without IDs: row r belongs to edge r of the table that has them.
+
+    Raises DataError where that table is not the only one of its type, or where rows lie in several files.
+    """
+    keyed = tuple(table for table in tables if table.src_col is not None)
+    data = []
+    for table in tables:
+        if table.src_col is not None:
+            continue
+        kind = (table.src_type or "", table.relation or "", table.dst_type or "")
+        same = [other for other in keyed if (other.src_type, other.relation, other.dst_type) == kind]
+        if len(same) != 1 or len(table.table.files) != 1:
+            words = f"edges of {edge_type_text(kind)!r} have {len(same)} tables with IDs" if len(same) != 1 else "several files"
+            raise DataError(
+                f"{words}, and this one has no 'source_id_col' and 'dest_id_col'",
+                place=table.table.place,
+                fix="put its columns into the files of the edges",
+            )
+        names = dict(table.table.renamed)
+        for column in table.table.kept or ():
+            file, place = table.table.files[0], table.table.place
+            data.append(DataArray(edge_type_text(kind), names.get(column, column), file, column=column, place=place))
+    return keyed, tuple(data)
 
 
 def _base(storage: Storage, url: str, tables: Sequence[NodeTable | EdgeTable]) -> str:

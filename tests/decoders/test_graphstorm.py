@@ -112,7 +112,10 @@ def test_paths_start_from_the_current_folder_where_they_are_there(tmp_path, monk
     ("change", "text"),
     [
         (lambda v: v["nodes"][0].pop("node_type"), "PATH: nodes[0]: key 'node_type' is missing"),
-        (lambda v: v["edges"][0].pop("dest_id_col"), "PATH: edges[0]: key 'dest_id_col' is missing"),
+        (
+            lambda v: v["edges"][0].pop("dest_id_col"),
+            "PATH: edges[0]: key 'dest_id_col' is missing\n  fix: name both columns of IDs, or none",
+        ),
         (
             lambda v: v["edges"][0].update(relation=["a", "b"]),
             "PATH: edges[0].relation: expected a list of source type, relation and destination type, found a list",
@@ -131,8 +134,13 @@ def test_paths_start_from_the_current_folder_where_they_are_there(tmp_path, monk
         ),
         (
             lambda v: v["nodes"][1].update(node_type="paper"),
-            "PATH: nodes[1]: node type 'paper' has several tables, and this one has no 'node_id_col'\n"
-            "  fix: name the column of the node IDs in each",
+            "PATH: nodes[1]: node type 'paper' has IDs in nodes/paper*.parquet, and this table has no 'node_id_col'\n"
+            "  fix: add the column of IDs to its files, and name it",
+        ),
+        (
+            lambda v: [v["edges"][0].pop(key) for key in ("source_id_col", "dest_id_col")],
+            "PATH: edges[0]: edges of 'au%3Athor:writing:paper' have 0 tables with IDs, and this one has no 'source_id_col' and "
+            "'dest_id_col'\n  fix: put its columns into the files of the edges",
         ),
     ],
 )

@@ -230,6 +230,64 @@ def test_graphstorm(tmp_path):
     assert [(column["name"], column.get("role")) for column in schema] == [("x", None), ("y", "label"), ("split", "split")]
 
 
+def graphstorm_entry(folder, name, columns, **keys):
+    """Write a table, and return an entry that reads all of it: the last column as the label where there is a task."""
+    from pyarrow import parquet as pq
+
+    pq.write_table(pa.table(columns), folder / f"{name}.parquet")
+    features = [{"feature_col": column} for column in columns if column not in (*keys.values(), keys.get("label"))]
+    labels = (
+        [{"label_col": keys.pop("label"), "task_type": "classification", **keys.pop("split", {})}] if "label" in keys else []
+    )
+    return {"files": f"{name}.parquet", "format": {"name": "parquet"}, "features": features, "labels": labels, **keys}
+
+
+def test_graphstorm_tables_that_go_by_row(tmp_path):
+    x, y, kinds = [1.5, 2.5, 3.5], [10, 20, 30], ["a", "b", "a"]
+    weights, stars = [0.5, 0.25], [5, 4]
+    pairs = {"s": [2, 0], "d": [1, 1]}
+    relation = ["user", "likes", "user"]
+    value = {
+        "nodes": [
+            graphstorm_entry(tmp_path, "one", {"x": x}, node_type="user"),
+            graphstorm_entry(tmp_path, "two", {"y": y, "kind": kinds}, node_type="user", label="kind"),
+        ],
+        "edges": [
+            graphstorm_entry(tmp_path, "pairs", pairs, relation=relation, source_id_col="s", dest_id_col="d"),
+            graphstorm_entry(tmp_path, "more", {"w": weights, "stars": stars}, relation=relation, label="stars"),
+        ],
+    }
+    value["edges"][0]["features"] = []
+    (tmp_path / "c.json").write_text(json.dumps(value))
+    store = tmp_path / "store"
+    summary = api.convert([str(tmp_path / "c.json")], str(store), ConvertOptions(format="graphstorm"))
+    assert dict(summary.num_nodes) == {"user": 3}
+    assert node_column(store, "user", "x") == dict(enumerate(x))
+    assert node_column(store, "user", "y") == dict(enumerate(y))
+    assert node_column(store, "user", "kind") == {0: 0, 1: 1, 2: 0}
+    assert edges(store, *relation, "w") == [(2, 1, 0.5), (0, 1, 0.25)]
+    assert edges(store, *relation, "stars") == [(2, 1, 5), (0, 1, 4)]
+    schema = json.loads((store / "metadata.json").read_text())["edge_schema"]["user:likes:user"]["columns"]
+    assert [(column["name"], column.get("role")) for column in schema] == [("w", None), ("stars", "label"), ("split", "split")]
+
+
+def test_graphstorm_files_of_a_split_hold_json(tmp_path):
+    names = ["ann", 'b"b', "c\u00e9", "dan"]
+    for part, own in {"train": names[:2], "test": names[2:3]}.items():
+        (tmp_path / f"{part}.json").write_text("".join(json.dumps(name) + "\n" for name in own))
+    split = {"custom_split_filenames": {"train": "train.json", "valid": None, "test": "test.json"}, "split_pct": [1, 0, 0]}
+    columns = {"nid": names, "y": [0, 1, 0, 1]}
+    entry = graphstorm_entry(tmp_path, "users", columns, node_type="user", node_id_col="nid", label="y", split=split)
+    (tmp_path / "c.json").write_text(json.dumps({"nodes": [entry], "edges": []}))
+    store = tmp_path / "store"
+    api.convert([str(tmp_path / "c.json")], str(store), ConvertOptions(format="graphstorm"))
+    present = np.load(store / "part-00000/nodes/user/data/split.present.npy").tolist()
+    parts = {
+        name: part for (name, part), there in zip(node_column(store, "user", "split").items(), present, strict=True) if there
+    }
+    assert parts == {names[0]: 0, names[1]: 0, names[2]: 2}
+
+
 def test_graphbolt(tmp_path):
     rng = np.random.default_rng(0)
     pairs, feat, weight = rng.integers(0, 4, (2, 9)), rng.random((4, 3), np.float32), rng.random(9)
