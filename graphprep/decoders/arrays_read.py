@@ -15,7 +15,7 @@ from graphprep.decoders.arrays_files import ArraySource, ItemStream, read_rows
 from graphprep.decoders.chunked_tables import dense_chunk
 from graphprep.model.errors import DataError, DecodeError
 from graphprep.model.protocols import InputStorage, Span, TextBlock
-from graphprep.model.rows import AlignedColumn, ColumnChunk, ColumnKey, RawEdges, RawIds, RawRows, RawTexts, Relation
+from graphprep.model.rows import AlignedColumn, ColumnChunk, ColumnKey, RawEdges, RawIds, RawNodes, RawRows, RawTexts, Relation
 
 Ints = NDArray[np.int64]
 IdKind = Literal["uint", "int", "string"]
@@ -335,6 +335,34 @@ class ColumnReader(_Tables):
 
 
 @dataclass(frozen=True)
+class KeyedReader(_Tables):
+    """Reads an array whose row r belongs to the node in row r of another array, ``ids``, which ``storage`` opens."""
+
+    owner: str
+    key: ColumnKey
+    source: ArraySource
+    ids: ArraySource
+    storage: InputStorage
+
+    def read(self, handle: BinaryIO, span: Span, max_rows: int, places: bool = False) -> Iterator[RawRows]:
+        """Read rows [span.start, …) in batches of at most ``max_rows`` rows. Raises DecodeError, DataError."""
+        with _Files(handle, span.url, self.storage) as files:
+            stream = ItemStream(files.handle(self.ids.url), self.ids, span.start)
+            for values in read_rows(handle, self.source, span.start, max_rows):
+                count = values.shape[0]
+                ids = Ends("seed", self.owner).ids(stream.take(count))
+                nodes = RawNodes(
+                    ids,
+                    np.zeros(count, np.int32),
+                    (self.owner,),
+                    (dense_chunk(self.key, values),),
+                    at=np.arange(count, dtype=np.int64) if places else None,
+                    declares=False,
+                )
+                yield RawRows(nodes=nodes, num_records=count)
+
+
+@dataclass(frozen=True)
 class SparseReader(_Tables):
     """Reads a CSR matrix as a sparse column: row r of the matrix are the values of node r, at their columns' numbers."""
 
@@ -367,4 +395,14 @@ class SparseReader(_Tables):
         return RawRows(aligned=(AlignedColumn(self.owner, first, num_rows, chunk),), num_records=num_rows)
 
 
-__all__ = ["Beside", "ColumnReader", "CompressedReader", "Ends", "PairsReader", "SparseReader", "decimal_texts", "make_edges"]
+__all__ = [
+    "Beside",
+    "ColumnReader",
+    "CompressedReader",
+    "Ends",
+    "KeyedReader",
+    "PairsReader",
+    "SparseReader",
+    "decimal_texts",
+    "make_edges",
+]

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.decoders.arrays_files import ArraySource, find_arrays, is_npz
-from graphprep.decoders.arrays_read import ColumnReader
+from graphprep.decoders.arrays_files import ArraySource, find_array, find_arrays, is_npz
+from graphprep.decoders.arrays_read import ColumnReader, KeyedReader
 from graphprep.decoders.chunked_tables import dense_chunk
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.graph_config import DataArray, GraphConfig, IdType, NodeTable, TableConfig
@@ -144,6 +144,7 @@ class _Plan:
     base: str
     id_type: IdType | None
     names: set[tuple[str, str]] = field(default_factory=set)
+    keyed: dict[tuple[str, str], ArraySource] = field(default_factory=dict)  # the first of the arrays that make a column
 
     def attach(self, data: DataArray, kind: Kind) -> None:
         """Add the spans and columns of one file."""
@@ -157,7 +158,10 @@ class _Plan:
                     place=data.place,
                     fix="leave out the @ and what follows it, or give a table",
                 )
-            self._attach_arrays(data, files, owner)
+            if data.ids_file is None:
+                self._attach_arrays(data, files, owner)
+            else:
+                self._attach_keyed(data, url, owner)
         else:
             self._attach_table(data, url, owner)
 
@@ -226,6 +230,27 @@ class _Plan:
             first += source.shape[0]
         self._count(owner, first, sources[0].place)
         self._declare(DeclaredColumn(_owner_key(owner), key, sources[0].shape[1:]))
+
+    def _attach_keyed(self, data: DataArray, url: str, owner: str | Relation) -> None:
+        """Attach an array whose rows belong to the IDs in another."""
+        if not isinstance(owner, str) or data.ids_file is None:
+            raise UsageError("edges have no IDs to go by", place=data.place, fix="give a row for each edge")
+        source = _choose_array(find_arrays(self.storage, url), data, url)
+        ids = find_array(self.storage, self.storage.join(self.base, data.ids_file) if self.base else data.ids_file)
+        if ids.dtype.kind not in "iu" or ids.shape != source.shape[:1]:
+            raise DataError(
+                f"expected {source.shape[0] if source.shape else 0} integers, one for each row of {source.place}, found "
+                f"{ids.dtype.name} {list(ids.shape)}",
+                place=ids.place,
+                fix="give every row an ID",
+            )
+        first = self.keyed.get((owner, data.name))
+        if first is None:
+            self._claim(owner, data.name, data.place)
+        first = self.keyed.setdefault((owner, data.name), source)
+        _check_array(source, first)
+        detail = DataReader(KeyedReader(owner, ColumnKey(data.name, "numbers", source.dtype.name), source, ids, self.storage))
+        self._add([Span(source.url, "table", f"nodes {owner}", 0, source.shape[0], detail)])
 
     def _attach_table(self, data: DataArray, url: str, owner: str | Relation) -> None:
         type_name = owner if isinstance(owner, str) else owner.name

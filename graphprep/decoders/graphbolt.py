@@ -28,7 +28,7 @@ class GraphBoltDataset:
     """Reads ``metadata.yaml`` of an ``OnDiskDataset`` that is not preprocessed yet, or the folder that holds it.
 
     Edges are CSV without a header or ``.npy`` of 2 x E; features ``.npy``, row r of which belongs to node or edge r. The nodes
-    of the first task's sets make its split.
+    of the first task's sets make its split, and their labels a label.
 
     Source: DGL, "YAML specification" of ``OnDiskDataset``.
     """
@@ -51,17 +51,19 @@ class GraphBoltDataset:
         graph = value["graph"]
         nodes = tuple(_node_table(item, at_path(place, ("graph", "nodes", i))) for i, item in enumerate(graph["nodes"]))
         data = [*_features(value, place, ()), *_features(graph, place, ("graph",))]
-        splits, messages = _splits(value, place)
+        tasks = _Tasks(storage, url, {(array.owner, array.name) for domain, array in data if domain == "node"})
+        tasks.read(value)
         return GraphConfig(
             nodes=nodes,
             edges=tuple(_edge_table(item, at_path(place, ("graph", "edges", i))) for i, item in enumerate(graph["edges"])),
-            node_data=tuple(array for domain, array in data if domain == "node"),
+            node_data=(*(array for domain, array in data if domain == "node"), *tasks.labels),
             edge_data=tuple(array for domain, array in data if domain == "edge"),
             graph_name=value.get("dataset_name"),
-            splits=splits,
+            labels=tuple(dict.fromkeys(f"{_encoded(array.owner)}:{array.name}" for array in tasks.labels)),
+            splits=tuple(split_files(owner, paths) for owner, paths in tasks.files.items() if any(paths)),
             base=folder_of(url),
             place=place,
-            messages=messages,
+            messages=tuple(tasks.messages),
         )
 
     @staticmethod
@@ -110,24 +112,68 @@ def _features(value: Mapping[str, Any], place: str, path: tuple[str, ...]) -> It
         yield item["domain"], DataArray(owner, str(item["name"]), item["path"], place=at)
 
 
-def _splits(value: Mapping[str, Any], place: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the flags that name the nodes of the first task's sets, and what of the tasks a store does not hold."""
-    files: dict[str, list[str]] = {}
-    messages = []
-    for number, task in enumerate(value.get("tasks") or ()):
-        for k, name in enumerate(_SETS):
-            for i, part in enumerate(task.get(name) or ()):
-                at = at_path(place, ("tasks", number, name, i))
-                owner = _type(part) or _NODES
-                items = {item.get("name"): item for item in part.get("data") or ()}
-                nodes = items.get("seeds", items.get("seed_nodes"))
-                paths = files.setdefault(owner, ["", "", ""])
-                if number or nodes is None or ":" in owner or nodes.get("format") != "numpy" or paths[k]:
-                    messages.append(f"{at} is not stored: only the first task's nodes in .npy files are")
-                    continue
-                paths[k] = nodes["path"]
-                messages += [f"{at}: {item!r} is not stored" for item in items if item not in ("seeds", "seed_nodes")]
-    return tuple(split_files(owner, paths) for owner, paths in files.items() if any(paths)), tuple(messages)
+@dataclass
+class _Tasks:
+    """What tasks say of nodes: the files of the first one's sets by node type, and the labels beside them.
+
+    ``url`` is that of the metadata, ``taken`` are the names of features, by type. ``messages`` say what a store does not hold.
+    """
+
+    storage: Storage
+    url: str
+    taken: set[tuple[str, str]]
+
+    def __post_init__(self) -> None:
+        self.place = display_url(self.url)
+        self.files: dict[str, list[str]] = {}
+        self.labels: list[DataArray] = []
+        self.messages: list[str] = []
+
+    def read(self, value: Mapping[str, Any]) -> None:
+        """Read all tasks."""
+        for number, task in enumerate(value.get("tasks") or ()):
+            at = at_path(self.place, ("tasks", number))
+            if number:
+                self.messages.append(f"{at} is not stored: only the first task is")
+                continue
+            further = [key for key in task if key not in (*_SETS, "name")]
+            if further:
+                self.messages.append(f"{at}: {', '.join(map(repr, further))} not stored")
+            for k, name in enumerate(_SETS):
+                for i, part in enumerate(task.get(name) or ()):
+                    self._part(part, k, at_path(self.place, ("tasks", number, name, i)))
+
+    def _part(self, part: Mapping[str, Any], k: int, at: str) -> None:
+        """Take the nodes of one type in a set, and their labels."""
+        owner = _type(part) or _NODES
+        items = {item.get("name"): item for item in part.get("data") or ()}
+        seeds = items.get("seeds", items.get("seed_nodes"))
+        paths = self.files.setdefault(owner, ["", "", ""])
+        if seeds is None or seeds.get("format") != "numpy" or paths[k]:
+            self.messages.append(f"{at} is not stored: only nodes are, in one .npy file")
+            return
+        if ":" in owner or self._width(seeds["path"]) > 1:
+            self.messages.append(f"{at} is not stored: its seeds are edges, and only nodes are")
+            return
+        paths[k] = seeds["path"]
+        for name, item in items.items():
+            if name == "labels" and item.get("format") == "numpy":
+                column = "labels" if (owner, "label") in self.taken else "label"
+                self.labels.append(DataArray(owner, column, item["path"], place=at, ids_file=seeds["path"]))
+            elif item is not seeds:
+                self.messages.append(f"{at}: {name!r} is not stored")
+
+    def _width(self, path: str) -> int:
+        """Return how many numbers a row of an array has, 1 where there is no such file (what reads it says so)."""
+        from graphprep.decoders.arrays_files import find_array
+
+        url = self.storage.join(folder_of(self.url), path)
+        shape = find_array(self.storage, url).shape if self.storage.exists(url) else ()
+        return shape[1] if len(shape) == 2 else 1
+
+
+def _encoded(name: str) -> str:
+    return name.replace("%", "%25").replace(":", "%3A")
 
 
 def _type(item: Mapping[str, Any]) -> str | None:

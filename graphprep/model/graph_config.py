@@ -89,7 +89,8 @@ class DataArray:
     """A column that lies in a file of its own: row r belongs to raw ID r of a node type, or to edge ID r of an edge type.
 
     ``owner`` is a node type's name, or ``src:rel:dst``. With ``id_col`` the file is a table, and rows belong to the IDs in that
-    column.
+    column; with ``ids_file`` it is an array, and row r belongs to the raw ID in row r of that array: several such files may make
+    one column.
     """
 
     owner: str
@@ -101,6 +102,7 @@ class DataArray:
 
 
 def split_files(owner: str, files: Sequence[str]) -> str:
+    ids_file: str | None = None
     """Write what ``splits`` holds where three files name the nodes of a type's train, valid and test parts."""
     for char, code in (("%", "%25"), (":", "%3A"), ("=", "%3D")):
         owner = owner.replace(char, code)

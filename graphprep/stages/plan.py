@@ -111,7 +111,10 @@ def _with_data(planned: Planned, options: ConvertOptions, storage: Storage) -> P
     from graphprep.decoders.data_arrays import DataDecoder, attach_data, parse_data
 
     def based(arrays: Sequence[DataArray]) -> list[DataArray]:
-        return [replace(array, file=storage.join(config.base, array.file)) for array in arrays]
+        def joined(path: str | None) -> str | None:
+            return None if path is None else storage.join(config.base, path)
+
+        return [replace(one, file=storage.join(config.base, one.file), ids_file=joined(one.ids_file)) for one in arrays]
 
     node_data = [*based(config.node_data), *parse_data(options.node_data, "node")]
     edge_data = [*based(config.edge_data), *parse_data(options.edge_data, "edge")]

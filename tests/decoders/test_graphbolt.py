@@ -1,5 +1,6 @@
 """GraphBolt's OnDiskDataset, before it is preprocessed."""
 
+import numpy as np
 import pytest
 
 from graphprep.decoders.graphbolt import GraphBoltDataset
@@ -70,14 +71,53 @@ def test_a_heterogeneous_dataset(tmp_path, name):
             ),
             EdgeTable("user", "likes", "item", TableConfig(("edges/likes.npy",), "npy", place=f"{place}: graph.edges[1]")),
         ),
-        node_data=(DataArray("user", "feat", "data/user.npy", place=f"{place}: feature_data[0]"),),
+        node_data=(
+            DataArray("user", "feat", "data/user.npy", place=f"{place}: feature_data[0]"),
+            DataArray(
+                "user", "label", "set/train_labels.npy", place=f"{place}: tasks[0].train_set[0]", ids_file="set/train_seeds.npy"
+            ),
+        ),
         edge_data=(DataArray("user:buys:item", "w", "data/w.npy", place=f"{place}: feature_data[1]"),),
         graph_name="shop",
+        labels=("user:label",),
         splits=("user=set/train_seeds.npy,set/valid.npy,",),
         base=str(tmp_path),
         place=place,
-        messages=(f"{place}: tasks[0].train_set[0]: 'labels' is not stored",),
+        messages=(f"{place}: tasks[0]: 'num_classes' not stored",),
     )
+
+
+def test_what_tasks_say_beside_nodes_is_told(tmp_path):
+    np.save(tmp_path / "pairs.npy", np.zeros((3, 2), np.int64))
+    np.save(tmp_path / "nodes.npy", np.zeros((3, 1), np.int64))
+    text = """
+graph:
+  nodes: [{num: 4}]
+  edges: [{format: numpy, path: e.npy}]
+feature_data: [{domain: node, name: label, format: numpy, path: l.npy}]
+tasks:
+  - name: link_prediction
+    train_set: [{data: [{name: seeds, format: numpy, path: pairs.npy}]}]
+    validation_set: [{type: "_N:_E:_N", data: [{name: seeds, format: numpy, path: pairs.npy}]}]
+    test_set:
+      - data:
+          - {name: seeds, format: numpy, path: nodes.npy}
+          - {name: labels, format: numpy, path: y.npy}
+          - {name: indexes, format: numpy, path: i.npy}
+  - {name: more, train_set: []}
+"""
+    found = read(tmp_path, text)
+    assert found.splits == ("_N=,,nodes.npy",)
+    assert [(array.name, array.file, array.ids_file) for array in found.node_data] == [
+        ("label", "l.npy", None),
+        ("labels", "y.npy", "nodes.npy"),
+    ]
+    assert [message.partition("metadata.yaml: ")[2] for message in found.messages] == [
+        "tasks[0].train_set[0] is not stored: its seeds are edges, and only nodes are",
+        "tasks[0].validation_set[0] is not stored: its seeds are edges, and only nodes are",
+        "tasks[0].test_set[0]: 'indexes' is not stored",
+        "tasks[1] is not stored: only the first task is",
+    ]
 
 
 def test_a_homogeneous_dataset_has_no_types(tmp_path):

@@ -323,6 +323,63 @@ tasks:
         convert(tmp_path, store, overwrite=True)
 
 
+GRAPHBOLT_TASK = """
+graph:
+  nodes: [{num: 6}]
+  edges: [{format: numpy, path: e.npy}]
+tasks:
+  - name: node_classification
+    train_set: [{data: [{name: seeds, format: numpy, path: a.npy}, {name: labels, format: numpy, path: ay.npy}]}]
+    test_set: [{data: [{name: seeds, format: numpy, path: b.npy}, {name: labels, format: numpy, path: by.npy}]}]
+"""
+
+
+@pytest.mark.parametrize("shape", [(), (2,)])
+def test_graphbolt_labels_of_sets(tmp_path, shape):
+    rng = np.random.default_rng(1)
+    sets = {"a": np.array([4, 0, 3]), "b": np.array([5], np.int32)}
+    labels = {
+        name: rng.random((seeds.size, *shape)) if shape else rng.integers(-5, 9, seeds.size) for name, seeds in sets.items()
+    }
+    for name, seeds in sets.items():
+        np.save(tmp_path / f"{name}.npy", seeds)
+        np.save(tmp_path / f"{name}y.npy", labels[name])
+    np.save(tmp_path / "e.npy", np.array([[0, 1], [1, 2]]))
+    (tmp_path / "metadata.yaml").write_text(GRAPHBOLT_TASK)
+    store = tmp_path.parent / "graphbolt-labels"
+    convert(tmp_path, store, overwrite=True)
+    expected = np.zeros((6, *shape), labels["a"].dtype)
+    for name, seeds in sets.items():
+        expected[seeds] = labels[name]
+    folder = store / "part-00000/nodes/_N/data"
+    assert np.array_equal(np.load(folder / "label.npy"), expected)
+    assert np.load(folder / "label.present.npy").tolist() == [True, False, False, True, True, True]
+    assert np.load(folder / "split.npy")[[4, 0, 3, 5]].tolist() == [0, 0, 0, 2]
+    columns = json.loads((store / "metadata.json").read_text())["node_schema"]["_N"]["columns"]
+    assert [(column["name"], column.get("role")) for column in columns] == [("label", "label"), ("split", "split")]
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "text"),
+    [
+        ("a", [4, 0, 4], "ay.npy: row 2: node 4 has two values of 'label'"),
+        ("a", [4, 9, 3], "ay.npy: row 1: 9 is not a node of type '_N'"),
+        ("a", [4, -1, 3], "ay.npy: row 1: field 'seed' must not be negative, found -1"),
+        ("a", [4, 0], "a.npy: expected 3 integers, one for each row of ay.npy, found int64 [2]"),
+        ("by", [0.5], "by.npy: float64 rows of shape (), but ay.npy has int64 rows of shape ()"),
+    ],
+)
+def test_graphbolt_labels_that_do_not_fit(tmp_path, monkeypatch, name, values, text):
+    monkeypatch.chdir(tmp_path)
+    arrays = {"e": [[0, 1], [1, 2]], "a": [4, 0, 3], "ay": [1, 2, 3], "b": [5], "by": [0], name: values}
+    for stem, array in arrays.items():
+        np.save(f"{stem}.npy", np.array(array))
+    Path("metadata.yaml").write_text(GRAPHBOLT_TASK)
+    with pytest.raises(GraphprepError) as caught:
+        convert("metadata.yaml", tmp_path / "out", format="graphbolt")
+    assert str(caught.value).partition("\n")[0] == text
+
+
 def test_ogb(tmp_path):
     files = {
         "raw/num-node-dict.csv.gz": "paper,author\n2,3\n",
