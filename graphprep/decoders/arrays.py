@@ -161,13 +161,15 @@ class ArraysDecoder:
     of ``.npy`` files, has one of: ``edge_index`` (or ``edges``); ``src`` and ``dst`` (or ``row`` and ``col`` …); ``indptr`` and
     ``indices``, whose meaning ``input_layout`` tells; what ``scipy.sparse.save_npz`` writes; gnn-benchmark's ``adj_*``,
     ``attr_*`` and ``labels``. ``relation`` is ``REL`` or ``SRC:REL:DST``; without it the node types of a matrix that is not
-    square are ``row`` and ``col``. ``drop_columns`` leaves arrays out.
+    square are ``row`` and ``col``. ``id_type`` is for lists of edges, not for matrices, whose nodes are positions.
+    ``drop_columns`` leaves arrays out.
     """
 
     input_layout: Literal["csr", "csc"] | None = None
     array_shape: Literal["auto", "2xe", "ex2"] = "auto"
     relation: str | None = None
     index_base: int = 0
+    id_type: Literal["int", "uint", "string", "auto"] | None = None
     drop_columns: tuple[str, ...] = ()
     weight_dtype: str = "float32"
 
@@ -177,6 +179,8 @@ class ArraysDecoder:
         """Refuse options that make no sense."""
         if self.index_base not in (0, 1):
             raise UsageError(f"--index-base: no choice named {self.index_base!r}", fix="use one of 0, 1")
+        if self.id_type == "string" and self.index_base:
+            raise UsageError("--index-base is for integer IDs", fix="leave out --index-base")
         parse_relation(self.relation)
 
     def plan(self, storage: InputStorage, urls: Sequence[str]) -> Sources:
@@ -187,8 +191,17 @@ class ArraysDecoder:
         rules = ArrayRules(self.input_layout, self.array_shape, self.index_base, self.drop_columns)
         found = [find_edges(storage, arrays, rules) for arrays in _array_sets(storage, urls)]
         relation = matrix_relation(self.relation, found[0].shape)
-        plan = _plan_found(storage, found, relation, ("uint", "uint"), self.weight_dtype)
-        return matrix_sources(plan, *found[0].node_spans(storage, relation))
+        kind: IdKind = "int" if self.id_type == "auto" else self.id_type or "uint"
+        plan = _plan_found(storage, found, relation, (kind, kind), self.weight_dtype)
+        if kind != "uint" and (plan.num_src, plan.num_dst) != (None, None):
+            raise UsageError(
+                f"--id-type {self.id_type} is for lists of edges; the nodes of a matrix are its positions",
+                place=found[0].place,
+                fix="leave out --id-type",
+            )
+        sources = matrix_sources(plan, *found[0].node_spans(storage, relation))
+        names = tuple(nodes.name for nodes in sources.node_types)
+        return dataclasses.replace(sources, signed_ids=names if kind == "int" else ())
 
     def decode(self, block: TextBlock, places: bool = False) -> RawRows:
         """Refuse text: arrays are tables."""

@@ -152,6 +152,33 @@ def test_index_base(tmp_path):
     check_pairs(tmp_path / "e.npy", np.array([[0, 1, 2], [2, 1, 0]]), index_base=1)
 
 
+@pytest.mark.parametrize(("id_type", "signed"), [("int", ("_N",)), ("auto", ("_N",)), ("uint", ()), (None, ())])
+def test_integers_may_be_signed(tmp_path, id_type, signed):
+    pairs = np.array([[5, 2, 1], [3, 2**40, 0]])
+    pairs[0, 1] -= 9 * bool(signed)
+    np.save(tmp_path / "e.npy", pairs)
+    sources, src, dst, _, _ = read(tmp_path / "e.npy", id_type=id_type)
+    assert sources.signed_ids == signed
+    assert np.array_equal(np.stack([src, dst]).view(np.int64), pairs)
+
+
+def test_integers_as_texts(tmp_path):
+    np.save(tmp_path / "e.npy", np.array([[-5, 20], [7, 7]]))
+    with Storage() as storage:
+        (span,) = ArraysDecoder(id_type="string").plan(storage, [str(tmp_path / "e.npy")]).spans
+        with storage.open(span.url) as handle:
+            (rows,) = ArraysDecoder(id_type="string").read(handle, span, 1000)
+    assert (rows.edges.src.values.tobytes(), rows.edges.src.offsets.tolist()) == (b"-520", [0, 2, 4])
+
+
+def test_the_nodes_of_a_matrix_are_positions(tmp_path):
+    sp.save_npz(tmp_path / "m.npz", sp.eye(3, format="csr"))
+    assert message(read, tmp_path / "m.npz", id_type="string") == (
+        f"{tmp_path / 'm.npz'}: --id-type string is for lists of edges; the nodes of a matrix are its positions\n"
+        "  fix: leave out --id-type"
+    )
+
+
 def test_gzipped(tmp_path):
     import gzip
 
