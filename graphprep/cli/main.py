@@ -178,7 +178,10 @@ class _ErrorReport:
         message = str(error.format_message()).rstrip(".")  # type: ignore[attr-defined]
         context = getattr(error, "ctx", None)
         path = context.command_path if context else "graphprep"
-        self.say(_usage_words(error, message), fix=f"see {path} --help")
+        fix = f"see {path} --help"
+        if getattr(error, "option_name", "")[1:2].isdigit():
+            fix = "write -- in front of negative numbers, behind all options"
+        self.say(_usage_words(error, message), fix=fix)
         return int(error.exit_code)  # type: ignore[attr-defined]
 
     def _explain_internal(self, error: Exception) -> int:

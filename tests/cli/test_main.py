@@ -108,6 +108,10 @@ def test_import_graphprep_loads_nothing_and_knows_its_names():
         (["frobnicate"], "error: no such command 'frobnicate'\n  fix: see graphprep --help\n"),
         (["convert", "a", "b", "--nope"], "error: no such option: --nope"),
         (
+            ["ids", "a", "-3", "--from", "raw", "--to", "typed"],
+            "error: no such option: -3\n  fix: write -- in front of negative numbers, behind all options\n",
+        ),
+        (
             ["convert", "tiny.txt"],
             "error: INPUT and OUT are both needed: what to convert, and the folder or URL of the store\n"
             "  fix: name the input, or its tables with --nodes and --edges\n",
