@@ -232,21 +232,26 @@ def _route_aligned_nodes(routing: Routing, number: int, key: ColumnKey, runs: Ru
     if routing.index.raw_kinds[number] == "string":
         raise DataError(
             f"column {key.name!r} goes by raw ID, but those of node type {name!r} are strings",
-            fix="attach it by a column of IDs",
+            fix=_by_id(name, key),
         )
     rows = (chunk[0].astype(np.uint64) for chunk in runs.read(0))
     space = routing.index.space(number)
     for place, (at, *parts) in zip(space.resolve(rows, routing.pool, routing.rules.cap_bytes), runs.read(0), strict=True):
         missing = (place.typed < 0) | (place.types != number)
         if missing.any():
+            row = int(at[np.argmax(missing)])
             raise DataError(
-                f"column {key.name!r} has a value for {int(at[np.argmax(missing)])}, which is not a node of type {name!r}",
-                fix="give it a row for each raw ID 0..n-1, or attach it by a column of IDs",
+                f"column {key.name!r}: row {row} is for the node with raw ID {row}, which is not a node of type {name!r}",
+                fix=f"give it a row for each raw ID 0..n-1, or {_by_id(name, key)}",
             )
         cells = cells_from(parts)
         _check_nodes(routing, number, key, cells, None, place.typed)
         target = routing.node_column(number, key, (name, key) in routing.decoded.aligned_scalars)
         target.add(place.typed, None, cells, routing.index.part_offsets[number])
+
+
+def _by_id(name: str, key: ColumnKey) -> str:
+    return f"attach it by the column of the file that holds IDs: --node-data {name}:{key.name}=FILE@COL"
 
 
 def _by_type(numbers: NDArray[np.int32], rows: Ints, keep: NDArray[np.bool_] | None) -> Iterator[tuple[int, Ints | None]]:

@@ -8,6 +8,7 @@ import pytest
 import scipy.io
 import scipy.sparse as sp
 
+from graphprep.model.errors import DataError
 from graphprep.model.graph_config import EdgeTable, GraphConfig, NodeTable, TableConfig
 from graphprep.model.options import ConvertOptions, RunOptions
 from graphprep.pipeline import check_input, convert
@@ -110,3 +111,33 @@ def test_matrices_as_tables_of_a_heterogeneous_graph(tmp_path):
         "item:like:item": 1,
         "user:buys:item": 3,
     }
+
+
+@pytest.mark.parametrize(
+    ("ids", "words", "fix"),
+    [
+        (
+            ["10", "20"],
+            "column 'f': row 0 is for the node with raw ID 0, which is not a node of type 'n'",
+            "give it a row for each raw ID 0..n-1, or attach it by the column of the file that holds IDs: "
+            "--node-data n:f=FILE@COL",
+        ),
+        (
+            ["ann", "bob"],
+            "column 'f' goes by raw ID, but those of node type 'n' are strings",
+            "attach it by the column of the file that holds IDs: --node-data n:f=FILE@COL",
+        ),
+    ],
+)
+def test_rows_for_ids_that_are_no_nodes(tmp_path, monkeypatch, ids, words, fix):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "n.csv").write_text("id\n" + "".join(f"{i}\n" for i in ids))
+    (tmp_path / "e.csv").write_text("src,dst\n" + ",".join(ids) + "\n")
+    np.save(tmp_path / "f.npy", np.zeros((2, 3), np.float32))
+    nodes = NodeTable("n", TableConfig(files=("n.csv",)), id_col="id")
+    edges = EdgeTable("n", "r", "n", TableConfig(files=("e.csv",)))
+    config = GraphConfig(nodes=(nodes,), edges=(edges,), id_type="auto")
+    with pytest.raises(DataError) as caught:
+        convert([], "out", ConvertOptions(graph=config, node_data=("n:f=f.npy",)))
+    assert str(caught.value) == f"{words}\n  fix: {fix}"
+    assert not (tmp_path / "out").exists()
