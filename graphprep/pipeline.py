@@ -265,7 +265,7 @@ def _prepare(
     )
     decoded, index, locator = _index_input(planned, settings, schema, options, memory, storage, pool, clock, rejects)
     clock.stage("shuffle")
-    roles = roles if fixed is not None else match_types(flags, index.type_names)
+    roles = roles if fixed is not None else match_types((*flags, *_split_flags(decoded)), index.type_names)
     rules = _route_rules(options, schema, memory, index)
     routing = Routing(decoded, index, rules, pool, locator, clock.reporter, rejects, roles)
     route_nodes(routing)
@@ -284,6 +284,15 @@ def _config_flags(planned: Planned, seed: int) -> tuple[RoleFlag, ...]:
     if graph is None:
         return ()
     return read_flags(graph.labels, graph.splits, graph.seeds, seed, graph.place, graph.base)
+
+
+def _split_flags(decoded: Decoded) -> tuple[RoleFlag, ...]:
+    """Say of each edge type that a column is its split, where the format says so of all."""
+    column = decoded.sources.edge_split
+    if column is None:
+        return ()
+    kinds = dict.fromkeys((str(one.src_type), one.name, str(one.dst_type)) for one in decoded.relations)
+    return tuple(RoleFlag("split", "the names of the files", kind, (column,)) for kind in kinds)
 
 
 def _index_input(

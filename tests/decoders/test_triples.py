@@ -37,6 +37,40 @@ def test_triples_are_the_edges_decoder_with_flags(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("names", "parts"),
+    [
+        (["train.txt", "valid.txt", "test.txt"], [0, 1, 2]),
+        (["TEST.tsv.gz", "Train.tsv", "valid"], [2, 0, 1]),
+        (["train.txt", "test.txt"], None),
+        (["train.txt", "valid.txt", "test.txt", "more.txt"], None),
+        (["train.txt", "valid.txt", "test1.txt"], None),
+        (["train.txt", "train.tsv", "test.txt"], None),
+    ],
+)
+def test_files_called_train_valid_and_test_make_a_split(tmp_path, names, parts):
+    for name in names:
+        (tmp_path / name).write_bytes(LINES)
+    decoder = TriplesDecoder()
+    with Storage() as storage:
+        sources = decoder.plan(storage, [str(tmp_path / name) for name in names])
+    columns = [decoder.decode(TextBlock(LINES, span)).edges.columns for span in sources.spans]
+    if parts is None:
+        assert (sources.edge_split, sources.messages, columns) == (None, (), [()] * len(names))
+        return
+    assert sources.edge_split == "split"
+    assert sources.messages == (f"{', '.join(names)}: column 'split' says in which file an edge stands",)
+    assert [chunk.values.tolist() for (chunk,) in columns] == [[part] * 4 for part in parts]
+
+
+def test_a_column_called_split_stays_as_it_is(tmp_path):
+    for name in ("train", "valid", "test"):
+        (tmp_path / name).write_text("h\tr\tt\tsplit\na\tx\tb\t1\n")
+    with Storage() as storage:
+        urls = [str(tmp_path / name) for name in ("train", "valid", "test")]
+        assert TriplesDecoder(header="yes").plan(storage, urls).edge_split is None
+
+
+@pytest.mark.parametrize(
     ("data", "decoder"),
     [
         (LINES, "triples"),

@@ -323,6 +323,46 @@ tasks:
         convert(tmp_path, store, overwrite=True)
 
 
+def triples_of(store: Path) -> list[tuple]:
+    """Return (head, relation, tail, split) of every edge of a store of triples."""
+    found = []
+    for triple in map(tuple, (name.split(":") for name in json.loads((store / "metadata.json").read_text())["edge_type"])):
+        found += [(src, triple[1], dst, part) for src, dst, part in edges(store, *triple, "split")]
+    return sorted(found)
+
+
+def naive_triples(folder: Path) -> list[tuple]:
+    return sorted(
+        (*line.split("\t"), part)
+        for part, name in enumerate(("train", "valid", "test"))
+        for line in (folder / f"{name}.txt").read_text().splitlines()
+    )
+
+
+def test_triples_keep_the_parts_that_their_files_are(tmp_path):
+    rng = np.random.default_rng(3)
+    for name, count in (("train", 60), ("valid", 1), ("test", 20)):
+        rows = rng.integers(0, [9, 3, 9], (count, 3)).tolist()
+        (tmp_path / f"{name}.txt").write_text("".join(f"n{h}\tr{r}\tn{t}\n" for h, r, t in rows))
+    store = tmp_path.parent / "triples-store"
+    summary = convert(tmp_path, store, overwrite=True, format="triples")
+    expected = naive_triples(tmp_path)
+    assert triples_of(store) == expected
+    totals = [sum(parts[k] for parts in summary.splits.values()) for k in range(4)]
+    assert totals == [60, 1, 20, 0]
+    metadata = json.loads((store / "metadata.json").read_text())
+    assert all(schema["columns"][0]["role"] == "split" for schema in metadata["edge_schema"].values())
+    again = tmp_path.parent / "triples-again"
+    convert(tmp_path, again, overwrite=True, format="triples", schema=str(store / "metadata.json"))
+    assert triples_of(again) == expected
+
+
+def test_real_triples_keep_their_parts(real_samples, tmp_path):
+    folder = real_samples / "kg_small" / "umls"
+    convert(folder, tmp_path / "store")
+    assert triples_of(tmp_path / "store") == naive_triples(folder)
+
+
 GRAPHBOLT_TASK = """
 graph:
   nodes: [{num: 6}]
