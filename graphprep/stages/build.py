@@ -138,11 +138,22 @@ class LayoutFiles:
 
 @dataclass
 class BuiltEdges:
-    """What building the primary layout leaves for the edge columns: per leaf (arrival, position)."""
+    """What building the primary layout leaves for the edge columns: per leaf (arrival, position).
+
+    Under neighbour order ``id``, ``repeated`` says whether two edges have the same ends; ``last`` are those of the last edge.
+    """
 
     leaves: list[Leaf]
     positions: Runs | None
     repeated: bool = False
+    last: tuple[int, int] = (-1, -1)
+
+    def note_repeats(self, piece: BuiltLeaf) -> None:
+        """Note whether two edges have the same ends, also where the cut between two pieces of a row parts them."""
+        if piece.rows.size:
+            first = (int(piece.rows[0]), int(piece.others[0]))
+            self.repeated = self.repeated or piece.repeated or first == self.last
+            self.last = (int(piece.rows[-1]), int(piece.others[-1]))
 
 
 def write_layout(
@@ -175,7 +186,7 @@ def write_layout(
             ids.append(piece.edge_ids)
         if rows is not None and piece.edge_rows is not None:
             rows.append(piece.edge_rows)
-        built.repeated = built.repeated or piece.repeated
+        built.note_repeats(piece)
         if built.positions is not None:
             built.positions.append(number, (piece.arrival, piece.position))
         if second is not None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from graphprep.model.graph_schema import GraphSchema, OwnerSchema
-from graphprep.model.protocols import DeclaredColumn
+from graphprep.model.protocols import DeclaredColumn, Sources
 from graphprep.model.rows import ColumnKey, Relation
 from graphprep.model.schema import ColumnSchema
 from graphprep.stages.cells import scalar_cells
@@ -124,14 +124,14 @@ def _settle_input_columns(routing: Routing) -> None:
             routing.node_column(number, key, column.scalar)
         own = _of_roles(nodes, {"nodes", name})
         if name not in nodes:
-            _drop_empty(node_route.columns, own)
+            _drop_empty(node_route.columns, own, decoded.sources)
         for key in _seen(own, node_route.columns):
             routing.node_column(number, key).stats.is_seen = True
         _reorder(node_route.columns, own)
     for edge_route in routing.routed.edges.values():
         own = _of_roles(edges, roles.get(edge_route.relation, set()) | roles.get(None, set()))
         if decoded.relations[edge_route.relation] not in decoded.sources.edge_types:
-            _drop_empty(edge_route.columns, own)
+            _drop_empty(edge_route.columns, own, decoded.sources)
         for key in _seen(own, edge_route.columns):
             routing.edge_column(edge_route, key).stats.is_seen = True
         _reorder(edge_route.columns, own)
@@ -159,10 +159,11 @@ def _seen(found: InputColumns, columns: Iterable[ColumnKey]) -> list[ColumnKey]:
     return [key for key, column in found.items() if column.has_values and key.name in names]
 
 
-def _drop_empty(columns: dict[ColumnKey, ColumnRoute], found: InputColumns) -> None:
-    """Take away the input's columns that a type, which only the data names, has no value of."""
-    filled = {key.name for key, column in columns.items() if column.stats.rows.any()}
-    for key in [key for key in columns if key in found and key.name not in filled]:
+def _drop_empty(columns: dict[ColumnKey, ColumnRoute], found: InputColumns, sources: Sources) -> None:
+    """Take away the input's columns, weights and times too, that a type, which only the data names, has no value of."""
+    filled = {(key.role, key.name) for key, column in columns.items() if column.stats.rows.any()}
+    roles = {"time"} if sources.always_weighted else {"weight", "time"}
+    for key in [key for key in columns if (key in found or key.role in roles) and (key.role, key.name) not in filled]:
         del columns[key]
 
 

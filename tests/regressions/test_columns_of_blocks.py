@@ -65,3 +65,25 @@ def test_dropped_edges_count_for_columns(tmp_path, block_bytes):
         "user": [],
         "user:r:user": [("n", "float64", False), ("t", "uint8", True)],
     }
+
+
+@pytest.mark.parametrize("flag", ["weight_col", "time_col"])
+@pytest.mark.parametrize("block_bytes", [0, 1])
+def test_relations_without_weights_have_no_column_of_them(tmp_path, flag, block_bytes):
+    """Relation s has no weight at all: in a block of its own, too, it does not get a column for that."""
+    (tmp_path / "t.csv").write_text("src,rel,dst,w\na,r,b,1\nb,s,a,\nb,s,b,\n")
+    table = {"src_type": "n", "dst_type": "n", "relation_col": "rel", "files": "t.csv", "id_type": "string", flag: "w"}
+    (tmp_path / "graph.json").write_text(json.dumps({"edges": [{**table, "src_col": "src", "dst_col": "dst"}]}))
+    found = columns_of(tmp_path, "graph.json", block_bytes, format="graph")
+    assert [len(found[name]) for name in ("n:r:n", "n:s:n")] == [1, 0]
+
+
+@pytest.mark.parametrize("block_bytes", [0, 1])
+def test_types_without_weights_have_no_column_of_them(tmp_path, block_bytes):
+    (tmp_path / "n.csv").write_text("id,kind,w\na,x,1\nb,y,\n")
+    table = {"type_col": "kind", "id_col": "id", "weight_col": "w", "files": "n.csv", "id_type": "string"}
+    (tmp_path / "graph.json").write_text(json.dumps({"nodes": [table]}))
+    assert columns_of(tmp_path, "graph.json", block_bytes, format="graph") == {
+        "x": [("weight", "float32", False)],
+        "y": [],
+    }
