@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _NODES, _EDGES = "_N", "_E"  # names of the only node type and relation where none are given
 _BETWEEN = "___"  # in the names of folders of relations
 _SUFFIXES = (".csv.gz", ".csv")
+_SPECIES = ("node", "species")  # ogbn-proteins has its column of nodes under this name
 _COLUMN_BYTES = 1 << 16  # of a file of labels that is looked at
 
 
@@ -141,8 +142,9 @@ class _Folder:
         entries = self.storage.list_dir(where) if self.storage.is_dir(where) else ()
         for entry in entries:
             suffix = next((suffix for suffix in _SUFFIXES if entry.name.endswith(suffix)), None)
-            if suffix is not None and entry.name.startswith(f"{side}_") and not entry.is_dir:
-                name = entry.name.removesuffix(suffix).removeprefix(f"{side}_")
+            stem = entry.name.removesuffix(suffix or "")
+            if suffix is not None and (stem.startswith(f"{side}_") or (side, stem) == _SPECIES) and not entry.is_dir:
+                name = stem.removeprefix(f"{side}_")
                 yield DataArray(owner, name, f"{folder}{entry.name}", place=f"{self.shown}/{folder}{entry.name}")
 
     def _label(self, owner: str, folder: str) -> list[DataArray]:
@@ -172,8 +174,12 @@ class _Folder:
                     splits.append(split_files(owner, paths))
         messages = [f"{self.shown}/split/{scheme} is not read: only one split is" for scheme in schemes[1:]]
         if schemes and not splits:
-            messages.append(f"{self.shown}/split/{schemes[0]} is not stored: it holds no CSV files of nodes")
+            what = "it holds files of torch" if self._holds_torch(f"split/{schemes[0]}") else "it holds no CSV files of nodes"
+            messages.append(f"{self.shown}/split/{schemes[0]} is not stored: {what}")
         return tuple(splits), tuple(messages)
+
+    def _holds_torch(self, folder: str) -> bool:
+        return any(entry.name.endswith(".pt") for entry in self.storage.list_dir(self.storage.join(self.url, folder)))
 
     def _rows(self, name: str, *, width: int | None, lines: int | None = 1) -> list[list[str]]:
         """Read a small file whole.

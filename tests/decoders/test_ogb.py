@@ -81,6 +81,16 @@ def test_the_raw_folder_alone(tmp_path):
     assert [array.file for array in found.node_data] == ["node-feat.csv.gz", "node_year.csv.gz", "node-label.csv.gz"]
 
 
+def test_the_species_of_proteins_are_a_column(tmp_path):
+    write(tmp_path, ARXIV | {"raw/species.csv.gz": "7\n7\n9\n"})
+    assert [(array.name, array.file) for array in read(tmp_path).node_data] == [
+        ("feat", "raw/node-feat.csv.gz"),
+        ("year", "raw/node_year.csv.gz"),
+        ("species", "raw/species.csv.gz"),
+        ("label", "raw/node-label.csv.gz"),
+    ]
+
+
 def test_a_heterogeneous_data_set(tmp_path):
     write(tmp_path, MAG)
     found = read(tmp_path)

@@ -323,6 +323,79 @@ tasks:
         convert(tmp_path, store, overwrite=True)
 
 
+def write_gz(folder: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(gzip.compress(text.encode()) if name.endswith(".gz") else text.encode())
+
+
+def told(capsys) -> list[str]:
+    return [line for line in capsys.readouterr().err.splitlines() if " is not stored: " in line]
+
+
+def test_ogb_links_of_one_type(tmp_path, monkeypatch, capsys):
+    """The layout of ogbl-collab."""
+    from graphprep.cli.main import run
+
+    monkeypatch.chdir(tmp_path)
+    files = {
+        "raw/edge.csv.gz": "0,1\n1,2\n2,0\n2,0\n",
+        "raw/num-node-list.csv.gz": "4\n",
+        "raw/num-edge-list.csv.gz": "4\n",
+        "raw/node-feat.csv.gz": "0.5,1\n1.5,2\n2.5,3\n3.5,4\n",
+        "raw/edge_weight.csv.gz": "1\n2\n1\n3\n",
+        "raw/edge_year.csv.gz": "2004\n2005\n2004\n2006\n",
+        "RELEASE_v1.txt": "",
+        "mapping/nodeidx2authorid.csv.gz": "node idx,author id\n0,7\n",
+    }
+    write_gz(tmp_path / "collab", files | {f"split/time/{part}.pt": "x" for part in ("train", "valid", "test")})
+    assert run(["convert", "collab", "store"]) == 0
+    assert told(capsys) == ["collab/split/time is not stored: it holds files of torch"]
+    store = tmp_path / "store"
+    headerless = pc.ReadOptions(autogenerate_column_names=True)
+
+    def columns(name):
+        return list(columns_of(tmp_path / "collab/raw" / f"{name}.csv.gz", read_options=headerless).values())
+
+    pairs = list(zip(*columns("edge"), strict=True))
+    assert edges(store, "_N", "_E", "_N", "year") == [
+        (*pair, year) for pair, year in zip(pairs, *columns("edge_year"), strict=True)
+    ]
+    data = np.load(store / "part-00000/edges/_N___E___N/data/weight.npy")
+    ids = np.load(store / "part-00000/edges/_N___E___N/csc/edge_ids.npy")
+    assert [data[ids.tolist().index(i)] for i in range(4)] == columns("edge_weight")[0]
+    feat = zip(*columns("node-feat"), strict=True)
+    assert node_column(store, "_N", "feat") == dict(enumerate(map(list, feat)))
+
+
+def test_ogb_links_of_several_types(tmp_path, monkeypatch, capsys):
+    """The layout of ogbl-biokg."""
+    from graphprep.cli.main import run
+
+    monkeypatch.chdir(tmp_path)
+    kinds = {
+        ("disease", "disease-protein", "protein"): ["0,1", "1,0", "0,0"],
+        ("protein", "protein-protein_x", "protein"): ["1,1"],
+    }
+    files = {
+        "raw/num-node-dict.csv.gz": "disease,protein\n2,3\n",
+        "raw/triplet-type-list.csv.gz": "".join(",".join(kind) + "\n" for kind in kinds),
+    }
+    for number, (kind, rows) in enumerate(kinds.items()):
+        folder = f"raw/relations/{'___'.join(kind)}"
+        files[f"{folder}/edge.csv.gz"] = "\n".join(rows) + "\n"
+        files[f"{folder}/num-edge-list.csv.gz"] = f"{len(rows)}\n"
+        files[f"{folder}/edge_reltype.csv.gz"] = f"{number}\n" * len(rows)
+    write_gz(tmp_path / "biokg", files | {f"split/random/{part}.pt": "x" for part in ("train", "valid", "test")})
+    assert run(["convert", "biokg", "store"]) == 0
+    assert told(capsys) == ["biokg/split/random is not stored: it holds files of torch"]
+    metadata = json.loads((tmp_path / "store/metadata.json").read_text())
+    assert dict(zip(metadata["node_type"], metadata["num_nodes_per_type"], strict=True)) == {"disease": 2, "protein": 3}
+    for number, (kind, rows) in enumerate(kinds.items()):
+        pairs = [tuple(map(int, row.split(","))) for row in rows]
+        assert edges(tmp_path / "store", *kind, "reltype") == [(*pair, number) for pair in pairs]
+
+
 def triples_of(store: Path) -> list[tuple]:
     """Return (head, relation, tail, split) of every edge of a store of triples."""
     found = []
