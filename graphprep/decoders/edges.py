@@ -17,6 +17,7 @@ from graphprep.decoders.edges_columns import (
     IdKind,
     Reading,
     can_quote,
+    names_ends,
     parse_declared,
     settle_columns,
 )
@@ -242,10 +243,21 @@ class EdgesDecoder:
         is_open = self.id_type in ("string", "auto") and not self._flags().has_names
         return "no" if self.header == "auto" and is_open else self.header
 
+    def _header_of(self, url: str, lines: Sequence[HeadLine]) -> str:
+        """Return how the header of a file is found: one that calls its columns src and dst is no edge between names."""
+        if self._header() == self.header or not lines:
+            return self._header()
+        return "yes" if names_ends(self._first_names(url, lines)) else self._header()
+
+    def _first_names(self, url: str, lines: Sequence[HeadLine]) -> list[str]:
+        quoted, given = self.quote is not False, self._delimiter()
+        delimiter = find_delimiter(lines[0].text, quoted) if given is None else given
+        return [field.decode(errors="replace").strip(" \t") for field in split_line(url, lines[0], delimiter, quoted)]
+
     def _look_at_lines(self, url: str, start: bytes) -> TextHead | None:
         """Settle delimiter and header of a text file, given its beginning."""
         lines = head_lines(start, complete=True, across_lines=bool(self.quote))
-        head = look_at_text(url, lines, self._delimiter(), self._header(), quoted=self.quote is not False)
+        head = look_at_text(url, lines, self._delimiter(), self._header_of(url, lines), quoted=self.quote is not False)
         if head is not None and self.quote and not can_quote(head.delimiter):
             named = f"{head.delimiter.decode()!r} separates" if head.delimiter else "blanks separate"
             raise UsageError(f"--quote needs a delimiter of one character, but {named} the columns of {url}", fix=_QUOTE_FIX)
@@ -254,7 +266,7 @@ class EdgesDecoder:
     def _doubt(self, url: str, start: bytes) -> str:
         """Say that the first line may be a header, where it is taken for an edge between names; "" where it is none."""
         lines = head_lines(start, complete=True, across_lines=bool(self.quote))
-        if len(lines) < 2 or self._header() == self.header:
+        if len(lines) < 2 or self._header() == self.header or self._header_of(url, lines) == "yes":
             return ""
         quoted = self.quote is not False
         guess = self._delimiter()

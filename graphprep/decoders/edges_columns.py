@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -17,6 +17,7 @@ from graphprep.model.rows import Relation
 IdKind = Literal["uint", "int", "string"]  # 0..2^64-1, int64, texts
 HeldIds = Literal["integers", "texts", "open"]  # columns of integers, of texts; text files, whose cells may be either
 _POSITION = re.compile(r"(?:col_)?([0-9]+)", re.ASCII)
+_ENDS = (("src", "dst"), ("source", "target"))  # what headers call the columns of the ends
 
 
 @dataclass(frozen=True)
@@ -166,6 +167,7 @@ class FileColumns:
 def settle_columns(file: FileColumns, flags: ColumnFlags, base: EdgeLayout, place: str) -> EdgeLayout:
     """Find the columns of a file that the flags name; what is left becomes further columns.
 
+    Without flags, the ends are the columns called ``src`` and ``dst``, or ``source`` and ``target``, else the first two.
     ``base`` carries the rest of the layout. Raises UsageError for a column that is not there or is used twice, DataError for
     too few columns and for two of one name.
     """
@@ -174,7 +176,7 @@ def settle_columns(file: FileColumns, flags: ColumnFlags, base: EdgeLayout, plac
         raise _too_few(file, num_needed, place)
     used: dict[int, str] = {}
     relation = None if flags.relation is None else _take(file, used, "--relation-col", flags.relation, "the relation")
-    defaults = [str(position) for position in range(3) if position != relation]
+    defaults = _named_ends(file) or [str(position) for position in range(3) if position != relation]
     src = _take(file, used, "--src-col", flags.src or defaults[0], "the source")
     dst = _take(file, used, "--dst-col", flags.dst or defaults[1], "the destination")
     weight = None if flags.weight is None else _take(file, used, "--weight-col", flags.weight, "the weight")
@@ -192,6 +194,16 @@ def settle_columns(file: FileColumns, flags: ColumnFlags, base: EdgeLayout, plac
     return dataclasses.replace(
         base, src=src, dst=dst, weight=weight, time=time, relation_col=relation, further=further, names=file.names
     )
+
+
+def names_ends(names: Sequence[str]) -> bool:
+    """Return whether columns are called ``src`` and ``dst``, or ``source`` and ``target``: nobody calls nodes so."""
+    return any(src in names and dst in names for src, dst in _ENDS)
+
+
+def _named_ends(file: FileColumns) -> list[str] | None:
+    """Return the names of the columns of source and destination, where a header tells them."""
+    return next((list(ends) for ends in _ENDS if file.named and all(file.names.count(name) == 1 for name in ends)), None)
 
 
 def _too_few(file: FileColumns, num_needed: int, place: str) -> DataError:

@@ -292,8 +292,25 @@ def test_a_column_named_by_name_implies_a_header():
     assert decode(EdgesDecoder(id_type="string", src_col="col_1", dst_col="2"), text)[0] == ("head", "_E", "tail")
 
 
+@pytest.mark.parametrize("id_type", [None, "int", "string", "auto"])
+def test_a_header_that_names_the_ends(id_type):
+    expected = [(1, "_E", 2), (2, "_E", 3)] if id_type in (None, "int") else [("1", "_E", "2"), ("2", "_E", "3")]
+    decoder = EdgesDecoder(id_type=id_type)
+    for text in (
+        "id,src,dst\n7,1,2\n8,2,3\n",
+        "key, source ,target\n7,1,2\n8,2,3\n",
+        '# x\n"src",dst\n1,2\n2,3\n',
+        "target\tsource\n2\t1\n3\t2\n",
+    ):
+        assert plan(decoder, text).messages == ()
+        assert decode(decoder, text) == expected
+    by_position = EdgesDecoder(id_type=id_type, src_col="0", dst_col="1")
+    assert decode(by_position, "dst,src\n1,2\n2,3\n") == expected
+    assert decode(EdgesDecoder(id_type="string", header="no"), "src,dst\n") == [("src", "_E", "dst")]
+
+
 def test_a_doubtful_first_line_is_said():
-    sources = plan(EdgesDecoder(id_type="auto"), "# x\nsource,target\n1,2\n")
+    sources = plan(EdgesDecoder(id_type="auto"), "# x\nfrom,to\n1,2\n")
     assert sources.messages == ("0.txt:2: read as an edge; where this line names the columns, pass --header yes",)
 
 
