@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from graphprep.storage.urls import Storage
 
 
+_MOST_TYPES = 1 << 16
+
+
 class WidenError(Exception):
     """Columns turned out to hold text: decoding must start again with these dtypes."""
 
@@ -355,15 +358,26 @@ class _Collector:
 
     def _type_code(self, name: str) -> int:
         if name not in self.type_codes:
+            _check_number("node types", len(self.type_codes), name, "--type-col")
             self.type_codes[name] = len(self.decoded.node_types)
             self.decoded.node_types.append(name)
         return self.type_codes[name]
 
     def _relation_code(self, relation: Relation) -> int:
         if relation not in self.relation_codes:
+            _check_number("relations", len(self.relation_codes), relation.name, "--relation-col")
             self.relation_codes[relation] = len(self.decoded.relations)
             self.decoded.relations.append(relation)
         return self.relation_codes[relation]
+
+
+def _check_number(words: str, number: int, name: str, flag: str) -> None:
+    """Refuse what can only be a mistake: each type has folders and files of its own."""
+    if number >= _MOST_TYPES:
+        raise DataError(
+            f"more than {_MOST_TYPES} {words}; one too many is {name[:100]!r}",
+            fix=f"each becomes a type with files of its own: is this the right column ({flag}), the right format?",
+        )
 
 
 def check_counts(decoded: Decoded, span_rows: dict[int, int]) -> None:

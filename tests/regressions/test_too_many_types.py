@@ -1,0 +1,24 @@
+"""A column taken for relations by mistake would make a folder of every value."""
+
+from __future__ import annotations
+
+import pytest
+
+from graphprep.model.errors import DataError
+from graphprep.model.options import ConvertOptions
+from graphprep.pipeline import convert
+from graphprep.stages import decode
+
+
+def test_a_column_of_ids_is_no_column_of_relations(tmp_path, monkeypatch):
+    monkeypatch.setattr(decode, "_MOST_TYPES", 8)
+    path = tmp_path / "edges.tsv"
+    path.write_text("".join(f"{n}\t{n + 1}\trow {n}\n" for n in range(9)))
+    options = ConvertOptions(format="edges", decoder_options={"relation_col": "2"})
+    with pytest.raises(DataError) as caught:
+        convert([str(path)], str(tmp_path / "out"), options)
+    assert str(caught.value) == (
+        "more than 8 relations; one too many is 'row 8'\n"
+        "  fix: each becomes a type with files of its own: is this the right column (--relation-col), the right format?"
+    )
+    assert not (tmp_path / "out").exists()
