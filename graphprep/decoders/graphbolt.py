@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from graphprep.decoders.graph_file import document_keys, folder_of, parse_document
 from graphprep.model.errors import DataError, UsageError
-from graphprep.model.graph_config import DataArray, EdgeTable, GraphConfig, NodeTable, TableConfig, split_files
+from graphprep.model.graph_config import DataArray, EdgeTable, GraphConfig, NodeTable, PairFile, TableConfig, split_files
 from graphprep.model.protocols import Sniffed, SniffedFile
-from graphprep.model.schema import edge_type_text, parse_edge_type
+from graphprep.model.schema import EdgeType, edge_type_text, parse_edge_type
 from graphprep.storage.faults import display_url
 from graphprep.storage.schemas import at_path, check_json
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 METADATA = "metadata.yaml"
 _NODES, _EDGES = "_N", "_E"  # names of the only node type and relation where none are given
 _TORCH_FIX = "write it as .npy: numpy.save(path, torch.load(path).numpy())"
+_NEGATIVE = ("labels", "indexes")  # together they say which pairs are made up
 _SETS = ("train_set", "validation_set", "test_set")
 
 
@@ -27,8 +28,8 @@ _SETS = ("train_set", "validation_set", "test_set")
 class GraphBoltDataset:
     """Reads ``metadata.yaml`` of an ``OnDiskDataset`` that is not preprocessed yet, or the folder that holds it.
 
-    Edges are CSV without a header or ``.npy`` of 2 x E; features ``.npy``, row r of which belongs to node or edge r. The nodes
-    of the first task's sets make its split, and their labels a label.
+    Edges are CSV without a header or ``.npy`` of 2 x E; features ``.npy``, row r of which belongs to node or edge r. The
+    nodes or edges of the first task's sets make a split, and labels of nodes a label.
 
     Source: DGL, "YAML specification" of ``OnDiskDataset``.
     """
@@ -51,16 +52,22 @@ class GraphBoltDataset:
         graph = value["graph"]
         nodes = tuple(_node_table(item, at_path(place, ("graph", "nodes", i))) for i, item in enumerate(graph["nodes"]))
         data = [*_features(value, place, ()), *_features(graph, place, ("graph",))]
-        tasks = _Tasks(storage, url, {(array.owner, array.name) for domain, array in data if domain == "node"})
+        tasks = _Tasks(storage, url, {(array.owner, array.name) for _, array in data})
         tasks.read(value)
         return GraphConfig(
             nodes=nodes,
-            edges=tuple(_edge_table(item, at_path(place, ("graph", "edges", i))) for i, item in enumerate(graph["edges"])),
+            edges=tuple(
+                tasks.with_parts(_edge_table(item, at_path(place, ("graph", "edges", i))))
+                for i, item in enumerate(graph["edges"])
+            ),
             node_data=(*(array for domain, array in data if domain == "node"), *tasks.labels),
             edge_data=tuple(array for domain, array in data if domain == "edge"),
             graph_name=value.get("dataset_name"),
             labels=tuple(dict.fromkeys(f"{_encoded(array.owner)}:{array.name}" for array in tasks.labels)),
-            splits=tuple(split_files(owner, paths) for owner, paths in tasks.files.items() if any(paths)),
+            splits=(
+                *(split_files(owner, paths) for owner, paths in tasks.files.items() if any(paths)),
+                *(f"{edge_type_text(kind)}:split" for kind in tasks.pairs),
+            ),
             base=folder_of(url),
             place=place,
             messages=tuple(tasks.messages),
@@ -114,7 +121,7 @@ def _features(value: Mapping[str, Any], place: str, path: tuple[str, ...]) -> It
 
 @dataclass
 class _Tasks:
-    """What tasks say of nodes: the files of the first one's sets by node type, and the labels beside them.
+    """What the first task says: the files of its sets by node type and edge type, and the labels of nodes beside them.
 
     ``url`` is that of the metadata, ``taken`` are the names of features, by type. ``messages`` say what a store does not hold.
     """
@@ -126,8 +133,10 @@ class _Tasks:
     def __post_init__(self) -> None:
         self.place = display_url(self.url)
         self.files: dict[str, list[str]] = {}
+        self.pairs: dict[EdgeType, list[PairFile | None]] = {}
         self.labels: list[DataArray] = []
         self.messages: list[str] = []
+        self.num_pairs = 0
 
     def read(self, value: Mapping[str, Any]) -> None:
         """Read all tasks."""
@@ -147,13 +156,13 @@ class _Tasks:
         """Take the nodes of one type in a set, and their labels."""
         owner = _type(part) or _NODES
         items = {item.get("name"): item for item in part.get("data") or ()}
-        seeds = items.get("seeds", items.get("seed_nodes"))
+        seeds = items.get("seeds", items.get("seed_nodes", items.get("node_pairs")))
+        if seeds is not None and seeds.get("format") == "numpy" and (":" in owner or self._width(seeds["path"]) > 1):
+            self._edge_part(part, k, at, items)
+            return
         paths = self.files.setdefault(owner, ["", "", ""])
         if seeds is None or seeds.get("format") != "numpy" or paths[k]:
-            self.messages.append(f"{at} is not stored: only nodes are, in one .npy file")
-            return
-        if ":" in owner or self._width(seeds["path"]) > 1:
-            self.messages.append(f"{at} is not stored: its seeds are edges, and only nodes are")
+            self.messages.append(f"{at} is not stored: only seeds in one .npy file are")
             return
         paths[k] = seeds["path"]
         for name, item in items.items():
@@ -163,11 +172,42 @@ class _Tasks:
             elif item is not seeds:
                 self.messages.append(f"{at}: {name!r} is not stored")
 
+    def _edge_part(self, part: Mapping[str, Any], k: int, at: str, items: Mapping[str, Mapping[str, Any]]) -> None:
+        """Take the edges of one type in a set; beside ``indexes``, labels say which of the pairs are edges."""
+        from graphprep.decoders.pair_parts import MOST_PAIRS, SPLIT, pairs_in
+
+        kind = _edge_type(part, at)
+        seeds = items.get("seeds", items.get("node_pairs")) or {}
+        source = pairs_in(self.storage, self._url(seeds["path"]))
+        count = 0 if source is None else source.shape[0]
+        files = self.pairs.get(kind, [None, None, None])
+        taken = (edge_type_text(kind), SPLIT.name) in self.taken or files[k] is not None
+        if source is None or taken or self.num_pairs + count > MOST_PAIRS:
+            why = "a split is there already" if taken else f"more than {MOST_PAIRS:,} pairs" if source else "no pairs of IDs"
+            self.messages.append(f"{at} is not stored: {why}")
+            return
+        self.num_pairs += count
+        has_negative = "indexes" in items and items.get("labels", {}).get("format") == "numpy"
+        labels = self._url(items["labels"]["path"]) if has_negative else None
+        files[k] = PairFile(source.url, labels, at)
+        self.pairs[kind] = files
+        self.messages.append(f"{at}: pairs that are no edges of the graph are not stored")
+        unread = [name for name, item in items.items() if item is not seeds and not (has_negative and name in _NEGATIVE)]
+        self.messages += [f"{at}: {name!r} is not stored" for name in unread]
+
+    def with_parts(self, table: EdgeTable) -> EdgeTable:
+        """Add to a table of edges the parts that name some of them."""
+        found = self.pairs.get((table.src_type or "", table.relation or "", table.dst_type or ""))
+        return table if found is None else replace(table, parts=(found[0], found[1], found[2]))
+
+    def _url(self, path: str) -> str:
+        return self.storage.join(folder_of(self.url), path)
+
     def _width(self, path: str) -> int:
         """Return how many numbers a row of an array has, 1 where there is no such file (what reads it says so)."""
         from graphprep.decoders.arrays_files import find_array
 
-        url = self.storage.join(folder_of(self.url), path)
+        url = self._url(path)
         shape = find_array(self.storage, url).shape if self.storage.exists(url) else ()
         return shape[1] if len(shape) == 2 else 1
 

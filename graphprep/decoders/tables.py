@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
 
@@ -210,7 +210,7 @@ class _GraphPlan:
         if found is not None:
             layouts = [_with_owner(file, relation) for file in found.files]
             named = dataclasses.replace(found, files=tuple(layouts))
-            spans = tuple(spans_of(self.storage, named, own, declares=True))
+            spans = self._with_parts(table, spans_of(self.storage, named, own, declares=True))
             return _EdgePart(spans, relation if table.relation is not None else None)
         from graphprep.decoders.arrays import plan_edge_files
 
@@ -223,8 +223,17 @@ class _GraphPlan:
             ids=(own[0], own[1]),
         )
         self.messages += plan.messages
-        spans = tuple(dataclasses.replace(span, role=self._edge_role(table)) for span in plan.spans)
+        spans = self._with_parts(table, (dataclasses.replace(span, role=self._edge_role(table)) for span in plan.spans))
         return _EdgePart(spans, plan.relation, plan.columns, (plan.num_src, plan.num_dst))
+
+    def _with_parts(self, table: EdgeTable, spans: Iterable[Span]) -> tuple[Span, ...]:
+        """Let the readers of a table's edges add the split that pairs of ends make."""
+        if table.parts is None:
+            return tuple(spans)
+        from graphprep.decoders.pair_parts import PartsReader, load_parts
+
+        parts = load_parts(self.storage, table.parts)
+        return tuple(dataclasses.replace(span, detail=PartsReader(span.detail, parts)) for span in spans)
 
     def _relation(self, table: EdgeTable) -> Relation:
         """Return the relation of an edge table; an end without a type names the space in which it is found."""

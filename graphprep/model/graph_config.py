@@ -63,10 +63,20 @@ class NodeTable:
 @dataclass(frozen=True)
 class EdgeTable:
     """An edge type's tables.
+@dataclass(frozen=True)
+class PairFile:
+    """An array of pairs of raw IDs that are in one part of a split; with ``labels``, those whose label is not 0. URLs."""
+
+    pairs: str
+    labels: str | None = None
+    place: str = ""
+
+
 
     ``src_type`` and ``dst_type`` None: found by ID in ``src_space`` and ``dst_space``. ``relation`` None: the column
     ``relation_col`` names it, row by row. Columns None: ``src`` and ``dst``, or ``source`` and ``target``, where the table has
-    them, else the first two. ``layout`` says that the files are arrays of a CSR or CSC matrix.
+    them, else the first two. ``layout`` says that the files are arrays of a CSR or CSC matrix. ``parts`` name the edges of the
+    train, valid and test parts by their ends, integers from 0: they become the column ``split``.
     """
 
     src_type: str | None
@@ -85,12 +95,13 @@ class EdgeTable:
 
 
 @dataclass(frozen=True)
+    parts: tuple[PairFile | None, PairFile | None, PairFile | None] | None = None
 class DataArray:
     """A column that lies in a file of its own: row r belongs to raw ID r of a node type, or to edge ID r of an edge type.
 
     ``owner`` is a node type's name, or ``src:rel:dst``. With ``id_col`` the file is a table, and rows belong to the IDs in that
-    column; with ``ids_file`` it is an array, and row r belongs to the raw ID in row r of that array: several such files may make
-    one column.
+    column; with ``ids_file`` it is an array, and row r belongs to the raw ID in row r of that array: several such files may
+    make one column.
     """
 
     owner: str

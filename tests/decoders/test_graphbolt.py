@@ -6,7 +6,7 @@ import pytest
 from graphprep.decoders.graphbolt import GraphBoltDataset
 from graphprep.decoders.sniff import sniff
 from graphprep.model.errors import GraphprepError
-from graphprep.model.graph_config import DataArray, EdgeTable, GraphConfig, NodeTable, TableConfig
+from graphprep.model.graph_config import DataArray, EdgeTable, GraphConfig, NodeTable, PairFile, TableConfig
 from graphprep.storage.urls import Storage
 
 HETERO = """
@@ -89,6 +89,7 @@ def test_a_heterogeneous_dataset(tmp_path, name):
 
 def test_what_tasks_say_beside_nodes_is_told(tmp_path):
     np.save(tmp_path / "pairs.npy", np.zeros((3, 2), np.int64))
+    np.save(tmp_path / "wide.npy", np.zeros((3, 3), np.int64))
     np.save(tmp_path / "nodes.npy", np.zeros((3, 1), np.int64))
     text = """
 graph:
@@ -98,7 +99,7 @@ feature_data: [{domain: node, name: label, format: numpy, path: l.npy}]
 tasks:
   - name: link_prediction
     train_set: [{data: [{name: seeds, format: numpy, path: pairs.npy}]}]
-    validation_set: [{type: "_N:_E:_N", data: [{name: seeds, format: numpy, path: pairs.npy}]}]
+    validation_set: [{type: "_N:_E:_N", data: [{name: seeds, format: numpy, path: wide.npy}]}]
     test_set:
       - data:
           - {name: seeds, format: numpy, path: nodes.npy}
@@ -107,14 +108,16 @@ tasks:
   - {name: more, train_set: []}
 """
     found = read(tmp_path, text)
-    assert found.splits == ("_N=,,nodes.npy",)
+    assert found.splits == ("_N=,,nodes.npy", "_N:_E:_N:split")
+    place = f"{tmp_path / 'metadata.yaml'}: tasks[0].train_set[0]"
+    assert found.edges[0].parts == (PairFile(str(tmp_path / "pairs.npy"), None, place), None, None)
     assert [(array.name, array.file, array.ids_file) for array in found.node_data] == [
         ("label", "l.npy", None),
         ("labels", "y.npy", "nodes.npy"),
     ]
     assert [message.partition("metadata.yaml: ")[2] for message in found.messages] == [
-        "tasks[0].train_set[0] is not stored: its seeds are edges, and only nodes are",
-        "tasks[0].validation_set[0] is not stored: its seeds are edges, and only nodes are",
+        "tasks[0].train_set[0]: pairs that are no edges of the graph are not stored",
+        "tasks[0].validation_set[0] is not stored: no pairs of IDs",
         "tasks[0].test_set[0]: 'indexes' is not stored",
         "tasks[1] is not stored: only the first task is",
     ]

@@ -493,6 +493,64 @@ def test_graphbolt_labels_that_do_not_fit(tmp_path, monkeypatch, name, values, t
     assert str(caught.value).partition("\n")[0] == text
 
 
+LINK_TASK = """
+graph:
+  nodes: [{type: a, num: 5}, {type: b, num: 4}]
+  edges: [{type: "a:x:b", format: FORMAT, path: EDGES}, {type: "b:y:a", format: numpy, path: other.npy}]
+tasks:
+  - name: link_prediction
+    train_set: [{type: "a:x:b", data: [{name: seeds, format: numpy, path: t.npy}]}]
+    test_set:
+      - type: "a:x:b"
+        data:
+          - {name: seeds, format: numpy, path: e.npy}
+          - {name: labels, format: numpy, path: l.npy}
+          - {name: indexes, format: numpy, path: i.npy}
+"""
+
+
+def write_links(folder: Path, kind: str, pairs, train, test, labels) -> None:
+    name = {"csv": "edges.csv", "numpy": "edges.npy"}[kind]
+    arrays = {"t": np.array(train), "e": np.array(test), "l": np.array(labels), "i": np.arange(len(labels))}
+    for stem, array in arrays.items():
+        np.save(folder / f"{stem}.npy", array)
+    np.save(folder / "other.npy", np.array([[1, 2], [0, 4]]))
+    np.save(folder / "edges.npy", np.array(pairs).T)
+    (folder / "edges.csv").write_text("".join(f"{src},{dst}\n" for src, dst in pairs))
+    (folder / "metadata.yaml").write_text(LINK_TASK.replace("FORMAT", kind).replace("EDGES", name))
+
+
+@pytest.mark.parametrize("kind", ["csv", "numpy"])
+def test_graphbolt_sets_of_edges(tmp_path, kind):
+    rng = np.random.default_rng(5)
+    pairs = rng.integers(0, [5, 4], (30, 2)).tolist()
+    distinct = sorted(set(map(tuple, pairs)))
+    train, test = distinct[::3], distinct[1::3]
+    negative = distinct[2::3] + [(0, 0)] * ((0, 0) not in distinct)  # edges that the labels call none, and no edge
+    write_links(tmp_path, kind, pairs, train, test + negative, [1] * len(test) + [0] * len(negative))
+    store = tmp_path.parent / f"links-{kind}"
+    summary = convert(tmp_path, store, overwrite=True)
+    parts = dict.fromkeys(train, 0) | dict.fromkeys(test, 2)
+    expected = [parts.get(tuple(pair)) for pair in pairs]
+    folder = store / "part-00000/edges/a__x__b/data"
+    found = edges(store, "a", "x", "b", "split")
+    assert [pair for *pair, _ in found] == pairs
+    order = np.argsort(np.load(store / "part-00000/edges/a__x__b/csc/edge_ids.npy"))
+    present = np.load(folder / "split.present.npy")[order].tolist()
+    assert [part if there else None for (*_, part), there in zip(found, present, strict=True)] == expected
+    assert summary.splits == {"a:x:b": tuple(expected.count(part) for part in (0, 1, 2, None))}
+
+
+def test_graphbolt_a_pair_in_two_sets_is_refused(tmp_path):
+    write_links(tmp_path, "csv", [(0, 1), (2, 3)], [(0, 1), (2, 3)], [(2, 3)], [1])
+    with pytest.raises(GraphprepError) as caught:
+        convert(tmp_path, tmp_path.parent / "links-twice")
+    assert str(caught.value) == (
+        f"{tmp_path / 'metadata.yaml'}: tasks[0].test_set[0]: the pair 2, 3 is in two parts, train and test\n"
+        "  fix: keep it in one of them"
+    )
+
+
 def test_ogb(tmp_path):
     files = {
         "raw/num-node-dict.csv.gz": "paper,author\n2,3\n",
