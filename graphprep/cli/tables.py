@@ -68,6 +68,24 @@ class TableFlags:
     null: Annotated[
         list[str], option("--null", "Further spelling of an absent cell; may be repeated.", group=TABLES, metavar="TEXT")
     ] = field(default_factory=list)
+    escape: Annotated[
+        str | None,
+        option(
+            "--escape",
+            "Character that makes text of the quote, delimiter or line break behind it, such as '\\'.  [default: none]",
+            group=TABLES,
+            metavar="CHAR",
+        ),
+    ] = None
+    comment: Annotated[
+        str | None,
+        option(
+            "--comment",
+            "Character that begins lines that are no records, such as '#'.  [default: none; # and % where blanks separate]",
+            group=TABLES,
+            metavar="CHAR",
+        ),
+    ] = None
     node_data: Annotated[
         list[str],
         option(
@@ -112,7 +130,7 @@ class TableFlags:
 
     def decoder_options(self) -> dict[str, Any]:
         """Return what is given that belongs to tables alone, by the options' names; without tables it is refused."""
-        alone = ("id_col", "type_col", "id_space", "null")
+        alone = ("id_col", "type_col", "id_space", "null", "escape", "comment")
         return {name: getattr(self, name) for name in alone if getattr(self, name)}
 
 
@@ -233,6 +251,8 @@ class _Tables:
         return TableConfig(
             files=texts,
             nulls=tuple(self.flags.null),
+            escape=self.flags.escape,
+            comment=self.flags.comment,
             columns=tuple((name, dtype) for whose, name, dtype in self.columns if whose == owner),
             dropped=tuple(name for whose, name in self.dropped if whose == owner),
             id_type=id_type,

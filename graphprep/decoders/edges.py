@@ -34,7 +34,7 @@ from graphprep.decoders.edges_head import (
     refuse_foreign,
     split_line,
 )
-from graphprep.decoders.quoted_records import QuotedRecords
+from graphprep.decoders.quoted_records import Grammar
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.protocols import DeclaredNodes, InputStorage, Sniffed, SniffedFile, Sources, Span, TextBlock
 from graphprep.model.rows import RawRows, Relation
@@ -324,8 +324,8 @@ class EdgesDecoder:
             columns = dataclasses.replace(columns, names=known.names, named=True)
         layout = settle_columns(columns, self._flags(), self._base(file.head), file.place)
         if file.num_rows is None:
-            ends = QuotedRecords(layout.delimiter, comments=True) if layout.spans_lines else None
-            return Span(file.url, role="edges", detail=layout, record_ends=ends)
+            grammar = Grammar(layout.delimiter, layout.is_quoted, layout.spans_lines)
+            return Span(file.url, role="edges", detail=layout, record_ends=grammar.record_ends)
         return Span(file.url, kind="table", role="edges", stop=file.num_rows, detail=layout)
 
     def _layout_of(self, block: TextBlock) -> EdgeLayout:

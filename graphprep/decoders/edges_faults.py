@@ -139,6 +139,8 @@ def record_words(code: int, expected: int, found: int, across_lines: bool = Fals
         return Words("text follows a closing quote", "write the whole field in double quotes and double those inside it")
     if code == delimited.STRAY_QUOTE:
         return Words("a quote inside an unquoted field", "write the whole field in double quotes and double those inside it")
+    if code == delimited.ESCAPED_END:
+        return Words("the file ends behind an escape", "take the escape off, or escape it")
     return Words(
         f"expected {expected} {'column' if expected == 1 else 'columns'}, found {found}",
         "give every line as many columns as the first, empty ones where there is no value",

@@ -1,41 +1,58 @@
-"""How delimited text is cut into fields, and where its records end if quoted fields may hold line breaks."""
+"""How delimited text is cut into fields, and where its records end if fields may hold line breaks."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+if TYPE_CHECKING:
+    from graphprep.kernels.cpu.record_ends import RecordRules
+
 
 @dataclass(frozen=True)
 class Grammar:
-    """How text is cut into fields: the delimiter (empty: runs of blanks), and what quotes and comments mean."""
+    """How text is cut into fields: the delimiter (empty: runs of blanks), and what quotes, comments and escapes mean.
+
+    ``comments`` are the characters that begin a comment line, blanks before them; ``escape`` (empty: none) makes text of the
+    character behind it, in quotes or without. With ``keep_tabs``, tabs that separate are no blanks.
+    """
 
     delimiter: bytes
     quoted: bool
     across_lines: bool = False
-    comments: bool = True
+    comments: bytes = b"#%"
+    keep_tabs: bool = False
+    escape: bytes = b""
+
+    @property
+    def record_ends(self) -> FieldRecords | None:
+        """Return where records end, None where that is at each line feed."""
+        return FieldRecords(self) if self.escape or (self.quoted and self.across_lines) else None
 
 
 @dataclass(frozen=True)
-class QuotedRecords:
-    """The ``RecordEnds`` of delimited text with quotes by RFC 4180. The delimiter is one character.
+class FieldRecords:
+    """The ``RecordEnds`` of delimited text whose fields may hold line breaks: quoted by RFC 4180, or escaped."""
 
-    ``comments``: lines that begin with ``#`` or ``%`` are none, so that quotes in them mean nothing.
-    """
-
-    delimiter: bytes
-    comments: bool = False
+    grammar: Grammar
 
     def scan(self, piece: bytes, state: int) -> tuple[int, int]:
         """See ``RecordEnds.scan``."""
         from graphprep.kernels.cpu.record_ends import scan_records
 
-        return scan_records(piece, self.delimiter, self.comments, state)
+        return scan_records(piece, self._rules(), state)
 
     def ends(self, data: bytes) -> NDArray[np.int64]:
         """See ``RecordEnds.ends``."""
         from graphprep.kernels.cpu.record_ends import list_record_ends
 
-        return list_record_ends(data, self.delimiter, self.comments)
+        return list_record_ends(data, self._rules())
+
+    def _rules(self) -> RecordRules:
+        from graphprep.kernels.cpu.record_ends import RecordRules
+
+        grammar = self.grammar
+        return RecordRules(grammar.delimiter, grammar.comments, grammar.keep_tabs, grammar.escape, grammar.quoted)

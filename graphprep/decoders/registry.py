@@ -40,7 +40,7 @@ _BUILT_IN = {
 _FIELDS = {"column": "columns", "drop_column": "drop_columns"}
 # Options of tables that are named by --nodes and --edges, and of nothing else.
 _TABLES = "tables"
-_TABLE_OPTIONS = ("id_col", "type_col", "id_space", "null")
+_TABLE_OPTIONS = ("id_col", "type_col", "id_space", "null", "escape", "comment")
 _FLAGS = {field: f"--{option.replace('_', '-')}" for option, field in _FIELDS.items()}
 
 

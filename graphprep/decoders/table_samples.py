@@ -53,10 +53,19 @@ class SampleColumn:
 
 
 @dataclass(frozen=True)
+class Dialect:
+    """What text has beside RFC 4180: a character that escapes, one that begins lines of comments."""
+
+    escape: str | None = None
+    comment: str | None = None
+
+
+@dataclass(frozen=True)
 class SampleTable:
     """A table: a file, or a folder of part files. ``path`` is relative to the folder; ``header`` None: not a text file.
 
-    ``is_whole``: the sample holds all rows. ``first_line`` are the cells of a text file's first line.
+    ``is_whole``: the sample holds all rows. ``first_line`` are the cells of a text file's first line, ``dialect`` is how it is
+    cut.
     """
 
     path: str
@@ -64,6 +73,7 @@ class SampleTable:
     is_whole: bool
     header: bool | None = None
     first_line: tuple[str, ...] = ()
+    dialect: Dialect = Dialect()
 
     @property
     def stem(self) -> str:
@@ -213,13 +223,34 @@ def _sample_text(path: str, data: bytes, rows: int, *, is_whole: bool) -> Sample
         return "binary data" if text.strip() else "empty"
     if text.lstrip()[:1] == "{":
         return _sample_json(path, text, is_whole, rows)
-    delimiter = _find_delimiter(text)
+    found = []
+    for dialect in _dialects(text):
+        found.append(_cut_text(path, text, rows, dialect, is_whole=is_whole))
+        if isinstance(found[-1], SampleTable) and len(found[-1].columns) > 1:
+            return found[-1]
+    return next((table for table in found if isinstance(table, SampleTable)), found[0])
+
+
+def _dialects(text: str) -> Iterator[Dialect]:
+    """Yield how a text may be cut, the likeliest first."""
+    escapes = (None, "\\") if "\\" in text else (None,)
+    for comment in (None, "#") if text.startswith("#") or "\n#" in text else (None,):
+        yield from (Dialect(escape, comment) for escape in escapes)
+
+
+def _cut_text(path: str, text: str, rows: int, dialect: Dialect, *, is_whole: bool) -> SampleTable | str:
+    """Cut a text into a table, or say why it is none."""
     records: list[list[str]] = []
-    for record in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter):
-        if record and not (len(record) == 1 and not record[0].strip()):
-            records.append(record)
-        if len(records) > rows:
-            break
+    try:
+        for record in _reader(text, _find_delimiter(text, dialect), dialect):
+            if record and not (len(record) == 1 and not record[0].strip()):
+                records.append(record)
+            if len(records) > rows:
+                break
+    except csv.Error as error:
+        if is_whole or "end of data" not in str(error):
+            return f"record {len(records) + 1} is not quoted as CSV is"
+        records.append([])
     if not is_whole and len(records) <= rows:
         records = records[:-1]  # it is cut off
     width = len(records[0]) if records else 0
@@ -228,14 +259,28 @@ def _sample_text(path: str, data: bytes, rows: int, *, is_whole: bool) -> Sample
             return f"record {number} has {len(record)} columns, the first has {width}"
     whole = is_whole and len(records) <= rows
     columns = tuple(_text_column(f"col_{i}", [record[i] for record in records]) for i in range(width))
-    return SampleTable(path, columns, whole, False, tuple(records[0]))
+    return SampleTable(path, columns, whole, False, tuple(records[0]) if records else (), dialect) if records else "empty"
 
 
-def _find_delimiter(text: str) -> str:
+def _reader(text: str, delimiter: str, dialect: Dialect) -> Iterator[list[str]]:
+    """Yield the records of a text.
+
+    Raises csv.Error for text behind a closing quote, and for a quote that does not close.
+    """
+    lines: Iterator[str] = io.StringIO(text, newline="")
+    if dialect.comment is not None:
+        lines = (line for line in lines if not line.startswith(dialect.comment or ""))
+    return csv.reader(lines, delimiter=delimiter, escapechar=dialect.escape, strict=True)
+
+
+def _find_delimiter(text: str, dialect: Dialect) -> str:
     """Return the first delimiter that cuts the first two records alike, into more than one cell."""
     for delimiter in _DELIMITERS:
-        rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-        widths = [len(row) for row, _ in zip((row for row in rows if row), range(2), strict=False)]
+        rows = _reader(text, delimiter, dialect)
+        try:
+            widths = [len(row) for row, _ in zip((row for row in rows if row), range(2), strict=False)]
+        except csv.Error:
+            continue
         if widths and widths[0] > 1 and widths[0] == widths[-1]:
             return delimiter
     return ","
@@ -298,7 +343,7 @@ def _settle_header(table: SampleTable, tables: Iterable[SampleTable]) -> SampleT
         columns.append(
             _text_column(name.strip(), [value or "" for value in cells]) if cells else SampleColumn(name, column.kind)
         )
-    return SampleTable(table.path, tuple(columns), table.is_whole, True, table.first_line)
+    return SampleTable(table.path, tuple(columns), table.is_whole, True, table.first_line, table.dialect)
 
 
 def _has_header(table: SampleTable, tables: Iterable[SampleTable]) -> bool:
@@ -313,4 +358,4 @@ def _has_header(table: SampleTable, tables: Iterable[SampleTable]) -> bool:
     return not any(word in column.values[1:] for word in words for column in others)
 
 
-__all__ = ["SAMPLE_ROWS", "SampleColumn", "SampleTable", "SampledFolder", "part_name", "sample_folder"]
+__all__ = ["SAMPLE_ROWS", "Dialect", "SampleColumn", "SampleTable", "SampledFolder", "part_name", "sample_folder"]

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Literal
 
 from graphprep.decoders.edges_head import PARQUET_MAGIC, HeadLine, is_header, split_line
-from graphprep.decoders.quoted_records import Grammar, QuotedRecords
+from graphprep.decoders.quoted_records import Grammar
 from graphprep.decoders.tables_columns import Header
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.graph_config import TableConfig
@@ -24,6 +24,7 @@ _FEATHER_MAGIC = b"FEA1"
 _ARRAY_MAGICS = (b"\x93NUMPY", b"PK\x03\x04", b"PK\x05\x06")
 _MATRIX_MARKET = b"%%matrixmarket"
 _DELIMITERS = (b",", b"\t", b";", b"|")
+_MARKS = {"escape": "\\", "comment": "#"}
 _KEYS = ({"id"}, {"src", "dst"}, {"source", "target"})
 
 
@@ -210,6 +211,8 @@ def _find_grammar(url: str, head: bytes, is_whole: bool, table: TableConfig) -> 
         return _grammar(b"," if table.format == "csv" else b"\t", table)
     first = ""
     for delimiter in _DELIMITERS:
+        if delimiter.decode() in (table.escape, table.comment):
+            continue
         grammar = _grammar(delimiter, table)
         try:
             two = [record.fields for record in islice(_split(url, head, is_whole, grammar), 2)]
@@ -249,7 +252,31 @@ def _grammar(delimiter: bytes, table: TableConfig) -> Grammar:
             fix="give such a delimiter, or leave out quote",
         )
     quoted = can_quote and table.quote is not False
-    return Grammar(delimiter, quoted, across_lines=quoted, comments=not delimiter)
+    comments = b"#%" if table.comment is None and not delimiter else _mark("comment", table.comment, table, delimiter)
+    escape = _mark("escape", table.escape, table, delimiter + comments) if table.escape != '"' else b""
+    if escape and len(delimiter) != 1:
+        raise UsageError(
+            f"an escape needs a delimiter of one ASCII character, found {delimiter.decode() or ' '!r}",
+            place=table.place,
+            fix="give such a delimiter, or leave out escape",
+        )
+    return Grammar(delimiter, quoted, across_lines=quoted, comments=comments, keep_tabs=True, escape=escape)
+
+
+def _mark(option: str, given: str | None, table: TableConfig, others: bytes) -> bytes:
+    """Return a character that an option names, as bytes.
+
+    Raises UsageError where it is none, or means something else.
+    """
+    if given is None:
+        return b""
+    if len(given) != 1 or not given.isascii() or given.isalnum() or given in ' \t\r\n"+-.' or given.encode() in others:
+        raise UsageError(
+            f"{option} {given!r} cannot be told from data, quotes or delimiters",
+            place=table.place,
+            fix=f"give one character such as '{_MARKS[option]}'",
+        )
+    return given.encode()
 
 
 def _split(url: str, head: bytes, is_whole: bool, grammar: Grammar) -> Iterator[Record]:
@@ -264,7 +291,10 @@ def _split(url: str, head: bytes, is_whole: bool, grammar: Grammar) -> Iterator[
         num_lines = data.count(b"\n") or 1
         if not _is_skipped(text, grammar):
             try:
-                fields = split_line(url, HeadLine(line, text), grammar.delimiter, grammar.quoted)
+                if grammar.escape:
+                    fields = _split_escaped(url, line, data, grammar)
+                else:
+                    fields = split_line(url, HeadLine(line, text), grammar.delimiter, grammar.quoted)
             except DataError:
                 if is_first:
                     raise
@@ -275,16 +305,32 @@ def _split(url: str, head: bytes, is_whole: bool, grammar: Grammar) -> Iterator[
         at = stop
 
 
+def _split_escaped(url: str, line: int, record: bytes, grammar: Grammar) -> list[bytes]:
+    """Split a record of text with escapes into its fields.
+
+    Raises DataError where it cannot be split.
+    """
+    from graphprep.decoders.text_cells import split_record
+
+    fields, fault = split_record(record, grammar)
+    if fault is not None:
+        at, words = fault
+        line, column = line + record.count(b"\n", 0, at), at - record.rfind(b"\n", 0, at)
+        raise DataError(words.message, place=f"{url}:{line}:{column}", fix=words.fix)
+    return fields
+
+
 def _ends(head: bytes, is_whole: bool, grammar: Grammar) -> Sequence[int]:
     """Return the positions behind the complete records."""
-    if not grammar.across_lines or b'"' not in head:
+    records = grammar.record_ends
+    if records is None or (b'"' not in head and not grammar.escape):
         ends = [match.end() for match in re.finditer(rb"\n", head)]
         return [*ends, len(head)] if is_whole and head and not head.endswith(b"\n") else ends
-    found: list[int] = QuotedRecords(grammar.delimiter).ends(head).tolist()
+    found: list[int] = records.ends(head).tolist()
     return found if is_whole else found[:-1]
 
 
 def _is_skipped(text: bytes, grammar: Grammar) -> bool:
     """Return whether a line is no record: blank, or a comment."""
     blanks = b" " if grammar.delimiter == b"\t" else b" \t"
-    return not text.strip(blanks) or (grammar.comments and text.lstrip(blanks)[:1] in (b"#", b"%"))
+    return not text.strip(blanks) or text.lstrip(blanks)[:1] in {bytes([mark]) for mark in grammar.comments}

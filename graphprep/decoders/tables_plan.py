@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from graphprep.decoders.arrays_files import ArraySource, is_npz
 from graphprep.decoders.edges_columns import IdKind
-from graphprep.decoders.quoted_records import QuotedRecords
 from graphprep.decoders.tables_columns import (
     Choice,
     ColumnType,
@@ -276,9 +275,8 @@ def _span(file: TableFile, layout: TableLayout, role: str, *, is_numbered: bool)
 
     assert file.head is not None
     grammar = file.head.grammar
-    ends = QuotedRecords(grammar.delimiter) if grammar.across_lines else None
     reader = TextReader(layout, grammar, file.head.header_line)
-    return Span(file.url, "table" if is_numbered else "text", role, detail=reader, record_ends=ends)
+    return Span(file.url, "table" if is_numbered else "text", role, detail=reader, record_ends=grammar.record_ends)
 
 
 def _is_list(stored: StoredType | None) -> bool:

@@ -71,7 +71,7 @@ class TextReader:
         at = after_header(block, self.header_line)
         cells = split_cells(buf, at, self.grammar, len(layout.names), layout.used)
         for slot in range(cells.start.shape[0] if layout.nulls else 0):
-            cells.stop[slot] = blank_cells(buf, cells.start[slot], cells.stop[slot], layout.nulls)
+            cells.stop[slot] = blank_cells(cells.buf, cells.start[slot], cells.stop[slot], layout.nulls)
         starts_file = block.is_first and not self.header_line
         return table_rows(TextBatch(cells, layout, first_row, starts_file), layout, places)
 

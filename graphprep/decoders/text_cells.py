@@ -15,6 +15,7 @@ from graphprep.model.protocols import TextBlock
 from graphprep.model.rows import ColumnChunk, ColumnKey, RawIds, RawTexts
 
 Ints = NDArray[np.int64]
+_BACKSLASH = 92
 TIME_SCALES = {None: 0, "s": 0, "ms": 3, "us": 6, "ns": 9}
 TIME_KEY = ColumnKey("time", "numbers", "int64", role="time")
 
@@ -23,7 +24,7 @@ TIME_KEY = ColumnKey("time", "numbers", "int64", role="time")
 class Cells:
     """Where the fields of a block's records stand, one row of ``start`` and ``stop`` a kept column; faults are collected.
 
-    ``slots`` holds for each column of the file its row, or -1.
+    ``slots`` holds for each column of the file its row, or -1. ``buf`` is the block, with its fields without escapes.
     """
 
     buf: NDArray[np.uint8]
@@ -56,7 +57,33 @@ def split_cells(buf: NDArray[np.uint8], at: int, grammar: Grammar, num_columns: 
     """Find the fields of all records from ``at`` on, up to the first that cannot be split; ``kept`` are the columns to keep."""
     slots = np.full(num_columns, -1, np.int64)
     slots[kept] = np.arange(len(kept))
-    start, stop, (code, fault, found) = delimited.split_fields(
+    texts = buf.copy() if grammar.escape else buf
+    start, stop, (code, fault, found) = _split(buf, at, grammar, slots, texts)
+    cells = Cells(texts, start, stop, slots)
+    if code != numbers.OK:
+        words = record_words(code, num_columns, found, grammar.across_lines)
+        if code == delimited.AFTER_QUOTE and grammar.keep_tabs and not grammar.escape and buf[fault - 2] == _BACKSLASH:
+            words = Words(words.message, f"{words.fix}; or pass --escape '\\' where backslashes escape")
+        cells.faults.add(start.shape[1], fault, -1, words)
+    return cells
+
+
+def split_record(record: bytes, grammar: Grammar) -> tuple[list[bytes], tuple[int, Words] | None]:
+    """Split one record of text with escapes, however many fields it has. Returns them, or the position and words of a fault."""
+    buf = np.frombuffer(record, np.uint8)
+    texts = buf.copy()
+    *_, (code, fault, found) = _split(buf, 0, grammar, np.empty(0, np.int64), texts)
+    if code != delimited.TOO_MANY:
+        return [], (fault, record_words(code, 0, found, grammar.across_lines))
+    start, stop, _ = _split(buf, 0, grammar, np.arange(found), texts)
+    return [texts[first:last].tobytes() for first, last in zip(start[:, 0], stop[:, 0], strict=True)], None
+
+
+def _split(
+    buf: NDArray[np.uint8], at: int, grammar: Grammar, slots: Ints, texts: NDArray[np.uint8]
+) -> tuple[Ints, Ints, tuple[int, int, int]]:
+    """See ``split_fields`` of ``delimited``."""
+    return delimited.split_fields(
         buf,
         at,
         np.frombuffer(grammar.delimiter, np.uint8),
@@ -64,11 +91,10 @@ def split_cells(buf: NDArray[np.uint8], at: int, grammar: Grammar, num_columns: 
         slots,
         across_lines=grammar.across_lines,
         comments=grammar.comments,
+        keep_tabs=grammar.keep_tabs,
+        escape=grammar.escape[0] if grammar.escape else None,
+        texts=texts if grammar.escape else None,
     )
-    cells = Cells(buf, start, stop, slots)
-    if code != numbers.OK:
-        cells.faults.add(start.shape[1], fault, -1, record_words(code, num_columns, found, grammar.across_lines))
-    return cells
 
 
 def after_header(block: TextBlock, header_line: int) -> int:

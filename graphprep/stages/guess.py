@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from graphprep.decoders.graph_file import dump_graph, folder_of
-from graphprep.decoders.table_samples import SampleColumn, SampledFolder, SampleTable, part_name, sample_folder
+from graphprep.decoders.table_samples import Dialect, SampleColumn, SampledFolder, SampleTable, part_name, sample_folder
 from graphprep.model.graph_config import EdgeTable, GraphConfig, NodeTable, TableConfig
 
 if TYPE_CHECKING:
@@ -197,7 +197,12 @@ class _Guess:
         for number, (config, column) in enumerate(self._configs(one, linked)):
             key = None if one.key is None else column(one.key)
             node = NodeTable(one.name, config, id_col=key, row_ids=one.key is None)
-            yield node, [f"{one.files}: {one.why}"] if number == 0 else ["The same type: files without a header."]
+            yield (
+                node,
+                [f"{one.files}: {one.why}"]
+                if number == 0
+                else ["The same type: files without a header, or written otherwise."],
+            )
 
     def _edge_tables(self, one: _Type) -> Iterator[tuple[EdgeTable, list[str]]]:
         src, dst = one.links
@@ -209,7 +214,7 @@ class _Guess:
                 f"{one.files}: two columns of IDs and no key of its own: edges.",
                 *(f"{link.why}." for link in one.links),
             ]
-            yield table, comment if number == 0 else ["The same edges: files without a header."]
+            yield table, comment if number == 0 else ["The same edges: files without a header, or written otherwise."]
 
     def _link_tables(self, one: _Type) -> Iterator[tuple[EdgeTable, list[str]]]:
         """Yield an edge type for each foreign key of a node table, read from the same files."""
@@ -233,12 +238,10 @@ class _Guess:
 
     def _configs(self, one: _Type, dropped: Sequence[SampleColumn]) -> Iterator[tuple[TableConfig, _Naming]]:
         """Yield a config for the files with a header, or typed ones, and one for the files without."""
-        headed = [table for table in one.tables if table.header is not False]
-        bare = [table for table in one.tables if table.header is False]
-        for tables in (headed, bare):
-            if not tables:
-                continue
-            is_bare = tables is bare
+        groups: dict[tuple[bool, Dialect], list[SampleTable]] = {}
+        for table in sorted(one.tables, key=lambda table: table.header is False):
+            groups.setdefault((table.header is False, table.dialect), []).append(table)
+        for (is_bare, dialect), tables in groups.items():
             naming = _Naming(one, by_name=one.named)
             header: Literal["auto", "yes", "no"] = "auto" if tables[0].header is None else "no" if is_bare else "yes"
             names = tuple(column.name for column in one.columns) if is_bare and one.named else None
@@ -246,6 +249,8 @@ class _Guess:
                 files=tuple(self._path(table.path) for table in tables),
                 header=header,
                 names=names,
+                escape=dialect.escape,
+                comment=dialect.comment,
                 dropped=tuple(naming(column) for column in dropped),
             )
             yield config, naming

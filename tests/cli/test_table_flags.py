@@ -79,6 +79,7 @@ def test_flags_hold_for_all_or_for_a_type(asked):
         *("--dst-col", "user:buys:item=a=b", "--weight-col", "w", "--weight-col", "user=importance"),
         *("--time-col", "user:buys:item=when", "--time-unit", "ms", "--id-type", "auto", "--id-type", "user=string"),
         *("--input-layout", "user:likes:item=csr", "--null", "NA", "--null", "", "--no-quote", "--delimiter", ";"),
+        *("--escape", "\\", "--comment", "#"),
         *("--header", "yes", "--column", "age=int8", "--column", "user:age=float32", "--column", "user:buys:item:n=int16"),
         *("--column", "a:b=bool", "--drop-column", "x", "--drop-column", "item:y", "--id-space", "global"),
     )
@@ -94,6 +95,7 @@ def test_flags_hold_for_all_or_for_a_type(asked):
     assert (likes.src_col, likes.dst_col, likes.time_col, likes.time_unit, likes.layout) == ("who", None, None, None, "csr")
     for table in (user.table, item.table, buys.table, likes.table):
         assert (table.nulls, table.quote, table.delimiter, table.header) == (("NA", ""), False, ";", "yes")
+        assert (table.escape, table.comment) == ("\\", "#")
 
 
 def test_types_that_the_data_names(asked):

@@ -185,7 +185,21 @@ def test_other_files_are_not_taken_for_configs(text):
 def test_every_key_of_the_schema_is_read_and_written():
     """A config with every field set has every key of the schema, and fits it."""
     table = TableConfig(
-        ("f", "g"), "csv", ";", "no", ("a", "b"), True, ("NA",), (("a", "int8"),), (("a", "c"),), ("b",), ("a",), "string", "|"
+        ("f", "g"),
+        "csv",
+        ";",
+        "no",
+        ("a", "b"),
+        True,
+        "\\",
+        "#",
+        ("NA",),
+        (("a", "int8"),),
+        (("a", "c"),),
+        ("b",),
+        ("a",),
+        "string",
+        "|",
     )
     config = GraphConfig(
         nodes=(

@@ -12,7 +12,7 @@ import pytest
 def test_kernels_stay_inside_their_arrays(pytestconfig):
     code = textwrap.dedent('''
         import itertools
-        from graphprep.decoders.quoted_records import Grammar, QuotedRecords
+        from graphprep.decoders.quoted_records import Grammar
         from graphprep.decoders.tables_columns import ColumnType, FeatureColumn, IdField, NodeOwner, TableLayout
         from graphprep.decoders.tables_json import JsonReader
         from graphprep.decoders.tables_text import TextReader
@@ -21,6 +21,8 @@ def test_kernels_stay_inside_their_arrays(pytestconfig):
         texts = [
             b"", b"\\n", b"1", b"1,", b'1,"', b'1,"a', b'1,"a""', b'1,"a"""', b'1,"a\\n', b'"1\\n",2\\n', b'1,"a"b', b"1,[", b"1,[]",
             b"1,[1", b"1,1;", b"1,;", b"1,2020-01-0", b"1,2020-01-01", b"1,2020-01-01T", b"1,2020-01-01T00:00:0", b"1,NA\\nNA,1",
+            b"1,\\\\", b'1,"\\\\', b"1,\\\\\\n2", b"1,\\\\\\n", b"1,\\\\\\r\\n", b'1,"\\\\"",', b'1\\\\,2,"3"',
+            b"1,2\\\\\\r", b"#\\\\\\n1,2",
             b"1,2020-01-01T00:00:00.1+0", b"1,2020-01-01T00:00:00+01:0", b"1,\\xe2\\x82", b"\\r\\n1,2\\r", b"1,-", b"1,\\t",
         ]
         types = [None, ColumnType("binary"), ColumnType("int64", "day"), ColumnType("int64", "ns"), ColumnType("int8", is_list=True),
@@ -32,13 +34,15 @@ def test_kernels_stay_inside_their_arrays(pytestconfig):
         for kind, ids in itertools.product(types, ["uint", "int", "string"]):
             layout = TableLayout(NodeOwner("u"), (IdField("id", 0, ids),), (FeatureColumn("a", "a", 1, kind),), ("id", "a"),
                                  nulls=(b"NA",))
-            for delimiter in (b",", "§".encode(), b""):
-                reader = TextReader(layout, Grammar(delimiter, bool(delimiter), bool(delimiter), comments=not delimiter))
+            grammars = [Grammar(mark, bool(mark), bool(mark), b"" if mark else b"#") for mark in (b",", "§".encode(), b"")]
+            grammars += [Grammar(b",", quoted, True, b"#", escape=b"\\\\") for quoted in (True, False)]
+            for grammar in grammars:
+                reader = TextReader(layout, grammar)
                 for text in texts:
-                    data = text.replace(b",", delimiter or b" ")
-                    if delimiter:
-                        QuotedRecords(delimiter).ends(data)
-                        QuotedRecords(delimiter, comments=True).scan(data, 0)
+                    data = text.replace(b",", grammar.delimiter or b" ")
+                    if grammar.record_ends:
+                        grammar.record_ends.ends(data)
+                        grammar.record_ends.scan(data, 0)
                     try:
                         reader.decode(TextBlock(data, Span("x")), places=True)
                     except DecodeError:

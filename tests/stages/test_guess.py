@@ -215,6 +215,26 @@ def test_what_info_prints_can_be_converted(tmp_path, capsys):
     assert metadata.num_edges_per_type == (3, 3)
 
 
+def test_escapes_and_comments_of_text(tmp_path):
+    write(
+        tmp_path,
+        people_csv="id,name\n1,Ann\n2,Bob\n",
+        people2_csv='id,name\n3,"say \\"hi\\", Cy"\n4,Di\n',
+        knows_csv="# src to dst\n#\n1\t2\n4\t3\n3\t1\n",
+    )
+    value, found = guess(tmp_path)
+    assert value["nodes"] == [
+        {"type": "people", "files": "people.csv", "id_col": "id", "header": "yes"},
+        {"type": "people", "files": "people2.csv", "id_col": "id", "header": "yes", "escape": "\\"},
+    ]
+    ends = {"src_col": 0, "dst_col": 1}
+    assert value["edges"] == [{"type": "people:knows:people", "files": "knows.csv", **ends, "header": "no", "comment": "#"}]
+    (tmp_path / "graph.yaml").write_text(found.yaml())
+    assert run(["convert", str(tmp_path / "graph.yaml"), str(tmp_path / "store")]) == 0
+    metadata = StoreReader(Storage(), str(tmp_path / "store")).metadata
+    assert (metadata.num_nodes_per_type, metadata.num_edges_per_type) == ((4,), (3,))
+
+
 def test_info_prints_json_on_demand(tmp_path, capsys):
     write(tmp_path, **SHOP)
     assert run(["info", str(tmp_path), "--json"]) == 0
@@ -236,9 +256,9 @@ def test_info_prints_json_on_demand(tmp_path, capsys):
         (
             "tinysnb_csv",
             {
-                "vMovies": 3, "vPerson": 8, "eStudyAt_dst": 1, "eWorkAt_dst": 2, "vPerson:eKnows:vPerson": 14,
-                "vPerson:eMarries:vPerson": 3, "vPerson:eMeets:vPerson": 7, "vPerson:eStudyAt:eStudyAt_dst": 3,
-                "vPerson:eWorkAt:eWorkAt_dst": 3,
+                "vMovies": 3, "vOrganisation": 3, "vPerson": 8, "vPerson:eKnows:vPerson": 14,
+                "vPerson:eMarries:vPerson": 3, "vPerson:eMeets:vPerson": 7, "vPerson:eStudyAt:vOrganisation": 3,
+                "vPerson:eWorkAt:vOrganisation": 3,
             },
         ),
     ],

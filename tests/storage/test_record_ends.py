@@ -1,10 +1,12 @@
 """Blocks of text whose quoted fields hold line breaks: cut by a naive reader's records, wherever pieces end."""
 
+import re
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphprep.decoders.quoted_records import QuotedRecords
+from graphprep.decoders.quoted_records import FieldRecords, Grammar
 from graphprep.model.errors import MemoryLimitError
 from graphprep.model.protocols import Span
 from graphprep.storage.spans import block_at, place_of, record_ends_of, text_blocks
@@ -14,6 +16,10 @@ relaxed = settings(deadline=None, max_examples=300)
 DELIMITERS = st.sampled_from([b",", b"\t", b";", "§".encode()])
 PARTS = st.sampled_from([b'"', b'""', b"\n", b"\r\n", b"a", b" ", b"#", b"%", b",", b"\t", "§".encode(), b"\xc2"])
 TEXTS = st.lists(PARTS, max_size=25).map(b"".join)
+
+
+def records_of(delimiter, comments=False, escape=b"", *, quoted=True):
+    return FieldRecords(Grammar(delimiter, quoted, True, b"#%" if comments else b"", escape=escape))
 
 
 def naive_ends(data, delimiter, comments):
@@ -51,16 +57,37 @@ def naive_record(data, delimiter, at):
     return len(data)
 
 
+def naive_escaped_ends(data, delimiter, quoted):
+    """Find the ends of records of text with backslashes, by a pattern for a field."""
+    escaped = rb"\\(?:\r\n|.)|\\\Z"
+    plain = rb"(?:[^\\\n" + delimiter + rb"]|" + escaped + rb")*"
+    in_quotes = rb'"(?:[^"\\]|""|' + escaped + rb')*(?:"|\Z)'
+    field = rb"(?:" + in_quotes + rb")?" + plain if quoted else plain
+    record = re.compile(field + rb"(?:" + delimiter + field + rb")*(?:\n|\Z)", re.DOTALL)
+    return [match.end() for match in record.finditer(data) if match[0]]
+
+
+@relaxed
+@given(data=st.lists(PARTS | st.just(b"\\"), max_size=25).map(b"".join), quoted=st.booleans())
+def test_ends_of_text_with_escapes(data, quoted):
+    ends = records_of(b",", escape=b"\\", quoted=quoted).ends(data).tolist()
+    assert ends == naive_escaped_ends(data, b",", quoted)
+
+
 @relaxed
 @given(data=TEXTS, delimiter=DELIMITERS, comments=st.booleans())
 def test_ends_are_those_of_the_naive_reader(data, delimiter, comments):
-    assert QuotedRecords(delimiter, comments).ends(data).tolist() == naive_ends(data, delimiter, comments)
+    assert records_of(delimiter, comments).ends(data).tolist() == naive_ends(data, delimiter, comments)
 
 
 @relaxed
-@given(data=TEXTS, delimiter=DELIMITERS, comments=st.booleans(), sizes=st.lists(st.integers(1, 7), min_size=1))
-def test_pieces_are_read_on_from_their_states(data, delimiter, comments, sizes):
-    records = QuotedRecords(delimiter, comments)
+@given(
+    data=st.lists(PARTS | st.just(b"\\"), max_size=25).map(b"".join),
+    records=st.builds(records_of, DELIMITERS, st.booleans())
+    | st.builds(records_of, st.sampled_from([b",", b"\t"]), st.booleans(), st.just(b"\\"), quoted=st.booleans()),
+    sizes=st.lists(st.integers(1, 7), min_size=1),
+)
+def test_pieces_are_read_on_from_their_states(data, records, sizes):
     state, at, last, number = 0, 0, 0, 0
     while at < len(data):
         piece = data[at : at + sizes[number % len(sizes)]]
@@ -70,7 +97,7 @@ def test_pieces_are_read_on_from_their_states(data, delimiter, comments, sizes):
         number += 1
     whole, _ = records.scan(data, 0)
     assert last == whole
-    assert whole in [0, *naive_ends(data, delimiter, comments)]
+    assert whole in [0, *records.ends(data).tolist()]
 
 
 @relaxed
@@ -78,7 +105,7 @@ def test_pieces_are_read_on_from_their_states(data, delimiter, comments, sizes):
 def test_blocks_hold_whole_records_and_can_be_read_again(tmp_path_factory, data, delimiter, block_bytes):
     path = tmp_path_factory.mktemp("blocks") / "t"
     path.write_bytes(data)
-    span = Span(str(path), record_ends=QuotedRecords(delimiter))
+    span = Span(str(path), record_ends=records_of(delimiter))
     blocks = list(text_blocks(Storage(), span, block_bytes))
     assert b"".join(block.data for block in blocks) == data
     stops = [sum(len(block.data) for block in blocks[: i + 1]) for i in range(len(blocks))]
@@ -94,7 +121,7 @@ def test_blocks_hold_whole_records_and_can_be_read_again(tmp_path_factory, data,
 def test_places_count_the_lines_inside_quotes(tmp_path):
     path = tmp_path / "t.csv"
     path.write_bytes(b'a,"x\ny\nz"\nb,c\n')
-    span = Span(str(path), record_ends=QuotedRecords(b","))
+    span = Span(str(path), record_ends=records_of(b","))
     blocks = list(text_blocks(Storage(), span, 4))
     assert [(block.data, block.first_line) for block in blocks] == [(b'a,"x\ny\nz"\n', 1), (b"b,c\n", 4)]
     assert place_of(blocks[0], 8) == f"{path}:3:2"
@@ -104,7 +131,7 @@ def test_places_count_the_lines_inside_quotes(tmp_path):
 def test_a_quote_that_does_not_close_is_told_from_a_long_line(tmp_path):
     path = tmp_path / "t.csv"
     path.write_bytes(b"a,b\n" + b'c,"d\n' + b"e,f\n" * 100)
-    span = Span(str(path), record_ends=QuotedRecords(b","))
+    span = Span(str(path), record_ends=records_of(b","))
     with pytest.raises(MemoryLimitError) as caught:
         list(text_blocks(Storage(), span, 10, 50))
     assert str(caught.value) == (

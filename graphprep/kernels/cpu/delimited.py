@@ -4,7 +4,8 @@
 ``start`` and ``stop`` (int64[n]) of its fields. ``parse_plain`` does both at once for clean ``src dst [weight]`` lines.
 
 A delimiter is given by its bytes (uint8), where none means runs of blanks (space, tab). A record is a line that is neither
-blank nor a comment (``#`` or ``%``, blanks before it). Trouble is reported as ``(code, row)``, row -1 where there is none.
+blank nor a comment (by default ``#`` or ``%``, blanks before it). Trouble is reported as ``(code, row)``, row -1 where there is
+none.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ TOO_MANY = 12
 UNCLOSED_QUOTE = 13
 AFTER_QUOTE = 14  # something else than a delimiter follows a closing quote
 STRAY_QUOTE = 15  # a quote in a field that does not begin with one
+ESCAPED_END = 16  # nothing follows an escape
 
 # Codes of the columns, beside those of ``numbers``.
 BELOW_BASE = 21
@@ -69,21 +71,31 @@ def split_fields(
     slots: NDArray[np.int64],
     *,
     across_lines: bool = False,
-    comments: bool = True,
+    comments: bytes = b"#%",
+    keep_tabs: bool = False,
+    escape: int | None = None,
+    texts: NDArray[np.uint8] | None = None,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], tuple[int, int, int]]:
     """Find the fields of every record from ``at`` on; each has ``slots.size`` columns.
 
     Returns start and stop (int64[k, n]), where column c is found in row ``slots[c]`` unless that is -1, and (code, position in
     ``buf``, number of columns found) of the first faulty record, before which all n records stand. With ``quoted``, a field
     that begins with a double quote ends at the next single one (RFC 4180), on a later line only ``across_lines``; its positions
-    are inside the quotes, and its stop is written as ``~stop`` where it has doubled quotes. Without ``comments`` a line that
-    begins with ``#`` or ``%`` is a record, and so is one of nothing but tabs that separate.
+    are inside the quotes, and its stop is written as ``~stop`` where it has doubled quotes. ``comments`` are the bytes that
+    begin a comment. With ``keep_tabs``, tabs that separate are no blanks: a line of nothing but them is a record.
+
+    With ``escape`` (a byte) the byte behind it is text, and so is a line break, in quotes or without. The fields
+    then stand in ``texts``, a copy of ``buf``, at the returned positions: without escapes, doubled quotes as one.
     """
     num_lines = _count_lines(buf, at)
     num_kept = int(slots.max(initial=-1)) + 1
     start = np.empty((num_kept, num_lines), np.int64)
     stop = np.empty((num_kept, num_lines), np.int64)
-    num_rows, code, fault, found = _split_fields(buf, at, delimiter, quoted, across_lines, comments, slots, start, stop)
+    marks = np.frombuffer(comments, np.uint8)
+    tabbed = keep_tabs and delimiter.size > 0 and delimiter[0] == _TAB
+    num_rows, code, fault, found = _split_fields(
+        buf, at, delimiter, quoted, across_lines, marks, tabbed, escape, texts, slots, start, stop
+    )
     return start[:, :num_rows], stop[:, :num_rows], (code, fault, found)
 
 
@@ -298,6 +310,15 @@ def find_other(buf, start, stop, byte):
 
 
 @njit(cache=True, nogil=True)
+def is_one_of(byte, marks):
+    """Return whether a byte is one of a few."""
+    for mark in marks:
+        if byte == mark:
+            return True
+    return False
+
+
+@njit(cache=True, nogil=True)
 def _matches(buf, at, stop, delimiter):
     """Return whether the delimiter stands at ``at``."""
     if at + delimiter.size > stop:
@@ -309,16 +330,15 @@ def _matches(buf, at, stop, delimiter):
 
 
 @njit(cache=True, nogil=True)
-def _split_fields(buf, at, delimiter, quoted, across_lines, comments, slots, starts, stops):
+def _split_fields(buf, at, delimiter, quoted, across_lines, comments, tabbed, escape, texts, slots, starts, stops):
     """Fill ``starts`` and ``stops``. Returns (records, code, position, columns found)."""
     row = 0
     blanks = delimiter.size == 0
-    tabbed = not comments and not blanks and delimiter[0] == _TAB
     while at < buf.size:
         line = at
         stop, at = find_line(buf, line)
         cursor = find_other(buf, line, stop, _SPACE) if tabbed else skip_blanks(buf, line, stop)
-        if cursor == stop or (comments and (buf[cursor] == _HASH or buf[cursor] == _PERCENT)):
+        if cursor == stop or is_one_of(buf[cursor], comments):
             continue
         if not blanks:
             cursor = line
@@ -334,6 +354,13 @@ def _split_fields(buf, at, delimiter, quoted, across_lines, comments, slots, sta
                     end += 1
                 following = skip_blanks(buf, end, stop)
                 more = following < stop
+            elif escape is not None:  # settled when this is compiled
+                code, end, following, stop, at = _unescape(buf, start, stop, at, delimiter[0], quoted, escape, texts)
+                if code != OK:
+                    return row, code, following, 0
+                start += quoted and start < buf.size and buf[start] == _QUOTE
+                more = following < stop
+                following += 1
             elif quoted and start < stop and buf[start] == _QUOTE:
                 start += 1
                 end = start
@@ -377,6 +404,52 @@ def _split_fields(buf, at, delimiter, quoted, across_lines, comments, slots, sta
             return row, TOO_MANY, extra, column
         row += 1
     return row, OK, np.int64(-1), 0
+
+
+@njit(cache=True, nogil=True)
+def _unescape(buf, start, stop, at, delimiter, quoted, escape, texts):
+    """Copy the field at ``start`` to its place in ``texts``, without escapes, doubled quotes as one.
+
+    Returns (code, its end in ``texts``, the position of the delimiter behind it, stop of its last line, where the next line
+    begins); with a code other than OK, the third is the position of the fault.
+    """
+    is_open = quoted and start < stop and buf[start] == _QUOTE
+    first = start
+    cursor = start + is_open
+    to = cursor
+    while is_open or cursor < stop:
+        if cursor == buf.size:
+            return UNCLOSED_QUOTE, to, first, stop, at
+        byte = buf[cursor]
+        if byte == escape:
+            cursor += 1
+            if cursor == buf.size:
+                return ESCAPED_END, to, cursor - 1, stop, at
+            if buf[cursor] == _CR and cursor + 1 < buf.size and buf[cursor + 1] == _LF:
+                texts[to] = _CR
+                to += 1
+                cursor += 1
+            byte = buf[cursor]
+            if byte == _LF and not is_open:
+                stop, at = find_line(buf, cursor + 1)
+        elif is_open and byte == _QUOTE:
+            if cursor + 1 == buf.size or buf[cursor + 1] != _QUOTE:
+                break
+            cursor += 1
+        elif not is_open and byte == delimiter:
+            break
+        elif quoted and not is_open and byte == _QUOTE:
+            return STRAY_QUOTE, to, cursor, stop, at
+        texts[to] = byte
+        to += 1
+        cursor += 1
+    if is_open:
+        cursor += 1
+        if cursor > stop:
+            stop, at = find_line(buf, cursor)
+        if cursor < stop and buf[cursor] != delimiter:
+            return AFTER_QUOTE, to, cursor, stop, at
+    return OK, to, cursor, stop, at
 
 
 @njit(cache=True, nogil=True)
