@@ -17,8 +17,7 @@ class TableConfig:
     ``files`` are paths, folders, globs or URLs, relative to the config's folder. ``names`` are the columns' names where the
     files have no header of their own (``header`` is then ``no``). ``columns`` fixes dtypes, ``renamed`` gives columns another
     name in the store (pairs: name in the file, new name), ``dropped`` leaves columns out, ``kept`` leaves out all but these,
-    ``nulls`` are further spellings of an absent cell. ``escape`` is a character that makes text of the one behind it,
-    ``comment`` one that begins lines that are no records. ``place`` says where the table is asked for (``graph.yaml: nodes[0]``,
+    ``nulls`` are further spellings of an absent cell. ``place`` says where the table is asked for (``graph.yaml: nodes[0]``,
     ``--nodes user=u.csv``), for messages.
     """
 
@@ -28,8 +27,6 @@ class TableConfig:
     header: Literal["auto", "yes", "no"] = "auto"
     names: tuple[str, ...] | None = None
     quote: bool | None = None
-    escape: str | None = None
-    comment: str | None = None
     nulls: tuple[str, ...] = ()
     columns: tuple[tuple[str, str], ...] = ()
     renamed: tuple[tuple[str, str], ...] = ()
@@ -64,9 +61,6 @@ class NodeTable:
 
 
 @dataclass(frozen=True)
-class EdgeTable:
-    """An edge type's tables.
-@dataclass(frozen=True)
 class PairFile:
     """An array of pairs of raw IDs that are in one part of a split; with ``labels``, those whose label is not 0. URLs."""
 
@@ -75,6 +69,9 @@ class PairFile:
     place: str = ""
 
 
+@dataclass(frozen=True)
+class EdgeTable:
+    """An edge type's tables.
 
     ``src_type`` and ``dst_type`` None: found by ID in ``src_space`` and ``dst_space``. ``relation`` None: the column
     ``relation_col`` names it, row by row. Columns None: ``src`` and ``dst``, or ``source`` and ``target``, where the table has
@@ -95,10 +92,10 @@ class PairFile:
     time_col: str | None = None
     time_unit: Literal["s", "ms", "us", "ns"] | None = None
     layout: Literal["coo", "csr", "csc"] = "coo"
+    parts: tuple[PairFile | None, PairFile | None, PairFile | None] | None = None
 
 
 @dataclass(frozen=True)
-    parts: tuple[PairFile | None, PairFile | None, PairFile | None] | None = None
 class DataArray:
     """A column that lies in a file of its own: row r belongs to raw ID r of a node type, or to edge ID r of an edge type.
 
@@ -113,10 +110,10 @@ class DataArray:
     id_col: str | None = None
     column: str | None = None
     place: str = ""
+    ids_file: str | None = None
 
 
 def split_files(owner: str, files: Sequence[str]) -> str:
-    ids_file: str | None = None
     """Write what ``splits`` holds where three files name the nodes of a type's train, valid and test parts."""
     for char, code in (("%", "%25"), (":", "%3A"), ("=", "%3D")):
         owner = owner.replace(char, code)
