@@ -17,8 +17,9 @@ class TableConfig:
     ``files`` are paths, folders, globs or URLs, relative to the config's folder. ``names`` are the columns' names where the
     files have no header of their own (``header`` is then ``no``). ``columns`` fixes dtypes, ``renamed`` gives columns another
     name in the store (pairs: name in the file, new name), ``dropped`` leaves columns out, ``kept`` leaves out all but these,
-    ``nulls`` are further spellings of an absent cell. ``place`` says where the table is asked for (``graph.yaml: nodes[0]``,
-    ``--nodes user=u.csv``), for messages.
+    ``nulls`` are further spellings of an absent cell. ``escape`` is a character that makes text of the one behind it,
+    ``comment`` one that begins lines that are no records. ``place`` says where the table is asked for
+    (``graph.yaml: nodes[0]``, ``--nodes user=u.csv``), for messages.
     """
 
     files: tuple[str, ...] = ()
@@ -27,6 +28,8 @@ class TableConfig:
     header: Literal["auto", "yes", "no"] = "auto"
     names: tuple[str, ...] | None = None
     quote: bool | None = None
+    escape: str | None = None
+    comment: str | None = None
     nulls: tuple[str, ...] = ()
     columns: tuple[tuple[str, str], ...] = ()
     renamed: tuple[tuple[str, str], ...] = ()
