@@ -177,7 +177,7 @@ def _note_ends(index: NodeIndex, ranges: list[EndRange], seen: dict[str, NDArray
         count = int(index.part_offsets[index.type_names.index(name)][-1])
         found = of_numbers.get(name)
         if found is None:
-            index.notes.append(f"node type {name!r}: the {count} names that occur are its nodes")
+            index.notes.append(f"node type {name!r}: the {count:,} names that occur are its nodes")
         else:
             index.notes.append(found.sparse_note(count) if found.num_nodes is None else found.dense_note(seen[name]))
 

@@ -625,3 +625,19 @@ def test_negative_ids(capsys, tmp_path):
     assert capsys.readouterr().out == "-1\n-1\n-1\n"
     assert run(["ids", store, *flags, "--", "-5", "--5"]) == 1
     assert capsys.readouterr().err.startswith("error: argument 2: expected an ID of decimal digits, found '--5'")
+
+
+def test_large_counts_have_separators_in_notes(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("sparse.txt").write_text("".join(f"{i * 1000} {i * 1000 + 1}\n" for i in range(600)))
+    Path("dense.txt").write_text("".join(f"0 {i}\n" for i in range(1200)) + "1 3199\n")
+    Path("names.txt").write_text("".join(f"a{i} b{i}\n" for i in range(600)))
+    notes = []
+    for name, flags in (("sparse", []), ("dense", ["--ids", "dense"]), ("names", ["--id-type", "string"])):
+        assert run(["convert", f"{name}.txt", name, "--format", "edges", "-q", *flags]) == 0
+        notes.append(capsys.readouterr().out.splitlines()[-1].split(": ", 2)[2])
+    assert notes == [
+        "the 1,200 IDs that occur are its nodes: --ids sparse (chosen by --ids auto)",
+        "0..3199 are its nodes: --ids dense; 1,999 of them have no edge",
+        "the 1,200 names that occur are its nodes",
+    ]
