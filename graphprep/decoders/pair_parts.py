@@ -17,7 +17,7 @@ from graphprep.model.graph_config import PairFile
 from graphprep.model.protocols import InputStorage, Span, SpanReader, TextBlock
 from graphprep.model.rows import ColumnKey, RawRows
 
-MOST_PAIRS = 1 << 22  # of all parts: their keys stay in memory, 36 MiB
+MOST_PAIRS = 1 << 22  # of all parts: they stay in memory, 36 MiB of keys and parts, three times that while they are sorted
 SPLIT = ColumnKey("split", "numbers", "int8")
 _ROWS = 1 << 16
 _NAMES = ("train", "valid", "test")
@@ -50,17 +50,25 @@ def load_parts(storage: InputStorage, files: Sequence[PairFile | None]) -> PairP
         for found in () if file is None else _read(storage, file):
             keys.append(found)
             parts.append(np.full(found.size, part, np.int8))
-    packed = np.unique(np.stack([np.concatenate(keys), np.concatenate(parts).astype(np.uint64)], axis=1), axis=0)
-    again = np.flatnonzero(packed[1:, 0] == packed[:-1, 0])
-    if again.size:
-        key, one, other = int(packed[again[0], 0]), int(packed[again[0], 1]), int(packed[again[0] + 1, 1])
-        place = next(file.place for file in (files[other],) if file is not None)
-        raise DataError(
-            f"the pair {key >> 32}, {key & 0xFFFFFFFF} is in two parts, {_NAMES[one]} and {_NAMES[other]}",
-            place=place,
-            fix="keep it in one of them",
-        )
-    return PairParts(packed[:, 0].copy(), packed[:, 1].astype(np.int8))
+    all_keys, all_parts = np.concatenate(keys), np.concatenate(parts)
+    order = np.argsort(all_keys, kind="stable")
+    all_keys, all_parts = all_keys[order], all_parts[order]
+    is_same = all_keys[1:] == all_keys[:-1]
+    clash = np.flatnonzero(is_same & (all_parts[1:] != all_parts[:-1]))
+    if clash.size:
+        _refuse(int(all_keys[clash[0]]), int(all_parts[clash[0]]), int(all_parts[clash[0] + 1]), files)
+    kept = np.concatenate([np.ones(min(1, all_keys.size), bool), ~is_same])
+    return PairParts(all_keys[kept], all_parts[kept])
+
+
+def _refuse(key: int, one: int, other: int, files: Sequence[PairFile | None]) -> None:
+    """Raise DataError for a pair in two parts."""
+    file = files[other]
+    raise DataError(
+        f"the pair {key >> 32}, {key & 0xFFFFFFFF} is in two parts, {_NAMES[one]} and {_NAMES[other]}",
+        place="" if file is None else file.place,
+        fix="keep it in one of them",
+    )
 
 
 def pairs_in(storage: InputStorage, url: str) -> ArraySource | None:
