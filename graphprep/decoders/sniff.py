@@ -51,6 +51,10 @@ class TablesError(UsageError):
     """The input is a folder of several tables, which does not say by itself what they are."""
 
 
+class UnknownFormatError(UsageError):
+    """Nobody bids for the input: perhaps it is a table."""
+
+
 def _choose_for(storage: Storage, urls: Sequence[str], file: SniffedFile) -> Sniffed:
     """Let the first file of the inputs decide, unless they are a folder of tables that differ.
 
@@ -107,7 +111,8 @@ def _choose(file: SniffedFile) -> Sniffed:
     names = [bid.decoder for bid in likely or bids]
     guess = f": it may be {' or '.join(names)}" if names else ""
     hint = "" if names else "; an edge list of names takes --format edges --id-type string, a table --nodes or --edges"
-    raise UsageError(
+    error = UsageError if names else UnknownFormatError
+    raise error(
         f"cannot tell the format{guess}",
         place=file.url,
         fix=f"name it with --format: {', '.join(names or known_decoders())}{hint}",

@@ -54,14 +54,15 @@ class GuessedGraph:
 def guess_graph(storage: Storage, url: str) -> GuessedGraph | None:
     """Guess the graph that the tables of a folder hold, or a single table; paths are written from the current folder.
 
-    None where there are no tables, all in the folder may be the parts of one, or the single one has no names and no key.
+    None where there are no tables, or the single one, in a file or in parts, has no names or no key.
     """
     folder = sample_folder(storage, url)
-    if storage.is_dir(url):
-        return _Guess(url, folder).graph() if folder.differs or folder.is_several else None
+    is_dir = storage.is_dir(url)
+    if is_dir and (folder.differs or folder.is_several):
+        return _Guess(url, folder).graph()
     if not folder.tables or folder.tables[0].header is False:  # too little speaks for nodes
         return None
-    guess = _Guess(folder_of(url), folder)
+    guess = _Guess(url if is_dir else folder_of(url), folder)
     return guess.graph() if guess.types[0].key is not None else None
 
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.decoders.sniff import TablesError
+from graphprep.decoders.sniff import TablesError, UnknownFormatError
 from graphprep.model.errors import DataError, DecodeError, UsageError
 from graphprep.model.metadata import FORMAT_VERSION, METADATA_NAME, STORE_FORMAT
 from graphprep.model.options import ConvertOptions
@@ -138,8 +138,8 @@ def _may_be_tables(storage: Storage, inputs: Sequence[str], options: ConvertOpti
     """
     if options.graph is not None or options.format is not None or options.decoder is not None or len(inputs) != 1:
         return False
-    if isinstance(error, TablesError):
-        return True
+    if isinstance(error, TablesError | UnknownFormatError):
+        return inputs[0] != STDIN
     if inputs[0] == STDIN or storage.is_dir(inputs[0]):
         return False
     return isinstance(error, UsageError) or storage.head(inputs[0], 4) == b"PAR1"

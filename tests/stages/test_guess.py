@@ -190,6 +190,24 @@ def test_a_single_table_with_names_and_a_key(tmp_path, capsys):
         assert "a table --nodes or --edges" in capsys.readouterr().err
 
 
+def test_a_folder_of_one_table(tmp_path, capsys):
+    one, parts, none = (tmp_path / name for name in ("one", "parts", "none"))
+    for folder in (one, parts, none):
+        folder.mkdir()
+    write(one, user_csv="id,name\n7,Ann\n8,Bob\n")
+    write(none, none_csv="name,size\nAnn,3\nAnn,4\n")
+    for number, rows in enumerate(("7,Ann\n8,Bob\n", "9,Cy\n")):
+        (parts / f"part-0000{number}.csv").write_text(f"id,name\n{rows}")
+    (parts / "_SUCCESS").touch()
+    for folder, files in ((one, "user.csv"), (parts, ["part-00000.csv", "part-00001.csv"])):
+        (table,) = guess(folder)[0]["nodes"]
+        assert (table["files"], table["id_col"]) == (files, "id")
+        assert run(["info", str(folder)]) == 0
+        assert "id_col: id" in capsys.readouterr().out
+    assert run(["info", str(none)]) == 2
+    assert "none.csv: cannot tell the format" in capsys.readouterr().err
+
+
 def test_convert_says_what_to_do_with_a_folder_of_tables(tmp_path):
     write(tmp_path, **SHOP)
     with Storage() as storage, pytest.raises(TablesError) as caught:
