@@ -179,14 +179,19 @@ class EdgesFlags:
         list[str] | None,
         option(
             "--src-col",
-            "Column of the source, by name or position from 0.  [default: 0]",
+            "Column of the source, by name or position from 0.  [default: src or source, else 0]",
             group=_TEXT,
             metavar="[SRC:REL:DST=]COL",
         ),
     ] = None
     dst_col: Annotated[
         list[str] | None,
-        option("--dst-col", "Column of the destination.  [default: 1]", group=_TEXT, metavar="[SRC:REL:DST=]COL"),
+        option(
+            "--dst-col",
+            "Column of the destination.  [default: dst or target, else 1]",
+            group=_TEXT,
+            metavar="[SRC:REL:DST=]COL",
+        ),
     ] = None
     relation_col: Annotated[
         list[str] | None,
@@ -246,8 +251,8 @@ class EdgesFlags:
         bool | None,
         typer.Option(
             "--quote/--no-quote",
-            help="Whether double quotes mean something, in tables line breaks inside too.  "
-            "[default: where one character separates]",
+            help="Whether fields may stand in double quotes.  Line breaks inside are text in tables, in edge lists with "
+            "--quote.  [default: where one character separates]",
             rich_help_panel=_TEXT,
             show_default=False,
         ),

@@ -90,9 +90,10 @@ class TableFlags:
         list[str],
         option(
             "--node-data",
-            "Column NAME of the nodes of TYPE, from a file of its own (npy, Parquet, CSV): row r is that of node r.",
+            "Column NAME of the nodes of TYPE, from a file of its own (npy, Parquet, CSV): row r is that of the node with raw "
+            "ID r; with @COL, each row is that of the raw ID in column COL.",
             group=TABLES,
-            metavar="TYPE:NAME=FILE",
+            metavar="[TYPE:]NAME=FILE[@COL]",
         ),
     ] = field(default_factory=list)
     edge_data: Annotated[
@@ -101,7 +102,7 @@ class TableFlags:
             "--edge-data",
             "Column NAME of edges: row r is that of the edge with edge ID r.",
             group=TABLES,
-            metavar="SRC:REL:DST:NAME=FILE",
+            metavar="[SRC:REL:DST:]NAME=FILE",
         ),
     ] = field(default_factory=list)
     label: Annotated[
