@@ -77,15 +77,16 @@ def is_npz(head: bytes) -> bool:
     return head[:4] in ZIP_MAGICS
 
 
-def find_arrays(storage: InputStorage, url: str) -> Arrays:
+def find_arrays(storage: InputStorage, url: str, *, texts: bool = False) -> Arrays:
     """Read the headers of a file's arrays, and compare them with the sizes of what holds them.
 
-    A ``.npy`` file has one array, called by the file's stem. Arrays of objects and texts are there as the DataError that tells
-    so. Raises DataError for other files, corrupt archives, truncated arrays, and bytes behind an array.
+    A ``.npy`` file has one array, called by the file's stem. Arrays of objects, and of texts unless an archive's ``texts`` are
+    wanted, are there as the DataError that tells so. Raises DataError for other files, corrupt archives, truncated arrays, and
+    bytes behind an array.
     """
     head = storage.head(url, len(MAGIC))
     if is_npz(head):
-        return _find_members(storage, url)
+        return _find_members(storage, url, texts)
     if not head.startswith(MAGIC):
         raise DataError("neither a .npy nor a .npz file", place=display_url(url), fix="write it with numpy.save or numpy.savez")
     source = find_array(storage, url)
@@ -124,7 +125,7 @@ def _zip_faults(place: str) -> Iterator[None]:
         ) from None
 
 
-def _find_members(storage: InputStorage, url: str) -> Arrays:
+def _find_members(storage: InputStorage, url: str, texts: bool) -> Arrays:
     place = display_url(url)
     found: dict[str, ArraySource | DataError] = {}
     with storage.open(url) as handle, _zip_faults(place), zipfile.ZipFile(handle) as archive:
@@ -134,19 +135,21 @@ def _find_members(storage: InputStorage, url: str) -> Arrays:
             key = info.filename.removesuffix(".npy")
             if key in found:
                 raise DataError(f"two arrays are called {key!r}", place=place, fix="write the file again with numpy.savez")
-            found[key] = _look_at_member(archive, info, url, key)
+            found[key] = _look_at_member(archive, info, url, key, texts)
     if not found:
         raise DataError("the archive holds no array", place=place, fix="write it with numpy.savez")
     return found
 
 
-def _look_at_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, url: str, key: str) -> ArraySource | DataError:
+def _look_at_member(
+    archive: zipfile.ZipFile, info: zipfile.ZipInfo, url: str, key: str, texts: bool
+) -> ArraySource | DataError:
     place = f"{display_url(url)}: {key}"
     with archive.open(info) as member:
         head = member.read(12)
         head += member.read(int.from_bytes(head[8 : 10 if head[6:7] == b"\x01" else 12], "little") % (MAX_HEADER_BYTES + 1))
     try:
-        header = parse_npy_header(head, place)
+        header = parse_npy_header(head, place, texts=texts)
     except DataError as error:
         return error
     _check_size(info.file_size, header, place)

@@ -30,7 +30,7 @@ def find_columns(storage: InputStorage, url: str, dropped: tuple[str, ...]) -> d
     Raises DataError for arrays that cannot be read, and where they differ in length.
     """
     found: dict[str, ArraySource] = {}
-    for key, source in find_arrays(storage, url).items():
+    for key, source in find_arrays(storage, url, texts=True).items():
         if key in dropped:
             continue
         if isinstance(source, DataError):
@@ -60,7 +60,7 @@ def schema_of(sources: Mapping[str, ArraySource]) -> pa.Schema:
         try:
             kind = pa.from_numpy_dtype(source.dtype)
         except (pa.ArrowException, NotImplementedError):
-            words = f"a column must hold integers, floats or bools, found {source.dtype}"
+            words = f"a column must hold integers, floats, bools or texts, found {source.dtype}"
             raise DataError(words, place=source.place, fix=f"pass --drop-column {key}") from None
         for size in reversed(source.shape[1:]):
             kind = pa.list_(kind, size)
@@ -101,7 +101,10 @@ class ArchiveReader:
 
 
 def _column(values: NDArray[Any], source: ArraySource) -> pa.Array:
-    column = pa.array(np.ascontiguousarray(values).reshape(-1))
+    try:
+        column = pa.array(np.ascontiguousarray(values).reshape(-1), pa.string() if source.dtype.kind == "U" else None)
+    except (pa.ArrowException, UnicodeError, ValueError):
+        raise DataError("the array holds bytes that are no text", place=source.place, fix="write the file again") from None
     for size in reversed(source.shape[1:]):
         column = pa.FixedSizeListArray.from_arrays(column, size)
     return column

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 from graphprep.decoders.arrow_cells import (
     ArrowCells,
+    batch_bytes,
+    cut_batch,
     damaged,
     is_date,
     is_key,
@@ -108,9 +110,9 @@ def _arrow_batches(handle: BinaryIO, span: Span, max_rows: int, names: Sequence[
         low = max(span.start - at, 0)
         high = batch.num_rows if span.stop < 0 else min(span.stop - at, batch.num_rows)
         at += batch.num_rows
-        for start in range(low, high, max_rows):
+        if low < high:
             is_empty = False
-            yield batch.select(names).slice(start, min(max_rows, high - start))
+            yield from cut_batch(batch.select(names).slice(low, high - low), max_rows, batch_bytes(max_rows))
         if 0 <= span.stop <= at:
             return
     if is_empty and span.start <= 0:
@@ -225,8 +227,16 @@ def check_schema(schema: pa.Schema, layout: TableLayout, url: str) -> None:
     for column in layout.features:
         if not is_readable(schema.types[column.position]):
             words = "a column must hold numbers, bools, texts, dates, times, or lists of numbers"
-            raise wrong_type(schema, column.position, url, words, f"cast it, or pass --drop-column {column.source}")
+            remedy = "join the texts of a row to one" if _holds_texts(schema.types[column.position]) else "cast it"
+            raise wrong_type(schema, column.position, url, words, f"{remedy}, or pass --drop-column {column.source}")
         _check_declared(schema, column, url)
+
+
+def _holds_texts(kind: pa.DataType) -> bool:
+    """Return whether a column holds lists of texts."""
+    is_list = pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+    texts = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
+    return is_list and any(is_text(plain_type(kind.value_type)) for is_text in texts)
 
 
 def _check_time(schema: pa.Schema, column: FeatureColumn, unit: str | None, url: str) -> None:

@@ -397,6 +397,9 @@ class JsonBatch:
             row = int(rows[np.searchsorted(tokens, bad, side="right") - 1])
             words = column_words(column.source, numbers.OVERFLOW if code == TOO_LARGE else numbers.INVALID, "", dtype)
             found = json_faults.found_at(self.lines.data, self.lines.at(bad))
+            if size is not None and found.startswith('"'):
+                remedy = f"join the texts of a row to one, or pass --drop-column {column.source}"
+                words = Words(f"field {column.source!r} must be a list of numbers, found ", remedy)
             self._blame(row, bad, dataclasses.replace(words, message=words.message + found))
         return values
 

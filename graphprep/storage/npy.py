@@ -16,6 +16,7 @@ MAGIC = b"\x93NUMPY"
 MAX_HEADER_BYTES = 1 << 16  # what format 1.0 can hold; those of numbers take 128 bytes
 _ALIGNMENT = 64
 _GROWTH_DIGITS = 21  # NumPy leaves room to rewrite the first dimension in place
+_MAX_TEXT_BYTES = 1 << 16  # of one text, as wide as the longest
 
 
 @dataclass(frozen=True)
@@ -44,10 +45,11 @@ def npy_header(dtype: np.dtype[np.generic] | str, shape: tuple[int, ...]) -> byt
     return MAGIC + b"\x01\x00" + struct.pack("<H", len(text)) + text.encode("latin1")
 
 
-def parse_npy_header(head: bytes, place: str) -> NpyHeader:
+def parse_npy_header(head: bytes, place: str, *, texts: bool = False) -> NpyHeader:
     """Read a header (format 1.0, 2.0 or 3.0) from a file's first bytes; ``MAX_HEADER_BYTES`` and 12 more always suffice.
 
-    Raises DataError where it is not one, and for object, text and structured arrays, which are never loaded.
+    Raises DataError where it is not one, for object and structured arrays, which are never loaded, and unless ``texts`` for
+    texts of a fixed width.
     """
     if not head.startswith(MAGIC) or len(head) < 10 or head[6] not in (1, 2, 3):
         raise DataError("not a .npy file", place=place, fix="write it with numpy.save")
@@ -57,7 +59,7 @@ def parse_npy_header(head: bytes, place: str) -> NpyHeader:
     if length > MAX_HEADER_BYTES or len(head) < begin + length:
         raise DataError("the .npy header is truncated or absurdly long", place=place, fix="write the file again")
     descr, fortran_order, shape = _read_fields(head[begin : begin + length], place)
-    return NpyHeader(_read_dtype(descr, place), shape, fortran_order, begin + length)
+    return NpyHeader(_read_dtype(descr, place, texts), shape, fortran_order, begin + length)
 
 
 def _read_fields(text: bytes, place: str) -> tuple[object, bool, tuple[int, ...]]:
@@ -73,7 +75,7 @@ def _read_fields(text: bytes, place: str) -> tuple[object, bool, tuple[int, ...]
     return descr, fortran_order, shape
 
 
-def _read_dtype(descr: object, place: str) -> np.dtype[np.generic]:
+def _read_dtype(descr: object, place: str, texts: bool) -> np.dtype[np.generic]:
     if isinstance(descr, str):
         try:
             dtype = np.dtype(descr)
@@ -81,6 +83,11 @@ def _read_dtype(descr: object, place: str) -> np.dtype[np.generic]:
             dtype = np.dtype(object)
         if dtype.kind in "biufc" and dtype.itemsize <= 16 and dtype not in (np.longdouble, np.clongdouble):
             return dtype
+        if texts and dtype.kind in "US" and 0 < dtype.itemsize <= _MAX_TEXT_BYTES:
+            return dtype
+    what = "numbers, booleans or texts of a fixed width" if texts else "numbers or booleans"
     raise DataError(
-        f"the array has dtype {descr!r}, which is not read", place=place, fix="store numbers or booleans of at most 64 bits"
+        f"the array has dtype {descr!r}, which is not read",
+        place=place,
+        fix=f"store {what}{'' if texts else ' of at most 64 bits'}",
     )

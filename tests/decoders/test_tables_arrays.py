@@ -44,6 +44,49 @@ def test_values_are_those_that_numpy_reads(tmp_path_factory, num_rows, dtype, sh
     ]
 
 
+TEXTS = st.lists(st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=4), min_size=1)
+
+
+@relaxed
+@given(
+    texts=TEXTS,
+    kind=st.sampled_from(["<U5", ">U5", "S20"]),
+    save=st.sampled_from([np.savez, np.savez_compressed]),
+    max_rows=st.integers(1, 7),
+)
+def test_texts_are_those_that_numpy_reads(tmp_path_factory, texts, kind, save, max_rows):
+    values = np.array([text.encode() if kind == "S20" else text for text in texts], kind)
+    keys = np.array([f"k{row}é" if kind != "S20" else f"k{row}".encode() for row in range(len(texts))])
+    path = write(tmp_path_factory.mktemp("npz"), {"id": keys, "name": values}, save=save)
+    with np.load(path) as archive:
+        plain = [
+            [text if isinstance(text, bytes) else text.encode() for text in archive[key].tolist()] for key in ("id", "name")
+        ]
+    found = read(node_config(path), max_rows=max_rows)
+    assert [(key.encode(), cells.get("name", b"")) for _, key, cells in found.nodes] == list(zip(*plain, strict=True))
+
+
+def test_arrays_of_lists_of_texts_are_refused(tmp_path):
+    path = write(tmp_path, {"a": np.array([["x", "y"]])})
+    with pytest.raises(DataError) as caught:
+        read(node_config(path))
+    assert str(caught.value) == (
+        f"{path}: column 'a': a column must hold numbers, bools, texts, dates, times, or lists of numbers, "
+        "found fixed_size_list<item: string>[2]\n  fix: join the texts of a row to one, or pass --drop-column a"
+    )
+
+
+def test_damaged_texts(tmp_path):
+    path = write(tmp_path, {"id": np.array([65, 0xD800], np.uint32).view("<U1")})
+    with pytest.raises(DataError) as caught:
+        read(node_config(path))
+    assert str(caught.value) == f"{path}: id: the array holds bytes that are no text\n  fix: write the file again"
+    path = write(tmp_path, {"id": np.array([b"a", b"\xff"])})
+    with pytest.raises(DataError) as caught:
+        read(node_config(path))
+    assert "UTF-8" in str(caught.value)
+
+
 def test_numbered_rows_go_on_from_file_to_file(tmp_path):
     one = write(tmp_path, {"a": np.array([5, 6])}, "1.npz")
     two = write(tmp_path, {"a": np.array([7])}, "2.npz")
@@ -80,7 +123,7 @@ def test_bad_archives(tmp_path, arrays, message):
 
 
 def test_arrays_that_are_no_columns_can_be_dropped(tmp_path):
-    path = write(tmp_path, {"a": np.arange(2), "names": np.array(["x", "y"])})
+    path = write(tmp_path, {"a": np.arange(2), "names": np.array([0, 1], "M8[s]")})
     assert read(node_config(path, dropped=("names",))).nodes == [("user", 0, {"a": 0}), ("user", 1, {"a": 1})]
     with pytest.raises(DataError) as caught:
         read(node_config(path))

@@ -185,7 +185,7 @@ FAULTS = [
         pa.table({"id": [1], "a": [["x"]]}),
         {},
         ": column 'a': a column must hold numbers, bools, texts, dates, times, or lists of numbers, found list<{item}: string>\n"
-        "  fix: cast it, or pass --drop-column a",
+        "  fix: join the texts of a row to one, or pass --drop-column a",
     ),
     (
         pa.table({"id": [1], "a": [300]}),

@@ -35,6 +35,7 @@ class TestJsonReader(DecoderContract):
         (b'{"id": 1, "real": [1]}', "field 'real' must be one value, not a list or an object"),
         (b'{"id": 1, "real": {}}', "field 'real' must be one value, not a list or an object"),
         (b'{"id": 1, "list": [[1]]}', "field 'list' must be a list of numbers"),
+        (b'{"id": 1, "list": [1, "x"]}', "field 'list' must be a list of numbers, found \"x\""),
         (b'{"id": 1, "list": [1.5]}', "field 'list' must be an integer, found 1.5"),
         (b'{"id": 1, "list": 3}', "field 'list' must be a list of numbers"),
         (b'{"id": 1, "text": "\\ud800"}', "a text holds a lone surrogate"),
