@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 from typing import Any
@@ -22,6 +23,8 @@ from graphprep.model.rows import ColumnChunk, ColumnKey, RawIds, RawTexts
 Ints = NDArray[np.int64]
 Cells = tuple[NDArray[np.uint8], Ints, Ints]  # bytes, and where each text begins and ends
 Say = Callable[[int, str], Words]  # what is wrong, by a kernel's code and what was found
+_LEAST_BATCH_BYTES = 1 << 16
+_MOST_ROW_BYTES = 32  # on average, in a batch of as many rows as there may be
 _NULL_IN_LIST = Words("a null inside a list", "fill the value, or leave the whole list out")
 
 
@@ -112,7 +115,7 @@ def parquet_batches(file: pq.ParquetFile, span: Span, max_rows: int, names: Sequ
         return
     groups = [group for group in range(len(sizes)) if bounds[group] < stop and bounds[group + 1] > span.start]
     at = int(bounds[groups[0]]) if groups else stop
-    for batch in row_group_batches(file, max_rows, groups, names):
+    for batch in row_group_batches(file, max_rows, groups, names, max_bytes=batch_bytes(max_rows)):
         low, high = max(span.start - at, 0), min(stop - at, batch.num_rows)
         at += batch.num_rows
         if low < high:
@@ -120,21 +123,53 @@ def parquet_batches(file: pq.ParquetFile, span: Span, max_rows: int, names: Sequ
 
 
 def row_group_batches(
-    file: pq.ParquetFile, max_rows: int, groups: Sequence[int], names: Sequence[str] | None = None, use_threads: bool = True
+    file: pq.ParquetFile,
+    max_rows: int,
+    groups: Sequence[int],
+    names: Sequence[str] | None = None,
+    use_threads: bool = True,
+    max_bytes: int = sys.maxsize,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield record batches of at most ``max_rows`` rows, a few row groups at a time.
+    """Yield record batches of at most ``max_rows`` rows and about ``max_bytes`` bytes, a few row groups at a time.
 
     One reader over all row groups keeps what it read of each until its end: for a file of 800 MB that was 800 MB.
     """
     at = 0
     while at < len(groups):
-        stop, rows = at, 0
-        while stop < len(groups) and (stop == at or rows < max_rows):
-            rows += file.metadata.row_group(groups[stop]).num_rows
+        stop, rows, num_bytes = at, 0, 0
+        while stop < len(groups) and (stop == at or (rows < max_rows and num_bytes < max_bytes)):
+            group = file.metadata.row_group(groups[stop])
+            rows += group.num_rows
+            num_bytes += _num_bytes(group, names)
             stop += 1
         some = list(groups[at:stop])
-        yield from file.iter_batches(batch_size=max_rows, row_groups=some, columns=names, use_threads=use_threads)
+        step = max(1, min(max_rows, max_bytes * rows // max(1, num_bytes)))
+        for batch in file.iter_batches(batch_size=step, row_groups=some, columns=names, use_threads=use_threads):
+            yield from cut_batch(batch, max_rows, max_bytes)
         at = stop
+
+
+def _num_bytes(group: pq.RowGroupMetaData, names: Sequence[str] | None) -> int:
+    """Return the bytes of columns in a row group, unpacked; values that a dictionary holds count once."""
+    columns = [group.column(number) for number in range(group.num_columns)]
+    lists = () if names is None else tuple(f"{name}." for name in names)
+    return sum(
+        column.total_uncompressed_size
+        for column in columns
+        if names is None or column.path_in_schema in names or column.path_in_schema.startswith(lists)
+    )
+
+
+def batch_bytes(max_rows: int) -> int:
+    """Return how many bytes a batch of at most ``max_rows`` rows may have: rows of long texts come in smaller batches."""
+    return max(_LEAST_BATCH_BYTES, _MOST_ROW_BYTES * max_rows)
+
+
+def cut_batch(batch: pa.RecordBatch, max_rows: int, max_bytes: int) -> Iterator[pa.RecordBatch]:
+    """Yield a batch in pieces of at most ``max_rows`` rows, fewer where rows are long."""
+    step = max(1, min(max_rows, max_bytes * batch.num_rows // max(1, batch.nbytes)))
+    for start in range(0, batch.num_rows, step):
+        yield batch.slice(start, step)
 
 
 def _no_rows(file: pq.ParquetFile, names: Sequence[str]) -> pa.RecordBatch:
