@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import errno
 import io
 import lzma
 import zlib
@@ -157,9 +158,14 @@ class Source(io.RawIOBase):
         return len(data)
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Move to a byte."""
+        """Move to a byte. Raises OSError for one before the start, which says more of the format than of the storage."""
         with plain_words(self._url):
-            return int(self._file.seek(offset, whence))
+            try:
+                return int(self._file.seek(offset, whence))
+            except OSError as error:
+                if error.errno != errno.EINVAL:
+                    raise
+        raise OSError(errno.EINVAL, f"there is no byte {offset} to move to")
 
     def tell(self) -> int:
         """Return the current byte."""
