@@ -18,6 +18,7 @@ IdKind = Literal["uint", "int", "string"]  # 0..2^64-1, int64, texts
 HeldIds = Literal["integers", "texts", "open"]  # columns of integers, of texts; text files, whose cells may be either
 _POSITION = re.compile(r"(?:col_)?([0-9]+)", re.ASCII)
 _ENDS = (("src", "dst"), ("source", "target"))  # what headers call the columns of the ends
+_TRIPLES = (("head", "relation", "tail"), ("subject", "predicate", "object"))  # and those of triples
 
 
 @dataclass(frozen=True)
@@ -167,7 +168,8 @@ class FileColumns:
 def settle_columns(file: FileColumns, flags: ColumnFlags, base: EdgeLayout, place: str) -> EdgeLayout:
     """Find the columns of a file that the flags name; what is left becomes further columns.
 
-    Without flags, the ends are the columns called ``src`` and ``dst``, or ``source`` and ``target``, else the first two.
+    Without flags, the ends are the columns called ``src`` and ``dst``, ``source`` and ``target``, or, in triples, ``head`` and
+    ``tail`` or ``subject`` and ``object``; else the first two.
     ``base`` carries the rest of the layout. Raises UsageError for a column that is not there or is used twice, DataError for
     too few columns and for two of one name.
     """
@@ -197,13 +199,14 @@ def settle_columns(file: FileColumns, flags: ColumnFlags, base: EdgeLayout, plac
 
 
 def names_ends(names: Sequence[str]) -> bool:
-    """Return whether columns are called ``src`` and ``dst``, or ``source`` and ``target``: nobody calls nodes so."""
-    return any(src in names and dst in names for src, dst in _ENDS)
+    """Return whether columns are called as headers call those of the ends, or of triples: nobody calls nodes so."""
+    return any(set(known) <= set(names) for known in (*_ENDS, *_TRIPLES))
 
 
 def _named_ends(file: FileColumns) -> list[str] | None:
     """Return the names of the columns of source and destination, where a header tells them."""
-    return next((list(ends) for ends in _ENDS if file.named and all(file.names.count(name) == 1 for name in ends)), None)
+    known = [*_ENDS, *((triple[0], triple[2]) for triple in _TRIPLES if triple[1] in file.names)]
+    return next((list(ends) for ends in known if file.named and all(file.names.count(name) == 1 for name in ends)), None)
 
 
 def _too_few(file: FileColumns, num_needed: int, place: str) -> DataError:

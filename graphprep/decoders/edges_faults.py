@@ -113,7 +113,10 @@ def time_words(code: int, found: str, unit: str | None) -> Words:
         )
     if code == numbers.FRACTION:
         return Words(f"field 'time' is finer than one {unit}, found {found}", "take a finer --time-unit: ms, us or ns")
-    return Words(f"field 'time' must be a number, found {found}", "repair the field, or leave it empty")
+    return Words(
+        f"field 'time' must be a number, found {found}",
+        "repair the field, leave it empty, or read dates as a column: --column NAME=timestamp[s] without --time-col",
+    )
 
 
 def column_words(field: str, code: int, found: str, dtype: str) -> Words:
@@ -134,7 +137,10 @@ def record_words(code: int, expected: int, found: int, across_lines: bool = Fals
     if code == delimited.UNCLOSED_QUOTE and across_lines:
         return Words("a quote does not close", "close it; double the quotes inside a quoted field")
     if code == delimited.UNCLOSED_QUOTE:
-        return Words("a quote does not close on its line", "close it; double the quotes inside a quoted field")
+        return Words(
+            "a quote does not close on its line",
+            "close it and double the quotes inside it; --quote allows line breaks, --no-quote takes quotes as they are",
+        )
     if code == delimited.AFTER_QUOTE:
         return Words("text follows a closing quote", "write the whole field in double quotes and double those inside it")
     if code == delimited.STRAY_QUOTE:

@@ -184,7 +184,8 @@ def split_line(url: str, line: HeadLine, delimiter: bytes, quoted: bool = True) 
             raise DataError(
                 "a quote does not close, or stands inside a field",
                 place=f"{url}:{line.number}:{at + 1}",
-                fix="write the whole field in double quotes and double those inside it",
+                fix="write the whole field in double quotes and double those inside it; "
+                "--quote allows line breaks, --no-quote takes quotes as they are",
             )
         fields.append(match[2] if match[1] is None else match[1].replace(b'""', b'"'))
         if match[3] is None:

@@ -34,14 +34,13 @@ class PartLayout(EdgeLayout):
 
 @dataclass(frozen=True)
 class TriplesDecoder(EdgesDecoder):
-    """Decodes triples: the ``edges`` decoder with columns 0, 1 and 2 for head, relation and tail, and IDs of any kind.
+    """Decodes triples: the ``edges`` decoder with column 1 for the relation, those beside it for the ends, and IDs of any kind.
 
     Three files called train, valid and test, and no others, make the column ``split``.
 
     Source: the text files of FB15k, WN18, UMLS and the like.
     """
 
-    dst_col: str | None = "2"
     relation_col: str | None = "1"
     id_type: Literal["int", "uint", "string", "auto"] | None = "auto"
 

@@ -403,7 +403,7 @@ REPAIR_TIP = "repair the field, or declare another dtype with --column"
             {},
             "a quote does not close on its line",
             "2:5",
-            "close it; double the quotes inside a quoted field",
+            "close it and double the quotes inside it; --quote allows line breaks, --no-quote takes quotes as they are",
         ),
         ('1,2,x\n3,4,"x"y\n', {}, "text follows a closing quote", "2:8", QUOTE_TIP),
         ('1,2,x\n3,4,x"y\n', {}, "a quote inside an unquoted field", "2:6", QUOTE_TIP),
@@ -454,7 +454,7 @@ REPAIR_TIP = "repair the field, or declare another dtype with --column"
             {"time_col": "2"},
             "field 'time' must be a number, found 'inf'",
             "1:5",
-            "repair the field, or leave it empty",
+            "repair the field, leave it empty, or read dates as a column: --column NAME=timestamp[s] without --time-col",
         ),
         (
             "a,b,c\n1,2,300\n",
@@ -578,8 +578,7 @@ def test_faulty_records(text, options, message, place, fix):
             ["%%MatrixMarket matrix coordinate real general\n% c\n3 3 2\n1 2 1\n"],
             {},
             DataError,
-            "0.txt:1:1: this is a Matrix Market file, not an edge list\n"
-            "  fix: convert it with --format mtx",
+            "0.txt:1:1: this is a Matrix Market file, not an edge list\n  fix: convert it with --format mtx",
         ),
         (
             ["a,b\n1,2\n", "a,c\n1,2\n"],
@@ -623,7 +622,7 @@ def test_faulty_records(text, options, message, place, fix):
             {},
             DataError,
             "0.txt:1:3: a quote does not close, or stands inside a field\n"
-            "  fix: write the whole field in double quotes and double those inside it",
+            "  fix: write the whole field in double quotes and double those inside it; --quote allows line breaks, --no-quote takes quotes as they are",
         ),
         (
             [b"a,\xff\n1,2\n"],

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import graphprep
 from graphprep.decoders.edges import EdgesDecoder
 from graphprep.decoders.sniff import sniff
 from graphprep.decoders.triples import TriplesDecoder
@@ -106,3 +107,26 @@ def test_umls(real_samples):
     assert list(zip(texts(edges.src), np.array(names)[edges.relations], texts(edges.dst), strict=True)) == [
         (head, relation, tail) for head, relation, tail in rows
     ]
+
+
+@pytest.mark.parametrize(
+    ("header", "row"),
+    [("head,relation,tail", "a,r,b"), ("subject,predicate,object", "a,r,b"), ("tail,relation,head", "b,r,a")],
+)
+def test_a_header_that_names_a_triple_is_none(tmp_path, header, row):
+    path = tmp_path / "t.csv"
+    path.write_text(f"{header}\n{row}\nb,r,b\n")
+    out = tmp_path / "out"
+    summary = graphprep.convert(str(path), str(out), format="triples")
+    assert dict(summary.num_nodes) == {"_N": 2}
+    assert dict(summary.num_edges) == {"_N:r:_N": 2}
+    indices = np.load(out / "part-00000" / "edges" / "_N__r___N" / "csc" / "indices.npy")
+    assert indices.tolist() == [0, 1]  # both edges lead to b
+
+
+def test_named_ends_beside_a_named_relation(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("src,dst,w,rel\na,b,7,r\n")
+    summary = graphprep.convert(str(path), str(tmp_path / "out"), format="triples", decoder_options={"relation_col": "rel"})
+    assert dict(summary.num_nodes) == {"_N": 2}
+    assert dict(summary.num_edges) == {"_N:r:_N": 1}
