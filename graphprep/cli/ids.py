@@ -98,9 +98,7 @@ class Lines:
         return f"{self.name}{self.numbers[i]}"
 
 
-def _read_lines(
-    lookup: IdLookup, values: list[str], file: str | None, storage_options: Mapping[str, str]
-) -> Iterator[Lines]:
+def _read_lines(lookup: IdLookup, values: list[str], file: str | None, storage_options: Mapping[str, str]) -> Iterator[Lines]:
     """Yield blocks of IDs from the arguments, the file or stdin; blank lines are passed over.
 
     Raises UsageError where IDs are given in two ways.
