@@ -64,13 +64,14 @@ def read_head(storage: InputStorage, url: str) -> bytes:
 
 
 def refuse_foreign(url: str, head: bytes) -> None:
-    """Raise DataError for data that is no edge list: a control byte, or a Matrix Market header."""
+    """Raise DataError for data that is no edge list: a control byte, a Matrix Market header, lines that end with CR alone."""
     if head[: len(_MATRIX_MARKET)].lower() == _MATRIX_MARKET:
         raise DataError(
             "this is a Matrix Market file, not an edge list",
             place=f"{url}:1:1",
             fix="convert it with --format mtx",
         )
+    refuse_lone_returns(url, head)
     control = _CONTROL.search(head)
     if control:
         at = control.start()
@@ -80,6 +81,17 @@ def refuse_foreign(url: str, head: bytes) -> None:
             f"this is binary data, found byte 0x{head[at]:02x}",
             place=f"{url}:{line}:{column}",
             fix="give text or Parquet, or name the format with --format",
+        )
+
+
+def refuse_lone_returns(url: str, head: bytes) -> None:
+    """Raise DataError for lines that end with CR alone: they would be one line."""
+    lone = head.find(b"\r")
+    if 0 <= lone < len(head) - 1 and b"\n" not in head and b'"' not in head:
+        raise DataError(
+            "lines end with CR alone",
+            place=f"{url}:1:{lone + 1}",
+            fix="write LF or CR LF; tr '\\r' '\\n' repairs the file",
         )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
 
-from graphprep.decoders.edges_head import PARQUET_MAGIC, HeadLine, is_header, split_line
+from graphprep.decoders.edges_head import PARQUET_MAGIC, HeadLine, is_header, refuse_lone_returns, split_line
 from graphprep.decoders.quoted_records import Grammar
 from graphprep.decoders.tables_columns import Header
 from graphprep.model.errors import DataError, UsageError
@@ -195,7 +195,8 @@ def _read_records(storage: InputStorage, url: str, table: TableConfig) -> tuple[
 
 
 def _refuse_binary(url: str, head: bytes) -> None:
-    """Raise DataError for a NUL byte."""
+    """Raise DataError for a NUL byte, and for lines that end with CR alone."""
+    refuse_lone_returns(url, head)
     at = head.find(b"\0")
     if at >= 0:
         line, column = head.count(b"\n", 0, at) + 1, at - head.rfind(b"\n", 0, at)
