@@ -6,7 +6,7 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,6 +24,20 @@ sys.path.insert(0, str(TESTS))
 def warm_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let no command say that kernels are compiled: only the first test of a fresh checkout would see it."""
     monkeypatch.setattr("graphprep.cli.progress.kernels_are_cold", lambda: False)
+
+
+@pytest.fixture
+def limit_above() -> Callable[[int], str]:
+    """Return what makes a memory limit that leaves some MiB beside what this process holds: compiling kernels takes hundreds."""
+
+    def limit(mib: int) -> str:
+        from graphprep.engine.budget import private_bytes
+        from graphprep.engine.heap import trim_heap
+
+        trim_heap()
+        return f"{private_bytes() // (1 << 20) + mib}MiB"
+
+    return limit
 
 
 @pytest.fixture
