@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from graphprep.kernels.cpu.hash import hash_ints, permute_range
 from graphprep.kernels.cpu.intervals import count_intervals, find_intervals
-from graphprep.kernels.cpu.texts import find_texts, hash_texts, take_texts
+from graphprep.kernels.cpu.text_search import find_texts
+from graphprep.kernels.cpu.texts import hash_texts, sort_texts, take_texts
 from graphprep.model.errors import DataError, UsageError
 
 PARTITION_METHODS = ("range", "hash", "modulo", "random")
@@ -78,10 +79,15 @@ class PartTable:
     texts: tuple[Ints, NDArray[np.uint8]] | None = None
 
     def find(self, ids: RawBatch) -> Ints:
-        """Return the row of every raw ID, -1 where there is none: int64[n]."""
-        if self.texts is not None:
-            wanted = ids.texts or as_texts(ids)
-            return np.asarray(find_texts(*self.texts, *wanted), np.int64)
+        """Return the row of every raw ID, which ascend, -1 where there is none: int64[n]."""
+        if self.texts is not None and ids.texts is not None:
+            return np.asarray(find_texts(*self.texts, *ids.texts), np.int64)
+        if self.texts is not None:  # numbers ascend otherwise than their digits
+            digits = as_texts(ids)
+            order = sort_texts(*digits)
+            rows = np.empty(ids.size, np.int64)
+            rows[order] = find_texts(*self.texts, *take_texts(*digits, order))
+            return rows
         assert self.ids is not None
         if ids.texts is not None or not self.ids.size:
             return np.full(ids.size, -1, np.int64)

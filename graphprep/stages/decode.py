@@ -158,14 +158,14 @@ class _Collector:
         settings = self.settings
         decoder = self.decoded.decoder
 
-        seed = self.decoded.text_seed
+        seed, may_be_integers = self.decoded.text_seed, bool(self.integers)
 
         def work(item: _Work) -> _Done:
             rows, bad = item.rows, item.bad
             if item.data is not None:
                 decoded, faults = decode_block(decoder, item.data, settings.skip)
                 rows, bad = decoded.rows, tuple(faults)
-            return _Done(item, None if rows is None else key_rows(rows, seed), bad)
+            return _Done(item, None if rows is None else key_rows(rows, seed, may_be_integers), bad)
 
         for done in map_ordered(work, self._items(storage), settings.threads):
             self._collect(done)

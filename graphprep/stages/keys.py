@@ -39,36 +39,36 @@ class KeyedRows:
     dst: KeyedTexts | None = None
 
 
-def key_rows(rows: RawRows, seed: int) -> KeyedRows:
-    """Replace texts by keys, which depend on ``seed`` (0: h of STORE.md).
+def key_rows(rows: RawRows, seed: int, may_be_integers: bool) -> KeyedRows:
+    """Replace texts by keys, which depend on ``seed`` (0: h of STORE.md); look for integers where there ``may_be`` any.
 
     Raises KeyCollisionError for two ends of one batch that differ and have one key.
     """
     nodes, edges = rows.nodes, rows.edges
     of_nodes = src = dst = None
     if nodes is not None and isinstance(nodes.ids, RawTexts):
-        keys, of_nodes = _key_all(nodes.ids, seed)
+        keys, of_nodes = _key_all(nodes.ids, seed, may_be_integers)
         nodes = replace(nodes, ids=keys)
     if edges is not None and isinstance(edges.src, RawTexts):
-        keys, src = _key_distinct(edges.src, seed)
+        keys, src = _key_distinct(edges.src, seed, may_be_integers)
         edges = replace(edges, src=keys)
     if edges is not None and isinstance(edges.dst, RawTexts):
-        keys, dst = _key_distinct(edges.dst, seed)
+        keys, dst = _key_distinct(edges.dst, seed, may_be_integers)
         edges = replace(edges, dst=keys)
     if of_nodes is None and src is None and dst is None:
         return KeyedRows(rows)
     return KeyedRows(replace(rows, nodes=nodes, edges=edges), of_nodes, src, dst)
 
 
-def _key_all(texts: RawTexts, seed: int) -> tuple[RawIds, KeyedTexts]:
+def _key_all(texts: RawTexts, seed: int, may_be_integers: bool) -> tuple[RawIds, KeyedTexts]:
     keys = hash_texts(texts.offsets, texts.values, seed)
     hashes = hash_texts(texts.offsets, texts.values) if seed else None
-    are_integers = first_non_integer(texts.offsets, texts.values) < 0
+    are_integers = may_be_integers and first_non_integer(texts.offsets, texts.values) < 0
     return keys, KeyedTexts(keys, texts.offsets, texts.values, are_integers, hashes)
 
 
-def _key_distinct(texts: RawTexts, seed: int) -> tuple[RawIds, KeyedTexts]:
-    keys, keyed = _key_all(texts, seed)
+def _key_distinct(texts: RawTexts, seed: int, may_be_integers: bool) -> tuple[RawIds, KeyedTexts]:
+    keys, keyed = _key_all(texts, seed, may_be_integers)
     rows, collision = distinct_texts(keys, texts.offsets, texts.values)
     if collision >= 0:
         raise KeyCollisionError

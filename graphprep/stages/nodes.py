@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.model.errors import DataError
-from graphprep.model.rows import Relation
 from graphprep.model.schema import RawIdKind
 from graphprep.stages.assign import PartitionFunction, RawBatch, TypedCounter, cut_sizes, order_types
 from graphprep.stages.decoded import Decoded
@@ -349,4 +348,4 @@ def _by_key(space: SortedSpace, typed: Runs, pool: SpillPool, cap_bytes: int) ->
     return partial(table.read, 0)
 
 
-__all__ = ["BeyondError", "NodeIndex", "NodeRules", "Relation", "index_nodes"]
+__all__ = ["BeyondError", "NodeIndex", "NodeRules", "index_nodes"]

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.kernels.cpu.texts import concat_texts, count_up_to, find_texts, sort_texts, take_texts
+from graphprep.kernels.cpu.text_search import find_texts
+from graphprep.kernels.cpu.texts import concat_texts, count_up_to, sort_texts, take_texts
 from graphprep.model.errors import DataError
 from graphprep.model.protocols import Span
 from graphprep.model.rows import RawTexts

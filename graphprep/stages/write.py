@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -184,20 +184,9 @@ class StoreBuilder:
         route.runs.close()
         self.reporter.advance(records=route.num_edges)
         if second is not None:
-            second.finish()
-            write_layout(
-                LayoutBuilder(
-                    EdgeRuns(second.runs, second.plan, order, missing_key), by_arrival=False, edge_rows=bool(edges.columns)
-                ),
-                LayoutFiles(layout_folder(edges.path, other[0]), index_dtype, id_dtype, edge_rows=bool(edges.columns)),
-                self.parts,
-                self._row_sizes(route, other[0]),
-                route.second_counts,
-                build_rules,
-                self.pool,
-                keep_positions=False,
+            self._write_second(
+                edges, second, order, missing_key, LayoutFiles(layout_folder(edges.path, other[0]), index_dtype, id_dtype)
             )
-            second.runs.close()
         for column in self._with_slots(edges.columns, route.columns, slots):
             routes = [route.columns[key] for key in column.keys]
             target = ColumnTarget(column, f"edges/{edges.path}/{column.schema.path}", route.primary_counts)
@@ -214,6 +203,24 @@ class StoreBuilder:
                 num_slots=slots,
             )
         )
+
+    def _write_second(
+        self, edges: TypedEdges, second: SecondLayout, order: NeighborOrder, missing_key: int | None, files: LayoutFiles
+    ) -> None:
+        """Write the layout that is not the primary one, from what building the first left."""
+        second.finish()
+        has_rows = bool(edges.columns)
+        write_layout(
+            LayoutBuilder(EdgeRuns(second.runs, second.plan, order, missing_key), by_arrival=False, edge_rows=has_rows),
+            replace(files, edge_rows=has_rows),
+            self.parts,
+            self._row_sizes(edges.route, self.rules.layouts[1]),
+            edges.route.second_counts,
+            BuildRules(self.rules.bucket_bytes, self.rules.threads),
+            self.pool,
+            keep_positions=False,
+        )
+        second.runs.close()
 
     def _owner(self, route: EdgeRoute, layout: Layout) -> int:
         return route.dst_type if layout == "csc" else route.src_type

@@ -145,15 +145,6 @@ def test_integers_among_texts():
     assert texts.first_non_integer(*_pack([b"007", b"", b"x"])) == 1
 
 
-@settings(deadline=None, max_examples=100)
-@given(rows=_TEXTS, wanted=_TEXTS)
-def test_find_texts_agrees_with_index(rows, wanted):
-    ordered = sorted(set(rows))
-    wanted = wanted + rows
-    found = texts.find_texts(*_pack(ordered), *_pack(wanted)).tolist()
-    assert found == [ordered.index(text) if text in ordered else -1 for text in wanted]
-
-
 def test_endless_texts_are_told_apart():
     size = 1 << 24
     rows = [b"x", b"a" * size, b"a" * (size - 1), b"a" * (size + 3), b"y"]

@@ -437,20 +437,23 @@ def test_the_memory_limit_does_not_show_in_the_bytes(tmp_path):
     assert digests[0] == digests[1]
 
 
-@pytest.mark.parametrize("kind", ["string", "dictionary", "int"])
+@pytest.mark.parametrize("kind", ["string", "dictionary", "int", "digits"])
 def test_a_partition_file_goes_by_raw_ids(tmp_path, kind):
-    raws = ["b", "a", "ß", "c"] if kind != "int" else [3, -1, 2**40, 0]
+    raws = ["b", "a", "ß", "c"] if kind in ("string", "dictionary") else [3, -1, 2**40, 10]
     parts = [1, 0, 1, 0]
-    ids = pa.array(raws).dictionary_encode() if kind == "dictionary" else pa.array(raws)
+    ids = pa.array(list(map(str, raws)) if kind == "digits" else raws)
+    ids = ids.dictionary_encode() if kind == "dictionary" else ids
     folder = tmp_path / "parts"
     folder.mkdir()
     pq.write_table(pa.table({"id": ids, "part": parts}), folder / "user.parquet")
     pq.write_table(pa.table({"id": ids[:1], "part": parts[:1]}), folder / "item.parquet")
-    raw_kind = "int" if kind == "int" else "string"
+    raw_kind = "int" if kind in ("int", "digits") else "string"
     setup = {**SETUP, "kinds": {"user": raw_kind, "item": raw_kind}}
     files = [[["node", "user", str(raw)] for raw in raws], [["edge", 0, str(raws[1]), str(raws[0])]]]
     _, (nodes, found, _) = run(tmp_path, setup, files, partition_by=str(folder))
-    in_order = sorted(zip(parts, raws, strict=True), key=lambda pair: (pair[0], pair[1] if kind == "int" else pair[1].encode()))
+    in_order = sorted(
+        zip(parts, raws, strict=True), key=lambda pair: (pair[0], pair[1] if raw_kind == "int" else pair[1].encode())
+    )
     assert nodes == {"user": [raw for _, raw in in_order], "item": raws[:1]}
     assert found["user:buys:item"][0] == [(raws[1], raws[0])]
     pq.write_table(pa.table({"id": ids.take(pa.array([0, 1, 2, 2])), "part": parts}), folder / "user.parquet")

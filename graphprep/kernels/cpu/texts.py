@@ -249,31 +249,6 @@ def _count_up_to(offsets, values, bound):
     return low
 
 
-def find_texts(offsets: Any, values: Any, wanted_offsets: Any, wanted_values: Any) -> Any:
-    """Return the row of every wanted text among texts that strictly ascend, -1 where it is not there: int64[k]."""
-    out = np.empty(wanted_offsets.size - 1, np.int64)
-    _find_texts(offsets, values, wanted_offsets, wanted_values, out)
-    return out
-
-
-@njit(cache=True, nogil=True)
-def _find_texts(offsets, values, wanted_offsets, wanted_values, out):
-    for i in range(out.size):
-        start, stop = wanted_offsets[i], wanted_offsets[i + 1]
-        low, high = 0, offsets.size - 1
-        while low < high:
-            middle = (low + high) >> 1
-            if compare_bytes(values, offsets[middle], offsets[middle + 1], wanted_values, start, stop) < 0:
-                low = middle + 1
-            else:
-                high = middle
-        out[i] = -1
-        if low < offsets.size - 1:
-            same = compare_bytes(values, offsets[low], offsets[low + 1], wanted_values, start, stop) == 0
-            if same:
-                out[i] = low
-
-
 # -------------------------------------------------------------------------------------------------- distinct
 
 
