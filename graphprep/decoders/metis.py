@@ -6,15 +6,16 @@ Source: METIS 5.1 manual, section 4.1; KaHIP's user guide, section 3.1, has the 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, BinaryIO, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.decoders.arrays import EdgePlan, matrix_relation, matrix_sources, parse_relation
+from graphprep.decoders.arrays import EdgePlan, matrix_relation, matrix_sources
 from graphprep.decoders.chunked_tables import dense_chunk
+from graphprep.decoders.matrices import MatrixOptions
 from graphprep.model.errors import DataError, DecodeError, UsageError
 from graphprep.model.graph_config import EdgeTable
 from graphprep.model.protocols import DeclaredColumn, InputStorage, Sniffed, SniffedFile, Sources, Span, TextBlock
@@ -340,41 +341,20 @@ def _settle(header: Header, num_words: int) -> tuple[Header, tuple[str, ...]]:
 
 
 @dataclass(frozen=True)
-class MetisDecoder:
+class MetisDecoder(MatrixOptions):
     """Decodes METIS graph files, as METIS, ParMETIS, KaHIP and NetworKit read them.
 
     Both directions of an edge stand in the file, and both become edges. ``relation`` is ``REL`` or ``TYPE:REL:TYPE``.
     ``drop_columns`` leaves out ``weight`` (of edges), ``node_weight`` or ``node_size``.
     """
 
-    relation: str | None = None
-    drop_columns: tuple[str, ...] = ()
-    weight_dtype: str = "float32"
-
     name: ClassVar[str] = "metis"
-
-    def __post_init__(self) -> None:
-        """Refuse options that make no sense."""
-        parse_relation(self.relation)
 
     def plan(self, storage: InputStorage, urls: Sequence[str]) -> Sources:
         """Read the header, and count lines and numbers. Raises DataError where they are not the header's."""
-        table = EdgeTable(None, None, None)
-        table = dataclasses.replace(table, table=dataclasses.replace(table.table, dropped=self.drop_columns))
-        return matrix_sources(plan_metis(storage, urls, table, weight_dtype=self.weight_dtype, relation_text=self.relation))
-
-    def decode(self, block: TextBlock, places: bool = False) -> RawRows:
-        """Parse whole lines. Raises DataError for the first faulty field."""
-        reader: MetisReader = block.span.detail
-        return reader.decode(block, places)
-
-    def read(self, handle: BinaryIO, span: Span, max_rows: int, places: bool = False) -> Iterator[RawRows]:
-        """Refuse a table: the file is text."""
-        raise NotImplementedError
-
-    def widen(self, columns: Mapping[str, str]) -> MetisDecoder:
-        """Return the decoder: the header says what there is."""
-        return dataclasses.replace(self)
+        return matrix_sources(
+            plan_metis(storage, urls, self.table, weight_dtype=self.weight_dtype, relation_text=self.relation)
+        )
 
     @staticmethod
     def sniff(file: SniffedFile) -> Sniffed | None:

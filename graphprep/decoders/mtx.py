@@ -5,15 +5,15 @@ Source: R. F. Boisvert, R. Pozo, K. A. Remington, The Matrix Market Exchange For
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO, ClassVar, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.decoders.arrays import EdgePlan, matrix_relation, matrix_sources, parse_relation
+from graphprep.decoders.arrays import EdgePlan, matrix_relation, matrix_sources
+from graphprep.decoders.matrices import MatrixOptions
 from graphprep.model.errors import DataError, DecodeError, UsageError
 from graphprep.model.graph_config import EdgeTable
 from graphprep.model.protocols import DeclaredColumn, InputStorage, Sniffed, SniffedFile, Sources, Span, TextBlock
@@ -363,44 +363,21 @@ def _scan(storage: InputStorage, url: str) -> Banner:
 
 
 @dataclass(frozen=True)
-class MtxDecoder:
+class MtxDecoder(MatrixOptions):
     """Decodes Matrix Market files in coordinate format: pattern, real, integer; general, symmetric, skew-symmetric.
 
     ``relation`` is ``REL`` or ``SRC:REL:DST``; without it the node types of a matrix that is not square are ``row`` and
     ``col``. Values become weights, unless ``drop_columns`` has ``weight``.
     """
 
-    relation: str | None = None
-    drop_columns: tuple[str, ...] = ()
-    weight_dtype: str = "float32"
-
     name: ClassVar[str] = "mtx"
-
-    def __post_init__(self) -> None:
-        """Refuse options that make no sense."""
-        parse_relation(self.relation)
 
     def plan(self, storage: InputStorage, urls: Sequence[str]) -> Sources:
         """Read the banner and the size line of every file, and count its entries.
 
         Raises DataError for other files and other matrices, and for a wrong number of entries.
         """
-        table = EdgeTable(None, None, None)
-        table = dataclasses.replace(table, table=dataclasses.replace(table.table, dropped=self.drop_columns))
-        return matrix_sources(plan_mtx(storage, urls, table, weight_dtype=self.weight_dtype, relation_text=self.relation))
-
-    def decode(self, block: TextBlock, places: bool = False) -> RawRows:
-        """Parse whole lines. Raises DecodeError for the first faulty entry."""
-        reader: MtxReader = block.span.detail
-        return reader.decode(block, places)
-
-    def read(self, handle: BinaryIO, span: Span, max_rows: int, places: bool = False) -> Iterator[RawRows]:
-        """Refuse a table: the file is text."""
-        raise NotImplementedError
-
-    def widen(self, columns: Mapping[str, str]) -> MtxDecoder:
-        """Return the decoder: the banner says the dtypes."""
-        return dataclasses.replace(self)
+        return matrix_sources(plan_mtx(storage, urls, self.table, weight_dtype=self.weight_dtype, relation_text=self.relation))
 
     @staticmethod
     def sniff(file: SniffedFile) -> Sniffed | None:
