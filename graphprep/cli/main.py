@@ -74,7 +74,9 @@ def run(args: Sequence[str]) -> int:
         _discard_stdout()
         return _EXIT_SIGNAL + signal.SIGPIPE
     except Exception as error:
-        return report.explain(error)
+        code = report.explain(error)
+        _discard_unwritable()
+        return code
 
 
 def build_app() -> typer.Typer:
@@ -265,6 +267,14 @@ def _print_any_text() -> None:
     """Print what stdout's encoding cannot write (names of files that are no UTF-8, locale C) as escapes, as stderr does."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def _discard_unwritable() -> None:
+    """Let go of what stdout still holds where it cannot be written: Python would try again on exit, and exit with 120."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _discard_stdout()
 
 
 def _discard_stdout() -> None:

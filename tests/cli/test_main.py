@@ -313,11 +313,13 @@ def test_a_reader_that_goes_away_is_no_trouble(tmp_path):
     assert (done.returncode, done.stderr) == (141, b"")
 
 
-def test_stdout_that_is_full(tmp_path):
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_stdout_that_is_full(unbuffered):
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(
             [sys.executable, "-m", "graphprep", "--version"],
             stdout=full,
+            env=os.environ | {"PYTHONUNBUFFERED": unbuffered},
             stderr=subprocess.PIPE,
             timeout=60,
             check=False,
