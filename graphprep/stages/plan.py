@@ -242,6 +242,9 @@ def apply_schema(planned: Planned, schema: GraphSchema) -> Planned:
 
 
 def _total_bytes(storage: Storage, sources: Sources) -> int | None:
-    """Return the size of the input as stored; None where a server does not say."""
-    sizes = [storage.size(url) for url in {span.url for span in sources.spans}]
+    """Return the size of the input as stored; None where a server does not say, or where a pipe has not ended."""
+    urls = {span.url for span in sources.spans}
+    if any(storage.is_arriving(url) for url in urls):
+        return None
+    sizes = [storage.size(url) for url in urls]
     return None if -1 in sizes else sum(sizes)

@@ -32,6 +32,7 @@ from graphprep.storage.ranges import (
     is_past_end,
     read_fully,
 )
+from graphprep.storage.spool import Spool, stored_stdin
 from graphprep.storage.streams import Decompressed, Sequential, Source, find_codec
 
 STDIN = "-"
@@ -76,7 +77,7 @@ class Storage:
 
     ``options`` are those of ``--storage-option``: ``key`` for every URL, ``<protocol>.key`` for URLs of one protocol
     (``s3.endpoint_url``); further dots nest (``s3.client_kwargs.region_name``). What can be read once only (stdin, FIFOs) is
-    spooled into a private folder in ``tmp_dir``, which ``close`` removes.
+    spooled into a private folder in ``tmp_dir`` while it is read; ``close`` removes it.
     """
 
     def __init__(self, options: Mapping[str, str] | None = None, tmp_dir: str | None = None) -> None:
@@ -85,7 +86,8 @@ class Storage:
         self._tmp_dir = tmp_dir
         _check_tmp_dir(tmp_dir)
         self._spool_dir: str | None = None
-        self._spools: dict[str, str] = {}
+        self._spools: dict[str, Spool] = {}
+        self._paths: dict[str, str] = {}  # of what is read from another path than its own
         self.fetchers = Fetchers()
         self._pins: dict[str, Pin] = {}
 
@@ -99,7 +101,10 @@ class Storage:
         """Remove the spooled files, and let no fetch begin any more."""
         self.fetchers.close()
         folder, self._spool_dir = self._spool_dir, None
+        for spool in self._spools.values():
+            spool.close()
         self._spools.clear()
+        self._paths.clear()
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
 
@@ -127,8 +132,11 @@ class Storage:
         return io.BufferedReader(Sequential(begin, settle), _COPY_BYTES)
 
     def open_stored(self, url: str, ahead_bytes: int | None = None) -> BinaryIO:
-        """Open for reading the bytes as stored."""
+        """Open for reading the bytes as stored. What comes through a pipe can be read while it comes."""
         path = self._readable_path(url)
+        spool = self._spools.get(url)
+        if spool is not None and not spool.is_complete:
+            return spool.open()
         if path is not None:
             with plain_words(url):
                 if Path(path).is_dir():
@@ -139,8 +147,8 @@ class Storage:
             return self._open_remote(fs, target, url, self.ahead_bytes if ahead_bytes is None else ahead_bytes)
 
     def size(self, url: str) -> int:
-        """Return the size in bytes as stored; -1 where a server does not say."""
-        path = self._readable_path(url)
+        """Return the size in bytes as stored; -1 where a server does not say. Waits for the end of a pipe."""
+        path = self._whole_path(url)
         with plain_words(url):
             if path is not None:
                 return Path(path).stat().st_size
@@ -170,7 +178,7 @@ class Storage:
 
         A range is shorter where the file ends before.
         """
-        path = self._readable_path(url)
+        path = self._whole_path(url)
         if path is not None:
             with plain_words(url), Path(path).open("rb", buffering=0) as file:
                 return [_read_at(file, start, stop) for start, stop in ranges]
@@ -215,8 +223,14 @@ class Storage:
         return self._local(url) is not None
 
     def local_path(self, url: str) -> str | None:
-        """Return the path of the local file that holds the bytes as stored, None for other URLs."""
-        return self._readable_path(url)
+        """Return the path of the local file that holds the bytes as stored, None for other URLs and while a pipe is read."""
+        path = self._readable_path(url)
+        return None if self.is_arriving(url) else path
+
+    def is_arriving(self, url: str) -> bool:
+        """Return whether a stream is still on its way: nobody knows its size yet."""
+        self._readable_path(url)
+        return url in self._spools and not self._spools[url].is_complete
 
     def list_dir(self, url: str) -> tuple[DirEntry, ...]:
         """List a folder, not recursively, in the order of the names' UTF-8 bytes."""
@@ -322,7 +336,7 @@ class Storage:
     def _is_stream(self, url: str) -> bool:
         """Return whether a local path names a FIFO, a socket or a device, which can be read once only."""
         path = self._local(url)
-        if path is None or url in self._spools:
+        if path is None or url in self._paths:
             return False
         try:
             mode = Path(path).stat().st_mode
@@ -334,31 +348,33 @@ class Storage:
 
     def _local(self, url: str) -> str | None:
         """Return the local path, that of the spooled copy where there is one."""
-        return self._spools.get(url) or local_path(url)
+        return self._paths.get(url) or local_path(url)
 
     def _readable_path(self, url: str) -> str | None:
         """Return a local path that can be read from its beginning as often as needed, None for other URLs."""
-        if url not in self._spools and (url == STDIN or self._is_stream(url)):
-            self._spools[url] = self._spool(url)
+        if url not in self._paths and (url == STDIN or self._is_stream(url)):
+            self._paths[url] = self._spool(url)
         return self._local(url)
 
+    def _whole_path(self, url: str) -> str | None:
+        """Return like ``_readable_path`` a path at which nothing is missing any more."""
+        path = self._readable_path(url)
+        if url in self._spools:
+            self._spools[url].wait()
+        return path
+
     def _spool(self, url: str) -> str:
-        """Copy stdin or a FIFO into a file."""
+        """Begin to copy stdin or a FIFO into a file; return its path."""
         if url == STDIN and sys.stdin is None:
             raise StorageError("standard input is closed", place=STDIN, fix="pipe the data in, or name a file")
-        with plain_words(url):
-            source: Any = sys.stdin.buffer if url == STDIN else open(cast(str, local_path(url)), "rb")  # noqa: SIM115, PTH123
+        if url == STDIN and (stored := stored_stdin(sys.stdin.buffer)) is not None:
+            return stored
         path = Path(self._make_spool_dir()) / f"stream-{len(self._spools)}"
-        try:
-            with path.open("wb") as target:
-                _copy(source, target, url, str(path.parent))
-        except BaseException:
-            path.unlink(missing_ok=True)
-            raise
-        finally:
-            if url != STDIN:
-                source.close()
-        return str(path)
+        with plain_words(url):
+            owned = url != STDIN
+            source: Any = open(cast(str, local_path(url)), "rb", buffering=0) if owned else sys.stdin.buffer  # noqa: SIM115, PTH123
+        self._spools[url] = Spool(source, url, path, owned=owned)
+        return self._spools[url].path
 
     def _spool_stream(self, source: BinaryIO, url: str) -> BinaryIO:
         """Copy a stream into a file without a name, and return it, at its beginning."""

@@ -150,7 +150,7 @@ def test_a_disk_that_is_full_while_spooling(tmp_path):
         "import resource\nfrom graphprep.storage.urls import Storage\nfrom graphprep.model.errors import StorageError\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 16, 1 << 16))\n"
         f"with Storage(tmp_dir={str(tmp_path)!r}) as storage:\n"
-        "    try: storage.expand(['-'])\n"
+        "    try: storage.size('-')\n"
         "    except StorageError as error: print(error.message, '|', error.fix)\n"
     )
     run = subprocess.run([sys.executable, "-c", code], input=b"1 2\n" * 100_000, capture_output=True, check=True)
