@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from graphprep.decoders.arrow_numpy import list_lengths, null_mask, numbers_of, valid_rows, without_nulls
 from graphprep.decoders.edges_columns import IdKind
 from graphprep.decoders.edges_faults import Faults, Words, column_words, show, time_words, weight_words
 from graphprep.decoders.text_cells import TIME_KEY, TIME_SCALES, number_chunk, parse_as, parse_ids, weight_key
@@ -217,9 +218,9 @@ class ArrowCells:
                 self.blame(position, row, say(code, show(buf[start[row] : stop[row]].tobytes())))
             return ids
         if array.null_count:
-            self.blame(position, int(np.flatnonzero(_is_null(array))[0]), say(numbers.EMPTY, ""))
+            self.blame(position, int(np.flatnonzero(null_mask(array))[0]), say(numbers.EMPTY, ""))
             array = array.fill_null(base)
-        values = array.to_numpy(zero_copy_only=False)
+        values = numbers_of(array)
         for code, bad in _id_faults(values, base, kind):
             if bad.any():
                 row = int(bad.argmax())
@@ -259,8 +260,8 @@ class ArrowCells:
             return _no_values(name, dtype)
         if is_text(array.type):
             return self._texts(name, position, dtype)
-        rows = np.flatnonzero(~_is_null(array)).astype(np.int64)
-        counts, values, item_shape = self._flatten(position, array.drop_null(), rows)
+        rows = valid_rows(array)
+        counts, values, item_shape = self._flatten(position, without_nulls(array), rows)
         if dtype == "binary":
             words = Words(f"field {name!r} must be text, found {array.type}", "declare a dtype of numbers with --column")
             self.blame(position, 0, words)
@@ -276,7 +277,7 @@ class ArrowCells:
     def cells(self, position: int) -> tuple[Ints, Cells]:
         """Return the rows of a text column that are not null, and their bytes."""
         array = self.array(position)
-        return np.flatnonzero(~_is_null(array)).astype(np.int64), _text_cells(array.drop_null())
+        return valid_rows(array), _text_cells(without_nulls(array))
 
     def _texts(self, name: str, position: int, dtype: str | None) -> ColumnChunk:
         rows, (buf, start, stop) = self.cells(position)
@@ -297,13 +298,13 @@ class ArrowCells:
         bounds = np.arange(len(array) + 1, dtype=np.int64)  # of each row, in items of the present level
         shape: tuple[int, ...] | None = ()
         while is_list(array.type):
-            lengths = _list_lengths(array)
+            lengths = list_lengths(array)
             shape = None if shape is None or np.unique(lengths).size > 1 else (*shape, int(lengths[0]) if lengths.size else 0)
             bounds = np.concatenate([[0], np.cumsum(lengths)])[bounds]
             array = array.flatten()
             array = array.dictionary_decode() if isinstance(array, pa.DictionaryArray) else array
             if array.null_count:
-                first = int(np.flatnonzero(_is_null(array))[0])
+                first = int(np.flatnonzero(null_mask(array))[0])
                 row = int(rows[np.searchsorted(bounds, first, side="right") - 1])
                 self.blame(position, row, _NULL_IN_LIST)
                 array = array.drop_null()
@@ -343,24 +344,12 @@ def _text_cells(array: pa.Array) -> tuple[NDArray[np.uint8], Ints, Ints]:
     return np.frombuffer(data or b"", np.uint8), offsets[:-1].copy(), offsets[1:].copy()
 
 
-def _is_null(array: pa.Array) -> NDArray[np.bool_]:
-    return array.is_null().to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
-
-
-def _list_lengths(array: pa.Array) -> Ints:
-    """Return the length of every list; there are no nulls among them."""
-    if pa.types.is_fixed_size_list(array.type):
-        return np.full(len(array), array.type.list_size, np.int64)
-    return array.value_lengths().to_numpy(zero_copy_only=False).astype(np.int64)  # type: ignore[no-any-return]
-
-
 def present(array: pa.Array) -> tuple[Ints, NDArray[np.generic]]:
     """Return the rows that are not null, and their values; dates and times as int64."""
-    rows = np.flatnonzero(~_is_null(array)).astype(np.int64)
-    values = array.drop_null()
+    rows, values = valid_rows(array), without_nulls(array)
     if is_date(values.type):
         values = values.view(pa.int32() if values.type.bit_width == 32 else pa.int64()).cast(pa.int64())
-    return rows, values.to_numpy(zero_copy_only=False)
+    return rows, numbers_of(values)
 
 
 def cast_numbers(values: NDArray[Any], dtype: np.dtype[Any]) -> tuple[NDArray[Any], int, int]:

@@ -265,13 +265,15 @@ def _check_shape(stated: tuple[int, ...], num_rows: int, item_shape: tuple[int, 
 
 def read_parquet_edges(handle: BinaryIO, max_rows: int) -> Iterator[tuple[NDArray[Any], NDArray[Any], tuple[str, str]]]:
     """Read (sources, destinations, column names) in batches. Raises DecodeError at the first null."""
+    from graphprep.decoders.arrow_numpy import null_mask, numbers_of
+
     for batch, fields in _batches(handle, max_rows, 2 * 8):
         names = [batch.schema.names[i] for i in fields]
-        nulls = [(int(_null_mask(batch.column(i)).argmax()), j) for j, i in enumerate(fields) if batch.column(i).null_count]
+        nulls = [(int(null_mask(batch.column(i)).argmax()), j) for j, i in enumerate(fields) if batch.column(i).null_count]
         if nulls:
             row, j = min(nulls)
             raise DecodeError("an id is null", at=row, column=names[j], fix="drop the row, or supply the id")
-        src, dst = (batch.column(i).to_numpy(zero_copy_only=False) for i in fields)
+        src, dst = (numbers_of(batch.column(i)) for i in fields)
         yield src, dst, (names[0], names[1])
 
 
@@ -324,22 +326,20 @@ def _decode_dictionaries(batch: Any) -> Any:
     return pa.RecordBatch.from_arrays(arrays, names=batch.schema.names)
 
 
-def _null_mask(array: Any) -> NDArray[np.bool_]:
-    return cast("NDArray[np.bool_]", array.is_null().to_numpy(zero_copy_only=False))
-
-
 def _numbers(array: Any, dtype: str) -> NDArray[Any]:
     """Return an array without nulls as NumPy's; dates and times as their stored integers."""
     import pyarrow.types as pt
 
-    if pt.is_temporal(array.type):
-        array = array.view(dtype)
-    return np.asarray(array.to_numpy(zero_copy_only=False), dtype)
+    from graphprep.decoders.arrow_numpy import numbers_of
+
+    return np.asarray(numbers_of(array.view(dtype) if pt.is_temporal(array.type) else array), dtype)
 
 
 def _flat_chunk(batch: Any, fields: list[int], key: ColumnKey, item_shape: tuple[int, ...]) -> ColumnChunk:
     """Join the columns "0", "1", … of a flat table to [rows, columns], which is reshaped to [rows, *item_shape]."""
-    nulls = [(int(_null_mask(batch.column(i)).argmax()), i) for i in fields if batch.column(i).null_count]
+    from graphprep.decoders.arrow_numpy import null_mask
+
+    nulls = [(int(null_mask(batch.column(i)).argmax()), i) for i in fields if batch.column(i).null_count]
     if nulls:
         row, i = min(nulls)
         raise DecodeError("a value is null", at=row, column=batch.schema.names[i], fix="supply the value, NaN for instance")
@@ -349,13 +349,14 @@ def _flat_chunk(batch: Any, fields: list[int], key: ColumnKey, item_shape: tuple
 
 def _single_chunk(batch: Any, field: int, key: ColumnKey, item_shape: tuple[int, ...] | None) -> ColumnChunk:
     """Take one column of numbers or of lists."""
+    from graphprep.decoders.arrow_numpy import null_mask, valid_rows, without_nulls
+
     array, name = batch.column(field), batch.schema.names[field]
-    valid = np.flatnonzero(~_null_mask(array)).astype(np.int64)
-    present = array.drop_null() if array.null_count else array
-    flat, counts = _flatten(present)
+    valid = valid_rows(array)
+    flat, counts = _flatten(without_nulls(array))
     if flat.null_count:
         ends = np.cumsum(counts)
-        row = valid[np.searchsorted(ends, int(_null_mask(flat).argmax()), side="right")]
+        row = valid[np.searchsorted(ends, int(null_mask(flat).argmax()), side="right")]
         raise DecodeError("a list holds a null", at=int(row), column=name, fix="supply the value, NaN for instance")
     if item_shape is not None:
         width = math.prod(item_shape)
@@ -372,10 +373,11 @@ def _flatten(array: Any) -> tuple[Any, Ints]:
     """Return the numbers of an array without nulls, and how many each row has."""
     import pyarrow.types as pt
 
+    from graphprep.decoders.arrow_numpy import list_lengths
+
     counts = np.ones(len(array), np.int64)
     if pt.is_list(array.type) or pt.is_large_list(array.type):
-        counts = array.value_lengths().to_numpy(zero_copy_only=False).astype(np.int64)
-        return array.flatten(), counts
+        return array.flatten(), list_lengths(array)
     while pt.is_fixed_size_list(array.type) and not array.null_count:  # nulls inside are the caller's to refuse
         counts = counts * array.type.list_size
         array = array.flatten()
@@ -386,8 +388,10 @@ def _text_chunk(array: Any, key: ColumnKey) -> ColumnChunk:
     """Take a column of texts as their bytes."""
     import pyarrow as pa
 
-    valid = np.flatnonzero(~_null_mask(array)).astype(np.int64)
-    texts = array.drop_null().cast(pa.large_binary())
+    from graphprep.decoders.arrow_numpy import valid_rows, without_nulls
+
+    valid = valid_rows(array)
+    texts = without_nulls(array).cast(pa.large_binary())
     offsets = np.frombuffer(texts.buffers()[1], np.int64)[texts.offset : texts.offset + len(texts) + 1]
     data = texts.buffers()[2]
     values = np.frombuffer(data or b"", np.uint8)[offsets[0] : offsets[-1]]
