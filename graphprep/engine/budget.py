@@ -21,6 +21,12 @@ _UNITS |= {f"{letter}{rest}": 1024**power for power, letter in enumerate("kmgtp"
 _SAMPLE_S = 0.02
 _PROC = Path("/proc")
 _CGROUP = Path("/sys/fs/cgroup")
+# Of cgroups, version 2 and 1: the limits, what is used, and what of it is page cache, which the system takes back at need.
+_CGROUP_FILES = (
+    (("memory.max", "memory.high"), "memory.current", ("inactive_file", "active_file")),
+    (("memory.limit_in_bytes",), "memory.usage_in_bytes", ("total_inactive_file", "total_active_file")),
+)
+_HARD_SHARE = 0.9  # of what a container leaves: the kernel's own tables and pages to be written count there, too
 
 
 # ---- limits
@@ -43,6 +49,16 @@ def parse_memory(text: str) -> int:
     return num_bytes
 
 
+def memory_limit(text: str) -> int:
+    """Read ``--memory-limit`` as bytes, no more than containers and ``ulimit`` let this process have: beyond, it is killed.
+
+    Raises UsageError like ``parse_memory``.
+    """
+    hard = min([*_cgroup_memory(), *_process_memory()], default=None)
+    wanted = parse_memory(text)
+    return wanted if hard is None else max(1, min(wanted, private_bytes() + int(max(0, hard) * _HARD_SHARE)))
+
+
 def format_size(num_bytes: float) -> str:
     """Write a number of bytes for people: ``1.5 GiB``."""
     for unit in ("B", "KiB", "MiB", "GiB"):
@@ -53,8 +69,8 @@ def format_size(num_bytes: float) -> str:
 
 
 def available_memory() -> int:
-    """Return the bytes that this process may still take: what the system has, and what its cgroups leave."""
-    return max(0, min([_system_memory(), *_cgroup_memory()]))
+    """Return the bytes that this process may still take: what the system has, and what cgroups and ``ulimit`` leave."""
+    return max(0, min([_system_memory(), *_cgroup_memory(), *_process_memory()]))
 
 
 def default_threads() -> int:
@@ -72,15 +88,27 @@ def _system_memory() -> int:
 
 
 def _cgroup_memory() -> Iterator[int]:
-    """Yield what each memory limit above this process leaves. Page cache that can go at once does not count as used."""
+    """Yield what each memory limit above this process leaves. Page cache does not count as used."""
     for folder in _cgroup_folders("memory"):
-        for limit, used, cache in (
-            ("memory.max", "memory.current", "inactive_file"),
-            ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
-        ):
-            most, now = _read_number(folder / limit), _read_number(folder / used)
-            if most is not None and now is not None:
-                yield most - now + _read_fields(folder / "memory.stat").get(cache, 0)
+        for limits, used, cache in _CGROUP_FILES:
+            now = _read_number(folder / used)
+            if now is not None:
+                fields = _read_fields(folder / "memory.stat")
+                now -= sum(fields.get(name, 0) for name in cache)
+                yield from (most - now for name in limits if (most := _read_number(folder / name)) is not None)
+
+
+def _process_memory() -> Iterator[int]:
+    """Yield what the limits of the process itself leave (``ulimit -v``, ``ulimit -d``)."""
+    try:
+        import resource
+    except ImportError:  # not on every system
+        return
+    fields = _read_fields(_PROC / "self" / "status")
+    for kind, used in ((resource.RLIMIT_AS, "VmSize:"), (resource.RLIMIT_DATA, "VmData:")):
+        most, _ = resource.getrlimit(kind)
+        if most != resource.RLIM_INFINITY and used in fields:
+            yield most - fields[used] * 1024
 
 
 def _cgroup_cores() -> Iterator[int]:
@@ -104,7 +132,8 @@ def _cgroup_folders(controller: str) -> Iterator[Path]:
             _, controllers, path = line.split(":", 2)
             if controllers and controller not in controllers.split(","):
                 continue
-            root = _CGROUP / controller if controllers else _CGROUP
+            root = _CGROUP / (controller if controllers else "unified")
+            root = root if root.is_dir() else _CGROUP
             folder = root / path.lstrip("/")
             yield from (level for level in (folder, *folder.parents) if level.is_relative_to(root) and level.is_dir())
 
@@ -174,9 +203,27 @@ class MemoryBudget:
 
 
 def private_bytes() -> int:
-    """Return the memory that only this process holds (anonymous and shared, no file pages); 0 where the system does not say."""
-    fields = _read_fields(_PROC / "self" / "status")
-    return (fields.get("RssAnon:", 0) + fields.get("RssShmem:", 0)) * 1024
+    """Return the memory that only this process and its children hold: anonymous and shared, no file pages.
+
+    0 where the system does not say.
+    """
+    total = 0
+    waiting = ["self"]
+    while waiting:
+        folder = _PROC / waiting.pop()
+        fields = _read_fields(folder / "status")
+        total += (fields.get("RssAnon:", 0) + fields.get("RssShmem:", 0)) * 1024
+        waiting += _children(folder)
+    return total
+
+
+def _children(folder: Path) -> list[str]:
+    """Return the processes that a process started, of those that still run."""
+    found: list[str] = []
+    with contextlib.suppress(OSError):  # it ended meanwhile
+        for thread in os.listdir(folder / "task"):  # noqa: PTH208 - many times a second
+            found += (folder / "task" / thread / "children").read_text().split()
+    return found
 
 
 class PeakSampler:

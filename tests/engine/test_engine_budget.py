@@ -1,7 +1,12 @@
 """Memory: what users write, what the system leaves, who may have it."""
 
+import contextlib
+import os
+import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +20,7 @@ from graphprep.engine.budget import (
     available_memory,
     default_threads,
     format_size,
+    memory_limit,
     parse_memory,
     private_bytes,
 )
@@ -99,9 +105,33 @@ def test_cgroup_2_counts_all_levels_and_forgives_cache(system):
         system / "cgroup/a",
         memory__max=f"{4 << 30}\n",
         memory__current=f"{3 << 30}\n",
-        memory__stat=f"anon 5\ninactive_file {1 << 30}\n",
+        memory__stat=f"anon 5\ninactive_file {1 << 29}\nactive_file {1 << 29}\nfile 7\n",
     )
     assert available_memory() == 2 << 30
+    assert parse_memory("auto") == 1 << 30
+
+
+def test_cgroup_2_throttles_above_high(system):
+    (system / "proc/self/cgroup").write_text("0::/a/b/c\n")
+    fill(system / "cgroup/a/b/c", memory__max="max\n", memory__high="max\n", memory__current="5\n")
+    fill(system / "cgroup/a/b", memory__max=f"{4 << 30}\n", memory__high=f"{3 << 30}\n", memory__current=f"{1 << 30}\n")
+    fill(system / "cgroup/a", memory__max="max\n", memory__current=f"{9 << 30}\n")
+    fill(system / "cgroup", memory__stat="anon 1\n")  # the root has no limit
+    assert available_memory() == 2 << 30
+
+
+def test_the_tightest_level_decides(system):
+    (system / "proc/self/cgroup").write_text("0::/a/b\n")
+    fill(system / "cgroup/a/b", memory__max=f"{8 << 30}\n", memory__current=f"{1 << 30}\n")
+    fill(system / "cgroup/a", memory__max=f"{20 << 30}\n", memory__current=f"{17 << 30}\n")
+    assert available_memory() == 3 << 30
+
+
+def test_both_versions_side_by_side(system):
+    """Version 1 controls memory; version 2 is mounted beside its folders, or the other way round."""
+    (system / "proc/self/cgroup").write_text("4:cpu:/\n0::/job\n")
+    fill(system / "cgroup/unified/job", memory__max=f"{1 << 30}\n", memory__current="0\n")
+    assert available_memory() == 1 << 30
 
 
 def test_cgroup_1(system):
@@ -111,10 +141,17 @@ def test_cgroup_1(system):
         **{
             "memory__limit_in_bytes": f"{1 << 30}\n",
             "memory__usage_in_bytes": f"{1 << 29}\n",
-            "memory__stat": f"total_inactive_file {1 << 28}\n",
+            "memory__stat": f"total_inactive_file {1 << 27}\ninactive_file 3\ntotal_active_file {1 << 27}\n",
         },
     )
     assert available_memory() == (1 << 29) + (1 << 28)
+
+
+def test_cgroup_1_without_a_limit(system):
+    (system / "proc/self/cgroup").write_text("4:memory:/job\n")
+    files = {"memory__limit_in_bytes": "9223372036854771712\n", "memory__usage_in_bytes": "4096\n"}
+    fill(system / "cgroup/memory/job", **files)
+    assert available_memory() == 16 << 30
 
 
 def test_a_container_that_sees_the_path_outside(system):
@@ -144,6 +181,72 @@ def test_threads_respect_the_quota(system, monkeypatch):
 def test_the_real_system():
     assert 0 < available_memory() < 1 << 50
     assert default_threads() >= 1
+
+
+# ---- what would end in a kill
+
+
+def test_a_size_is_cut_to_what_the_container_has(system):
+    (system / "proc/self/cgroup").write_text("0::/\n")
+    fill(system / "proc/self", status=f"RssAnon: {1 << 20} kB\n")
+    assert memory_limit("64GiB") == 64 << 30  # no container: who asks for more than there is may have swap
+    fill(system / "cgroup", memory__max=f"{4 << 30}\n", memory__current=f"{2 << 30}\n")
+    assert memory_limit("64GiB") == (1 << 30) + int((2 << 30) * 0.9)
+    assert memory_limit("2GiB") == 2 << 30
+    assert memory_limit("auto") == 1 << 30
+    fill(system / "cgroup", memory__current=f"{5 << 30}\n")
+    assert memory_limit("64GiB") == 1 << 30
+    with pytest.raises(UsageError):
+        memory_limit("much")
+
+
+_PROBE = "from graphprep.engine.budget import *; print(available_memory(), parse_memory('auto'), memory_limit('64GiB'))"
+
+
+def probe(before="", **options):
+    """Ask a process of its own for (available, auto, 64GiB) as it sees them, after Python code that comes before."""
+    run = subprocess.run(
+        [sys.executable, "-c", f"{before}\n{_PROBE}"], capture_output=True, text=True, check=True, timeout=60, **options
+    )
+    return [int(word) for word in run.stdout.split()]
+
+
+@pytest.mark.parametrize("kind", ["RLIMIT_AS", "RLIMIT_DATA"])
+def test_limits_of_the_process(kind):
+    available, auto, most = probe(f"import resource; resource.setrlimit(resource.{kind}, (1 << 30, 1 << 30))")
+    assert 1 << 29 < available < 1 << 30
+    assert 0.95 < 2 * auto / available < 1.05
+    assert available * 0.9 <= most < 1 << 30
+
+
+@pytest.fixture
+def real_cgroup():
+    """A cgroup of this machine with 512 MiB, where we may make one; yields the file that takes process IDs."""
+    root = Path("/sys/fs/cgroup")
+    version_1 = (root / "memory/memory.limit_in_bytes").exists()
+    lines = [line.split(":", 2) for line in Path("/proc/self/cgroup").read_text().splitlines()]
+    own = next((path for _, controllers, path in lines if controllers == ("memory" if version_1 else "")), "/")
+    folder = (root / "memory" if version_1 else root) / own.lstrip("/") / f"graphprep-test-{os.getpid()}"
+    made = False
+    try:
+        try:
+            folder.mkdir()
+            made = True
+            (folder / ("memory.limit_in_bytes" if version_1 else "memory.max")).write_text(str(512 << 20))
+        except OSError as error:
+            pytest.skip(f"no cgroup can be made here: {error}")
+        yield folder / "cgroup.procs"
+    finally:
+        if made:
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+
+
+def test_a_real_cgroup(real_cgroup):
+    available, auto, most = probe(preexec_fn=lambda: real_cgroup.write_text(str(os.getpid())))
+    assert 400 << 20 < available < 512 << 20
+    assert 0.9 < 2 * auto / available < 1.1
+    assert 0.85 * available < most < 512 << 20
 
 
 # ---- leases
@@ -223,6 +326,24 @@ def test_private_bytes_see_memory_and_the_sampler_its_peak():
     assert sampler.peak_private_bytes > before + (60 << 20)
     assert not [thread for thread in threading.enumerate() if thread.name == "graphprep-memory"]
     assert sampler.stop() == sampler.peak_private_bytes
+
+
+def test_private_bytes_count_children_and_theirs():
+    inner = "import time; held = b'x' * (60 << 20); print('ready', flush=True); time.sleep(60)"
+    outer = (
+        "import subprocess, sys, time; held = b'x' * (60 << 20)\n"
+        f"child = subprocess.Popen([sys.executable, '-c', {inner!r}], stdout=subprocess.PIPE)\n"
+        "child.stdout.readline(); print('ready', flush=True); time.sleep(60)"
+    )
+    before = private_bytes()
+    with subprocess.Popen([sys.executable, "-c", outer], stdout=subprocess.PIPE) as process:
+        process.stdout.readline()
+        counted = private_bytes()
+        (inner_pid,) = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        os.kill(int(inner_pid), 9)
+        process.kill()
+    assert 120 << 20 < counted - before < 200 << 20
+    assert private_bytes() < before + (30 << 20)
 
 
 def test_private_bytes_where_the_system_does_not_say(system):
