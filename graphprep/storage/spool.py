@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from graphprep.storage.faults import plain_words
+from graphprep.storage.private import TMP_DIR_OPTION
 
 _PIECE_BYTES = 1 << 20
 _PIPE_BYTES = 1 << 20  # asked of the system for a pipe: sixteen times fewer switches between its two ends
 _BUFFER_BYTES = 1 << 17
 _SET_PIPE_SIZE = 1031  # F_SETPIPE_SZ of Linux
-_OPTION = "--tmp-dir"  # the option that chooses where streams are spooled
 
 
 class Spool:
@@ -38,7 +38,7 @@ class Spool:
         self._ended = False
         self._closed = False
         self._changed = threading.Condition()
-        with plain_words(str(path.parent), _OPTION):
+        with plain_words(str(path.parent), TMP_DIR_OPTION):
             self._file = path.open("xb", buffering=0)
         self._wake = os.pipe()
         self._thread = threading.Thread(target=self._run, name="graphprep-spool", daemon=True)
@@ -105,7 +105,7 @@ class Spool:
                 self._changed.notify_all()
 
     def _write(self, data: memoryview) -> None:
-        with plain_words(str(Path(self.path).parent), _OPTION):
+        with plain_words(str(Path(self.path).parent), TMP_DIR_OPTION):
             while data:
                 data = data[self._file.write(data) :]
 

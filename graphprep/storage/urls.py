@@ -8,7 +8,6 @@ import io
 import itertools
 import os
 import posixpath
-import shutil
 import stat
 import sys
 import tempfile
@@ -21,6 +20,7 @@ from typing import Any, BinaryIO, cast
 from graphprep.model.errors import GraphprepError, StorageError, UsageError
 from graphprep.storage.drivers import LOCAL_PROTOCOLS, URL, Drivers, protocol_of
 from graphprep.storage.faults import display_url, plain_words, storage_error
+from graphprep.storage.private import TMP_DIR_OPTION, PrivateFolder
 from graphprep.storage.ranges import (
     Fetchers,
     Pin,
@@ -36,7 +36,6 @@ from graphprep.storage.spool import Spool, stored_stdin
 from graphprep.storage.streams import Decompressed, Sequential, Source, find_codec
 
 STDIN = "-"
-_TMP_DIR = "--tmp-dir"  # the option that chooses where streams are spooled
 _BOM = b"\xef\xbb\xbf"
 _COPY_BYTES = 1 << 20
 _LOCAL_BUFFER_BYTES = 1 << 17
@@ -83,9 +82,8 @@ class Storage:
     def __init__(self, options: Mapping[str, str] | None = None, tmp_dir: str | None = None) -> None:
         self.ahead_bytes = _AHEAD_BYTES
         self._drivers = Drivers(options or {})
-        self._tmp_dir = tmp_dir
         _check_tmp_dir(tmp_dir)
-        self._spool_dir: str | None = None
+        self._private = PrivateFolder(tmp_dir)
         self._spools: dict[str, Spool] = {}
         self._paths: dict[str, str] = {}  # of what is read from another path than its own
         self.fetchers = Fetchers()
@@ -100,13 +98,11 @@ class Storage:
     def close(self) -> None:
         """Remove the spooled files, and let no fetch begin any more."""
         self.fetchers.close()
-        folder, self._spool_dir = self._spool_dir, None
         for spool in self._spools.values():
             spool.close()
         self._spools.clear()
         self._paths.clear()
-        if folder is not None:
-            shutil.rmtree(folder, ignore_errors=True)
+        self._private.remove()
 
     # ---- reading ----
 
@@ -369,7 +365,7 @@ class Storage:
             raise StorageError("standard input is closed", place=STDIN, fix="pipe the data in, or name a file")
         if url == STDIN and (stored := stored_stdin(sys.stdin.buffer)) is not None:
             return stored
-        path = Path(self._make_spool_dir()) / f"stream-{len(self._spools)}"
+        path = Path(self._private.make()) / f"stream-{len(self._spools)}"
         with plain_words(url):
             owned = url != STDIN
             source: Any = open(cast(str, local_path(url)), "rb", buffering=0) if owned else sys.stdin.buffer  # noqa: SIM115, PTH123
@@ -378,8 +374,8 @@ class Storage:
 
     def _spool_stream(self, source: BinaryIO, url: str) -> BinaryIO:
         """Copy a stream into a file without a name, and return it, at its beginning."""
-        folder = self._make_spool_dir()
-        with plain_words(folder, _TMP_DIR):
+        folder = self._private.make()
+        with plain_words(folder, TMP_DIR_OPTION):
             target = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - the caller closes it
         try:
             with source:
@@ -389,14 +385,6 @@ class Storage:
             target.close()
             raise
         return cast(BinaryIO, target)
-
-    def _make_spool_dir(self) -> str:
-        if self._spool_dir is None:
-            with plain_words(self._tmp_dir or tempfile.gettempdir(), _TMP_DIR):
-                # Named before it is made: an interrupt in between finds what to remove.
-                self._spool_dir = str(Path(self._tmp_dir or tempfile.gettempdir()) / f"graphprep-{os.urandom(8).hex()}")
-                os.mkdir(self._spool_dir, 0o700)  # noqa: PTH102
-        return self._spool_dir
 
     # ---- drivers ----
 
@@ -457,7 +445,7 @@ def _check_tmp_dir(folder: str | None) -> None:
     """Refuse a folder that cannot hold files now, not when the first one is needed, perhaps hours later."""
     if folder is None:
         return
-    with plain_words(folder, _TMP_DIR):
+    with plain_words(folder, TMP_DIR_OPTION):
         with os.scandir(folder):
             pass
         if not os.access(folder, os.W_OK | os.X_OK):
@@ -542,7 +530,7 @@ def _pieces(source: Any, url: str) -> Iterator[bytes]:
 def _copy(source: Any, target: Any, url: str, folder: str) -> None:
     """Copy a stream; a failure to read names ``url``, a failure to write the folder."""
     for piece in _pieces(source, url):
-        with plain_words(folder, _TMP_DIR):
+        with plain_words(folder, TMP_DIR_OPTION):
             target.write(piece)
-    with plain_words(folder, _TMP_DIR):
+    with plain_words(folder, TMP_DIR_OPTION):
         target.flush()

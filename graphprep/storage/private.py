@@ -1,0 +1,138 @@
+"""Private folders for temporary files: gone at the end of the run, and after a kill with the next run that looks there."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import os
+import shutil
+import socket
+import stat
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from graphprep.storage.faults import plain_words
+
+TMP_DIR_OPTION = "--tmp-dir"  # what chooses the folder
+_PREFIX = ".graphprep-tmp-"
+_ATTEMPTS = 20
+
+
+class PrivateFolder:
+    """A folder of this process in ``parent`` (None: the system's place for temporary files), made when it is first needed.
+
+    While it is in use it is locked, so that others can tell it from what a killed run left.
+    """
+
+    def __init__(self, parent: str | None = None) -> None:
+        self.parent = parent or tempfile.gettempdir()
+        self._path: str | None = None
+        self._lock: int | None = None
+
+    def make(self) -> str:
+        """Return the folder's path. The first time the folder is made, and what dead runs left beside it is removed.
+
+        Raises StorageError.
+        """
+        with plain_words(self.parent, TMP_DIR_OPTION):
+            if self._path is None:
+                remove_leftovers(self.parent)
+            for _ in range(_ATTEMPTS):
+                if self._path is not None:
+                    return self._path
+                self._make_one()
+            raise OSError(errno.EBUSY, "temporary folders are removed as soon as they are made")
+
+    def remove(self) -> None:
+        """Remove the folder and all in it, where it was made."""
+        (path, lock), (self._path, self._lock) = (self._path, self._lock), (None, None)
+        if path is not None:
+            shutil.rmtree(path, ignore_errors=True)
+        if lock is not None:
+            os.close(lock)
+
+    def _make_one(self) -> None:
+        # Named before it is made: an interrupt in between finds what to remove.
+        self._path = str(Path(self.parent) / f"{_own_prefix()}{os.urandom(6).hex()}")
+        try:
+            os.mkdir(self._path, 0o700)  # noqa: PTH102
+        except OSError:
+            self._path = None
+            raise
+        if not self._take(self._path):
+            self._path = None
+
+    def _take(self, path: str) -> bool:
+        """Lock the folder. False: another process took it for a leftover before it was locked."""
+        lock = _lock(path, wait=True)
+        if lock is None:  # the file system knows no locks: nobody will take it for one
+            return Path(path).is_dir()
+        if _is_same(path, lock):
+            self._lock = lock
+            return True
+        os.close(lock)
+        return False
+
+
+def remove_leftovers(parent: str) -> int:
+    """Remove the private folders in ``parent`` whose processes are dead. Returns how many there were.
+
+    Only those of this user and of this machine: others may see no locks.
+    """
+    count = 0
+    for path in find_private(parent):
+        lock = _lock(path, wait=False)
+        if lock is not None:
+            shutil.rmtree(path, ignore_errors=True)
+            os.close(lock)
+            count += not os.path.lexists(path)
+    return count
+
+
+def find_private(parent: str) -> Iterator[str]:
+    """Yield the private folders in ``parent`` that this user made on this machine, in use or not."""
+    with contextlib.suppress(OSError):
+        for name in os.listdir(parent):  # noqa: PTH208 - most have another name
+            if name.startswith(_own_prefix()):
+                path = os.path.join(parent, name)  # noqa: PTH118
+                with contextlib.suppress(OSError):
+                    found = os.lstat(path)
+                    if stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid():
+                        yield path
+
+
+def _own_prefix() -> str:
+    """Return how the names of this machine's folders begin: on a shared disk, locks may be seen on one machine only."""
+    return f"{_PREFIX}{hashlib.sha256(socket.gethostname().encode()).hexdigest()[:8]}-"
+
+
+def _lock(path: str, *, wait: bool) -> int | None:
+    """Lock a folder, until the descriptor that is returned is closed or the process ends, however it ends.
+
+    None where it is locked, where it is gone, or where locks are not to be had.
+    """
+    if sys.platform == "win32":
+        return None
+    import fcntl
+
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except OSError:
+        os.close(descriptor)
+        return None
+    return descriptor
+
+
+def _is_same(path: str, descriptor: int) -> bool:
+    """Return whether a path still leads to the folder that is open."""
+    try:
+        return os.path.samestat(os.stat(path), os.fstat(descriptor))  # noqa: PTH116
+    except OSError:
+        return False
