@@ -75,13 +75,15 @@ class SilentReporter:
 class MemoryPlan:
     """How a memory limit is shared out, in bytes.
 
-    ``pool_bytes`` bounds all runs, ``cap_bytes`` what one sort or map holds, ``bucket_bytes`` what building one bucket holds.
+    ``pool_bytes`` bounds all runs, ``cap_bytes`` what one sort or map holds. A bucket is planned to take ``bucket_bytes`` while
+    it is built, and cut where it takes more than ``leaf_bytes``.
     """
 
     limit_bytes: int
     pool_bytes: int
     cap_bytes: int
     bucket_bytes: int
+    leaf_bytes: int
     block_bytes: int
     threads: int
 
@@ -109,6 +111,7 @@ def plan_memory(options: ConvertOptions) -> MemoryPlan:
         pool_bytes=room * 3 // 10,
         cap_bytes=working // 4,
         bucket_bytes=max(1 << 16, min(_MOST_BUCKET, working // (3 * threads + 2))),
+        leaf_bytes=max(1 << 16, working // (3 * threads + 2)),
         block_bytes=block,
         threads=threads,
     )
@@ -143,7 +146,7 @@ class Prepared:
     role_notes: tuple[str, ...] = ()
 
 
-class _Clock:
+class StageClock:
     """Measures stages for the summary and passes them on."""
 
     def __init__(self, reporter: Reporter) -> None:
@@ -178,11 +181,11 @@ def convert(
     """
     options = options or ConvertOptions()
     reporter = reporter or SilentReporter()
-    clock = _Clock(reporter)
+    clock = StageClock(reporter)
     begin = time.perf_counter()
     with contextlib.ExitStack() as stack:
         sampler = stack.enter_context(PeakSampler())
-        tmp_dir = options.run.tmp_dir or _folder_of(out)
+        tmp_dir = options.run.tmp_dir or folder_beside(out)
         storage = stack.enter_context(Storage(options.run.storage_options, tmp_dir))
         storage.load_drivers((*inputs, out))
         memory = plan_memory(options)
@@ -203,7 +206,7 @@ def convert(
         return _summary(out, prepared, clock, writer.num_bytes, time.perf_counter() - begin, sampler.stop())
 
 
-def _folder_of(out: str) -> str | None:
+def folder_beside(out: str) -> str | None:
     """Return the folder of a local OUT, where there is room for it and so for temporary files; None: the system's place."""
     path = local_path(out)
     folder = None if path is None else Path(path).absolute().parent
@@ -213,7 +216,7 @@ def _folder_of(out: str) -> str | None:
 def check_input(inputs: Sequence[str], options: ConvertOptions | None = None, reporter: Reporter | None = None) -> InputReport:
     """Decode, index and resolve an input without writing anything; raise what ``convert`` would raise."""
     options = options or ConvertOptions()
-    clock = _Clock(reporter or SilentReporter())
+    clock = StageClock(reporter or SilentReporter())
     with contextlib.ExitStack() as stack:
         storage = stack.enter_context(Storage(options.run.storage_options, options.run.tmp_dir))
         storage.load_drivers(inputs)
@@ -240,7 +243,7 @@ def _prepare(
     memory: MemoryPlan,
     storage: Storage,
     pool: SpillPool,
-    clock: _Clock,
+    clock: StageClock,
     rejects: Rejects,
 ) -> Prepared:
     """Run the stages from plan to shuffle."""
@@ -303,7 +306,7 @@ def _index_input(
     memory: MemoryPlan,
     storage: Storage,
     pool: SpillPool,
-    clock: _Clock,
+    clock: StageClock,
     rejects: Rejects,
 ) -> tuple[Decoded, NodeIndex, Locator]:
     """Decode and index; again with other keys, should two names have the same one."""
@@ -375,6 +378,7 @@ def _route_rules(options: ConvertOptions, schema: GraphSchema | None, memory: Me
         bucket_bytes=memory.bucket_bytes,
         cap_bytes=memory.cap_bytes,
         num_parts=index.partition.num_parts,
+        threads=memory.threads,
         schema=schema,
     )
 
@@ -390,6 +394,7 @@ def _write_rules(prepared: Prepared, options: ConvertOptions, memory: MemoryPlan
         edge_ids=options.edge_ids,
         index_dtype=options.index_dtype,
         bucket_bytes=memory.bucket_bytes,
+        leaf_bytes=memory.leaf_bytes,
         threads=memory.threads,
     )
 
@@ -488,7 +493,7 @@ def _split_slots(owner: TypedNodes | TypedEdges) -> Iterator[str]:
 
 
 def _summary(
-    out: str, prepared: Prepared, clock: _Clock, output_bytes: int, elapsed_s: float, peak_bytes: int
+    out: str, prepared: Prepared, clock: StageClock, output_bytes: int, elapsed_s: float, peak_bytes: int
 ) -> ConvertSummary:
     return ConvertSummary(
         out=out,
@@ -512,9 +517,12 @@ def _summary(
 
 
 def _provenance(prepared: Prepared, storage: Storage, elapsed_s: float) -> dict[str, Any]:
-    """Tell how the store was made; the only file in which the time, the host and the command line occur."""
     spans = prepared.decoded.sources.spans
-    urls = list(dict.fromkeys(span.url for span in spans))
+    return provenance(list(dict.fromkeys(span.url for span in spans)), storage, elapsed_s)
+
+
+def provenance(urls: Sequence[str], storage: Storage, elapsed_s: float) -> dict[str, Any]:
+    """Tell how a store was made; the only file in which the time, the host and the command line occur."""
     return {
         "version": graphprep.__version__,
         "command": _without_secrets(sys.argv),
@@ -542,4 +550,13 @@ def _without_secrets(arguments: Sequence[str]) -> list[str]:
     return shown
 
 
-__all__ = ["InputReport", "MemoryPlan", "check_input", "convert", "plan_memory"]
+__all__ = [
+    "InputReport",
+    "MemoryPlan",
+    "StageClock",
+    "check_input",
+    "convert",
+    "folder_beside",
+    "plan_memory",
+    "provenance",
+]

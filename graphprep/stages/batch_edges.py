@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,7 @@ from graphprep.kernels.cpu.hash import edge_checksum, hash_ints, pair_checksum
 from graphprep.model.rows import ColumnKey
 from graphprep.model.schema import NeighborOrder
 from graphprep.stages.cells import Arrays, Cells, scalar_cells
-from graphprep.stages.decoded import Batch, BatchColumn
+from graphprep.stages.decoded import Batch, BatchColumn, wide_ids
 from graphprep.stages.observe import NUM_SLOTS
 from graphprep.stages.resolve import Resolved
 from graphprep.stages.shuffle import (
@@ -30,7 +31,7 @@ _MOST_TYPE_CODES = 1 << 12  # with more canonical edge types than this, only tho
 
 
 class BatchEdges:
-    """The edges of one batch, with resolved ends.
+    """The edges of one batch, with resolved ends; ``ends`` is None where their types are known without looking.
 
     ``hashes`` are h of the sources and of the destinations where these are texts, None where they are numbers.
     """
@@ -40,20 +41,39 @@ class BatchEdges:
         batch: Batch,
         chunk: Arrays,
         arrays: Arrays,
-        src: Resolved,
-        dst: Resolved,
+        ends: tuple[Resolved, Resolved] | None,
         hashes: tuple[NDArray[np.uint64] | None, NDArray[np.uint64] | None] = (None, None),
     ) -> None:
         self._hashes = hashes
         self.batch = batch
         self.num_edges = batch.num_edges
-        self.raw_src: NDArray[np.uint64] = chunk[0]
-        self.raw_dst: NDArray[np.uint64] = chunk[1]
+        self._raw: tuple[NDArray[Any], NDArray[Any]] = (chunk[0], chunk[1])
         self.relations: NDArray[np.int32] | None = chunk[2]
         self.num_slots: NDArray[np.int32] | None = chunk[3]
-        self.src = src
-        self.dst = dst
+        self._ends = ends
         self._arrays = arrays
+
+    @property
+    def src(self) -> Resolved:
+        """Return the resolved sources."""
+        assert self._ends is not None
+        return self._ends[0]
+
+    @property
+    def dst(self) -> Resolved:
+        """Return the resolved destinations."""
+        assert self._ends is not None
+        return self._ends[1]
+
+    @property
+    def raw_src(self) -> NDArray[np.uint64]:
+        """Return the raw IDs of the sources."""
+        return wide_ids(self._raw[0])
+
+    @property
+    def raw_dst(self) -> NDArray[np.uint64]:
+        """Return the raw IDs of the destinations."""
+        return wide_ids(self._raw[1])
 
     def raw_hashes(self, side: int, chosen: Ints | None) -> NDArray[np.uint64]:
         """Return h of the raw IDs at one end (0: the source) of chosen edges (None: all)."""
@@ -67,7 +87,7 @@ class BatchEdges:
         """Return the checksum of chosen edges (None: all): STORE.md, "Hashes"."""
         if all(hashes is None for hashes in self._hashes):
             pick = slice(None) if chosen is None else chosen
-            return edge_checksum(self.raw_src[pick], self.raw_dst[pick])
+            return edge_checksum(self._raw[0][pick], self._raw[1][pick])
         return pair_checksum(self.raw_hashes(0, chosen), self.raw_hashes(1, chosen))
 
     def columns(self) -> Iterator[tuple[BatchColumn, Ints, Cells]]:

@@ -10,21 +10,22 @@ from numpy.typing import NDArray
 
 from graphprep.engine.local import map_ordered
 from graphprep.kernels.cpu.group import group_by_key
+from graphprep.kernels.cpu.records import EDGE_ID, OTHER, has_repeats, place_records, sort_records
 from graphprep.kernels.cpu.sort import stable_order
 from graphprep.model.errors import UsageError
 from graphprep.model.schema import Layout, NeighborOrder
+from graphprep.stages.edge_buckets import EdgeBuckets, EdgeRows, join_fields
 from graphprep.stages.leaves import EdgeRuns, Leaf, cut_leaves
 from graphprep.stages.parted import PartedArray, PartedOffsets, PartList
 from graphprep.stages.shuffle import (
     MOST_HELD_BYTES,
-    Dealer,
     Desk,
     EdgeRoute,
-    FlatRows,
     missing_order_key,
     order_role,
     plan_buckets,
 )
+from graphprep.storage.records import RecordRuns
 from graphprep.storage.runs import Runs, SpillPool
 
 Ints = NDArray[np.int64]
@@ -36,7 +37,7 @@ _DEALT_ROWS = 1 << 18  # of a built leaf, so many are dealt out at a time: they 
 class BuildRules:
     """How layouts are built."""
 
-    bucket_bytes: int
+    leaf_bytes: int
     threads: int
 
 
@@ -44,86 +45,120 @@ class BuildRules:
 class BuiltLeaf:
     """A built piece: lengths of its rows, then for each entry the other end, its edge ID and, in a second layout, its edge row.
 
-    ``arrival`` (edge IDs, ascending) and ``position`` say where in the piece each edge ID lies.
+    ``lengths`` are those within the piece, ``counts`` those of whole rows where a row begins here. ``arrival`` (edge IDs,
+    ascending) and ``position`` say where in the piece each edge ID lies, where that is wanted.
     """
 
     leaf: Leaf
     counts: Ints
-    others: Ints
-    edge_ids: Ints
-    arrival: Ints
-    position: Ints
-    rows: Ints
-    keys: NDArray[np.uint64] | None
-    edge_rows: Ints | None
-    repeated: bool
+    lengths: Ints
+    others: NDArray[Any]
+    edge_ids: NDArray[Any] | None
+    keys: NDArray[np.uint64] | None = None
+    edge_rows: Ints | None = None
+    arrival: Ints | None = None
+    position: Ints | None = None
+    repeated: bool = False
+
+    def rows(self) -> Ints:
+        """Return the row of every entry."""
+        return np.repeat(np.arange(self.leaf.low, self.leaf.high), self.lengths)
+
+    def ends(self) -> tuple[tuple[int, int], tuple[int, int]] | None:
+        """Return (row, other end) of the first and of the last entry; None without any."""
+        filled = np.flatnonzero(self.lengths)
+        if not filled.size:
+            return None
+        low = self.leaf.low
+        return (low + int(filled[0]), int(self.others[0])), (low + int(filled[-1]), int(self.others[-1]))
 
 
 @dataclass(frozen=True)
 class LayoutBuilder:
-    """Builds one layout of one edge type.
+    """Builds one layout of one edge type; ``edge_rows`` says that edges bring their edge rows.
 
-    ``by_arrival`` says that edges come in the order of their edge IDs, ``edge_rows`` that they bring their edge rows.
+    ``id_dtype`` is that of the edge IDs, None where they are not wanted; ``keys`` says that order keys are.
     """
 
     edges: EdgeRuns
-    by_arrival: bool
+    index_dtype: str
+    id_dtype: str | None
     edge_rows: bool = False
+    keys: bool = False
 
     def build(self, leaf: Leaf, *, positions: bool = True) -> BuiltLeaf:
         """Sort a leaf's edges by row, inside a row by the neighbour order, ties by edge ID."""
-        rows, others, ids, keys, edge_rows = self._read(leaf)
-        first = None if self.by_arrival else stable_order(ids)
-        if first is not None:
-            rows, others, ids = rows[first], others[first], ids[first]
-            keys = None if keys is None else keys[first]
-            edge_rows = None if edge_rows is None else edge_rows[first]
-        counts, order = self._sort(leaf, rows, others, keys)
-        position = np.empty(order.size if positions else 0, np.int64)
-        if positions:
-            position[order] = np.arange(order.size)
-        sorted_rows, sorted_others = rows[order], others[order]
-        repeated = self.edges.order == "id" and bool(
-            ((sorted_rows[1:] == sorted_rows[:-1]) & (sorted_others[1:] == sorted_others[:-1])).any()
-        )
+        plain = self.edges.missing_key is None and not self.edge_rows
+        if plain and self.edges.order != "id" and self.edges.by_arrival:
+            return self._place(leaf, [(piece.records, piece.base) for piece in self.edges.pieces(leaf)], positions)
+        if plain and not positions:
+            return self._place(leaf, self._sorted_records(leaf), positions=False)
+        return self._order(leaf, positions)
+
+    def _place(self, leaf: Leaf, pieces: list[tuple[NDArray[Any], int]], positions: bool) -> BuiltLeaf:
+        """Build from records that only need to be dealt out to their rows."""
+        size = sum(len(records) for records, _ in pieces)
+        position = np.empty(size, np.int64) if positions else None
+        counts, others, ids = place_records(pieces, leaf.low, leaf.high - leaf.low, self.index_dtype, self.id_dtype, position)
+        arrival = [records[:, EDGE_ID].astype(np.int64) + base for records, base in pieces] if positions else []
         return BuiltLeaf(
             leaf=leaf,
             counts=counts if leaf.row_counts is None else leaf.row_counts,
-            others=sorted_others,
-            edge_ids=ids[order],
-            arrival=ids,
+            lengths=counts,
+            others=others,
+            edge_ids=ids,
+            arrival=(np.concatenate(arrival) if arrival else np.zeros(0, np.int64)) if positions else None,
             position=position,
-            rows=sorted_rows,
-            keys=None if keys is None else keys[order],
-            edge_rows=None if edge_rows is None else edge_rows[order],
-            repeated=repeated,
+            repeated=self.edges.order == "id" and has_repeats(counts, others),
         )
 
-    def _read(self, leaf: Leaf) -> list[Any]:
-        """Return rows, others, edge IDs, keys and edge rows of a leaf, the last two None where there are none."""
-        whole = self.edges.is_whole(leaf)
-        pieces: list[list[NDArray[np.generic]]] = [[] for _ in range(5)]
-        for chunk in self.edges.chunks(leaf.bucket):
-            mask = None if whole else self.edges.inside(leaf, chunk)
-            for number, array in enumerate(chunk):
-                if array is not None:
-                    pieces[number].append(array if mask is None else array[mask])
-        empty = (np.int64, np.int64, np.int64, np.uint64, np.int64)
-        wanted = (True, True, True, self.edges.missing_key is not None, self.edge_rows)
-        return [
-            (np.concatenate(some) if some else np.zeros(0, dtype)) if want else None
-            for some, dtype, want in zip(pieces, empty, wanted, strict=True)
-        ]
+    def _sorted_records(self, leaf: Leaf) -> list[tuple[NDArray[Any], int]]:
+        """Return the records in the order which they are to have within a row."""
+        pieces = list(self.edges.pieces(leaf))
+        if not pieces:
+            return []
+        highest = max(piece.base + int(piece.records[:, EDGE_ID].max()) for piece in pieces if len(piece.records))
+        narrow = pieces[0].records.dtype == np.uint32 and highest < 2**32
+        records: NDArray[Any] = np.concatenate([piece.records for piece in pieces]).astype(
+            np.uint32 if narrow else np.uint64, copy=False
+        )
+        at = 0
+        for piece in pieces:
+            records[at : at + len(piece.records), EDGE_ID] += records.dtype.type(piece.base)
+            at += len(piece.records)
+        if not self.edges.by_arrival:
+            records = sort_records(records, EDGE_ID)
+        return [(sort_records(records, OTHER) if self.edges.order == "id" else records, 0)]
 
-    def _sort(self, leaf: Leaf, rows: Ints, others: Ints, keys: NDArray[np.uint64] | None) -> tuple[Ints, Ints]:
-        key = others if self.edges.order == "id" else keys
-        if key is None:
-            indptr, order = group_by_key(rows - leaf.low, leaf.high - leaf.low)
-        else:
-            by_key = stable_order(key)
-            indptr, grouped = group_by_key(rows[by_key] - leaf.low, leaf.high - leaf.low)
-            order = by_key[grouped]
-        return np.diff(indptr), order
+    def _order(self, leaf: Leaf, positions: bool) -> BuiltLeaf:
+        """Build from arrays of the records' fields: for orders by a key, and what travels along."""
+        keyed = self.edges.missing_key is not None
+        edges = join_fields(self.edges.fields(leaf), keyed=keyed, with_rows=self.edge_rows)
+        if not self.edges.by_arrival:
+            edges = edges.take(stable_order(edges.ids))
+        key = edges.others if self.edges.order == "id" else edges.keys
+        by_key = None if key is None else stable_order(key)
+        rows = edges.owners.astype(np.int64) - leaf.low
+        indptr, order = group_by_key(rows if by_key is None else rows[by_key], leaf.high - leaf.low)
+        order = order if by_key is None else by_key[order]
+        position = None
+        if positions:
+            position = np.empty(order.size, np.int64)
+            position[order] = np.arange(order.size)
+        counts = np.diff(indptr)
+        others = edges.others[order].astype(self.index_dtype)
+        return BuiltLeaf(
+            leaf=leaf,
+            counts=counts if leaf.row_counts is None else leaf.row_counts,
+            lengths=counts,
+            others=others,
+            edge_ids=None if self.id_dtype is None else edges.ids[order].astype(self.id_dtype),
+            keys=edges.keys[order] if self.keys and edges.keys is not None else None,
+            edge_rows=None if edges.edge_rows is None else edges.edge_rows[order],
+            arrival=edges.ids.astype(np.int64) if positions else None,
+            position=position,
+            repeated=self.edges.order == "id" and has_repeats(counts, others),
+        )
 
 
 @dataclass(frozen=True)
@@ -150,10 +185,10 @@ class BuiltEdges:
 
     def note_repeats(self, piece: BuiltLeaf) -> None:
         """Note whether two edges have the same ends, also where the cut between two pieces of a row parts them."""
-        if piece.rows.size:
-            first = (int(piece.rows[0]), int(piece.others[0]))
-            self.repeated = self.repeated or piece.repeated or first == self.last
-            self.last = (int(piece.rows[-1]), int(piece.others[-1]))
+        ends = piece.ends()
+        if ends is not None:
+            self.repeated = self.repeated or piece.repeated or ends[0] == self.last
+            self.last = ends[1]
 
 
 def write_layout(
@@ -168,7 +203,7 @@ def write_layout(
     second: SecondLayout | None = None,
 ) -> BuiltEdges:
     """Build a layout bucket by bucket and write its arrays; ``row_sizes`` and ``edge_sizes`` (int64[P]) are by partition."""
-    leaves = cut_leaves(builder.edges, max(1, rules.bucket_bytes // _ROW_BYTES))
+    leaves = cut_leaves(builder.edges, max(1, rules.leaf_bytes // _ROW_BYTES))
     built = BuiltEdges(leaves, Runs(pool, max(1, len(leaves))) if keep_positions else None)
     indptr = PartedOffsets(parts, f"{files.folder}/indptr.npy", row_sizes)
     indices = PartedArray(parts, f"{files.folder}/indices.npy", files.index_dtype, edge_sizes)
@@ -182,11 +217,12 @@ def write_layout(
     for number, piece in enumerate(map_ordered(build, leaves, rules.threads)):
         indptr.append(piece.counts)
         indices.append(piece.others)
-        if ids is not None:
+        if ids is not None and piece.edge_ids is not None:
             ids.append(piece.edge_ids)
         if rows is not None and piece.edge_rows is not None:
             rows.append(piece.edge_rows)
-        built.note_repeats(piece)
+        if builder.edges.order == "id":
+            built.note_repeats(piece)
         if built.positions is not None:
             built.positions.append(number, (piece.arrival, piece.position))
         if second is not None:
@@ -203,22 +239,34 @@ class SecondLayout:
 
     def __init__(self, route: EdgeRoute, num_rows: int, pool: SpillPool, bucket_bytes: int, *, edge_rows: bool) -> None:
         self.plan = plan_buckets(num_rows, route.num_edges * _ROW_BYTES, bucket_bytes)
-        self.runs = Runs(pool, self.plan.num_buckets)
+        desk = Desk(min(bucket_bytes, MOST_HELD_BYTES))
         self._edge_rows = edge_rows
-        self._desk = Desk(min(bucket_bytes, MOST_HELD_BYTES))
-        self._dealer: Dealer[FlatRows] = Dealer(self.runs, self.plan, self._desk)
+        self._buckets = EdgeBuckets(pool, self.plan, desk, route.edges.dtype)
+
+    @property
+    def runs(self) -> RecordRuns:
+        """Return the records."""
+        return self._buckets.runs
 
     def add(self, piece: BuiltLeaf, first_row: int) -> None:
         """Deal out a finished piece, whose first entry is edge row ``first_row``."""
+        assert piece.edge_ids is not None
+        rows, dtype = piece.rows(), self._buckets.dtype
         for start in range(0, piece.others.size, _DEALT_ROWS):
             some = slice(start, min(start + _DEALT_ROWS, piece.others.size))
-            edge_rows = np.arange(first_row + start, first_row + some.stop) if self._edge_rows else None
-            keys = None if piece.keys is None else piece.keys[some]
-            self._dealer.add(FlatRows((piece.others[some], piece.rows[some], piece.edge_ids[some], keys, edge_rows)))
+            self._buckets.add(
+                EdgeRows(
+                    piece.others[some].astype(dtype),
+                    rows[some].astype(dtype),
+                    piece.edge_ids[some].astype(np.uint64),
+                    None if piece.keys is None else piece.keys[some],
+                    np.arange(first_row + start, first_row + some.stop) if self._edge_rows else None,
+                )
+            )
 
     def finish(self) -> None:
         """Deal out the last pieces."""
-        self._desk.clear()
+        self._buckets.flush()
 
 
 def layout_folder(edge_path: str, layout: Layout) -> str:

@@ -17,7 +17,7 @@ from graphprep.model.rows import AlignedColumn, ColumnChunk, RawEdges, RawNodes,
 from graphprep.stages.blocks import decode_block, read_table
 from graphprep.stages.cells import cells_of
 from graphprep.stages.decoded import Batch, BatchColumn, Decoded, ShapeList
-from graphprep.stages.keys import KeyedRows, KeyedTexts, ids_of, key_rows
+from graphprep.stages.keys import KeyedRows, KeyedTexts, ids_of, key_rows, narrow_rows
 from graphprep.stages.rejects import Rejects
 from graphprep.stages.texts import UNKNOWN, KeyCollisionError, TextIndexer
 from graphprep.storage.faults import display_url
@@ -165,7 +165,7 @@ class _Collector:
             if item.data is not None:
                 decoded, faults = decode_block(decoder, item.data, settings.skip)
                 rows, bad = decoded.rows, tuple(faults)
-            return _Done(item, None if rows is None else key_rows(rows, seed, may_be_integers), bad)
+            return _Done(item, None if rows is None else narrow_rows(key_rows(rows, seed, may_be_integers)), bad)
 
         for done in map_ordered(work, self._items(storage), settings.threads):
             self._collect(done)

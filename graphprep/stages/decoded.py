@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from graphprep.model.protocols import Decoder, Sources
 from graphprep.model.rows import ColumnKey, Relation
@@ -12,8 +16,7 @@ from graphprep.stages.keys import IdSpaces
 from graphprep.stages.texts import TextIndexer
 from graphprep.storage.runs import Runs
 
-if TYPE_CHECKING:
-    pass
+RawIds = NDArray[np.uint64]
 
 
 @dataclass(frozen=True)
@@ -66,9 +69,9 @@ class ShapeList:
 class Decoded:
     """All rows of the input, as decoded.
 
-    ``nodes`` holds (ids, types, num_slots) a batch, ``edges`` (src, dst, relations or None, num_slots); the column runs
-    hold for each ``BatchColumn`` its rows (None: all of the batch) followed by ``Cells.arrays()``. ``aligned`` holds
-    (rows, cells) by owner and key.
+    ``nodes`` holds (ids, types, num_slots) a batch, ``edges`` (src, dst, relations or None, num_slots), where IDs may be uint32
+    if all are below 2^32: ``edge_chunks`` has them as uint64. The column runs hold for each ``BatchColumn`` its rows (None: all
+    of the batch) followed by ``Cells.arrays()``. ``aligned`` holds (rows, cells) by owner and key.
 
     Raw IDs that are texts stand as keys; ``texts`` has them by ID space. With a ``text_seed`` the keys are not h of STORE.md:
     then ``hashes`` holds (of sources, of destinations) a batch, None where the keys are numbers.
@@ -101,6 +104,11 @@ class Decoded:
         """Return the ID spaces of types and relations."""
         return IdSpaces(self.sources)
 
+    def edge_chunks(self) -> Iterator[tuple[Batch, RawIds, RawIds]]:
+        """Yield (batch, sources, destinations) of every batch."""
+        for batch, (src, dst, *_) in zip(self.batches, self.edges.read(0), strict=True):
+            yield batch, wide_ids(src), wide_ids(dst)
+
     def close(self) -> None:
         """Drop all rows."""
         for runs in (self.nodes, self.edges, self.node_columns, self.edge_columns, *self.aligned.values()):
@@ -109,3 +117,8 @@ class Decoded:
             self.hashes.close()
         for texts in self.texts.values():
             texts.close()
+
+
+def wide_ids(ids: NDArray[Any]) -> RawIds:
+    """Return IDs as uint64."""
+    return ids.astype(np.uint64, copy=False)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.model.rows import ColumnKey, Relation
 from graphprep.stages.cells import Arrays, Cells, cells_from, concat_cells, empty_cells
-from graphprep.stages.decoded import Batch, Decoded
+from graphprep.stages.decoded import Batch, Decoded, wide_ids
 from graphprep.stages.nodes import NodeIndex
-from graphprep.stages.resolve import NodeMap, Resolved
+from graphprep.stages.resolve import Found, NodeMap, Resolved
 from graphprep.storage.runs import Runs, SpillPool
 
 Ints = NDArray[np.int64]
@@ -28,24 +29,60 @@ class Ends:
         self._pool = pool
         self._cap = cap_bytes
         self._finders: dict[str, Callable[[RawIds], Resolved] | None] = {}
+        self._quick: dict[str, Callable[[NDArray[Any]], Found | None] | None] = {}
         self._streams: dict[tuple[int, str], Iterator[Resolved]] = {}
 
     def resolve(self, side: int, batch: Batch, ids: RawIds) -> Resolved:
         """Resolve one end (0: the source) of a batch's edges; every batch with edges must be asked for, in order."""
         name = self._space_name(batch, side)
-        if name not in self._finders:
-            self._finders[name] = self._space(name).finder(self._cap)
-        find = self._finders[name]
+        find = self._finder(name)
         if find is not None:
             return find(ids)
         if (side, name) not in self._streams:
             self._streams[side, name] = self._space(name).resolve(self._chunks(side, name), self._pool, self._cap)
         return next(self._streams[side, name])
 
+    def resolve_both(self, batch: Batch, chunk: Arrays) -> tuple[Resolved, Resolved]:
+        """Resolve the ends of a batch whose maps fit in memory: in any order, on any thread."""
+        src, dst = (self._finder(self._space_name(batch, side)) for side in range(2))
+        assert src is not None
+        assert dst is not None
+        return src(wide_ids(chunk[0])), dst(wide_ids(chunk[1]))
+
+    def resolve_in_order(self, batch: Batch, chunk: Arrays) -> tuple[Resolved, Resolved] | None:
+        """Resolve the ends of a batch where a map does not fit in memory, else None; batches must come in order."""
+        finders = [self._finder(self._space_name(batch, side)) for side in range(2)]
+        if all(find is not None for find in finders):
+            return None
+        return self.resolve(0, batch, wide_ids(chunk[0])), self.resolve(1, batch, wide_ids(chunk[1]))
+
+    def find_both(self, batch: Batch, chunk: Arrays) -> tuple[Found, Found] | None:
+        """Look the ends up where that needs no more than arithmetic; None where it does, or an end is not there."""
+        if batch.relation is None:
+            return None
+        found = []
+        for side in range(2):
+            name = self._space_name(batch, side)
+            quick = self._quick[name] if name in self._quick else self._quick.setdefault(name, self._quick_finder(name))
+            one = None if quick is None else quick(chunk[side])
+            if one is None:
+                return None
+            found.append(one)
+        return found[0], found[1]
+
+    def _quick_finder(self, name: str) -> Callable[[NDArray[Any]], Found | None] | None:
+        self._finder(name)
+        return self._space(name).quick_finder(self._cap, self._finders[name])
+
+    def _finder(self, name: str) -> Callable[[RawIds], Resolved] | None:
+        if name not in self._finders:
+            self._finders[name] = self._space(name).finder(self._cap)
+        return self._finders[name]
+
     def text_keys(self, batch: Batch, chunk: Arrays) -> EndHashes:
         """Return the ends of a batch's edges where they are keys of texts, which are their hashes."""
         names = [self._space_name(batch, side) for side in range(2)]
-        src, dst = (chunk[side] if name in self._decoded.texts else None for side, name in enumerate(names))
+        src, dst = (wide_ids(chunk[side]) if name in self._decoded.texts else None for side, name in enumerate(names))
         return src, dst
 
     def _space_name(self, batch: Batch, side: int) -> str:
@@ -59,7 +96,7 @@ class Ends:
         """Yield the ends in one space: a map that does not fit is joined with all of them at once."""
         for batch, chunk in zip(self._decoded.batches, self._decoded.edges.read(0), strict=True):
             if batch.num_edges and self._space_name(batch, side) == name:
-                yield chunk[side]
+                yield wide_ids(chunk[side])
 
 
 def text_hashes(decoded: Decoded) -> Iterator[EndHashes | None]:
@@ -99,6 +136,10 @@ class AlignedEdges:
         for (owner, key), runs in decoded.aligned.items():
             if isinstance(owner, Relation):
                 self._cursors.setdefault(owner, []).append(AlignedCursor(key, runs))
+
+    def has(self, relation: Relation) -> bool:
+        """Return whether a relation has any."""
+        return relation in self._cursors
 
     def of(self, relation: Relation) -> Iterator[tuple[ColumnKey, AlignedCursor]]:
         """Yield the columns of one relation."""

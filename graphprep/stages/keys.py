@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from graphprep.model.rows import RawEdges, RawIds, RawNodes, RawRows, RawTexts, 
 from graphprep.stages.texts import KeyCollisionError
 
 Ints = NDArray[np.int64]
+_NARROW = np.uint64(2**32 - 1)
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,20 @@ def key_rows(rows: RawRows, seed: int, may_be_integers: bool) -> KeyedRows:
     if of_nodes is None and src is None and dst is None:
         return KeyedRows(rows)
     return KeyedRows(replace(rows, nodes=nodes, edges=edges), of_nodes, src, dst)
+
+
+def narrow_rows(keyed: KeyedRows) -> KeyedRows:
+    """Let the ends of edges be uint32 where all of them fit: half of the memory, on the longest way that any data goes."""
+    edges = keyed.rows.edges
+    if edges is None:
+        return keyed
+    edges = replace(edges, src=_narrow(ids_of(edges, 0)), dst=_narrow(ids_of(edges, 1)))
+    return replace(keyed, rows=replace(keyed.rows, edges=edges))
+
+
+def _narrow(ids: NDArray[Any]) -> NDArray[Any]:
+    fits = ids.dtype == np.uint64 and ids.size and ids.max() <= _NARROW
+    return ids.astype(np.uint32) if fits else ids
 
 
 def _key_all(texts: RawTexts, seed: int, may_be_integers: bool) -> tuple[RawIds, KeyedTexts]:
@@ -107,4 +123,4 @@ def ids_of(part: RawNodes | RawEdges, side: int = 0) -> RawIds:
     return ids
 
 
-__all__ = ["IdSpaces", "KeyedRows", "KeyedTexts", "ids_of", "key_rows"]
+__all__ = ["IdSpaces", "KeyedRows", "KeyedTexts", "ids_of", "key_rows", "narrow_rows"]

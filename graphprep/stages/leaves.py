@@ -8,15 +8,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from graphprep.kernels.cpu.records import count_rows
 from graphprep.model.schema import NeighborOrder
-from graphprep.stages.cells import Arrays
+from graphprep.stages.edge_buckets import EdgeFields, fields_of
 from graphprep.stages.shuffle import BucketPlan
-from graphprep.storage.runs import Runs
+from graphprep.storage.records import Piece, RecordRuns
 
 Ints = NDArray[np.int64]
 _TOP = 1 << 64
 _BINS = 1 << 12
-_LEAST_ROW_BYTES = 12  # owner, other end and edge ID, four bytes each
 
 
 @dataclass(frozen=True)
@@ -37,34 +37,46 @@ class Leaf:
 
 @dataclass(frozen=True)
 class EdgeRuns:
-    """The edges of one layout in buckets: chunks (rows, others, edge IDs, keys or None, …).
+    """The edges of one layout in buckets.
 
-    ``missing_key`` is the key of edges in chunks without keys; None where the order needs no keys.
+    ``missing_key`` is the key of edges that came without one; None where the order needs no keys. ``by_arrival`` says that
+    edges come in the order of their edge IDs.
     """
 
-    runs: Runs
+    runs: RecordRuns
     plan: BucketPlan
     order: NeighborOrder
     missing_key: int | None
+    by_arrival: bool = True
 
-    def chunks(self, bucket: int) -> Iterator[Arrays]:
-        """Yield a bucket's chunks, keys filled in where the order needs them."""
-        for rows, others, ids, keys, *rest in self.runs.read(bucket):
-            if keys is None and self.missing_key is not None:
-                keys = np.full(rows.size, self.missing_key, np.uint64)  # noqa: PLW2901
-            yield (rows, others, ids, keys, *rest)
+    def pieces(self, leaf: Leaf) -> Iterator[Piece]:
+        """Yield the records of a leaf."""
+        whole = self.is_whole(leaf)
+        for piece in self._bucket(leaf):
+            if whole:
+                yield piece
+            else:
+                mask = self.inside(leaf, fields_of(piece, self.missing_key))
+                yield piece if mask.all() else Piece(piece.records[mask], piece.base, piece.tag)
 
-    def order_values(self, chunk: Arrays) -> NDArray[np.uint64]:
+    def fields(self, leaf: Leaf) -> Iterator[EdgeFields]:
+        """Yield the edges of a leaf, keys filled in where the order needs them."""
+        for piece in self.pieces(leaf):
+            yield fields_of(piece, self.missing_key)
+
+    def _bucket(self, leaf: Leaf) -> Iterator[Piece]:
+        return self.runs.read(leaf.bucket, leaf.ids if self.by_arrival and leaf.ids != (0, _TOP) else None)
+
+    def order_values(self, edges: EdgeFields) -> NDArray[np.uint64]:
         """Return what the edges of a row are ordered by, before the edge ID."""
-        value = chunk[1] if self.order == "id" else chunk[3] if self.missing_key is not None else None
-        return np.zeros(chunk[0].size, np.uint64) if value is None else value.astype(np.uint64)
+        value = edges.others if self.order == "id" else edges.keys if self.missing_key is not None else None
+        return np.zeros(edges.owners.size, np.uint64) if value is None else value.astype(np.uint64)
 
-    def inside(self, leaf: Leaf, chunk: Arrays) -> NDArray[np.bool_]:
-        """Return which edges of a chunk belong to a leaf."""
-        rows = chunk[0]
-        mask = (rows >= leaf.low) & (rows < leaf.high)
+    def inside(self, leaf: Leaf, edges: EdgeFields) -> NDArray[np.bool_]:
+        """Return which edges of a bucket belong to a leaf."""
+        mask = (edges.owners >= leaf.low) & (edges.owners < leaf.high)
         if leaf.row_counts is not None:
-            mask &= _between(self.order_values(chunk), leaf.values) & _between(chunk[2].astype(np.uint64), leaf.ids)
+            mask &= _between(self.order_values(edges), leaf.values) & _between(edges.ids, leaf.ids)
         return np.asarray(mask)
 
     def is_whole(self, leaf: Leaf) -> bool:
@@ -77,12 +89,12 @@ def cut_leaves(edges: EdgeRuns, most: int) -> list[Leaf]:
     leaves = []
     for bucket in range(edges.plan.num_buckets):
         low, high = edges.plan.bounds(bucket)
-        if edges.runs.num_bytes(bucket) <= 2 * most * _LEAST_ROW_BYTES:
+        if edges.runs.num_records[bucket] <= 2 * most:
             leaves.append(Leaf(bucket, low, high))
             continue
         counts = np.zeros(high - low, np.int64)
-        for chunk in edges.runs.read(bucket):
-            counts += np.bincount(chunk[0] - low, minlength=counts.size)
+        for piece in edges.runs.read(bucket):
+            counts += count_rows(piece.records, low, counts.size)
         for start, stop in _cut_by_count(counts, most):
             total = int(counts[start:stop].sum())
             leaf = Leaf(bucket, low + start, low + stop)
@@ -140,9 +152,8 @@ def _bounds(edges: EdgeRuns, leaf: Leaf, by_id: bool) -> tuple[int, int]:
 
 
 def _leaf_values(edges: EdgeRuns, leaf: Leaf, by_id: bool) -> Iterator[NDArray[np.uint64]]:
-    for chunk in edges.chunks(leaf.bucket):
-        values = chunk[2].astype(np.uint64) if by_id else edges.order_values(chunk)
-        yield values[edges.inside(leaf, chunk)]
+    for some in edges.fields(leaf):
+        yield some.ids if by_id else edges.order_values(some)
 
 
 def _between(values: NDArray[np.uint64], bounds: tuple[int, int]) -> NDArray[np.bool_]:

@@ -74,7 +74,7 @@ class Locator:
 
     def first_end_beyond(self, type_name: str, num_nodes: int) -> tuple[str, int]:
         """Return the place and the ID of the first end of a node type that is not below ``num_nodes``."""
-        for batch, (src, dst, *_) in zip(self.decoded.batches, self.decoded.edges.read(0), strict=True):
+        for batch, src, dst in self.decoded.edge_chunks():
             beyond = []
             for end, ids in (("src", src), ("dst", dst)):
                 relation = self.decoded.relations[batch.codes[0] if batch.codes else 0]

@@ -119,7 +119,7 @@ def seen_bits(decoded: Decoded, ranges: list[EndRange]) -> dict[str, NDArray[np.
 
 def end_chunks(decoded: Decoded) -> Iterator[tuple[str, RawIds]]:
     """Yield (node type, IDs that occur as an end), in input order."""
-    for batch, chunk in zip(decoded.batches, decoded.edges.read(0), strict=True):
+    for batch, *ends in decoded.edge_chunks():
         for side in range(2 if batch.num_edges else 0):
             _, code = end_space(decoded, batch, side)
-            yield decoded.node_types[code], chunk[side]
+            yield decoded.node_types[code], ends[side]

@@ -188,9 +188,9 @@ class _Collector:
         decoded = self._decoded
         if not self.indexers or (self.end_codes.of_all() == MISSING).all():
             return
-        for batch, chunk in zip(decoded.batches, decoded.edges.read(0), strict=True):
+        for batch, *ends in decoded.edge_chunks():
             for side in range(2 if batch.num_edges else 0):
-                self._add(*end_space(decoded, batch, side), chunk[side])
+                self._add(*end_space(decoded, batch, side), ends[side])
 
     def _add(self, space: str, code: int, ids: RawIds) -> None:
         end_code = self.end_codes.of(code)

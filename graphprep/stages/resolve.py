@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,14 @@ class Resolved:
 
     types: NDArray[np.int32]
     typed: Ints
+
+
+@dataclass(frozen=True)
+class Found:
+    """Typed IDs of nodes of one type, all of which are there: uint32[k], or uint64[k] where the type has more nodes."""
+
+    type_number: int
+    typed: NDArray[Any]
 
 
 class NodeMap:
@@ -61,6 +70,24 @@ class NodeMap:
         if self.num_nodes * _TABLE_ROW_BYTES <= cap_bytes:
             return _Block(list(self._flipped()), self.flip).find
         return None
+
+    def quick_finder(
+        self, cap_bytes: int, find: Callable[[RawIds], Resolved] | None
+    ) -> Callable[[NDArray[Any]], Found | None] | None:
+        """Return a function that looks up IDs (uint32 or uint64) of one type quickly, None where there is no such way.
+
+        ``find`` is what ``finder`` gave. The function returns None where an ID is not there.
+        """
+        if self.rows is None:
+            return self._quick_identity
+        bits = getattr(find, "__self__", None)
+        return bits.find_quickly if isinstance(bits, _Bits) else None
+
+    def _quick_identity(self, ids: NDArray[Any]) -> Found | None:
+        if ids.size and int(ids.max()) >= self.num_nodes:
+            return None
+        dtype = np.uint32 if self.num_nodes < 2**32 else np.uint64
+        return Found(self.type_number, ids.astype(dtype, copy=False))
 
     def resolve(self, chunks: Iterable[RawIds], pool: SpillPool, cap_bytes: int) -> Iterator[Resolved]:
         """Resolve chunk after chunk, in order."""
@@ -97,6 +124,12 @@ class _Bits:
     def find(self, ids: RawIds) -> Resolved:
         """Look IDs up."""
         return Resolved(np.full(ids.size, self._type), self._ranks.find(ids))
+
+    def find_quickly(self, ids: NDArray[Any]) -> Found | None:
+        """Look IDs up; None where one is not there."""
+        dtype = np.uint32 if self._ranks.count < 2**32 else np.uint64
+        typed = self._ranks.find_all(ids, dtype)
+        return None if typed is None else Found(int(self._type), typed)
 
 
 class _Block:

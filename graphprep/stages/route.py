@@ -14,6 +14,7 @@ from graphprep.model.protocols import Reporter
 from graphprep.model.rows import ColumnKey
 from graphprep.model.schema import EdgeType, NeighborOrder, edge_type_text
 from graphprep.stages.decoded import Batch, Decoded
+from graphprep.stages.edge_buckets import EdgeBuckets
 from graphprep.stages.locate import Locator
 from graphprep.stages.nodes import NodeIndex
 from graphprep.stages.rejects import Rejects
@@ -30,6 +31,7 @@ from graphprep.storage.runs import SpillPool
 
 Ints = NDArray[np.int64]
 _EDGE_BYTES = 64  # what building a bucket holds for each of its edges: rows, ends, IDs, keys, their sorted copies
+_MOST_EDGE_BUCKET = 4 << 20  # 65,536 edges: what is written while they are put in order fits the cache
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,7 @@ class RouteRules:
     bucket_bytes: int
     cap_bytes: int
     num_parts: int
+    threads: int
     schema: GraphSchema | None = None
 
 
@@ -81,7 +84,8 @@ class Routing:
         self.reporter = reporter
         self.routed = Routed(nodes=[NodeRoute(count) for count in index.num_nodes])
         self.factory = RouteFactory(pool, rules.bucket_bytes, decoded.column_bytes, rules.num_parts)
-        self.node_dtype = np.int32 if max(index.num_nodes, default=0) < 2**31 else np.int64
+        self.record_dtype = np.uint32 if max(index.num_nodes, default=0) < 2**32 else np.uint64
+        self.row_dtype = np.int32 if max(index.num_nodes, default=0) < 2**31 else np.int64
         self.edge_dtype = np.int32 if decoded.num_edges < 2**31 else np.int64
         self.dropped_nodes = index.duplicates
 
@@ -117,8 +121,8 @@ class Routing:
         """Return the route of a canonical edge type, made for its first edges: ``chosen`` of ``batch``."""
         route = self.routed.edges.get(key)
         if route is None:
-            owner = key[2] if self.rules.primary == "csc" else key[1]
-            route = EdgeRoute(*key, self.factory.dealer(self._edge_plan(owner)), self.rules.num_parts)
+            edges = EdgeBuckets(self.pool, self.edge_plan(key), self.factory.desk, self.record_dtype)
+            route = EdgeRoute(*key, edges, self.rules.num_parts)
             self._check_edge_type(route, batch, chosen)
             self.routed.edges[key] = route
         return route
@@ -135,12 +139,16 @@ class Routing:
             fix="correct the edge, or add the type to the schema",
         )
 
-    def _edge_plan(self, owner_type: int) -> BucketPlan:
+    def edge_plan(self, key: tuple[int, int, int]) -> BucketPlan:
         """Cut an edge type, whose size is not known yet, as if it had four times its share of all edges."""
-        widest = max(self.decoded.column_bytes.values(), default=0)
-        need = max(self.decoded.num_edges * _EDGE_BYTES, 3 * widest)
-        need = min(need, 4 * need // max(1, len(self.decoded.relations)))
-        return plan_buckets(self.index.num_nodes[owner_type], need, self.rules.bucket_bytes)
+        owner_type = key[2] if self.rules.primary == "csc" else key[1]
+        num_rows, relations = self.index.num_nodes[owner_type], max(1, len(self.decoded.relations))
+        share = min(1.0, 4 / relations)
+        edges = int(self.decoded.num_edges * _EDGE_BYTES * share)
+        columns = int(3 * max(self.decoded.column_bytes.values(), default=0) * share)
+        of_edges = plan_buckets(num_rows, edges, min(self.rules.bucket_bytes, _MOST_EDGE_BUCKET))
+        of_columns = plan_buckets(num_rows, columns, self.rules.bucket_bytes)
+        return min(of_edges, of_columns, key=lambda plan: plan.shift)
 
     def edge_column(self, route: EdgeRoute, key: ColumnKey, scalar: bool = False) -> ColumnRoute:
         """Return where a column of an edge type goes: it is cut into buckets as the edges are."""

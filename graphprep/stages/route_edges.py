@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from graphprep.engine.local import map_ordered
 from graphprep.model.errors import DataError
 from graphprep.model.graph_schema import OwnerSchema
 from graphprep.model.rows import ColumnKey
 from graphprep.model.schema import edge_type_text
-from graphprep.stages.assign import count_parts
-from graphprep.stages.batch_edges import BatchEdges, excess_slots, order_keys
+from graphprep.stages.batch_edges import BatchEdges, excess_slots
 from graphprep.stages.cells import Cells, empty_cells
+from graphprep.stages.deal_edges import BatchInput, DealtBatch, DealtGroup, EdgeDealer, MissingEnds, TypeKey, TypeTotal
 from graphprep.stages.decoded import Batch
 from graphprep.stages.ends import AlignedEdges, Ends, text_hashes
 from graphprep.stages.locate import Located, id_words
@@ -22,38 +25,95 @@ from graphprep.stages.route import Routing
 from graphprep.stages.schema_guard import find_misfit
 from graphprep.stages.shuffle import (
     EdgeRoute,
-    FlatRows,
 )
 from graphprep.stages.split_values import find_split_misfit
 
 Ints = NDArray[np.int64]
+# A group is as large as is worth a piece of memory for every bucket, if memory allows: some are on their way at a time.
+_MOST_GROUP = 1 << 20
+_LEAST_GROUP = 1 << 14
+_GROUP_EDGE_BYTES = 16
 
 
 def route_edges(routing: Routing) -> None:
     """Deal out all edges and their columns."""
     decoded = routing.decoded
     ends = Ends(decoded, routing.index, routing.pool, routing.rules.cap_bytes)
+    dealer = EdgeDealer(routing, ends)
     aligned = AlignedEdges(decoded)
+    threads = routing.rules.threads
+    for group in map_ordered(dealer.deal, _groups(routing, ends), threads, threads + 1):
+        _add_group(routing, group, aligned)
+    routing.factory.desk.clear()
+
+
+def _groups(routing: Routing, ends: Ends) -> Iterator[list[BatchInput]]:
+    """Yield batches, a few at a time: dealing out few edges to many buckets costs as much as dealing out many."""
+    decoded = routing.decoded
+    most = max(_LEAST_GROUP, min(_MOST_GROUP, routing.rules.bucket_bytes // _GROUP_EDGE_BYTES))
     streams = (decoded.batches, decoded.edges.read(0), decoded.edge_columns.read(0), text_hashes(decoded))
-    for batch, chunk, arrays, hashes in zip(*streams, strict=True):
+    group: list[BatchInput] = []
+    num_edges = 0
+    for batch, chunk, columns, hashes in zip(*streams, strict=True):
         if not batch.num_edges:
             continue
-        src, dst = ends.resolve(0, batch, chunk[0]), ends.resolve(1, batch, chunk[1])
-        edges = BatchEdges(batch, chunk, arrays, src, dst, hashes or ends.text_keys(batch, chunk))
-        _route_batch(routing, edges, aligned)
-        routing.reporter.advance(records=batch.num_edges)
+        if group and num_edges + batch.num_edges > most:
+            yield group
+            group, num_edges = [], 0
+        keep = _without_dropped_records(routing, batch)
+        group.append(BatchInput(batch, chunk, columns, hashes, keep, ends.resolve_in_order(batch, chunk)))
+        num_edges += batch.num_edges
+    if group:
+        yield group
 
 
-def _route_batch(routing: Routing, edges: BatchEdges, aligned: AlignedEdges) -> None:
-    keep = _kept_edges(routing, edges)
-    order = order_keys(edges, routing.rules.neighbor_order)
+def _add_group(routing: Routing, group: DealtGroup, aligned: AlignedEdges) -> None:
+    """Number the edges of a group, and deal out their columns; what is wrong with them is told in input order."""
+    added: dict[TypeKey, int] = {}
+    for dealt in group.batches:
+        if dealt.missing is not None:
+            _report_missing(routing, dealt.edges, dealt.missing)
+        for share in dealt.shares:
+            route = routing.edge_route(share.key, dealt.edges.batch, share.chosen)
+            if share.key not in added:
+                added[share.key] = _add_edges(routing, route, group.totals[share.key])
+        _add_columns(routing, dealt, added, aligned)
+        routing.reporter.advance(records=dealt.edges.num_edges)
+
+
+def _add_edges(routing: Routing, route: EdgeRoute, total: TypeTotal) -> int:
+    """Add the edges of one type; return the edge ID of the first."""
+    first = route.num_edges
+    if total.dealt is not None:
+        route.edges.add_dealt(total.dealt, first)
+    for rows in total.rows:
+        assert isinstance(rows.ids, int)
+        route.edges.add(replace(rows, ids=first + rows.ids))
+    route.num_edges += total.num_edges
+    route.checksum = (route.checksum + total.checksum) % 2**64
+    csc = routing.rules.primary == "csc"
+    route.primary_counts += total.dst_counts if csc else total.src_counts
+    route.second_counts += total.src_counts if csc else total.dst_counts
+    return first
+
+
+def _add_columns(routing: Routing, dealt: DealtBatch, first_ids: dict[TypeKey, int], aligned: AlignedEdges) -> None:
+    """Deal out the columns of a batch's edges, type after type; ``first_ids`` are the group's first edge IDs."""
+    edges = dealt.edges
     columns = list(edges.columns())
     excess = excess_slots([(c.key, rows) for c, rows, _ in columns], edges.num_slots, edges.num_edges)
-    keys = None if order is None else order.full(edges.num_edges)
-    for key, chosen in edges.by_type(keep, len(routing.decoded.relations), len(routing.index.type_names)):
-        route = routing.edge_route(key, edges.batch, chosen)
+    for share in dealt.shares:
+        route, chosen = routing.routed.edges[share.key], share.chosen
         route.extra_slots = route.extra_slots or bool((excess if chosen is None else excess[chosen]).any())
-        owners, ids = _add_edges(routing, route, edges, chosen, keys)
+        if (
+            not columns
+            and not routing.roles.of(routing.edge_type(route)).split
+            and not aligned.has(routing.decoded.relations[route.relation])
+        ):
+            continue
+        first = first_ids[share.key] + share.start
+        ids: NDArray[Any] = np.arange(first, first + share.owners.size, dtype=routing.edge_dtype)
+        owners: NDArray[Any] = share.owners.astype(routing.row_dtype)
         _split_edges(routing, route, edges, chosen, owners, ids)
         offsets = _owner_offsets(routing, route)
         for column, rows, cells in columns:
@@ -93,28 +153,6 @@ def _owner_offsets(routing: Routing, route: EdgeRoute) -> Ints:
     return routing.index.part_offsets[route.dst_type if routing.rules.primary == "csc" else route.src_type]
 
 
-def _add_edges(
-    routing: Routing, route: EdgeRoute, edges: BatchEdges, chosen: Ints | None, keys: NDArray[np.uint64] | None
-) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Add edges of one type; return their owners and edge IDs, in the narrow dtypes in which they travel."""
-    pick = slice(None) if chosen is None else chosen
-    src, dst = edges.src.typed[pick], edges.dst.typed[pick]
-    csc = routing.rules.primary == "csc"
-    owner, other = (dst, src) if csc else (src, dst)
-    ids = np.arange(route.num_edges, route.num_edges + src.size, dtype=routing.edge_dtype)
-    route.num_edges += src.size
-    route.checksum = (route.checksum + edges.checksum(chosen)) % 2**64
-    offsets = routing.index.part_offsets
-    for ends, number, counts in (
-        (dst, route.dst_type, route.primary_counts if csc else route.second_counts),
-        (src, route.src_type, route.second_counts if csc else route.primary_counts),
-    ):
-        np.add(counts, count_parts(ends, offsets[number]), out=counts)
-    rows = owner.astype(routing.node_dtype)
-    route.dealer.add(FlatRows((rows, other.astype(routing.node_dtype), ids, None if keys is None else keys[pick])))
-    return rows, ids
-
-
 def _route_aligned_edges(routing: Routing, route: EdgeRoute, aligned: AlignedEdges, ids: Ints, owners: Ints) -> None:
     relation = routing.decoded.relations[route.relation]
     for key, cursor in aligned.of(relation):
@@ -125,41 +163,19 @@ def _route_aligned_edges(routing: Routing, route: EdgeRoute, aligned: AlignedEdg
         target.add(owners[at], ids[at], cells, _owner_offsets(routing, route))
 
 
-def _kept_edges(routing: Routing, edges: BatchEdges) -> NDArray[np.bool_] | None:
-    """Return which edges of a batch are kept; None: all. Raises for a missing end where that is an error."""
-    keep = _without_dropped_records(routing, edges)
-    found = (edges.src.typed >= 0) & (edges.dst.typed >= 0)
-    wrong = [_wrong_types(routing, edges, side) for side in range(2)]
-    for mask in wrong:
-        if mask is not None:
-            found &= ~mask
-    if found.all():
-        return keep
-    missing = ~found if keep is None else ~found & keep
+def _report_missing(routing: Routing, edges: BatchEdges, missing: MissingEnds) -> None:
+    """Count edges whose ends are missing, where they are to be dropped; else raise for the first, or reject all."""
     if routing.rules.on_missing == "drop":
-        routing.routed.num_dropped_edges += int(missing.sum())
+        routing.routed.num_dropped_edges += int(missing.edges.sum())
     else:
-        _missing_ends(routing, edges, missing, wrong)
-    return found if keep is None else found & keep
-
-
-def _wrong_types(routing: Routing, edges: BatchEdges, side: int) -> NDArray[np.bool_] | None:
-    """Return which ends are nodes of another type than their relation says; None: none can be."""
-    decoded, index = routing.decoded, routing.index
-    relations = [decoded.relations[code] for code in edges.batch.codes]
-    names = [relation.dst_type if side else relation.src_type for relation in relations]
-    spaces = {decoded.spaces.of_type(name) for name in names if name is not None}
-    if not any(index.space_of_type.count(space) > 1 for space in spaces):
-        return None
-    wanted = np.full(len(decoded.relations), -1, np.int32)
-    wanted[list(edges.batch.codes)] = [-1 if name is None else index.type_names.index(name) for name in names]
-    expected = wanted[edges.batch.codes[0]] if edges.relations is None else wanted[edges.relations]
-    ends = edges.dst if side else edges.src
-    return np.asarray((ends.types != expected) & (expected >= 0) & (ends.typed >= 0))
+        _missing_ends(routing, edges, missing.edges, missing.wrong)
 
 
 def _missing_ends(
-    routing: Routing, edges: BatchEdges, missing: NDArray[np.bool_], wrong: list[NDArray[np.bool_] | None]
+    routing: Routing,
+    edges: BatchEdges,
+    missing: NDArray[np.bool_],
+    wrong: tuple[NDArray[np.bool_] | None, NDArray[np.bool_] | None],
 ) -> None:
     located = None
     for at in np.flatnonzero(missing).tolist():
@@ -192,12 +208,12 @@ def _end_error(routing: Routing, edges: BatchEdges, located: Located, at: int, s
     return DataError(f"{end} is not a node{of_type}", place=place, fix=fix)
 
 
-def _without_dropped_records(routing: Routing, edges: BatchEdges) -> NDArray[np.bool_] | None:
-    """Drop the edges that stand on the record of a node that was rejected as a duplicate."""
-    keep = routing.kept_nodes(edges.batch)
+def _without_dropped_records(routing: Routing, batch: Batch) -> NDArray[np.bool_] | None:
+    """Drop the edges that stand on the record of a node that was rejected as a duplicate; None: there are none."""
+    keep = routing.kept_nodes(batch)
     if keep is None:
         return None
-    rows = routing.locator.locate(edges.batch).rows.edges
+    rows = routing.locator.locate(batch).rows.edges
     if rows is None or rows.record is None:
         return None
     own = rows.record

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,10 @@ from graphprep.stages.decoded import BatchColumn
 from graphprep.stages.observe import ColumnStats
 from graphprep.storage.runs import Runs, SpillPool
 
+if TYPE_CHECKING:
+    from graphprep.stages.edge_buckets import EdgeBuckets
+    from graphprep.storage.records import RecordRuns
+
 Ints = NDArray[np.int64]
 _CELL_PARTS = 7  # arrays in Cells.arrays()
 MOST_HELD_BYTES = 8 << 20  # beyond that, dealing out what was held back misses the cache: twice the time
@@ -24,10 +28,15 @@ MOST_HELD_BYTES = 8 << 20  # beyond that, dealing out what was held back misses 
 
 @dataclass(frozen=True)
 class BucketPlan:
-    """How a type's rows are cut: bucket b holds rows [b * width, (b + 1) * width)."""
+    """How a type's rows are cut: bucket b holds rows [b * width, (b + 1) * width); ``width`` is 2^shift."""
 
     num_rows: int
-    width: int
+    shift: int
+
+    @property
+    def width(self) -> int:
+        """Return the number of rows of a bucket."""
+        return 1 << self.shift
 
     @property
     def num_buckets(self) -> int:
@@ -43,7 +52,7 @@ class BucketPlan:
         if self.num_buckets == 1 or not rows.size:
             yield 0, None
             return
-        buckets = rows // self.width
+        buckets = rows >> self.shift
         if buckets[0] == buckets[-1] and (buckets == buckets[0]).all():
             yield int(buckets[0]), None
             return
@@ -53,12 +62,14 @@ class BucketPlan:
 
 
 def plan_buckets(num_rows: int, num_bytes: int, bucket_bytes: int, most: int = 1024) -> BucketPlan:
-    """Cut rows so that their data, if spread evenly, takes ``bucket_bytes`` a bucket.
+    """Cut rows so that their data, if spread evenly, takes at most ``bucket_bytes`` a bucket.
 
     At most 1024 buckets: beyond that scattered writes cost more than a second pass over the few that are too big.
     """
     wanted = max(1, min(most, -(-num_bytes // max(1, bucket_bytes)), max(1, num_rows)))
-    return BucketPlan(num_rows, max(1, -(-num_rows // wanted)))
+    shift = (max(1, num_rows) // wanted).bit_length() - 1 if wanted > 1 else max(0, num_rows - 1).bit_length()
+    plan = BucketPlan(num_rows, shift)
+    return plan if plan.num_buckets <= most else BucketPlan(num_rows, shift + 1)
 
 
 @dataclass(frozen=True)
@@ -130,13 +141,20 @@ class CellRows:
         return cls(rows, np.concatenate(ids) if ids else None, concat_cells([piece.cells for piece in pieces]))
 
 
+class HoldsBack(Protocol):
+    """What holds rows back until there are enough of them."""
+
+    def flush(self) -> None:
+        """Deal them out."""
+
+
 class Desk:
     """What dealers hold back, together: at most about ``cap_bytes``."""
 
     def __init__(self, cap_bytes: int) -> None:
         self.cap_bytes = cap_bytes
         self.held_bytes = 0
-        self.dealers: list[Dealer[Any]] = []
+        self.dealers: list[HoldsBack] = []
 
     def hold(self, num_bytes: int) -> None:
         """Count bytes that are held back; deal everything out where it is too much."""
@@ -211,14 +229,14 @@ class ColumnRoute:
 class EdgeRoute:
     """The edges of one canonical edge type on their way.
 
-    ``runs`` holds (owner rows, other ends, edge IDs, order keys or None) by bucket of the primary layout. ``primary_counts``
-    and ``second_counts`` are int64[P]: edges by the partition of their owner in the primary and in the other layout.
+    ``edges`` holds them by bucket of the primary layout. ``primary_counts`` and ``second_counts`` are int64[P]: edges by the
+    partition of their owner in the primary and in the other layout.
     """
 
     relation: int
     src_type: int
     dst_type: int
-    dealer: Dealer[FlatRows]
+    edges: EdgeBuckets
     num_parts: int
     num_edges: int = 0
     checksum: int = 0
@@ -232,14 +250,14 @@ class EdgeRoute:
         self.second_counts = np.zeros(self.num_parts, np.int64)
 
     @property
-    def runs(self) -> Runs:
-        """Return the chunks."""
-        return self.dealer.runs
+    def runs(self) -> RecordRuns:
+        """Return the records."""
+        return self.edges.runs
 
     @property
     def plan(self) -> BucketPlan:
         """Return how rows are cut into buckets."""
-        return self.dealer.plan
+        return self.edges.plan
 
 
 @dataclass

@@ -67,6 +67,7 @@ class WriteRules:
     edge_ids: bool
     index_dtype: Literal["auto", "int32", "int64"]
     bucket_bytes: int
+    leaf_bytes: int
     threads: int
 
 
@@ -163,7 +164,7 @@ class StoreBuilder:
         order, missing_key = effective_order(route, rules.neighbor_order)
         index_dtype = self._index_dtype(route)
         id_dtype = settle_index_dtype(rules.index_dtype, route.num_edges) if rules.edge_ids else None
-        build_rules = BuildRules(rules.bucket_bytes, rules.threads)
+        build_rules = BuildRules(rules.leaf_bytes, rules.threads)
         primary, *other = rules.layouts
         second = None
         if other:
@@ -171,7 +172,12 @@ class StoreBuilder:
             second = SecondLayout(route, num_rows, self.pool, rules.bucket_bytes, edge_rows=bool(edges.columns))
         slots = route.extra_slots and NUM_SLOTS in route.columns
         built = write_layout(
-            LayoutBuilder(EdgeRuns(route.runs, route.plan, order, missing_key), by_arrival=True),
+            LayoutBuilder(
+                EdgeRuns(route.runs, route.plan, order, missing_key),
+                index_dtype,
+                id_dtype if second is None or id_dtype is not None else settle_index_dtype("auto", route.num_edges),
+                keys=second is not None,
+            ),
             LayoutFiles(layout_folder(edges.path, primary), index_dtype, id_dtype),
             self.parts,
             self._row_sizes(route, primary),
@@ -211,12 +217,17 @@ class StoreBuilder:
         second.finish()
         has_rows = bool(edges.columns)
         write_layout(
-            LayoutBuilder(EdgeRuns(second.runs, second.plan, order, missing_key), by_arrival=False, edge_rows=has_rows),
+            LayoutBuilder(
+                EdgeRuns(second.runs, second.plan, order, missing_key, by_arrival=False),
+                files.index_dtype,
+                files.edge_id_dtype,
+                edge_rows=has_rows,
+            ),
             replace(files, edge_rows=has_rows),
             self.parts,
             self._row_sizes(edges.route, self.rules.layouts[1]),
             edges.route.second_counts,
-            BuildRules(self.rules.bucket_bytes, self.rules.threads),
+            BuildRules(self.rules.leaf_bytes, self.rules.threads),
             self.pool,
             keep_positions=False,
         )

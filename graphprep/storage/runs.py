@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
-import tempfile
 import threading
 from array import array as packed
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.storage.faults import plain_words
+from graphprep.storage.private import TMP_DIR_OPTION, PrivateFolder
 
 Chunk = tuple[Any, ...]  # arrays, or None: what stands where is a matter between writer and reader
 _Layout = tuple[tuple[str, tuple[int, ...]] | None, ...]
 
-_TMP_DIR = "--tmp-dir"  # the option that chooses the folder
 _ARRAY_BYTES = 128  # what an array takes beside its data; with many small chunks that is most of it
 _BUFFER_BYTES = 1 << 20
 _EXTENT_BYTES = 8 << 20  # small chunks are joined up to here, so that what a reader gets stays bounded
@@ -60,6 +58,18 @@ class _Extents:
             at = stop
 
 
+class Spillable(Protocol):
+    """What shares a pool's memory, and can be told to free its own."""
+
+    in_memory_bytes: int
+
+    def spill(self) -> None:
+        """Write what is in memory to a file; ``pool.lock`` is held."""
+
+    def close(self) -> None:
+        """Drop everything."""
+
+
 class SpillPool:
     """Memory that ``Runs`` share: at most about ``cap_bytes`` of it, what goes beyond lies in files.
 
@@ -71,11 +81,10 @@ class SpillPool:
         self.cap_bytes = cap_bytes
         self.in_memory_bytes = 0
         self.spilled_bytes = 0
-        self._parent = folder
-        self._folder: str | None = None
+        self._folder = PrivateFolder(folder)
         self._num_files = 0
-        self._runs: set[Runs] = set()
-        self._lock = threading.RLock()
+        self._runs: set[Spillable] = set()
+        self.lock = threading.RLock()
 
     def __enter__(self) -> SpillPool:
         return self
@@ -87,25 +96,29 @@ class SpillPool:
         """Free all runs and remove the files."""
         for runs in list(self._runs):
             runs.close()
-        folder, self._folder = self._folder, None
-        if folder is not None:
-            shutil.rmtree(folder, ignore_errors=True)
+        self._folder.remove()
 
-    def _account(self, num_bytes: int) -> None:
-        """Count bytes in memory, and spill the largest runs until they are within the cap."""
+    def join(self, runs: Spillable) -> None:
+        """Let runs share the pool."""
+        self._runs.add(runs)
+
+    def leave(self, runs: Spillable) -> None:
+        """Forget runs that were closed."""
+        self._runs.discard(runs)
+
+    def account(self, num_bytes: int) -> None:
+        """Count bytes in memory, and spill the largest runs until they are within the cap; ``lock`` is held."""
         self.in_memory_bytes += num_bytes
         while self.in_memory_bytes > self.cap_bytes:
             largest = max(self._runs, key=lambda runs: runs.in_memory_bytes)
             if not largest.in_memory_bytes:
                 return
-            largest._spill()
+            largest.spill()
 
-    def _new_file(self) -> Path:
-        if self._folder is None:
-            with plain_words(self._parent or tempfile.gettempdir(), _TMP_DIR):
-                self._folder = tempfile.mkdtemp(prefix=".graphprep-spill-", dir=self._parent)
+    def new_file(self) -> Path:
+        """Return the path of a new file in the private folder, which is made where it is not there yet."""
         self._num_files += 1
-        return Path(self._folder) / f"runs-{self._num_files}"
+        return Path(self._folder.make()) / f"runs-{self._num_files}"
 
 
 class Runs:
@@ -128,7 +141,7 @@ class Runs:
         self._num_bytes = [0] * num_buckets
         self._path: Path | None = None
         self._file_bytes = 0
-        pool._runs.add(self)
+        pool.join(self)
 
     @property
     def num_buckets(self) -> int:
@@ -139,16 +152,16 @@ class Runs:
         """Add a chunk to a bucket. Raises StorageError where spilling fails."""
         chunk = tuple(None if array is None else np.ascontiguousarray(array) for array in arrays)
         num_bytes = sum(array.nbytes for array in chunk if array is not None)
-        with self._pool._lock:
+        with self._pool.lock:
             self._memory[bucket].append(chunk)
             self._num_bytes[bucket] += num_bytes
             held = num_bytes + _ARRAY_BYTES * len(chunk)
             self.in_memory_bytes += held
-            self._pool._account(held)
+            self._pool.account(held)
 
     def read(self, bucket: int) -> Iterator[Chunk]:
         """Yield a bucket's chunks in append order; as often as asked."""
-        with self._pool._lock:
+        with self._pool.lock:
             extents, memory, path = self._extents[bucket].read(list(self._layouts)), list(self._memory[bucket]), self._path
             extent = next(extents, None)  # the list as it is now
         if extent is not None and path is not None:
@@ -170,7 +183,7 @@ class Runs:
 
     def free(self, bucket: int) -> None:
         """Drop a bucket's chunks. The spill file goes with the last one that lies in it."""
-        with self._pool._lock:
+        with self._pool.lock:
             freed = sum(_chunk_bytes(chunk) + _ARRAY_BYTES * len(chunk) for chunk in self._memory[bucket])
             self._memory[bucket], self._extents[bucket] = [], _Extents()
             self._num_bytes[bucket] = 0
@@ -181,8 +194,8 @@ class Runs:
 
     def close(self) -> None:
         """Drop everything."""
-        with self._pool._lock:
-            self._pool._runs.discard(self)
+        with self._pool.lock:
+            self._pool.leave(self)
             self._pool.in_memory_bytes -= self.in_memory_bytes
             self.in_memory_bytes = 0
             self._memory = [[] for _ in self._memory]
@@ -196,14 +209,14 @@ class Runs:
             with contextlib.suppress(OSError):
                 path.unlink()
 
-    def _spill(self) -> None:
+    def spill(self) -> None:
         """Write all chunks in memory to the file, bucket after bucket."""
         if self._path is None:
-            self._path = self._pool._new_file()
+            self._path = self._pool.new_file()
         written: list[tuple[int, _Extents]] = []
         offset = self._file_bytes
         # A failure leaves the bytes behind offset unnamed, and everything in memory.
-        with plain_words(str(self._path.parent), _TMP_DIR), self._path.open("ab", buffering=_BUFFER_BYTES) as file:
+        with plain_words(str(self._path.parent), TMP_DIR_OPTION), self._path.open("ab", buffering=_BUFFER_BYTES) as file:
             file.truncate(offset)
             for bucket, chunks in enumerate(self._memory):
                 if chunks:
@@ -273,13 +286,14 @@ def _read_extent(descriptor: int, layout: _Layout, offset: int, lengths: Sequenc
             arrays.append(None)
             continue
         one = np.empty((length, *kind[1]), np.dtype(kind[0]))
-        _read_into(descriptor, one, offset, path)
+        read_into(descriptor, one, offset, path)
         offset += one.nbytes
         arrays.append(one)
     return tuple(arrays)
 
 
-def _read_into(descriptor: int, target: NDArray[Any], offset: int, path: str) -> None:
+def read_into(descriptor: int, target: NDArray[Any], offset: int, path: str) -> None:
+    """Fill an array from a place in a file. Raises StorageError."""
     view = target.reshape(-1).view(np.uint8).data
     done = 0
     with plain_words(path):

@@ -39,6 +39,11 @@ class Ranks:
         _find_ranks(self._words, self._before, np.ascontiguousarray(wanted), out)
         return out
 
+    def find_all(self, wanted: Any, dtype: Any) -> Any | None:
+        """Return the rank of each wanted number (uint32[k] or uint64[k]) in a dtype; None where one is no member."""
+        out = np.empty(wanted.size, dtype)
+        return out if _find_members(self._words, self._before, np.ascontiguousarray(wanted), out) else None
+
 
 @njit(cache=True, nogil=True, inline="always")
 def _popcount(word):
@@ -71,6 +76,26 @@ def _find_ranks(words, before, wanted, out):
             for k in range(block * _BLOCK_WORDS, at):
                 rank += _popcount(words[k])
             out[i] = rank + _popcount(words[at] & (bit - uint64(1)))
+
+
+@njit(cache=True, nogil=True)
+def _find_members(words, before, wanted, out):
+    """Find ranks; return whether all are members."""
+    size = uint64(64) * uint64(words.size)
+    for i in range(wanted.size):
+        value = uint64(wanted[i])
+        if value >= size:
+            return False
+        at = np.int64(value >> uint64(6))
+        bit = uint64(1) << (value & uint64(63))
+        if not words[at] & bit:
+            return False
+        block = at // _BLOCK_WORDS
+        rank = before[block]
+        for k in range(block * _BLOCK_WORDS, at):
+            rank += _popcount(words[k])
+        out[i] = rank + _popcount(words[at] & (bit - uint64(1)))
+    return True
 
 
 def members(bits: Any, start: int, stop: int) -> Any:

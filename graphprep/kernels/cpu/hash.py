@@ -61,8 +61,19 @@ def hash_ints(ids: Any) -> Any:
 
 
 def edge_checksum(raw_src: Any, raw_dst: Any) -> int:
-    """Return the order-free checksum of edges given by integer raw IDs (uint64[m] each), as a Python int below 2^64."""
-    return int(_edge_checksum(np.ascontiguousarray(raw_src).view(np.uint64), np.ascontiguousarray(raw_dst).view(np.uint64)))
+    """Return the order-free checksum of edges given by integer raw IDs, as a Python int below 2^64.
+
+    ``raw_src``, ``raw_dst``: uint32[m] or uint64[m], int64 being taken by its bits.
+    """
+    src, dst = (np.ascontiguousarray(ids) for ids in (raw_src, raw_dst))
+    if src.dtype == dst.dtype == np.uint32:
+        return int(_edge_checksum(src, dst))
+    return int(_edge_checksum(_bits(src), _bits(dst)))
+
+
+def _bits(ids: Any) -> Any:
+    """Return 64-bit integers, or wider ones of uint32, as uint64."""
+    return ids.astype(np.uint64) if ids.dtype == np.uint32 else ids.view(np.uint64)
 
 
 @njit(cache=True, nogil=True)

@@ -1,0 +1,210 @@
+"""Edges as records of a few words: dealt out to buckets, and put in the order of their rows.
+
+A record is a row of ``uint32[n, words]`` or ``uint64[n, words]``: owner row, other end, edge ID, then what travels along. One
+array for all fields means one cache line for each bucket that is written to. The public functions allocate; the jitted ones
+fill what they are given. Source: radix partitioning (Polychroniou and Ross 2014), propagation blocking (Beamer et al. 2017).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+OWNER, OTHER, EDGE_ID = 0, 1, 2
+NUM_FIELDS = 3
+_DIGIT_BITS = 11  # 2048 cursors fit L1
+
+
+def deal_records(ends: Sequence[tuple[Any, Any]], extra: Sequence[Any], ids: Any, shift: int, num_buckets: int) -> Any:
+    """Deal edges out to buckets by the high bits of their owners; inside a bucket they keep their order.
+
+    ``ends`` holds pieces (owners, others) of one dtype, uint32 or uint64; ``extra`` uint64 arrays that travel along, as long as
+    all pieces together, two words each in uint32 records; ``ids`` (uint64) are the edge IDs, None: they count from 0. Bucket b
+    holds the owners in [b << shift, (b + 1) << shift). Returns (records, offsets int64[num_buckets + 1]).
+    """
+    dtype = ends[0][0].dtype
+    size = sum(owners.size for owners, _ in ends)
+    words = NUM_FIELDS + len(extra) * (2 if dtype == np.uint32 else 1)
+    offsets = np.zeros(num_buckets + 1, np.int64)
+    for owners, _ in ends:
+        _count_buckets(owners, shift, offsets)
+    np.cumsum(offsets, out=offsets)
+    cursors = offsets[:-1].copy()
+    records = np.empty((size, words), dtype)
+    first = 0
+    for owners, others in ends:
+        if extra or ids is not None:
+            pick = slice(first, first + owners.size)
+            more = np.column_stack([one[pick] for one in extra]) if extra else _NO_EXTRA
+            _deal_all(owners, others, _NO_IDS if ids is None else ids[pick], more, first, shift, cursors, records)
+        else:
+            _deal(owners, others, first, shift, cursors, records)
+        first += owners.size
+    return records, offsets
+
+
+_NO_EXTRA = np.zeros((0, 0), np.uint64)
+_NO_IDS = np.zeros(0, np.uint64)
+
+
+@njit(cache=True, nogil=True)
+def _count_buckets(owners, shift, offsets):
+    for i in range(owners.size):
+        offsets[np.int64(owners[i] >> shift) + 1] += 1
+
+
+@njit(cache=True, nogil=True)
+def _deal(owners, others, first, shift, cursors, records):
+    for i in range(owners.size):
+        bucket = np.int64(owners[i] >> shift)
+        at = cursors[bucket]
+        cursors[bucket] = at + 1
+        records[at, OWNER] = owners[i]
+        records[at, OTHER] = others[i]
+        records[at, EDGE_ID] = first + i
+
+
+@njit(cache=True, nogil=True)
+def _deal_all(owners, others, ids, extra, first, shift, cursors, records):
+    """Deal out records whose edge IDs are given (else they count from ``first``) and that carry more words."""
+    halves = records.itemsize == 4
+    for i in range(owners.size):
+        bucket = np.int64(owners[i] >> shift)
+        at = cursors[bucket]
+        cursors[bucket] = at + 1
+        records[at, OWNER] = owners[i]
+        records[at, OTHER] = others[i]
+        records[at, EDGE_ID] = ids[i] if ids.size else first + i
+        word = NUM_FIELDS
+        for k in range(extra.shape[1] if extra.size else 0):
+            records[at, word] = extra[i, k]
+            if halves:
+                records[at, word + 1] = extra[i, k] >> np.uint64(32)
+                word += 1
+            word += 1
+
+
+def carried(records: Any, number: int) -> Any:
+    """Return what travelled along as ``extra[number]``: uint64[n]."""
+    if records.dtype == np.uint64:
+        return records[:, NUM_FIELDS + number]
+    word = NUM_FIELDS + 2 * number
+    return records[:, word].astype(np.uint64) | (records[:, word + 1].astype(np.uint64) << np.uint64(32))
+
+
+def place_records(
+    pieces: Sequence[tuple[Any, int]], low: int, num_rows: int, index_dtype: str, id_dtype: str | None, position: Any
+) -> tuple[Any, Any, Any]:
+    """Put records in the order of their rows ``low`` … ``low + num_rows - 1``; inside a row they keep their order.
+
+    ``pieces``: (records, base to add to their edge IDs). ``position`` (int64, as long as all records) is filled with the place
+    to which each record goes; None: not wanted. Returns (lengths of the rows int64[num_rows], others, edge IDs or None).
+    """
+    counts = np.zeros(num_rows + 1, np.int64)
+    for records, _ in pieces:
+        _count_rows(records, low, counts)
+    cursors = np.cumsum(counts)
+    size = int(cursors[-1])
+    others = np.empty(size, index_dtype)
+    ids = np.empty(size if id_dtype else 0, id_dtype or "int32")
+    first = 0
+    for records, base in pieces:
+        if position is None:
+            _place(records, base, low, cursors, others, ids)
+        else:
+            _place_noting(records, base, low, cursors, others, ids, position[first : first + len(records)])
+        first += len(records)
+    return counts[1:], others, ids if id_dtype else None
+
+
+def count_rows(records: Any, low: int, num_rows: int) -> Any:
+    """Return the number of records of every row ``low`` … ``low + num_rows - 1``: int64[num_rows]."""
+    counts = np.zeros(num_rows + 1, np.int64)
+    _count_rows(records, low, counts)
+    return counts[1:]
+
+
+@njit(cache=True, nogil=True)
+def _count_rows(records, low, counts):
+    for i in range(records.shape[0]):
+        counts[np.int64(records[i, OWNER]) - low + 1] += 1
+
+
+@njit(cache=True, nogil=True)
+def _place(records, base, low, cursors, others, ids):
+    for i in range(records.shape[0]):
+        row = np.int64(records[i, OWNER]) - low
+        at = cursors[row]
+        cursors[row] = at + 1
+        others[at] = records[i, OTHER]
+        if ids.size:
+            ids[at] = base + np.int64(records[i, EDGE_ID])
+
+
+@njit(cache=True, nogil=True)
+def _place_noting(records, base, low, cursors, others, ids, position):
+    for i in range(records.shape[0]):
+        row = np.int64(records[i, OWNER]) - low
+        at = cursors[row]
+        cursors[row] = at + 1
+        position[i] = at
+        others[at] = records[i, OTHER]
+        if ids.size:
+            ids[at] = base + np.int64(records[i, EDGE_ID])
+
+
+def sort_records(records: Any, field: int) -> Any:
+    """Return records in ascending order of one field, records of equal fields in the order in which they were.
+
+    Takes one pass for every 11 bits of the highest value.
+    """
+    if not len(records):
+        return records
+    highest = int(records[:, field].max())
+    more = np.empty_like(records)
+    for shift in range(0, highest.bit_length(), _DIGIT_BITS):
+        cursors = np.zeros((1 << _DIGIT_BITS) + 1, np.int64)
+        _count_digits(records, field, shift, cursors)
+        np.cumsum(cursors, out=cursors)
+        _scatter_digits(records, field, shift, cursors, more)
+        records, more = more, records
+    return records
+
+
+@njit(cache=True, nogil=True)
+def _count_digits(records, field, shift, counts):
+    mask = np.uint64(counts.size - 2)
+    for i in range(records.shape[0]):
+        counts[np.int64((np.uint64(records[i, field]) >> np.uint64(shift)) & mask) + 1] += 1
+
+
+@njit(cache=True, nogil=True)
+def _scatter_digits(records, field, shift, cursors, out):
+    mask = np.uint64(cursors.size - 2)
+    words = records.shape[1]
+    for i in range(records.shape[0]):
+        digit = np.int64((np.uint64(records[i, field]) >> np.uint64(shift)) & mask)
+        at = cursors[digit]
+        cursors[digit] = at + 1
+        for k in range(words):
+            out[at, k] = records[i, k]
+
+
+def has_repeats(counts: Any, others: Any) -> bool:
+    """Return whether a row has two equal neighbours side by side; ``counts`` (int64) are the lengths of the rows."""
+    return bool(_has_repeats(np.ascontiguousarray(counts), others))
+
+
+@njit(cache=True, nogil=True)
+def _has_repeats(counts, others):
+    at = 0
+    for row in range(counts.size):
+        stop = at + counts[row]
+        for i in range(at + 1, stop):
+            if others[i] == others[i - 1]:
+                return True
+        at = stop
+    return False
