@@ -29,6 +29,7 @@ from graphprep.kernels.cpu.numbers import (
     parse_uint,
     skip_blanks,
 )
+from graphprep.kernels.cpu.pairs import count_lines, parse_pairs, parse_weighted_pairs
 
 # Codes of split_fields: what is wrong with a record.
 TOO_FEW = 11
@@ -42,9 +43,7 @@ ESCAPED_END = 16  # nothing follows an escape
 BELOW_BASE = 21
 NOT_UTF8 = 22
 
-_TAB, _LF, _CR, _SPACE, _QUOTE, _HASH, _PERCENT, _MINUS, _ZERO = 9, 10, 13, 32, 34, 35, 37, 45, 48
-_BLANKS = -1  # the delimiter of parse_plain where fields are separated by runs of blanks
-_SAFE_DIGITS = 19  # 10^19 - 1 < 2^64
+_TAB, _LF, _CR, _SPACE, _QUOTE, _MINUS = 9, 10, 13, 32, 34, 45
 
 
 def parse_plain(
@@ -55,12 +54,14 @@ def parse_plain(
     Returns (src, dst, weight) in input order, or None where a record is anything but digits in its IDs and a number in its
     weight: then the general way decides whether it is wrong.
     """
-    num_lines = _count_lines(buf, at)
-    src = np.empty(num_lines, np.uint64)
-    dst = np.empty(num_lines, np.uint64)
-    weight = np.empty(num_lines if weighted else 0, np.float64)
-    num_rows = _parse_plain(buf, at, int(delimiter[0]) if delimiter.size else _BLANKS, weighted, src, dst, weight)
-    return (src[:num_rows], dst[:num_rows], weight[:num_rows]) if num_rows >= 0 else None
+    most_rows = count_lines(buf, at, buf.size)
+    src, dst = np.empty(most_rows, np.uint64), np.empty(most_rows, np.uint64)
+    weight = np.empty(most_rows if weighted else 0, np.float64)
+    if weighted:
+        num_rows, code, _ = parse_weighted_pairs(buf, at, buf.size, delimiter.tobytes(), src, dst, weight)
+    else:
+        num_rows, code, _ = parse_pairs(buf, at, buf.size, delimiter.tobytes(), src, dst)
+    return (src[:num_rows], dst[:num_rows], weight[:num_rows]) if code == OK else None
 
 
 def split_fields(
@@ -87,7 +88,7 @@ def split_fields(
     With ``escape`` (a byte) the byte behind it is text, and so is a line break, in quotes or without. The fields
     then stand in ``texts``, a copy of ``buf``, at the returned positions: without escapes, doubled quotes as one.
     """
-    num_lines = _count_lines(buf, at)
+    num_lines = count_lines(buf, at, buf.size)
     num_kept = int(slots.max(initial=-1)) + 1
     start = np.empty((num_kept, num_lines), np.int64)
     stop = np.empty((num_kept, num_lines), np.int64)
@@ -204,101 +205,6 @@ def gather_texts(
     values = np.empty(num_bytes, np.uint8)
     _copy_texts(buf, start, stop, rows[:count], values)
     return rows[:count], counts[:count], values, code, row
-
-
-@njit(cache=True, nogil=True)
-def _count_lines(buf, at):
-    """Count the lines from ``at`` on; the last may lack its line feed."""
-    count = 1
-    for byte in buf[at:]:  # not by index: this loop is compiled to vector instructions, ten times faster
-        count += byte == _LF
-    return count
-
-
-@njit(cache=True, nogil=True)
-def _parse_plain(buf, at, delimiter, weighted, src, dst, weight):
-    """Parse records until the end. Returns their number, -1 at the first that is not plain."""
-    size = buf.size
-    tab = _SPACE if delimiter == _TAB else _TAB  # a tab is no blank where it separates
-    row = 0
-    while at < size:
-        while at < size and (buf[at] == _SPACE or buf[at] == tab):
-            at += 1
-        if at == size:
-            break
-        byte = buf[at]
-        if byte == _CR and (at + 1 == size or buf[at + 1] == _LF):
-            at += 1
-            byte = _LF
-        if byte == _LF:
-            at += 1
-            continue
-        if byte in (_HASH, _PERCENT):
-            at = find_byte(buf, at, size, _LF) + 1
-            continue
-        first = at
-        value = np.uint64(0)
-        while at < size:
-            digit = np.int64(buf[at]) - _ZERO
-            if digit < 0 or digit > 9:
-                break
-            value = value * np.uint64(10) + np.uint64(digit)
-            at += 1
-        if at == first or at - first > _SAFE_DIGITS:
-            return -1
-        src[row] = value
-        at = _pass_delimiter(buf, at, delimiter, tab)
-        if at < 0:
-            return -1
-        first = at
-        value = np.uint64(0)
-        while at < size:
-            digit = np.int64(buf[at]) - _ZERO
-            if digit < 0 or digit > 9:
-                break
-            value = value * np.uint64(10) + np.uint64(digit)
-            at += 1
-        if at == first or at - first > _SAFE_DIGITS:
-            return -1
-        dst[row] = value
-        if weighted:
-            at = _pass_delimiter(buf, at, delimiter, tab)
-            if at < 0:
-                return -1
-            first = at
-            at = find_byte(buf, at, size, _LF)
-            stop = at - 1 if at > first and buf[at - 1] == _CR else at
-            code, number = parse_float(buf, first, stop)
-            if code != OK or (delimiter != _BLANKS and find_byte(buf, first, stop, delimiter) < stop):
-                return -1
-            weight[row] = number
-        else:
-            while at < size and (buf[at] == _SPACE or buf[at] == tab):
-                at += 1
-            if at < size and buf[at] == _CR:
-                at += 1
-        if at < size and buf[at] != _LF:
-            return -1
-        at += 1
-        row += 1
-    return row
-
-
-@njit(cache=True, nogil=True)
-def _pass_delimiter(buf, at, delimiter, tab):
-    """Return the position after one delimiter and the blanks around it, -1 where there is none."""
-    first = at
-    size = buf.size
-    while at < size and (buf[at] == _SPACE or buf[at] == tab):
-        at += 1
-    if delimiter == _BLANKS:
-        return at if at > first else -1
-    if at == size or buf[at] != delimiter:
-        return -1
-    at += 1
-    while at < size and (buf[at] == _SPACE or buf[at] == tab):
-        at += 1
-    return at
 
 
 @njit(cache=True, nogil=True)

@@ -10,6 +10,21 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from graphprep.kernels.cpu.words import (
+    MOST_DIGITS,
+    WINDOW,
+    WORD,
+    address_of,
+    digits_at,
+    digits_of_word,
+    leading_zeros,
+    load_byte,
+    load_word,
+    multiply,
+    non_digits,
+    trailing_zeros,
+)
+
 OK = 0
 EMPTY = 1  # nothing but blanks
 INVALID = 2  # not a number
@@ -32,6 +47,8 @@ _LOW_32 = np.uint64(0xFFFFFFFF)
 
 _MIN_POWER, _MAX_POWER = -342, 308  # below: 0 for every 64-bit mantissa; above: infinite for every one
 _EXACT_POWERS = 10.0 ** np.arange(23)  # those that a float64 holds exactly
+_INTEGER_POWERS = np.array([10**power for power in range(20)], np.uint64)
+DECIMAL_REACH = 2 * WINDOW  # bytes that ``read_decimal`` may look at: a sign and 20 others, an exponent's window
 _MAX_DIGITS = 800  # more than the 767 that can tell a number from the middle of two float64
 _NUM_LIMBS = 160  # 5,120 bits; the longest product is 10^1142 times 2^54
 
@@ -165,6 +182,56 @@ def parse_int(buf, start, stop):
 
 
 @njit(cache=True, nogil=True)
+def read_decimal(at):
+    """Read the usual kind of number at an address: a minus, digits, a point with digits, an exponent of up to three digits.
+
+    Returns (float64, the address behind it), correctly rounded; the address is -1 where the number is of another kind, has more
+    than 19 digits, or is infinite. ``DECIMAL_REACH`` bytes must be there.
+    """
+    negative = load_byte(at) == _MINUS
+    at += np.int64(negative)
+    others = non_digits(at)
+    num_whole = trailing_zeros(others)
+    end = at + num_whole
+    power = 0
+    if num_whole < 1 or num_whole > MOST_DIGITS:
+        return 0.0, -1
+    if load_byte(end) == _POINT:
+        num_fraction = trailing_zeros(others & (others - np.uint64(1))) - num_whole - 1
+        if num_fraction < 1 or num_whole + num_fraction > MOST_DIGITS:
+            return 0.0, -1
+        if num_whole <= WORD and num_fraction <= WORD:
+            whole = digits_of_word(load_word(at), num_whole)
+            fraction = digits_of_word(load_word(end + 1), num_fraction)
+        else:
+            whole, fraction = digits_at(at, num_whole), digits_at(end + 1, num_fraction)
+        mantissa = whole * _INTEGER_POWERS[num_fraction] + fraction
+        end += 1 + num_fraction
+        power = -num_fraction
+    else:
+        mantissa = digits_at(at, num_whole)
+    if (load_byte(end) | 32) == 101:  # e
+        falls = load_byte(end + 1) == _MINUS
+        end += 1 + np.int64(falls or load_byte(end + 1) == _PLUS)
+        size = trailing_zeros(non_digits(end))
+        if size < 1 or size > 3:
+            return 0.0, -1
+        exponent = np.int64(digits_at(end, size))
+        power += -exponent if falls else exponent
+        end += size
+    if mantissa <= (_HIDDEN_BIT << np.uint64(1)) and -22 <= power <= 22:
+        # Clinger's fast path: both numbers are exact, so one operation rounds once.
+        value = np.float64(mantissa)
+        value = value / _EXACT_POWERS[-power] if power < 0 else value * _EXACT_POWERS[power]
+    else:
+        bits = _round_decimal(mantissa, power)
+        if bits == _INF_BITS:
+            return 0.0, -1
+        value = _to_float(bits)
+    return -value if negative else value, end
+
+
+@njit(cache=True, nogil=True)
 def parse_float(buf, start, stop):
     """Parse to ``(code, float64)``, correctly rounded: what Python's ``float()`` makes of the text, bit for bit.
 
@@ -175,6 +242,11 @@ def parse_float(buf, start, stop):
     stop = trim_blanks(buf, start, stop)
     if start == stop:
         return EMPTY, 0.0
+    if start + DECIMAL_REACH <= buf.size:
+        first = address_of(buf)
+        value, end = read_decimal(first + start)
+        if end == first + stop:
+            return OK, value
     negative = buf[start] == _MINUS
     if negative or buf[start] == _PLUS:
         start += 1
@@ -355,32 +427,6 @@ def _parse_special(buf, start, stop, negative):
 
 
 @njit(cache=True, nogil=True)
-def _multiply(a, b):
-    """Multiply two uint64 to the upper and the lower half of 128 bits."""
-    half = np.uint64(32)
-    a_low, a_high = a & _LOW_32, a >> half
-    b_low, b_high = b & _LOW_32, b >> half
-    low = a_low * b_low
-    mid = a_high * b_low + (low >> half)
-    mid_2 = a_low * b_high + (mid & _LOW_32)
-    high = a_high * b_high + (mid >> half) + (mid_2 >> half)
-    return high, (mid_2 << half) | (low & _LOW_32)
-
-
-@njit(cache=True, nogil=True)
-def _leading_zeros(x):
-    """Count the zero bits before the first one of a uint64 > 0."""
-    count = np.int64(0)
-    width = np.int64(32)
-    while width > 0:
-        if (x >> np.uint64(64 - width)) == 0:
-            x = x << np.uint64(width)
-            count += width
-        width >>= 1
-    return count
-
-
-@njit(cache=True, nogil=True)
 def _round_decimal(mantissa, power):
     """Round ``mantissa * 10^power`` to the bits of the nearest float64, ties to even.
 
@@ -391,12 +437,12 @@ def _round_decimal(mantissa, power):
         return np.uint64(0)
     if power > _MAX_POWER:
         return _INF_BITS
-    shift = _leading_zeros(mantissa)
+    shift = leading_zeros(mantissa)
     mantissa = mantissa << np.uint64(shift)
-    high, low = _multiply(mantissa, _POWER_HIGH[power - _MIN_POWER])
+    high, low = multiply(mantissa, _POWER_HIGH[power - _MIN_POWER])
     undecided = np.uint64(0x1FF)  # the 9 bits below those that count
     if high & undecided == undecided:
-        carry, _ = _multiply(mantissa, _POWER_LOW[power - _MIN_POWER])
+        carry, _ = multiply(mantissa, _POWER_LOW[power - _MIN_POWER])
         low = low + carry
         if carry > low:
             high = high + np.uint64(1)

@@ -15,13 +15,15 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from graphprep.kernels.cpu.numbers import OK, find_byte, parse_float
+from graphprep.kernels.cpu.numbers import DECIMAL_REACH, OK, parse_float, read_decimal
 from graphprep.kernels.cpu.words import (
     MOST_DIGITS,
     WINDOW,
     WORD,
+    address_of,
     digits_at,
     digits_of_word,
+    load_byte,
     load_word,
     non_digits,
     trailing_zeros,
@@ -34,7 +36,6 @@ IS_FULL = 33  # there is a line left, and no place for it
 
 _TAB, _LF, _CR, _SPACE, _HASH, _PERCENT, _ZERO = 9, 10, 13, 32, 35, 37, 48
 _BLANKS = -1  # the delimiter where fields are separated by runs of blanks
-_REACH = 2 * WINDOW  # bytes behind a line's beginning that may be looked at before its end is known
 _U = np.uint64
 
 
@@ -96,162 +97,182 @@ def _count_lines(buf, start, stop):
 
 
 @njit(cache=True, nogil=True)
-def _parse_pairs(buf, at, stop, delimiter, high, src, dst):
+def _parse_pairs(buf, start, stop, delimiter, high, src, dst):
     """Fill ``src`` and ``dst``. Returns (rows, code, position)."""
+    base = address_of(buf)
+    at, stop = base + start, base + stop
+    between = _SPACE if delimiter == _BLANKS else delimiter
+    ending, after = _LF, 1  # what stands behind the second ID, and how far from there the next line is
+    safe = stop - 2 * WINDOW - 2
     row = 0
-    between = _U(_SPACE if delimiter == _BLANKS else delimiter)
-    end = _U(_LF)
-    after = 1  # bytes from ``end`` to the next line
-    safe = stop - _REACH
     while at < stop:
-        if at <= safe and row < src.size:
-            others = non_digits(buf, at)
+        while at <= safe and row < src.size:
+            others = non_digits(at)
             first = trailing_zeros(others)
             second = trailing_zeros(others & (others - _U(1)))
-            # As unsigned numbers, sizes of 0 are large, too; where the window shows no end, one of them is beyond it.
-            if (_U(first - 1) | _U(second - first - 2)) < _U(WORD) and (
-                (buf[_U(at + first)] ^ between) | (buf[_U(at + second)] ^ end) | (buf[_U(at + second + after - 1)] ^ _U(_LF))
-            ) == _U(0):
-                src[_U(row)] = digits_of_word(load_word(buf, at), first)
-                dst[_U(row)] = digits_of_word(load_word(buf, at + first + 1), second - first - 1)
-                row += 1
-                at += second + after
-                continue
-        begin = _begin_record(buf, at, stop, delimiter)
+            # As an unsigned number, a size of 0 is large, too, and so is one whose end the window does not show.
+            wrong = (
+                (load_byte(at + first) ^ between)
+                | (load_byte(at + second) ^ ending)
+                | (load_byte(at + second + after - 1) ^ _LF)
+            )
+            if (_U(first - 1) | _U(second - first - 2)) >= _U(WORD) or wrong != 0:
+                break
+            src[_U(row)] = digits_of_word(load_word(at), first)
+            dst[_U(row)] = digits_of_word(load_word(at + first + 1), second - first - 1)
+            row += 1
+            at += second + after
+        begin = _begin_record(at, stop, delimiter)
         if begin < 0:
-            at = ~begin
+            at = -begin
             continue
         if row == src.size:
-            return row, IS_FULL, at
-        code, src_id, stop_src, dst_id, behind = _two_ids(buf, begin, stop, delimiter, high)
-        if code == OK:
-            code, following = _end_line(buf, behind, stop, delimiter)
-        if code != OK:
-            return row, code, at
+            return row, IS_FULL, at - base
+        code, src_id, behind_src, dst_id, behind = _two_ids(begin, stop, delimiter, high)
+        following = _end_line(behind, stop, delimiter) if code == OK else 0
+        if code != OK or following < 0:
+            return row, max(code, NOT_PLAIN), at - base
         src[row] = src_id
         dst[row] = dst_id
         row += 1
-        if delimiter == _BLANKS:  # so will the next line be
-            between = _U(buf[stop_src])
-        if following - behind == 2:
-            end, after = _U(_CR), 2
-        else:
-            end, after = _U(_LF), 1
         at = following
-    return row, OK, at
+        if delimiter == _BLANKS:  # as in this line, so in the next
+            between = load_byte(behind_src)
+        ending, after = (_CR, 2) if at - behind == 2 else (_LF, 1)
+    return row, OK, at - base
 
 
 @njit(cache=True, nogil=True)
-def _parse_weighted(buf, at, stop, delimiter, high, src, dst, weight):
+def _parse_weighted(buf, start, stop, delimiter, high, src, dst, weight):
     """Fill ``src``, ``dst`` and ``weight``. Returns (rows, code, position)."""
+    base = address_of(buf)
+    at, stop = base + start, base + stop
+    between = _SPACE if delimiter == _BLANKS else delimiter
+    ending, after = _LF, 1
+    safe = stop - WINDOW - DECIMAL_REACH
     row = 0
     while at < stop:
-        begin = _begin_record(buf, at, stop, delimiter)
+        while at <= safe and row < src.size:
+            others = non_digits(at)
+            first = trailing_zeros(others)
+            second = trailing_zeros(others & (others - _U(1)))
+            wrong = (load_byte(at + first) ^ between) | (load_byte(at + second) ^ between)
+            if (_U(first - 1) | _U(second - first - 2)) >= _U(WORD) or wrong != 0:
+                break
+            number, end = read_decimal(at + second + 1)
+            if end < 0 or (load_byte(end) ^ ending) | (load_byte(end + after - 1) ^ _LF):
+                break
+            src[_U(row)] = digits_of_word(load_word(at), first)
+            dst[_U(row)] = digits_of_word(load_word(at + first + 1), second - first - 1)
+            weight[_U(row)] = number
+            row += 1
+            at = end + after
+        begin = _begin_record(at, stop, delimiter)
         if begin < 0:
-            at = ~begin
+            at = -begin
             continue
         if row == src.size:
-            return row, IS_FULL, at
-        code, src_id, _, dst_id, behind = _two_ids(buf, begin, stop, delimiter, high)
-        if code != OK:
-            return row, code, at
-        begin = _pass_delimiter(buf, behind, stop, delimiter)
-        if begin < 0:
-            return row, NOT_PLAIN, at
-        line_end = find_byte(buf, begin, stop, _LF)
-        field_end = line_end - 1 if line_end > begin and buf[line_end - 1] == _CR else line_end
-        code, number = parse_float(buf, begin, field_end)
-        if code != OK or (delimiter != _BLANKS and find_byte(buf, begin, field_end, delimiter) < field_end):
-            return row, NOT_PLAIN, at
+            return row, IS_FULL, at - base
+        code, src_id, behind_src, dst_id, behind = _two_ids(begin, stop, delimiter, high)
+        begin = _pass_delimiter(behind, stop, delimiter) if code == OK else 0
+        if code != OK or begin < 0:
+            return row, max(code, NOT_PLAIN), at - base
+        line_end = _find(begin, stop, _LF)
+        field_end = line_end - 1 if line_end > begin and load_byte(line_end - 1) == _CR else line_end
+        code, number = parse_float(buf, begin - base, field_end - base)
+        if code != OK or (delimiter != _BLANKS and _find(begin, field_end, delimiter) < field_end):
+            return row, NOT_PLAIN, at - base
         src[row] = src_id
         dst[row] = dst_id
         weight[row] = number
         row += 1
         at = min(line_end + 1, stop)
-    return row, OK, at
+        if delimiter == _BLANKS:
+            between = load_byte(behind_src)
+        ending, after = (_CR, 2) if field_end < line_end else (_LF, 1)
+    return row, OK, at - base
 
 
 @njit(cache=True, nogil=True)
-def _is_blank(byte, delimiter):
-    """Return whether a byte is a blank: a space, or a tab unless that separates."""
-    return byte == _SPACE or (byte == _TAB and delimiter != _TAB)
-
-
-@njit(cache=True, nogil=True)
-def _begin_record(buf, at, stop, delimiter):
-    """Return where the record of the line at ``at`` begins, behind blanks; ``~following`` for a line that holds none."""
-    while at < stop and _is_blank(buf[at], delimiter):
+def _find(at, stop, byte):
+    """Return the first address of a byte in [at, stop), else ``stop``."""
+    while at < stop and load_byte(at) != byte:
         at += 1
-    if at == stop:
-        return ~at
-    byte = buf[at]
-    if byte == _LF:
-        return ~(at + 1)
-    if byte == _CR and (at + 1 == stop or buf[at + 1] == _LF):
-        return ~min(at + 2, stop)
-    if byte == _HASH or byte == _PERCENT:
-        return ~min(find_byte(buf, at, stop, _LF) + 1, stop)
     return at
 
 
 @njit(cache=True, nogil=True)
-def _two_ids(buf, at, stop, delimiter, high):
-    """Parse two IDs from ``at`` on. Returns (code, first, its end, second, its end)."""
-    code, first, stop_first = _id(buf, at, stop, high)
-    if code != OK:
-        return code, first, at, first, at
-    at = _pass_delimiter(buf, stop_first, stop, delimiter)
-    if at < 0:
-        return NOT_PLAIN, first, at, first, at
-    code, second, stop_second = _id(buf, at, stop, high)
-    return code, first, stop_first, second, stop_second
+def _skip_blanks(at, stop, delimiter):
+    """Return the first address in [at, stop) that holds no blank, else ``stop``. A tab is none where it separates."""
+    while at < stop and (load_byte(at) == _SPACE or (load_byte(at) == _TAB and delimiter != _TAB)):
+        at += 1
+    return at
 
 
-@njit(cache=True, nogil=True)
-def _id(buf, at, stop, high):
-    """Parse the digits at ``at`` to (code, uint64, their end)."""
+@njit(cache=True, nogil=True, inline="always")
+def _begin_record(at, stop, delimiter):
+    """Return where a line's record begins, behind blanks; where it has none, where the next line does, negated."""
+    at = _skip_blanks(at, stop, delimiter)
+    if at == stop:
+        return -at
+    byte = load_byte(at)
+    if byte == _LF:
+        return -(at + 1)
+    if byte == _CR and (at + 1 == stop or load_byte(at + 1) == _LF):
+        return -min(at + 2, stop)
+    if byte in (_HASH, _PERCENT):
+        return -min(_find(at, stop, _LF) + 1, stop)
+    return at
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _two_ids(at, stop, delimiter, high):
+    """Parse two IDs. Returns (code, first, the address behind it, second, the address behind it)."""
+    code, first, behind_first = _id(at, stop, high)
+    begin = _pass_delimiter(behind_first, stop, delimiter) if code == OK else -1
+    if begin < 0:
+        return max(code, NOT_PLAIN), first, at, first, at
+    code, second, behind = _id(begin, stop, high)
+    return code, first, behind_first, second, behind
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _id(at, stop, high):
+    """Parse digits to (code, uint64, the address behind them)."""
+    size = 0
+    if at + WINDOW <= stop:
+        size = trailing_zeros(non_digits(at))
+    else:
+        while at + size < stop and 0 <= load_byte(at + size) - _ZERO <= 9:
+            size += 1
+    if size < 1 or size > MOST_DIGITS:
+        return NOT_PLAIN, _U(0), at
     value = _U(0)
     if at + WINDOW <= stop:
-        size = trailing_zeros(non_digits(buf, at))
-        if size < 1 or size > MOST_DIGITS:
-            return NOT_PLAIN, value, at
-        value = digits_at(buf, at, size)
+        value = digits_at(at, size)
     else:
-        size = 0
-        while at + size < stop and size <= MOST_DIGITS:
-            digit = np.int64(buf[at + size]) - _ZERO
-            if digit < 0 or digit > 9:
-                break
-            value = value * _U(10) + _U(digit)
-            size += 1
-        if size < 1 or size > MOST_DIGITS:
-            return NOT_PLAIN, value, at
+        for i in range(size):
+            value = value * _U(10) + _U(load_byte(at + i) - _ZERO)
     return TOO_WIDE if value > high else OK, value, at + size
 
 
-@njit(cache=True, nogil=True)
-def _pass_delimiter(buf, at, stop, delimiter):
-    """Return the position after one delimiter and the blanks around it, -1 where there is none."""
-    first = at
-    while at < stop and _is_blank(buf[at], delimiter):
-        at += 1
+@njit(cache=True, nogil=True, inline="always")
+def _pass_delimiter(at, stop, delimiter):
+    """Return the address behind one delimiter and the blanks around it, -1 where there is none."""
+    behind = _skip_blanks(at, stop, delimiter)
     if delimiter == _BLANKS:
-        return at if at > first else -1
-    if at == stop or buf[at] != delimiter:
+        return behind if behind > at else -1
+    if behind == stop or load_byte(behind) != delimiter:
         return -1
-    at += 1
-    while at < stop and _is_blank(buf[at], delimiter):
-        at += 1
-    return at
+    return _skip_blanks(behind + 1, stop, delimiter)
 
 
-@njit(cache=True, nogil=True)
-def _end_line(buf, at, stop, delimiter):
-    """Return (code, where the next line begins) behind the last field of a line: blanks and one CR may stand before the LF."""
-    while at < stop and _is_blank(buf[at], delimiter):
+@njit(cache=True, nogil=True, inline="always")
+def _end_line(at, stop, delimiter):
+    """Return where the next line begins, behind blanks, one CR and the LF; -1 where something else stands before it."""
+    at = _skip_blanks(at, stop, delimiter)
+    if at < stop and load_byte(at) == _CR:
         at += 1
-    if at < stop and buf[at] == _CR:
-        at += 1
-    if at < stop and buf[at] != _LF:
-        return NOT_PLAIN, at
-    return OK, min(at + 1, stop)
+    if at < stop and load_byte(at) != _LF:
+        return -1
+    return min(at + 1, stop)

@@ -1,7 +1,8 @@
-"""Eight and thirty-two bytes at a time: unaligned loads, masks and counts of bits, for the kernels that read digits.
+"""Bytes, words and windows at addresses: unaligned loads, masks and counts of bits, for the kernels that read digits.
 
-The functions are made to be called from other kernels. They check no bounds: what they read must be in ``buf``. Bytes are
-counted as on all machines that Numba is made for, the first one lowest.
+The functions are made to be called from other kernels. An address is an int64, ``address_of(buf)`` and a position: passing
+arrays to helpers costs atomic counts of references in the middle of the loops that are to be fast. Nothing is checked: what is
+read must be in the buffer, which somebody else holds. The first byte is the lowest, as on all machines that Numba is made for.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from numba import njit, types
 from numba.extending import intrinsic
 
 WINDOW = 32  # bytes that ``non_digits`` looks at
-WORD = 8  # bytes that ``load_word`` and ``digits_at`` may read from a position on
+WORD = 8  # bytes that ``load_word`` and ``digits_at`` may read from an address on
 MOST_DIGITS = 19  # of a number that fits uint64 whatever its digits are
 
 _ZERO = 48
@@ -23,35 +24,53 @@ _TEN_8 = np.uint64(10**8)
 _U = np.uint64
 
 
-def _at(context: Any, builder: Any, signature: Any, arguments: Any, kind: ir.Type) -> Any:
-    """Load a value of a type from the bytes at a position, wherever they lie."""
-    array = context.make_array(signature.args[0])(context, builder, arguments[0])
-    pointer = builder.bitcast(builder.gep(array.data, [arguments[1]]), kind.as_pointer())
-    return builder.load(pointer, align=1)
+def _load(builder: Any, arguments: Any, kind: ir.Type) -> Any:
+    """Load a value of a type from an address, aligned or not."""
+    return builder.load(builder.inttoptr(arguments[0], kind.as_pointer()), align=1)
 
 
 @intrinsic  # type: ignore[misc]
-def load_word(typing_context, buf, at):
-    """Return the eight bytes from ``at`` on as a uint64, the first one lowest."""
+def address_of(typing_context, buf):
+    """Return the address of an array's first byte."""
 
     def generate(context, builder, signature, arguments):
-        return _at(context, builder, signature, arguments, ir.IntType(64))
+        array = context.make_array(signature.args[0])(context, builder, arguments[0])
+        return builder.ptrtoint(array.data, ir.IntType(64))
 
-    return types.uint64(buf, types.int64), generate
+    return types.int64(buf), generate
 
 
 @intrinsic  # type: ignore[misc]
-def non_digits(typing_context, buf, at):
-    """Return a uint64 whose bit i says that byte ``at + i`` is no decimal digit, i < 32; the bits above are 0."""
+def load_byte(typing_context, address):
+    """Return one byte as an int64."""
+
+    def generate(context, builder, signature, arguments):
+        return builder.zext(_load(builder, arguments, ir.IntType(8)), ir.IntType(64))
+
+    return types.int64(types.int64), generate
+
+
+@intrinsic  # type: ignore[misc]
+def load_word(typing_context, address):
+    """Return eight bytes as a uint64, the first one lowest."""
+
+    def generate(context, builder, signature, arguments):
+        return _load(builder, arguments, ir.IntType(64))
+
+    return types.uint64(types.int64), generate
+
+
+@intrinsic  # type: ignore[misc]
+def non_digits(typing_context, address):
+    """Return a uint64 whose bit i says that byte i is no decimal digit, i < 32; the bits above are 0."""
 
     def generate(context, builder, signature, arguments):
         kind = ir.VectorType(ir.IntType(8), WINDOW)
-        window = _at(context, builder, signature, arguments, kind)
-        digits = builder.sub(window, ir.Constant(kind, [_ZERO] * WINDOW))
-        others = builder.icmp_unsigned(">", digits, ir.Constant(kind, [9] * WINDOW))
+        values = builder.sub(_load(builder, arguments, kind), ir.Constant(kind, [_ZERO] * WINDOW))
+        others = builder.icmp_unsigned(">", values, ir.Constant(kind, [9] * WINDOW))
         return builder.zext(builder.bitcast(others, ir.IntType(WINDOW)), ir.IntType(64))
 
-    return types.uint64(buf, types.int64), generate
+    return types.uint64(types.int64), generate
 
 
 @intrinsic  # type: ignore[misc]
@@ -97,13 +116,13 @@ def digits_of_word(word, size):
 
 
 @njit(cache=True, nogil=True)
-def digits_at(buf, at, size):
-    """Return the number that ``size`` bytes from ``at`` on spell, all of them digits; 1 <= ``size`` <= 19."""
-    if size <= 8:
-        return digits_of_word(load_word(buf, at), size)
-    last = digits_of_word(load_word(buf, at + size - 8), 8)
-    size -= 8
-    if size <= 8:
-        return digits_of_word(load_word(buf, at), size) * _TEN_8 + last
-    middle = digits_of_word(load_word(buf, at + size - 8), 8)
-    return (digits_of_word(load_word(buf, at), size - 8) * _TEN_8 + middle) * _TEN_8 + last
+def digits_at(address, size):
+    """Return the number that ``size`` bytes spell, all of them digits; 1 <= ``size`` <= 19."""
+    if size <= WORD:
+        return digits_of_word(load_word(address), size)
+    last = digits_of_word(load_word(address + size - WORD), WORD)
+    size -= WORD
+    if size <= WORD:
+        return digits_of_word(load_word(address), size) * _TEN_8 + last
+    middle = digits_of_word(load_word(address + size - WORD), WORD)
+    return (digits_of_word(load_word(address), size - WORD) * _TEN_8 + middle) * _TEN_8 + last
