@@ -1,0 +1,38 @@
+"""The edges of a graph, by row: CSC or CSR in memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphprep.model.schema import Layout
+
+
+@dataclass(frozen=True)
+class Adjacency:
+    """Neighbours by row: row r has ``indices[indptr[r]:indptr[r + 1]]``.
+
+    ``layout``: ``csc`` has a row for each destination, its neighbours are sources; ``csr`` the other way round. ``indptr``:
+    int64[num_rows + 1]; ``indices``: [num_edges] int32 where the neighbours' side has at most 2^31 nodes, else int64;
+    ``edge_ids``: [num_edges] int32 or int64, the ID of each edge, or None. ``num_neighbors``: how many nodes the
+    neighbours' side has; of one node type, that is ``num_rows``.
+    """
+
+    layout: Layout
+    indptr: NDArray[np.int64]
+    indices: NDArray[Any]
+    edge_ids: NDArray[Any] | None
+    num_neighbors: int
+
+    @property
+    def num_rows(self) -> int:
+        """Return the number of nodes that have a row."""
+        return self.indptr.size - 1
+
+    @property
+    def num_edges(self) -> int:
+        """Return the number of edges."""
+        return self.indices.size

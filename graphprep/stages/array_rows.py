@@ -1,0 +1,132 @@
+"""Deal edges in memory to buckets, and build rows of them, on threads that share nothing they write."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphprep.engine.budget import default_threads
+from graphprep.engine.local import map_ordered
+from graphprep.kernels.cpu.coo import Dealt, Rows, build_rows, build_sorted_rows
+from graphprep.kernels.cpu.partition import Packing, deal_pairs, plan_packing
+from graphprep.kernels.cpu.transpose import deal_columns
+from graphprep.model.errors import DataError, UsageError
+
+Ints = NDArray[Any]
+Item = TypeVar("Item")
+
+CHUNK = 1 << 18  # edges dealt at a time: long runs in every bucket; cursors and open lines stay in L2
+_TASKS = 16  # for each thread: even loads, few calls
+
+
+def count_threads(threads: int | None) -> int:
+    """Return how many threads to use: as many as there are cores where none are given. Raises UsageError."""
+    if threads is None:
+        return default_threads()
+    if threads < 1:
+        raise UsageError(f"threads must be at least 1, found {threads}", fix="leave it out to use all cores")
+    return threads
+
+
+def run_tasks(fn: Callable[[Item], object], items: Iterable[Item], threads: int) -> None:
+    """Call ``fn`` for every item, on threads."""
+    todo = list(items)
+    for _ in map_ordered(fn, todo, min(threads, len(todo)), window=len(todo)):
+        pass
+
+
+def even_pieces(offsets: NDArray[np.int64], threads: int) -> list[tuple[int, int]]:
+    """Cut items into runs [first, stop) of about the same work. ``offsets``: int64[n + 1], the work before each item."""
+    total = int(offsets[-1])
+    cuts = np.searchsorted(offsets, np.linspace(0, total, threads * _TASKS + 1)[1:-1])
+    bounds = np.unique(np.concatenate([[0], cuts, [offsets.size - 1]])).tolist()
+    return list(itertools.pairwise(bounds))
+
+
+def index_dtype(count: int) -> type[np.int32] | type[np.int64]:
+    """Return the type of indices below ``count``."""
+    return np.int32 if count <= 2**31 else np.int64
+
+
+def deal_edges(rows: Ints, others: Ints, num_rows: int, num_others: int, *, edge_ids: bool, threads: int) -> Dealt:
+    """Deal edges to buckets of rows. ``rows`` and ``others`` come from ``as_input`` and are in range; IDs are positions."""
+    packing = _plan(num_rows, num_others, rows.size, edge_ids=edge_ids)
+    dealt = _room(packing, rows.size)
+
+    def deal(chunk: int) -> None:
+        at = slice(chunk * CHUNK, (chunk + 1) * CHUNK)
+        deal_pairs(rows[at], others[at], chunk * CHUNK, packing, dealt.records[at], _ids_at(dealt, at), dealt.starts[chunk])
+
+    run_tasks(deal, range(len(dealt.starts)), threads)
+    return dealt
+
+
+def deal_entries(
+    indptr: NDArray[np.int64], indices: Ints, edge_ids: Ints, num_columns: int, num_ids: int, *, carry: bool, threads: int
+) -> Dealt:
+    """Deal the entries of rows to buckets of columns. Arrays come from ``as_input``.
+
+    ``carry``: with ``edge_ids``, all below ``num_ids``, or, where these are empty, with positions.
+    """
+    packing = _plan(num_columns, indptr.size - 1, indices.size, num_ids=num_ids, edge_ids=carry)
+    dealt = _room(packing, indices.size)
+
+    def deal(chunk: int) -> None:
+        first, stop = chunk * CHUNK, min((chunk + 1) * CHUNK, indices.size)
+        at = slice(first, stop)
+        deal_columns(
+            indptr, indices, edge_ids, first, stop, packing, dealt.records[at], _ids_at(dealt, at), dealt.starts[chunk]
+        )
+
+    run_tasks(deal, range(len(dealt.starts)), threads)
+    return dealt
+
+
+def build_dealt(
+    dealt: Dealt, num_rows: int, num_others: int, *, num_ids: int | None, sort_neighbors: bool, threads: int
+) -> Rows:
+    """Build the rows of dealt edges. ``num_ids``: edge IDs are below; None: there are none."""
+    sizes = dealt.bucket_sizes()
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    total = int(offsets[-1])
+    ids = np.empty(0 if num_ids is None else total, index_dtype(num_ids or 0))
+    rows = Rows(np.empty(num_rows + 1, np.int64), np.empty(total, index_dtype(num_others)), ids)
+    rows.indptr[0] = 0
+
+    def build(piece: tuple[int, int]) -> None:
+        first, stop = piece
+        if sort_neighbors:
+            build_sorted_rows(dealt, first, stop, int(offsets[first]), rows, int(sizes[first:stop].max()))
+        else:
+            build_rows(dealt, first, stop, int(offsets[first]), rows)
+
+    # A row costs work of its own: where most are empty, edges alone would leave them to one thread.
+    row_work = np.arange(sizes.size + 1) << dealt.packing.row_bits
+    run_tasks(build, even_pieces(offsets + np.minimum(row_work, num_rows), threads), threads)
+    return rows
+
+
+def _plan(num_rows: int, num_others: int, num_edges: int, *, edge_ids: bool, num_ids: int | None = None) -> Packing:
+    packing = plan_packing(num_rows, num_others, num_edges, edge_ids=edge_ids, num_ids=num_ids)
+    if packing is None:
+        raise DataError(
+            f"IDs of {num_rows} rows and {num_others} neighbors are too wide to build rows of",
+            fix="give nodes IDs without gaps first, with graphprep.rank_ids",
+        )
+    return packing
+
+
+def _room(packing: Packing, num_edges: int) -> Dealt:
+    """Allocate room for dealt edges, chunk after chunk."""
+    num_chunks = -(-num_edges // CHUNK)
+    ids = np.empty(num_edges if packing.apart else 0, packing.id_dtype)
+    starts = np.empty((num_chunks, packing.num_buckets + 2), np.int32)
+    return Dealt(packing, np.empty(num_edges, np.uint64), ids, np.arange(num_chunks, dtype=np.int64) * CHUNK, starts)
+
+
+def _ids_at(dealt: Dealt, at: slice) -> Ints:
+    return dealt.ids[at] if dealt.packing.apart else dealt.ids
