@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import graphprep
-from graphprep.engine.budget import PeakSampler, default_threads, parse_memory, private_bytes
+from graphprep.engine.budget import PeakSampler, default_threads, memory_limit, private_bytes
 from graphprep.engine.heap import bound_heap, trim_heap
 from graphprep.model.errors import DataError, MemoryLimitError
 from graphprep.model.graph_schema import GraphSchema, OwnerSchema
@@ -26,6 +26,7 @@ from graphprep.stages.assign import PARTITION_METHODS, PartitionFunction, order_
 from graphprep.stages.declare import complete
 from graphprep.stages.decode import DecodeSettings, decode_all
 from graphprep.stages.decoded import Decoded
+from graphprep.stages.disk_need import DiskRules, check_disk
 from graphprep.stages.locate import Locator
 from graphprep.stages.nodes import BeyondError, NodeIndex, NodeRules, index_nodes
 from graphprep.stages.observe import ColumnContext, StoredColumn, settle_columns
@@ -93,7 +94,7 @@ def plan_memory(options: ConvertOptions) -> MemoryPlan:
 
     Raises MemoryLimitError where it leaves nothing to work with.
     """
-    limit = parse_memory(options.run.memory_limit)
+    limit = memory_limit(options.run.memory_limit)
     threads = options.run.threads or default_threads()
     bound_heap(limit)
     trim_heap()  # what an earlier run in this process left is free
@@ -193,7 +194,8 @@ def convert(
         writer = stack.enter_context(StoreWriter(storage, out, options.overwrite))
         pool = stack.enter_context(SpillPool(memory.pool_bytes, tmp_dir))
         with _saved_rejects(storage, options) as rejects:
-            prepared = _prepare(inputs, options, memory, storage, pool, clock, rejects)
+            disk = _disk_rules(out, tmp_dir, options, memory)
+            prepared = _prepare(inputs, options, memory, storage, pool, clock, rejects, disk)
         clock.stage("build")
         builder = StoreBuilder(writer, prepared.index, _write_rules(prepared, options, memory), pool, reporter)
         for node in prepared.nodes:
@@ -203,7 +205,8 @@ def convert(
         clock.stage("publish")
         builder.finish(prepared.nodes, prepared.edges, lambda: _provenance(prepared, storage, time.perf_counter() - begin))
         clock.finish()
-        return _summary(out, prepared, clock, writer.num_bytes, time.perf_counter() - begin, sampler.stop())
+        elapsed_s = time.perf_counter() - begin
+        return _summary(out, prepared, clock, writer.num_bytes, pool.spilled_bytes, elapsed_s, sampler.stop())
 
 
 def folder_beside(out: str) -> str | None:
@@ -245,6 +248,7 @@ def _prepare(
     pool: SpillPool,
     clock: StageClock,
     rejects: Rejects,
+    disk: DiskRules | None = None,
 ) -> Prepared:
     """Run the stages from plan to shuffle."""
     flags = read_flags(options.labels, options.splits, options.seeds, options.seed)
@@ -258,6 +262,8 @@ def _prepare(
     if schema is not None:
         schema, roles = input_schema(schema, match_types(flags, schema.node_types))
         planned = apply_schema(planned, schema)
+    if disk is not None:
+        check_disk(planned, storage, disk, clock.reporter)
     settings = DecodeSettings(
         block_bytes=memory.block_bytes,
         limit_bytes=max(memory.block_bytes, memory.limit_bytes // _DECODED_FACTOR),
@@ -369,6 +375,11 @@ def _layouts(options: ConvertOptions) -> tuple[Layout, ...]:
 
 
 def _route_rules(options: ConvertOptions, schema: GraphSchema | None, memory: MemoryPlan, index: NodeIndex) -> RouteRules:
+def _disk_rules(out: str, tmp_dir: str | None, options: ConvertOptions, memory: MemoryPlan) -> DiskRules:
+    drops = options.on_missing_node == "drop"
+    return DiskRules(out, tmp_dir, memory.pool_bytes, len(_layouts(options)), options.edge_ids, may_drop_edges=drops)
+
+
     return RouteRules(
         primary=_layouts(options)[0],
         neighbor_order=options.neighbor_order,
@@ -493,7 +504,13 @@ def _split_slots(owner: TypedNodes | TypedEdges) -> Iterator[str]:
 
 
 def _summary(
-    out: str, prepared: Prepared, clock: StageClock, output_bytes: int, elapsed_s: float, peak_bytes: int
+    out: str,
+    prepared: Prepared,
+    clock: StageClock,
+    output_bytes: int,
+    spilled_bytes: int,
+    elapsed_s: float,
+    peak_bytes: int,
 ) -> ConvertSummary:
     return ConvertSummary(
         out=out,
@@ -510,6 +527,7 @@ def _summary(
         input_bytes=prepared.decoded.input_bytes,
         output_bytes=output_bytes,
         elapsed_s=elapsed_s,
+        spilled_bytes=spilled_bytes,
         peak_memory_bytes=peak_bytes,
         stage_s=dict(clock.seconds),
         notes=_notes(prepared),

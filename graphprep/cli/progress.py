@@ -76,7 +76,9 @@ class StageProgress:
 
 
 class QuietReporter:
-    """Says nothing."""
+    """Says nothing. ``details``: they are welcome, too."""
+
+    details = False
 
     def stage(self, name: str, *, total_bytes: int | None = None) -> None:
         """See ``Reporter.stage``."""
@@ -110,8 +112,11 @@ class MessageReporter(QuietReporter):
 class PlainReporter(MessageReporter):
     """Writes a line when a stage ends, and one every few seconds while it lasts. Threads may call it at once."""
 
-    def __init__(self, stream: TextIO, *, verbose: bool = False, interval_s: float = _INTERVAL_S) -> None:
+    def __init__(
+        self, stream: TextIO, *, verbose: bool = False, details: bool = False, interval_s: float = _INTERVAL_S
+    ) -> None:
         super().__init__(stream)
+        self.details = details
         self._verbose = verbose
         self._interval_s = interval_s
         self._lock = threading.Lock()
@@ -176,6 +181,7 @@ class BarReporter:
 
     def __init__(self, *, verbose: bool = False) -> None:
         self._progress: Progress = _make_progress()
+        self.details = verbose
         self._verbose = verbose
         self._lock = threading.Lock()
         self._task: TaskID | None = None
@@ -249,12 +255,12 @@ def make_reporter(flags: ReportFlags, stream: TextIO | None = None) -> Reporter:
     if flags.quiet:
         return QuietReporter()
     if flags.log_format == "json":
-        return JsonReporter(out, verbose=True)
+        return JsonReporter(out, verbose=True, details=verbose)
     if flags.progress == "none":
         return MessageReporter(out)
     if flags.progress == "auto" and out.isatty():
         return BarReporter(verbose=verbose)
-    return PlainReporter(out, verbose=verbose)
+    return PlainReporter(out, verbose=verbose, details=verbose)
 
 
 def announce_compilation(flags: ReportFlags, reporter: Reporter) -> None:

@@ -69,7 +69,8 @@ class ConvertOptions:
 class ConvertSummary:
     """What ``convert`` did. Sizes in bytes, times in seconds; ``notes`` are sentences for the user.
 
-    ``splits`` counts nodes or edges of a type by part: train, valid, test, none.
+    ``splits`` counts nodes or edges of a type by part: train, valid, test, none. ``spilled_bytes`` is what went through
+    temporary files, as it was beyond the memory limit.
     """
 
     out: str
@@ -88,4 +89,5 @@ class ConvertSummary:
     peak_memory_bytes: int
     splits: Mapping[str, tuple[int, int, int, int]] = field(default_factory=dict)
     stage_s: Mapping[str, float] = field(default_factory=dict)
+    spilled_bytes: int = 0
     notes: tuple[str, ...] = ()
