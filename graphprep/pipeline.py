@@ -347,6 +347,7 @@ def _index(
         type_order=None if schema is None else schema.node_types,
         cap_bytes=memory.cap_bytes,
         limit_bytes=memory.limit_bytes,
+        threads=memory.threads,
     )
     try:
         return index_nodes(decoded, rules, pool)
@@ -374,12 +375,12 @@ def _layouts(options: ConvertOptions) -> tuple[Layout, ...]:
     return ("csc", "csr") if options.layout == "both" else (options.layout,)
 
 
-def _route_rules(options: ConvertOptions, schema: GraphSchema | None, memory: MemoryPlan, index: NodeIndex) -> RouteRules:
 def _disk_rules(out: str, tmp_dir: str | None, options: ConvertOptions, memory: MemoryPlan) -> DiskRules:
     drops = options.on_missing_node == "drop"
     return DiskRules(out, tmp_dir, memory.pool_bytes, len(_layouts(options)), options.edge_ids, may_drop_edges=drops)
 
 
+def _route_rules(options: ConvertOptions, schema: GraphSchema | None, memory: MemoryPlan, index: NodeIndex) -> RouteRules:
     return RouteRules(
         primary=_layouts(options)[0],
         neighbor_order=options.neighbor_order,
@@ -526,8 +527,8 @@ def _summary(
         splits={owner_name(parts.owner): parts.counts for parts in prepared.parts},
         input_bytes=prepared.decoded.input_bytes,
         output_bytes=output_bytes,
-        elapsed_s=elapsed_s,
         spilled_bytes=spilled_bytes,
+        elapsed_s=elapsed_s,
         peak_memory_bytes=peak_bytes,
         stage_s=dict(clock.seconds),
         notes=_notes(prepared),

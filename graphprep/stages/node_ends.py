@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.engine.budget import format_size
+from graphprep.engine.local import map_ordered
 from graphprep.kernels.cpu.group import mark_bits
 from graphprep.model.errors import MemoryLimitError, UsageError
-from graphprep.stages.decoded import Decoded
+from graphprep.stages.decoded import Decoded, wide_ids
 from graphprep.stages.node_spaces import NodeRules, end_space
 
-RawIds = NDArray[np.uint64]
 _BASE_HINT = "; every ID is >= 1 and the highest equals their number: --index-base 1 would count from 0"
 
 
@@ -69,11 +70,18 @@ def find_ranges(decoded: Decoded, rules: NodeRules) -> list[EndRange]:
             flag = "--ids dense" if rules.ids == "dense" else "a number of nodes"
             raise UsageError(f"{flag}: raw IDs of node type {name!r} are strings", fix="drop it, or read integers")
     signed = {name for name in names if decoded.spaces.of_type(name) in decoded.sources.signed_ids}
-    for name, ids in end_chunks(decoded):
-        if name in spans and ids.size:
-            values = ids.view(np.int64) if name in signed else ids
+
+    def span_of(chunk: tuple[str, NDArray[Any]]) -> tuple[str, int, int] | None:
+        name, ids = chunk
+        if name not in spans or not ids.size:
+            return None
+        values = wide_ids(ids).view(np.int64) if name in signed else ids
+        return name, int(values.min()), int(values.max())
+
+    for found in map_ordered(span_of, end_chunks(decoded), rules.threads):
+        if found is not None:
+            name, lowest, highest = found
             low, high = spans[name]
-            lowest, highest = int(values.min()), int(values.max())
             spans[name] = (lowest, highest) if high < low else (min(low, lowest), max(high, highest))
     return [_range(decoded, rules, name, *span) for name, span in spans.items()]
 
@@ -108,18 +116,34 @@ def _check_dense(name: str, num_nodes: int, rules: NodeRules) -> None:
         )
 
 
-def seen_bits(decoded: Decoded, ranges: list[EndRange]) -> dict[str, NDArray[np.uint8]]:
-    """Mark every ID that occurs, for the types whose nodes are 0..n-1: uint8[(n + 7) // 8] by name."""
-    bits = {found.name: np.zeros((found.num_nodes + 7) // 8, np.uint8) for found in ranges if found.num_nodes is not None}
-    for name, ids in end_chunks(decoded):
-        if name in bits:
+def seen_bits(decoded: Decoded, ranges: list[EndRange], rules: NodeRules) -> dict[str, NDArray[np.uint8]]:
+    """Mark every ID that occurs, for the types whose nodes are 0..n-1: uint8[(n + 7) // 8] by name.
+
+    Each thread marks bits of its own where there is room for them.
+    """
+    sizes = {found.name: (found.num_nodes + 7) // 8 for found in ranges if found.num_nodes is not None}
+    threads = max(1, min(rules.threads, rules.cap_bytes // max(1, sum(sizes.values()))))
+    free = [{name: np.zeros(size, np.uint8) for name, size in sizes.items()} for _ in range(threads)]
+    every = list(free)
+
+    def mark(chunk: tuple[str, NDArray[Any]]) -> None:
+        name, ids = chunk
+        if name in sizes:
+            bits = free.pop()  # there are as many as threads
             mark_bits(bits[name], ids)
-    return bits
+            free.append(bits)
+
+    for _ in map_ordered(mark, end_chunks(decoded), threads):
+        pass
+    for other in every[1:]:
+        for name, bits in other.items():
+            every[0][name] |= bits
+    return every[0]
 
 
-def end_chunks(decoded: Decoded) -> Iterator[tuple[str, RawIds]]:
-    """Yield (node type, IDs that occur as an end), in input order."""
-    for batch, *ends in decoded.edge_chunks():
+def end_chunks(decoded: Decoded) -> Iterator[tuple[str, NDArray[Any]]]:
+    """Yield (node type, IDs that occur as an end: uint32 or uint64), in input order."""
+    for batch, chunk in zip(decoded.batches, decoded.edges.read(0), strict=True):
         for side in range(2 if batch.num_edges else 0):
             _, code = end_space(decoded, batch, side)
-            yield decoded.node_types[code], ends[side]
+            yield decoded.node_types[code], chunk[side]

@@ -41,6 +41,7 @@ class NodeRules:
     type_order: tuple[str, ...] | None = None
     cap_bytes: int = 1 << 30
     limit_bytes: int = 1 << 40
+    threads: int = 1
 
 
 @dataclass

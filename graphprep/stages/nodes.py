@@ -108,7 +108,7 @@ def index_nodes(decoded: Decoded, rules: NodeRules, pool: SpillPool) -> NodeInde
     """
     ranges = find_ranges(decoded, rules) if decoded.sources.nodes == "ends" else []
     dense = _dense_spaces(decoded, rules, ranges)
-    seen = seen_bits(decoded, ranges) if ranges else {}
+    seen = seen_bits(decoded, ranges, rules) if ranges else {}
     sorted_spaces, duplicates = sort_spaces(decoded, rules, pool, dense)
     names = _type_names(decoded, rules, sorted_spaces)
     numbers = {code: names.index(name) for code, name in enumerate(decoded.node_types) if name in names}

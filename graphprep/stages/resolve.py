@@ -20,6 +20,7 @@ MapRows = tuple[RawIds, NDArray[np.int32], Ints]  # IDs, the numbers of their ty
 _TABLE_ROW_BYTES = 20 + 8  # ID, type, typed ID, and the share of the search index
 _NONE = np.uint64(0)
 _SPARSEST = 4  # bytes of bits for each node: 32 IDs that may be
+_NOT_THERE = np.uint32(2**32 - 1)
 _LEAST_ROWS = 1 << 12  # rows of a block of the map, however little memory there is
 
 
@@ -80,8 +81,8 @@ class NodeMap:
         """
         if self.rows is None:
             return self._quick_identity
-        bits = getattr(find, "__self__", None)
-        return bits.find_quickly if isinstance(bits, _Bits) else None
+        owner = getattr(find, "__self__", None)
+        return owner.quick_finder(cap_bytes) if isinstance(owner, _Bits | _Block) else None
 
     def _quick_identity(self, ids: NDArray[Any]) -> Found | None:
         if ids.size and int(ids.max()) >= self.num_nodes:
@@ -125,6 +126,10 @@ class _Bits:
         """Look IDs up."""
         return Resolved(np.full(ids.size, self._type), self._ranks.find(ids))
 
+    def quick_finder(self, _cap_bytes: int) -> Callable[[NDArray[Any]], Found | None]:
+        """Return ``find_quickly``."""
+        return self.find_quickly
+
     def find_quickly(self, ids: NDArray[Any]) -> Found | None:
         """Look IDs up; None where one is not there."""
         dtype = np.uint32 if self._ranks.count < 2**32 else np.uint64
@@ -155,6 +160,30 @@ class _Block:
         if not found.all():
             typed = np.where(found, typed, -1)
         return Resolved(np.full(ids.size, self.types[0]) if self._one_type else self.types[at], typed)
+
+
+    def quick_finder(self, cap_bytes: int) -> Callable[[NDArray[Any]], Found | None] | None:
+        """Return a function that looks IDs up in a table, where they are of one type and not much higher than their number."""
+        if not self._one_type or self.flip or int(self.ids[-1]) >= min(_SPARSEST * self.ids.size, cap_bytes // 4, 2**32 - 1):
+            return None
+        return _Table(self).find_quickly
+
+
+class _Table:
+    """The typed ID of every ID that may be, in a table: one look for each."""
+
+    def __init__(self, block: _Block) -> None:
+        self._typed = np.full(int(block.ids[-1]) + 1, _NOT_THERE, np.uint32)
+        known = block.typed >= 0
+        self._typed[block.ids[known]] = block.typed[known]
+        self._type = int(block.types[0])
+
+    def find_quickly(self, ids: NDArray[Any]) -> Found | None:
+        """Look IDs up; None where one is not there."""
+        if not ids.size or int(ids.max()) >= self._typed.size:
+            return None
+        typed = self._typed[ids]
+        return None if (typed == _NOT_THERE).any() else Found(self._type, typed)
 
 
 class _ExternalJoin:

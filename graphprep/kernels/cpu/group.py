@@ -42,9 +42,10 @@ def _scatter(keys, cursor, rows):
 @njit(cache=True, nogil=True)
 def _mark(bitmap, ids):
     for i in range(ids.size):
-        bitmap[ids[i] >> np.uint64(3)] |= np.uint8(1) << np.uint8(ids[i] & np.uint64(7))
+        bitmap[np.uint64(ids[i]) >> np.uint64(3)] |= np.uint8(1) << np.uint8(ids[i] & np.uint64(7))
 
 
 def mark_bits(bitmap: Any, ids: Any) -> None:
-    """Set the bit of every ID. ``bitmap``: uint8[(n + 7) // 8]; ``ids``: uint64[k] below n."""
-    _mark(bitmap, np.ascontiguousarray(ids).view(np.uint64))
+    """Set the bit of every ID. ``bitmap``: uint8[(n + 7) // 8]; ``ids``: uint32[k] or uint64[k] below n."""
+    ids = np.ascontiguousarray(ids)
+    _mark(bitmap, ids if ids.dtype == np.uint32 else ids.view(np.uint64))

@@ -1,0 +1,91 @@
+"""Records in buckets against lists, in memory and spilled."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from graphprep.model.errors import StorageError
+from graphprep.storage.records import RecordRuns
+from graphprep.storage.runs import Runs, SpillPool
+
+
+def _segment(rng, num_buckets: int, most: int, words: int, dtype):
+    sizes = rng.integers(0, most, num_buckets)
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    return rng.integers(0, 2**31, (int(offsets[-1]), words)).astype(dtype), offsets
+
+
+def _contents(runs: RecordRuns, **chosen) -> list[list[tuple[list[list[int]], int, int]]]:
+    return [
+        [(piece.records.tolist(), piece.base, piece.tag) for piece in runs.read(bucket, **chosen)]
+        for bucket in range(runs.num_buckets)
+    ]
+
+
+@pytest.mark.parametrize("cap_bytes", [0, 5_000, 1 << 30])
+@pytest.mark.parametrize("dtype", [np.uint32, np.uint64])
+def test_pieces_come_back_in_append_order(tmp_path, cap_bytes, dtype):
+    rng = np.random.default_rng(1)
+    with SpillPool(cap_bytes, str(tmp_path)) as pool:
+        runs = RecordRuns(pool, 5)
+        other = Runs(pool, 1)
+        wanted: list[list[tuple[list[list[int]], int, int]]] = [[] for _ in range(5)]
+        for number in range(8):
+            words = 3 + number % 2
+            records, offsets = _segment(rng, 5, 40, words, dtype)
+            for bucket in range(5):
+                part = records[offsets[bucket] : offsets[bucket + 1]]
+                if len(part):
+                    wanted[bucket].append((part.tolist(), 100 * number, number % 2))
+            runs.append(records, offsets, 100 * number, number % 2)
+            other.append(0, (np.arange(number * 100),))
+            assert pool.in_memory_bytes <= cap_bytes
+        assert _contents(runs) == wanted
+        assert _contents(runs) == wanted  # as often as asked
+        assert runs.num_records.tolist() == [sum(len(piece[0]) for piece in bucket) for bucket in wanted]
+        assert sum(chunk[0].size for chunk in other.read(0)) == sum(number * 100 for number in range(8))
+        assert bool(pool.spilled_bytes) == (cap_bytes < 1 << 30)
+        runs.close()
+        other.close()
+        assert pool.in_memory_bytes == 0
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("cap_bytes", [0, 1 << 30])
+def test_segments_without_wanted_ids_are_left_out(tmp_path, cap_bytes):
+    with SpillPool(cap_bytes, str(tmp_path)) as pool:
+        runs = RecordRuns(pool, 2)
+        for base in (0, 10, 20):
+            records = np.arange(30, dtype=np.uint32).reshape(10, 3)
+            runs.append(records, np.array([0, 4, 10]), base)
+        bases = [piece.base for piece in runs.read(1, ids=(10, 11))]
+        assert bases == [10]
+        assert [piece.base for piece in runs.read(1, ids=(9, 21))] == [0, 10, 20]
+        assert [piece.base for piece in runs.read(1, ids=(25, 1 << 64))] == [20]
+
+
+def test_a_full_disk_is_told_and_loses_nothing(tmp_path, monkeypatch):
+    with SpillPool(1 << 30, str(tmp_path)) as pool:
+        runs = RecordRuns(pool, 1)
+        records = np.arange(30, dtype=np.uint32).reshape(10, 3)
+        runs.append(records, np.array([0, 10]))
+
+        def full(*_):
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr("graphprep.storage.records._write_all", full)
+        with pytest.raises(StorageError, match="space"):
+            runs.spill()
+        assert _contents(runs) == [[(records.tolist(), 0, 0)]]
+
+
+def test_closing_removes_the_file(tmp_path):
+    with SpillPool(0, str(tmp_path)) as pool:
+        runs = RecordRuns(pool, 1)
+        runs.append(np.zeros((4, 3), np.uint32), np.array([0, 4]))
+        assert list(Path(tmp_path).rglob("runs-*"))
+        runs.close()
+        assert not list(Path(tmp_path).rglob("runs-*"))
