@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from graphprep.api import convert, ids, info, open_store, validate
+    from graphprep.api import convert, generate, ids, info, open_store, validate
     from graphprep.model.errors import GraphprepError
+    from graphprep.model.generate import GenerateOptions, GenerateSummary
     from graphprep.model.ids import IDConverter, PartitionBook
     from graphprep.model.options import ConvertOptions, ConvertSummary, RunOptions
 
@@ -19,12 +20,15 @@ __version__ = "0.1.0"
 __all__ = [
     "ConvertOptions",
     "ConvertSummary",
+    "GenerateOptions",
+    "GenerateSummary",
     "GraphprepError",
     "IDConverter",
     "PartitionBook",
     "RunOptions",
     "__version__",
     "convert",
+    "generate",
     "ids",
     "info",
     "open_store",
@@ -34,11 +38,14 @@ __all__ = [
 _HOMES = {
     "ConvertOptions": "graphprep.model.options",
     "ConvertSummary": "graphprep.model.options",
+    "GenerateOptions": "graphprep.model.generate",
+    "GenerateSummary": "graphprep.model.generate",
     "GraphprepError": "graphprep.model.errors",
     "IDConverter": "graphprep.model.ids",
     "PartitionBook": "graphprep.model.ids",
     "RunOptions": "graphprep.model.options",
     "convert": "graphprep.api",
+    "generate": "graphprep.api",
     "ids": "graphprep.api",
     "info": "graphprep.api",
     "open_store": "graphprep.api",

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from graphprep.model.errors import DataError, UsageError
+from graphprep.model.generate import GenerateOptions, GenerateSummary
 from graphprep.model.graph_config import GraphConfig
 from graphprep.model.metadata import METADATA_NAME
 from graphprep.model.options import ConvertOptions, ConvertSummary, RunOptions
@@ -156,6 +157,24 @@ def ids(
         return out
     result.parts[lost] = -1
     return result.parts, out
+
+
+def generate(
+    kind: str,
+    out: str,
+    options: GenerateOptions | None = None,
+    reporter: Reporter | None = None,
+    **given: Any,
+) -> GenerateSummary:
+    """Generate a test graph, ``rmat``, ``grid`` or ``hetero``, into a file, a folder or a URL; ``-`` is stdout.
+
+    ``given`` are fields of ``GenerateOptions``: ``generate("rmat", "rmat.txt", scale=20)``. Raises GraphprepError.
+    """
+    from graphprep.stages import generate as stage
+
+    options = replace(options or GenerateOptions(), **given)
+    with _open_storage(options.run) as storage:
+        return stage.generate(kind, out, options, reporter or QuietReporter(), storage)
 
 
 @contextlib.contextmanager

@@ -26,6 +26,9 @@ def option(
     return info
 
 
+Threads = Annotated[int, option("--threads", "Threads to work with; 0 means one a core.", group=RESOURCES, metavar="N")]
+
+
 @dataclass(frozen=True)
 class RunFlags:
     """What a command may use of the machine."""
@@ -34,7 +37,7 @@ class RunFlags:
         str,
         option("--memory-limit", "Memory to use, all workers together: 8GiB, 50% or auto.", group=RESOURCES, metavar="SIZE"),
     ] = "auto"
-    threads: Annotated[int, option("--threads", "Threads to work with; 0 means one a core.", group=RESOURCES, metavar="N")] = 0
+    threads: Threads = 0
     tmp_dir: Annotated[
         str | None,
         option(

@@ -27,7 +27,7 @@ def check_writable(storage: Storage, url: str) -> None:
             Path(path).open("ab").close()
 
 
-def write_pieces(storage: Storage, url: str, pieces: Iterable[bytes]) -> None:
+def write_pieces(storage: Storage, url: str, pieces: Iterable[bytes | memoryview]) -> None:
     """Write ``pieces`` one after another to a path or URL, replacing what is there; missing folders are made.
 
     At a URL the file is there whole or not at all. Raises StorageError where writing fails.
@@ -46,7 +46,7 @@ def write_pieces(storage: Storage, url: str, pieces: Iterable[bytes]) -> None:
             _put_pieces(fs, target, pieces)
 
 
-def _put_pieces(fs: Any, target: str, pieces: Iterable[bytes]) -> None:
+def _put_pieces(fs: Any, target: str, pieces: Iterable[bytes | memoryview]) -> None:
     """Put an object. An exception on the way leaves none: fsspec's own ``with`` would put what there is of it."""
     sink = ObjectSink(SingleObject(fs), target, PART_BYTES)
     try:

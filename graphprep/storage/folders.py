@@ -83,7 +83,7 @@ class FolderTarget:
                     self._fs.rmdir(folder)
 
 
-def write_beside(fs: Any, path: str, pieces: Iterable[bytes]) -> None:
+def write_beside(fs: Any, path: str, pieces: Iterable[bytes | memoryview]) -> None:
     """Write a file under another name, and rename it when it is whole; what has the name is replaced."""
     folder, name = posixpath.split(path)
     fs.makedirs(folder, exist_ok=True)

@@ -107,7 +107,7 @@ class StoreWriter:
         if exists:
             _check_replaceable(storage, out, overwrite)
         with plain_words(out):
-            self._target: Target = _target_for(storage, out, exists)
+            self._target: Target = target_for(storage, out, exists)
 
     def __enter__(self) -> StoreWriter:
         with plain_words(self._out):
@@ -162,7 +162,8 @@ class StoreWriter:
         self._published = True
 
 
-def _target_for(storage: Storage, out: str, exists: bool) -> Target:
+def target_for(storage: Storage, out: str, exists: bool) -> Target:
+    """Return what writes files at a path or URL: beside what stands there, where ``exists``, until it is shown."""
     path = local_path(out)
     if path is not None:
         return _LocalTarget(path, exists)

@@ -22,7 +22,15 @@ print("loaded:", *sorted(set({heavy!r}) & set(sys.modules)))
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--help"], ["--version"], ["convert", "--help"], ["info", "--help"], ["validate", "--help"], ["ids", "--help"]],
+    [
+        ["--help"],
+        ["--version"],
+        ["convert", "--help"],
+        ["info", "--help"],
+        ["validate", "--help"],
+        ["ids", "--help"],
+        ["generate", "--help"],
+    ],
     ids=" ".join,
 )
 def test_help_loads_no_heavy_package(arguments):

@@ -1,0 +1,176 @@
+"""Outputs that are no stores: a file, or a folder of files, there whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from types import TracebackType
+
+from graphprep.model.errors import UsageError
+from graphprep.storage.faults import display_url, plain_words
+from graphprep.storage.files import write_pieces
+from graphprep.storage.publish import target_for
+from graphprep.storage.targets import Sink
+from graphprep.storage.urls import STDIN, Storage, local_path
+
+STDOUT = STDIN
+
+
+def check_output(storage: Storage, url: str, overwrite: bool, replaceable: Callable[[str], bool] | None) -> bool:
+    """Return whether something stands at ``url`` that is to be replaced.
+
+    ``replaceable`` says of each file of a folder whether it may go; None: a file is to be written. Raises UsageError where
+    something stands there without ``overwrite``, or something else.
+    """
+    if url == STDOUT or not storage.exists(url):
+        return False
+    place = display_url(url)
+    if not overwrite and not _is_device(url):
+        raise UsageError("the output exists", place=place, fix="choose another name, or give --overwrite")
+    if replaceable is None and storage.is_dir(url):
+        raise UsageError("is a folder, and a file is to be written", place=place, fix="choose another name")
+    if replaceable is not None and not (
+        storage.is_dir(url) and all(not one.is_dir and replaceable(one.name) for one in storage.list_dir(url))
+    ):
+        raise UsageError(
+            "holds files that generate does not write; --overwrite replaces nothing else",
+            place=place,
+            fix="choose another name, or remove it by hand",
+        )
+    return True
+
+
+def write_output(storage: Storage, url: str, pieces: Iterable[bytes | memoryview]) -> int:
+    """Write ``pieces`` to a path, a URL or stdout (``-``), and return the number of bytes.
+
+    A piece may change once the next one is asked for. What has the name is replaced when the new file is whole; devices and
+    FIFOs are written to as it comes. Raises StorageError where writing fails.
+    """
+    counted = _Counted(pieces)
+    path = local_path(url)
+    if url == STDOUT:
+        for piece in counted:
+            sys.stdout.buffer.write(piece)
+    elif path is not None and not _is_device(url):
+        with plain_words(url):
+            _write_beside(Path(path), counted)
+    else:
+        write_pieces(storage, url, counted)
+    return counted.num_bytes
+
+
+class FolderOutput:
+    """A folder of files as a context manager: not to be seen before ``publish``, removed without it."""
+
+    def __init__(self, storage: Storage, url: str, *, exists: bool) -> None:
+        self._url = url.rstrip("/") or url
+        with plain_words(url):
+            self._target = target_for(storage, self._url, exists)
+        self._sinks: set[Sink] = set()
+        self._published = False
+        self.num_bytes = 0
+
+    def __enter__(self) -> FolderOutput:
+        with plain_words(self._url):
+            self._target.begin()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if not self._published:
+            for sink in self._sinks:
+                with contextlib.suppress(Exception):
+                    sink.discard()
+            self._target.remove()
+
+    def open(self, name: str, num_bytes: int = 0) -> FileOutput:
+        """Begin a file; ``num_bytes`` is about its size, where that is known."""
+        with plain_words(self._url):
+            sink = self._target.open(name, num_bytes)
+        self._sinks.add(sink)
+        return FileOutput(self, sink)
+
+    def write(self, name: str, pieces: Iterable[bytes | memoryview]) -> None:
+        """Write a file, piece by piece."""
+        file = self.open(name)
+        for piece in pieces:
+            file.write(piece)
+        file.commit()
+
+    def publish(self) -> None:
+        """Show the folder, in the place of what stands there."""
+        with plain_words(self._url):
+            self._target.show()
+        self._published = True
+
+    def add(self, sink: Sink, data: bytes | memoryview) -> None:
+        """Write to one of its files."""
+        with plain_words(self._url):
+            sink.write(data)
+        self.num_bytes += len(data)
+
+    def finish(self, sink: Sink) -> None:
+        """Finish one of its files."""
+        with plain_words(self._url):
+            sink.commit()
+        self._sinks.remove(sink)
+
+
+class FileOutput:
+    """A file of a folder, while it is written."""
+
+    def __init__(self, folder: FolderOutput, sink: Sink) -> None:
+        self._folder = folder
+        self._sink = sink
+
+    def write(self, data: bytes | memoryview) -> None:
+        """Add bytes."""
+        self._folder.add(self._sink, data)
+
+    def commit(self) -> None:
+        """Finish the file."""
+        self._folder.finish(self._sink)
+
+
+class _Counted:
+    """Counts the bytes that go by."""
+
+    def __init__(self, pieces: Iterable[bytes | memoryview]) -> None:
+        self._pieces = iter(pieces)
+        self.num_bytes = 0
+
+    def __iter__(self) -> _Counted:
+        return self
+
+    def __next__(self) -> bytes | memoryview:
+        piece = next(self._pieces)
+        self.num_bytes += len(piece)
+        return piece
+
+
+def _is_device(url: str) -> bool:
+    """Return whether there is something local that is neither a file nor a folder."""
+    path = local_path(url)
+    return path is not None and os.path.lexists(path) and not Path(path).is_file() and not Path(path).is_dir()
+
+
+def _write_beside(path: Path, pieces: Iterable[bytes | memoryview]) -> None:
+    target = path.resolve() if path.is_symlink() else path.absolute()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    beside = target.with_name(f".{target.name[:100]}.graphprep-{secrets.token_hex(4)}")
+    try:
+        with beside.open("xb", buffering=0) as file:
+            for piece in pieces:
+                _write_all(file.fileno(), memoryview(piece))
+        beside.replace(target)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
+
+
+def _write_all(descriptor: int, data: memoryview) -> None:
+    while data:
+        data = data[os.write(descriptor, data) :]
