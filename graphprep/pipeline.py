@@ -407,6 +407,7 @@ def _write_rules(prepared: Prepared, options: ConvertOptions, memory: MemoryPlan
         index_dtype=options.index_dtype,
         bucket_bytes=memory.bucket_bytes,
         leaf_bytes=memory.leaf_bytes,
+        cap_bytes=memory.cap_bytes,
         threads=memory.threads,
     )
 

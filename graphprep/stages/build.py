@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ from graphprep.kernels.cpu.records import EDGE_ID, OTHER, has_repeats, place_rec
 from graphprep.kernels.cpu.sort import stable_order
 from graphprep.model.errors import UsageError
 from graphprep.model.schema import Layout, NeighborOrder
+from graphprep.stages.cells import Cells
 from graphprep.stages.edge_buckets import EdgeBuckets, EdgeRows, join_fields
 from graphprep.stages.leaves import EdgeRuns, Leaf, cut_leaves
 from graphprep.stages.parted import PartedArray, PartedOffsets, PartList
@@ -191,6 +193,16 @@ class BuiltEdges:
             self.last = ends[1]
 
 
+class RowColumn(Protocol):
+    """A column of edges that can be made piece by piece."""
+
+    def gather(self, edge_ids: NDArray[Any]) -> Cells:
+        """Return the values of some edges. Called on several threads."""
+
+    def append(self, cells: Cells) -> None:
+        """Write the values of the next edge rows."""
+
+
 def write_layout(
     builder: LayoutBuilder,
     files: LayoutFiles,
@@ -201,8 +213,12 @@ def write_layout(
     pool: SpillPool,
     keep_positions: bool,
     second: SecondLayout | None = None,
+    columns: Sequence[RowColumn] = (),
 ) -> BuiltEdges:
-    """Build a layout bucket by bucket and write its arrays; ``row_sizes`` and ``edge_sizes`` (int64[P]) are by partition."""
+    """Build a layout bucket by bucket and write its arrays; ``row_sizes`` and ``edge_sizes`` (int64[P]) are by partition.
+
+    ``columns`` are written beside it.
+    """
     leaves = cut_leaves(builder.edges, max(1, rules.leaf_bytes // _ROW_BYTES))
     built = BuiltEdges(leaves, Runs(pool, max(1, len(leaves))) if keep_positions else None)
     indptr = PartedOffsets(parts, f"{files.folder}/indptr.npy", row_sizes)
@@ -211,10 +227,13 @@ def write_layout(
     rows = PartedArray(parts, f"{files.folder}/edge_rows.npy", "int64", edge_sizes) if files.edge_rows else None
     row = 0
 
-    def build(leaf: Leaf) -> BuiltLeaf:
-        return builder.build(leaf, positions=keep_positions)
+    def build(leaf: Leaf) -> tuple[BuiltLeaf, list[Cells]]:
+        piece = builder.build(leaf, positions=keep_positions)
+        return piece, [column.gather(piece.edge_ids) for column in columns if piece.edge_ids is not None]
 
-    for number, piece in enumerate(map_ordered(build, leaves, rules.threads)):
+    for number, (piece, values) in enumerate(map_ordered(build, leaves, rules.threads)):
+        for column, cells in zip(columns, values, strict=True):
+            column.append(cells)
         indptr.append(piece.counts)
         indices.append(piece.others)
         if ids is not None and piece.edge_ids is not None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,15 +20,14 @@ from graphprep.stages.parted import PartedArray, PartedOffsets, PartList
 from graphprep.stages.shuffle import BucketPlan, ColumnRoute
 
 Ints = NDArray[np.int64]
-_PIECE_ROWS = 1 << 17  # rows without any values are written this many at a time
 
 
 @dataclass(frozen=True)
 class Piece:
-    """A column's values for consecutive rows: the rows that have one (int64[k], ascending, from 0), and the values."""
+    """A column's values for consecutive rows, and the rows that have one: int64[k], ascending, from 0; None: all."""
 
     num_rows: int
-    rows: Ints
+    rows: Ints | None
     cells: Cells
 
 
@@ -70,8 +71,9 @@ class ColumnWriter:
     def append(self, piece: Piece) -> None:
         """Write the next rows."""
         if self._present is not None:
-            present = np.zeros(piece.num_rows, bool)
-            present[piece.rows] = True
+            present = np.full(piece.num_rows, piece.rows is None)
+            if piece.rows is not None:
+                present[piece.rows] = True
             self._present.append(present)
         cells = piece.cells.cast(self._column.schema.dtype)
         if self._column.schema.kind == "dense":
@@ -83,17 +85,15 @@ class ColumnWriter:
 
     def _append_dense(self, piece: Piece, cells: Cells) -> None:
         schema = self._column.schema
-        values = cells.values.reshape(piece.rows.size, *schema.item_shape)
-        if piece.rows.size < piece.num_rows:
+        values = cells.values.reshape(cells.num_rows, *schema.item_shape)
+        if piece.rows is not None and piece.rows.size < piece.num_rows:
             some, values = values, np.full((piece.num_rows, *schema.item_shape), self._column.fill, np.dtype(schema.dtype))
             values[piece.rows] = some
         self._values.append(values)
 
     def _append_ragged(self, piece: Piece, cells: Cells) -> None:
         assert self._offsets is not None
-        counts = np.zeros(piece.num_rows, np.int64)
-        counts[piece.rows] = cells.item_counts
-        self._offsets.append(counts)
+        self._offsets.append(_all_counts(piece, cells.item_counts))
         self._values.append(cells.flat)
         if cells.coords is not None and "coords" in self._extra:
             self._extra["coords"].append(cells.coords.reshape(cells.values.size, *self._column.schema.item_shape))
@@ -104,9 +104,7 @@ class ColumnWriter:
         assert cells.entry_counts is not None
         assert cells.start is not None
         assert cells.end is not None
-        counts = np.zeros(piece.num_rows, np.int64)
-        counts[piece.rows] = cells.entry_counts
-        self._entry_offsets.append(counts)
+        self._entry_offsets.append(_all_counts(piece, cells.entry_counts))
         entry_rows = np.repeat(np.arange(cells.entry_counts.size), cells.entry_counts)
         order = np.lexsort((cells.start, entry_rows))
         entries = Cells(cells.item_counts, cells.values).take(order)
@@ -121,6 +119,15 @@ class ColumnWriter:
         for array in (self._present, self._offsets, self._entry_offsets, self._values, *self._extra.values()):
             if array is not None:
                 array.close()
+
+
+def _all_counts(piece: Piece, counts: Ints) -> Ints:
+    """Return the counts of all rows of a piece; rows without a value have none."""
+    if piece.rows is None:
+        return counts
+    every = np.zeros(piece.num_rows, np.int64)
+    every[piece.rows] = counts
+    return every
 
 
 def _in_order(rows: Ints, cells: Cells, num_rows: int) -> tuple[Ints, Cells]:
@@ -162,10 +169,17 @@ def read_cells(
 def node_pieces(
     column: StoredColumn, routes: Sequence[ColumnRoute], num_rows: int, piece_bytes: int
 ) -> Iterator[Callable[[], Piece]]:
-    """Yield tasks that make a node column's pieces, in row order."""
+    """Yield tasks that make a node column's pieces, in row order: values that came in it, then those that were dealt out."""
+    first = 0
+    for route in routes:
+        if route.ordered is not None:  # at most one has row 0, and so any
+            first = max(first, route.ordered.num_rows)
+            for values in route.ordered.chunks():
+                yield partial(Piece, len(values), None, Cells(None, values))
     plan = routes[0].plan
     for bucket in range(plan.num_buckets):
         low, high = plan.bounds(bucket)
+        low = max(low, first)
         size = sum(route.runs.num_bytes(bucket) for route in routes)
         step = max(1, -(-(high - low) * piece_bytes // max(size, piece_bytes, 1)))
         for start in range(low, high, step):
@@ -194,21 +208,34 @@ class _NodePiece:
 
 @dataclass(frozen=True)
 class _EdgePiece:
-    """Makes one leaf's piece of an edge column: finds the place of every edge ID in the leaf."""
+    """Makes one leaf's piece of an edge column: finds the place of every edge ID in the leaf.
+
+    ``values`` ([k, width]) are those of edges 0..k-1, in the order of edge IDs; the others were dealt out.
+    """
 
     column: StoredColumn
     routes: tuple[ColumnRoute, ...]
     built: BuiltEdges
     number: int
     plan: BucketPlan
+    values: NDArray[Any]
 
     def __call__(self) -> Piece:
         leaf = self.built.leaves[self.number]
         assert self.built.positions is not None
         arrival, position = _joined(self.built.positions.read(self.number))
+        num_first = int(np.searchsorted(arrival, len(self.values)))
+        first = Cells(None, self.values.take(arrival[:num_first], axis=0))
+        if num_first == arrival.size:
+            return Piece(arrival.size, *_in_order(position, first, arrival.size))
         keep = self._keep(leaf, arrival)
         _, ids, cells = read_cells(self.routes, self.column.keys, self.column.schema.dtype, leaf.bucket, keep)
-        at = position if ids.size == arrival.size and (ids == arrival).all() else position[np.searchsorted(arrival, ids)]
+        known = arrival[num_first:]
+        at = position[num_first:]
+        if ids.size != known.size or not (ids == known).all():
+            at = at[np.searchsorted(known, ids)]
+        if num_first:
+            at, cells = np.concatenate([position[:num_first], at]), concat_cells([first, cells])
         return Piece(arrival.size, *_in_order(at, cells, arrival.size))
 
     def _keep(self, leaf: Leaf, arrival: Ints) -> Callable[[Ints, Ints | None], Ints | None]:
@@ -240,8 +267,53 @@ def edge_pieces(
     column: StoredColumn, routes: Sequence[ColumnRoute], built: BuiltEdges, plan: BucketPlan
 ) -> Iterator[Callable[[], Piece]]:
     """Yield tasks that make an edge column's pieces, in edge row order."""
+    values = _load_ordered(column, routes)
     for number in range(len(built.leaves)):
-        yield _EdgePiece(column, tuple(routes), built, number, plan)
+        yield _EdgePiece(column, tuple(routes), built, number, plan, values)
+
+
+def _load_ordered(column: StoredColumn, routes: Sequence[ColumnRoute]) -> NDArray[Any]:
+    """Return the values of the first edges, in the order of edge IDs: [k, width]."""
+    dtype = column.schema.dtype
+    for route in routes:
+        if route.ordered is not None and route.ordered.num_rows:
+            return route.ordered.load(dtype)
+    return np.zeros((0, 1), dtype)
+
+
+@dataclass(frozen=True)
+class GatheredColumn:
+    """An edge column whose values all came in the order of edge IDs: written while the edges are built."""
+
+    writer: ColumnWriter
+    values: NDArray[Any]
+
+    def gather(self, edge_ids: NDArray[Any]) -> Cells:
+        """Return the values of some edges."""
+        return Cells(None, self.values.take(edge_ids, axis=0))
+
+    def append(self, cells: Cells) -> None:
+        """Write the values of the next edge rows."""
+        self.writer.append(Piece(cells.num_rows, None, cells))
+
+    def close(self) -> None:
+        """Check that all partitions are complete."""
+        self.writer.close()
+
+
+def gathered_column(parts: PartList, target: ColumnTarget, routes: Mapping[ColumnKey, ColumnRoute]) -> GatheredColumn:
+    """Load a column that is whole in the order of edge IDs."""
+    own = [routes[key] for key in target.column.keys]
+    return GatheredColumn(ColumnWriter(parts, target, routes), _load_ordered(target.column, own))
+
+
+def gathered_bytes(column: StoredColumn, routes: Mapping[ColumnKey, ColumnRoute], num_edges: int) -> int | None:
+    """Return what the values of a column take that came in the order of edge IDs, all of them; None for other columns."""
+    for key in column.keys:
+        ordered = routes[key].ordered
+        if ordered is not None and ordered.num_rows == num_edges > 0:
+            return num_edges * ordered.width * np.dtype(column.schema.dtype).itemsize
+    return None
 
 
 def write_column(

@@ -90,13 +90,16 @@ class OwnerColumns:
     def drain(self, column: StoredColumn) -> Iterator[tuple[ColumnKey, Ints, Ints | None, Cells]]:
         """Yield (key, rows, edge IDs, cells) of a column, bucket after bucket, and drop them."""
         routes = [(key, self.routes.pop(key)) for key in column.keys]
+        for key, route in routes:
+            if route.ordered is not None:  # of nodes alone: it has no rows of edges
+                yield from ((key, rows, None, cells) for rows, cells in route.ordered.cells())
         for bucket in range(routes[0][1].plan.num_buckets):
             for key, route in routes:
                 for rows, ids, *parts in route.runs.read(bucket):
                     yield key, rows, ids, cells_from(parts)
                 route.runs.free(bucket)
         for _, route in routes:
-            route.runs.close()
+            route.close()
 
     def is_optional(self, name: str, num_absent: int) -> bool:
         """Return whether the schema of a new column says ``optional``.

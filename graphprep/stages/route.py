@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -113,7 +114,7 @@ class Routing:
     def node_column(self, number: int, key: ColumnKey, scalar: bool = False) -> ColumnRoute:
         """Return where a column of a node type goes."""
         route = self.routed.nodes[number]
-        column = self.factory.column(route.columns, key, route.num_rows)
+        column = self.factory.column(route.columns, key, route.num_rows, ordered_bytes=sys.maxsize)
         column.stats.scalar = column.stats.scalar or scalar
         return column
 
@@ -152,6 +153,7 @@ class Routing:
 
     def edge_column(self, route: EdgeRoute, key: ColumnKey, scalar: bool = False) -> ColumnRoute:
         """Return where a column of an edge type goes: it is cut into buckets as the edges are."""
-        column = self.factory.column(route.columns, key, route.plan.num_rows, route.plan)
+        kept = 0 if self.roles.of(self.edge_type(route)).flags else self.rules.cap_bytes  # roles go by rows
+        column = self.factory.column(route.columns, key, route.plan.num_rows, route.plan, kept)
         column.stats.scalar = column.stats.scalar or scalar
         return column

@@ -15,6 +15,7 @@ from graphprep.model.schema import NeighborOrder
 from graphprep.stages.cells import Arrays, Cells, cells_from, concat_cells
 from graphprep.stages.decoded import BatchColumn
 from graphprep.stages.observe import ColumnStats
+from graphprep.stages.ordered import OrderedValues
 from graphprep.storage.runs import Runs, SpillPool
 
 if TYPE_CHECKING:
@@ -204,10 +205,14 @@ class Dealer(Generic[Dealt]):
 
 @dataclass
 class ColumnRoute:
-    """The runs of one column of one owner type: chunks (rows, [edge IDs], *cells) by bucket, and what was seen."""
+    """The runs of one column of one owner type: chunks (rows, [edge IDs], *cells) by bucket, and what was seen.
+
+    ``ordered`` takes the values of the first rows, or edge IDs, that come in their order; those are not in the runs.
+    """
 
     dealer: Dealer[CellRows]
     stats: ColumnStats
+    ordered: OrderedValues | None = None
 
     @property
     def runs(self) -> Runs:
@@ -219,10 +224,17 @@ class ColumnRoute:
         """Return how rows are cut into buckets."""
         return self.dealer.plan
 
+    def close(self) -> None:
+        """Drop the values."""
+        self.runs.close()
+        if self.ordered is not None:
+            self.ordered.close()
+
     def add(self, rows: Ints, edge_ids: Ints | None, cells: Cells, offsets: Ints) -> None:
         """Deal out the cells of some rows; ``offsets`` are the partitions' borders."""
         self.stats.add(cells, rows, offsets)
-        self.dealer.add(CellRows(rows, edge_ids, cells))
+        if self.ordered is None or not self.ordered.take_in(rows if edge_ids is None else edge_ids, cells):
+            self.dealer.add(CellRows(rows, edge_ids, cells))
 
 
 @dataclass
@@ -283,15 +295,24 @@ class RouteFactory:
         self.num_parts = num_parts
 
     def column(
-        self, routes: dict[ColumnKey, ColumnRoute], key: ColumnKey, num_rows: int, plan: BucketPlan | None = None
+        self,
+        routes: dict[ColumnKey, ColumnRoute],
+        key: ColumnKey,
+        num_rows: int,
+        plan: BucketPlan | None = None,
+        ordered_bytes: int = 0,
     ) -> ColumnRoute:
-        """Return the route of a column, made where it does not exist yet."""
+        """Return the route of a column, made where it does not exist yet.
+
+        It keeps at most ``ordered_bytes`` of values in their order.
+        """
         route = routes.get(key)
         if route is None:
             if plan is None:
                 plan = plan_buckets(num_rows, 2 * self.column_bytes.get((key.name, key.slot), 0), self.bucket_bytes)
             stats = ColumnStats(self.num_parts, scalar=key.role is not None)
-            route = routes[key] = ColumnRoute(self.dealer(plan), stats)
+            ordered = OrderedValues(self.pool, ordered_bytes) if ordered_bytes else None
+            route = routes[key] = ColumnRoute(self.dealer(plan), stats, ordered)
         return route
 
     def dealer(self, plan: BucketPlan) -> Dealer[Any]:

@@ -43,7 +43,16 @@ from graphprep.stages.build import (
     write_layout,
 )
 from graphprep.stages.cells import Cells, scalar_cells
-from graphprep.stages.columns import ColumnTarget, Piece, edge_pieces, node_pieces, write_column
+from graphprep.stages.columns import (
+    ColumnTarget,
+    GatheredColumn,
+    Piece,
+    edge_pieces,
+    gathered_bytes,
+    gathered_column,
+    node_pieces,
+    write_column,
+)
 from graphprep.stages.leaves import EdgeRuns
 from graphprep.stages.nodes import NodeIndex
 from graphprep.stages.observe import NUM_SLOTS, StoredColumn
@@ -68,6 +77,7 @@ class WriteRules:
     index_dtype: Literal["auto", "int32", "int64"]
     bucket_bytes: int
     leaf_bytes: int
+    cap_bytes: int
     threads: int
 
 
@@ -118,6 +128,8 @@ class StoreBuilder:
             pieces = node_pieces(column, routes, nodes.route.num_rows, self.rules.bucket_bytes)
             target = ColumnTarget(column, f"{folder}/{column.schema.path}", sizes)
             write_column(self.parts, target, nodes.route.columns, pieces, self.rules.threads)
+            for route in routes:
+                route.close()
             self.reporter.advance(records=nodes.route.num_rows)
         schemas = tuple(column.schema for column in nodes.columns)
         self.node_schemas.append(NodeTypeSchema(kind, schemas, nodes.route.extra_slots))
@@ -154,7 +166,7 @@ class StoreBuilder:
         column = StoredColumn(_SideFile("raw_ids", "binary" if is_text else "dense", key.dtype), (key,))
         pieces = node_pieces(column, [route], int(sizes.sum()), self.rules.bucket_bytes)
         write_column(self.parts, ColumnTarget(column, path, sizes), routes, pieces, self.rules.threads)
-        route.runs.close()
+        route.close()
 
     # Edges
 
@@ -171,11 +183,12 @@ class StoreBuilder:
             num_rows = self._num_rows(route, other[0])
             second = SecondLayout(route, num_rows, self.pool, rules.bucket_bytes, edge_rows=bool(edges.columns))
         slots = route.extra_slots and NUM_SLOTS in route.columns
+        gathered, scattered = self._split_columns(edges, slots)
         built = write_layout(
             LayoutBuilder(
                 EdgeRuns(route.runs, route.plan, order, missing_key),
                 index_dtype,
-                id_dtype if second is None or id_dtype is not None else settle_index_dtype("auto", route.num_edges),
+                id_dtype or (settle_index_dtype("auto", route.num_edges) if second is not None or gathered else None),
                 keys=second is not None,
             ),
             LayoutFiles(layout_folder(edges.path, primary), index_dtype, id_dtype),
@@ -184,19 +197,24 @@ class StoreBuilder:
             route.primary_counts,
             build_rules,
             self.pool,
-            keep_positions=bool(edges.columns) or slots,
+            keep_positions=bool(scattered),
             second=second,
+            columns=gathered,
         )
+        for done in gathered:
+            done.close()
         route.runs.close()
         self.reporter.advance(records=route.num_edges)
         if second is not None:
             self._write_second(
                 edges, second, order, missing_key, LayoutFiles(layout_folder(edges.path, other[0]), index_dtype, id_dtype)
             )
-        for column in self._with_slots(edges.columns, route.columns, slots):
-            routes = [route.columns[key] for key in column.keys]
-            target = ColumnTarget(column, f"edges/{edges.path}/{column.schema.path}", route.primary_counts)
-            write_column(self.parts, target, route.columns, edge_pieces(column, routes, built, route.plan), rules.threads)
+        for target in scattered:
+            routes = [route.columns[key] for key in target.column.keys]
+            pieces = edge_pieces(target.column, routes, built, route.plan)
+            write_column(self.parts, target, route.columns, pieces, rules.threads)
+            for one in routes:
+                one.close()
             self.reporter.advance(records=route.num_edges)
         self.edge_schemas.append(
             EdgeTypeSchema(
@@ -209,6 +227,23 @@ class StoreBuilder:
                 num_slots=slots,
             )
         )
+
+    def _split_columns(self, edges: TypedEdges, slots: bool) -> tuple[list[GatheredColumn], list[ColumnTarget]]:
+        """Return the columns to be written while the edges are built, loaded, and those to be written then."""
+        route, room = edges.route, self.rules.cap_bytes
+        gathered, scattered = [], []
+        for column in self._with_slots(edges.columns, route.columns, slots):
+            target = ColumnTarget(column, f"edges/{edges.path}/{column.schema.path}", route.primary_counts)
+            size = gathered_bytes(column, route.columns, route.num_edges)
+            if size is None or size > room:
+                scattered.append(target)
+                continue
+            room -= size
+            gathered.append(gathered_column(self.parts, target, route.columns))
+            for key in column.keys:
+                route.columns[key].close()
+            self.reporter.advance(records=route.num_edges)
+        return gathered, scattered
 
     def _write_second(
         self, edges: TypedEdges, second: SecondLayout, order: NeighborOrder, missing_key: int | None, files: LayoutFiles
