@@ -35,14 +35,17 @@ def decode_text(block: TextBlock, layout: EdgeLayout, reading: Reading, places: 
 
     Raises DecodeError for the first faulty record.
     """
-    buf = np.frombuffer(block.data, np.uint8)
-    at = after_header(block, layout.header_line)
-    delimiter = np.frombuffer(layout.delimiter, np.uint8)
-    if layout.is_plain and not places and reading.src_ids == reading.dst_ids == "uint":
-        rows = _decode_plain(buf, at, delimiter, layout)
-        if rows is not None:
-            return rows
-    cells = _split(buf, at, layout)
+    with block.held() as buf:
+        at = after_header(block, layout.header_line)
+        if layout.is_plain and not places and reading.src_ids == reading.dst_ids == "uint":
+            rows = _decode_plain(buf, at, layout)
+            if rows is not None:
+                return rows
+        return _decode_cells(_split(buf, at, layout), block, layout, reading, places)
+
+
+def _decode_cells(cells: Cells, block: TextBlock, layout: EdgeLayout, reading: Reading, places: bool) -> RawRows:
+    """Decode fields of any kind."""
     starts_file = block.is_first and not layout.header_line
     src, dst = (_ids(cells, layout, name, reading, starts_file) for name in ("src", "dst"))
     relations = None if layout.relation_col is None else _relations(cells, layout, layout.relation_col)
@@ -100,14 +103,15 @@ def as_rows(
     return RawRows(edges=edges, num_records=src.size)
 
 
-def _decode_plain(buf: NDArray[np.uint8], at: int, delimiter: NDArray[np.uint8], layout: EdgeLayout) -> RawRows | None:
+def _decode_plain(buf: NDArray[np.uint8], at: int, layout: EdgeLayout) -> RawRows | None:
     """Decode lines of two IDs and perhaps a weight, all of them clean; None where one is not."""
-    found = delimited.parse_plain(buf, at, delimiter, layout.weight is not None)
+    delimiter = np.frombuffer(layout.delimiter, np.uint8)
+    found = delimited.parse_plain(buf, at, delimiter, layout.weight is not None, narrow=True)
     if found is None:
         return None
     first, second, weight = found
     if layout.index_base:
-        base = np.uint64(layout.index_base)
+        base = first.dtype.type(layout.index_base)
         if first.size and min(first.min(), second.min()) < base:
             return None
         first -= base

@@ -100,6 +100,8 @@ def _split(
 def after_header(block: TextBlock, header_line: int) -> int:
     """Return the position after the header's (last) line: 0 where the block begins after it."""
     at = 0
+    if block.begins_behind(header_line):
+        return at
     for _ in range(header_line - block.first_line + 1):
         at = block.data.find(b"\n", at) + 1
         if at == 0:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO, ClassVar, Literal, Protocol, runtime_checkable
 
@@ -56,12 +57,26 @@ class TextBlock:
 
     ``data`` ends with a line feed, except perhaps in the last block. A UTF-8 BOM is already gone; CR before LF is still there
     (decoders take one CR off). ``first_line`` counts from 1. ``is_first`` says that the block begins its file (headers).
+    Storage hands out blocks that read ``data``, and count the lines before them, only when asked.
     """
 
     data: bytes
     span: Span
     first_line: int = 1
     is_first: bool = True
+
+    @property
+    def num_bytes(self) -> int:
+        """Return the size of ``data``, which need not be read for it."""
+        return len(self.data)
+
+    def begins_behind(self, line: int) -> bool:
+        """Return whether the block begins behind a line of its file; cheaper than ``first_line`` where that is near the top."""
+        return self.first_line > line
+
+    def held(self) -> AbstractContextManager[NDArray[np.uint8]]:
+        """Hold ``data`` as an array that cannot be written. It may be a buffer that another block gets after the context."""
+        return nullcontext(np.frombuffer(self.data, np.uint8))
 
 
 @dataclass(frozen=True)

@@ -140,7 +140,8 @@ class RawNodes:
 class RawEdges:
     """Edges as written, in input order.
 
-    In formats with several ID spaces, the sources of all relations of a batch lie in one, and so do the destinations.
+    In formats with several ID spaces, the sources of all relations of a batch lie in one, and so do the destinations. Raw IDs
+    that are integers may also be uint32, in ``src`` and ``dst`` alike, where all of a block fit.
     ``relations`` (int32[m]) are codes into ``relation_names``. ``at_src`` and ``at_dst`` (int64[m], only when places were
     asked for) are the byte offsets of the ends in the block, or the row. ``record`` (int64[m], only when places were asked
     for) is the number, in ``RawNodes``, of the node on whose record the edge stands; -1 where it is a record of its own.

@@ -62,9 +62,10 @@ def decode_block(decoder: Decoder, block: TextBlock, skip: bool, places: bool = 
         if not skip:
             raise _placed(block, error) from None
     good, bad = _sound_pieces(decoder, block)
-    joined = replace(block, data=b"".join(block.data[start:stop] for start, stop in good))
+    data = b"".join(block.data[start:stop] for start, stop in good)
+    joined = TextBlock(data, block.span, block.first_line, block.is_first)
     try:
-        rows = decoder.decode(joined, places) if joined.data else RawRows()
+        rows = decoder.decode(joined, places) if data else RawRows()
     except DecodeError as error:  # the decoder does not keep its promise: sound lines are not sound together
         raise _placed(joined, error) from None
     origin = np.array([start for start, _ in good], np.int64)

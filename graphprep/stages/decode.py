@@ -181,7 +181,7 @@ class _Collector:
                 continue
             blocks = text_blocks(storage, span, self.settings.block_bytes, self.settings.limit_bytes)
             for index, block in enumerate(blocks):
-                yield _Work(number, index, block, num_bytes=len(block.data))
+                yield _Work(number, index, block, num_bytes=block.num_bytes)
 
     def _table_items(self, storage: Storage, number: int, span: Span) -> Iterator[_Work]:
         settings = self.settings

@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 from graphprep.model.errors import DataError, MemoryLimitError
 from graphprep.model.protocols import InputStorage, Span, TextBlock
 from graphprep.storage.faults import display_url
+from graphprep.storage.stored_text import BOM, MORE_BYTES, StoredText, stored_blocks, too_long
 
-_BOM = b"\xef\xbb\xbf"
 _LF = 10
 _COUNT_BYTES = 1 << 18  # fits L2 together with the booleans that comparing makes
 _AHEAD_BLOCKS = 8  # of a remote file, fetched while a block is decoded: little beside what decoding it takes
-_MORE_BYTES = 1 << 20  # read at a time of a line that is longer than a block
 
 
 def text_blocks(storage: InputStorage, span: Span, block_bytes: int, limit_bytes: int | None = None) -> Iterator[TextBlock]:
@@ -25,10 +24,14 @@ def text_blocks(storage: InputStorage, span: Span, block_bytes: int, limit_bytes
 
     A record ends with a line feed, unless the span says otherwise. A block grows to hold one that is longer than it. Raises
     MemoryLimitError where that would take more than ``limit_bytes``. A UTF-8 BOM at the beginning is dropped; an empty file has
-    no block.
+    no block. What lies in a local file as it is, is read by who looks into the blocks.
     """
     with storage.open(span.url, _AHEAD_BLOCKS * block_bytes) as handle:
-        yield from read_blocks(handle, span, block_bytes, limit_bytes)
+        text = None if span.record_ends else StoredText.of(handle, span.url)
+        if text is not None:
+            yield from stored_blocks(text, span, block_bytes, limit_bytes)
+        else:
+            yield from read_blocks(handle, span, block_bytes, limit_bytes)
 
 
 def read_blocks(handle: BinaryIO, span: Span, block_bytes: int, limit_bytes: int | None = None) -> Iterator[TextBlock]:
@@ -111,9 +114,9 @@ class _Cutter:
         self._handle = handle
         self._span = span
         self._block_bytes = max(block_bytes, 1)
-        self._more_bytes = min(self._block_bytes, _MORE_BYTES)
+        self._more_bytes = min(self._block_bytes, MORE_BYTES)
         self._limit = None if limit_bytes is None else max(self._block_bytes, limit_bytes)
-        self._head = handle.read(len(_BOM)).removeprefix(_BOM)
+        self._head = handle.read(len(BOM)).removeprefix(BOM)
         self._rest = b""
         self._ends = span.record_ends or _LineEnds()
         self._state = 0
@@ -147,13 +150,9 @@ class _Cutter:
                 place=f"{display_url(self._span.url)}:{self.line}:1",
                 fix="close its quotes (those inside a quoted field are doubled), or raise --memory-limit",
             )
-        while piece := self._handle.read(_MORE_BYTES):
+        while piece := self._handle.read(MORE_BYTES):
             end = piece.find(b"\n")
             num_bytes += len(piece) if end < 0 else end
             if end >= 0:
                 break
-        return MemoryLimitError(
-            f"the line has {num_bytes} bytes, and the memory limit leaves {limit} for a line",
-            place=f"{display_url(self._span.url)}:{self.line}:1",
-            fix=f"raise --memory-limit {-(-num_bytes // limit)}-fold, or break the line",
-        )
+        return too_long(self._span.url, self.line, num_bytes, limit)

@@ -248,8 +248,9 @@ def _check_nodes(nodes: RawNodes, *, places: bool) -> None:
 
 def _check_edges(edges: RawEdges, *, places: bool) -> None:
     size = edges.num_rows
+    is_narrow = not isinstance(edges.src, RawTexts) and edges.src.dtype == np.uint32
     for ends in (edges.src, edges.dst):
-        _check_ids(ends, size)
+        _check_ids(ends, size, np.uint32 if is_narrow else np.uint64)
     _check_array(edges.relations, np.int32, size)
     _check_codes(edges.relations, len(edges.relation_names))
     assert len(set(edges.relation_names)) == len(edges.relation_names)
@@ -262,9 +263,9 @@ def _check_edges(edges: RawEdges, *, places: bool) -> None:
     _check_columns(edges.columns, size)
 
 
-def _check_ids(ids: RawIds | RawTexts, size: int) -> None:
+def _check_ids(ids: RawIds | RawTexts, size: int, dtype: type[np.unsignedinteger[Any]] = np.uint64) -> None:
     if not isinstance(ids, RawTexts):
-        _check_array(ids, np.uint64, size)
+        _check_array(ids, dtype, size)
         return
     _check_array(ids.offsets, np.int64, size + 1)
     _check_array(ids.values, np.uint8, int(ids.offsets[-1]))

@@ -78,7 +78,8 @@ def join(batches):
     for batch in batches:
         edges = batch.edges
         assert batch.num_records == edges.num_rows == edges.dst.size == edges.relations.size
-        assert edges.src.dtype == edges.dst.dtype == np.uint64
+        assert edges.src.dtype == edges.dst.dtype
+        assert edges.src.dtype in (np.uint32, np.uint64)
         for chunk in edges.columns:
             join_chunk(columns.setdefault((chunk.key.name, chunk.key.role), {}), chunk, len(src))
         src += edges.src.tolist()

@@ -10,10 +10,12 @@ none.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from graphprep.kernels.cpu.jit import njit
 from graphprep.kernels.cpu.numbers import (
     EMPTY,
     INVALID,
@@ -29,7 +31,7 @@ from graphprep.kernels.cpu.numbers import (
     parse_uint,
     skip_blanks,
 )
-from graphprep.kernels.cpu.pairs import count_lines, parse_pairs, parse_weighted_pairs
+from graphprep.kernels.cpu.pairs import TOO_WIDE, count_lines, parse_pairs, parse_weighted_pairs
 
 # Codes of split_fields: what is wrong with a record.
 TOO_FEW = 11
@@ -47,21 +49,27 @@ _TAB, _LF, _CR, _SPACE, _QUOTE, _MINUS = 9, 10, 13, 32, 34, 45
 
 
 def parse_plain(
-    buf: NDArray[np.uint8], at: int, delimiter: NDArray[np.uint8], weighted: bool
-) -> tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.float64]] | None:
+    buf: NDArray[np.uint8], at: int, delimiter: NDArray[np.uint8], weighted: bool, narrow: bool = False
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.float64]] | None:
     """Parse lines of two IDs, and a weight where ``weighted``, from ``at`` on.
 
-    Returns (src, dst, weight) in input order, or None where a record is anything but digits in its IDs and a number in its
-    weight: then the general way decides whether it is wrong.
+    Returns (src, dst, weight) in input order: IDs as uint64 (with ``narrow``, uint32 where all fit), float64. None where a
+    record is anything but digits in its IDs and a number in its weight: then the general way decides whether it is wrong.
     """
     most_rows = count_lines(buf, at, buf.size)
-    src, dst = np.empty(most_rows, np.uint64), np.empty(most_rows, np.uint64)
+    separator = delimiter.tobytes()
     weight = np.empty(most_rows if weighted else 0, np.float64)
-    if weighted:
-        num_rows, code, _ = parse_weighted_pairs(buf, at, buf.size, delimiter.tobytes(), src, dst, weight)
-    else:
-        num_rows, code, _ = parse_pairs(buf, at, buf.size, delimiter.tobytes(), src, dst)
-    return (src[:num_rows], dst[:num_rows], weight[:num_rows]) if code == OK else None
+    for dtype in (np.uint32, np.uint64) if narrow else (np.uint64,):
+        src, dst = np.empty(most_rows, dtype), np.empty(most_rows, dtype)
+        if weighted:
+            num_rows, code, _ = parse_weighted_pairs(buf, at, buf.size, separator, src, dst, weight)
+        else:
+            num_rows, code, _ = parse_pairs(buf, at, buf.size, separator, src, dst)
+        if code == OK:
+            return src[:num_rows], dst[:num_rows], weight[:num_rows]
+        if code != TOO_WIDE:
+            return None
+    return None
 
 
 def split_fields(
