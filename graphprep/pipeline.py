@@ -383,6 +383,7 @@ def _disk_rules(out: str, tmp_dir: str | None, options: ConvertOptions, memory: 
 def _route_rules(options: ConvertOptions, schema: GraphSchema | None, memory: MemoryPlan, index: NodeIndex) -> RouteRules:
     return RouteRules(
         primary=_layouts(options)[0],
+        both=options.layout == "both",
         neighbor_order=options.neighbor_order,
         weight_dtype=options.weight_dtype,
         on_missing=options.on_missing_node,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from graphprep.engine.local import map_ordered
 from graphprep.kernels.cpu.group import group_by_key
-from graphprep.kernels.cpu.records import EDGE_ID, OTHER, has_repeats, place_records, sort_records
+from graphprep.kernels.cpu.records import EDGE_ID, OTHER, carried, has_repeats, place_records, sort_records
 from graphprep.kernels.cpu.sort import stable_order
 from graphprep.model.errors import UsageError
 from graphprep.model.schema import Layout, NeighborOrder
@@ -90,12 +90,20 @@ class LayoutBuilder:
 
     def build(self, leaf: Leaf, *, positions: bool = True) -> BuiltLeaf:
         """Sort a leaf's edges by row, inside a row by the neighbour order, ties by edge ID."""
-        plain = self.edges.missing_key is None and not self.edge_rows
-        if plain and self.edges.order != "id" and self.edges.by_arrival:
+        if self.edges.missing_key is not None:
+            return self._order(leaf, positions)
+        if self.edges.order != "id" and self.edges.by_arrival:
             return self._place(leaf, [(piece.records, piece.base) for piece in self.edges.pieces(leaf)], positions)
-        if plain and not positions:
-            return self._place(leaf, self._sorted_records(leaf), positions=False)
-        return self._order(leaf, positions)
+        if positions:
+            return self._order(leaf, positions)
+        pieces = self._sorted_records(leaf)
+        built = self._place(leaf, pieces, positions=self.edge_rows)
+        if not self.edge_rows or built.position is None:
+            return built
+        edge_rows = np.empty(built.others.size, np.int64)
+        for records, _ in pieces:  # there is one at most
+            edge_rows[built.position] = carried(records, 0).view(np.int64)
+        return replace(built, edge_rows=edge_rows, arrival=None, position=None)
 
     def _place(self, leaf: Leaf, pieces: list[tuple[NDArray[Any], int]], positions: bool) -> BuiltLeaf:
         """Build from records that only need to be dealt out to their rows."""

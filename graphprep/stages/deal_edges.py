@@ -72,12 +72,15 @@ class DealtBatch:
 
 @dataclass
 class TypeTotal:
-    """What a group holds of one canonical type: its edges, dealt out unless there are few, and sums over them."""
+    """What a group holds of one canonical type: its edges, dealt out unless there are few, and sums over them.
+
+    ``rows`` and ``dealt`` hold them for the primary layout and, where it does not wait for that one, for the second.
+    """
 
     num_edges: int = 0
     checksum: int = 0
-    rows: list[EdgeRows] = field(default_factory=list)
-    dealt: DealtRows | None = None
+    rows: tuple[list[EdgeRows], list[EdgeRows]] = field(default_factory=lambda: ([], []))
+    dealt: list[DealtRows | None] = field(default_factory=lambda: [None, None])
     dst_counts: Ints | int = 0
     src_counts: Ints | int = 0
 
@@ -104,10 +107,11 @@ class EdgeDealer:
         totals: dict[TypeKey, TypeTotal] = {}
         batches = tuple(self._deal_batch(one, totals) for one in inputs)
         for key, total in totals.items():
-            plan = self._routing.edge_plan(key)
-            if is_enough(total.num_edges, plan) and len({rows.tag for rows in total.rows}) == 1:
-                total.dealt = deal_rows(total.rows, plan)
-                total.rows = []
+            for number, rows in enumerate(total.rows):
+                plan = self._routing.edge_plan(key, second=number == 1)
+                if rows and is_enough(total.num_edges, plan) and len({one.tag for one in rows}) == 1:
+                    total.dealt[number] = deal_rows(rows, plan)
+                    rows.clear()
         return DealtGroup(batches, totals)
 
     def _deal_batch(self, one: BatchInput, totals: dict[TypeKey, TypeTotal]) -> DealtBatch:
@@ -139,7 +143,9 @@ class EdgeDealer:
         total = totals.setdefault(key, TypeTotal())
         owners, others = (dst, src) if self._csc else (src, dst)
         start = total.num_edges
-        total.rows.append(EdgeRows(owners, others, start, self._keys(edges, chosen)))
+        total.rows[0].append(EdgeRows(owners, others, start, self._keys(edges, chosen)))
+        if self._routing.deals_second:
+            total.rows[1].append(EdgeRows(others, owners, start))
         total.num_edges += owners.size
         total.checksum = (total.checksum + edges.checksum(chosen)) % 2**64
         offsets = self._routing.index.part_offsets

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from graphprep.model.errors import BadRecord, DataError
 from graphprep.model.graph_schema import GraphSchema
 from graphprep.model.protocols import Reporter
-from graphprep.model.rows import ColumnKey
+from graphprep.model.rows import ColumnKey, Relation
 from graphprep.model.schema import EdgeType, NeighborOrder, edge_type_text
 from graphprep.stages.decoded import Batch, Decoded
 from graphprep.stages.edge_buckets import EdgeBuckets
@@ -40,6 +41,7 @@ class RouteRules:
     """How rows are dealt out."""
 
     primary: Literal["csc", "csr"]
+    both: bool
     neighbor_order: NeighborOrder
     weight_dtype: str
     on_missing: Literal["error", "create", "drop"]
@@ -122,11 +124,14 @@ class Routing:
         """Return the route of a canonical edge type, made for its first edges: ``chosen`` of ``batch``."""
         route = self.routed.edges.get(key)
         if route is None:
-            edges = EdgeBuckets(self.pool, self.edge_plan(key), self.factory.desk, self.record_dtype)
-            route = EdgeRoute(*key, edges, self.rules.num_parts)
+            second = self._edge_buckets(key, second=True) if self.deals_second else None
+            route = EdgeRoute(*key, self._edge_buckets(key), self.rules.num_parts, second)
             self._check_edge_type(route, batch, chosen)
             self.routed.edges[key] = route
         return route
+
+    def _edge_buckets(self, key: tuple[int, int, int], *, second: bool = False) -> EdgeBuckets:
+        return EdgeBuckets(self.pool, self.edge_plan(key, second=second), self.factory.desk, self.record_dtype)
 
     def _check_edge_type(self, route: EdgeRoute, batch: Batch | None, chosen: Ints | None) -> None:
         schema = self.rules.schema
@@ -140,9 +145,18 @@ class Routing:
             fix="correct the edge, or add the type to the schema",
         )
 
-    def edge_plan(self, key: tuple[int, int, int]) -> BucketPlan:
+    @cached_property
+    def deals_second(self) -> bool:
+        """Return whether edges are dealt out for both layouts at once: where no column seems to need their rows in one."""
+        decoded = self.decoded
+        if not self.rules.both or self.rules.schema is not None or self.roles.edge_types:
+            return False
+        aligned = any(isinstance(owner, Relation) for owner, _ in decoded.aligned)
+        return not aligned and not any(batch.edge_columns for batch in decoded.batches)
+
+    def edge_plan(self, key: tuple[int, int, int], *, second: bool = False) -> BucketPlan:
         """Cut an edge type, whose size is not known yet, as if it had four times its share of all edges."""
-        owner_type = key[2] if self.rules.primary == "csc" else key[1]
+        owner_type = key[2] if (self.rules.primary == "csc") != second else key[1]
         num_rows, relations = self.index.num_nodes[owner_type], max(1, len(self.decoded.relations))
         share = min(1.0, 4 / relations)
         edges = int(self.decoded.num_edges * _EDGE_BYTES * share)

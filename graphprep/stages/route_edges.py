@@ -84,11 +84,14 @@ def _add_group(routing: Routing, group: DealtGroup, aligned: AlignedEdges) -> No
 def _add_edges(routing: Routing, route: EdgeRoute, total: TypeTotal) -> int:
     """Add the edges of one type; return the edge ID of the first."""
     first = route.num_edges
-    if total.dealt is not None:
-        route.edges.add_dealt(total.dealt, first)
-    for rows in total.rows:
-        assert isinstance(rows.ids, int)
-        route.edges.add(replace(rows, ids=first + rows.ids))
+    for buckets, dealt, some in zip((route.edges, route.second), total.dealt, total.rows, strict=True):
+        if buckets is None:
+            continue
+        if dealt is not None:
+            buckets.add_dealt(dealt, first)
+        for rows in some:
+            assert isinstance(rows.ids, int)
+            buckets.add(replace(rows, ids=first + rows.ids))
     route.num_edges += total.num_edges
     route.checksum = (route.checksum + total.checksum) % 2**64
     csc = routing.rules.primary == "csc"

@@ -241,8 +241,9 @@ class ColumnRoute:
 class EdgeRoute:
     """The edges of one canonical edge type on their way.
 
-    ``edges`` holds them by bucket of the primary layout. ``primary_counts`` and ``second_counts`` are int64[P]: edges by the
-    partition of their owner in the primary and in the other layout.
+    ``edges`` holds them by bucket of the primary layout, ``second`` by bucket of the other where that need not wait for the
+    primary one. ``primary_counts`` and ``second_counts`` are int64[P]: edges by the partition of their owner in the primary and
+    in the other layout.
     """
 
     relation: int
@@ -250,6 +251,7 @@ class EdgeRoute:
     dst_type: int
     edges: EdgeBuckets
     num_parts: int
+    second: EdgeBuckets | None = None
     num_edges: int = 0
     checksum: int = 0
     extra_slots: bool = False

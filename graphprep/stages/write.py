@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -179,7 +179,7 @@ class StoreBuilder:
         build_rules = BuildRules(rules.leaf_bytes, rules.threads)
         primary, *other = rules.layouts
         second = None
-        if other:
+        if other and (route.second is None or edges.columns):
             num_rows = self._num_rows(route, other[0])
             second = SecondLayout(route, num_rows, self.pool, rules.bucket_bytes, edge_rows=bool(edges.columns))
         slots = route.extra_slots and NUM_SLOTS in route.columns
@@ -205,10 +205,9 @@ class StoreBuilder:
             done.close()
         route.runs.close()
         self.reporter.advance(records=route.num_edges)
-        if second is not None:
-            self._write_second(
-                edges, second, order, missing_key, LayoutFiles(layout_folder(edges.path, other[0]), index_dtype, id_dtype)
-            )
+        if other:
+            files = LayoutFiles(layout_folder(edges.path, other[0]), index_dtype, id_dtype, edge_rows=bool(edges.columns))
+            self._write_second(route, second, order, missing_key, files)
         for target in scattered:
             routes = [route.columns[key] for key in target.column.keys]
             pieces = edge_pieces(target.column, routes, built, route.plan)
@@ -246,27 +245,26 @@ class StoreBuilder:
         return gathered, scattered
 
     def _write_second(
-        self, edges: TypedEdges, second: SecondLayout, order: NeighborOrder, missing_key: int | None, files: LayoutFiles
+        self, route: EdgeRoute, second: SecondLayout | None, order: NeighborOrder, missing_key: int | None, files: LayoutFiles
     ) -> None:
-        """Write the layout that is not the primary one, from what building the first left."""
-        second.finish()
-        has_rows = bool(edges.columns)
+        """Write the layout that is not the primary one: from what building the first left, or as it was dealt out."""
+        if second is not None:
+            second.finish()
+            edges = EdgeRuns(second.runs, second.plan, order, missing_key, by_arrival=False)
+        else:
+            assert route.second is not None
+            edges = EdgeRuns(route.second.runs, route.second.plan, order, missing_key)
         write_layout(
-            LayoutBuilder(
-                EdgeRuns(second.runs, second.plan, order, missing_key, by_arrival=False),
-                files.index_dtype,
-                files.edge_id_dtype,
-                edge_rows=has_rows,
-            ),
-            replace(files, edge_rows=has_rows),
+            LayoutBuilder(edges, files.index_dtype, files.edge_id_dtype, edge_rows=files.edge_rows),
+            files,
             self.parts,
-            self._row_sizes(edges.route, self.rules.layouts[1]),
-            edges.route.second_counts,
+            self._row_sizes(route, self.rules.layouts[1]),
+            route.second_counts,
             BuildRules(self.rules.leaf_bytes, self.rules.threads),
             self.pool,
             keep_positions=False,
         )
-        second.runs.close()
+        edges.runs.close()
 
     def _owner(self, route: EdgeRoute, layout: Layout) -> int:
         return route.dst_type if layout == "csc" else route.src_type
