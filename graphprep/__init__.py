@@ -1,7 +1,7 @@
 """graphprep prepares graph data for graph learning: raw dumps in, CSR/CSC partitions out.
 
-One function per command: ``convert``, ``info``, ``validate``, ``ids``; and what they work with. All are loaded on first use,
-so that importing the package costs next to nothing.
+One function per command: ``convert``, ``info``, ``validate``, ``ids``, ``reorder``, ``generate``; and what they work with. All
+are loaded on first use, so that importing the package costs next to nothing.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from graphprep.api import convert, generate, ids, info, open_store, validate
+    from graphprep.api import convert, generate, ids, info, open_store, reorder, validate
     from graphprep.model.errors import GraphprepError
     from graphprep.model.generate import GenerateOptions, GenerateSummary
     from graphprep.model.ids import IDConverter, PartitionBook
     from graphprep.model.options import ConvertOptions, ConvertSummary, RunOptions
+    from graphprep.model.reorder import ReorderOptions, ReorderSummary
 
 __version__ = "0.1.0"
 
@@ -25,6 +26,8 @@ __all__ = [
     "GraphprepError",
     "IDConverter",
     "PartitionBook",
+    "ReorderOptions",
+    "ReorderSummary",
     "RunOptions",
     "__version__",
     "convert",
@@ -32,6 +35,7 @@ __all__ = [
     "ids",
     "info",
     "open_store",
+    "reorder",
     "validate",
 ]
 
@@ -43,12 +47,15 @@ _HOMES = {
     "GraphprepError": "graphprep.model.errors",
     "IDConverter": "graphprep.model.ids",
     "PartitionBook": "graphprep.model.ids",
+    "ReorderOptions": "graphprep.model.reorder",
+    "ReorderSummary": "graphprep.model.reorder",
     "RunOptions": "graphprep.model.options",
     "convert": "graphprep.api",
     "generate": "graphprep.api",
     "ids": "graphprep.api",
     "info": "graphprep.api",
     "open_store": "graphprep.api",
+    "reorder": "graphprep.api",
     "validate": "graphprep.api",
 }
 

@@ -19,6 +19,7 @@ from graphprep.model.graph_config import GraphConfig
 from graphprep.model.metadata import METADATA_NAME
 from graphprep.model.options import ConvertOptions, ConvertSummary, RunOptions
 from graphprep.model.protocols import Reporter
+from graphprep.model.reorder import ReorderOptions, ReorderSummary
 from graphprep.model.rows import RawTexts
 from graphprep.model.schema import RawIdKind
 from graphprep.storage.arrays import StoreReader
@@ -134,7 +135,7 @@ def ids(
     missing: Literal["error", "mark"] = "error",
     storage_options: Mapping[str, str] | None = None,
 ) -> Any:
-    """Convert IDs of a store between raw, typed, homo, part and local (edges: id, row, homo, part, local).
+    """Convert IDs of a store between raw, typed, homo, part, local and previous (edges: id, row, homo, part, local).
 
     ``values`` are integers, and ``str`` where a node type's raw IDs are strings; local IDs come with their partitions in
     ``parts``. Returns int64[k]; for raw IDs what the store holds: int64[k], uint64[k], or object[k] of ``str`` (also where
@@ -175,6 +176,22 @@ def generate(
     options = replace(options or GenerateOptions(), **given)
     with _open_storage(options.run) as storage:
         return stage.generate(kind, out, options, reporter or QuietReporter(), storage)
+
+
+def reorder(
+    store: str,
+    out: str,
+    options: ReorderOptions | None = None,
+    reporter: Reporter | None = None,
+    **given: Any,
+) -> ReorderSummary:
+    """Write a store again to ``out``, the nodes of each partition and type by degree: highest first, ties by ID.
+
+    ``given`` are fields of ``ReorderOptions``: ``reorder("store", "hot", by="in-degree")``. Raises GraphprepError.
+    """
+    from graphprep import rewrite
+
+    return rewrite.reorder(store, out, replace(options or ReorderOptions(), **given), reporter)
 
 
 @contextlib.contextmanager

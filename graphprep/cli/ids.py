@@ -41,7 +41,7 @@ def ids(
         str,
         option(
             "--from",
-            "Space of the IDs: raw, typed, homo, part, local; edges: id, row, homo, part, local.",
+            "Space of the IDs: raw, typed, homo, part, local, previous; edges: id, row, homo, part, local.",
             group=_WHAT,
             metavar="SPACE",
         ),
@@ -69,6 +69,8 @@ def ids(
     storage_flags: StorageFlags,
 ) -> None:
     """Convert IDs between raw, typed, homo, part and local.
+
+    In a store that graphprep reorder wrote, previous IDs are the typed ones of the store that it read.
 
     Prints one line an ID, in the order of the input; with the type in front, after a tab, where IDs of several types may come.
     String IDs are lines as they are; one that begins with a double quote, or holds a line break, is a JSON string.

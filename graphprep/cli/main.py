@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from graphprep import __version__
-from graphprep.cli import convert, generate, ids, info, validate
+from graphprep.cli import convert, generate, ids, info, reorder, validate
 from graphprep.cli.groups import GroupedCommand
 
 if TYPE_CHECKING:
@@ -98,6 +98,7 @@ def build_app() -> typer.Typer:
         ("info", info.info),
         ("validate", validate.validate),
         ("ids", ids.ids),
+        ("reorder", reorder.reorder),
         ("generate", generate.generate),
     ):
         app.command(name, cls=GroupedCommand)(command)

@@ -12,6 +12,7 @@ from graphprep.model.rows import Role
 Kind = Literal["dense", "ragged", "sparse", "binary", "temporal"]
 RawIdKind = Literal["identity", "int64", "uint64", "string"]
 NeighborOrder = Literal["input", "id", "time", "weight"]
+NodeOrder = Literal["degree", "in-degree", "out-degree"]
 Layout = Literal["csc", "csr"]
 EdgeType = tuple[str, str, str]
 
@@ -125,15 +126,18 @@ class ColumnSchema:
 
 @dataclass(frozen=True)
 class NodeTypeSchema:
-    """What the store says of a node type."""
+    """What the store says of a node type. ``node_order`` is how a partition's nodes are ordered; None: by raw ID."""
 
     raw_ids: RawIdKind
     columns: tuple[ColumnSchema, ...] = ()
     num_slots: bool = False
+    node_order: NodeOrder | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the entry of ``node_schema``."""
         value: dict[str, Any] = {"raw_ids": self.raw_ids}
+        if self.node_order is not None:
+            value["node_order"] = self.node_order
         if self.num_slots:
             value["num_slots"] = True
         value["columns"] = [column.to_json() for column in self.columns]
@@ -143,7 +147,7 @@ class NodeTypeSchema:
     def from_json(cls, value: Mapping[str, Any]) -> NodeTypeSchema:
         """Read an entry of ``node_schema``."""
         columns = tuple(ColumnSchema.from_json(column) for column in value["columns"])
-        return cls(value["raw_ids"], columns, bool(value.get("num_slots", False)))
+        return cls(value["raw_ids"], columns, bool(value.get("num_slots", False)), value.get("node_order"))
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from graphprep.stages.check_columns import check_columns
 from graphprep.stages.check_edges import check_edges
 from graphprep.stages.check_files import CheckedStore, check_files, edge_folder, node_folder, read_manifests, read_metadata
 from graphprep.stages.check_nodes import check_raw_ids
+from graphprep.stages.check_order import check_order
 from graphprep.stages.faults import Fault, Faults
 from graphprep.storage.urls import Storage
 
@@ -105,7 +106,8 @@ def _check_contents(
     store = check_files(storage, url, metadata, manifests, faults, threads=threads, advance=counted.advance)
     counted.reporter.stage("nodes")
     for number, name in enumerate(metadata.node_types):
-        check_raw_ids(store, number, faults, window_bytes=window_bytes)
+        if check_order(store, number, faults, window_bytes=window_bytes):
+            check_raw_ids(store, number, faults, window_bytes=window_bytes)
         counted.reporter.advance(records=metadata.num_nodes_per_type[number])
         _check_type_columns(store, node_folder(name), number, faults, edges=False)
     counted.reporter.stage("edges")

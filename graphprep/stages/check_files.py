@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from graphprep.model.metadata import MANIFEST_NAME, METADATA_NAME, ArrayEntry, G
 from graphprep.model.schema import ColumnSchema, EdgeTypeSchema, Layout, edge_type_path, edge_type_text, path_name
 from graphprep.stages.assign import cut_sizes
 from graphprep.stages.faults import Faults
+from graphprep.storage.arrays import ArrayReader
 from graphprep.storage.npy import MAX_HEADER_BYTES, npy_header, parse_npy_header
 from graphprep.storage.schemas import find_json_errors, parse_json
 from graphprep.storage.urls import Storage
@@ -69,6 +71,12 @@ class CheckedArray:
         row_bytes = self.dtype.itemsize * int(np.prod(self.shape[1:], dtype=np.int64))
         data = self.storage.read_range(self.url, self.offset + start * row_bytes, self.offset + stop * row_bytes)
         return np.frombuffer(data, self.dtype).reshape(stop - start, *self.shape[1:])
+
+    @cached_property
+    def reader(self) -> ArrayReader:
+        """Return what reads rows in any order."""
+        num_bytes = self.offset + self.dtype.itemsize * int(np.prod(self.shape, dtype=np.int64))
+        return ArrayReader(self.storage, self.url, ArrayEntry(self.path, self.dtype.name, self.shape, num_bytes, ""))
 
 
 @dataclass(frozen=True)
@@ -153,6 +161,9 @@ def _check_counts(metadata: GraphMetadata, value: Any, faults: Faults) -> None:
 def _check_schemas(metadata: GraphMetadata, faults: Faults) -> None:
     for name, schema in zip(metadata.node_types, metadata.node_schemas, strict=True):
         _check_columns(schema.columns, f"{METADATA_NAME}: node_schema.{name}", faults)
+        if schema.node_order is not None and schema.raw_ids == "identity":
+            what = "expected a file of raw IDs, as nodes are not in their order, found 'identity'"
+            faults.add(f"{METADATA_NAME}: node_schema.{name}.raw_ids", what)
     for edge_type, edge_schema in zip(metadata.edge_types, metadata.edge_schemas, strict=True):
         place = f"{METADATA_NAME}: edge_schema.{edge_type_text(edge_type)}"
         _check_columns(edge_schema.columns, place, faults)
@@ -310,6 +321,8 @@ def expected_arrays(metadata: GraphMetadata, part: int) -> dict[str, ExpectedArr
     for t, (name, schema) in enumerate(zip(metadata.node_types, metadata.node_schemas, strict=True)):
         folder, n = node_folder(name), metadata.num_nodes_per_chunk[t][part]
         arrays |= _expected_raw_ids(folder, schema.raw_ids, n)
+        if schema.node_order is not None:
+            arrays |= {f"{folder}/{name}.npy": ExpectedArray("int64", (n,)) for name in ("previous_ids", "raw_order")}
         arrays |= _expected_columns(folder, schema.columns, n, num_slots=schema.num_slots)
     numbers = {name: t for t, name in enumerate(metadata.node_types)}
     for t, (edge_type, edge_schema) in enumerate(zip(metadata.edge_types, metadata.edge_schemas, strict=True)):

@@ -30,7 +30,7 @@ def check_raw_ids(store: CheckedStore, node_type: int, faults: Faults, *, window
     for part in range(metadata.num_parts):
         path = _raw_path(store, node_type, part)
         previous: int | None = None
-        for start, ids in read_raw_ids(store, node_type, part):
+        for start, ids in _read_ascending(store, node_type, part):
             previous = _check_ascending(path, start, ids, previous, faults)
             _check_part(store, part, path, start, ids, faults)
     if kind == "identity" or faults.num > before:
@@ -54,6 +54,18 @@ def read_raw_ids(store: CheckedStore, node_type: int, part: int, step: int = _SL
     if array is not None:
         for start in range(0, array.num_rows, step):
             yield start, array.read(start, min(start + step, array.num_rows))
+
+
+def _read_ascending(store: CheckedStore, node_type: int, part: int, step: int = _SLICE) -> Iterator[RawSlice]:
+    """Yield a partition's raw IDs of a type in their own order: (rank of the first, raw IDs)."""
+    if store.metadata.node_schemas[node_type].node_order is None:
+        yield from read_raw_ids(store, node_type, part, step)
+        return
+    folder = node_folder(store.metadata.node_types[node_type])
+    array, raw_order = (store.array(part, f"{folder}/{name}.npy") for name in ("raw_ids", "raw_order"))
+    if array is not None and raw_order is not None:
+        for start in range(0, array.num_rows, step):
+            yield start, array.reader.take(raw_order.read(start, min(start + step, array.num_rows)))
 
 
 def read_hashes(store: CheckedStore, node_type: int, first: int, stop: int) -> NDArray[np.uint64] | None:
@@ -80,7 +92,9 @@ def read_hashes(store: CheckedStore, node_type: int, first: int, stop: int) -> N
 
 
 def _raw_path(store: CheckedStore, node_type: int, part: int) -> str:
-    return f"{store.metadata.parts[part].path}/{node_folder(store.metadata.node_types[node_type])}/raw_ids.npy"
+    """Return the array that names the raw IDs in their own order."""
+    name = "raw_ids" if store.metadata.node_schemas[node_type].node_order is None else "raw_order"
+    return f"{store.metadata.parts[part].path}/{node_folder(store.metadata.node_types[node_type])}/{name}.npy"
 
 
 def _check_ascending(path: str, start: int, ids: NDArray[Any], previous: int | None, faults: Faults) -> int | None:
@@ -112,22 +126,30 @@ def _check_ranges(store: CheckedStore, node_type: int, faults: Faults) -> None:
     """Check that each partition begins above the end of those before it."""
     last: int | None = None
     for part, count in enumerate(store.metadata.num_nodes_per_chunk[node_type]):
-        array = store.array(part, f"{node_folder(store.metadata.node_types[node_type])}/raw_ids.npy")
-        if array is None or not count:
+        first = next(_read_ascending(store, node_type, part, 1), None)
+        if first is None or not count:
             continue
-        first = int(array.read(0, 1)[0])
-        if last is not None and first <= last:
-            faults.add(
-                f"{array.path}[0]", f"expected a raw ID above {last}, the last one of the partition before, found {first}"
-            )
-        last = int(array.read(count - 1, count)[0])
+        lowest = int(first[1][0])
+        if last is not None and lowest <= last:
+            what = f"expected a raw ID above {last}, the last one of the partition before, found {lowest}"
+            faults.add(f"{_raw_path(store, node_type, part)}[0]", what)
+        last = _last_raw_id(store, node_type, part)
+
+
+def _last_raw_id(store: CheckedStore, node_type: int, part: int) -> int:
+    """Return the highest raw ID of a partition whose files are sound."""
+    folder = node_folder(store.metadata.node_types[node_type])
+    array, raw_order = (store.array(part, f"{folder}/{name}.npy") for name in ("raw_ids", "raw_order"))
+    assert array is not None
+    end = array.num_rows
+    return int(array.read(end - 1, end)[0] if raw_order is None else array.reader.take(raw_order.read(end - 1, end))[0])
 
 
 def _check_unique(store: CheckedStore, node_type: int, faults: Faults, window_bytes: int) -> None:
     """Merge the partitions' sorted raw IDs block by block and look for one that stands in two of them."""
     num_parts = store.metadata.num_parts
     block = max(_MIN_BLOCK, min(_SLICE, window_bytes // (8 * 4 * num_parts)))
-    streams = [_MergeStream(read_raw_ids(store, node_type, part, block), part) for part in range(num_parts)]
+    streams = [_MergeStream(_read_ascending(store, node_type, part, block), part) for part in range(num_parts)]
     while streams := [stream for stream in streams if stream.fill()]:
         limit = min(int(stream.ids[-1]) for stream in streams)
         taken = [stream.take(limit) for stream in streams]

@@ -27,18 +27,27 @@ TextSlice = tuple[int, RawTexts]
 
 @dataclass(frozen=True)
 class TextArrays:
-    """A partition's raw IDs of a type, whose offsets are sound. ``path`` and a row is a text's place."""
+    """A partition's raw IDs of a type, whose offsets are sound. ``path`` and a row is a text's place.
+
+    With ``raw_order``, rows are counted along it, so that texts ascend; without, as they stand.
+    """
 
     path: str
     offsets: CheckedArray
     values: CheckedArray
+    raw_order: CheckedArray | None = None
 
     @classmethod
-    def open(cls, store: CheckedStore, node_type: int, part: int) -> TextArrays | None:
+    def open(cls, store: CheckedStore, node_type: int, part: int, *, ascending: bool = False) -> TextArrays | None:
         """Open the files; None where one is faulty."""
         folder = node_folder(store.metadata.node_types[node_type])
         offsets, values = (store.array(part, f"{folder}/raw_ids.{name}.npy") for name in ("offsets", "values"))
-        return None if offsets is None or values is None else cls(offsets.path, offsets, values)
+        if offsets is None or values is None:
+            return None
+        if not ascending or store.metadata.node_schemas[node_type].node_order is None:
+            return cls(offsets.path, offsets, values)
+        raw_order = store.array(part, f"{folder}/raw_order.npy")
+        return None if raw_order is None else cls(raw_order.path, offsets, values, raw_order)
 
     @property
     def size(self) -> int:
@@ -51,6 +60,9 @@ class TextArrays:
         Ends at offsets that are not sound.
         """
         most_bytes = _BYTES if most_bytes is None else most_bytes
+        if self.raw_order is not None:
+            yield from self._read_along(self.raw_order, start, stop, most_bytes)
+            return
         for low in range(start, stop, _ROWS):
             offsets = self.offsets.read(low, min(low + _ROWS, stop) + 1)
             if offsets[0] < 0 or offsets[-1] > self.values.num_rows or (np.diff(offsets) < 0).any():
@@ -65,6 +77,18 @@ class TextArrays:
                 yield low + at, RawTexts(offsets[at : end + 1] - offsets[at], values)
                 at = end
 
+    def _read_along(self, raw_order: CheckedArray, start: int, stop: int, most_bytes: int) -> Iterator[TextSlice]:
+        for low in range(start, stop, _ROWS):
+            rows = raw_order.read(low, min(low + _ROWS, stop))
+            starts, stops = self.offsets.reader.take(rows), self.offsets.reader.take(rows + 1)
+            ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(stops - starts)])
+            at = 0
+            while at < rows.size:
+                end = max(int(np.searchsorted(ends, ends[at] + most_bytes, side="right")) - 1, at + 1)
+                values = self.values.reader.gather(starts[at:end], stops[at:end])
+                yield low + at, RawTexts(ends[at : end + 1] - ends[at], values)
+                at = end
+
     def text(self, row: int) -> bytes:
         """Return one text."""
         return next(self.read(row, row + 1))[1].tolist()[0]
@@ -76,7 +100,7 @@ def check_text_ids(store: CheckedStore, node_type: int, faults: Faults, *, windo
     if metadata.partition_by == "modulo" and metadata.num_parts > 1:
         place = f"{METADATA_NAME}: node_schema.{metadata.node_types[node_type]}.raw_ids"
         faults.add(place, "expected integers, as partition_by modulo places them, found string")
-    opened = [TextArrays.open(store, node_type, part) for part in range(metadata.num_parts)]
+    opened = [TextArrays.open(store, node_type, part, ascending=True) for part in range(metadata.num_parts)]
     sound = [texts for texts in opened if texts is not None and check_offsets(texts.offsets, texts.values.num_rows, faults)]
     if len(sound) < len(opened) or faults.num > before:
         return

@@ -1,4 +1,4 @@
-"""Convert IDs of a store between raw, typed, homo, part and local, for nodes and edges, in blocks and bounded memory."""
+"""Convert IDs of a store between raw, typed, homo, part, local and previous, for nodes and edges, in bounded memory."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from graphprep.model.errors import UsageError
 from graphprep.model.ids import IDConverter, PartitionBook, PartSpace, TypedSpace
 from graphprep.model.rows import RawTexts
 from graphprep.model.schema import RawIdKind, edge_type_path, parse_edge_type, path_name
+from graphprep.stages.raw_order import find_numbers, find_texts_by_order
 from graphprep.stages.text_source import TextSource, take_rows
 from graphprep.storage.arrays import ArrayReader, StoreReader
 from graphprep.storage.urls import Storage
 
-NodeSpace = Literal["raw", "typed", "homo", "part", "local"]
+NodeSpace = Literal["raw", "typed", "homo", "part", "local", "previous"]
 EdgeSpace = Literal["id", "row", "homo", "part", "local"]
-NODE_SPACES: tuple[NodeSpace, ...] = ("raw", "typed", "homo", "part", "local")
+NODE_SPACES: tuple[NodeSpace, ...] = ("raw", "typed", "homo", "part", "local", "previous")
 EDGE_SPACES: tuple[EdgeSpace, ...] = ("id", "row", "homo", "part", "local")
 _EDGE_NAMES = {"raw": "id", "typed": "row"}  # what nodes call them, where edges have the like
 _SCAN = 1 << 20  # edge IDs read at once: 8 MiB
@@ -50,8 +51,8 @@ class FoundIds:
 class IdLookup:
     """Converts IDs of one store from one space to another.
 
-    ``from_`` and ``to``: raw, typed, homo, part or local for nodes; id (edge ID), row (edge row), homo, part or local for
-    edges.
+    ``from_`` and ``to``: raw, typed, homo, part, local or previous (typed, before the store was reordered) for nodes; id (edge
+    ID), row (edge row), homo, part or local for edges.
     ``type_`` is the type of IDs that do not tell it; it may be left out where there is only one. IDs of another type count
     as missing. Raises UsageError for unknown spaces and types, and where the store lacks what is asked for.
     """
@@ -69,7 +70,7 @@ class IdLookup:
         self._parted: PartSpace = book.edges if edges else book.nodes
         self.type_names = self._typed.types.names
         self.type_number = self._find_type(type_)
-        self._arrays: dict[tuple[int, int], ArrayReader] = {}
+        self._arrays: dict[tuple[int, int, str], ArrayReader] = {}
         self._texts: dict[tuple[int, int], TextSource] = {}
         self._check_stored()
 
@@ -81,7 +82,9 @@ class IdLookup:
     @property
     def scans(self) -> bool:
         """Return whether a call may read all that there is, so that large blocks pay."""
-        return (self.from_ == "id" and self.to != "id") or (self.from_ == "raw" and not self._storage.is_local(self._store.url))
+        if self.from_ in ("id", "previous"):
+            return self.to != self.from_
+        return self.from_ == "raw" and not self._storage.is_local(self._store.url)
 
     @property
     def given_kind(self) -> RawIdKind:
@@ -123,6 +126,11 @@ class IdLookup:
                 raise UsageError(
                     f"the store holds no edge IDs of {self.type_names[number]!r}", fix="convert without --no-edge-ids"
                 )
+            if "previous" in spaces and self._store.metadata.node_schemas[number].node_order is None:
+                raise UsageError(
+                    f"the nodes of type {self.type_names[number]!r} were not reordered, so there are no previous IDs",
+                    fix="use typed",
+                )
 
     # ---- to typed
 
@@ -148,8 +156,8 @@ class IdLookup:
             types, typed = (self._typed.from_homo if self.from_ == "homo" else self._parted.from_part)(known)
             return types, typed, found
         types = np.full(ids.size, number, np.int64)
-        if self.from_ == "id":
-            typed = self._find_edge_ids(number, ids)
+        if self.from_ in ("id", "previous"):
+            typed = self._find_by_scan(number, ids, self.from_)
             return types, typed, typed >= 0
         if self.from_ == "local":
             return types, *self._from_local(number, ids, np.zeros(ids.size, np.int64) if parts is None else parts)
@@ -186,7 +194,9 @@ class IdLookup:
         """Return the typed IDs of raw integers, which ascend."""
         typed = np.full(ids.size, -1, np.int64)
         for part, mine in self._places(number, typed, self._home(number, ids)):
-            at = self._array(number, part).find_sorted(ids[mine])
+            array = self._array(number, part)
+            raw_order = self._raw_order(number, part)
+            at = array.find_sorted(ids[mine]) if raw_order is None else find_numbers(array, raw_order, ids[mine])
             typed[mine] = np.where(at >= 0, at + self._parted.typed_starts[number][part], typed[mine])
         return typed
 
@@ -196,7 +206,9 @@ class IdLookup:
         ids = take_rows(ids, order)
         typed = np.full(ids.size, -1, np.int64)
         for part, mine in self._places(number, typed, self._text_home(number, ids)):
-            at = self._text_source(number, part).find(ids if mine.size == ids.size else take_rows(ids, mine))
+            texts, raw_order = self._text_source(number, part), self._raw_order(number, part)
+            some = ids if mine.size == ids.size else take_rows(ids, mine)
+            at = texts.find(some) if raw_order is None else find_texts_by_order(texts, raw_order, some)
             typed[mine] = np.where(at >= 0, at + self._parted.typed_starts[number][part], typed[mine])
         out = np.empty_like(typed)
         out[order] = typed
@@ -220,7 +232,7 @@ class IdLookup:
         filled = self._filled(number)
         if method != "range" or num_parts == 1 or not filled.size:
             return None
-        firsts = np.concatenate([self._array(number, part).read(0, 1) for part in filled.tolist()])
+        firsts = np.concatenate([self._array(number, part).take(self._first(number, part)) for part in filled.tolist()])
         return np.asarray(filled[np.maximum(np.searchsorted(firsts, ids, side="right") - 1, 0)], np.int64)
 
     def _text_home(self, number: int, ids: RawTexts) -> Ints | None:
@@ -231,21 +243,29 @@ class IdLookup:
         filled = self._filled(number)
         if method != "range" or num_parts == 1 or not filled.size:
             return None
-        firsts = [self._text_source(number, part).take(np.zeros(1, np.int64)) for part in filled.tolist()]
+        firsts = [self._text_source(number, part).take(self._first(number, part)) for part in filled.tolist()]
         offsets, values = concat_texts([(first.offsets, first.values) for first in firsts])
         return np.asarray(filled[np.maximum(rank_texts(offsets, values, ids.offsets, ids.values) - 1, 0)], np.int64)
+
+    def _first(self, number: int, part: int) -> Ints:
+        """Return the row of a partition's node with the lowest raw ID: int64[1]."""
+        raw_order = self._raw_order(number, part)
+        return np.zeros(1, np.int64) if raw_order is None else raw_order.read(0, 1)
 
     def _filled(self, number: int) -> Ints:
         """Return the partitions that hold nodes of a type."""
         return np.flatnonzero(np.diff(self._parted.typed_starts[number]))
 
-    def _find_edge_ids(self, number: int, ids: NDArray[np.uint64]) -> Ints:
-        """Return the edge rows of edge IDs, -1 where there is none. Edge IDs are in no order, so all are read."""
+    def _find_by_scan(self, number: int, ids: NDArray[np.uint64], name: str) -> Ints:
+        """Return the edge rows of edge IDs, or the typed IDs of previous ones; -1 where there is none.
+
+        They are in no order, so all are read.
+        """
         wanted, inverse = np.unique(ids, return_inverse=True)
         rows = np.full(wanted.size, -1, np.int64)
         starts = self._parted.typed_starts[number]
         for part in range(self._parted.num_parts if wanted.size else 0):
-            array = self._array(number, part)
+            array = self._array(number, part, name)
             for start in range(0, int(starts[part + 1] - starts[part]), _SCAN):
                 found = array.read(start, start + _SCAN).astype(np.uint64)
                 at = np.minimum(np.searchsorted(wanted, found), wanted.size - 1)
@@ -266,7 +286,7 @@ class IdLookup:
             out[found] = self._parted.to_part(known, ids)
         elif parts is not None:
             parts[found], out[found] = self._parted.to_local(known, ids)
-        elif self.to in ("raw", "id"):
+        elif self.to in ("raw", "id", "previous"):
             out[found] = self._stored(known, ids, out.dtype)
         else:
             out[found] = ids
@@ -281,11 +301,11 @@ class IdLookup:
         return np.dtype(object if "string" in kinds or len(kinds) > 1 else kinds.pop() if kinds else np.int64)
 
     def _stored(self, types: Ints, typed: Ints, dtype: np.dtype[Any]) -> NDArray[Any]:
-        """Return the raw IDs of nodes, or the edge IDs of edge rows."""
+        """Return the raw or previous IDs of nodes, or the edge IDs of edge rows."""
         out = np.zeros(typed.size, dtype)
         for number in np.unique(types).tolist():
             mine = np.flatnonzero(types == number)
-            if not self.edges and self._raw_kind(number) == "identity":
+            if self.to == "raw" and self._raw_kind(number) == "identity":
                 out[mine] = typed[mine]
                 continue
             parts, local = self._parted.to_local(number, typed[mine])
@@ -296,8 +316,8 @@ class IdLookup:
 
     def _take(self, number: int, part: int, rows: Ints) -> NDArray[Any]:
         """Return the stored IDs at rows of a partition; strings as str."""
-        if self.edges or self._raw_kind(number) != "string":
-            return self._array(number, part).take(rows)
+        if self.to != "raw" or self._raw_kind(number) != "string":
+            return self._array(number, part, self.to).take(rows)
         texts = self._text_source(number, part).take(rows)
         out = np.empty(rows.size, object)
         out[:] = [text.decode(errors="replace") for text in texts.tolist()]
@@ -305,15 +325,22 @@ class IdLookup:
 
     # ---- arrays
 
-    def _array(self, number: int, part: int) -> ArrayReader:
-        """Open the stored raw IDs or edge IDs of a type in a partition."""
-        if (number, part) not in self._arrays:
+    def _array(self, number: int, part: int, name: str = "raw") -> ArrayReader:
+        """Open the stored raw IDs (``raw``), their order, previous IDs, or edge IDs (``id``) of a type in a partition."""
+        if (number, part, name) not in self._arrays:
             metadata = self._store.metadata
-            path = f"nodes/{path_name(self.type_names[number])}/raw_ids.npy"
             if self.edges:
                 path = f"edges/{edge_type_path(metadata.edge_types[number])}/{metadata.primary_layout}/edge_ids.npy"
-            self._arrays[number, part] = self._store.array(part, path)
-        return self._arrays[number, part]
+            else:
+                stem = {"raw": "raw_ids", "raw_order": "raw_order", "previous": "previous_ids"}[name]
+                path = f"nodes/{path_name(self.type_names[number])}/{stem}.npy"
+            self._arrays[number, part, name] = self._store.array(part, path)
+        return self._arrays[number, part, name]
+
+    def _raw_order(self, number: int, part: int) -> ArrayReader | None:
+        """Open the rows of a partition's nodes in the order of raw IDs; None where that is the order in which they stand."""
+        is_raw = self._store.metadata.node_schemas[number].node_order is None
+        return None if is_raw else self._array(number, part, "raw_order")
 
     def _text_source(self, number: int, part: int) -> TextSource:
         """Open the raw IDs of a type in a partition where they are strings."""

@@ -23,13 +23,13 @@ _SEARCH_BYTES = 2 << 20  # of reading in a row take as long as to search for one
 
 
 class TextSource:
-    """Texts that ascend, in two stored arrays: a local file is mapped, of a remote one only blocks are read."""
+    """Texts in two stored arrays: a local file is mapped, of a remote one only blocks are read. Those searched for ascend."""
 
     def __init__(self, offsets: ArrayReader, values: ArrayReader, *, is_local: bool) -> None:
         self._offsets = offsets
         self._values = values
         self._is_local = is_local
-        self._size = offsets.shape[0] - 1
+        self.size = offsets.shape[0] - 1
 
     def take(self, rows: Ints) -> RawTexts:
         """Return the texts at ``rows`` (any order)."""
@@ -46,13 +46,13 @@ class TextSource:
             return _find(RawTexts(self._offsets.map(), self._values.map()), wanted)
         if wanted.size * _SEARCH_BYTES > self._offsets.entry.num_bytes + self._values.entry.num_bytes:
             return self._find_by_scan(wanted)
-        return self._find_by_search(wanted, -(-self._size // _BLOCK_ROWS))
+        return self._find_by_search(wanted, -(-self.size // _BLOCK_ROWS))
 
     def _find_by_scan(self, wanted: RawTexts) -> Ints:
         """Find texts so many that nearly every block holds one: read all of them once."""
         out = np.full(wanted.size, -1, np.int64)
         done = 0
-        for start, held in self._pieces(0, self._size):
+        for start, held in self.pieces(0, self.size):
             if done == wanted.size:
                 break
             stop = done + int(_rank(slice_texts(wanted, done, wanted.size), slice_texts(held, held.size - 1, held.size))[0])
@@ -82,7 +82,7 @@ class TextSource:
 
     def _blocks(self, numbers: Ints) -> Iterator[tuple[Ints, RawTexts]]:
         """Yield the texts of blocks (ascending), and their rows, in pieces of a bounded number of bytes."""
-        starts, stops = numbers * _BLOCK_ROWS, np.minimum((numbers + 1) * _BLOCK_ROWS, self._size)
+        starts, stops = numbers * _BLOCK_ROWS, np.minimum((numbers + 1) * _BLOCK_ROWS, self.size)
         rows = np.concatenate([np.arange(start, stop) for start, stop in zip(starts, stops, strict=True)])
         offsets = self._offsets.gather(starts, stops + 1)  # with one entry more a block than it has rows
         inner = np.arange(rows.size) + np.repeat(np.arange(numbers.size), stops - starts)
@@ -91,12 +91,12 @@ class TextSource:
         at = 0
         while at < rows.size:
             end = max(int(np.searchsorted(sizes, sizes[at] + _MOST_BYTES, side="right")) - 1, at + 1)
-            runs = np.flatnonzero(np.diff(rows[at:end], prepend=-2, append=self._size + 2) != 1)
+            runs = np.flatnonzero(np.diff(rows[at:end], prepend=-2, append=self.size + 2) != 1)
             values = self._values.gather(begins[at:end][runs[:-1]], ends[at:end][runs[1:] - 1])
             yield rows[at:end], RawTexts(sizes[at : end + 1] - sizes[at], values)
             at = end
 
-    def _pieces(self, start: int, stop: int) -> Iterator[tuple[int, RawTexts]]:
+    def pieces(self, start: int, stop: int) -> Iterator[tuple[int, RawTexts]]:
         """Yield the texts [start, stop) in pieces of a bounded number of bytes, each with its first row."""
         for low in range(start, stop, _SCAN_ROWS):
             offsets = self._offsets.read(low, min(low + _SCAN_ROWS, stop) + 1)

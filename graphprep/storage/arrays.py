@@ -71,6 +71,11 @@ class ArrayReader:
         self._mapped: NDArray[Any] | None = None
         self._data_start: int | None = None
 
+    @property
+    def is_local(self) -> bool:
+        """Return whether ``map`` maps a local file."""
+        return self._storage.is_local(self.url)
+
     def read(self, start: int = 0, stop: int | None = None) -> NDArray[Any]:
         """Return rows [start, stop), clipped to the array, as an array of one's own.
 
