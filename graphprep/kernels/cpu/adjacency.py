@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from graphprep.kernels.cpu.jit import njit
 from graphprep.kernels.cpu.numbers import NEGATIVE, OK, OVERFLOW, find_line, parse_float, parse_uint, skip_blanks
 
 # Codes beside those of ``numbers``.

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit, uint64
+from numpy import uint64
+
+from graphprep.kernels.cpu.jit import njit
 
 _BLOCK_WORDS = 8  # of 64 bits: a block is a cache line, and its count a 64th of what it counts
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from graphprep.kernels.cpu.jit import njit
 from graphprep.kernels.cpu.partition import Packing
 
 _MOST_DIGIT_BITS = 12  # 4096 cursors of 4 bytes: half of L1, and as many open lines fit L2

@@ -8,9 +8,9 @@ around are fine.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from graphprep.kernels.cpu.jit import njit
 from graphprep.kernels.cpu.numbers import FRACTION, INVALID, OK, OVERFLOW, skip_blanks, trim_blanks
 
 UNITS = {"day": -1, "s": 0, "ms": 3, "us": 6, "ns": 9}  # the digits of a second's fraction; -1: whole days

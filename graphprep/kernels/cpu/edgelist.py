@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from graphprep.kernels.cpu.jit import njit
 from graphprep.kernels.cpu.numbers import OK, find_line, parse_float, parse_int, parse_uint, skip_blanks, trim_blanks
 from graphprep.kernels.cpu.slots import (
     COUNT,

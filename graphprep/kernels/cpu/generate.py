@@ -8,10 +8,11 @@ kept as the integer without its point.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, uint64
+from numpy import uint64
 from numpy.typing import NDArray
 
 from graphprep.kernels.cpu.hash import splitmix64
+from graphprep.kernels.cpu.jit import njit
 
 Ints = NDArray[np.int64]
 Keys = NDArray[np.uint64]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from graphprep.kernels.cpu.jit import njit
 
 
 def group_by_key(keys: Any, num_keys: int) -> tuple[Any, Any]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from graphprep.kernels.cpu.jit import njit
 from graphprep.kernels.cpu.json_tape import ESCAPED, OBJECT, TEXT, after, kind_of, start_of, unescape
 
 # Names of DeepGNN's JSON format. A name's number is its position here; a set of names is a mask of 64 bits.

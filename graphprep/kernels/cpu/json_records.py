@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from graphprep.kernels.cpu.jit import njit
 from graphprep.kernels.cpu.json_keys import (
     BINARY_GROUP,
     DENSE_GROUP,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from graphprep.kernels.cpu.jit import njit
 from graphprep.kernels.cpu.json_keys import hash_text, same_text
 from graphprep.kernels.cpu.json_tape import ESCAPED, OBJECT, TEXT, Tape, Tokens, after, kind_of, start_of, unescape
 

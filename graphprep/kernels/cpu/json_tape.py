@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from graphprep.kernels.cpu.jit import njit
 from graphprep.kernels.cpu.numbers import OVERFLOW, parse_float
 
 # Kinds. Numbers come last; NESTED is ARRAY with a list or object among its elements, one bit apart.

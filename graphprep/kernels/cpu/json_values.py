@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from graphprep.kernels.cpu.jit import njit
 from graphprep.kernels.cpu.json_records import NOT_NUMBER, TOO_LARGE, read_float
 from graphprep.kernels.cpu.json_tape import (
     ARRAY,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from graphprep.kernels.cpu.jit import njit
 
 _LF, _SPACE, _PERCENT = 10, 32, 37
 _BLANKS = bytes(range(33))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from graphprep.kernels.cpu.jit import njit
 
 _INDEX_BITS_MAX = 22  # an index of 4 M entries: 16 MiB
 

@@ -7,11 +7,12 @@ inside they are not. The jitted functions are made to be called from other kerne
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from graphprep.kernels.cpu.jit import njit
 from graphprep.kernels.cpu.words import (
     MOST_DIGITS,
+    SCRATCH_WORDS,
     WINDOW,
     WORD,
     address_of,
@@ -22,6 +23,7 @@ from graphprep.kernels.cpu.words import (
     load_word,
     multiply,
     non_digits,
+    scratch,
     trailing_zeros,
 )
 
@@ -50,7 +52,7 @@ _EXACT_POWERS = 10.0 ** np.arange(23)  # those that a float64 holds exactly
 _INTEGER_POWERS = np.array([10**power for power in range(20)], np.uint64)
 DECIMAL_REACH = 2 * WINDOW  # bytes that ``read_decimal`` may look at: a sign and 20 others, an exponent's window
 _MAX_DIGITS = 800  # more than the 767 that can tell a number from the middle of two float64
-_NUM_LIMBS = 160  # 5,120 bits; the longest product is 10^1142 times 2^54
+_NUM_LIMBS = SCRATCH_WORDS  # 5,120 bits; the longest product is 10^1142 times 2^54
 
 
 def _powers_of_five() -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
@@ -471,8 +473,8 @@ def _is_at_least_middle(buf, start, stop, exponent, bits):
 
     Exact, in multiples of 2^32; the way of the few numbers whose first 19 digits do not decide.
     """
-    ours = np.zeros(_NUM_LIMBS, np.uint64)
-    middle = np.zeros(_NUM_LIMBS, np.uint64)
+    ours = scratch()
+    middle = scratch()
     num_digits = 0
     sticky = False
     after_point = False
@@ -512,7 +514,7 @@ def _is_at_least_middle(buf, start, stop, exponent, bits):
 def _multiply_add(limbs, factor, term):
     """Multiply a number in 32-bit limbs, the lowest first, by ``factor`` < 2^32 and add ``term`` < 2^32, in place."""
     carry = term
-    for i in range(limbs.size):
+    for i in range(_NUM_LIMBS):
         carry = limbs[i] * factor + carry
         limbs[i] = carry & _LOW_32
         carry = carry >> np.uint64(32)

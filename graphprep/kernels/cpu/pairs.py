@@ -1,8 +1,8 @@
 """Clean ``src dst`` and ``src dst weight`` lines to columns, at the speed of the machine. A kernel never raises.
 
 A line is plain where it holds two runs of 1 to 19 digits (and a number, where weights are asked for), one delimiter between
-them, blanks around them, and ends with LF or CR LF. Blank lines and comments (``#``, ``%``, blanks before them) are skipped.
-What is not plain may still be right (a sign, quotes, more digits): ``delimited`` decides.
+them, blanks (space, tab; not what separates) around them, and ends with LF or CR LF. Blank lines and comments (``#``, ``%``,
+blanks before them) are skipped. What is not plain may still be right (a sign, quotes, more digits): ``delimited`` decides.
 
 The usual line, digits, one byte, digits, LF, is told in one look at the 32 bytes from its beginning.
 """
@@ -12,9 +12,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from graphprep.kernels.cpu.jit import njit
 from graphprep.kernels.cpu.numbers import DECIMAL_REACH, OK, parse_float, read_decimal
 from graphprep.kernels.cpu.words import (
     MOST_DIGITS,
@@ -203,8 +203,11 @@ def _find(at, stop, byte):
 
 @njit(cache=True, nogil=True)
 def _skip_blanks(at, stop, delimiter):
-    """Return the first address in [at, stop) that holds no blank, else ``stop``. A tab is none where it separates."""
-    while at < stop and (load_byte(at) == _SPACE or (load_byte(at) == _TAB and delimiter != _TAB)):
+    """Return the first address in [at, stop) that holds no blank, else ``stop``. What separates is none."""
+    while at < stop:
+        byte = load_byte(at)
+        if byte == delimiter or byte not in (_SPACE, _TAB):
+            break
         at += 1
     return at
 

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from graphprep.kernels.cpu.jit import njit
 
 _BUCKET_BITS = 16  # of 64 k edges and rows each: their records, cursors and output fit L2
 _MOST_BUCKETS_BITS = 10  # beyond 1024 streams of stores the partition falls off the cache

@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from graphprep.kernels.cpu.delimited import is_one_of
+from graphprep.kernels.cpu.jit import njit
 from graphprep.kernels.cpu.numbers import find_byte
 
 # What stands before a byte. A piece of a file is read on from the state behind the piece before; a file begins with the first

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from graphprep.kernels.cpu.jit import njit
 
 OWNER, OTHER, EDGE_ID = 0, 1, 2
 NUM_FIELDS = 3

@@ -8,8 +8,8 @@ what becomes one column: a row of ``groups`` (int64[g, 4]: OWNER, SLOT, DTYPE, W
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from graphprep.kernels.cpu.jit import njit
 from graphprep.kernels.cpu.numbers import OK, find_byte, parse_float, parse_int, parse_uint, skip_blanks, trim_blanks
 
 GROUP, ROW, COUNT, START, STOP = range(5)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from graphprep.kernels.cpu.jit import njit
 
 _DIGIT_BITS = 11  # 2048 cursors fit L1
 _FEW_ROWS = 1 << 10  # below that, clearing the cursors costs more than comparing

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from graphprep.kernels.cpu.delimited import is_utf8
+from graphprep.kernels.cpu.jit import njit
 from graphprep.kernels.cpu.texts import compare_bytes
 
 

@@ -6,8 +6,9 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numba import njit, uint64
+from numpy import uint64
 
+from graphprep.kernels.cpu.jit import njit
 from graphprep.kernels.cpu.texts import compare_bytes, hash_texts
 
 _LEAST_SLOTS = 1 << 10

@@ -7,9 +7,9 @@ A list is its values, separated by commas or semicolons unless one byte is said 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from graphprep.kernels.cpu.jit import njit
 from graphprep.kernels.cpu.numbers import skip_blanks, trim_blanks
 
 Ints = NDArray[np.int64]

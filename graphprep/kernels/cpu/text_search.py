@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from graphprep.kernels.cpu.jit import njit
 from graphprep.kernels.cpu.texts import compare_bytes
 
 

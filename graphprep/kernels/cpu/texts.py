@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit, uint64
+from numpy import uint64
 
 from graphprep.kernels.cpu.hash import splitmix64
+from graphprep.kernels.cpu.jit import njit
 from graphprep.kernels.cpu.numbers import OK, parse_int
 
 _WORD_BYTES = 7  # of a text in a sort word; the eighth says how many bytes were left

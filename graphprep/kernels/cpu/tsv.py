@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from graphprep.kernels.cpu.jit import njit
 from graphprep.kernels.cpu.numbers import (
     EMPTY,
     OK,

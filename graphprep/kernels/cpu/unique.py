@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from graphprep.kernels.cpu.jit import njit
 
 _EMPTY = np.uint64(2**64 - 1)  # an ID may be that, too: it is kept apart
 _LEAST_SLOTS = 1 << 12

@@ -10,13 +10,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import njit, types
-from numba.extending import intrinsic
+
+from graphprep.kernels.cpu.jit import intrinsic, ir, njit, types
 
 WINDOW = 32  # bytes that ``non_digits`` looks at
 WORD = 8  # bytes that ``load_word`` and ``digits_at`` may read from an address on
 MOST_DIGITS = 19  # of a number that fits uint64 whatever its digits are
+SCRATCH_WORDS = 160  # what the longest comparison of decimals takes
 
 _ZERO = 48
 _ZEROS = np.uint64(0x3030303030303030)
@@ -29,7 +29,7 @@ def _load(builder: Any, arguments: Any, kind: ir.Type) -> Any:
     return builder.load(builder.inttoptr(arguments[0], kind.as_pointer()), align=1)
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def address_of(typing_context, buf):
     """Return the address of an array's first byte."""
 
@@ -40,7 +40,7 @@ def address_of(typing_context, buf):
     return types.int64(buf), generate
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def load_byte(typing_context, address):
     """Return one byte as an int64."""
 
@@ -50,7 +50,7 @@ def load_byte(typing_context, address):
     return types.int64(types.int64), generate
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def load_word(typing_context, address):
     """Return eight bytes as a uint64, the first one lowest."""
 
@@ -60,7 +60,7 @@ def load_word(typing_context, address):
     return types.uint64(types.int64), generate
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def non_digits(typing_context, address):
     """Return a uint64 whose bit i says that byte i is no decimal digit, i < 32; the bits above are 0."""
 
@@ -73,7 +73,7 @@ def non_digits(typing_context, address):
     return types.uint64(types.int64), generate
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def trailing_zeros(typing_context, bits):
     """Count the zero bits below the lowest one of a uint64: int64, 64 where there is none."""
 
@@ -83,7 +83,7 @@ def trailing_zeros(typing_context, bits):
     return types.int64(types.uint64), generate
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def leading_zeros(typing_context, bits):
     """Count the zero bits above the highest one of a uint64: int64, 64 where there is none."""
 
@@ -93,7 +93,7 @@ def leading_zeros(typing_context, bits):
     return types.int64(types.uint64), generate
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def multiply(typing_context, a, b):
     """Multiply two uint64 to the upper and the lower half of 128 bits."""
 
@@ -104,6 +104,20 @@ def multiply(typing_context, a, b):
         return context.make_tuple(builder, signature.return_type, (high, builder.trunc(product, word)))
 
     return types.UniTuple(types.uint64, 2)(types.uint64, types.uint64), generate
+
+
+@intrinsic
+def scratch(typing_context):
+    """Return SCRATCH_WORDS zeroed uint64 on the stack, as a pointer: arrays would take Numba's own memory management."""
+
+    def generate(context, builder, signature, arguments):
+        kind = ir.ArrayType(ir.IntType(64), SCRATCH_WORDS)
+        with builder.goto_entry_block():
+            place = builder.alloca(kind)
+        builder.store(ir.Constant(kind, None), place)
+        return builder.bitcast(place, ir.IntType(64).as_pointer())
+
+    return types.CPointer(types.uint64)(), generate
 
 
 @njit(cache=True, nogil=True)

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from llvmlite import ir
-from numba import njit, types, uint64
-from numba.extending import intrinsic
+from numpy import uint64
 from numpy.typing import NDArray
+
+from graphprep.kernels.cpu.jit import intrinsic, ir, njit, types
 
 Ints = NDArray[np.int64]
 Bytes = NDArray[np.uint8]

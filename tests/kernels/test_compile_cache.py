@@ -1,0 +1,322 @@
+"""Kernels are compiled once: kept, found again without Numba, never found where they would be wrong."""
+
+from __future__ import annotations
+
+import errno
+import importlib
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import graphprep.kernels.cpu
+from graphprep.kernels import compilation
+from graphprep.kernels.cpu import jit
+
+KERNELS = '''
+import numpy as np
+from graphprep.kernels.cpu.jit import njit
+
+FACTOR = 2
+
+@njit(cache=True, nogil=True)
+def scale(values, factor, out):
+    """Multiply, and return (sum, whether anything is negative, count)."""
+    total = 0.0
+    for i in range(values.size):
+        out[i] = values[i] * factor * FACTOR
+        total += values[i]
+    return total, (values < 0).any() if False else total < 0, values.size
+
+@njit(cache=True, nogil=True)
+def double(number):
+    return FACTOR * number
+
+@njit(cache=True, nogil=True)
+def choose(number, other):
+    return number if other is None else other
+
+@njit(cache=True, nogil=True)
+def rows_by_columns(grid):
+    return grid.shape[0] * 1000 + grid.shape[1]
+
+@njit(cache=True, nogil=True)
+def last(flags):
+    return flags[flags.size - 1]
+
+@njit(cache=True, nogil=True)
+def fill(values, number):
+    values[:] = number
+
+@njit(cache=True, nogil=True)
+def allocate(number):
+    return np.ones(number).sum()
+'''
+CALL = "import sys; import {name}; print({name}.double(21)); assert ('numba' in sys.modules) == {compiles}"
+
+
+@pytest.fixture
+def kernels(tmp_path, monkeypatch, request):
+    """Return a module of kernels, kept in a folder of their own."""
+    name = "kernels_" + re.sub(r"\W", "_", request.node.name)
+    (tmp_path / f"{name}.py").write_text(KERNELS)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "kept"))
+    for variable in set(os.environ) - {"NUMBA_CACHE_DIR"}:
+        if variable.startswith("NUMBA_"):
+            monkeypatch.delenv(variable)
+    module = importlib.import_module(name)
+    yield module
+    del sys.modules[name]
+
+
+def kept(tmp_path):
+    return sorted(path.name.split("-")[0].split(".")[-1] for path in (tmp_path / "kept").glob("*.kernel"))
+
+
+def anew(kernel):
+    """Return a kernel as a new process finds it."""
+    return jit.Kernel(kernel.py_func, kernel._options)
+
+
+def run(tmp_path, kernels, *, compiles):
+    code = CALL.format(name=kernels.__name__, compiles=compiles)
+    path = os.pathsep.join((str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])))
+    environment = {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], check=False, capture_output=True, text=True, env=environment, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    return int(done.stdout)
+
+
+# ---- results
+
+
+def test_numbers_come_back_as_python_s(kernels, tmp_path):
+    for number in (-3, 2**62 - 1, True, 2.5, np.int8(-4), np.uint64(6), np.float32(0.5)):
+        found = kernels.double(number)
+        assert found == 2 * number
+        assert type(found) is (float if isinstance(number, float | np.floating) else int), number
+    assert kept(tmp_path) == ["double"] * 6
+    assert kernels.choose(2**63, None) == 2**63
+
+
+@pytest.mark.parametrize("dtype", ["i1", "u8", "f4"])
+def test_arrays_go_in_and_results_come_out(kernels, dtype):
+    values = np.arange(5).astype(dtype)
+    out = np.zeros(5, dtype)
+    assert kernels.scale(values, 3, out) == (10.0, False, 5)
+    assert out.tolist() == [0, 6, 12, 18, 24]
+    assert kernels.scale(values[:0], 3, out) == (0.0, False, 0)
+
+
+def test_nothing_two_axes_flags_and_none(kernels):
+    assert kernels.choose(3, None) == 3
+    assert kernels.choose(3, 4) == 4
+    assert kernels.rows_by_columns(np.zeros((3, 7), np.uint8)) == 3007
+    assert kernels.last(np.array([True, False])) is False
+    assert kernels.last(np.array([False, True])) is True
+    values = np.zeros(3, np.int16)
+    assert kernels.fill(values, 7) is None
+    assert values.tolist() == [7, 7, 7]
+
+
+def test_arrays_that_may_not_be_written_to_are_no_other_type(kernels, tmp_path):
+    values, out = np.arange(4.0), np.zeros(4)
+    kernels.scale(values, 1.0, out)
+    values.flags.writeable = False
+    kernels.scale(values, 1.0, out)
+    np.save(tmp_path / "values.npy", values)
+    assert kernels.scale(np.load(tmp_path / "values.npy", mmap_mode="r"), 1.0, out)[0] == 6
+    assert kept(tmp_path) == ["scale"]
+    assert len(kernels.scale._calls) == 1
+
+
+def test_arrays_with_gaps_and_of_the_other_byte_order_are_numba_s_matter(kernels, tmp_path):
+    out = np.zeros(3)
+    assert kernels.scale(np.arange(6.0)[::2], 1.0, out)[0] == 6
+    assert kernels.rows_by_columns(np.zeros((3, 7), order="F")) == 3007
+    assert kept(tmp_path) == []
+    assert [jit._kind_of(one) for one in (np.arange(3, dtype=">i4"), np.array(3), np.array(["a"]), "a", (1, 2))] == [None] * 5
+
+
+# ---- what is kept
+
+
+def test_the_next_process_needs_no_numba(kernels, tmp_path):
+    assert run(tmp_path, kernels, compiles=True) == 42
+    assert kept(tmp_path) == ["double"]
+    assert run(tmp_path, kernels, compiles=False) == 42
+
+
+def test_a_newer_source_is_compiled_anew(kernels, tmp_path):
+    assert run(tmp_path, kernels, compiles=True) == 42
+    Path(kernels.__file__).write_text(KERNELS.replace("FACTOR = 2", "FACTOR = 3"))
+    assert run(tmp_path, kernels, compiles=True) == 63
+    assert kept(tmp_path) == ["double"]  # in the place of the old one
+    assert run(tmp_path, kernels, compiles=False) == 63
+
+
+def test_sources_of_what_a_module_imports_count_too():
+    """Or a change of how numbers are read would not reach the parsers."""
+    seen = []
+    real = jit.importlib.util.find_spec
+
+    class Spy:
+        @staticmethod
+        def find_spec(name):
+            seen.append(name)
+            return real(name)
+
+    jit._digest_of_sources.cache_clear()
+    importlib.import_module("graphprep.kernels.cpu.pairs")
+    patch = pytest.MonkeyPatch()
+    patch.setattr(jit.importlib, "util", Spy)
+    try:
+        jit._digest_of_sources("graphprep.kernels.cpu.pairs")
+    finally:
+        patch.undo()
+        jit._digest_of_sources.cache_clear()
+    assert {"graphprep.kernels.cpu.pairs", "graphprep.kernels.cpu.words", "graphprep.kernels.cpu.jit"} <= set(seen)
+
+
+@pytest.mark.parametrize("change", ["cut", "flip", "empty", "other"])
+def test_damaged_and_foreign_code_is_not_loaded(kernels, tmp_path, change):
+    kernels.double(21)
+    (path,) = (tmp_path / "kept").glob("*.kernel")
+    content = path.read_bytes()
+    if change == "other":  # whole and well, but of another kernel
+        kernels.last(np.array([True]))
+        (other,) = set((tmp_path / "kept").glob("*.kernel")) - {path}
+        other.replace(path)
+    else:
+        path.write_bytes({"cut": content[:-1], "flip": content[:-9] + b"?" + content[-8:], "empty": b""}[change])
+    assert jit.read_code(kernels.double.py_func, (jit._INT,)) is None
+    before = compilation.done.num_kernels
+    assert anew(kernels.double)(21) == 42
+    assert compilation.done.num_kernels == before + 1
+    assert jit.read_code(kernels.double.py_func, (jit._INT,)) is not None
+
+
+@pytest.mark.parametrize("what", ["numba 0.1", "a processor"])
+def test_code_for_another_machine_is_not_loaded(kernels, tmp_path, monkeypatch, what):
+    kernels.double(21)
+    machine = jit._machine()
+    monkeypatch.setattr(jit, "_machine", lambda: f"{what}\n{machine}")
+    assert jit.read_code(kernels.double.py_func, (jit._INT,)) is None
+    assert anew(kernels.double)(21) == 42
+    assert kept(tmp_path) == ["double", "double"]  # both stay: a home may be shared by several machines
+
+
+def test_what_allocates_is_left_to_numba(kernels, tmp_path):
+    assert kernels.allocate(3) == 3.0
+    assert jit.read_code(kernels.allocate.py_func, (jit._INT,)) == jit.Code(*_symbol_and(kernels.allocate), b"")
+    before = compilation.done.num_kernels
+    assert anew(kernels.allocate)(4) == 4.0
+    assert compilation.done.num_kernels == before
+
+
+def _symbol_and(kernel):
+    code = jit.read_code(kernel.py_func, (jit._INT,))
+    return code.symbol, code.results
+
+
+def test_special_builds_are_left_to_numba(kernels, tmp_path, monkeypatch):
+    monkeypatch.setenv("NUMBA_BOUNDSCHECK", "1")
+    assert kernels.double(21) == 42
+    assert kept(tmp_path) == []
+
+
+# ---- where it is kept
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EROFS])
+def test_code_that_cannot_be_kept_runs_all_the_same(kernels, tmp_path, monkeypatch, number):
+    tries = []
+
+    def full(self, data):
+        tries.append(self)
+        raise OSError(number, "no")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    assert kernels.double(21) == 42
+    assert len(tries) == 1
+    assert kept(tmp_path) == []
+
+
+def test_numba_s_own_cache_may_be_full_too(kernels, monkeypatch):
+    from numba.core import caching
+
+    tries = []
+
+    def full(self, key, data):
+        tries.append(key)
+        raise OSError(errno.ENOSPC, "no")
+
+    monkeypatch.setattr(caching.IndexDataCacheFile, "save", full)
+    assert kernels.double.outer(21) == 42
+    assert len(tries) == 1
+
+
+def test_code_is_kept_beside_the_sources_or_else_in_the_user_s_cache(monkeypatch, tmp_path):
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    beside = Path(jit.__file__).parent / "__pycache__"
+    assert list(jit._folders()) == [beside, tmp_path / "graphprep"]
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setattr(Path, "home", lambda: tmp_path)
+    assert list(jit._folders()) == [beside, tmp_path / ".cache" / "graphprep"]
+
+    def nobody():
+        raise RuntimeError
+
+    monkeypatch.setattr(Path, "home", nobody)
+    assert list(jit._folders()) == [beside]
+
+
+def test_a_folder_that_takes_nothing_passes_it_to_the_next(kernels, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("no folder")
+    monkeypatch.setattr(jit, "_folders", lambda: iter([tmp_path / "file", tmp_path / "kept"]))
+    assert kernels.double(21) == 42
+    assert kept(tmp_path) == ["double"]
+    assert jit.read_code(kernels.double.py_func, (jit._INT,)) is not None
+
+
+def test_processes_that_compile_at_once_do_not_meet(kernels, tmp_path):
+    code = CALL.format(name=kernels.__name__, compiles=True)
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    racers = [
+        subprocess.Popen([sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for _ in range(2)
+    ]
+    for racer in racers:
+        out, errors = racer.communicate(timeout=120)
+        assert (racer.returncode, out.split()) == (0, [b"42"]), errors
+    assert [path.suffix for path in (tmp_path / "kept").iterdir()] == [".kernel"]
+    assert anew(kernels.double)(21) == 42
+
+
+# ---- who waits is told
+
+
+def test_whoever_waits_is_told_once(kernels):
+    told = []
+    compilation.announce(lambda: told.append("compiling"))
+    kernels.double(1)
+    kernels.double(1.0)
+    assert told == ["compiling"]
+    anew(kernels.double)(1)
+    assert told == ["compiling"]
+
+
+def test_no_kernel_file_imports_numba():
+    """Or a process that needs no compiler would load one."""
+    for path in Path(graphprep.kernels.cpu.__file__).parent.glob("*.py"):
+        found = re.findall(r"^(?:from|import) (?:numba|llvmlite).*", path.read_text(), re.MULTILINE)
+        assert found == [], path.name
+        assert "from graphprep.kernels.cpu import" not in path.read_text(), f"{path.name}: name the module: sources are hashed"
