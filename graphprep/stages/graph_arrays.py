@@ -30,7 +30,7 @@ Ints = NDArray[Any]
 _LAYOUTS = ("csc", "csr")
 _DEGREES = ("degree", "in-degree", "out-degree")
 _SLICE = 1 << 20  # IDs looked at by one call
-_SORT_EDGES = 1 << 16  # of rows sorted together: their records fit L2
+_SORT_EDGES = 1 << 14  # of rows sorted together: their records fit L2, twice
 _MOST_NODES = 2**62
 
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from graphprep.kernels.cpu.coo import Rows, plan_digits, scatter_by_digit, scatter_to_rows, to_starts
+from graphprep.kernels.cpu.jit import njit
 
 
 @dataclass(frozen=True)
@@ -123,6 +123,30 @@ def _relabel(indptr, indices, edge_ids, old_rows, new_ids, first, stop, new_indp
 
 
 @njit(cache=True, nogil=True)
+def _gather(indptr, indices, edge_ids, old_rows, new_ids, first, stop, other_bits, id_bits, records, ids):
+    """Gather records of (row, new neighbour, edge ID): nothing else, so that many loads are under way. Returns their number."""
+    id_shift = np.uint64(id_bits)
+    is_apart = ids.size > 0
+    at = 0
+    for row in range(first, stop):
+        old = np.uint64(old_rows[row])
+        begin = indptr[old]
+        size = indptr[old + np.uint64(1)] - begin
+        high = np.uint64(row - first) << np.uint64(other_bits)
+        for i in range(size):
+            other = np.uint64(new_ids[np.uint64(indices[np.uint64(begin + i)])])
+            records[np.uint64(at + i)] = (high | other) << id_shift
+        if is_apart:
+            for i in range(size):
+                ids[np.uint64(at + i)] = edge_ids[np.uint64(begin + i)]
+        elif id_bits > 0:
+            for i in range(size):
+                records[np.uint64(at + i)] |= np.uint64(edge_ids[np.uint64(begin + i)])
+        at += size
+    return at
+
+
+@njit(cache=True, nogil=True)
 def _relabel_sorted(
     indptr,
     indices,
@@ -142,38 +166,39 @@ def _relabel_sorted(
     new_indices,
     new_edge_ids,
 ):
-    """Gather records of (row, new neighbour, edge ID), sort them by the neighbour's digits, deal them to their rows."""
+    """Gather records, sort them by the neighbour's digits, deal them to their rows."""
     id_shift = np.uint64(id_bits)
     row_shift = np.uint64(other_bits + id_bits)
     mask = (np.uint64(1) << np.uint64(digit_bits)) - np.uint64(1)
     width = np.uint64(digit_bits)
     num_digits = counts.shape[0]
-    is_apart = scratch_ids.shape[1] > 0
-    counts[:] = 0
-    at = 0
     now = num_digits & 1  # so that the last digit leaves the records in scratch[0]
-    for row in range(first, stop):
-        old = np.uint64(old_rows[row])
-        cursors[row - first] = new_indptr[row]
-        high = np.uint64(row - first) << np.uint64(other_bits)
-        begin = indptr[old]
-        for entry in range(begin, indptr[old + np.uint64(1)]):
-            other = np.uint64(new_ids[np.uint64(indices[np.uint64(entry)])])
-            record = (high | other) << id_shift
-            if is_apart:
-                scratch_ids[now, np.uint64(at)] = edge_ids[np.uint64(entry)]
-            elif id_bits > 0:
-                record |= np.uint64(edge_ids[np.uint64(entry)])
-            scratch[now, np.uint64(at)] = record
-            at += 1
-            digits = high | other
-            for digit in range(num_digits):
-                counts[digit, digits & mask] += 1
-                digits >>= width
+    size = _gather(
+        indptr,
+        indices,
+        edge_ids,
+        old_rows,
+        new_ids,
+        first,
+        stop,
+        other_bits,
+        id_bits,
+        scratch[now],
+        scratch_ids[now],
+    )
+    cursors[: stop - first] = new_indptr[first:stop]
+    counts[:] = 0
+    for i in range(size):
+        digits = scratch[now, i] >> id_shift
+        for digit in range(num_digits):
+            counts[digit, digits & mask] += 1
+            digits >>= width
     shift = id_shift
     for digit in range(num_digits):
         to_starts(counts[digit], 0)
-        scatter_by_digit(scratch[now], scratch_ids[now], at, shift, mask, counts[digit], scratch[1 - now], scratch_ids[1 - now])
+        scatter_by_digit(
+            scratch[now], scratch_ids[now], size, shift, mask, counts[digit], scratch[1 - now], scratch_ids[1 - now]
+        )
         now = 1 - now
         shift += width
-    scatter_to_rows(scratch[0], scratch_ids[0], at, row_shift, other_bits, id_bits, cursors, new_indices, new_edge_ids)
+    scatter_to_rows(scratch[0], scratch_ids[0], size, row_shift, other_bits, id_bits, cursors, new_indices, new_edge_ids)
