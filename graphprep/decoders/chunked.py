@@ -99,7 +99,8 @@ class ChunkedDecoder:
         first = block.first_line - 1
         most_rows = max(chunk.num_rows - first, 0)
         dtype = self._dtype_of(column)
-        values = parse_table(block.data, chunk.delimiter, chunk.width, most_rows, dtype)
+        with block.held() as buf:
+            values = parse_table(buf, chunk.delimiter, chunk.width, most_rows, dtype)
         if isinstance(values, Fault):
             raise _table_error(block, chunk, values, dtype or "float64")
         if not values.shape[0]:
@@ -125,9 +126,10 @@ def _edges(chunk: Chunk, src: NDArray[Any], dst: NDArray[Any], places: tuple[NDA
     relation = chunk.owner
     assert isinstance(relation, Relation)
     at_src, at_dst, record = places or (None, None, None)
+    dtype = np.uint32 if src.dtype == dst.dtype == np.uint32 else np.uint64
     edges = RawEdges(
-        src.astype(np.uint64, copy=False),
-        dst.astype(np.uint64, copy=False),
+        src.astype(dtype, copy=False),
+        dst.astype(dtype, copy=False),
         np.zeros(src.size, np.int32),
         (relation,),
         at_src=at_src,
@@ -141,8 +143,13 @@ def _edges(chunk: Chunk, src: NDArray[Any], dst: NDArray[Any], places: tuple[NDA
 
 
 def _decode_edges(block: TextBlock, chunk: Chunk, places: bool) -> RawRows:
-    from graphprep.kernels.cpu.csv_numbers import Fault, parse_pairs
+    from graphprep.kernels.cpu.csv_numbers import Fault, parse_pairs, parse_plain_pairs
 
+    if not places:
+        with block.held() as buf:
+            plain = parse_plain_pairs(buf, chunk.delimiter, *chunk.num_ends)
+        if plain is not None:
+            return _edges(chunk, *plain, ())
     found = parse_pairs(block.data, chunk.delimiter, *chunk.num_ends)
     if isinstance(found, Fault):
         raise _pair_error(block, chunk, found)

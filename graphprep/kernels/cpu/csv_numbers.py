@@ -6,14 +6,16 @@ One pair of double quotes around a number is taken off. Lines end at LF; one CR 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from graphprep.kernels.cpu import pairs as plain
 from graphprep.kernels.cpu.jit import njit
 from graphprep.kernels.cpu.numbers import (
+    DECIMAL_REACH,
     EMPTY,
     INVALID,
     NEGATIVE,
@@ -25,10 +27,13 @@ from graphprep.kernels.cpu.numbers import (
     parse_float,
     parse_int,
     parse_uint,
+    read_decimal,
     round_to,
     skip_blanks,
     trim_blanks,
 )
+from graphprep.kernels.cpu.pairs import count_lines
+from graphprep.kernels.cpu.words import address_of, digits_at, load_byte, non_digits, trailing_zeros
 
 # Codes beyond those of ``numbers``.
 TOO_FEW = 11  # fields; the position is the end of the line
@@ -50,12 +55,15 @@ __all__ = [
     "TOO_MANY",
     "Fault",
     "parse_pairs",
+    "parse_plain_pairs",
     "parse_table",
 ]
 
 _LF, _CR, _SPACE, _TAB, _QUOTE, _ZERO = 10, 13, 32, 9, 34, 48
 _MINUS = np.uint8(ord("-"))
 _SAFE_DIGITS = 18  # 10^18 - 1 < 2^63
+_LEAST_BYTES = 4 * DECIMAL_REACH  # of a text that is worth the plain way
+_IN_NUMBERS = b"+-.eE"  # delimiters that numbers may hold
 
 
 @dataclass(frozen=True)
@@ -88,14 +96,78 @@ def parse_pairs(data: bytes, delimiter: bytes, num_src: int, num_dst: int) -> tu
     return src[:rows], dst[:rows], at_src[:rows], at_dst[:rows]
 
 
-def parse_table(data: bytes, delimiter: bytes, width: int, most_rows: int, dtype: str | None = None) -> NDArray[Any] | Fault:
+def parse_plain_pairs(
+    buf: NDArray[np.uint8], delimiter: bytes, num_src: int, num_dst: int
+) -> tuple[NDArray[Any], NDArray[Any]] | None:
+    """Parse like ``parse_pairs`` lines that are plain without exception; None where one is not, or where an ID is out of range.
+
+    Returns (src, dst), uint32 where IDs fit that, else uint64.
+    """
+    if len(delimiter) > 1:
+        return None
+    most = count_lines(buf, 0, buf.size)
+    dtype = np.uint32 if max(num_src, num_dst) <= 1 << 32 else np.uint64
+    src, dst = np.empty(most, dtype), np.empty(most, dtype)
+    rows, code, _ = plain.parse_pairs(buf, 0, buf.size, delimiter, src, dst)
+    src, dst = src[:rows], dst[:rows]
+    num_lines = most - (not buf.size or buf[-1] == _LF)
+    # Where a line is no row, it may be a comment, which is none here.
+    if code != OK or rows < num_lines or (rows and (src.max() >= num_src or dst.max() >= num_dst)):
+        return None
+    return src, dst
+
+
+def parse_table(
+    data: bytes | NDArray[np.uint8], delimiter: bytes, width: int, most_rows: int, dtype: str | None = None
+) -> NDArray[Any] | Fault:
     """Parse lines of ``width`` numbers each; the first ``most_rows`` lines must be rows, those behind must be blank.
 
     Returns [rows, width] of ``dtype`` (NumPy's name of a bool, integer or float), by default int64 where every field is an
     integer of 64 bits other than ``-0``, else float64; or the first fault.
     """
-    buf = np.frombuffer(data, np.uint8)
-    lines = int(np.count_nonzero(buf == _LF)) + 1
+    buf = np.frombuffer(data, np.uint8) if isinstance(data, bytes) else data
+    top, at = _parse_plain(buf, delimiter, width, most_rows, dtype)
+    rest = _parse_any(buf[at:], delimiter, width, most_rows - top.shape[0], dtype)
+    if isinstance(rest, Fault):
+        return replace(rest, start=rest.start + at, stop=rest.stop + at)
+    # Integers of 64 bits become the same floats in two steps as in one.
+    return np.concatenate([top, rest]) if top.size and rest.size else top if top.size else rest
+
+
+def _parse_plain(
+    buf: NDArray[np.uint8], delimiter: bytes, width: int, most_rows: int, dtype: str | None
+) -> tuple[NDArray[Any], int]:
+    """Parse plain lines (one delimiter between fields, nothing around them) from the top. Returns rows, and where they end."""
+    target = np.dtype(dtype or np.int64)
+    if len(delimiter) > 1 or (delimiter and delimiter in _IN_NUMBERS) or target.kind == "b" or buf.size < _LEAST_BYTES:
+        return np.empty((0, width), target), 0
+    between = delimiter[0] if delimiter else _SPACE
+    most = min(count_lines(buf, 0, buf.size), most_rows) * width
+    if target.kind != "f":
+        ints = np.empty(most, np.int64)
+        rows, at = _plain_ints(buf, between, width, ints)
+        found = ints[: rows * width].reshape(rows, width)
+        if dtype is None and not _is_integers(buf, at, delimiter, width):
+            return _parse_plain(buf, delimiter, width, most_rows, "float64")
+        limits = np.iinfo(target)
+        fits = target == np.int64 or not rows or (found.min() >= limits.min and found.max() <= limits.max)
+        return (found.astype(target, copy=False), at) if fits else (found[:0].astype(target), 0)
+    floats = np.empty(most, np.float64)
+    rows, at = _plain_floats(buf, between, width, floats)
+    rounded, lost = round_to(floats[: rows * width], target)
+    return (rounded.reshape(rows, width), at) if lost < 0 else (rounded[:0].reshape(0, width), 0)
+
+
+def _is_integers(buf: NDArray[np.uint8], at: int, delimiter: bytes, width: int) -> bool:
+    """Return whether the line at ``at`` gives no reason to read floats: it has integers, is at fault, or is not there."""
+    line = buf[at : find_line(buf, at)[1]] if at < buf.size else buf[:0]
+    row = _parse_any(line, delimiter, width, 1, None)
+    return isinstance(row, Fault) or not row.size or row.dtype == np.int64
+
+
+def _parse_any(buf: NDArray[np.uint8], delimiter: bytes, width: int, most_rows: int, dtype: str | None) -> NDArray[Any] | Fault:
+    """Parse lines of any kind like ``parse_table``."""
+    lines = count_lines(buf, 0, buf.size)
     shape = (min(lines, most_rows) * width,)
     starts, stops = np.empty(shape, np.int64), np.empty(shape, np.int64)
     rows, *fault = _split(buf, np.frombuffer(delimiter, np.uint8), width, most_rows, starts, stops)
@@ -131,6 +203,82 @@ def _parse_as(dtype: np.dtype[Any], buf: NDArray[np.uint8], starts: Ints, stops:
     ints = np.empty(starts.size, np.int64)
     code, at = _ints(buf, starts, stops, np.int64(limits.min), np.int64(limits.max), ints)
     return ints.astype(dtype, copy=False), code, at
+
+
+@njit(cache=True, nogil=True)
+def _plain_ints(buf, between, width, values):
+    """Fill ``values`` with rows of integers of up to 18 digits, no -0. Returns (rows, position behind them)."""
+    base = address_of(buf)
+    safe = base + buf.size - DECIMAL_REACH
+    at = base
+    field = 0
+    while field + width <= values.size:
+        line = at
+        for column in range(width):
+            if at > safe:
+                return field // width, line - base
+            negative = load_byte(at) == _MINUS
+            at += np.int64(negative)
+            size = trailing_zeros(non_digits(at))
+            if size < 1 or size > _SAFE_DIGITS:
+                return field // width, line - base
+            value = np.int64(digits_at(at, size))
+            if negative and value == 0:
+                return field // width, line - base
+            values[field + column] = -value if negative else value
+            at = _behind_plain(at + size, between, column + 1 == width)
+            if at < 0:
+                return field // width, line - base
+        field += width
+    return field // width, at - base
+
+
+@njit(cache=True, nogil=True)
+def _plain_floats(buf, between, width, values):
+    """Fill ``values`` with rows of numbers. Returns (rows, position behind them)."""
+    base = address_of(buf)
+    safe = base + buf.size - DECIMAL_REACH
+    at = base
+    field = 0
+    while field + width <= values.size:
+        line = at
+        for column in range(width):
+            if at > safe:
+                return field // width, line - base
+            value, end = read_decimal(at)
+            if end < 0:
+                end = _find_end(at, base + buf.size, between)
+                code, value = parse_float(buf, at - base, end - base)
+                if code != OK:
+                    return field // width, line - base
+                if end > safe:
+                    return field // width, line - base
+            values[field + column] = value
+            at = _behind_plain(end, between, column + 1 == width)
+            if at < 0:
+                return field // width, line - base
+        field += width
+    return field // width, at - base
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _behind_plain(end, between, is_last):
+    """Return the address behind the delimiter or the end of the line that follows a field, -1 where something else does."""
+    byte = load_byte(end)
+    if not is_last:
+        return end + 1 if byte == between else -1
+    if byte == _CR:
+        end += 1
+        byte = load_byte(end)
+    return end + 1 if byte == _LF else -1
+
+
+@njit(cache=True, nogil=True)
+def _find_end(at, stop, between):
+    """Return where a field ends: at its delimiter, at the end of its line, or at ``stop``."""
+    while at < stop and load_byte(at) != between and load_byte(at) != _LF and load_byte(at) != _CR:
+        at += 1
+    return at
 
 
 @njit(cache=True, nogil=True)

@@ -35,13 +35,14 @@ TOO_WIDE = 32  # an ID is too large for the arrays
 IS_FULL = 33  # there is a line left, and no place for it
 
 _TAB, _LF, _CR, _SPACE, _HASH, _PERCENT, _ZERO = 9, 10, 13, 32, 35, 37, 48
+_IN_NUMBERS = b"+-.eE"  # delimiters that a weight may hold
 _BLANKS = -1  # the delimiter where fields are separated by runs of blanks
 _U = np.uint64
 
 
 def count_lines(buf: NDArray[np.uint8], start: int, stop: int) -> int:
     """Count the lines of [start, stop); the last may lack its line feed. Returns at least 1: how many rows there may be."""
-    return int(_count_lines(_read_only(buf), start, stop))
+    return int(_count_lines(buf, start, stop))
 
 
 def parse_pairs(
@@ -54,7 +55,7 @@ def parse_pairs(
     the arrays' type) or IS_FULL, and where the line begins that this is said of. The rows before it are there: a caller may
     deal with them and go on from ``at``.
     """
-    rows, code, at = _parse_pairs(_read_only(buf), start, stop, _code_of(delimiter), _U(np.iinfo(src.dtype).max), src, dst)
+    rows, code, at = _parse_pairs(buf, start, stop, _code_of(delimiter), _U(np.iinfo(src.dtype).max), src, dst)
     return int(rows), int(code), int(at)
 
 
@@ -71,16 +72,11 @@ def parse_weighted_pairs(
 
     Weights are correctly rounded: bit for bit what ``float()`` makes of the text.
     """
+    if delimiter and delimiter in _IN_NUMBERS:
+        return 0, NOT_PLAIN, start
     high = _U(np.iinfo(src.dtype).max)
-    rows, code, at = _parse_weighted(_read_only(buf), start, stop, _code_of(delimiter), high, src, dst, weight)
+    rows, code, at = _parse_weighted(buf, start, stop, _code_of(delimiter), high, src, dst, weight)
     return int(rows), int(code), int(at)
-
-
-def _read_only(buf: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Return a view that cannot be written: one type of argument, one compiled kernel."""
-    view = np.asarray(buf).view()
-    view.flags.writeable = False
-    return view
 
 
 def _code_of(delimiter: bytes) -> int:
