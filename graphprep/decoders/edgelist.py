@@ -3,13 +3,15 @@ r"""DeepGNN's EdgeList: a line per node (``id,-1,type,weight,features``) and per
 from __future__ import annotations
 
 import functools
+import string
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from graphprep.decoders.plain import PlainFormat, PlainRows, decode_plainly
 from graphprep.decoders.slots import (
     FoundSlots,
     Words,
@@ -24,6 +26,7 @@ from graphprep.decoders.slots import (
     side_chunk,
 )
 from graphprep.kernels.cpu import edgelist as kernels
+from graphprep.kernels.cpu import plain_edgelist as plain
 from graphprep.kernels.cpu.slots import DTYPES, EDGE, NODE, NOT_SPARSE
 from graphprep.model.errors import DecodeError, UsageError
 from graphprep.model.protocols import InputStorage, Sniffed, SniffedFile, Sources, Span, TextBlock
@@ -32,6 +35,7 @@ from graphprep.model.rows import ColumnChunk, RawEdges, RawNodes, RawRows, Relat
 _MAX_TYPE = 2**31 - 1
 _MAX_LENGTH = 2**31 - 1
 _DTYPE_WORDS = (*DTYPES, "binary")
+_OF_NUMBERS = frozenset(string.digits + string.ascii_letters + "+-. \t")  # what may stand in a number or beside it
 
 _RULES = {
     kernels.NODE_ID: ("node_id", "an integer from 0 to 18446744073709551615"),
@@ -102,15 +106,58 @@ class EdgeListDecoder:
 
         Raises DecodeError for the first field that is wrong.
         """
-        walk = _Walk(self, block.data)
+        grammar = None if places else self._plain_grammar
+        if grammar is None:
+            return self._decode_any(block.data, places)
+        form = PlainFormat(
+            scan=lambda buf, last, room, progress: plain.scan(buf, last, grammar, room, progress),
+            build=self._build,
+            walk=self._decode_any,
+            node_bytes=32,
+            edge_bytes=10,
+            value_bytes=6,
+            has_times=self._has_time_columns,
+        )
+        return decode_plainly(block.data, form)
+
+    def _build(self, found: PlainRows) -> RawRows:
+        """Copy what was scanned."""
+        room, nodes, edges = found.room, slice(found.num_nodes), slice(found.num_edges)
+        node_fixed = _Fixed(
+            room.node_types[nodes], room.node_weights[nodes], room.node_times[nodes], room.node_num_slots[nodes]
+        )
+        edge_fixed = _Fixed(
+            room.edge_types[edges], room.edge_weights[edges], room.edge_times[edges], room.edge_num_slots[edges]
+        )
+        return RawRows(
+            nodes=self._nodes(room.node_ids[nodes], node_fixed, found.node_columns) if found.num_nodes else None,
+            edges=self._edges(room.edge_src[edges], room.edge_dst[edges], edge_fixed, found.edge_columns)
+            if found.num_edges
+            else None,
+            num_records=found.num_nodes + found.num_edges,
+        )
+
+    def _decode_any(self, data: bytes, places: bool = False) -> RawRows:
+        """Decode lines however they are written."""
+        walk = _Walk(self, data)
         walked = walk.run()
         node_slots, edge_slots, slot_fault = walk.found_slots().columns()
         raise_first((walked, slot_fault))
         num_nodes, num_edges = int(walk.progress[kernels.NODES]), int(walk.progress[kernels.EDGES])
+        owners = walk.owners
+        ids, at = owners.ids, owners.at
+        nodes = self._nodes(ids[NODE, :num_nodes, 0], _Fixed.of(owners, NODE, num_nodes), node_slots)
+        edges = self._edges(ids[EDGE, :num_edges, 0], ids[EDGE, :num_edges, 1], _Fixed.of(owners, EDGE, num_edges), edge_slots)
+        if places:
+            nodes = replace(nodes, at=at[NODE, :num_nodes, 0].copy())
+            edges = replace(
+                edges,
+                at_src=at[EDGE, :num_edges, 0].copy(),
+                at_dst=at[EDGE, :num_edges, 1].copy(),
+                record=np.full(num_edges, -1, np.int64),
+            )
         return RawRows(
-            nodes=self._nodes(walk.owners, num_nodes, node_slots, places) if num_nodes else None,
-            edges=self._edges(walk.owners, num_edges, edge_slots, places) if num_edges else None,
-            num_records=num_nodes + num_edges,
+            nodes=nodes if num_nodes else None, edges=edges if num_edges else None, num_records=num_nodes + num_edges
         )
 
     @property
@@ -146,52 +193,81 @@ class EdgeListDecoder:
             weight_limit=float_limit(self.weight_dtype),
         )
 
-    def _nodes(self, owners: kernels.Owners, size: int, slots: tuple[ColumnChunk, ...], places: bool) -> RawNodes:
-        types, names = _types(owners.types[NODE, :size], self.default_node_type)
+    def _nodes(self, ids: NDArray[np.uint64], fixed: _Fixed, slots: tuple[ColumnChunk, ...]) -> RawNodes:
+        types, names = _types(fixed.types, self.default_node_type)
         return RawNodes(
-            ids=owners.ids[NODE, :size, 0].copy(),
+            ids=ids.copy(),
             types=types,
             type_names=names,
-            columns=(*self._side_columns(owners, NODE, size), *slots),
-            num_slots=owners.num_slots[NODE, :size].copy(),
-            at=owners.at[NODE, :size, 0].copy() if places else None,
+            columns=(*self._side_columns(fixed, self.default_node_weight), *slots),
+            num_slots=fixed.num_slots.copy(),
         )
 
-    def _edges(self, owners: kernels.Owners, size: int, slots: tuple[ColumnChunk, ...], places: bool) -> RawEdges:
-        types, names = _types(owners.types[EDGE, :size], self.default_edge_type)
+    def _edges(
+        self, src: NDArray[np.uint64], dst: NDArray[np.uint64], fixed: _Fixed, slots: tuple[ColumnChunk, ...]
+    ) -> RawEdges:
+        types, names = _types(fixed.types, self.default_edge_type)
         return RawEdges(
-            src=owners.ids[EDGE, :size, 0].copy(),
-            dst=owners.ids[EDGE, :size, 1].copy(),
+            src=src.copy(),
+            dst=dst.copy(),
             relations=types,
             relation_names=tuple(Relation(name) for name in names),
-            columns=(*self._side_columns(owners, EDGE, size), *slots),
-            num_slots=owners.num_slots[EDGE, :size].copy(),
-            at_src=owners.at[EDGE, :size, 0].copy() if places else None,
-            at_dst=owners.at[EDGE, :size, 1].copy() if places else None,
-            record=np.full(size, -1, np.int64) if places else None,
+            columns=(*self._side_columns(fixed, self.default_edge_weight), *slots),
+            num_slots=fixed.num_slots.copy(),
         )
 
-    def _side_columns(self, owners: kernels.Owners, owner: int, size: int) -> tuple[ColumnChunk, ...]:
+    def _side_columns(self, fixed: _Fixed, default_weight: float | None) -> tuple[ColumnChunk, ...]:
         """Make the chunks of weight and, where there are times, created_at and removed_at."""
-        default_weight = self.default_node_weight if owner == NODE else self.default_edge_weight
         if default_weight is None:
-            weights = owners.weights[owner, :size].astype(self.weight_dtype)
+            weights = fixed.weights.astype(self.weight_dtype)
         else:
-            weights = np.full(size, default_weight, self.weight_dtype)
+            weights = np.full(fixed.types.size, default_weight, self.weight_dtype)
         weight = side_chunk("weight", self.weight_dtype, weights)
         if not self.has_times:
             return (weight,)
-        created, removed = owners.times[owner, :size, 0], owners.times[owner, :size, 1]
+        size = fixed.types.size
         return (
             weight,
-            side_chunk("created_at", "int64", self._times(created, self.default_created_at, 0)),
-            side_chunk("removed_at", "int64", self._times(removed, self.default_removed_at, -1)),
+            side_chunk("created_at", "int64", self._times(fixed.times[:, 0], size, self.default_created_at, 0)),
+            side_chunk("removed_at", "int64", self._times(fixed.times[:, 1], size, self.default_removed_at, -1)),
         )
 
-    def _times(self, times: NDArray[np.int64], default: int | None, missing: int) -> NDArray[np.int64]:
+    def _times(self, times: NDArray[np.int64], size: int, default: int | None, missing: int) -> NDArray[np.int64]:
         if self.temporal and default is None:
             return times.copy()
-        return np.full(times.size, missing if default is None else default, np.int64)
+        return np.full(size, missing if default is None else default, np.int64)
+
+    @property
+    def _has_time_columns(self) -> bool:
+        return self.temporal and (self.default_created_at is None or self.default_removed_at is None)
+
+    @functools.cached_property
+    def _plain_grammar(self) -> plain.PlainGrammar | None:
+        """Return what the scanner of plain lines must know of them, None where no line is plain."""
+        if len(self.delimiter.encode()) > 1 or self.delimiter in _OF_NUMBERS or not set(self.length_delimiter) - _OF_NUMBERS:
+            return None
+        grammar = self.grammar()
+        ends = np.zeros(256, np.uint8)
+        ends[[ord("\n"), ord(self.delimiter)]] = 1
+        words = [(word + self.delimiter.encode(), code) for word, code in _word_table() if len(word) < plain.MOST_WORD]
+        columns = (
+            (grammar.has_node_type, plain.NODE_TYPE),
+            (grammar.has_node_weight, plain.NODE_WEIGHT),
+            (grammar.has_edge_type, plain.EDGE_TYPE),
+            (grammar.has_edge_weight, plain.EDGE_WEIGHT),
+            (grammar.has_created_at, plain.CREATED_AT),
+            (grammar.has_removed_at, plain.REMOVED_AT),
+        )
+        return plain.PlainGrammar(
+            delimiter=ord(self.delimiter),
+            escape=self.binary_escape.encode()[0],
+            ends=ends,
+            columns=sum(bit for is_there, bit in columns if is_there),
+            words=np.array([_plain_word(word, code) for word, code in words], np.uint64),
+            node_slots=grammar.node_slots,
+            edge_slots=grammar.edge_slots,
+            weight_limit=grammar.weight_limit,
+        )
 
     def _check_delimiters(self) -> None:
         flags = {
@@ -239,6 +315,22 @@ class EdgeListDecoder:
             for dtype, length in zip(type_items, len_items, strict=True)
         ]
         return np.array(rows, np.int64)
+
+
+@dataclass(frozen=True)
+class _Fixed:
+    """The fixed columns of nodes, or of edges, besides their IDs; where lines state no times, ``times`` may lack rows."""
+
+    types: NDArray[np.int32]
+    weights: NDArray[np.float64]
+    times: NDArray[np.int64]
+    num_slots: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, owners: kernels.Owners, owner: int, size: int) -> _Fixed:
+        """Take what was walked."""
+        rows = (owner, slice(size))
+        return cls(owners.types[rows], owners.weights[rows], owners.times[rows], owners.num_slots[rows])
 
 
 class _Walk:
@@ -393,6 +485,11 @@ def _types(types: NDArray[np.int32], default: int | None) -> tuple[NDArray[np.in
 
 def _word_table() -> list[tuple[bytes, int]]:
     return [(word.encode(), code) for code, word in enumerate(_DTYPE_WORDS)]
+
+
+def _plain_word(word: bytes, code: int) -> tuple[int, int, int, int]:
+    """Return a row of ``PlainGrammar.words`` for a dtype and the delimiter behind it."""
+    return int.from_bytes(word, "little"), (1 << 8 * len(word)) - 1, len(word) - 1, code
 
 
 @functools.cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ from graphprep.model.rows import ColumnChunk, ColumnKey, Role
 
 _SHOWN_CHARS = 60
 _SNIFFED_LINES = 32
+_LEAST_SHARED = 1 << 12
+_FEW_TYPES = 1 << 12
 _FIRST_GROUPS = 64
 _Room = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
 _NAME = re.compile(r"[<>=|]?[A-Za-z?][A-Za-z0-9_]*")
@@ -85,24 +88,35 @@ def raise_first(faults: Sequence[DecodeError | None]) -> None:
 
 def side_chunk(role: Role, dtype: str, values: NDArray[np.generic]) -> ColumnChunk:
     """Make the chunk of a column that every row has one number of: weight, created_at, removed_at."""
-    num_rows = values.shape[0]
-    return ColumnChunk(
-        key=ColumnKey(role, "numbers", dtype, role=role),
-        rows=np.arange(num_rows, dtype=np.int64),
-        counts=np.ones(num_rows, np.int64),
-        values=values,
-        item_shape=(),
-    )
+    rows, counts = _full_rows(values.shape[0])
+    return ColumnChunk(key=ColumnKey(role, "numbers", dtype, role=role), rows=rows, counts=counts, values=values, item_shape=())
+
+
+def _full_rows(num_rows: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return 0, 1, 2 … and 1, 1, 1 …, int64[num_rows] each; read-only, since all chunks share them."""
+    size = 1 << max(num_rows - 1, 1).bit_length()
+    rows, counts = _first_numbers(max(size, _LEAST_SHARED))
+    return rows[:num_rows], counts[:num_rows]
+
+
+@functools.lru_cache(maxsize=2)
+def _first_numbers(size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    rows, ones = np.arange(size, dtype=np.int64), np.ones(size, np.int64)
+    rows.flags.writeable = ones.flags.writeable = False
+    return rows, ones
 
 
 def code_types(types: NDArray[np.int32]) -> tuple[NDArray[np.int32], tuple[str, ...]]:
     """Turn type numbers into codes of their names, ascending by number."""
     if types.size == 0:
         return types, ()
-    if int(types.max()) < 1 << 16:  # counting is quicker than sorting
-        present = np.bincount(types) > 0
-        codes = (np.cumsum(present, dtype=np.int32) - 1)[types]
-        return codes.astype(np.int32), tuple(str(number) for number in np.flatnonzero(present))
+    present = np.zeros(_FEW_TYPES, np.bool_)
+    if kernels.mark_numbers(types, present):  # quicker than sorting
+        numbers = np.flatnonzero(present)
+        if int(numbers[-1]) == numbers.size - 1:  # 0, 1, 2 …: the usual case
+            return types.copy(), tuple(map(str, numbers.tolist()))
+        codes = np.cumsum(present, dtype=np.int32) - np.int32(1)
+        return codes[types], tuple(map(str, numbers.tolist()))
     distinct, inverse = np.unique(types, return_inverse=True)
     return inverse.astype(np.int32), tuple(str(number) for number in distinct)
 
@@ -265,6 +279,11 @@ def _values_text(dtype: np.dtype[np.generic]) -> str:
         info = np.iinfo(dtype)  # type: ignore[type-var]
         return f"{dtype.name} values ({info.min} to {info.max})"
     return f"{dtype.name} values"
+
+
+def are_utf8(data: NDArray[np.uint8], counts: NDArray[np.int64]) -> bool:
+    """Say whether all texts, ``counts`` bytes each and one after another in ``data``, are UTF-8."""
+    return _first_invalid_text(data, counts) < 0
 
 
 def _first_invalid_text(data: NDArray[np.uint8], counts: NDArray[np.int64]) -> int:

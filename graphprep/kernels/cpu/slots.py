@@ -97,6 +97,20 @@ def find_group(groups, num_groups, buckets, owner, slot, dtype, width):
     return num_groups
 
 
+@njit(cache=True, nogil=True)
+def mark_numbers(numbers, present):
+    """Mark which int32 numbers >= 0 there are in ``present`` (bool). Returns False where one is beyond its end."""
+    last = -1
+    for i in range(numbers.size):
+        number = numbers[i]
+        if number != last:  # types come in runs
+            if number >= present.size:
+                return False
+            present[number] = True
+            last = number
+    return True
+
+
 def grow_groups(groups, num_groups: int):
     """Return ``groups`` with twice the room, and new ``buckets`` (int64, four for each group, a power of two)."""
     larger = np.empty((2 * groups.shape[0], 4), np.int64)
