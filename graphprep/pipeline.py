@@ -101,9 +101,12 @@ def plan_memory(options: ConvertOptions) -> MemoryPlan:
     room = limit - private_bytes() - _KERNEL_BYTES
     if room < _LEAST_BYTES:
         need = -(-(private_bytes() + _KERNEL_BYTES + _LEAST_BYTES) // _MIB)
+        can_have = memory_limit(f"{need}MiB") == need * _MIB
         raise MemoryLimitError(
             f"the memory limit of {limit // _MIB} MiB leaves {max(0, room) // _MIB} MiB to work with",
-            fix=f"raise --memory-limit to {need}MiB or more",
+            fix=f"raise --memory-limit to {need}MiB or more"
+            if can_have
+            else f"let the process have {need} MiB: raise its container's limit, or ulimit",
         )
     working = room // 2
     block = options.block_bytes or max(_LEAST_BLOCK, min(_MOST_BLOCK, working // (_DECODED_FACTOR * (2 * threads + 1))))
