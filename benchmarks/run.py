@@ -1,4 +1,4 @@
-"""Compare graphprep with its peers: ``python benchmarks/run.py [--full] [--only FORMAT] …``; see README.md beside this file.
+"""Compare graphprep with its peers: ``python benchmarks/run.py [--size full] [--only CASE] …``; see README.md beside this file.
 
 Every run is a fresh process; the sides of a case take turns, so that a busy moment of the machine meets all of them. Standard
 library only: the runner's own size would show in its children's high-water marks.
@@ -15,79 +15,79 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
-from cases import Case, CheckError, Side, find_peers, graphprep_command, make_cases  # noqa: E402
+from cases import SIZES, Bar, Case, Cases, CheckError, Side, Sizes, find_peers  # noqa: E402
+from in_process import SCRIPTS, run_script  # noqa: E402
 from measure import Measured, measure, summarize  # noqa: E402
 
-_QUICK = (20_000, 200_000)
-_FULL = (200_000, 2_000_000)
-_TINY = (200, 2_000)  # warms kernels and libraries up
 _MIB = 1 << 20
+_ROUNDS = {"tiny": 1, "quick": 3, "full": 5}
+_PACKAGES = ("graphprep", "numpy", "numba", "pyarrow", "orjson", "fsspec")
 
 
 def main() -> None:
     """Run the benchmarks that the command line asks for."""
     args = _arguments()
+    sizes, rounds = SIZES[args.size], args.rounds or _ROUNDS[args.size]
     peers = find_peers(args.peer_python)
+    for name, why in peers.missing.items():
+        print(f"no {name}: {why}")
     scratch = Path(tempfile.mkdtemp(prefix="graphprep-bench-", dir=args.folder))
+    results = {"machine": _machine(), "started": _now(), "size": args.size, "peers": peers.versions, "cases": []}
     try:
-        results = {"machine": _machine(), "started": _now(), "size": _size(args), "peers": peers.versions, "cases": []}
-        results["start_up"] = [] if args.only else _start_up(scratch, args.rounds)
-        graphs = _graphs(args, *_size(args).values())
-        _warm_up(list(make_cases(_graphs(args, *_TINY, _TINY[1], 1), peers, args.only)), scratch)
-        for case in make_cases(graphs, peers, args.only):
-            results["cases"].append(_run_case(case, scratch, args.rounds))
-        results["ended"] = _now()
+        _warm_up(_cases(args, SIZES["tiny"], peers), args.only, scratch)
+        for case in _cases(args, sizes, peers).all(args.only):
+            results["cases"].append(_run_case(case, scratch, min(rounds, case.rounds), is_full=args.size == "full"))
+            _keep(args.json, results)
+        for name in SCRIPTS:
+            if not args.only or name in args.only:
+                results[name] = run_script(name, args.size, rounds, scratch)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-    args.json.parent.mkdir(parents=True, exist_ok=True)
-    args.json.write_text(json.dumps(results, indent=2) + "\n")
+    results["ended"] = _now()
+    _keep(args.json, results)
     print(f"\nAll outputs were right. Results: {args.json}")
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Compare graphprep with its peers.")
-    parser.add_argument("--full", action="store_true", help="200,000 nodes, 2,000,000 edges, 16,000,000 plain edges")
-    parser.add_argument("--nodes", type=int, help="nodes of the graph with features")
-    parser.add_argument("--edges", type=int, help="edges of the graph with features")
-    parser.add_argument("--plain-edges", type=int, help="edges of the plain edge lists  [default: 8 x --edges]")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--only", action="append", default=[], metavar="FORMAT", help="edgelist, json, tsv, chunked, edges …")
+    parser.add_argument("--size", choices=SIZES, default="quick", help="how large the inputs are  [default: quick]")
+    parser.add_argument("--rounds", type=int, help="runs of every side  [default: 3, full: 5]")
+    parser.add_argument(
+        "--only", action="append", default=[], metavar="CASE", help="run cases whose names begin so; repeatable"
+    )
     parser.add_argument("--peer-python", default=sys.executable, metavar="PATH", help="interpreter that has the peers")
-    parser.add_argument("--folder", default=tempfile.gettempdir(), help="where generated graphs and outputs lie")
+    parser.add_argument("--folder", default=tempfile.gettempdir(), help="where inputs and outputs lie")
     parser.add_argument("--json", type=Path, default=Path(".benchmarks/results.json"), help="where the results go")
-    args = parser.parse_args()
-    nodes, edges = _FULL if args.full else _QUICK
-    args.nodes = args.nodes or nodes
-    args.edges = args.edges or edges
-    args.plain_edges = args.plain_edges or 8 * args.edges
-    return args
+    return parser.parse_args()
 
 
-def _size(args: argparse.Namespace) -> dict[str, int]:
-    return {name: getattr(args, name) for name in ("nodes", "edges", "plain_edges", "seed")}
+def _cases(args: argparse.Namespace, sizes: Sizes, peers: object) -> Cases:
+    """Make the inputs that are not there from an earlier run, and return the cases."""
+    folder = Path(args.folder) / "graphprep-bench-inputs"
+    names = sorted(set(sizes.inputs().values()))
+    if not all((folder / name / "expected.json").exists() for name in names):
+        print(f"making inputs of size {sizes.name} in {folder} ...", flush=True)
+        subprocess.run([sys.executable, str(HERE / "inputs.py"), str(folder), *names], check=True)
+    return Cases(sizes, folder, peers)
 
 
-def _graphs(args: argparse.Namespace, *size: int) -> Path:
-    """Generate the graphs, or find those of an earlier run."""
-    folder = Path(args.folder) / "graphprep-bench" / "-".join(map(str, ("v1", *size)))
-    subprocess.run([sys.executable, str(HERE / "graphs.py"), str(folder), *map(str, size)], check=True)
-    return folder
+def _keep(path: Path, results: dict) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(results, indent=2) + "\n")
 
 
 # ---- running
 
 
-def _warm_up(cases: list[Case], scratch: Path) -> None:
+def _warm_up(cases: Cases, wanted: list[str], scratch: Path) -> None:
     """Run every side once on a tiny graph: kernels get compiled and cached, libraries come into the page cache."""
-    for case in cases:
+    for case in cases.all(wanted):
         for side in case.sides:
             _run_side(case, side, scratch)
 
@@ -102,122 +102,85 @@ def _run_side(case: Case, side: Side, scratch: Path) -> Measured:
         side.check(out)
     except CheckError as error:
         raise SystemExit(f"{case.name}: {side.name}: {error}") from None
-    shutil.rmtree(out)
+    shutil.rmtree(out, ignore_errors=True)
     return done
 
 
-def _run_case(case: Case, scratch: Path, rounds: int) -> dict:
+def _run_case(case: Case, scratch: Path, rounds: int, *, is_full: bool) -> dict:
     """Run all sides in turns and print the case's table."""
     runs: dict[str, list[Measured]] = {side.name: [] for side in case.sides}
     for _ in range(rounds):
         for side in case.sides:
             runs[side.name].append(_run_side(case, side, scratch))
-    sides = {name: summarize(measured).to_json() for name, measured in runs.items()}
+    sides: dict[str, dict] = {}
+    for side in case.sides:
+        found = sides[side.name] = summarize(runs[side.name]).to_json()
+        found |= {"num_edges": side.num_edges, "input_bytes": side.input_bytes}
+        found["edges_per_s"] = round(side.num_edges / found["wall_s"])
+        found["mb_per_s"] = round(side.input_bytes / found["wall_s"] / 1e6, 2)
+        found["ns_per_edge"] = round(1e9 * found["cpu_s"] / side.num_edges, 1) if side.num_edges else 0.0
     first = sides[case.sides[0].name]
-    for side in sides.values():
-        side["edges_per_s"] = round(case.num_edges / side["wall_s"])
-        side["mb_per_s"] = round(case.input_bytes / side["wall_s"] / 1e6, 2)
-        side["edges_per_cpu_s"] = round(case.num_edges / side["cpu_s"])
-        side["wall_ratio"] = round(side["wall_s"] / first["wall_s"], 2)
-        side["cpu_ratio"] = round(side["cpu_s"] / first["cpu_s"], 2)
-    _print_case(case, sides)
-    result = {"name": case.name, "num_edges": case.num_edges, "input_bytes": case.input_bytes}
-    return result | {"sides": sides, "missing": case.missing}
+    for found in sides.values():
+        found["wall_ratio"] = round(found["wall_s"] / first["wall_s"], 2)
+        found["cpu_ratio"] = round(found["cpu_s"] / first["cpu_s"], 2)
+    bars = [_measure_bar(bar, sides) for bar in case.bars]
+    _print_case(case, sides, bars, is_full=is_full)
+    return {"name": case.name, "title": case.title, "sides": sides, "bars": bars, "missing": case.missing}
 
 
-def _start_up(scratch: Path, rounds: int) -> list[dict]:
-    """Measure what every command costs before its work begins."""
-    karate = HERE.parent / "sample_data" / "karate" / "karate.csv"
-    store = scratch / "karate"
-    converted = scratch / "converted"
-    subprocess.run(graphprep_command("convert", "-q", karate, store), check=True, stdout=subprocess.DEVNULL)
-    rows: list[tuple[str, list[str], Callable[[], None]]] = [
-        ("python -c pass", [sys.executable, "-c", "pass"], lambda: None),
-        ("graphprep --version", graphprep_command("--version"), lambda: None),
-        ("graphprep --help", graphprep_command("--help"), lambda: None),
-        ("graphprep info STORE", graphprep_command("info", store), lambda: None),
-        (
-            "graphprep convert (78 edges)",
-            graphprep_command("convert", "-q", karate, converted),
-            lambda: shutil.rmtree(converted),
-        ),
-    ]
-    runs: dict[str, list[Measured]] = {name: [] for name, *_ in rows}
-    for turn in range(rounds + 1):
-        for name, command, clean in rows:
-            done = measure(command)
-            if done.exit_code:
-                raise SystemExit(f"{name} ended with {done.exit_code}:\n{done.stderr}")
-            clean()
-            if turn:  # the first turn warms up
-                runs[name].append(done)
-    results = [{"name": name} | summarize(measured).to_json() for name, measured in runs.items()]
-    _print_table(
-        "Start-up",
-        ("command", "wall s", "min..max", "CPU s", "peak MiB"),
-        [
-            (row["name"], _seconds(row["wall_s"]), _span(row), _seconds(row["cpu_s"]), _mib(row["private_bytes"]))
-            for row in results
-        ],
-    )
-    return results
+def _measure_bar(bar: Bar, sides: dict[str, dict]) -> dict:
+    """Return what was to be reached and what was."""
+    found = sides[bar.of][bar.what] / (sides[bar.over][bar.what] if bar.over else 1)
+    of = f"{bar.of} over {bar.over}" if bar.over else bar.of
+    wanted = f">= {bar.least:,g}" if bar.least else f"<= {bar.most:,g}"
+    shown = round(found, 3) if found < 1000 else round(found)
+    return {"of": of, "what": bar.what, "wanted": wanted, "found": shown, "reached": bar.least <= found <= bar.most}
 
 
 # ---- printing
 
 
-def _print_case(case: Case, sides: dict[str, dict]) -> None:
+def _print_case(case: Case, sides: dict[str, dict], bars: list[dict], *, is_full: bool) -> None:
     rows = [
         (
             name,
-            _seconds(side["wall_s"]),
-            _span(side),
-            _seconds(side["cpu_s"]),
-            f"{side['edges_per_s']:,}",
-            f"{side['mb_per_s']:.2f}",
-            f"{side['edges_per_cpu_s']:,}",
-            _mib(side["private_bytes"]),
-            _mib(side["rss_bytes"]),
+            f"{side['num_edges']:,}",
+            f"{side['wall_s']:.2f}",
+            f"{side['wall_min_s']:.2f}..{side['wall_max_s']:.2f}",
+            f"{side['cpu_s']:.2f}",
+            f"{side['edges_per_s'] / 1e6:.2f}",
+            f"{side['ns_per_edge']:.0f}",
+            f"{side['private_bytes'] / _MIB:.0f}",
+            f"{side['rss_bytes'] / _MIB:.0f}",
             f"{side['wall_ratio']:.2f}",
             f"{side['cpu_ratio']:.2f}",
         )
         for name, side in sides.items()
     ]
-    head = ("", "wall s", "min..max", "CPU s", "edges/s", "MB/s", "edges/CPU s", "peak MiB", "max RSS", "wall x", "CPU x")
-    _print_table(f"{case.name}: {case.num_edges:,} edges, {case.input_bytes / 1e6:.1f} MB", head, rows)
+    head = ("", "edges", "wall s", "min..max", "CPU s", "M edges/s", "CPU ns/edge", "peak MiB", "max RSS", "wall x", "CPU x")
+    print_table(f"{case.name}: {case.title}", head, rows)
+    for bar in bars:
+        verdict = ("reached" if bar["reached"] else "missed") if is_full else "at full size"
+        print(f"{bar['of']}, {bar['what']}: {bar['found']:,}; {verdict}: {bar['wanted']}", flush=True)
     for name, reason in case.missing.items():
         print(f"not compared: {name}: {reason}")
 
 
-def _print_table(title: str, head: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
+def print_table(title: str, head: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
     """Print a Markdown table, also readable as it is."""
     widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
-    lines = [head, tuple("-" * width for width in widths), *rows]
     print(f"\n### {title}\n")
-    for line in lines:
+    for line in (head, tuple("-" * width for width in widths), *rows):
         cells = [
             cell.ljust(width) if i == 0 else cell.rjust(width) for i, (cell, width) in enumerate(zip(line, widths, strict=True))
         ]
         print("| " + " | ".join(cells) + " |", flush=True)
 
 
-def _seconds(seconds: float) -> str:
-    return f"{seconds:.2f}"
-
-
-def _span(row: dict) -> str:
-    return f"{row['wall_min_s']:.2f}..{row['wall_max_s']:.2f}"
-
-
-def _mib(num_bytes: int) -> str:
-    return f"{num_bytes / _MIB:.0f}"
-
-
 # ---- the machine
 
 
 def _machine() -> dict[str, object]:
-    names = ("graphprep", "numpy", "numba", "pyarrow", "orjson", "fsspec")
     models = [line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line]
     memory = int(Path("/proc/meminfo").read_text().split()[1]) * 1024
     return {
@@ -226,8 +189,15 @@ def _machine() -> dict[str, object]:
         "memory_mib": memory // _MIB,
         "system": platform.platform(),
         "python": platform.python_version(),
-        "versions": {name: version(name) for name in names},
+        "versions": {name: found for name in _PACKAGES if (found := _version(name))},
     }
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""
 
 
 def _now() -> dict[str, object]:
