@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from graphprep.kernels.cpu.csv_numbers import Fault
 
 _SHOWN = 40  # characters of a faulty field in a message
+_HIGH_32 = 1 << 32
 
 
 @dataclass(frozen=True)
@@ -235,9 +236,9 @@ def _table_error(block: TextBlock, chunk: Chunk, fault: Fault, dtype: str) -> De
 
 def _read_edges(handle: BinaryIO, chunk: Chunk, max_rows: int, places: bool) -> Iterator[RawRows]:
     for src, dst, names in _edge_batches(handle, chunk, max_rows):
-        _check_ends(chunk, (src, dst), names)
+        ends = _checked_ends(chunk, (src, dst), names)
         rows = np.arange(src.size, dtype=np.int64)
-        yield _edges(chunk, src, dst, (rows, rows, np.full(src.size, -1, np.int64)) if places else ())
+        yield _edges(chunk, *ends, (rows, rows, np.full(src.size, -1, np.int64)) if places else ())
 
 
 def _edge_batches(
@@ -251,17 +252,24 @@ def _edge_batches(
             yield pairs[:, 0], pairs[:, 1], ("0", "1")
 
 
-def _check_ends(chunk: Chunk, ends: tuple[NDArray[Any], NDArray[Any]], names: tuple[str, str]) -> None:
-    """Raise DecodeError for the first edge, source before destination, whose end its type does not have."""
+def _checked_ends(
+    chunk: Chunk, ends: tuple[NDArray[Any], NDArray[Any]], names: tuple[str, str]
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the ends as raw IDs: uint32 where the types have few enough nodes, else uint64.
+
+    Raises DecodeError for the first edge, source before destination, whose end its type does not have.
+    """
     faults = []
-    for end, ids in enumerate(ends):
+    wide = tuple((ids if ids.dtype.itemsize == 8 else ids.astype(np.int64)).view(np.uint64) for ids in ends)
+    for end, ids in enumerate(wide):
         # Negative numbers become large ones.
-        bad = ids.astype(np.uint64) >= np.uint64(chunk.num_ends[end])
-        if bad.any():
-            faults.append((int(bad.argmax()), end))
+        if ids.size and int(ids.max()) >= chunk.num_ends[end]:
+            faults.append((int((ids >= np.uint64(chunk.num_ends[end])).argmax()), end))
     if faults:
         row, end = min(faults)
         raise DecodeError(_range_words(chunk, end, int(ends[end][row])), at=row, column=names[end])
+    dtype = np.uint32 if max(chunk.num_ends) <= _HIGH_32 else np.uint64
+    return wide[0].astype(dtype, copy=False), wide[1].astype(dtype, copy=False)
 
 
 def _read_feature(handle: BinaryIO, chunk: Chunk, max_rows: int) -> Iterator[RawRows]:

@@ -85,6 +85,12 @@ class Cells:
             coords = take_ragged(self.counts, self.coords, rows, scale=width)
         return Cells(self.counts[rows], take_ragged(self.counts, self.values, rows), coords, shapes=shapes)
 
+    def slice(self, start: int, stop: int) -> Cells:
+        """Return the cells of rows [start, stop), where that can be without a copy."""
+        if self.counts is not None:
+            return self.take(np.arange(start, stop))
+        return Cells(None, self.values[start:stop], shapes=None if self.shapes is None else self.shapes[start:stop])
+
     def _take_temporal(self, rows: Ints, shapes: NDArray[np.int32] | None) -> Cells:
         assert self.entry_counts is not None
         assert self.start is not None

@@ -110,22 +110,28 @@ class AlignedCursor:
     def __init__(self, key: ColumnKey, runs: Runs) -> None:
         self.key = key
         self._chunks = runs.read(0)
-        self._rows = np.zeros(0, np.int64)
-        self._cells = empty_cells(key)
+        self._held: list[tuple[Ints, Cells]] = []
 
     def take(self, start: int, stop: int) -> tuple[Ints, Cells]:
         """Return the rows (edge IDs) in [start, stop) and their cells; calls go upwards."""
-        while not self._rows.size or self._rows[-1] < stop - 1:
+        while not self._held or self._held[-1][0][-1] < stop - 1:
             chunk = next(self._chunks, None)
             if chunk is None:
                 break
-            self._rows = np.concatenate([self._rows, chunk[0]])
-            self._cells = concat_cells([self._cells, cells_from(chunk[1:])])
-        cut = int(np.searchsorted(self._rows, stop))
-        taken = self._rows[:cut], self._cells.take(np.arange(cut))
-        self._cells = self._cells.take(np.arange(cut, self._rows.size))
-        self._rows = self._rows[cut:]
-        return taken
+            if chunk[0].size:
+                self._held.append((chunk[0], cells_from(chunk[1:])))
+        taken = [(np.zeros(0, np.int64), empty_cells(self.key))]
+        rest = []
+        for rows, cells in self._held:
+            cut = int(np.searchsorted(rows, stop))
+            if cut:
+                taken.append((rows[:cut], cells.slice(0, cut)))
+            if cut < rows.size:
+                rest.append((rows[cut:], cells.slice(cut, rows.size)))
+        self._held = rest
+        if len(taken) == 2:  # nearly always: no copy is made
+            return taken[1]
+        return np.concatenate([rows for rows, _ in taken]), concat_cells([cells for _, cells in taken])
 
 
 class AlignedEdges:
