@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from graphprep.engine.budget import default_threads
 from graphprep.engine.local import map_ordered
 from graphprep.kernels.cpu.coo import Dealt, Rows, build_rows, build_sorted_rows
-from graphprep.kernels.cpu.partition import Packing, deal_pairs, plan_packing
+from graphprep.kernels.cpu.partition import Packing, bits_below, deal_pairs, plan_packing
 from graphprep.kernels.cpu.transpose import deal_columns
 from graphprep.model.errors import DataError, UsageError
 
@@ -100,7 +100,8 @@ def build_dealt(
     def build(piece: tuple[int, int]) -> None:
         first, stop = piece
         if sort_neighbors:
-            build_sorted_rows(dealt, first, stop, int(offsets[first]), rows, int(sizes[first:stop].max()))
+            most = int(sizes[first:stop].max())
+            build_sorted_rows(dealt, first, stop, int(offsets[first]), rows, most, bits_below(num_others))
         else:
             build_rows(dealt, first, stop, int(offsets[first]), rows)
 

@@ -50,7 +50,7 @@ def build_adjacency(
     highest ID and one. Neighbours of a row stand in input order; with ``sort_neighbors`` they ascend, equal ones in input
     order. The ID of an edge is its position. Raises DataError for an ID out of range.
     """
-    threads, is_csc = count_threads(threads), _is_csc(layout)
+    threads, is_csc = count_threads(threads), check_layout(layout) == "csc"
     ends = as_ends(src, dst)
     num_src, num_dst = check_ends(*ends, num_nodes, threads)
     rows, others, num_rows, num_others = (*ends[::-1], num_dst, num_src) if is_csc else (*ends, num_src, num_dst)
@@ -79,7 +79,7 @@ def transpose(
     built = build_dealt(
         dealt, num_columns, adjacency.num_rows, num_ids=num_ids if carry else None, sort_neighbors=False, threads=threads
     )
-    return as_adjacency("csr" if _is_csc(adjacency.layout) else "csc", built, adjacency.num_rows, edge_ids=carry)
+    return as_adjacency("csr" if check_layout(adjacency.layout) == "csc" else "csc", built, adjacency.num_rows, edge_ids=carry)
 
 
 def degrees(
@@ -182,9 +182,10 @@ def limits(ids: Ints, threads: int) -> tuple[int, int]:
     return min((low for low, _ in found), default=0), max((high for _, high in found), default=-1)
 
 
-def _is_csc(layout: str) -> bool:
+def check_layout(layout: Layout) -> Layout:
+    """Return ``layout``. Raises UsageError where it is none."""
     _one_of("layout", layout, _LAYOUTS)
-    return layout == "csc"
+    return layout
 
 
 def _one_of(name: str, value: str, known: tuple[str, ...]) -> None:

@@ -68,13 +68,14 @@ def build_rows(dealt: Dealt, first: int, stop: int, at: int, rows: Rows) -> None
     )
 
 
-def build_sorted_rows(dealt: Dealt, first: int, stop: int, at: int, rows: Rows, most: int) -> None:
+def build_sorted_rows(dealt: Dealt, first: int, stop: int, at: int, rows: Rows, most: int, sort_bits: int) -> None:
     """Build buckets [first, stop) like ``build_rows``, neighbours ascending; equal ones stay in input order.
 
-    ``most`` is the size of the largest of these buckets: twice its records are held.
+    ``most`` is the size of the largest of these buckets: twice its records are held. ``sort_bits``: those of the highest
+    neighbour.
     """
     packing = dealt.packing
-    digits, digit_bits = plan_digits(packing.other_bits, most)
+    digits, digit_bits = plan_digits(sort_bits, most)
     counts = np.empty((digits, 1 << digit_bits), np.int32 if most < 2**31 else np.int64)
     scratch = np.empty((2, most), np.uint64)
     scratch_ids = np.empty((2, most if packing.apart else 0), dealt.ids.dtype)
@@ -100,13 +101,13 @@ def build_sorted_rows(dealt: Dealt, first: int, stop: int, at: int, rows: Rows, 
 
 
 @njit(cache=True, nogil=True)
-def _count_rows(records, chunk_at, starts, bucket, row_shift, cursors):
+def _count_rows(records, chunk_at, starts, bucket, row_shift, row_mask, cursors):
     """Count the edges of each row of a bucket."""
     for chunk in range(chunk_at.size):
         begin = chunk_at[chunk] + starts[chunk, bucket]
         end = chunk_at[chunk] + starts[chunk, bucket + 1]
         for i in range(begin, end):
-            cursors[records[i] >> row_shift] += 1
+            cursors[(records[i] >> row_shift) & row_mask] += 1
 
 
 @njit(cache=True, nogil=True)
@@ -124,6 +125,7 @@ def _build(records, ids, chunk_at, starts, first, stop, at, row_bits, other_bits
     """Use ``indptr[row + 1]`` as cursor of a row: it ends where the next row starts."""
     id_shift = np.uint64(id_bits)
     row_shift = np.uint64(other_bits + id_bits)
+    row_mask = (np.uint64(1) << np.uint64(row_bits)) - np.uint64(1)
     other_mask = (np.uint64(1) << np.uint64(other_bits)) - np.uint64(1)
     id_mask = (np.uint64(1) << id_shift) - np.uint64(1)
     has_ids = id_bits > 0
@@ -132,14 +134,14 @@ def _build(records, ids, chunk_at, starts, first, stop, at, row_bits, other_bits
         first_row = bucket << row_bits
         cursors = indptr[first_row + 1 : min(first_row + (1 << row_bits), indptr.size - 1) + 1]
         cursors[:] = 0
-        _count_rows(records, chunk_at, starts, bucket, row_shift, cursors)
+        _count_rows(records, chunk_at, starts, bucket, row_shift, row_mask, cursors)
         at = to_starts(cursors, at)
         for chunk in range(chunk_at.size):
             begin = chunk_at[chunk] + starts[chunk, bucket]
             end = chunk_at[chunk] + starts[chunk, bucket + 1]
             for i in range(begin, end):
                 record = records[i]
-                row = record >> row_shift
+                row = (record >> row_shift) & row_mask
                 to = cursors[row]
                 cursors[row] = to + 1
                 indices[np.uint64(to)] = (record >> id_shift) & other_mask
@@ -150,7 +152,7 @@ def _build(records, ids, chunk_at, starts, first, stop, at, row_bits, other_bits
 
 
 @njit(cache=True, nogil=True)
-def _count_digits(records, chunk_at, starts, bucket, row_shift, id_shift, digit_bits, cursors, counts):
+def _count_digits(records, chunk_at, starts, bucket, row_shift, row_mask, id_shift, digit_bits, cursors, counts):
     """Count rows, and the digits of neighbours, of a bucket."""
     width = np.uint64(digit_bits)
     mask = (np.uint64(1) << width) - np.uint64(1)
@@ -159,7 +161,7 @@ def _count_digits(records, chunk_at, starts, bucket, row_shift, id_shift, digit_
         end = chunk_at[chunk] + starts[chunk, bucket + 1]
         for i in range(begin, end):
             record = records[i]
-            cursors[record >> row_shift] += 1
+            cursors[(record >> row_shift) & row_mask] += 1
             digits = record >> id_shift
             for digit in range(counts.shape[0]):
                 counts[digit, digits & mask] += 1
@@ -192,6 +194,7 @@ def _build_sorted(
     """
     id_shift = np.uint64(id_bits)
     row_shift = np.uint64(other_bits + id_bits)
+    row_mask = (np.uint64(1) << np.uint64(row_bits)) - np.uint64(1)
     digit_mask = (np.uint64(1) << np.uint64(digit_bits)) - np.uint64(1)
     is_apart = ids.size > 0
     num_digits = counts.shape[0]
@@ -200,7 +203,7 @@ def _build_sorted(
         cursors = indptr[first_row + 1 : min(first_row + (1 << row_bits), indptr.size - 1) + 1]
         cursors[:] = 0
         counts[:] = 0
-        _count_digits(records, chunk_at, starts, bucket, row_shift, id_shift, digit_bits, cursors, counts)
+        _count_digits(records, chunk_at, starts, bucket, row_shift, row_mask, id_shift, digit_bits, cursors, counts)
         at = to_starts(cursors, at)
         for digit in range(num_digits):
             to_starts(counts[digit], 0)
@@ -232,7 +235,9 @@ def _build_sorted(
                 scratch_ids[1 - now],
             )
             now = 1 - now
-        scatter_to_rows(scratch[now], scratch_ids[now], size, row_shift, other_bits, id_bits, cursors, indices, edge_ids)
+        scatter_to_rows(
+            scratch[now], scratch_ids[now], size, row_shift, row_mask, other_bits, id_bits, cursors, indices, edge_ids
+        )
 
 
 @njit(cache=True, nogil=True)
@@ -250,7 +255,7 @@ def scatter_by_digit(records, ids, size, shift, mask, cursors, new_records, new_
 
 
 @njit(cache=True, nogil=True)
-def scatter_to_rows(records, ids, size, row_shift, other_bits, id_bits, cursors, indices, edge_ids):
+def scatter_to_rows(records, ids, size, row_shift, row_mask, other_bits, id_bits, cursors, indices, edge_ids):
     """Unpack ``size`` records to the cursors of their rows, in order."""
     id_shift = np.uint64(id_bits)
     other_mask = (np.uint64(1) << np.uint64(other_bits)) - np.uint64(1)
@@ -259,7 +264,7 @@ def scatter_to_rows(records, ids, size, row_shift, other_bits, id_bits, cursors,
     is_apart = ids.size > 0
     for i in range(size):
         record = records[i]
-        row = record >> row_shift
+        row = (record >> row_shift) & row_mask
         to = cursors[row]
         cursors[row] = to + 1
         indices[np.uint64(to)] = (record >> id_shift) & other_mask

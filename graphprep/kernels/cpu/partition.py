@@ -19,8 +19,9 @@ _RECORD_BITS = 64
 class Packing:
     """How the edges of a bucket are packed: a record of 64 bits holds, from the top, local row, neighbour and edge ID.
 
-    A bucket is ``2**row_bits`` consecutive rows. ``id_bits`` 0: there is no edge ID in a record; ``apart``: IDs, of type
-    ``id_dtype``, are in an array beside the records, since they do not fit.
+    A bucket is ``2**row_bits`` consecutive rows. A record has these low bits of a row's number, and those above them that
+    fit: who reads it masks them. ``id_bits`` 0: there is no edge ID in a record; ``apart``: IDs, of type ``id_dtype``, are in
+    an array beside the records, since they do not fit.
     """
 
     row_bits: int
@@ -39,18 +40,22 @@ def plan_packing(
     ``edge_ids``: each edge has an ID, below ``num_ids`` (None: ``num_edges``). Returns None where not even row and neighbour
     fit 64 bits.
     """
-    wanted = min(_MOST_BUCKETS_BITS, max(0, bits_below(max(num_rows, num_edges)) - _BUCKET_BITS))
-    row_bits = max(0, bits_below(num_rows) - wanted)
+    row_bits = max(0, bits_below(num_rows) - plan_bucket_bits(max(num_rows, num_edges)))
     other_bits = bits_below(num_others)
-    if row_bits + other_bits > _RECORD_BITS:
+    if max(1, row_bits) + other_bits > _RECORD_BITS:  # no processor shifts by 64
         return None
     num_buckets = (max(0, num_rows - 1) >> row_bits) + 1
     most_ids = num_edges if num_ids is None else num_ids
     id_bits = max(1, bits_below(most_ids)) if edge_ids else 0
-    apart = row_bits + other_bits + id_bits > _RECORD_BITS
+    apart = max(1, row_bits) + other_bits + id_bits > _RECORD_BITS
     return Packing(
         row_bits, num_buckets, other_bits, 0 if apart else id_bits, apart, np.int32 if most_ids <= 2**31 else np.int64
     )
+
+
+def plan_bucket_bits(most: int) -> int:
+    """Return the logarithm of how many buckets to have: ``most`` is the number of rows or of edges, whichever is higher."""
+    return min(_MOST_BUCKETS_BITS, max(0, bits_below(most) - _BUCKET_BITS))
 
 
 def bits_below(count: int) -> int:
@@ -121,36 +126,33 @@ def count_buckets(rows, row_bits, starts):
 @njit(cache=True, nogil=True)
 def _deal(rows, others, row_bits, other_bits, records, starts):
     shift, width = np.uint64(row_bits), np.uint64(other_bits)
-    low_bits = (np.uint64(1) << shift) - np.uint64(1)
     for i in range(rows.size):
         row = np.uint64(rows[i])
         bucket = (row >> shift) + np.uint64(1)
         at = starts[bucket]
         starts[bucket] = at + 1
-        records[np.uint64(at)] = ((row & low_bits) << width) | np.uint64(others[i])
+        records[np.uint64(at)] = (row << width) | np.uint64(others[i])
 
 
 @njit(cache=True, nogil=True)
 def _deal_with_ids(rows, others, first_id, row_bits, other_bits, id_bits, records, starts):
     shift, width, id_width = np.uint64(row_bits), np.uint64(other_bits), np.uint64(id_bits)
-    low_bits = (np.uint64(1) << shift) - np.uint64(1)
     for i in range(rows.size):
         row = np.uint64(rows[i])
         bucket = (row >> shift) + np.uint64(1)
         at = starts[bucket]
         starts[bucket] = at + 1
-        pair = ((row & low_bits) << width) | np.uint64(others[i])
+        pair = (row << width) | np.uint64(others[i])
         records[np.uint64(at)] = (pair << id_width) | np.uint64(first_id + i)
 
 
 @njit(cache=True, nogil=True)
 def _deal_apart(rows, others, first_id, row_bits, other_bits, records, ids, starts):
     shift, width = np.uint64(row_bits), np.uint64(other_bits)
-    low_bits = (np.uint64(1) << shift) - np.uint64(1)
     for i in range(rows.size):
         row = np.uint64(rows[i])
         bucket = (row >> shift) + np.uint64(1)
         at = starts[bucket]
         starts[bucket] = at + 1
-        records[np.uint64(at)] = ((row & low_bits) << width) | np.uint64(others[i])
+        records[np.uint64(at)] = (row << width) | np.uint64(others[i])
         ids[np.uint64(at)] = first_id + i

@@ -186,7 +186,8 @@ def _relabel_sorted(
         scratch[now],
         scratch_ids[now],
     )
-    cursors[: stop - first] = new_indptr[first:stop]
+    for row in range(first, stop):
+        cursors[row - first] = new_indptr[row]
     counts[:] = 0
     for i in range(size):
         digits = scratch[now, i] >> id_shift
@@ -201,4 +202,6 @@ def _relabel_sorted(
         )
         now = 1 - now
         shift += width
-    scatter_to_rows(scratch[0], scratch_ids[0], size, row_shift, other_bits, id_bits, cursors, new_indices, new_edge_ids)
+    scatter_to_rows(
+        scratch[0], scratch_ids[0], size, row_shift, ~np.uint64(0), other_bits, id_bits, cursors, new_indices, new_edge_ids
+    )

@@ -50,7 +50,6 @@ def deal_columns(
 def _deal(indptr, columns, edge_ids, first, row, row_bits, other_bits, id_bits, is_apart, records, ids, starts):
     """Walk the rows; an entry's column is its record's row. Three loops, so that each has only what it needs."""
     shift, width, id_width = np.uint64(row_bits), np.uint64(other_bits), np.uint64(id_bits)
-    low_bits = (np.uint64(1) << shift) - np.uint64(1)
     has_ids = edge_ids.size > 0
     packs_ids = id_bits > 0
     at = first
@@ -64,7 +63,7 @@ def _deal(indptr, columns, edge_ids, first, row, row_bits, other_bits, id_bits, 
                 bucket = (column >> shift) + np.uint64(1)
                 to = starts[bucket]
                 starts[bucket] = to + 1
-                records[np.uint64(to)] = ((column & low_bits) << width) | other
+                records[np.uint64(to)] = (column << width) | other
         else:
             for entry in range(at, end):
                 column = np.uint64(columns[np.uint64(entry - first)])
@@ -72,7 +71,7 @@ def _deal(indptr, columns, edge_ids, first, row, row_bits, other_bits, id_bits, 
                 to = starts[bucket]
                 starts[bucket] = to + 1
                 number = np.int64(edge_ids[np.uint64(entry)]) if has_ids else entry
-                pair = ((column & low_bits) << width) | other
+                pair = (column << width) | other
                 if packs_ids:
                     records[np.uint64(to)] = (pair << id_width) | np.uint64(number)
                 else:
