@@ -174,7 +174,7 @@ def run_graphprep(args: list[str], stdin: bytes, stdout: io.BytesIO, stderr: io.
         # How long a stage takes, and so whether it is worth a line, differs from machine to machine.
         for method in ("advance", "_end"):
             stack.enter_context(mock.patch.object(progress.PlainReporter, method, _say_nothing))
-        stack.enter_context(mock.patch.object(progress, "kernels_are_cold", bool))
+        stack.enter_context(mock.patch.object(progress, "announcing_compilation", lambda _: contextlib.nullcontext()))
         stack.enter_context(mock.patch.dict(os.environ, {"COLUMNS": "80"}))
         for name, stream in streams.items():
             stack.enter_context(mock.patch.object(sys, name, stream))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import signal
@@ -23,7 +24,7 @@ sys.path.insert(0, str(TESTS))
 @pytest.fixture(autouse=True)
 def warm_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let no command say that kernels are compiled: only the first test of a fresh checkout would see it."""
-    monkeypatch.setattr("graphprep.cli.progress.kernels_are_cold", lambda: False)
+    monkeypatch.setattr("graphprep.cli.progress.announcing_compilation", lambda _: contextlib.nullcontext())
 
 
 @pytest.fixture

@@ -394,7 +394,7 @@ def convert(
     Example: graphprep convert sample_data/karate/karate.csv karate-store
     """
     from graphprep import api
-    from graphprep.cli.progress import announce_compilation, reporting
+    from graphprep.cli.progress import reporting
 
     decoder_flags = given_decoder_options(input_flags, edges_flags, deepgnn_flags)
     run_options = run_flags.to_options(storage_flags)
@@ -403,7 +403,6 @@ def convert(
     )
     options = make_input_options(input_flags, table_flags, decoder_flags, run_options, error_flags)
     with reporting(report_flags) as reporter:
-        announce_compilation(report_flags, reporter)
         summary = api.convert(urls, out, with_store_options(options, store_flags), reporter)
     typer.echo(summary_json(summary) if as_json else summary_text(summary))
 

@@ -112,13 +112,12 @@ def generate(
     """
     from graphprep import api
     from graphprep.cli.options import RunFlags
-    from graphprep.cli.progress import announce_compilation, reporting
+    from graphprep.cli.progress import reporting
     from graphprep.model.generate import GenerateOptions
 
     run = RunFlags(threads=threads).to_options(storage_flags)
     options = GenerateOptions(**dataclasses.asdict(output_flags), **graph_flags.given(), run=run)
     with reporting(report_flags) as reporter:
-        announce_compilation(report_flags, reporter)
         summary = api.generate(kind, out, options, reporter)
     text = summary_json(summary) if as_json else summary_text(summary)
     if out != _STDOUT or not report_flags.quiet:

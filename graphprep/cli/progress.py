@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import sys
 import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from graphprep.cli.words import duration, quantity, size
@@ -263,21 +261,21 @@ def make_reporter(flags: ReportFlags, stream: TextIO | None = None) -> Reporter:
     return PlainReporter(out, verbose=verbose, details=verbose)
 
 
-def announce_compilation(flags: ReportFlags, reporter: Reporter) -> None:
-    """Say why the first run takes long, but not to who wants no progress."""
-    if not flags.quiet and flags.progress != "none" and kernels_are_cold():
-        reporter.message("compiling kernels: once, about a minute")
+@contextlib.contextmanager
+def announcing_compilation(reporter: Reporter) -> Iterator[None]:
+    """Say why a first run takes long, when it begins to compile and how long that took."""
+    from graphprep.cli.words import count, duration
+    from graphprep.kernels import compilation
 
-
-def kernels_are_cold() -> bool:
-    """Return whether Numba has yet to compile the kernels: it could keep them beside their source, and nothing is there.
-
-    False where it keeps them elsewhere (NUMBA_CACHE_DIR, a package that may not be written to): unknown.
-    """
-    folder = Path(__file__).parent.parent / "kernels" / "cpu"
-    if os.environ.get("NUMBA_CACHE_DIR") or not os.access(folder, os.W_OK):
-        return False
-    return not any((folder / "__pycache__").glob("*.nbi"))
+    num_before, before_s = compilation.done.num_kernels, compilation.done.elapsed_s
+    compilation.announce(lambda: reporter.message("compiling kernels: once, a few seconds each"))
+    try:
+        yield
+    finally:
+        compilation.announce(None)
+    num = compilation.done.num_kernels - num_before
+    if num:
+        reporter.message(f"compiled {count(num, 'kernel')} in {duration(compilation.done.elapsed_s - before_s)}")
 
 
 @contextlib.contextmanager
@@ -291,8 +289,10 @@ def reporting(flags: ReportFlags) -> Iterator[Reporter]:
     if flags.quiet and flags.verbose:
         raise UsageError("--quiet and --verbose contradict each other", fix="leave out one of them")
     reporter = make_reporter(flags)
+    wanted = not flags.quiet and flags.progress != "none"
     try:
-        yield reporter
+        with announcing_compilation(reporter) if wanted else contextlib.nullcontext():
+            yield reporter
     finally:
         close = getattr(reporter, "close", None)
         if close is not None:

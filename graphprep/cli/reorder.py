@@ -75,7 +75,7 @@ def reorder(
     Example: graphprep reorder karate-store karate-hot --by degree
     """
     from graphprep import api
-    from graphprep.cli.progress import announce_compilation, reporting
+    from graphprep.cli.progress import reporting
     from graphprep.model.reorder import ReorderOptions
 
     options = ReorderOptions(
@@ -87,7 +87,6 @@ def reorder(
         run=run_flags.to_options(storage_flags),
     )
     with reporting(report_flags) as reporter:
-        announce_compilation(report_flags, reporter)
         summary = api.reorder(store, out, options, reporter)
     typer.echo(summary_json(summary) if as_json else summary_text(summary))
 

@@ -14,6 +14,8 @@ from graphprep.cli import convert as convert_command
 from graphprep.cli.convert import summary_text
 from graphprep.cli.info import info_text
 from graphprep.cli.main import run
+from graphprep.cli.progress import announcing_compilation
+from graphprep.kernels import compilation
 from graphprep.model.options import ConvertOptions, ConvertSummary, RunOptions
 from graphprep.stages.inspect import GraphInfo, Head, TypeInfo, _plain
 
@@ -82,10 +84,24 @@ def test_convert_counts_one_thing_as_one():
 
 
 @pytest.mark.parametrize(("flags", "said"), [([], True), (["--quiet"], False), (["--progress", "none"], False)])
-def test_the_first_run_says_that_kernels_are_compiled(converted, monkeypatch, capsys, flags, said):
-    monkeypatch.setattr("graphprep.cli.progress.kernels_are_cold", lambda: True)
+def test_a_run_says_that_it_compiles_kernels(monkeypatch, capsys, flags, said):
+    def convert(*_):
+        for _ in range(2):
+            with compilation.compiling():
+                pass
+        return SUMMARY
+
+    monkeypatch.setattr("graphprep.api.convert", convert)
+    monkeypatch.setattr("graphprep.cli.progress.announcing_compilation", announcing_compilation)  # see conftest.py
     assert run(["convert", "a", "out", *flags]) == 0
-    assert capsys.readouterr().err == ("compiling kernels: once, about a minute\n" if said else "")
+    told = "compiling kernels: once, a few seconds each\ncompiled 2 kernels in 0.00 s\n"
+    assert capsys.readouterr().err == (told if said else "")
+
+
+def test_a_run_that_compiles_nothing_says_nothing_of_it(converted, monkeypatch, capsys):
+    monkeypatch.setattr("graphprep.cli.progress.announcing_compilation", announcing_compilation)
+    assert run(["convert", "a", "out"]) == 0
+    assert capsys.readouterr().err == ""
 
 
 def test_convert_json(converted, capsys):

@@ -7,7 +7,6 @@ import pytest
 
 from graphprep.cli import progress
 from graphprep.cli.options import ReportFlags
-from graphprep.cli.progress import kernels_are_cold
 from graphprep.cli.words import count, duration, quantity, size, table
 
 
@@ -130,19 +129,6 @@ def test_a_stage_of_a_second_is_not_worth_a_line(clock):
     clock.now += 1.9
     reporter.close()
     assert out.getvalue() == ""
-
-
-def test_kernels_are_cold_until_one_is_kept(monkeypatch, tmp_path):
-    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
-    monkeypatch.setattr(progress, "__file__", str(tmp_path / "cli" / "progress.py"))
-    folder = tmp_path / "kernels" / "cpu" / "__pycache__"
-    folder.mkdir(parents=True)
-    assert kernels_are_cold()
-    (folder / "edges.parse-3.py311.nbi").touch()
-    assert not kernels_are_cold()
-    (folder / "edges.parse-3.py311.nbi").unlink()
-    monkeypatch.setenv("NUMBA_CACHE_DIR", "/elsewhere")
-    assert not kernels_are_cold()
 
 
 def test_a_reader_of_stderr_that_went_away(clock):

@@ -435,8 +435,10 @@ def _target_machine() -> Any:
 
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
+    target = binding.Target.from_triple(binding.get_process_triple())
     cpu, features = binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten()
-    return binding.Target.from_triple(binding.get_process_triple()).create_target_machine(cpu, features, opt=3, jit=True)
+    reloc = "static" if target.name.startswith("x86") else "default"  # as Numba has it
+    return target.create_target_machine(cpu, features, opt=3, reloc=reloc, jit=True)
 
 
 @functools.cache
