@@ -1,7 +1,8 @@
 """graphprep prepares graph data for graph learning: raw dumps in, CSR/CSC partitions out.
 
-One function per command: ``convert``, ``info``, ``validate``, ``ids``, ``reorder``, ``generate``; and what they work with. All
-are loaded on first use, so that importing the package costs next to nothing.
+One function per command: ``convert``, ``info``, ``validate``, ``ids``, ``reorder``, ``generate``; functions over arrays in
+memory: ``build_adjacency``, ``rank_ids`` …; and what they work with. All are loaded on first use, so that importing the package
+costs next to nothing.
 """
 
 from __future__ import annotations
@@ -10,15 +11,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from graphprep.api import convert, generate, ids, info, open_store, reorder, validate
+    from graphprep.model.adjacency import Adjacency
     from graphprep.model.errors import GraphprepError
     from graphprep.model.generate import GenerateOptions, GenerateSummary
     from graphprep.model.ids import IDConverter, PartitionBook
     from graphprep.model.options import ConvertOptions, ConvertSummary, RunOptions
     from graphprep.model.reorder import ReorderOptions, ReorderSummary
+    from graphprep.stages.edge_files import read_adjacency, read_edges
+    from graphprep.stages.graph_arrays import build_adjacency, degrees, reorder_by_degree, transpose
+    from graphprep.stages.sorted_arrays import dedup_edges, rank_ids, sort_edges, sort_keys
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Adjacency",
     "ConvertOptions",
     "ConvertSummary",
     "GenerateOptions",
@@ -30,16 +36,27 @@ __all__ = [
     "ReorderSummary",
     "RunOptions",
     "__version__",
+    "build_adjacency",
     "convert",
+    "dedup_edges",
+    "degrees",
     "generate",
     "ids",
     "info",
     "open_store",
+    "rank_ids",
+    "read_adjacency",
+    "read_edges",
     "reorder",
+    "reorder_by_degree",
+    "sort_edges",
+    "sort_keys",
+    "transpose",
     "validate",
 ]
 
 _HOMES = {
+    "Adjacency": "graphprep.model.adjacency",
     "ConvertOptions": "graphprep.model.options",
     "ConvertSummary": "graphprep.model.options",
     "GenerateOptions": "graphprep.model.generate",
@@ -50,12 +67,22 @@ _HOMES = {
     "ReorderOptions": "graphprep.model.reorder",
     "ReorderSummary": "graphprep.model.reorder",
     "RunOptions": "graphprep.model.options",
+    "build_adjacency": "graphprep.stages.graph_arrays",
     "convert": "graphprep.api",
+    "dedup_edges": "graphprep.stages.sorted_arrays",
+    "degrees": "graphprep.stages.graph_arrays",
     "generate": "graphprep.api",
     "ids": "graphprep.api",
     "info": "graphprep.api",
     "open_store": "graphprep.api",
+    "rank_ids": "graphprep.stages.sorted_arrays",
+    "read_adjacency": "graphprep.stages.edge_files",
+    "read_edges": "graphprep.stages.edge_files",
     "reorder": "graphprep.api",
+    "reorder_by_degree": "graphprep.stages.graph_arrays",
+    "sort_edges": "graphprep.stages.sorted_arrays",
+    "sort_keys": "graphprep.stages.sorted_arrays",
+    "transpose": "graphprep.stages.graph_arrays",
     "validate": "graphprep.api",
 }
 
