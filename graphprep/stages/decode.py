@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -165,7 +165,9 @@ class _Collector:
             if item.data is not None:
                 decoded, faults = decode_block(decoder, item.data, settings.skip)
                 rows, bad = decoded.rows, tuple(faults)
-            return _Done(item, None if rows is None else narrow_rows(key_rows(rows, seed, may_be_integers)), bad)
+            return _Done(
+                item, None if rows is None else self._drop_known(narrow_rows(key_rows(rows, seed, may_be_integers))), bad
+            )
 
         for done in map_ordered(work, self._items(storage), settings.threads):
             self._collect(done)
@@ -173,6 +175,22 @@ class _Collector:
         settled = [space for space, are_integers in self.integers.items() if are_integers and space in self.kinds]
         if settled and isinstance(decoder, SettlesIds):
             raise _IntegersError(settled)
+
+    def _drop_known(self, keyed: KeyedRows) -> KeyedRows:
+        """Leave out the texts of ends that were met before: most, and telling them apart is work for threads."""
+        edges = keyed.rows.edges
+        if edges is None or not edges.num_rows:
+            return keyed
+        src, dst = (self._unknown_ends(edges, side, texts) for side, texts in enumerate((keyed.src, keyed.dst)))
+        return replace(keyed, src=src, dst=dst)
+
+    def _unknown_ends(self, edges: RawEdges, side: int, texts: KeyedTexts | None) -> KeyedTexts | None:
+        indexer = self.decoded.texts.get(self.decoded.spaces.of_end(edges.relation_names[0], side))
+        if texts is None or indexer is None:
+            return texts
+        name = _end_type(edges, side)
+        code = UNKNOWN if name is None else self.type_codes.get(name)
+        return texts if code is None else texts.take(indexer.find_unknown(texts.keys, texts.offsets, texts.values, code))
 
     def _items(self, storage: Storage) -> Iterator[_Work]:
         for number, span in enumerate(self.decoded.sources.spans):
@@ -266,8 +284,7 @@ class _Collector:
                 space = self.decoded.spaces.of_end(relations[0], side)
                 self._note_kind(work, space, texts)
                 if texts is not None:
-                    types = {relation.dst_type if side else relation.src_type for relation in relations}
-                    name = types.pop() if len(types) == 1 else None
+                    name = _end_type(edges, side)
                     code = UNKNOWN if name is None else self._type_code(name)
                     self._texts(space).add_ends(texts.keys, texts.offsets, texts.values, code)
         if self.decoded.hashes is not None:
@@ -369,6 +386,12 @@ class _Collector:
             self.relation_codes[relation] = len(self.decoded.relations)
             self.decoded.relations.append(relation)
         return self.relation_codes[relation]
+
+
+def _end_type(edges: RawEdges, side: int) -> str | None:
+    """Return the type of all sources (side 0) or destinations (1); None where they may have several, or none is known."""
+    types = {relation.dst_type if side else relation.src_type for relation in edges.relation_names}
+    return types.pop() if len(types) == 1 else None
 
 
 def _check_number(words: str, number: int, name: str, flag: str) -> None:

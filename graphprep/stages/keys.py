@@ -27,6 +27,11 @@ class KeyedTexts:
     are_integers: bool
     hashes: RawIds | None
 
+    def take(self, rows: Ints) -> KeyedTexts:
+        """Return some texts, with the hashes of all rows."""
+        offsets, values = take_texts(self.offsets, self.values, rows)
+        return replace(self, keys=self.keys[rows], offsets=offsets, values=values)
+
 
 @dataclass(frozen=True)
 class KeyedRows:

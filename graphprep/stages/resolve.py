@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from graphprep.kernels.cpu.bitmap import Ranks
 from graphprep.kernels.cpu.group import group_by_key, mark_bits
-from graphprep.kernels.cpu.lookup import bucket_index, find_sorted
+from graphprep.kernels.cpu.lookup import KeyTable, bucket_index, find_sorted
 from graphprep.storage.runs import Runs, SpillPool
 
 Ints = NDArray[np.int64]
@@ -148,6 +148,7 @@ class _Block:
         self.index = bucket_index(self.ids) if self.ids.size else (0, self.ids)
         # Each array that need not be looked into saves a cache miss for every end of every edge.
         self._one_type = bool(self.ids.size) and bool((self.types == self.types[0]).all())
+        self._all_there = bool((self.typed >= 0).all())
         self._in_order = bool(self.ids.size) and bool((np.diff(self.typed) == 1).all())
 
     def find(self, ids: RawIds) -> Resolved:
@@ -161,12 +162,14 @@ class _Block:
             typed = np.where(found, typed, -1)
         return Resolved(np.full(ids.size, self.types[0]) if self._one_type else self.types[at], typed)
 
-
     def quick_finder(self, cap_bytes: int) -> Callable[[NDArray[Any]], Found | None] | None:
-        """Return a function that looks IDs up in a table, where they are of one type and not much higher than their number."""
-        if not self._one_type or self.flip or int(self.ids[-1]) >= min(_SPARSEST * self.ids.size, cap_bytes // 4, 2**32 - 1):
+        """Return a function that looks IDs of one type up in a table; None where they are of several, or it takes too much."""
+        room = cap_bytes - self.ids.size * _TABLE_ROW_BYTES
+        if not self._one_type or not self._all_there or self.ids.size >= _NOT_THERE:
             return None
-        return _Table(self).find_quickly
+        if not self.flip and int(self.ids[-1]) < min(_SPARSEST * self.ids.size, room // 4, int(_NOT_THERE)):
+            return _Table(self).find_quickly
+        return _Slots(self).find_quickly if KeyTable.num_bytes_of(self.ids.size) <= room else None
 
 
 class _Table:
@@ -174,8 +177,7 @@ class _Table:
 
     def __init__(self, block: _Block) -> None:
         self._typed = np.full(int(block.ids[-1]) + 1, _NOT_THERE, np.uint32)
-        known = block.typed >= 0
-        self._typed[block.ids[known]] = block.typed[known]
+        self._typed[block.ids] = block.typed
         self._type = int(block.types[0])
 
     def find_quickly(self, ids: NDArray[Any]) -> Found | None:
@@ -184,6 +186,19 @@ class _Table:
             return None
         typed = self._typed[ids]
         return None if (typed == _NOT_THERE).any() else Found(self._type, typed)
+
+
+class _Slots:
+    """The typed ID of every ID, in a hash table."""
+
+    def __init__(self, block: _Block) -> None:
+        self._table = KeyTable(block.ids ^ block.flip, block.typed)
+        self._type = int(block.types[0])
+
+    def find_quickly(self, ids: NDArray[Any]) -> Found | None:
+        """Look IDs up; None where one is not there."""
+        typed = self._table.find_all(ids.astype(np.uint64, copy=False))
+        return None if typed is None else Found(self._type, typed)
 
 
 class _ExternalJoin:

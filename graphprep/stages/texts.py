@@ -113,9 +113,16 @@ class TextIndexer:
 
     def add_ends(self, keys: NDArray[np.uint64], offsets: Ints, values: NDArray[np.uint8], code: int) -> None:
         """Add texts that occur as ends of edges, with the code of their type (UNKNOWN where only a record tells it)."""
+        if not keys.size:
+            return
         if self._seen.setdefault(code, SeenTexts()).add(keys, offsets, values) >= 0:
             raise KeyCollisionError
         self._flush_if_full()
+
+    def find_unknown(self, keys: NDArray[np.uint64], offsets: Ints, values: NDArray[np.uint8], code: int) -> Ints:
+        """Return the rows (ascending) that ``add_ends`` must be told: all but such as are known. Any thread may ask."""
+        seen = self._seen.get(code)
+        return np.arange(keys.size) if seen is None else np.asarray(seen.find_unknown(keys, offsets, values))
 
     def _flush_if_full(self) -> None:
         if self._num_bytes + sum(seen.num_bytes for seen in self._seen.values()) > self._cap:

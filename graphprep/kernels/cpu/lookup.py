@@ -1,4 +1,4 @@
-"""Find IDs in a sorted array."""
+"""Find IDs in a sorted array, or in a hash table."""
 
 from __future__ import annotations
 
@@ -77,3 +77,56 @@ def find_sorted(ids: Any, index: tuple[int, Any], wanted: Any) -> Any:
     else:
         _find(ids, np.uint64(index[0]), index[1], np.ascontiguousarray(wanted), out)
     return out
+
+
+class KeyTable:
+    """The numbers of distinct keys, by open addressing: a look for a key costs one cache miss.
+
+    ``keys``: uint64[n]; ``numbers``: int64[n], below 2^32 - 1.
+    """
+
+    def __init__(self, keys: Any, numbers: Any) -> None:
+        self._slots = np.zeros((self.num_bytes_of(keys.size) // 16, 2), np.uint64)  # a key, and 1 + its number; 0: free
+        _fill_slots(self._slots, np.ascontiguousarray(keys), np.ascontiguousarray(numbers))
+
+    @staticmethod
+    def num_bytes_of(num_keys: int) -> int:
+        """Return the size of the table for so many keys: twice as many slots at least."""
+        return 16 << max(4, (2 * num_keys - 1).bit_length())
+
+    def find_all(self, wanted: Any) -> Any | None:
+        """Return the number of every wanted key (uint64[k]): uint32[k]; None where one is not there."""
+        out = np.empty(wanted.size, np.uint32)
+        return out if _find_slots(self._slots, np.ascontiguousarray(wanted), out) else None
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _first_slot(key, mask):
+    mixed = key * np.uint64(0x9E3779B97F4A7C15)
+    return (mixed ^ (mixed >> np.uint64(32))) & mask
+
+
+@njit(cache=True, nogil=True)
+def _fill_slots(slots, keys, numbers):
+    mask = np.uint64(slots.shape[0] - 1)
+    for i in range(keys.size):
+        at = _first_slot(keys[i], mask)
+        while slots[at, 1] != 0:
+            at = (at + np.uint64(1)) & mask
+        slots[at, 0] = keys[i]
+        slots[at, 1] = np.uint64(numbers[i] + 1)
+
+
+@njit(cache=True, nogil=True)
+def _find_slots(slots, wanted, out):
+    """Find numbers; return whether all are there."""
+    mask = np.uint64(slots.shape[0] - 1)
+    for i in range(wanted.size):
+        key = wanted[i]
+        at = _first_slot(key, mask)
+        while slots[at, 0] != key and slots[at, 1] != 0:
+            at = (at + np.uint64(1)) & mask
+        if slots[at, 1] == 0:
+            return False
+        out[i] = slots[at, 1] - np.uint64(1)
+    return True

@@ -131,7 +131,7 @@ def _sort(offsets, values, rows, words, stack):
         low, high = _partition(rows, words, start, stop, pivot)
         deeper = depth
         if pivot & uint64(0xFF) <= uint64(_WORD_BYTES):  # equal words are equal texts: only their rows are left to be ordered
-            rows[low:high].sort()
+            _sort_rows(rows, low, high)
             middle_stop = low
         else:
             deeper = depth + _WORD_BYTES
@@ -150,14 +150,41 @@ def _sort(offsets, values, rows, words, stack):
 
 
 @njit(cache=True, nogil=True)
+def _sort_rows(rows, start, stop):
+    """Sort rows[start:stop] in place by sifting: equal texts may be many, and may come in any order."""
+    size = stop - start
+    for top in range(size // 2 - 1, -1, -1):
+        _sift(rows, start, top, size)
+    for last in range(size - 1, 0, -1):
+        rows[start], rows[start + last] = rows[start + last], rows[start]
+        _sift(rows, start, 0, last)
+
+
+@njit(cache=True, nogil=True)
+def _sift(rows, start, top, size):
+    """Let rows[start + top] sink to its place in the heap of ``size`` rows."""
+    row = rows[start + top]
+    child = 2 * top + 1
+    while child < size:
+        if child + 1 < size and rows[start + child + 1] > rows[start + child]:
+            child += 1
+        if rows[start + child] <= row:
+            break
+        rows[start + top] = rows[start + child]
+        top = child
+        child = 2 * top + 1
+    rows[start + top] = row
+
+
+@njit(cache=True, nogil=True)
 def _middle_word(words, start, stop):
     """Return the median of three medians of three."""
     step = (stop - start) // 9
-    medians = np.empty(3, np.uint64)
-    for k in range(3):
-        at = start + 3 * k * step
-        medians[k] = _median(words[at], words[at + step], words[at + 2 * step])
-    return _median(medians[0], medians[1], medians[2])
+    return _median(
+        _median(words[start], words[start + step], words[start + 2 * step]),
+        _median(words[start + 3 * step], words[start + 4 * step], words[start + 5 * step]),
+        _median(words[start + 6 * step], words[start + 7 * step], words[start + 8 * step]),
+    )
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -328,6 +355,17 @@ class SeenTexts:
             collision = min(collision, int(other)) if collision >= 0 and other >= 0 else max(collision, int(other))
         return collision
 
+    def find_unknown(self, keys: Any, offsets: Any, values: Any) -> Any:
+        """Return the rows (int64[k], ascending) of all texts but such as are known to be there.
+
+        Another thread may add texts meanwhile: some that it adds may be told as unknown.
+        """
+        slots, known_values = self._slots, self._values  # in this order: what slots name lies in values, or is not seen yet
+        found = np.empty(keys.size, np.uint64)
+        _probe(slots, keys, found)
+        _forget_others(found, known_values, offsets, values)
+        return np.flatnonzero(found == 0)
+
     def _grow(self, most: int, num_bytes: int) -> None:
         if 2 * most > len(self._slots):
             self._slots = np.zeros((1 << (2 * most - 1).bit_length(), 2), np.uint64)
@@ -386,6 +424,23 @@ def _compare_found(found, set_offsets, set_values, offsets, values):
         if found[row] != 0 and not _is_at(found[row], set_offsets, set_values, values, offsets[row], offsets[row + 1]):
             return row
     return -1
+
+
+@njit(cache=True, nogil=True)
+def _forget_others(found, set_values, offsets, values):
+    """Set what was found to 0 where it is not, or not for certain, the text itself."""
+    for row in range(found.size):
+        size = np.int64(found[row] & _MOST_SIZE)
+        other = np.int64(found[row] >> _SIZE_BITS) - 1
+        start = offsets[row]
+        same = found[row] != 0 and size == offsets[row + 1] - start and size != np.int64(_MOST_SIZE)
+        if same and other + size <= set_values.size:
+            for i in range(size):
+                same = same and set_values[other + i] == values[start + i]
+        else:
+            same = False
+        if not same:
+            found[row] = uint64(0)
 
 
 @njit(cache=True, nogil=True)
