@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
+import json
+import shutil
+from itertools import pairwise
 
+import fsspec
+import numpy as np
 import pytest
+import scipy.sparse
 from golden.golden_cases import load_cases, read_store
-from reference.build import file_bytes
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from reference.build import add_manifests, encoded, file_bytes, part_folder
+from reference.hashes import splitmix64
 from reference.reorder import read_files, reorder_reference
 
 import graphprep
+from graphprep.cli.main import run
+from graphprep.model.errors import DataError, UsageError
+from graphprep.stages import reorder_moves
+from graphprep.stages.lookup import NODE_SPACES
 from graphprep.stages.reorder import StoreReorderer
 from graphprep.stages.reorder_moves import Room
 from graphprep.stages.reorder_order import OrderRules
@@ -20,6 +34,7 @@ from graphprep.storage.scratch import Scratch
 from graphprep.storage.urls import Storage
 
 CASES = [case for case in load_cases() if (case.store / "metadata.json").exists()]
+STORES = {case.name: case.store for case in CASES}
 ORDERS = ("degree", "in-degree", "out-degree")
 
 
@@ -69,9 +84,379 @@ def test_every_byte_is_that_of_the_reference(number, tmp_path):
     assert report.sound, report.faults
 
 
-@pytest.mark.parametrize("number", range(len(CASES)), ids=[case.name for case in CASES])
-def test_little_room_gives_the_same_bytes(number, tmp_path):
-    store, by = CASES[number].store, ORDERS[(number + 1) % 3]
-    room_bytes, threads = ((8, 1), (40, 2), (200, 4))[number % 3]
-    reorder_in(room_bytes, store, tmp_path / "out", by, threads=threads)
-    assert_files(tmp_path / "out", reorder_reference(read_files(store), by))
+TIGHT = [
+    name
+    for name in STORES
+    if name.startswith(("shop", "names", "edges_t", "edges_w", "town_c", "people_t", "dtypes_j", "karate_t"))
+]
+
+
+@pytest.mark.parametrize("name", TIGHT)
+def test_little_room_gives_the_same_bytes(name, tmp_path):
+    number = TIGHT.index(name)
+    by, (room_bytes, threads) = ORDERS[number % 3], ((8, 1), (40, 2), (200, 4))[number % 3]
+    reorder_in(room_bytes, STORES[name], tmp_path / "out", by, threads=threads)
+    assert_files(tmp_path / "out", reorder_reference(read_files(STORES[name]), by))
+
+
+@pytest.mark.parametrize(
+    "name", ["shop_chunked_parts", "shop_json_random", "davis_bipartite", "edges_timed", "names_awkward_hash"]
+)
+def test_ranges_that_are_too_large_are_dealt_out_again(name, tmp_path, monkeypatch):
+    monkeypatch.setattr(reorder_moves, "_FAN_OUT", 2)
+    monkeypatch.setattr(reorder_moves, "_MOST_ROWS", 3)
+    store = STORES[name]
+    reorder_in(16, store, tmp_path / "out", "in-degree", threads=2)
+    assert_files(tmp_path / "out", reorder_reference(read_files(store), "in-degree"))
+
+
+@pytest.mark.parametrize("name", ["karate_partition_file", "shop_chunked_parts", "shop_json_random", "davis_bipartite"])
+@pytest.mark.parametrize(("ratio", "seed"), [(0.3, 0), (0.5, 7), (1.0, 2**64 - 1)])
+def test_the_first_of_every_partition_are_shuffled(name, ratio, seed, tmp_path):
+    graphprep.reorder(str(STORES[name]), str(tmp_path / "out"), by="in-degree", shuffle_ratio=ratio, seed=seed)
+    expected = reorder_reference(read_files(STORES[name]), "in-degree", shuffle_ratio=ratio, seed=seed)
+    assert_files(tmp_path / "out", expected)
+
+
+@pytest.mark.parametrize("types", [["0:0:1"], ["0:1:1", "1:1:2"]])
+@pytest.mark.parametrize("by", ORDERS)
+def test_chosen_edge_types_count(types, by, tmp_path):
+    store = STORES["shop_edgelist_both_parts"]
+    graphprep.reorder(str(store), str(tmp_path / "out"), by=by, edge_types=tuple(types))
+    assert_files(tmp_path / "out", reorder_reference(read_files(store), by, types))
+
+
+@pytest.mark.parametrize("name", ["karate_csv", "shop_edgelist_both_parts", "names_lesmis_random", "shop_scattered_hash"])
+def test_a_store_is_reordered_again(name, tmp_path):
+    """Raw IDs stay exact, previous IDs are those of the store that was read."""
+    graphprep.reorder(str(STORES[name]), str(tmp_path / "one"), by="degree", shuffle_ratio=0.9, seed=3)
+    graphprep.reorder(str(tmp_path / "one"), str(tmp_path / "two"), by="out-degree")
+    assert_files(tmp_path / "two", reorder_reference(read_files(tmp_path / "one"), "out-degree"))
+    assert graphprep.validate(str(tmp_path / "two")).sound
+
+
+def test_the_order_of_graphlearn(tmp_path):
+    """The example of ``sort_by_in_degree``: in-degrees 1, 1, 3 of five rows."""
+    (tmp_path / "edges.txt").write_text("4 0\n3 1\n4 2\n3 2\n0 2\n")
+    graphprep.convert(str(tmp_path / "edges.txt"), str(tmp_path / "store"))
+    graphprep.reorder(str(tmp_path / "store"), str(tmp_path / "out"), by="in-degree")
+    previous = np.load(tmp_path / "out/part-00000/nodes/_N/previous_ids.npy")
+    id2index = np.empty(5, np.int64)
+    id2index[previous] = np.arange(5)
+    assert (previous.tolist(), id2index.tolist()) == ([2, 0, 1, 3, 4], [1, 2, 0, 3, 4])
+
+
+# ---------------------------------------------------------------------------------------------------- against SciPy
+
+GRAPHS = st.fixed_dictionaries(
+    {
+        "edges": st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), min_size=1, max_size=40),
+        "partitions": st.integers(1, 3),
+        "layout": st.sampled_from(["csc", "csr", "both"]),
+        "neighbor_order": st.sampled_from(["input", "id", "weight"]),
+        "edge_ids": st.booleans(),
+        "by": st.sampled_from(ORDERS),
+        "room_bytes": st.sampled_from([8, 64, 1 << 20]),
+        "threads": st.sampled_from([1, 2, 4]),
+    }
+)
+
+
+def read_matrix(store, layout):
+    """The weighted adjacency matrix, rows are sources; parallel edges add up. Also the rows' lengths, as stored."""
+    metadata = json.loads((store / "metadata.json").read_text())
+    size, blocks, counts = metadata["num_nodes_per_type"][0], [], []
+    for part in metadata["parts"]:
+        folder = store / part["path"] / "edges" / "_N___E___N"
+        indptr, indices = (np.load(folder / layout / f"{name}.npy") for name in ("indptr", "indices"))
+        weights = np.load(folder / "weight.npy") if layout == metadata["layouts"][0] else np.ones(indices.size)
+        blocks.append(scipy.sparse.csr_matrix((weights, indices, indptr), (len(indptr) - 1, size)))
+        counts += np.diff(indptr).tolist()
+    matrix = scipy.sparse.vstack(blocks)
+    return (matrix.T if layout == "csc" else matrix).toarray(), counts
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(graph=GRAPHS)
+def test_the_graph_is_the_permuted_one(graph, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("graph")
+    lines = [f"{src} {dst} {i % 5}\n" for i, (src, dst) in enumerate(graph["edges"])]
+    (folder / "edges.txt").write_text("".join(lines))
+    options = {key: graph[key] for key in ("partitions", "layout", "neighbor_order", "edge_ids")}
+    options |= {"ids": "dense", "decoder_options": {"weight_col": "2"}}
+    graphprep.convert(str(folder / "edges.txt"), str(folder / "old"), **options)
+    reorder_in(graph["room_bytes"], folder / "old", folder / "new", graph["by"], threads=graph["threads"])
+    report = graphprep.validate(str(folder / "new"))
+    assert report.sound, report.faults
+    metadata = json.loads((folder / "old/metadata.json").read_text())
+    sizes = metadata["num_nodes_per_chunk"][0]
+    previous = np.concatenate(
+        [np.load(folder / "new" / part["path"] / "nodes/_N/previous_ids.npy") for part in metadata["parts"]]
+    )
+    for layout in metadata["layouts"]:
+        old, new = read_matrix(folder / "old", layout)[0], read_matrix(folder / "new", layout)[0]
+        np.testing.assert_array_equal(new, old[np.ix_(previous, previous)])
+    ones = scipy.sparse.coo_matrix((np.ones(len(graph["edges"])), np.array(graph["edges"]).T), (sum(sizes),) * 2)
+    degrees = {"in-degree": ones.sum(0).A1, "out-degree": ones.sum(1).A1}
+    degrees["degree"] = degrees["in-degree"] + degrees["out-degree"]
+    for part in np.split(previous, np.cumsum(sizes)[:-1]):
+        keys = [(-degrees[graph["by"]][node], node) for node in part]
+        assert keys == sorted(keys)
+
+
+# ---------------------------------------------------------------------------------------------------- IDs
+
+
+def tables(store):
+    """For each node type a row a node: its IDs in every space, straight from the files."""
+    files = read_files(store)
+    found, part_id = {name: [] for name in files["metadata.json"]["node_type"]}, 0
+    for part, entry in enumerate(files["metadata.json"]["parts"]):
+        for name, rows in found.items():
+            stem = f"{entry['path']}/nodes/{encoded(name)}"
+            if files["metadata.json"]["node_schema"][name]["raw_ids"] == "string":
+                data, ends = files[f"{stem}/raw_ids.values.npy"].tobytes(), files[f"{stem}/raw_ids.offsets.npy"].tolist()
+                raw = [data[low:high].decode() for low, high in pairwise(ends)]
+            else:
+                raw = files[f"{stem}/raw_ids.npy"].tolist()
+            for local, previous in enumerate(files[f"{stem}/previous_ids.npy"].tolist()):
+                row = {"raw": raw[local], "typed": len(rows), "previous": previous, "part": part_id, "local": (part, local)}
+                rows.append(row)
+                part_id += 1
+    homo = itertools.count()
+    return {name: [row | {"homo": next(homo)} for row in rows] for name, rows in found.items()}
+
+
+def convert_ids(store, rows, source, target, **options):
+    """Convert through the library; local IDs as pairs."""
+    values, parts = [row[source] for row in rows], None
+    if source == "local":
+        parts, values = [part for part, _ in values], [local for _, local in values]
+    found = graphprep.ids(str(store), values, from_=source, to=target, parts=parts, **options)
+    return [tuple(pair) for pair in zip(*(one.tolist() for one in found), strict=True)] if target == "local" else found.tolist()
+
+
+LOOKED_UP = ["karate_json_random", "shop_edgelist_both_parts", "names_awkward_hash", "names_lesmis", "names_signed_modulo"]
+
+
+PAIRS = [(source, target) for source in NODE_SPACES for target in ("raw", "previous")]
+PAIRS += [(source, target) for source in ("raw", "previous") for target in ("typed", "part", "local")]
+
+
+@pytest.mark.parametrize("is_remote", [False, True])
+@pytest.mark.parametrize("name", LOOKED_UP)
+def test_raw_and_previous_ids_there_and_back(name, is_remote, tmp_path):
+    store = tmp_path / "out"
+    graphprep.reorder(str(STORES[name]), str(store), by="degree")
+    url = store
+    if is_remote:
+        url = f"memory://reordered-{name}"
+        fsspec.filesystem("memory").put(str(store), f"/reordered-{name}", recursive=True)
+    type_name, rows = max(tables(store).items(), key=lambda item: len(item[1]))
+    shuffled = [rows[i] for i in np.random.default_rng(0).permutation(len(rows))]
+    for source, target in PAIRS:
+        assert convert_ids(url, shuffled, source, target, type_=type_name) == [row[target] for row in shuffled]
+    for row in (rows[-1], rows[0]):  # a search, where all of them are a scan
+        assert convert_ids(url, [row], "raw", "typed", type_=type_name) == [row["typed"]]
+
+
+def test_ids_that_are_not_there(tmp_path):
+    graphprep.reorder(str(STORES["shop_scattered_hash"]), str(tmp_path / "out"), by="degree")
+    for store in (str(tmp_path / "out"), "memory://scattered"):
+        if store.startswith("memory"):
+            fsspec.filesystem("memory").put(str(tmp_path / "out"), "/scattered", recursive=True)
+        rows = next(iter(tables(tmp_path / "out").values()))
+        raw = {row["raw"] for row in rows}
+        missing = [one for one in (min(raw) - 1, min(raw) + 1, max(raw) + 1, 2**62) if one not in raw and one >= 0]
+        name = next(iter(tables(tmp_path / "out")))
+        for source, values in (("raw", missing), ("previous", [len(rows), 2**63])):
+            found = graphprep.ids(store, values, from_=source, to="typed", type_=name, missing="mark")
+            assert found.tolist() == [-1] * len(values)
+
+
+def test_previous_ids_of_a_store_in_raw_order_are_refused():
+    with pytest.raises(UsageError) as caught:
+        graphprep.ids(str(STORES["karate_csv"]), [0], from_="previous", to="raw")
+    assert str(caught.value).startswith("the nodes of type '_N' were not reordered, so there are no previous IDs")
+
+
+# ---------------------------------------------------------------------------------------------------- what goes wrong
+
+
+def spoil(source, target, path, change, part=0):
+    """Copy a store with one array changed, and sealed again."""
+    files = read_files(source)
+    name = f"{part_folder(part, files['metadata.json']['num_parts'])}/{path}"
+    files[name] = change(files[name].copy())
+    metadata = files.pop("metadata.json")
+    parts = add_manifests(files, metadata["num_parts"])
+    for where, value in {**files, "metadata.json": {**metadata, "parts": parts}}.items():
+        (target / where).parent.mkdir(parents=True, exist_ok=True)
+        (target / where).write_bytes(file_bytes(value))
+    return target
+
+
+def put(at, value):
+    def change(array):
+        array[at] = value
+        return array
+
+    return change
+
+
+SHOP, KARATE = "shop_edgelist_both_parts", "karate_csv"
+EVEN = next(number for number in range(99) if splitmix64(number) % 2 == 0)
+CSC = "edges/_N__knows___N/csc"
+
+
+@pytest.mark.parametrize(
+    ("path", "change", "message"),
+    [
+        (f"{CSC}/indices.npy", put(5, 34), "indices.npy[5]: expected a typed ID in [0, 34), found 34"),
+        (f"{CSC}/indices.npy", put(5, -1), "indices.npy[5]: expected a typed ID in [0, 34), found -1"),
+        (f"{CSC}/indptr.npy", put(3, 70), "indptr.npy[4]: offsets must not descend"),
+        (f"{CSC}/indptr.npy", put(34, 77), "indptr.npy: expected the last offset to be 78, found 77"),
+    ],
+)
+def test_faulty_arrays_are_told_with_their_place(path, change, message, tmp_path):
+    """Nothing is left of the output."""
+    spoil(STORES[KARATE], tmp_path / "bad", path, change)
+    with pytest.raises(DataError) as caught:
+        graphprep.reorder(str(tmp_path / "bad"), str(tmp_path / "out"), by="degree")
+    assert message in str(caught.value)
+    assert [path.name for path in tmp_path.iterdir()] == ["bad"]
+
+
+@pytest.mark.parametrize(
+    ("path", "change", "message"),
+    [
+        ("nodes/0/raw_order.npy", put(1, 3), "raw_order.npy[1]: expected a local ID in [0, 3), found 3"),
+        ("edges/0__0__1/csc/indices.npy", put(0, 6), "indices.npy: expected a typed ID in [0, 6), found 6"),
+        ("edges/0__0__1/csr/edge_rows.npy", put(2, 18), "edge_rows.npy: expected an edge row in [0, 18), found 18"),
+    ],
+)
+def test_faulty_arrays_of_a_reordered_store(path, change, message, tmp_path):
+    graphprep.reorder(str(STORES[SHOP]), str(tmp_path / "one"), by="degree")
+    spoil(tmp_path / "one", tmp_path / "bad", path, change)
+    with pytest.raises(DataError) as caught:
+        graphprep.reorder(str(tmp_path / "bad"), str(tmp_path / "out"), by="out-degree", edge_types=("0:1:0",))
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("path", "change", "faults"),
+    [
+        (
+            "previous_ids.npy",
+            put(0, 34),
+            ["previous_ids.npy[0]: expected a typed ID in [0, 34), found 34", "previous_ids.npy: typed ID 33 is missing"],
+        ),
+        (
+            "previous_ids.npy",
+            put(1, 33),
+            ["previous_ids.npy[1]: typed ID 33 was there before", "previous_ids.npy: typed ID 0 is missing"],
+        ),
+        (
+            "raw_order.npy",
+            put(5, -1),
+            ["raw_order.npy[5]: expected a local ID in [0, 34), found -1", "raw_order.npy: local ID 10 is missing"],
+        ),
+        (
+            "raw_order.npy",
+            lambda array: array[[1, 0, *range(2, 34)]],
+            ["raw_order.npy[1]: expected a raw ID above 1, the one before, found 0"],
+        ),
+        ("raw_ids.npy", put(3, 40), ["raw_order.npy[3]: expected a raw ID above 40, the one before, found 3"]),
+    ],
+)
+def test_validate_finds_what_is_wrong_with_the_order(path, change, faults, tmp_path):
+    graphprep.reorder(str(STORES[KARATE]), str(tmp_path / "one"), by="degree")
+    spoil(tmp_path / "one", tmp_path / "bad", f"nodes/_N/{path}", change)
+    found = [str(fault) for fault in graphprep.validate(str(tmp_path / "bad")).faults if "checksum" not in str(fault)]
+    assert found == [f"part-00000/nodes/_N/{fault}" for fault in faults]
+
+
+@pytest.mark.parametrize(
+    ("name", "part", "path", "change", "fault"),
+    [
+        ("shop_scattered_hash", 1, "raw_ids.npy", put(0, EVEN), "belongs to partition 0 (partition_by hash), found in 1"),
+        ("names_lesmis_random", 0, "raw_order.npy", lambda array: array[::-1], "expected a raw ID above"),
+        ("karate_json_random", 0, "raw_ids.npy", put(0, 33), "raw ID 33 stands in another partition too"),
+    ],
+)
+def test_validate_follows_raw_ids_in_their_own_order(name, part, path, change, fault, tmp_path):
+    graphprep.reorder(str(STORES[name]), str(tmp_path / "one"), by="degree")
+    folder = next(one.name for one in sorted((tmp_path / "one/part-00000/nodes").iterdir()))
+    spoil(tmp_path / "one", tmp_path / "bad", f"nodes/{folder}/{path}", change, part)
+    found = [str(one) for one in graphprep.validate(str(tmp_path / "bad")).faults]
+    assert any(fault in one and "raw_order.npy[" in one for one in found), found
+
+
+def test_validate_wants_raw_ids_where_nodes_have_another_order(tmp_path):
+    graphprep.reorder(str(STORES[KARATE]), str(tmp_path / "one"), by="degree")
+    path = tmp_path / "one/metadata.json"
+    path.write_text(path.read_text().replace('"raw_ids": "int64"', '"raw_ids": "identity"'))
+    faults = [str(fault) for fault in graphprep.validate(str(tmp_path / "one")).faults]
+    assert any("expected a file of raw IDs, as nodes are not in their order, found 'identity'" in fault for fault in faults)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"by": "size"}, "--by must be one of degree, in-degree, out-degree, found 'size'"),
+        ({"shuffle_ratio": 1.5}, "--shuffle-ratio must lie between 0 and 1, found 1.5"),
+        ({"shuffle_ratio": float("nan")}, "--shuffle-ratio must lie between 0 and 1, found nan"),
+        ({"edge_types": ("a:b:c",)}, "--edge-type: unknown edge type 'a:b:c'"),
+    ],
+)
+def test_options_are_checked(options, message, tmp_path):
+    with pytest.raises(UsageError) as caught:
+        graphprep.reorder(str(STORES[KARATE]), str(tmp_path / "out"), **options)
+    assert message in str(caught.value)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_store_is_not_written_over_itself(tmp_path):
+    shutil.copytree(STORES[KARATE], tmp_path / "store")
+    before = read_store(tmp_path / "store")
+    for out in (tmp_path / "store", tmp_path / "x/../store"):
+        with pytest.raises(UsageError) as caught:
+            graphprep.reorder(str(tmp_path / "store"), str(out), overwrite=True)
+        assert "the output is the store itself" in str(caught.value)
+    assert read_store(tmp_path / "store") == before
+
+
+def test_stores_come_from_and_go_to_other_places(tmp_path):
+    memory = fsspec.filesystem("memory")
+    memory.put(str(STORES[SHOP]), "/far/store", recursive=True)
+    graphprep.reorder("memory://far/store", "memory://far/out", by="degree")
+    memory.get("/far/out", str(tmp_path / "out"), recursive=True)
+    assert_files(tmp_path / "out", reorder_reference(read_files(STORES[SHOP]), "degree"))
+
+
+# ---------------------------------------------------------------------------------------------------- the command
+
+
+def test_the_command_prints_what_it_did(tmp_path, capsys):
+    out = str(tmp_path / "out")
+    assert run(["reorder", str(STORES[SHOP]), out, "--by", "in-degree", "--edge-type", "0:0:1", "--json", "-q"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert (said["out"], said["by"], said["num_parts"]) == (out, "in-degree", 2)
+    assert said["num_nodes"] == {"0": 6, "1": 5, "2": 3}
+    assert_files(tmp_path / "out", reorder_reference(read_files(STORES[SHOP]), "in-degree", ["0:0:1"]))
+    assert run(["reorder", str(STORES[SHOP]), out, "--by", "degree", "-q"]) == 2
+    assert "the output exists" in capsys.readouterr().err
+    assert run(["reorder", str(STORES[SHOP]), out, "--by", "degree", "-q", "--overwrite", "--shuffle-ratio", "0.5"]) == 0
+    assert capsys.readouterr().out.startswith(f"{out}: 14 nodes, 37 edges, 2 partitions, nodes by degree\n  nodes  0")
+    assert_files(tmp_path / "out", reorder_reference(read_files(STORES[SHOP]), "degree", shuffle_ratio=0.5))
+
+
+def test_the_command_fails_with_its_exit_codes(tmp_path, capsys):
+    out = str(tmp_path / "out")
+    assert run(["reorder", str(tmp_path / "none"), out, "--by", "degree"]) == 3
+    assert "there is no store" in capsys.readouterr().err
+    assert run(["reorder", str(STORES[SHOP]), out, "--by", "size"]) == 2
+    assert run(["reorder", str(STORES[SHOP]), out]) == 2
+    assert run(["reorder", str(STORES[SHOP]), out, "--by", "degree", "--memory-limit", "1MiB"]) == 4
+    assert "raise --memory-limit" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
