@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from graphprep.kernels.cpu.jit import njit
 from graphprep.kernels.cpu.numbers import (
+    DECIMAL_REACH,
     EMPTY,
     INVALID,
     NEGATIVE,
@@ -29,9 +30,20 @@ from graphprep.kernels.cpu.numbers import (
     parse_int,
     parse_scaled_int,
     parse_uint,
+    read_decimal,
     skip_blanks,
 )
 from graphprep.kernels.cpu.pairs import TOO_WIDE, count_lines, parse_pairs, parse_weighted_pairs
+from graphprep.kernels.cpu.words import (
+    MOST_DIGITS,
+    WINDOW,
+    address_of,
+    digits_at,
+    load_byte,
+    marks,
+    non_digits,
+    trailing_zeros,
+)
 
 # Codes of split_fields: what is wrong with a record.
 TOO_FEW = 11
@@ -249,6 +261,10 @@ def _split_fields(buf, at, delimiter, quoted, across_lines, comments, tabbed, es
     row = 0
     blanks = delimiter.size == 0
     while at < buf.size:
+        if delimiter.size == 1 and escape is None:
+            row, at = _split_plain(buf, at, np.int64(delimiter[0]), quoted, comments, slots, row, starts, stops)
+            if at == buf.size:
+                break
         line = at
         stop, at = find_line(buf, line)
         cursor = find_other(buf, line, stop, _SPACE) if tabbed else skip_blanks(buf, line, stop)
@@ -321,6 +337,47 @@ def _split_fields(buf, at, delimiter, quoted, across_lines, comments, tabbed, es
 
 
 @njit(cache=True, nogil=True)
+def _split_plain(buf, at, delimiter, quoted, comments, slots, row, starts, stops):
+    """Fill rows from ``row`` on, up to a line that is a comment, begins with a blank, has quotes, or too few or many fields.
+
+    Returns the next row, and where the line begins that is left to the general way.
+    """
+    base = address_of(buf)
+    quote = _QUOTE if quoted else _LF
+    while at < buf.size:
+        byte = load_byte(base + at)
+        if byte in (_SPACE, _TAB, _LF, _CR) or is_one_of(byte, comments):
+            return row, at
+        start = window = at
+        column = 0
+        following = -1
+        while following < 0:
+            if window + WINDOW > buf.size:
+                return row, at
+            found = marks(base + window, delimiter, quote, _LF)
+            while found != 0:
+                stop = window + trailing_zeros(found)
+                found = found & (found - np.uint64(1))
+                byte = load_byte(base + stop)
+                is_last = byte == _LF
+                if (quoted and byte == _QUOTE) or is_last != (column + 1 == slots.size):
+                    return row, at
+                if slots[column] >= 0:
+                    has_cr = is_last and stop > start and load_byte(base + stop - 1) == _CR
+                    starts[slots[column], row] = start
+                    stops[slots[column], row] = stop - np.int64(has_cr)
+                if is_last:
+                    following = stop + 1
+                    break
+                start = stop + 1
+                column += 1
+            window += WINDOW
+        row += 1
+        at = following
+    return row, at
+
+
+@njit(cache=True, nogil=True)
 def _unescape(buf, start, stop, at, delimiter, quoted, escape, texts):
     """Copy the field at ``start`` to its place in ``texts``, without escapes, doubled quotes as one.
 
@@ -366,11 +423,23 @@ def _unescape(buf, start, stop, at, delimiter, quoted, escape, texts):
     return OK, to, cursor, stop, at
 
 
+@njit(cache=True, nogil=True, inline="always")
+def _plain_uint(buf, start, stop):
+    """Parse a field of up to 18 digits and nothing else to (OK, uint64); another code where it is something else."""
+    at = address_of(buf) + start
+    size = stop - start
+    if size < 1 or size >= MOST_DIGITS or start + WINDOW > buf.size or trailing_zeros(non_digits(at)) < size:
+        return INVALID, np.uint64(0)
+    return OK, digits_at(at, size)
+
+
 @njit(cache=True, nogil=True)
 def _parse_ids(buf, start, stop, base, ids):
     """Fill ``ids``. Returns (code, row) of the first that is none."""
     for row in range(start.size):
-        code, value = parse_uint(buf, start[row], stop[row])
+        code, value = _plain_uint(buf, start[row], stop[row])
+        if code != OK:
+            code, value = parse_uint(buf, start[row], stop[row])
         if code == OK and value < base:
             code = BELOW_BASE
         if code != OK:
@@ -383,7 +452,10 @@ def _parse_ids(buf, start, stop, base, ids):
 def _parse_signed_ids(buf, start, stop, base, ids):
     """Fill ``ids``. Returns (code, row) of the first that is none."""
     for row in range(start.size):
-        code, value = parse_int(buf, start[row], stop[row])
+        code, digits = _plain_uint(buf, start[row], stop[row])
+        value = np.int64(digits)
+        if code != OK:
+            code, value = parse_int(buf, start[row], stop[row])
         if code == OK and base != 0 and value < base:
             code = BELOW_BASE
         if code != OK:
@@ -397,7 +469,10 @@ def _parse_ints(buf, start, stop, low, high, keep_sign, rows, values):
     """Fill ``rows`` and ``values``. Returns (count, code, row)."""
     count = 0
     for row in range(start.size):
-        code, value = parse_int(buf, start[row], stop[row])
+        code, digits = _plain_uint(buf, start[row], stop[row])
+        value = np.int64(digits)
+        if code != OK:
+            code, value = parse_int(buf, start[row], stop[row])
         if code == EMPTY:
             continue
         if code == OK and (value < low or value > high):
@@ -417,7 +492,9 @@ def _parse_uints(buf, start, stop, high, rows, values):
     """Fill ``rows`` and ``values``. Returns (count, code, row)."""
     count = 0
     for row in range(start.size):
-        code, value = parse_uint(buf, start[row], stop[row])
+        code, value = _plain_uint(buf, start[row], stop[row])
+        if code != OK:
+            code, value = parse_uint(buf, start[row], stop[row])
         if code == EMPTY:
             continue
         if code == NEGATIVE or (code == OK and value > high):
@@ -433,9 +510,14 @@ def _parse_uints(buf, start, stop, high, rows, values):
 @njit(cache=True, nogil=True)
 def _parse_floats(buf, start, stop, rows, values):
     """Fill ``rows`` and ``values``. Returns (count, code, row)."""
+    base = address_of(buf)
     count = 0
     for row in range(start.size):
-        code, value = parse_float(buf, start[row], stop[row])
+        code, value, end = OK, 0.0, -1
+        if start[row] + DECIMAL_REACH <= buf.size and start[row] < stop[row]:
+            value, end = read_decimal(base + start[row])
+        if end != base + stop[row]:
+            code, value = parse_float(buf, start[row], stop[row])
         if code == EMPTY:
             continue
         if code != OK:
@@ -467,7 +549,10 @@ def _parse_times(buf, start, stop, scale, rows, values):
     """Fill ``rows`` and ``values``. Returns (count, code, row)."""
     count = 0
     for row in range(start.size):
-        code, value = parse_scaled_int(buf, start[row], stop[row], scale)
+        code, digits = _plain_uint(buf, start[row], stop[row])
+        value = np.int64(digits)
+        if code != OK or scale != 0:
+            code, value = parse_scaled_int(buf, start[row], stop[row], scale)
         if code == EMPTY:
             continue
         if code != OK:

@@ -74,6 +74,24 @@ def non_digits(typing_context, address):
 
 
 @intrinsic
+def marks(typing_context, address, first, second, third):
+    """Return a uint64 whose bit i says that byte i is one of three (int64), i < 32; the bits above are 0."""
+
+    def generate(context, builder, signature, arguments):
+        kind = ir.VectorType(ir.IntType(8), WINDOW)
+        window = _load(builder, arguments, kind)
+        found = ir.Constant(ir.VectorType(ir.IntType(1), WINDOW), None)
+        for byte in arguments[1:]:
+            one = builder.insert_element(ir.Constant(kind, ir.Undefined), builder.trunc(byte, ir.IntType(8)), ir.IntType(32)(0))
+            lanes = ir.Constant(ir.VectorType(ir.IntType(32), WINDOW), [0] * WINDOW)
+            every = builder.shuffle_vector(one, ir.Constant(kind, ir.Undefined), lanes)
+            found = builder.or_(found, builder.icmp_unsigned("==", window, every))
+        return builder.zext(builder.bitcast(found, ir.IntType(WINDOW)), ir.IntType(64))
+
+    return types.uint64(types.int64, types.int64, types.int64, types.int64), generate
+
+
+@intrinsic
 def trailing_zeros(typing_context, bits):
     """Count the zero bits below the lowest one of a uint64: int64, 64 where there is none."""
 

@@ -1,0 +1,188 @@
+"""Fields of delimited lines, and columns of numbers, against str.split, the csv module, int() and float()."""
+
+import csv
+import io
+import math
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from graphprep.kernels.cpu import delimited
+from graphprep.kernels.cpu.numbers import EMPTY, INVALID, OK, OVERFLOW
+
+FIELDS = st.one_of(
+    st.integers(0, 10**9).map(lambda value: str(value).encode()),
+    st.sampled_from([b"", b"a", b" b ", b"x" * 31, b"y" * 40, b"\xc3\xa9", b"\r", b"7\r8", b"#", b"it's"]),
+)
+
+
+@st.composite
+def texts(draw):
+    """Draw lines of a delimiter, most of one width, and what columns there are."""
+    delimiter = draw(st.sampled_from([b",", b"\t", b";", b"|"]))
+    width = draw(st.integers(1, 5))
+    lines = []
+    for _ in range(draw(st.integers(0, 40))):
+        count = draw(st.sampled_from([width] * 40 + [width - 1, width + 1]))
+        lines.append(delimiter.join(draw(st.lists(FIELDS, min_size=count, max_size=count))))
+        lines += draw(st.sampled_from([[]] * 12 + [[b""], [b"  "], [b"# 1"], [b" %"], [b"\r"]]))
+    end = draw(st.sampled_from([b"\n", b"\r\n"]))
+    text = b"".join(line + end for line in lines)
+    return text[: len(text) - draw(st.sampled_from([0, 0, len(end)]))], delimiter, width
+
+
+def naive(text, delimiter, width, skipped=b" \t"):
+    """Split lines as the module says: rows of (start, stop), and (code, position, columns) of a fault."""
+    rows, at = [], 0
+    for whole in text.split(b"\n"):
+        line = whole.removesuffix(b"\r")
+        bare = line.lstrip(skipped)
+        if bare and bare[:1] not in (b"#", b"%"):
+            fields = line.split(delimiter)
+            starts = [at + sum(len(field) + 1 for field in fields[:i]) for i in range(len(fields))]
+            if len(fields) < width:
+                return rows, (delimited.TOO_FEW, at + len(line), len(fields))
+            if len(fields) > width:
+                return rows, (delimited.TOO_MANY, starts[width], len(fields))
+            rows.append([(start, start + len(field)) for start, field in zip(starts, fields, strict=True)])
+        at += len(whole) + 1
+    return rows, (OK, -1, 0)
+
+
+def split(text, delimiter, slots, *, quoted=False):
+    start, stop, fault = delimited.split_fields(
+        np.frombuffer(text, np.uint8), 0, np.frombuffer(delimiter, np.uint8), quoted, np.array(slots, np.int64)
+    )
+    return start, stop, fault
+
+
+@settings(deadline=None, max_examples=300)
+@given(texts(), st.booleans(), st.data())
+@example((b"1,2\n" * 40 + b"1,2,3\n" + b"1,2\n" * 40, b",", 2), False, None)
+@example((b"1,2\n" * 40 + b"1\n" + b"1,2\n" * 40, b",", 2), True, None)
+@example((b"1,\r\n" * 40 + b",\r\n" * 40, b",", 2), True, None)
+def test_fields_are_where_split_finds_them(drawn, quoted, data):
+    text, delimiter, width = drawn
+    kept = [column for column in range(width) if data is None or data.draw(st.booleans())]
+    slots = [kept.index(column) if column in kept else -1 for column in range(width)]
+    start, stop, fault = split(text, delimiter, slots, quoted=quoted)
+    rows, expected = naive(text, delimiter, width)
+    assert fault == expected
+    for slot, column in enumerate(kept):
+        assert list(zip(start[slot].tolist(), stop[slot].tolist(), strict=True)) == [row[column] for row in rows]
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.lists(st.lists(st.text(alphabet='ab1",; ', max_size=12), min_size=3, max_size=3), max_size=30), st.integers(0, 2))
+def test_quotes_are_those_of_the_csv_module(rows, quoting):
+    rows = [row for row in rows if row[0].strip()]
+    out = io.StringIO()
+    csv.writer(out, quoting=(csv.QUOTE_MINIMAL, csv.QUOTE_ALL, csv.QUOTE_NONNUMERIC)[quoting], lineterminator="\n").writerows(
+        rows
+    )
+    text = out.getvalue().encode()
+    start, stop, fault = split(text, b",", [0, 1, 2], quoted=True)
+    assert fault == (OK, -1, 0)
+    found = [
+        [
+            text[low : ~high if high < 0 else high].decode().replace('""', '"' if high < 0 else '""')
+            for low, high in zip(*ends, strict=True)
+        ]
+        for ends in zip(start.T.tolist(), stop.T.tolist(), strict=True)
+    ]
+    assert found == rows == list(csv.reader(io.StringIO(out.getvalue())))
+
+
+NUMBERS = st.one_of(
+    st.integers(-(10**20), 10**20).map(str),
+    st.integers(0, 10**6).map(str),
+    st.floats().map(repr),
+    st.sampled_from(
+        ["", " 7 ", "+5", "-0", "007", "1.5", "1e3", "x", "9" * 18, "9" * 19, "18446744073709551615", str(2**63), "-"]
+    ),
+)
+
+
+def columns_of(fields):
+    text = "".join(f"{field},\n" for field in fields).encode()
+    start, stop, _ = split(text, b",", [0, -1])
+    return np.frombuffer(text, np.uint8), start[0], stop[0]
+
+
+def expected_ints(fields, low, high):
+    """Return (rows, values, code, row) as int() has them."""
+    rows, values = [], []
+    for row, field in enumerate(fields):
+        text = field.strip(" \t")
+        if not text:
+            continue
+        if not text.lstrip("+-").isdigit() or len(text) - len(text.lstrip("+-")) > 1:
+            return rows, values, INVALID, row
+        if not low <= int(text) <= high:
+            return rows, values, OVERFLOW, row
+        rows.append(row)
+        values.append(int(text))
+    return rows, values, OK, -1
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.lists(NUMBERS, max_size=30))
+@example(["5"] * 30 + ["9" * 19, "-9", "12345678"])
+def test_integers_are_those_of_int(fields):
+    cells = columns_of(fields)
+    for parse, low, high in ((delimited.parse_ints, -(2**63), 2**63 - 1), (delimited.parse_uints, 0, 2**64 - 1)):
+        rows, values, code, row = parse(*cells)
+        assert (rows.tolist(), values.tolist(), code, row) == expected_ints(fields, low, high)
+    rows, values, code, row = delimited.parse_ints(*cells, low=-5, high=5)
+    assert (rows.tolist(), values.tolist(), code, row) == expected_ints(fields, -5, 5)
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.lists(NUMBERS, max_size=30), st.integers(0, 1))
+def test_ids_are_those_of_int(fields, base):
+    cells = columns_of(fields)
+    for parse, low, high in ((delimited.parse_ids, 0, 2**64 - 1), (delimited.parse_signed_ids, -(2**63), 2**63 - 1)):
+        ids, code, row = parse(*cells, base)
+        rows, values, other, bad = expected_ints(fields, low, high)
+        empty = next((i for i, field in enumerate(fields) if not field.strip(" \t")), len(fields))
+        below = next((i for i, value in zip(rows, values, strict=True) if base and value < base), len(fields))
+        first = min(empty, below, len(fields) if bad < 0 else bad)
+        assert row == (first if first < len(fields) else -1)
+        if row == empty:
+            assert code == EMPTY
+        elif row == below:
+            assert code == delimited.BELOW_BASE
+        elif row < 0:
+            assert ids.astype(np.int64 if low else np.uint64).tolist() == [value - base for value in values]
+        else:
+            assert code != OK and other != OK
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.lists(NUMBERS, max_size=30))
+def test_floats_are_those_of_float(fields):
+    rows, values, code, row = delimited.parse_floats(*columns_of(fields))
+    expected = []
+    for number, field in enumerate(fields):
+        if field.strip():
+            try:
+                expected.append((number, float(field)))
+            except ValueError:
+                assert (code, row) == (INVALID, number)
+                break
+    else:
+        assert (code, row) == (OK, -1)
+    assert rows.tolist() == [number for number, _ in expected]
+    for value, (_, other) in zip(values.tolist(), expected, strict=True):
+        assert value == other or (math.isnan(value) and math.isnan(other))
+        assert math.copysign(1, value) == math.copysign(1, other) or math.isnan(other)
+
+
+@pytest.mark.parametrize("scale", [0, 3])
+def test_times_are_scaled(scale):
+    fields = ["0", "1700000000", "12.5" if scale else "12", "-3", " 4 "] * 8
+    rows, values, code, row = delimited.parse_times(*columns_of(fields), scale)
+    assert (code, row, rows.size) == (OK, -1, 40)
+    assert values.tolist() == [int(float(field) * 10**scale) for field in fields]
