@@ -5,7 +5,7 @@ RUN := .venv/bin/python
 # Tests compare with its decoders, which need nothing of what it depends on.
 PEERS := deepgnn-ge==0.1.66
 
-.PHONY: help setup demo test lint pytest coverage golden samples bench docs clean
+.PHONY: help setup demo test lint pytest coverage golden samples bench bench-full bench-kernels docs clean
 
 help:
 	@echo "make setup    install graphprep and its tools into .venv"
@@ -15,7 +15,7 @@ help:
 	@echo "make coverage the tests, and which lines they reach"
 	@echo "make golden   rewrite tests/golden; review the diff"
 	@echo "make samples  rewrite sample_data"
-	@echo "make bench    run the benchmarks"
+	@echo "make bench    compare with the peers that are there, in a few minutes; bench-full: at full size; bench-kernels"
 	@echo "make docs     write what commands print now into README.md and docs/"
 	@echo "make clean    remove .venv, caches and outputs"
 
@@ -57,8 +57,16 @@ golden: setup
 samples: setup
 	@$(RUN) sample_data/make.py
 
+# BENCH_FLAGS="--only text --peer-python peers/bin/python": see benchmarks/README.md.
 bench: setup
-	@$(RUN) benchmarks/run.py
+	@$(RUN) benchmarks/run.py $(BENCH_FLAGS)
+
+bench-full: setup
+	@$(RUN) benchmarks/run.py --size full --json .benchmarks/full.json $(BENCH_FLAGS)
+
+bench-kernels: setup
+	@$(RUN) -m pip install -qq --disable-pip-version-check pytest-benchmark
+	@$(RUN) -m pytest -q benchmarks/micro --benchmark-columns=min,median,rounds --benchmark-sort=name $(BENCH_FLAGS)
 
 docs: setup
 	@$(RUN) -m cogapp -I docs -r docs/cli.md docs/python.md

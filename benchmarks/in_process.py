@@ -9,14 +9,24 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 
-# Each prints its tables, and with --json writes its results. Arguments by size.
-SCRIPTS: dict[str, dict[str, list[str]]] = {}
+# Each prints its tables, and with --json writes its results. The arguments of its runs, by size.
+SCRIPTS: dict[str, dict[str, list[list[str]]]] = {
+    "arrays": {
+        "tiny": [["--scale", "10"]],
+        "quick": [["--scale", "18"]],
+        "full": [["--scale", "22"], ["--scale", "20", "--rows", "text", "text-weighted"]],
+    },
+    "decoders": {"tiny": [[]], "quick": [[]], "full": [[]]},
+}
 
 
-def run_script(name: str, size: str, rounds: int, scratch: Path) -> object:
-    """Run a script, and return its results."""
-    results = scratch / f"{name}.json"
-    command = [sys.executable, str(HERE / f"{name}.py"), *SCRIPTS[name][size], "--rounds", str(rounds), "--json", str(results)]
-    print(f"\n## {name}: in process\n", flush=True)
-    subprocess.run(command, check=True)
-    return json.loads(results.read_text())
+def run_script(name: str, size: str, rounds: int, scratch: Path) -> list[object]:
+    """Run a script, and return the results of its runs."""
+    found = []
+    for args in SCRIPTS[name][size]:
+        results = scratch / "in-process.json"
+        print(f"\n## {name}: in process\n", flush=True)
+        command = [sys.executable, str(HERE / f"{name}.py"), *args, "--rounds", str(rounds), "--json", str(results)]
+        subprocess.run(command, check=True)
+        found.append(json.loads(results.read_text()))
+    return found
