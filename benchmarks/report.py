@@ -1,6 +1,7 @@
 """Record a run: ``python benchmarks/report.py .benchmarks/full.json``.
 
-It goes into README.md, results/ and docs/images/speed.svg. Of README.md what stands between the marks ``results`` is replaced. Standard library only.
+It goes into results/, docs/images/speed.svg, and README.md, where what stands between the marks ``results`` is replaced.
+Standard library only.
 """
 
 from __future__ import annotations
