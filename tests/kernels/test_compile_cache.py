@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import importlib
+import json
 import os
 import re
 import subprocess
@@ -320,3 +321,66 @@ def test_no_kernel_file_imports_numba():
         found = re.findall(r"^(?:from|import) (?:numba|llvmlite).*", path.read_text(), re.MULTILINE)
         assert found == [], path.name
         assert "from graphprep.kernels.cpu import" not in path.read_text(), f"{path.name}: name the module: sources are hashed"
+
+
+# ---- the kernels of all formats
+
+# Kernels with more than one signature, and how many they may have: what differs is the width of IDs or values, as it must.
+SEVERAL = {
+    "group._count": 2,
+    "group._mark": 2,
+    "group._scatter": 2,
+    "hash._edge_checksum": 2,
+    "intervals._count_all": 3,
+    "intervals._find_all": 2,
+    "json_values._read_floats": 2,
+    "pairs._parse_pairs": 2,
+    "plain_rows._gather": 4,
+    "records._has_repeats": 2,
+    "records._place": 2,
+    "records._place_noting": 2,
+    "slots.parse_floats": 2,
+}
+# Kernels that Numba must run: they take tuples or allocate. A warm run that calls one imports Numba all the same.
+BY_NUMBA = {
+    "dates._parse_dates",
+    "edgelist.walk",
+    "json_records._walk",
+    "json_tables._label_keys",
+    "json_tape._tokenize",
+    "json_values._label",
+    "texts._sort",
+    "tsv.walk",
+}
+
+
+@pytest.fixture(scope="module")
+def every_format(tmp_path_factory):
+    """Return what converting all formats takes of kernels, in a process that finds all of them compiled."""
+    if any(variable.startswith("NUMBA_") and variable not in jit._HARMLESS for variable in os.environ):
+        pytest.skip("a special build of the kernels is not kept")
+    command = [sys.executable, str(Path(__file__).with_name("every_format.py")), str(tmp_path_factory.mktemp("out") / "store")]
+    for _ in range(2):  # the first may have to compile some
+        done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=900)
+        assert done.returncode == 0, done.stderr
+        found = json.loads(done.stdout)
+        if not found["compiled"]:
+            break
+    return found
+
+
+def test_a_second_process_compiles_nothing(every_format):
+    assert every_format["compiled"] == 0
+
+
+def test_no_kernel_is_compiled_twice_by_accident(every_format):
+    """Where this fails: make the arrays of the calls alike, or say above why the kernel has several signatures."""
+    assert len(every_format["kernels"]) > 40
+    for name, (signatures, _) in every_format["kernels"].items():
+        assert len(signatures) <= SEVERAL.get(name, 1), f"{name}: {signatures}"
+
+
+def test_few_kernels_need_numba(every_format):
+    """Where this fails: pass arrays and numbers instead of tuples, and let the public function allocate."""
+    needing = {name for name, (_, by_numba) in every_format["kernels"].items() if by_numba}
+    assert needing <= BY_NUMBA, sorted(needing - BY_NUMBA)
