@@ -1,0 +1,116 @@
+"""The least limit that a run names is enough, for every kind of input; less ends at once. Measured from outside."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from golden.golden_cases import SAMPLE_DATA
+from test_memory_limit import private_bytes
+
+MIB = 1 << 20
+
+
+def convert(folder, *args):
+    """Run ``convert`` and watch it; returns (exit code, peak in bytes, stderr, what --json says)."""
+    command = [sys.executable, "-m", "graphprep", "convert", *map(str, args), "-q", "--json"]
+    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        peak = 0
+        while process.poll() is None:
+            peak = max(peak, private_bytes(process.pid))
+            time.sleep(0.004)
+        out, err = process.communicate()
+    return process.returncode, peak, err, json.loads(out) if out else {}
+
+
+@pytest.fixture(scope="module")
+def least():
+    """The limit in MiB that a run names when it has too little."""
+    code, _, err, _ = convert(
+        ".", SAMPLE_DATA / "edges/plain.txt", "never-written", "--format", "edges", "--memory-limit", "16MiB"
+    )
+    assert code == 4
+    found = re.fullmatch(
+        r"error: the memory limit of 16 MiB leaves 0 MiB to work with\n  fix: raise --memory-limit to (\d+)MiB or more\n", err
+    )
+    assert found, err
+    return int(found[1])
+
+
+def write_ids(path, ids, num_lines):
+    """Write lines of two of the given IDs, at random but with hubs."""
+    rng = np.random.default_rng(num_lines)
+    picks = (rng.random((100_000, 2)) ** 3 * len(ids)).astype(np.int64)
+    block = b"".join(b"%b %b\n" % (ids[a], ids[b]) for a, b in picks.tolist())
+    with path.open("wb") as file:
+        for _ in range(num_lines // 100_000):
+            file.write(block)
+
+
+def write_weighted(path):
+    write_ids(path, [b"%d" % i for i in range(99_000)], 1_500_000)
+
+
+def write_sparse(path):
+    rng = np.random.default_rng(1)
+    write_ids(path, [b"%d" % i for i in rng.integers(1 << 62, (1 << 63) - 1, 300_000).tolist()], 800_000)
+
+
+def write_names(path):
+    write_ids(path, [b"node/%d/%x" % (i, i * 7919) for i in range(300_000)], 600_000)
+
+
+def write_features(path):
+    values = ",".join(f"{x:.4f}" for x in np.random.default_rng(2).random(16)).encode()
+    with path.open("wb") as file:
+        for node in range(300_000):
+            file.write(b"%d,-1,0,1,float32,16,%s\n%d,0,%d,1.5\n" % (node * 7, values, node * 7, node // 2 * 7))
+
+
+def write_many_types(path):
+    values = ",".join(f"{x:.4f}" for x in np.random.default_rng(2).random(16)).encode()
+    with path.open("wb") as file:
+        for node in range(200_000):
+            kind = node % 61
+            file.write(b"%d,-1,%d,1,float32,16,%s\n%d,%d,%d,1.5\n" % (node * 7, kind, values, node * 7, kind, node // 2 * 7))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("write", "options"),
+    [
+        (write_weighted, ["--format", "edges", "--layout", "both", "--partitions", "1000", "--neighbor-order", "id"]),
+        (write_weighted, ["--format", "edges", "--partitions", "8", "--partition-by", "hash", "--threads", "4"]),
+        (write_sparse, ["--format", "edges", "--ids", "sparse"]),
+        (write_names, ["--format", "edges", "--id-type", "string", "--layout", "both"]),
+        (write_features, ["--format", "edgelist", "--partitions", "3"]),
+        (write_many_types, ["--format", "edgelist", "--neighbor-order", "weight"]),
+    ],
+    ids=["partitions", "threads", "sparse", "names", "features", "types"],
+)
+def test_the_least_limit_is_enough(write, options, least, tmp_path):
+    write(tmp_path / "in")
+    for out in ("first", "second"):  # the first ever run compiles, in memory that nobody can bound
+        code, peak, err, done = convert(tmp_path, "in", out, *options, "--memory-limit", f"{least}MiB")
+        assert code == 0, err
+        if peak < least * MIB:
+            break
+    assert 50 * MIB < peak < least * MIB, f"{peak / MIB:.0f} MiB of {least}"
+    assert done["spilled_bytes"] > MIB
+
+
+@pytest.mark.parametrize(
+    "name", ["shop/shop.edgelist", "shop/shop.jsonl", "shop/shop.tsv", "shop/chunked", "people/graph.json"]
+)
+@pytest.mark.parametrize("limit", [1, 96])
+def test_less_ends_at_once(name, limit, least, tmp_path):
+    code, _, err, _ = convert(tmp_path, SAMPLE_DATA / name, tmp_path / "out", "--memory-limit", f"{limit}MiB")
+    assert code == 4
+    assert err.startswith(f"error: the memory limit of {limit} MiB leaves 0 MiB to work with\n")
+    assert list(tmp_path.iterdir()) == []
+    assert least > limit
