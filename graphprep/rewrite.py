@@ -14,6 +14,7 @@ from graphprep.model.protocols import Reporter
 from graphprep.model.reorder import ReorderOptions, ReorderSummary
 from graphprep.model.schema import NodeOrder, edge_type_text
 from graphprep.pipeline import MemoryPlan, SilentReporter, StageClock, folder_beside, plan_memory, provenance
+from graphprep.stages.disk_need import DiskNeed, compare_disk
 from graphprep.stages.reorder import StoreReorderer
 from graphprep.stages.reorder_moves import Room
 from graphprep.stages.reorder_order import OrderRules
@@ -44,6 +45,7 @@ def reorder(store: str, out: str, options: ReorderOptions | None = None, reporte
         memory = plan_memory(ConvertOptions(run=options.run))
         source = StoreReader(storage, store)
         rules = _order_rules(source.metadata, options)
+        compare_disk(out, tmp_dir, _disk_need(source, memory), clock.reporter)
         writer = stack.enter_context(StoreWriter(storage, out, options.overwrite))
         room = _room(memory, tmp_dir, stack)
         step = StoreReorderer(source, writer, rules, room, clock.reporter)
@@ -63,7 +65,7 @@ def reorder(store: str, out: str, options: ReorderOptions | None = None, reporte
             num_nodes=dict(zip(metadata.node_types, metadata.num_nodes_per_type, strict=True)),
             num_edges=dict(zip(map(edge_type_text, metadata.edge_types), metadata.num_edges_per_type, strict=True)),
             num_parts=metadata.num_parts,
-            input_bytes=_num_bytes(source),
+            input_bytes=sum(_array_bytes(source)),
             output_bytes=writer.num_bytes,
             elapsed_s=time.perf_counter() - begin,
             peak_memory_bytes=sampler.stop(),
@@ -122,9 +124,17 @@ def _room(memory: MemoryPlan, tmp_dir: str | None, stack: contextlib.ExitStack) 
     )
 
 
-def _num_bytes(store: StoreReader) -> int:
+def _disk_need(store: StoreReader, memory: MemoryPlan) -> DiskNeed:
+    """Say what a run takes at least: the store and two numbers a node, and what is beyond the memory limit."""
+    sizes = _array_bytes(store)
+    num_nodes = sum(store.metadata.num_nodes_per_type)
+    beyond = [size for size in sizes if size > memory.limit_bytes]
+    return DiskNeed(max(0, max(beyond, default=0) - memory.pool_bytes), sum(sizes) + 16 * num_nodes)
+
+
+def _array_bytes(store: StoreReader) -> list[int]:
     parts = range(store.metadata.num_parts)
-    return sum(entry.num_bytes for part in parts for entry in store.manifest(part).arrays)
+    return [entry.num_bytes for part in parts for entry in store.manifest(part).arrays]
 
 
 def _notes(metadata: GraphMetadata) -> list[str]:

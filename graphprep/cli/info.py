@@ -149,6 +149,7 @@ def _type_lines(title: str, one: TypeInfo) -> list[str]:
         shown = " + ".join(f"{number:,}" for number in one.per_part[:_MAX_PARTS])
         facts.append(f"by partition {shown}" + (" + ..." if len(one.per_part) > _MAX_PARTS else ""))
     facts += [f"raw IDs {one.raw_ids}"] if one.raw_ids is not None else []
+    facts += [f"ordered by {one.node_order}"] if one.node_order is not None else []
     if one.index_dtype is not None:
         facts.append(f"neighbours {one.index_dtype} ordered by {one.neighbor_order}")
         facts.append(f"edge IDs {one.edge_id_dtype or 'not stored'}")

@@ -113,6 +113,7 @@ def summary_text(summary: ReorderSummary) -> str:
         f"  read {size(summary.input_bytes)}, wrote {size(summary.output_bytes)} in {duration(summary.elapsed_s)}: "
         f"{quantity(edges / seconds)} edges/s, {size(summary.input_bytes / seconds)}/s, "
         f"peak memory {size(summary.peak_memory_bytes)}"
+        + (f", spilled {size(summary.spilled_bytes)}" if summary.spilled_bytes else "")
     )
     lines += [f"  note: {note}" for note in summary.notes]
     return "\n".join(lines)

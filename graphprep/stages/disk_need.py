@@ -73,13 +73,26 @@ def check_disk(planned: Planned, storage: Storage, rules: DiskRules, reporter: R
 
     Of remote places, and of streams, whose size nobody knows, nothing is said. Raises StorageError where there is too little.
     """
-    folders = _folders(rules)
+    folders = _folders(rules.out, rules.tmp_dir)
     free = {folder: _free_bytes(folder) for folder in folders if folder is not None}
     known = [num_bytes for num_bytes in free.values() if num_bytes is not None]
     wordy = bool(getattr(reporter, "details", False))
     if not known or planned.total_bytes is None or (not wordy and _is_plenty(planned, min(known))):
         return
-    need = estimate_disk(planned, storage, rules)
+    _compare(folders, free, estimate_disk(planned, storage, rules), reporter)
+
+
+def compare_disk(out: str, tmp_dir: str | None, need: DiskNeed, reporter: Reporter) -> None:
+    """Compare what a run takes at least with what is free, where its need is known.
+
+    Nothing is said of remote places. Raises StorageError where there is too little.
+    """
+    folders = _folders(out, tmp_dir)
+    _compare(folders, {folder: _free_bytes(folder) for folder in folders if folder is not None}, need, reporter)
+
+
+def _compare(folders: tuple[str | None, str], free: dict[str, int | None], need: DiskNeed, reporter: Reporter) -> None:
+    wordy = bool(getattr(reporter, "details", False))
     for place in _places(folders, free, need):
         if wordy and place.need_bytes:
             reporter.message(f"disk: {place.text}")
@@ -116,13 +129,13 @@ def _places(folders: tuple[str | None, str], free: dict[str, int | None], need: 
         yield _Place(tmp, "under this memory limit temporary files take", fix, need.temporary_bytes, there)
 
 
-def _folders(rules: DiskRules) -> tuple[str | None, str]:
+def _folders(out: str, tmp_dir: str | None) -> tuple[str | None, str]:
     """Return the folders of the store (None: it is remote) and of the temporary files."""
-    path = local_path(rules.out)
+    path = local_path(out)
     folder = None if path is None else Path(path).absolute().parent
     while folder is not None and not folder.exists():
         folder = folder.parent
-    return None if folder is None else str(folder), rules.tmp_dir or tempfile.gettempdir()
+    return None if folder is None else str(folder), tmp_dir or tempfile.gettempdir()
 
 
 def _free_bytes(folder: str) -> int | None:

@@ -62,7 +62,7 @@ class TypeInfo:
     """A node type, or an edge type (``src:rel:dst``).
 
     ``count`` is the number of nodes or edges, None where only the whole input tells; ``seen`` how many the first blocks had.
-    ``per_part`` are counts by partition (of a chunked graph: by chunk).
+    ``per_part`` are counts by partition (of a chunked graph: by chunk). ``node_order`` is set where nodes were reordered.
     """
 
     name: str
@@ -70,6 +70,7 @@ class TypeInfo:
     seen: int | None = None
     per_part: tuple[int, ...] = ()
     raw_ids: str | None = None
+    node_order: str | None = None
     neighbor_order: str | None = None
     index_dtype: str | None = None
     edge_id_dtype: str | None = None
@@ -174,6 +175,7 @@ def _store_nodes(store: StoreReader, number: int, head: int) -> TypeInfo:
         count=metadata.num_nodes_per_type[number],
         per_part=metadata.num_nodes_per_chunk[number],
         raw_ids=schema.raw_ids,
+        node_order=schema.node_order,
         columns=tuple(_column_info(column) for column in schema.columns),
         head=_node_head(store, number, head) if head else None,
     )

@@ -43,6 +43,16 @@ def load_cases() -> list[Case]:
     return found
 
 
+def load_reordered() -> list[tuple[Case, Path, dict[str, Any]]]:
+    """The cases of ``reorder``: (the golden case that is read, the folder of the golden store, options), by name."""
+    cases = {case.name: case for case in load_cases()}
+    found = []
+    for path in sorted((GOLDEN / "reordered").glob("*/case.json")):
+        value = json.loads(path.read_text())
+        found.append((cases[value["store"]], path.parent / "store", value["options"]))
+    return found
+
+
 def read_store(folder: Path) -> dict[str, bytes]:
     """Every file of a store but provenance.json, by its path."""
     files = {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}

@@ -1,4 +1,7 @@
-"""Rewrite the golden stores: ``python tests/golden/rewrite.py [CASE…]``. Review the diff before you commit it."""
+"""Rewrite the golden stores: ``python tests/golden/rewrite.py [CASE…]``. Review the diff before you commit it.
+
+Without names, all of them and the reordered ones.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from golden.golden_cases import Case, load_cases
+from golden.golden_cases import Case, load_cases, load_reordered
 
+import graphprep
 from graphprep.model.options import ConvertOptions
 from graphprep.pipeline import convert
 
@@ -22,11 +26,21 @@ def rewrite(case: Case) -> None:
     (case.store / "provenance.json").unlink(missing_ok=True)
 
 
+def rewrite_reordered() -> None:
+    """Reorder golden stores into those under reordered/."""
+    for case, store, options in load_reordered():
+        shutil.rmtree(store, ignore_errors=True)
+        graphprep.reorder(str(case.store), str(store), **options)
+        (store / "provenance.json").unlink(missing_ok=True)
+
+
 def main(names: list[str]) -> None:
     """Rewrite the named cases, or all."""
     cases = [case for case in load_cases() if not names or case.name in names]
     for case in cases:
         rewrite(case)
+    if not names:
+        rewrite_reordered()
     print(f"{len(cases)} golden stores rewritten; review the diff of tests/golden")
 
 

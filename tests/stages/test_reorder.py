@@ -12,7 +12,7 @@ import fsspec
 import numpy as np
 import pytest
 import scipy.sparse
-from golden.golden_cases import load_cases, read_store
+from golden.golden_cases import load_cases, load_reordered, read_store
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from reference.build import add_manifests, encoded, file_bytes, part_folder
@@ -21,7 +21,7 @@ from reference.reorder import read_files, reorder_reference
 
 import graphprep
 from graphprep.cli.main import run
-from graphprep.model.errors import DataError, UsageError
+from graphprep.model.errors import DataError, StorageError, UsageError
 from graphprep.stages import reorder_moves
 from graphprep.stages.lookup import NODE_SPACES
 from graphprep.stages.reorder import StoreReorderer
@@ -82,6 +82,17 @@ def test_every_byte_is_that_of_the_reference(number, tmp_path):
     assert_files(tmp_path / "out", reorder_reference(read_files(store), by))
     report = graphprep.validate(str(tmp_path / "out"))
     assert report.sound, report.faults
+
+
+REORDERED = load_reordered()
+
+
+@pytest.mark.parametrize("number", range(len(REORDERED)), ids=[store.parent.name for _, store, _ in REORDERED])
+def test_golden_bytes(number, tmp_path):
+    case, store, options = REORDERED[number]
+    graphprep.reorder(str(case.store), str(tmp_path / "out"), **options)
+    assert read_store(tmp_path / "out") == read_store(store)
+    assert_files(store, reorder_reference(read_files(case.store), **options))
 
 
 TIGHT = [
@@ -416,6 +427,14 @@ def test_options_are_checked(options, message, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+def test_a_disk_that_is_too_small_is_told_before(tmp_path, monkeypatch):
+    monkeypatch.setattr("graphprep.stages.disk_need._free_bytes", lambda folder: 1000)
+    with pytest.raises(StorageError) as caught:
+        graphprep.reorder(str(STORES[SHOP]), str(tmp_path / "out"), by="degree")
+    assert "the store takes at least" in str(caught.value)
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_store_is_not_written_over_itself(tmp_path):
     shutil.copytree(STORES[KARATE], tmp_path / "store")
     before = read_store(tmp_path / "store")
@@ -449,6 +468,13 @@ def test_the_command_prints_what_it_did(tmp_path, capsys):
     assert run(["reorder", str(STORES[SHOP]), out, "--by", "degree", "-q", "--overwrite", "--shuffle-ratio", "0.5"]) == 0
     assert capsys.readouterr().out.startswith(f"{out}: 14 nodes, 37 edges, 2 partitions, nodes by degree\n  nodes  0")
     assert_files(tmp_path / "out", reorder_reference(read_files(STORES[SHOP]), "degree", shuffle_ratio=0.5))
+
+
+def test_info_tells_the_order(tmp_path, capsys):
+    graphprep.reorder(str(STORES[KARATE]), str(tmp_path / "out"), by="in-degree")
+    assert run(["info", str(tmp_path / "out")]) == 0
+    assert "nodes _N: 34, raw IDs int64, ordered by in-degree" in capsys.readouterr().out
+    assert [one.node_order for one in graphprep.info(str(STORES[KARATE])).node_types] == [None]
 
 
 def test_the_command_fails_with_its_exit_codes(tmp_path, capsys):

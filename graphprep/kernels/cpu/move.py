@@ -1,7 +1,4 @@
-"""Move rows of arrays to other places, and what that takes: degrees, their order, new IDs for old ones.
-
-All kernels read through read-only views, so that a mapped file and an array in memory are one signature.
-"""
+"""Move rows of arrays to other places, and what that takes: degrees, their order, new IDs for old ones."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ def count_ids(ids: Any, counts: Any) -> int:
 
     ``ids``: int32[k] or int64[k]. Returns -1, or the position of the first ID outside [0, n); then counting ends there.
     """
-    return int(_count_ids(_frozen(ids), counts))
+    return int(_count_ids(ids, counts))
 
 
 def relabel_ids(ids: Any, new_ids: Any, out: Any) -> int:
@@ -30,7 +27,7 @@ def relabel_ids(ids: Any, new_ids: Any, out: Any) -> int:
     ``ids``: int32[k] or int64[k]; ``new_ids``: int32[n] or int64[n], by old ID; ``out``: [k], dtype of ``ids``. Returns -1, or
     the position of the first ID outside [0, n); then nothing is written from there on.
     """
-    return int(_relabel_ids(_frozen(ids), _frozen(new_ids), out))
+    return int(_relabel_ids(ids, new_ids, out))
 
 
 def order_descending(values: Any, order: Any, spare: Any) -> Any:
@@ -39,14 +36,13 @@ def order_descending(values: Any, order: Any, spare: Any) -> Any:
     ``values``: int64[n], at least 0; ``order`` and ``spare``: int64[n], overwritten. Returns the one that holds the result.
     Takes one pass for every 11 bits of the highest value.
     """
-    values = _frozen(values)
     _count_up(order)
     highest = int(values.max()) if values.size else 0
     for shift in range(0, highest.bit_length(), _DIGIT_BITS):
         counts = np.zeros(1 << _DIGIT_BITS, np.int64)
         _count_digits(values, shift, counts)
         behind = np.cumsum(counts[::-1])[::-1] - counts  # how many have a higher digit: they stand before
-        _scatter_digits(values, _frozen(order), shift, behind, spare)
+        _scatter_digits(values, order, shift, behind, spare)
         order, spare = spare, order
     return order
 
@@ -62,7 +58,7 @@ def copy_blocks(values: Any, starts: Any, stops: Any, out: Any) -> None:
         return
     unit = next(size for size in _UNITS if item_bytes % size == 0)
     flat, target = (_flat(array).view(_UNITS[unit]) for array in (values, out))
-    _copy_blocks(_frozen(flat), _frozen(starts), _frozen(stops), item_bytes // unit, target)
+    _copy_blocks(flat, starts, stops, item_bytes // unit, target)
 
 
 def deal_blocks(values: Any, first: int, bounds: Any, buckets: Any, cursors: Any, out: Any) -> None:
@@ -77,14 +73,12 @@ def deal_blocks(values: Any, first: int, bounds: Any, buckets: Any, cursors: Any
         return
     unit = next(size for size in _UNITS if item_bytes % size == 0)
     flat, target = (_flat(array).view(_UNITS[unit]) for array in (values, out))
-    _deal_blocks(
-        _frozen(flat), first, first + len(values), _frozen(bounds), _frozen(buckets), cursors, item_bytes // unit, target
-    )
+    _deal_blocks(flat, first, first + len(values), bounds, buckets, cursors, item_bytes // unit, target)
 
 
 def count_blocks(first: int, stop: int, bounds: Any, buckets: Any, counts: Any) -> None:
     """Add the number of items of [first, stop) in each bucket to ``counts``; see ``deal_blocks``."""
-    _count_blocks(first, stop, _frozen(bounds), _frozen(buckets), counts)
+    _count_blocks(first, stop, bounds, buckets, counts)
 
 
 def sort_rows(values: Any, bounds: Any, inner: Any, spare_values: Any, spare_inner: Any) -> None:
@@ -93,14 +87,7 @@ def sort_rows(values: Any, bounds: Any, inner: Any, spare_values: Any, spare_inn
     ``values``: int32[m] or int64[m]; ``bounds``: int64[n + 1], from 0 to m; ``inner``: int64[m], the position inside its row
     where each value stood. The spares are of the same dtypes and at least as long as the longest row.
     """
-    _sort_rows(values, _frozen(bounds), inner, spare_values, spare_inner)
-
-
-def _frozen(array: Any) -> Any:
-    """Return a read-only view of an array."""
-    view = np.asarray(array).view()
-    view.flags.writeable = False
-    return view
+    _sort_rows(values, bounds, inner, spare_values, spare_inner)
 
 
 def _flat(array: Any) -> Any:
