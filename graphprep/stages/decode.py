@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 
 _MOST_TYPES = 1 << 16
+_TEXT_SHARDS = 16  # so many threads add texts without waiting; a shard of a few million texts fits the cache
+_FEW_TYPES = 8  # with more, shards take too much memory
 
 
 class WidenError(Exception):
@@ -166,7 +168,7 @@ class _Collector:
                 decoded, faults = decode_block(decoder, item.data, settings.skip)
                 rows, bad = decoded.rows, tuple(faults)
             return _Done(
-                item, None if rows is None else self._drop_known(narrow_rows(key_rows(rows, seed, may_be_integers))), bad
+                item, None if rows is None else self._add_ends(narrow_rows(key_rows(rows, seed, may_be_integers))), bad
             )
 
         for done in map_ordered(work, self._items(storage), settings.threads):
@@ -176,21 +178,22 @@ class _Collector:
         if settled and isinstance(decoder, SettlesIds):
             raise _IntegersError(settled)
 
-    def _drop_known(self, keyed: KeyedRows) -> KeyedRows:
-        """Leave out the texts of ends that were met before: most, and telling them apart is work for threads."""
+    def _add_ends(self, keyed: KeyedRows) -> KeyedRows:
+        """Keep the texts of ends in their ID spaces, once these have some: it is work for threads. Returns what is left."""
         edges = keyed.rows.edges
         if edges is None or not edges.num_rows:
             return keyed
-        src, dst = (self._unknown_ends(edges, side, texts) for side, texts in enumerate((keyed.src, keyed.dst)))
+        src, dst = (self._add_side(edges, side, texts) for side, texts in enumerate((keyed.src, keyed.dst)))
         return replace(keyed, src=src, dst=dst)
 
-    def _unknown_ends(self, edges: RawEdges, side: int, texts: KeyedTexts | None) -> KeyedTexts | None:
+    def _add_side(self, edges: RawEdges, side: int, texts: KeyedTexts | None) -> KeyedTexts | None:
         indexer = self.decoded.texts.get(self.decoded.spaces.of_end(edges.relation_names[0], side))
-        if texts is None or indexer is None:
-            return texts
         name = _end_type(edges, side)
         code = UNKNOWN if name is None else self.type_codes.get(name)
-        return texts if code is None else texts.take(indexer.find_unknown(texts.keys, texts.offsets, texts.values, code))
+        if texts is None or indexer is None or code is None:  # the first of its kind is for the thread that collects
+            return texts
+        indexer.add_ends(texts.keys, texts.offsets, texts.values, code, texts.rows)
+        return texts.kept()
 
     def _items(self, storage: Storage) -> Iterator[_Work]:
         for number, span in enumerate(self.decoded.sources.spans):
@@ -283,10 +286,10 @@ class _Collector:
             for side, texts in enumerate((keyed.src, keyed.dst)):
                 space = self.decoded.spaces.of_end(relations[0], side)
                 self._note_kind(work, space, texts)
-                if texts is not None:
+                if texts is not None and texts.keys.size:
                     name = _end_type(edges, side)
                     code = UNKNOWN if name is None else self._type_code(name)
-                    self._texts(space).add_ends(texts.keys, texts.offsets, texts.values, code)
+                    self._texts(space).add_ends(texts.keys, texts.offsets, texts.values, code, texts.rows)
         if self.decoded.hashes is not None:
             hashes = tuple(None if texts is None else texts.hashes for texts in (keyed.src, keyed.dst))
             self.decoded.hashes.append(0, hashes)
@@ -310,7 +313,8 @@ class _Collector:
 
     def _texts(self, space: str) -> TextIndexer:
         if space not in self.decoded.texts:
-            self.decoded.texts[space] = TextIndexer(self.pool, self.text_bytes)
+            shards = _TEXT_SHARDS if len(self.decoded.sources.node_types) <= _FEW_TYPES else 1
+            self.decoded.texts[space] = TextIndexer(self.pool, self.text_bytes, shards)
         return self.decoded.texts[space]
 
     def _note_kind(self, work: _Work, space: str, texts: KeyedTexts | None) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.kernels.cpu.texts import distinct_texts, first_non_integer, hash_texts, take_texts
+from graphprep.kernels.cpu.texts import distinct_texts, first_non_integer, hash_texts
 from graphprep.model.protocols import Sources
 from graphprep.model.rows import RawEdges, RawIds, RawNodes, RawRows, RawTexts, Relation
 from graphprep.stages.texts import KeyCollisionError
@@ -19,25 +19,29 @@ _NARROW = np.uint64(2**32 - 1)
 
 @dataclass(frozen=True)
 class KeyedTexts:
-    """Texts with their keys. ``hashes`` are h of STORE.md for each row of the batch, None where the keys are that."""
+    """Texts with their keys, a row each; ``rows`` are those that are still to be kept (None: all).
+
+    ``hashes`` are h of STORE.md for each row, None where the keys are that.
+    """
 
     keys: RawIds
     offsets: Ints
     values: NDArray[np.uint8]
     are_integers: bool
     hashes: RawIds | None
+    rows: Ints | None = None
 
-    def take(self, rows: Ints) -> KeyedTexts:
-        """Return some texts, with the hashes of all rows."""
-        offsets, values = take_texts(self.offsets, self.values, rows)
-        return replace(self, keys=self.keys[rows], offsets=offsets, values=values)
+    def kept(self) -> KeyedTexts:
+        """Return this without any text, all having been kept."""
+        none = np.zeros(0, np.int64)
+        return replace(self, keys=self.keys[:0], offsets=none, values=self.values[:0].copy(), rows=none)
 
 
 @dataclass(frozen=True)
 class KeyedRows:
     """Rows whose raw IDs are numbers now: keys stand for texts.
 
-    ``nodes`` holds the texts of all nodes; ``src`` and ``dst`` the distinct ones of the ends. None where they were numbers.
+    ``nodes`` holds the texts of all nodes; ``src`` and ``dst`` those of the ends. None where they were numbers.
     """
 
     rows: RawRows
@@ -93,10 +97,7 @@ def _key_distinct(texts: RawTexts, seed: int, may_be_integers: bool) -> tuple[Ra
     rows, collision = distinct_texts(keys, texts.offsets, texts.values)
     if collision >= 0:
         raise KeyCollisionError
-    if rows.size == keys.size:
-        return keys, keyed
-    offsets, values = take_texts(texts.offsets, texts.values, rows)
-    return keys, KeyedTexts(keys[rows], offsets, values, keyed.are_integers, keyed.hashes)
+    return keys, replace(keyed, rows=rows)
 
 
 class IdSpaces:

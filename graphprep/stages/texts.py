@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from graphprep.kernels.cpu.group import group_by_key
 from graphprep.kernels.cpu.texts import (
     SeenTexts,
     concat_texts,
@@ -85,6 +87,21 @@ class TextRows:
         )
 
 
+class _Shard:
+    """Some of the texts, in the hands of one thread at a time."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.seen = SeenTexts()
+
+    def take(self) -> tuple[NDArray[np.uint64], Ints, NDArray[np.uint8]]:
+        """Return (keys, offsets, values) of all texts, and forget them."""
+        with self.lock:
+            texts = self.seen.texts()
+            self.seen = SeenTexts()
+        return texts
+
+
 class TextIndexer:
     """Collects the texts of one ID space, and yields them ascending, each once.
 
@@ -93,11 +110,14 @@ class TextIndexer:
     under one key; who reads ``sorted`` must look out for the others.
     """
 
-    def __init__(self, pool: SpillPool, cap_bytes: int) -> None:
+    def __init__(self, pool: SpillPool, cap_bytes: int, shards: int = 1) -> None:
+        """Make one without texts. With ``shards``, a power of two, so many threads can add ends without waiting."""
         self._pool = pool
         self._cap = cap_bytes
+        self._lock = threading.RLock()  # of all but what the shards hold
+        self._shards = shards
         self._declared: list[TextRows] = []
-        self._seen: dict[int, SeenTexts] = {}  # ends by type code since the last flush: most of them come again and again
+        self._seen: dict[int, list[_Shard]] = {}  # ends by type code since the last flush: most of them come again and again
         self._num_bytes = 0
         self._runs: list[Runs] = []
         self._duplicates: list[Ints] = []
@@ -107,36 +127,48 @@ class TextIndexer:
     ) -> None:
         """Add nodes that records declare."""
         rows = TextRows(keys, types, records, offsets, values)
-        self._declared.append(rows)
-        self._num_bytes += rows.num_bytes
-        self._flush_if_full()
+        with self._lock:
+            self._declared.append(rows)
+            self._num_bytes += rows.num_bytes
+            self._flush_if_full()
 
-    def add_ends(self, keys: NDArray[np.uint64], offsets: Ints, values: NDArray[np.uint8], code: int) -> None:
-        """Add texts that occur as ends of edges, with the code of their type (UNKNOWN where only a record tells it)."""
-        if not keys.size:
-            return
-        if self._seen.setdefault(code, SeenTexts()).add(keys, offsets, values) >= 0:
-            raise KeyCollisionError
-        self._flush_if_full()
+    def add_ends(
+        self, keys: NDArray[np.uint64], offsets: Ints, values: NDArray[np.uint8], code: int, rows: Ints | None = None
+    ) -> None:
+        """Add texts that occur as ends of edges, with the code of their type (UNKNOWN where only a record tells it).
 
-    def find_unknown(self, keys: NDArray[np.uint64], offsets: Ints, values: NDArray[np.uint8], code: int) -> Ints:
-        """Return the rows (ascending) that ``add_ends`` must be told: all but such as are known. Any thread may ask."""
-        seen = self._seen.get(code)
-        return np.arange(keys.size) if seen is None else np.asarray(seen.find_unknown(keys, offsets, values))
+        ``rows`` says which of the texts (None: all). Threads may add some side by side.
+        """
+        with self._lock:
+            shards = self._seen.get(code) or self._seen.setdefault(code, [_Shard() for _ in range(self._shards)])
+        own = keys if rows is None else keys[rows]
+        indptr, order = group_by_key((own & np.uint64(self._shards - 1)).astype(np.int32), self._shards)
+        rows = order if rows is None else rows[order]
+        for shard, start, stop in zip(shards, indptr[:-1].tolist(), indptr[1:].tolist(), strict=True):
+            if start < stop:
+                with shard.lock:
+                    collision = shard.seen.add(keys, offsets, values, rows[start:stop])
+                if collision >= 0:
+                    raise KeyCollisionError
+        with self._lock:
+            self._flush_if_full()
 
     def _flush_if_full(self) -> None:
-        if self._num_bytes + sum(seen.num_bytes for seen in self._seen.values()) > self._cap:
+        held = sum(shard.seen.num_bytes for shards in self._seen.values() for shard in shards)
+        if self._num_bytes + held > self._cap:
             self._flush()
 
     def _flush(self) -> None:
         parts, self._declared, self._num_bytes = self._declared, [], 0
         is_distinct = not parts and len(self._seen) == 1
-        for code, seen in self._seen.items():
-            keys, offsets, values = seen.texts()
-            parts.append(TextRows(keys, np.full(keys.size, code, np.int32), np.full(keys.size, -1, np.int64), offsets, values))
-        self._seen = {}
-        if is_distinct:
-            rows = parts[0]
+        for code, shards in self._seen.items():
+            for shard in shards:
+                keys, offsets, values = shard.take()
+                ends = np.full(keys.size, -1, np.int64)
+                parts.append(TextRows(keys, np.full(keys.size, code, np.int32), ends, offsets, values))
+        parts = [part for part in parts if part.keys.size]
+        if is_distinct and parts:
+            rows = parts[0] if len(parts) == 1 else TextRows.concat(parts)
             self._runs.append(self._write([rows.take(sort_texts(rows.offsets, rows.values))]))
         elif parts:
             self._runs.append(self._write([self._distinct(TextRows.concat(parts))]))

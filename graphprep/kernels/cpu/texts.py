@@ -14,6 +14,7 @@ from numpy import uint64
 from graphprep.kernels.cpu.hash import splitmix64
 from graphprep.kernels.cpu.jit import njit
 from graphprep.kernels.cpu.numbers import OK, parse_int
+from graphprep.kernels.cpu.words import WORD, address_of, load_byte, load_word
 
 _WORD_BYTES = 7  # of a text in a sort word; the eighth says how many bytes were left
 _FEW_ROWS = 20  # below that, insertion beats partition
@@ -32,17 +33,20 @@ def hash_texts(offsets: Any, values: Any, seed: int = 0) -> Any:
 
 @njit(cache=True, nogil=True)
 def _hash_texts(offsets, values, seed, out):
+    base = address_of(values)
     for row in range(out.size):
         start = offsets[row]
         size = offsets[row + 1] - start
         mixed = splitmix64(uint64(size) ^ seed)
         at = 0
-        while at < size:
+        while at + WORD <= size:
+            mixed = splitmix64(mixed ^ load_word(base + start + at))
+            at += WORD
+        if at < size:
             word = uint64(0)
-            for i in range(min(8, size - at)):
+            for i in range(size - at):
                 word |= uint64(values[start + at + i]) << uint64(8 * i)
             mixed = splitmix64(mixed ^ word)
-            at += 8
         out[row] = mixed
 
 
@@ -83,6 +87,22 @@ def concat_texts(parts: list[tuple[Any, Any]]) -> tuple[Any, Any]:
 # ------------------------------------------------------------------------------------------------------ order
 
 
+@njit(cache=True, nogil=True, inline="always")
+def _same_bytes(one, other, size):
+    """Return whether ``size`` bytes at two addresses are the same."""
+    if size < WORD:
+        for i in range(size):
+            if load_byte(one + i) != load_byte(other + i):
+                return False
+        return True
+    at = np.int64(0)
+    while at + WORD <= size:
+        if load_word(one + at) != load_word(other + at):
+            return False
+        at += WORD
+    return load_word(one + size - WORD) == load_word(other + size - WORD)
+
+
 @njit(cache=True, nogil=True)
 def compare_bytes(a, a_start, a_stop, b, b_start, b_stop):
     """Return a negative number, 0 or a positive one: how one text stands to another."""
@@ -119,11 +139,10 @@ def _word(values, start, stop):
 def _sort(offsets, values, rows, words, stack):
     for i in range(rows.size):
         words[i] = _word(values, offsets[rows[i]], offsets[rows[i] + 1])
-    stack[0] = (0, rows.size, 0)
-    height = 1
+    height = _push(stack, 0, 0, rows.size, 0, 0)
     while height:
         height -= 1
-        start, stop, depth = stack[height]
+        start, stop, depth = stack[height, 0], stack[height, 1], stack[height, 2]
         if stop - start < _FEW_ROWS:
             _insert(offsets, values, rows, words, start, stop, depth)
             continue
@@ -138,15 +157,33 @@ def _sort(offsets, values, rows, words, stack):
             for i in range(low, high):
                 words[i] = _word(values, offsets[rows[i]] + deeper, offsets[rows[i] + 1])
             middle_stop = high
-        parts = ((start, low, depth), (low, middle_stop, deeper), (high, stop, depth))
-        sizes = (low - start, middle_stop - low, stop - high)
-        first = 0 if sizes[0] >= sizes[1] and sizes[0] >= sizes[2] else (1 if sizes[1] >= sizes[2] else 2)
-        stack[height] = parts[first]
-        height += 1
-        for k in range(3):
-            if k != first and sizes[k] > 1:
-                stack[height] = parts[k]
-                height += 1
+        height = _push_parts(stack, height, start, low, middle_stop, high, stop, depth, deeper)
+
+
+@njit(cache=True, nogil=True)
+def _push_parts(stack, height, start, low, middle_stop, high, stop, depth, deeper):
+    """Push the three parts that are left to be sorted, the largest one first."""
+    smaller, equal, larger = low - start, middle_stop - low, stop - high
+    if smaller >= equal and smaller >= larger:
+        height = _push(stack, height, start, low, depth, 0)
+        height = _push(stack, height, low, middle_stop, deeper, 1)
+        return _push(stack, height, high, stop, depth, 1)
+    if equal >= larger:
+        height = _push(stack, height, low, middle_stop, deeper, 0)
+        height = _push(stack, height, start, low, depth, 1)
+        return _push(stack, height, high, stop, depth, 1)
+    height = _push(stack, height, high, stop, depth, 0)
+    height = _push(stack, height, start, low, depth, 1)
+    return _push(stack, height, low, middle_stop, deeper, 1)
+
+
+@njit(cache=True, nogil=True)
+def _push(stack, height, start, stop, depth, least):
+    """Push a part of more than ``least`` rows."""
+    if stop - start <= least:
+        return height
+    stack[height, 0], stack[height, 1], stack[height, 2] = start, stop, depth
+    return height + 1
 
 
 @njit(cache=True, nogil=True)
@@ -299,6 +336,7 @@ def _first_slot(key, mask):
 
 @njit(cache=True, nogil=True)
 def _distinct(slots, keys, offsets, values, rows):
+    base = address_of(values)
     mask = uint64(slots.size - 1)
     count = 0
     for row in range(keys.size):
@@ -310,8 +348,10 @@ def _distinct(slots, keys, offsets, values, rows):
             slots[at] = row
             rows[count] = row
             count += 1
-        elif compare_bytes(values, offsets[other], offsets[other + 1], values, offsets[row], offsets[row + 1]) != 0:
-            return count, row
+        else:
+            size = offsets[row + 1] - offsets[row]
+            if size != offsets[other + 1] - offsets[other] or not _same_bytes(base + offsets[other], base + offsets[row], size):
+                return count, row
     return count, -1
 
 
@@ -336,35 +376,24 @@ class SeenTexts:
         offsets = self._offsets[: self.count + 1]
         return self._keys[: self.count], offsets, self._values[: offsets[-1]]
 
-    def add(self, keys: Any, offsets: Any, values: Any) -> int:
-        """Add texts; return the row of one whose key stands for another text, -1 where there is none.
+    def add(self, keys: Any, offsets: Any, values: Any, rows: Any | None = None) -> int:
+        """Add texts, of which ``rows`` (int64[k]; None: all) says which.
 
-        Each step is a loop of its own: their cache misses do not wait for one another.
+        Returns a row whose key stands for another text, -1 where there is none. Each step is a loop of its own: their cache
+        misses do not wait for one another.
         """
-        found = np.empty(keys.size, np.uint64)
-        _probe(self._slots, keys, found)
+        rows = np.arange(keys.size) if rows is None else np.ascontiguousarray(rows)
+        found = np.empty(rows.size, np.uint64)
+        _probe(self._slots, keys, rows, found)
         known = self._offsets[: self.count + 1]
-        collision = int(_compare_found(found, known, self._values, offsets, values))
-        new = np.flatnonzero(found == 0)
-        if new.size and (collision < 0 or new[0] < collision):
-            num_bytes = int((offsets[new + 1] - offsets[new]).sum())
-            self._grow(self.count + new.size, int(known[-1]) + num_bytes)
-            self.count, other = _insert_texts(
+        collision = int(_compare_found(found, known, self._values, offsets, values, rows))
+        new = rows[found == 0]
+        if new.size and collision < 0:
+            self._grow(self.count + new.size, int(known[-1]) + int((offsets[new + 1] - offsets[new]).sum()))
+            self.count, collision = _insert_texts(
                 self._slots, self._keys, self._offsets, self._values, self.count, new, keys, offsets, values
             )
-            collision = min(collision, int(other)) if collision >= 0 and other >= 0 else max(collision, int(other))
-        return collision
-
-    def find_unknown(self, keys: Any, offsets: Any, values: Any) -> Any:
-        """Return the rows (int64[k], ascending) of all texts but such as are known to be there.
-
-        Another thread may add texts meanwhile: some that it adds may be told as unknown.
-        """
-        slots, known_values = self._slots, self._values  # in this order: what slots name lies in values, or is not seen yet
-        found = np.empty(keys.size, np.uint64)
-        _probe(slots, keys, found)
-        _forget_others(found, known_values, offsets, values)
-        return np.flatnonzero(found == 0)
+        return int(collision)
 
     def _grow(self, most: int, num_bytes: int) -> None:
         if 2 * most > len(self._slots):
@@ -391,9 +420,9 @@ def _slot_of(slots, key):
 
 
 @njit(cache=True, nogil=True)
-def _probe(slots, keys, found):
-    for row in range(keys.size):
-        found[row] = slots[_slot_of(slots, keys[row]), 1]
+def _probe(slots, keys, rows, found):
+    for i in range(rows.size):
+        found[i] = slots[_slot_of(slots, keys[rows[i]]), 1]
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -409,38 +438,17 @@ def _is_at(extent, set_offsets, set_values, values, start, stop):
     size = np.int64(extent & _MOST_SIZE)
     if size == np.int64(_MOST_SIZE):
         size = set_offsets[np.searchsorted(set_offsets, other, side="right")] - other
-    if size != stop - start:
-        return False
-    for i in range(size):
-        if set_values[other + i] != values[start + i]:
-            return False
-    return True
+    return size == stop - start and _same_bytes(address_of(set_values) + other, address_of(values) + start, size)
 
 
 @njit(cache=True, nogil=True)
-def _compare_found(found, set_offsets, set_values, offsets, values):
+def _compare_found(found, set_offsets, set_values, offsets, values, rows):
     """Return the first row that differs from the text that has its key, -1 where there is none."""
-    for row in range(found.size):
-        if found[row] != 0 and not _is_at(found[row], set_offsets, set_values, values, offsets[row], offsets[row + 1]):
+    for i in range(found.size):
+        row = rows[i]
+        if found[i] != 0 and not _is_at(found[i], set_offsets, set_values, values, offsets[row], offsets[row + 1]):
             return row
     return -1
-
-
-@njit(cache=True, nogil=True)
-def _forget_others(found, set_values, offsets, values):
-    """Set what was found to 0 where it is not, or not for certain, the text itself."""
-    for row in range(found.size):
-        size = np.int64(found[row] & _MOST_SIZE)
-        other = np.int64(found[row] >> _SIZE_BITS) - 1
-        start = offsets[row]
-        same = found[row] != 0 and size == offsets[row + 1] - start and size != np.int64(_MOST_SIZE)
-        if same and other + size <= set_values.size:
-            for i in range(size):
-                same = same and set_values[other + i] == values[start + i]
-        else:
-            same = False
-        if not same:
-            found[row] = uint64(0)
 
 
 @njit(cache=True, nogil=True)
