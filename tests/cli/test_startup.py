@@ -1,13 +1,16 @@
-"""``graphprep --help`` and ``--version`` stay quick: they load none of the heavy packages."""
+"""Commands start quickly: they load no package that they do not need. Benchmarks time them."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-HEAVY = ("numpy", "numba", "pyarrow", "fsspec", "scipy", "pandas", "jsonschema")
+EDGES = Path(__file__).resolve().parent.parent.parent / "sample_data" / "edges"
+HEAVY = ("numpy", "numba", "llvmlite", "pyarrow", "fsspec", "scipy", "pandas", "jsonschema", "yaml", "rich")
 PROBE = """
 import sys
 from graphprep.cli.main import main
@@ -20,25 +23,51 @@ print("loaded:", *sorted(set({heavy!r}) & set(sys.modules)))
 """
 
 
+def loaded(arguments):
+    """Run a command and return which of the heavy packages it loads."""
+    probe = PROBE.format(arguments=arguments, heavy=HEAVY)
+    done = subprocess.run([sys.executable, "-c", probe], check=False, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return set(done.stdout.splitlines()[-1].removeprefix("loaded:").split())
+
+
 @pytest.mark.parametrize(
     "arguments",
-    [
-        ["--help"],
-        ["--version"],
-        ["convert", "--help"],
-        ["info", "--help"],
-        ["validate", "--help"],
-        ["ids", "--help"],
-        ["generate", "--help"],
-    ],
+    [["--help"], ["--version"], *([name, "--help"] for name in ("convert", "info", "validate", "ids", "reorder", "generate"))],
     ids=" ".join,
 )
 def test_help_loads_no_heavy_package(arguments):
-    pytest.importorskip("graphprep.cli.main")
-    probe = PROBE.format(arguments=arguments, heavy=HEAVY)
-    done = subprocess.run([sys.executable, "-c", probe], check=False, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[-1] == "loaded:"
+    assert loaded(arguments) == set()
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    """Return a store, converted once so that the kernels are compiled."""
+    if any(name.startswith("NUMBA_") and name != "NUMBA_CACHE_DIR" for name in os.environ):
+        pytest.skip("a special build of the kernels is not kept")
+    path = str(tmp_path_factory.mktemp("stores") / "store")
+    loaded(["convert", str(EDGES / "plain.txt"), path])
+    loaded(["validate", path])
+    return path
+
+
+@pytest.mark.parametrize("name", ["plain.txt", "plain.tsv", "plain.txt.gz"])
+def test_text_is_converted_without_numba_pyarrow_and_fsspec(store, name):
+    assert loaded(["convert", str(EDGES / name), store, "--overwrite"]) == {"numpy", "llvmlite"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "packages"),
+    [
+        (["info", "STORE"], {"numpy", "jsonschema"}),
+        (["info", str(EDGES / "plain.txt")], {"numpy", "llvmlite"}),
+        (["ids", "STORE", "0", "--from", "typed", "--to", "homo", "--type", "_N"], {"numpy", "jsonschema"}),
+        (["validate", "STORE"], {"numpy", "llvmlite", "jsonschema"}),
+    ],
+    ids=["info store", "info text", "ids", "validate"],
+)
+def test_commands_that_compile_nothing_load_no_compiler(store, arguments, packages):
+    assert loaded([store if word == "STORE" else word for word in arguments]) <= packages
 
 
 def test_the_package_itself_loads_no_heavy_package():
