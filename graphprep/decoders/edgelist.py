@@ -35,7 +35,7 @@ from graphprep.model.rows import ColumnChunk, RawEdges, RawNodes, RawRows, Relat
 _MAX_TYPE = 2**31 - 1
 _MAX_LENGTH = 2**31 - 1
 _DTYPE_WORDS = (*DTYPES, "binary")
-_OF_NUMBERS = frozenset(string.digits + string.ascii_letters + "+-. \t")  # what may stand in a number or beside it
+_OF_NUMBERS = frozenset(string.digits + string.ascii_letters + "+-.")  # what may stand in a number
 
 _RULES = {
     kernels.NODE_ID: ("node_id", "an integer from 0 to 18446744073709551615"),
@@ -244,7 +244,11 @@ class EdgeListDecoder:
     @functools.cached_property
     def _plain_grammar(self) -> plain.PlainGrammar | None:
         """Return what the scanner of plain lines must know of them, None where no line is plain."""
-        if len(self.delimiter.encode()) > 1 or self.delimiter in _OF_NUMBERS or not set(self.length_delimiter) - _OF_NUMBERS:
+        if (
+            len(self.delimiter.encode()) > 1
+            or self.delimiter in _OF_NUMBERS
+            or not set(self.length_delimiter) - _OF_NUMBERS - {" ", "\t"}
+        ):
             return None
         grammar = self.grammar()
         ends = np.zeros(256, np.uint8)

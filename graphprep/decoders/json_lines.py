@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -11,12 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.decoders import json_faults
+from graphprep.decoders.plain import PlainFormat, PlainRows, decode_plainly
 from graphprep.decoders.slots import code_types, side_chunk
 from graphprep.kernels.cpu import json_keys as keys
 from graphprep.kernels.cpu import json_records as records
 from graphprep.kernels.cpu import json_values as values
+from graphprep.kernels.cpu import plain_json as plain
 from graphprep.kernels.cpu.group import group_by_key
 from graphprep.kernels.cpu.json_tape import Tape, positions, tokenize
+from graphprep.kernels.cpu.plain_rows import Room
 from graphprep.model.errors import DecodeError
 from graphprep.model.protocols import InputStorage, Sniffed, SniffedFile, Sources, Span, TextBlock
 from graphprep.model.rows import ColumnChunk, ColumnKey, RawEdges, RawNodes, RawRows, Relation, Role
@@ -52,7 +56,47 @@ class JsonDecoder:
 
         Raises DecodeError for the first faulty record, at the value or key to blame.
         """
-        data = block.data if block.data.endswith(b"\n") else block.data + b"\n"
+        if places:
+            return self._decode_any(block.data, places)
+        form = PlainFormat(
+            scan=self._scan, build=self._build, walk=self._decode_any, node_bytes=64, edge_bytes=12, value_bytes=8
+        )
+        return decode_plainly(block.data, form)
+
+    def _scan(self, buf: NDArray[np.uint8], last: int, room: Room, progress: Ints) -> int:
+        """Scan plain records."""
+        neighbors = _scratch.take(room.edge_src.size)
+        return plain.scan(buf, last, values.FLOAT_LIMITS[self.weight_dtype], room, neighbors, progress)
+
+    def _build(self, found: PlainRows) -> RawRows:
+        """Copy what was scanned."""
+        room, nodes, edges = found.room, slice(found.num_nodes), slice(found.num_edges)
+        types, type_names = code_types(room.node_types[nodes])
+        relations, names = code_types(room.edge_types[edges])
+        node_weights = room.node_weights[nodes].astype(self.weight_dtype)
+        edge_weights = room.edge_weights[edges].astype(self.weight_dtype)
+        return RawRows(
+            nodes=RawNodes(
+                ids=room.node_ids[nodes].copy(),
+                types=types,
+                type_names=type_names,
+                columns=(side_chunk("weight", self.weight_dtype, node_weights), *found.node_columns),
+                num_slots=room.node_num_slots[nodes].copy(),
+            ),
+            edges=RawEdges(
+                src=room.edge_src[edges].copy(),
+                dst=room.edge_dst[edges].copy(),
+                relations=relations,
+                relation_names=tuple(Relation(name) for name in names),
+                columns=(side_chunk("weight", self.weight_dtype, edge_weights), *found.edge_columns),
+                num_slots=room.edge_num_slots[edges].copy(),
+            ),
+            num_records=found.num_nodes,
+        )
+
+    def _decode_any(self, data: bytes, places: bool = False) -> RawRows:
+        """Decode lines however they are written."""
+        data = data if data.endswith(b"\n") else data + b"\n"
         tokens = tokenize(data)
         found, code, token, name = records.find_records(tokens, values.FLOAT_LIMITS[self.weight_dtype])
         reading = _Reading(data, tokens.tape, found)
@@ -98,6 +142,22 @@ def _is_record(line: bytes) -> bool:
 
 def _line_start(data: bytes, at: int) -> int:
     return data.rfind(b"\n", 0, at) + 1
+
+
+class _Scratch(threading.local):
+    """What scans of a thread note on the way."""
+
+    def __init__(self) -> None:
+        self.neighbors = plain.make_neighbors(0)
+
+    def take(self, num_edges: int) -> plain.Neighbors:
+        """Return room for as many neighbours as there are edges."""
+        if self.neighbors.dst.size != num_edges:
+            self.neighbors = plain.make_neighbors(num_edges)
+        return self.neighbors
+
+
+_scratch = _Scratch()
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
+from graphprep.decoders.plain import PlainFormat, PlainRows, decode_plainly
 from graphprep.decoders.slots import (
     FoundSlots,
     Words,
@@ -23,7 +25,9 @@ from graphprep.decoders.slots import (
     show,
     side_chunk,
 )
+from graphprep.kernels.cpu import plain_tsv as plain
 from graphprep.kernels.cpu import tsv as kernels
+from graphprep.kernels.cpu.plain_rows import Room
 from graphprep.model.errors import DecodeError, UsageError
 from graphprep.model.protocols import InputStorage, Sniffed, SniffedFile, Sources, Span, TextBlock
 from graphprep.model.rows import ColumnChunk, RawEdges, RawNodes, RawRows, Relation
@@ -84,16 +88,47 @@ class TsvDecoder:
 
         Raises DecodeError for the first field that is wrong.
         """
-        walk = _Walk(self, block.data)
+        if places:
+            return self._decode_any(block.data, places)
+        form = PlainFormat(
+            scan=self._scan, build=self._build, walk=self._decode_any, node_bytes=32, edge_bytes=8, value_bytes=6
+        )
+        return decode_plainly(block.data, form)
+
+    def _scan(self, buf: NDArray[np.uint8], last: int, room: Room, progress: NDArray[np.int64]) -> int:
+        """Scan plain rows."""
+        return plain.scan(buf, last, float_limit(self.weight_dtype), _plain_grammar(), room, progress)
+
+    def _build(self, found: PlainRows) -> RawRows:
+        """Copy what was scanned."""
+        room, nodes, edges = found.room, slice(found.num_nodes), slice(found.num_edges)
+        node_fixed = _Fixed(room.node_types[nodes], room.node_weights[nodes], room.node_num_slots[nodes])
+        edge_fixed = _Fixed(room.edge_types[edges], room.edge_weights[edges], room.edge_num_slots[edges])
+        src, dst = room.edge_src[edges].copy(), room.edge_dst[edges]
+        return RawRows(
+            nodes=self._nodes(room.node_ids[nodes], node_fixed, found.node_columns),
+            edges=self._edges(src, dst, edge_fixed, found.edge_columns) if found.num_edges else None,
+            num_records=found.num_nodes,
+        )
+
+    def _decode_any(self, data: bytes, places: bool = False) -> RawRows:
+        """Decode rows however they are written."""
+        walk = _Walk(self, data)
         walked = walk.run()
         node_slots, edge_slots, slot_fault = walk.found_slots().columns()
         raise_first((walked, walk.at_raw(slot_fault)))
-        num_nodes = int(walk.progress[kernels.NODES])
-        return RawRows(
-            nodes=self._nodes(walk, node_slots, places) if num_nodes else None,
-            edges=self._edges(walk, edge_slots, places) if walk.progress[kernels.EDGES] else None,
-            num_records=num_nodes,
-        )
+        num_nodes, num_edges = int(walk.progress[kernels.NODES]), int(walk.progress[kernels.EDGES])
+        found, found_edges = walk.nodes, walk.edges
+        record = found_edges.record[:num_edges].copy()
+        node_fixed = _Fixed(found.types[:num_nodes], found.weights[:num_nodes], found.num_slots[:num_nodes])
+        edge_fixed = _Fixed(found_edges.types[:num_edges], found_edges.weights[:num_edges], found_edges.num_slots[:num_edges])
+        nodes = self._nodes(found.ids[:num_nodes], node_fixed, node_slots)
+        edges = self._edges(found.ids[record], found_edges.dst[:num_edges], edge_fixed, edge_slots)
+        if places:
+            at_dst = [walk.raw_offset(at) for at in found_edges.at[:num_edges].tolist()]
+            nodes = replace(nodes, at=found.at[:num_nodes].copy())
+            edges = replace(edges, at_src=found.at[record], at_dst=np.array(at_dst, np.int64), record=record)
+        return RawRows(nodes=nodes if num_nodes else None, edges=edges if num_edges else None, num_records=num_nodes)
 
     @staticmethod
     def sniff(file: SniffedFile) -> Sniffed | None:
@@ -110,35 +145,40 @@ class TsvDecoder:
             return None
         return Sniffed("tsv", 0.95 if has_features else 0.8, ("--format", "tsv"))
 
-    def _nodes(self, walk: _Walk, slots: tuple[ColumnChunk, ...], places: bool) -> RawNodes:
-        nodes, size = walk.nodes, walk.progress[kernels.NODES]
-        types, names = code_types(nodes.types[:size])
-        weights = nodes.weights[:size].astype(self.weight_dtype)
+    def _nodes(self, ids: NDArray[np.uint64], fixed: _Fixed, slots: tuple[ColumnChunk, ...]) -> RawNodes:
+        types, names = code_types(fixed.types)
+        weights = fixed.weights.astype(self.weight_dtype)
         return RawNodes(
-            ids=nodes.ids[:size].copy(),
+            ids=ids.copy(),
             types=types,
             type_names=names,
             columns=(side_chunk("weight", self.weight_dtype, weights), *slots),
-            num_slots=nodes.num_slots[:size].copy(),
-            at=nodes.at[:size].copy() if places else None,
+            num_slots=fixed.num_slots.copy(),
         )
 
-    def _edges(self, walk: _Walk, slots: tuple[ColumnChunk, ...], places: bool) -> RawEdges:
-        edges, size = walk.edges, walk.progress[kernels.EDGES]
-        types, names = code_types(edges.types[:size])
-        weights = edges.weights[:size].astype(self.weight_dtype)
-        record = edges.record[:size].copy()
+    def _edges(
+        self, src: NDArray[np.uint64], dst: NDArray[np.uint64], fixed: _Fixed, slots: tuple[ColumnChunk, ...]
+    ) -> RawEdges:
+        """Make edges; ``src`` is theirs to keep."""
+        types, names = code_types(fixed.types)
+        weights = fixed.weights.astype(self.weight_dtype)
         return RawEdges(
-            src=walk.nodes.ids[record],
-            dst=edges.dst[:size].copy(),
+            src=src,
+            dst=dst.copy(),
             relations=types,
             relation_names=tuple(Relation(name) for name in names),
             columns=(side_chunk("weight", self.weight_dtype, weights), *slots),
-            num_slots=edges.num_slots[:size].copy(),
-            at_src=walk.nodes.at[record] if places else None,
-            at_dst=np.array([walk.raw_offset(at) for at in edges.at[:size].tolist()], np.int64) if places else None,
-            record=record if places else None,
+            num_slots=fixed.num_slots.copy(),
         )
+
+
+@dataclass(frozen=True)
+class _Fixed:
+    """The fixed cells of nodes, or the fixed fields of neighbours, besides their IDs."""
+
+    types: NDArray[np.int32]
+    weights: NDArray[np.float64]
+    num_slots: NDArray[np.int32]
 
 
 class _Walk:
@@ -299,6 +339,11 @@ def _edge_room(num_rows: int) -> kernels.Edges:
 @functools.cache
 def _known_words() -> Words:
     return Words.of([(code.encode(), dtype_code(dtype)) for code, dtype in _CODES.items()])
+
+
+@functools.cache
+def _plain_grammar() -> plain.PlainGrammar:
+    return plain.make_grammar({code: dtype_code(dtype) for code, dtype in _CODES.items()})
 
 
 def _fits(row: list[str]) -> bool:

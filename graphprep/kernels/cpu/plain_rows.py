@@ -44,7 +44,7 @@ _U = np.uint64
 _MOST_EXACT = _U(1 << 53)  # float64 holds every integer up to here, and the powers of ten up to 10^22
 _EXACT_POWERS = 10.0 ** np.arange(23)
 _POWERS = 10 ** np.arange(20, dtype=np.uint64)
-_BOOL, _UINT64, _FIRST_FLOAT, _LAST_FLOAT = (DTYPES.index(name) for name in ("bool", "uint64", "float16", "float64"))
+_BOOL, UINT64, FIRST_FLOAT, LAST_FLOAT = (DTYPES.index(name) for name in ("bool", "uint64", "float16", "float64"))
 _NOT_PLAIN, _NO_ROOM = -1, -2
 _MOST_GROUPS = 1 << 10
 _LEAST_ROOM = 1 << 10
@@ -130,13 +130,13 @@ def _gather(values, starts, counts, out):
 
 def _bounds() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Tabulate the least and the largest value of the integer dtypes (uint64: of int64), by code."""
-    kinds = [np.iinfo("uint8" if name == "bool" else "int64" if name == "uint64" else name) for name in DTYPES[:_FIRST_FLOAT]]
+    kinds = [np.iinfo("uint8" if name == "bool" else "int64" if name == "uint64" else name) for name in DTYPES[:FIRST_FLOAT]]
     return np.array([kind.min for kind in kinds], np.int64), np.array([kind.max for kind in kinds], np.int64)
 
 
-_LOWEST, _HIGHEST = _bounds()
+LOWEST, HIGHEST = _bounds()
 # From here on, a float64 rounds to infinity in float16, float32, float64.
-_LIMITS = np.array([65520.0, 2.0**128 - 2.0**103, np.inf])
+FLOAT_LIMITS = np.array([65520.0, 2.0**128 - 2.0**103, np.inf])
 
 
 # Below, cursors are addresses, and so is ``ends``, that of a table: uint8[256], 1 for bytes that end a token, LF among them.
@@ -348,8 +348,8 @@ def _read_numbers(buf, base, at, separator, count, ends, dtype, values, first):
     size = 0
     end = at
     most = values.size - first
-    is_float = _FIRST_FLOAT <= dtype <= _LAST_FLOAT
-    limit = _LIMITS[dtype - _FIRST_FLOAT] if is_float else 0.0
+    is_float = FIRST_FLOAT <= dtype <= LAST_FLOAT
+    limit = FLOAT_LIMITS[dtype - FIRST_FLOAT] if is_float else 0.0
     while True:
         if is_float:
             size, at, end = read_floats(at, separator, count if 0 <= count < most else most, limit, False, values, first, size)
@@ -362,13 +362,13 @@ def _read_numbers(buf, base, at, separator, count, ends, dtype, values, first):
             end, value = read_float_token(buf, base, at, ends)
             is_wrong = is_too_large(value, limit)
             values[first + size] = np.float64(value).view(np.int64)
-        elif dtype == _UINT64:
+        elif dtype == UINT64:
             end, magnitude = read_uint_token(buf, base, at, ends)
             is_wrong = False
             values[first + size] = np.int64(magnitude)
         else:
             end, number = read_int_token(buf, base, at, ends)
-            is_wrong = dtype <= _BOOL or dtype > _UINT64 or number < _LOWEST[dtype] or number > _HIGHEST[dtype]
+            is_wrong = dtype <= _BOOL or dtype > UINT64 or number < LOWEST[dtype] or number > HIGHEST[dtype]
             values[first + size] = number
         if end < 0 or is_wrong:
             size = _NOT_PLAIN
