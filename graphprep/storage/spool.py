@@ -9,6 +9,7 @@ import select
 import stat
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -169,6 +170,10 @@ class _Follower(io.RawIOBase):
     def tell(self) -> int:
         """Return the current byte."""
         return self._file.tell()
+
+    def growing(self) -> tuple[int, Callable[[int], int]]:
+        """Return the descriptor of the file, and what waits until it has so many bytes and returns how many it has."""
+        return self._file.fileno(), self._spool.wait
 
     def close(self) -> None:
         """Close the file."""

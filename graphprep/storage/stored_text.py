@@ -8,7 +8,7 @@ import stat
 import threading
 import weakref
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from functools import cached_property
 from typing import Any
@@ -29,25 +29,38 @@ _AHEAD_BLOCKS = 2  # asked of the system before anybody reads them
 
 
 class StoredText:
-    """A file that is read by ranges. Its descriptor is closed, and its buffers go, when the last block of it is dropped."""
+    """A file that is read by ranges. Its descriptor is closed, and its buffers go, when the last block of it is dropped.
 
-    def __init__(self, descriptor: int, url: str) -> None:
+    ``wait`` is for a file that still grows: it returns how many bytes there are, once there are those it is asked for, or at
+    the end.
+    """
+
+    def __init__(self, descriptor: int, url: str, wait: Callable[[int], int] | None = None) -> None:
         self.url = url
         self._descriptor = os.dup(descriptor)
         weakref.finalize(self, os.close, self._descriptor)
-        self.size = os.fstat(self._descriptor).st_size
+        self._size = os.fstat(self._descriptor).st_size
+        self._wait = wait
         self._buffers: list[NDArray[np.uint8]] = []
         self._lock = threading.Lock()
         self._starts, self._lines = [0], [0]  # line feeds before some positions, ascending
 
     @classmethod
     def of(cls, handle: Any, url: str) -> StoredText | None:
-        """Return the regular file behind an open handle; None where there is none, or where it does not know its size."""
+        """Return the regular file behind an open handle, or the one that a pipe is copied to; None where there is none."""
+        growing = getattr(getattr(handle, "raw", None), "growing", None)
+        if growing is not None:
+            descriptor, wait = growing()
+            return cls(descriptor, url, wait)
         with contextlib.suppress(OSError, AttributeError, ValueError):
             status = os.fstat(handle.fileno())
             if stat.S_ISREG(status.st_mode) and status.st_size:
                 return cls(handle.fileno(), url)
         return None
+
+    def reach(self, stop: int) -> int:
+        """Return ``stop`` once there are so many bytes, or the size where there will never be."""
+        return min(stop, self._size if self._wait is None else self._wait(stop))
 
     def read_into(self, target: NDArray[np.uint8], start: int) -> None:
         """Fill an array with what begins at ``start``. Raises DataError where the file ends before."""
@@ -95,11 +108,12 @@ class StoredText:
 
     def next_line_feed(self, start: int) -> int:
         """Return the position of the first line feed from ``start`` on, the size where there is none."""
-        for low in range(start, self.size, MORE_BYTES):
-            found = self.read(low, min(low + MORE_BYTES, self.size)).find(b"\n")
+        while (stop := self.reach(start + MORE_BYTES)) > start:
+            found = self.read(start, stop).find(b"\n")
             if found >= 0:
-                return low + found
-        return self.size
+                return start + found
+            start = stop
+        return start
 
     def lines_before(self, stop: int) -> int:
         """Count the line feeds before a position, from the nearest one below for which that was asked."""
@@ -171,10 +185,10 @@ def stored_blocks(text: StoredText, span: Span, block_bytes: int, limit_bytes: i
     """Cut a text into blocks like ``spans.read_blocks``."""
     block_bytes = max(block_bytes, 1)
     limit = None if limit_bytes is None else max(block_bytes, limit_bytes)
-    at = len(BOM) if text.read(0, min(len(BOM), text.size)) == BOM else 0
+    at = len(BOM) if text.read(0, text.reach(len(BOM))) == BOM else 0
     text.expect(at, _AHEAD_BLOCKS * block_bytes)
     index = 0
-    while at < text.size:
+    while text.reach(at + 1) > at:
         text.expect(at + _AHEAD_BLOCKS * block_bytes, block_bytes)
         stop = _cut(text, at, block_bytes, limit)
         yield StoredBlock(text, span, index, at, stop)
@@ -183,14 +197,16 @@ def stored_blocks(text: StoredText, span: Span, block_bytes: int, limit_bytes: i
 
 def _cut(text: StoredText, at: int, block_bytes: int, limit: int | None) -> int:
     """Return the position behind about a block of whole lines."""
-    low, stop = at, min(at + block_bytes, text.size)
+    low, wanted = at, at + block_bytes
+    stop = text.reach(wanted)
     while (cut := text.last_line_feed(low, stop)) == low:
         if limit is not None and stop - at > limit:
             line_end = text.next_line_feed(stop)
             raise too_long(text.url, text.lines_before(at) + 1, line_end - at, limit)
-        if stop == text.size:
+        if stop < wanted:
             return stop
-        low, stop = stop, min(stop + min(block_bytes, MORE_BYTES), text.size)
+        low, wanted = stop, stop + min(block_bytes, MORE_BYTES)
+        stop = text.reach(wanted)
     return cut
 
 

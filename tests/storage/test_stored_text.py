@@ -1,6 +1,7 @@
 """Text in a local file gives the same blocks as the same text in a stream, read late, again, and on any thread."""
 
 import io
+import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -25,7 +26,7 @@ def stored(path: Path, content: bytes, block_bytes: int, limit: int | None = Non
 
 
 @settings(deadline=None, max_examples=150)
-@given(lines=PIECES, last=st.sampled_from([b"", b"\n", b"x"]), bom=st.booleans(), block_bytes=st.integers(1, 20_000))
+@given(lines=PIECES, last=st.sampled_from([b"", b"\n", b"x"]), bom=st.booleans(), block_bytes=st.integers(3, 20_000))
 def test_stored_blocks_are_those_of_a_stream(tmp_path_factory, lines, last, bom, block_bytes):
     path = tmp_path_factory.getbasetemp() / "stored.txt"
     content = b"\xef\xbb\xbf" * bom + b"\n".join(lines) + last
@@ -98,3 +99,33 @@ def test_what_is_no_plain_file_is_no_stored_text(tmp_path):
     with (tmp_path / "empty.txt").open("rb") as handle:
         assert StoredText.of(handle, "empty.txt") is None
     assert StoredText.of(io.BytesIO(b"1 2\n"), "memory.txt") is None
+
+
+@settings(deadline=None, max_examples=25)
+@given(lines=PIECES, last=st.sampled_from([b"", b"\n", b"x"]), bom=st.booleans(), block_bytes=st.integers(3, 20_000))
+def test_blocks_of_a_pipe_are_those_of_a_stream(tmp_path_factory, lines, last, bom, block_bytes):
+    content = b"\xef\xbb\xbf" * bom + b"\n".join(lines) + last
+    path = tmp_path_factory.mktemp("pipes") / "pipe"
+    os.mkfifo(path)
+    span = Span(str(path))
+    with ThreadPoolExecutor(1) as pool, Storage() as storage:
+        written = pool.submit(path.write_bytes, content)
+        found = [(block.data, block.first_line, block.is_first) for block in text_blocks(storage, span, block_bytes)]
+        written.result()
+    expected = [(block.data, block.first_line, block.is_first) for block in read_blocks(io.BytesIO(content), span, block_bytes)]
+    assert found == expected
+
+
+def test_blocks_of_a_pipe_come_while_it_is_open(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with ThreadPoolExecutor(2) as pool, Storage() as storage:
+        opened = pool.submit((tmp_path / "pipe").open, "wb", buffering=0)
+        blocks = text_blocks(storage, Span(str(tmp_path / "pipe")), 24)
+        first = pool.submit(next, blocks)
+        with opened.result() as pipe:
+            pipe.write(b"1 2\n3 4\n" * 3 + b"5")
+            block = first.result(60)
+            assert isinstance(block, StoredBlock)
+            assert block.data == b"1 2\n3 4\n" * 3
+            pipe.write(b" 6\n")
+        assert [(later.data, later.first_line) for later in blocks] == [(b"5 6\n", 7)]
