@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from graphprep.decoders.chunked_tables import read_fortran_rows
 from graphprep.model.errors import DataError
-from graphprep.model.protocols import InputStorage
+from graphprep.model.protocols import InputStorage, PlainArray
+from graphprep.model.rows import ColumnKey, Relation
 from graphprep.storage.faults import display_url
 from graphprep.storage.npy import MAGIC, MAX_HEADER_BYTES, NpyHeader, parse_npy_header
 
@@ -58,6 +59,13 @@ class ArraySource:
     def dtype(self) -> np.dtype[np.generic]:
         """Return the array's dtype, native."""
         return self.header.dtype.newbyteorder("=")
+
+
+def plain_array(owner: str | Relation, key: ColumnKey, header: NpyHeader, first_row: int) -> PlainArray | None:
+    """Say where the values of a column lie that is a ``.npy`` file; None where they must be changed."""
+    if not header.dtype.isnative or (header.fortran_order and len(header.shape) > 1):
+        return None
+    return PlainArray(owner, key, header.shape[1:], first_row, header.shape[0], header.data_start, MAGIC)
 
 
 # What a file may hold under a name: an array, or why it cannot be read.

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from graphprep.decoders.arrays_files import Arrays, ArraySource, read_small
+from graphprep.decoders.arrays_files import Arrays, ArraySource, plain_array, read_small
 from graphprep.decoders.arrays_read import (
     Beside,
     ColumnReader,
@@ -145,7 +145,9 @@ class FoundEdges:
         spans, columns = [], []
         for source in self.node:
             key = ColumnKey(source.key, "numbers", source.dtype.name)
-            spans.append(Span(source.url, "table", "node_data", 0, source.shape[0], ColumnReader(owner, key, source)))
+            array = None if source.member else plain_array(owner, key, source.header, 0)
+            reader = ColumnReader(owner, key, source)
+            spans.append(Span(source.url, "table", "node_data", 0, source.shape[0], reader, array=array))
             columns.append(DeclaredColumn(owner, key, source.shape[1:]))
         for matrix in self.sparse:
             spans.append(matrix._sparse_span(storage, owner))

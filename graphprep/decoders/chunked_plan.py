@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
+from graphprep.decoders.arrays_files import plain_array
 from graphprep.decoders.chunked_tables import PARQUET_MAGIC, TableInfo, inspect_npy, inspect_parquet
 from graphprep.model.counts import TypeCounts, read_counts
 from graphprep.model.errors import DataError, UsageError
-from graphprep.model.protocols import DeclaredColumn, DeclaredNodes, InputStorage, Sources, Span
+from graphprep.model.protocols import DeclaredColumn, DeclaredNodes, InputStorage, PlainArray, Sources, Span
 from graphprep.model.rows import ColumnKey, Relation
 from graphprep.model.schema import EdgeType, edge_type_text, parse_edge_type
 from graphprep.storage.faults import display_url
@@ -438,9 +439,16 @@ def _add_spans(
                 detail=detail,
                 expect_rows=want[0] if is_text and want is not None else None,
                 expect_by=want[1] if is_text and want is not None else "",
+                array=_plain_array(detail),
             )
         )
         first_row += file.num_rows or 0
+
+
+def _plain_array(chunk: Chunk) -> PlainArray | None:
+    if chunk.header is None or chunk.key is None:
+        return None
+    return plain_array(chunk.owner, chunk.key, chunk.header, chunk.first_row)
 
 
 def _detail(chunk: Chunk, file: _File, first_row: int, rows_by: str) -> Chunk:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.decoders.arrays_files import ArraySource, find_array, find_arrays, is_npz
+from graphprep.decoders.arrays_files import ArraySource, find_array, find_arrays, is_npz, plain_array
 from graphprep.decoders.arrays_read import ColumnReader, KeyedReader
 from graphprep.decoders.chunked_tables import dense_chunk
 from graphprep.model.errors import DataError, UsageError
@@ -226,7 +226,8 @@ class _Plan:
             _check_array(source, sources[0])
             key = ColumnKey(data.name, "numbers", source.dtype.name)
             detail = DataReader(ColumnReader(owner, key, source, first))
-            self._add([Span(source.url, "table", _role(owner), 0, source.shape[0], detail)])
+            array = None if source.member else plain_array(owner, key, source.header, first)
+            self._add([Span(source.url, "table", _role(owner), 0, source.shape[0], detail, array=array)])
             first += source.shape[0]
         self._count(owner, first, sources[0].place)
         self._declare(DeclaredColumn(_owner_key(owner), key, sources[0].shape[1:]))

@@ -28,6 +28,23 @@ class RecordEnds(Protocol):
 
 
 @dataclass(frozen=True)
+class PlainArray:
+    """Rows of one dense column as they lie in a file, uncompressed: native, in C order, from byte ``data_start`` on.
+
+    Row r belongs to the node with raw ID ``first_row + r``, or to that edge; ``owner`` is as in ``AlignedColumn``. ``magic``
+    is what such a file begins with.
+    """
+
+    owner: str | Relation
+    key: ColumnKey
+    item_shape: tuple[int, ...]
+    first_row: int
+    num_rows: int
+    data_start: int
+    magic: bytes
+
+
+@dataclass(frozen=True)
 class Span:
     """A piece of the input that is decoded as one: a whole text file, or rows [start, stop) of a table.
 
@@ -37,7 +54,8 @@ class Span:
     ``read`` with an open handle. ``start`` is the number of the span's first row in what it belongs to (chunked formats).
     ``expect_rows`` is the number of rows that something outside the file says it has, and ``expect_by`` who says so
     (``metadata.json: num_edges_per_chunk[0][2]``); the decode stage compares. ``record_ends`` is for text whose records may
-    hold line feeds; None: every line feed ends a record.
+    hold line feeds; None: every line feed ends a record. ``array``, for table spans, says where all that ``read`` would give
+    lies as an array: then the stages may leave it there until it is written. Spans of one column stand in the order of rows.
     """
 
     url: str
@@ -49,6 +67,7 @@ class Span:
     expect_rows: int | None = None
     expect_by: str = ""
     record_ends: RecordEnds | None = None
+    array: PlainArray | None = None
 
 
 @dataclass(frozen=True)

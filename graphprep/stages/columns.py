@@ -11,9 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.engine.local import map_ordered
+from graphprep.model.metadata import ArrayEntry
 from graphprep.model.rows import ColumnKey
 from graphprep.stages.build import BuiltEdges
 from graphprep.stages.cells import Cells, cells_from, concat_cells, empty_cells
+from graphprep.stages.file_columns import FileColumn
 from graphprep.stages.leaves import Leaf
 from graphprep.stages.observe import StoredColumn
 from graphprep.stages.parted import PartedArray, PartedOffsets, PartList
@@ -328,6 +330,31 @@ def write_column(
     for piece in map_ordered(_call, pieces, threads):
         writer.append(piece)
     writer.close()
+
+
+def plain_source(column: StoredColumn, routes: Sequence[ColumnRoute], num_rows: int) -> FileColumn | None:
+    """Return the files that hold a column of nodes just as the store will; None where there are no such."""
+    schema = column.schema
+    for route in routes:
+        file = None if route.ordered is None else route.ordered.file
+        if file is not None and file.num_rows == num_rows and file.dtype == np.dtype(schema.dtype):
+            return file if schema.kind == "dense" and not schema.optional else None
+    return None
+
+
+def copy_column(parts: PartList, target: ColumnTarget, source: FileColumn, threads: int) -> None:
+    """Write a column from files that hold it, partition by partition."""
+    schema, offsets = target.column.schema, np.concatenate([np.zeros(1, np.int64), np.cumsum(target.row_sizes)])
+
+    def copy(part: int) -> ArrayEntry:
+        start, stop = int(offsets[part]), int(offsets[part + 1])
+        array = parts.open(part, f"{target.stem}.npy", np.dtype(schema.dtype), (stop - start, *schema.item_shape))
+        for values in source.pieces(start, stop):
+            array.append(values)
+        return array.close()
+
+    for part, entry in enumerate(map_ordered(copy, range(parts.num_parts), threads)):
+        parts.entries[part].append(entry)
 
 
 def _call(task: Callable[[], Piece]) -> Piece:

@@ -15,12 +15,14 @@ from graphprep.stages.cells import scalar_cells
 from graphprep.stages.decoded import BatchColumn
 from graphprep.stages.observe import CREATED_KEY
 from graphprep.stages.route import Routing
+from graphprep.stages.route_nodes import count_left
 from graphprep.stages.schema_guard import key_of
 from graphprep.stages.shuffle import ColumnRoute
 
 
 def complete(routing: Routing, has_times: bool) -> None:
     """Add the columns that types have although no row brought a value."""
+    count_left(routing)
     sources = routing.decoded.sources
     for code, relation in enumerate(sources.edge_types):
         if relation.src_type is not None and relation.dst_type is not None:

@@ -17,6 +17,7 @@ from graphprep.model.rows import AlignedColumn, ColumnChunk, RawEdges, RawNodes,
 from graphprep.stages.blocks import decode_block, read_table
 from graphprep.stages.cells import cells_of
 from graphprep.stages.decoded import Batch, BatchColumn, Decoded, ShapeList
+from graphprep.stages.file_columns import FileColumn, find_plain
 from graphprep.stages.keys import KeyedRows, KeyedTexts, ids_of, key_rows, narrow_rows
 from graphprep.stages.rejects import Rejects
 from graphprep.stages.texts import UNKNOWN, KeyCollisionError, TextIndexer
@@ -148,6 +149,7 @@ class _Collector:
         self.families: dict[tuple[str, str], set[str]] = {}
         self.span_rows: dict[int, int] = {}
         self.kinds: dict[str, _Kind] = {}
+        self.plain: dict[int, FileColumn] = {}
         self.integers = dict.fromkeys(decoded.sources.auto_ids, True)
         self.text_bytes = settings.text_bytes // max(1, len({node.space or node.name for node in decoded.sources.node_types}))
         for declared in decoded.sources.node_types:
@@ -161,6 +163,7 @@ class _Collector:
         decoder = self.decoded.decoder
 
         seed, may_be_integers = self.decoded.text_seed, bool(self.integers)
+        self.plain = find_plain(storage, self.decoded.sources.spans)
 
         def work(item: _Work) -> _Done:
             rows, bad = item.rows, item.bad
@@ -197,6 +200,9 @@ class _Collector:
 
     def _items(self, storage: Storage) -> Iterator[_Work]:
         for number, span in enumerate(self.decoded.sources.spans):
+            if number in self.plain:
+                yield _Work(number, 0, None)
+                continue
             if span.kind == "table":
                 yield from self._table_items(storage, number, span)
                 continue
@@ -213,13 +219,16 @@ class _Collector:
     def _collect(self, done: _Done) -> None:
         decoded = self.decoded
         records = 0 if done.keyed is None else done.keyed.rows.num_records
+        num_bytes = done.work.num_bytes
         if done.keyed is not None:
             self._store(done.work, done.keyed)
+        elif done.work.span in self.plain:
+            records, num_bytes = self._leave(done.work.span)
         decoded.num_records += records
-        decoded.input_bytes += done.work.num_bytes
+        decoded.input_bytes += num_bytes
         for record in done.bad:
             self.rejects.add(record)
-        self.reporter.advance(records=records, num_bytes=done.work.num_bytes)
+        self.reporter.advance(records=records, num_bytes=num_bytes)
 
     def _store(self, work: _Work, keyed: KeyedRows) -> None:
         decoded = self.decoded
@@ -354,10 +363,25 @@ class _Collector:
         runs = self.decoded.aligned.get(key)
         if runs is None:
             runs = self.decoded.aligned[key] = _run(self.pool)
+        assert isinstance(runs, Runs)
         column = self._observe(aligned.chunk)
         if column.scalar:
             self.decoded.aligned_scalars.add(key)
         runs.append(0, (aligned.chunk.rows + aligned.start, *cells_of(aligned.chunk, column.shape_code).arrays()))
+
+    def _leave(self, number: int) -> tuple[int, int]:
+        """Note a span whose rows stay in their file; return their number, and their size in bytes."""
+        column, array = self.plain[number], self.decoded.sources.spans[number].array
+        assert array is not None
+        key = (array.owner, array.key)
+        column.shape_code = self.decoded.shapes.setdefault(array.key, ShapeList()).code(array.item_shape)
+        self.decoded.aligned[key] = column
+        if array.item_shape == ():
+            self.decoded.aligned_scalars.add(key)
+        num_bytes = array.num_rows * column.row_bytes
+        self.decoded.column_bytes[array.key] = self.decoded.column_bytes.get(array.key, 0) + num_bytes
+        self.span_rows[number] = array.num_rows
+        return array.num_rows, num_bytes
 
     def _observe(self, chunk: ColumnChunk) -> BatchColumn:
         key = chunk.key

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from graphprep.model.rows import ColumnKey, Relation
 from graphprep.stages.cells import Arrays, Cells, cells_from, concat_cells, empty_cells
 from graphprep.stages.decoded import Batch, Decoded, wide_ids
+from graphprep.stages.file_columns import FileColumn
 from graphprep.stages.nodes import NodeIndex
 from graphprep.stages.resolve import Found, NodeMap, Resolved
 from graphprep.storage.runs import Runs, SpillPool
@@ -107,7 +108,7 @@ def text_hashes(decoded: Decoded) -> Iterator[EndHashes | None]:
 class AlignedCursor:
     """Reads an edge column that stands apart from its edges, in the order of edge IDs."""
 
-    def __init__(self, key: ColumnKey, runs: Runs) -> None:
+    def __init__(self, key: ColumnKey, runs: Runs | FileColumn) -> None:
         self.key = key
         self._chunks = runs.read(0)
         self._held: list[tuple[Ints, Cells]] = []
@@ -135,12 +136,12 @@ class AlignedCursor:
 
 
 class AlignedEdges:
-    """All edge columns that stand apart from their edges."""
+    """All edge columns that stand apart from their edges, but for those that stay in their files."""
 
     def __init__(self, decoded: Decoded) -> None:
         self._cursors: dict[Relation, list[AlignedCursor]] = {}
         for (owner, key), runs in decoded.aligned.items():
-            if isinstance(owner, Relation):
+            if isinstance(owner, Relation) and not (isinstance(runs, FileColumn) and runs.is_left):
                 self._cursors.setdefault(owner, []).append(AlignedCursor(key, runs))
 
     def has(self, relation: Relation) -> bool:

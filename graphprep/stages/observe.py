@@ -62,6 +62,13 @@ class ColumnStats:
         self.max_count = max(high, self.max_count)
         self.shape_codes.update([0] if cells.shapes is None else np.unique(cells.shapes).tolist())
 
+    def add_all(self, cells: Cells, num_rows: Ints) -> None:
+        """Count rows that are like those of ``cells`` (dense, of one width); ``num_rows`` (int64[P]) are their numbers."""
+        if cells.num_rows:
+            self.add(cells, np.zeros(0, np.int64), np.zeros(self.num_parts + 1, np.int64))
+            self.rows += num_rows
+            self.values += num_rows * cells.values.shape[1]
+
     def _count(self, cells: Cells, counts: Ints, parts: Ints) -> None:
         self.rows += np.bincount(parts, minlength=self.num_parts)
         self.values += np.bincount(parts, counts, minlength=self.num_parts).astype(np.int64)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.stages.cells import Cells
+from graphprep.stages.file_columns import FileColumn
 from graphprep.storage.runs import Runs, SpillPool
 
 Ints = NDArray[np.int64]
@@ -27,6 +28,7 @@ class OrderedValues:
         self.width = 0
         self.shape_code = 0
         self.dtype: np.dtype[Any] | None = None
+        self.file: FileColumn | None = None
         self._runs = Runs(pool)
         self._room = most_bytes
         self._closed = False
@@ -45,6 +47,14 @@ class OrderedValues:
         self.num_rows += int(rows.size)
         return True
 
+    def adopt(self, column: FileColumn) -> bool:
+        """Let all values stay in their files; return False where there are others, or too many."""
+        if self.num_rows or self._closed or column.num_rows * column.row_bytes > self._room:
+            return False
+        self.file, self._closed, column.is_left = column, True, True
+        self.num_rows, self.width, self.dtype, self.shape_code = column.num_rows, column.width, column.dtype, column.shape_code
+        return True
+
     def _fits(self, rows: Ints, cells: Cells) -> bool:
         if cells.counts is not None or cells.values.nbytes > self._room or not is_range(rows, self.num_rows):
             return False
@@ -55,6 +65,8 @@ class OrderedValues:
 
     def chunks(self) -> Iterator[NDArray[Any]]:
         """Yield the values [k, width] of all rows, in order."""
+        if self.file is not None:
+            yield from self.file.chunks()
         for (values,) in self._runs.read(0):
             yield values
 
@@ -79,6 +91,7 @@ class OrderedValues:
     def close(self) -> None:
         """Drop the values."""
         self._runs.close()
+        self.file = None
         self.num_rows = 0
         self._closed = True
 

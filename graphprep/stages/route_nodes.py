@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from graphprep.kernels.cpu.group import mark_bits
 from graphprep.model.errors import DataError
 from graphprep.model.graph_schema import OwnerSchema
-from graphprep.model.rows import ColumnKey
+from graphprep.model.rows import ColumnKey, Relation
 from graphprep.stages.batch_edges import excess_slots, slots_column
 from graphprep.stages.cells import Cells, cells_from
 from graphprep.stages.decoded import Batch
+from graphprep.stages.file_columns import FileColumn
 from graphprep.stages.resolve import Resolved
 from graphprep.stages.route import Routing
 from graphprep.stages.schema_guard import find_misfit
@@ -39,6 +40,8 @@ def route_nodes(routing: Routing) -> None:
                     f"column {key.name!r} is for node type {owner!r}, which does not occur", fix=f"use one of {known}"
                 )
             _route_aligned_nodes(routing, routing.index.type_names.index(owner), key, runs)
+        elif isinstance(runs, FileColumn):
+            _leave_edge_column(routing, owner, key, runs)
 
 
 def _check_duplicates(routing: Routing) -> None:
@@ -227,8 +230,10 @@ def _check_nodes(routing: Routing, number: int, key: ColumnKey, cells: Cells, ba
         raise DataError(misfit.message, place=place, fix=misfit.fix)
 
 
-def _route_aligned_nodes(routing: Routing, number: int, key: ColumnKey, runs: Runs) -> None:
+def _route_aligned_nodes(routing: Routing, number: int, key: ColumnKey, runs: Runs | FileColumn) -> None:
     name = routing.index.type_names[number]
+    if isinstance(runs, FileColumn) and _leave_aligned(routing, number, key, runs):
+        return
     if routing.index.raw_kinds[number] == "string":
         raise DataError(
             f"column {key.name!r} goes by raw ID, but those of node type {name!r} are strings",
@@ -248,6 +253,52 @@ def _route_aligned_nodes(routing: Routing, number: int, key: ColumnKey, runs: Ru
         _check_nodes(routing, number, key, cells, None, place.typed)
         target = routing.node_column(number, key, (name, key) in routing.decoded.aligned_scalars)
         target.add(place.typed, None, cells, routing.index.part_offsets[number])
+
+
+def _leave_aligned(routing: Routing, number: int, key: ColumnKey, column: FileColumn) -> bool:
+    """Leave a column in its files, where rows there are nodes in the order of the store; return whether they are."""
+    space = routing.index.space(number)
+    if space.rows is not None or space.num_nodes != column.num_rows:
+        return False
+    _check_nodes(routing, number, key, column.sample(), None, np.zeros(1, np.int64))
+    target = routing.node_column(number, key, (routing.index.type_names[number], key) in routing.decoded.aligned_scalars)
+    if target.ordered is None or not target.ordered.adopt(column):
+        return False
+    target.stats.add_all(column.sample(), np.diff(routing.index.part_offsets[number]))
+    return True
+
+
+def _leave_edge_column(routing: Routing, relation: Relation, key: ColumnKey, column: FileColumn) -> None:
+    """Leave a column in its files where the rows there are all edges of one type, in the order of edge IDs.
+
+    What is to be written while they are built must fit in memory; else the values are dealt out with the edges.
+    """
+    sources, names = routing.decoded.sources, routing.index.type_names
+    if sources.nodes != "identity" or relation not in sources.edge_types or routing.rules.schema is not None:
+        return  # edges may be dropped, or have several types
+    code = sources.edge_types.index(relation)
+    if sources.num_edges is None or sources.num_edges[code] != column.num_rows:
+        return
+    route = routing.edge_route((code, names.index(str(relation.src_type)), names.index(str(relation.dst_type))))
+    target = routing.edge_column(route, key, (relation, key) in routing.decoded.aligned_scalars)
+    if target.ordered is not None:
+        target.ordered.adopt(column)
+
+
+def count_left(routing: Routing) -> None:
+    """Count the rows of edge columns that stay in their files, once edges are counted, and put them in the input's order."""
+    ranks = {of: rank for rank, of in enumerate(routing.decoded.aligned)}
+    for route in routing.routed.edges.values():
+        files = [(column, column.ordered.file) for column in route.columns.values() if column.ordered is not None]
+        left = [(column, file) for column, file in files if file is not None]
+        for column, file in left:
+            column.stats.add_all(file.sample(), route.primary_counts)
+        if left:
+            relation = routing.decoded.relations[route.relation]
+            order = sorted((ranks.get((relation, key), -1), at, key) for at, key in enumerate(route.columns))
+            columns = [(key, route.columns[key]) for _, _, key in order]
+            route.columns.clear()
+            route.columns.update(columns)
 
 
 def _by_id(name: str, key: ColumnKey) -> str:

@@ -47,10 +47,12 @@ from graphprep.stages.columns import (
     ColumnTarget,
     GatheredColumn,
     Piece,
+    copy_column,
     edge_pieces,
     gathered_bytes,
     gathered_column,
     node_pieces,
+    plain_source,
     write_column,
 )
 from graphprep.stages.leaves import EdgeRuns
@@ -125,9 +127,13 @@ class StoreBuilder:
             self._write_raw_ids(nodes.number, f"{folder}/raw_ids", kind, sizes)
         for column in self._with_slots(nodes.columns, nodes.route.columns, nodes.route.extra_slots):
             routes = [nodes.route.columns[key] for key in column.keys]
-            pieces = node_pieces(column, routes, nodes.route.num_rows, self.rules.bucket_bytes)
             target = ColumnTarget(column, f"{folder}/{column.schema.path}", sizes)
-            write_column(self.parts, target, nodes.route.columns, pieces, self.rules.threads)
+            source = plain_source(column, routes, nodes.route.num_rows)
+            if source is not None:
+                copy_column(self.parts, target, source, self.rules.threads)
+            else:
+                pieces = node_pieces(column, routes, nodes.route.num_rows, self.rules.bucket_bytes)
+                write_column(self.parts, target, nodes.route.columns, pieces, self.rules.threads)
             for route in routes:
                 route.close()
             self.reporter.advance(records=nodes.route.num_rows)

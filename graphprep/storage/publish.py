@@ -8,6 +8,7 @@ import json
 import os
 import secrets
 import shutil
+import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -33,10 +34,16 @@ _RENAME_EXCHANGE = 2
 
 @dataclass
 class _Tally:
-    """What a store writer has under way: arrays that are not finished, and the bytes of all."""
+    """What a store writer has under way: arrays that are not finished, and the bytes of all. Arrays are written by threads."""
 
     sinks: set[Sink] = field(default_factory=set)
     num_bytes: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def add(self, num_bytes: int) -> None:
+        """Count bytes."""
+        with self.lock:
+            self.num_bytes += num_bytes
 
 
 class ArrayWriter:
@@ -82,7 +89,7 @@ class ArrayWriter:
             self._sink.write(data)
         self._hash.update(data)
         self.num_bytes += len(data)
-        self._tally.num_bytes += len(data)
+        self._tally.add(len(data))
 
 
 class StoreWriter:
@@ -148,7 +155,7 @@ class StoreWriter:
                 with contextlib.suppress(Exception):
                     sink.discard()
                 raise
-        self._tally.num_bytes += len(data)
+        self._tally.add(len(data))
 
     def url_of(self, path: str) -> str:
         """Return where a finished file of the store can be read before it is published."""
