@@ -1,5 +1,9 @@
 """Kernels that move rows, against naive loops."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -88,3 +92,30 @@ def test_sort_rows_sorts_each_row_and_is_stable(rows, dtype, inner_dtype):
     move.sort_rows(values, bounds, inner, np.empty(90, dtype), np.empty(90, inner_dtype))
     assert values.tolist() == [one for row in rows for one in sorted(row)]
     assert inner.tolist() == [i for row in rows for i in sorted(range(len(row)), key=row.__getitem__)]
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+@pytest.mark.parametrize("highest", [0, 1, 200, 300, 70_000, 2**31 - 1])
+def test_sort_rows_sorts_long_rows(dtype, highest):
+    rng = np.random.default_rng(highest)
+    counts = [255, 256, 0, 5_000, 1, (1 << 14) - 1, 1 << 14, 20_000]
+    values = rng.integers(0, highest + 1, sum(counts)).astype(dtype)
+    if dtype == "int64":
+        values += (values > 100) * 2**40
+    rows = np.split(values.copy(), np.cumsum(counts)[:-1])
+    inner = np.empty(values.size, np.int32)
+    bounds = np.concatenate([[0], np.cumsum(counts)])
+    move.sort_rows(values, bounds, inner, np.empty(20_000, dtype), np.empty(20_000, np.int32))
+    wanted = [np.argsort(row, kind="stable") for row in rows]
+    np.testing.assert_array_equal(inner, np.concatenate(wanted))
+    np.testing.assert_array_equal(values, np.concatenate([row[order] for row, order in zip(rows, wanted, strict=True)]))
+
+
+@pytest.mark.slow
+def test_kernels_that_move_rows_stay_inside_their_arrays(pytestconfig):
+    """Once more with Numba's bounds checks, in a process and with a cache of its own."""
+    cache = pytestconfig.cache.mkdir("numba-bounds")
+    env = os.environ | {"NUMBA_BOUNDSCHECK": "1", "NUMBA_OPT": "0", "NUMBA_CACHE_DIR": str(cache)}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__, "-k", "not stay"]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout

@@ -10,6 +10,8 @@ from graphprep.kernels.cpu.jit import njit
 
 _DIGIT_BITS = 11  # 2048 cursors fit L1
 _SHORT_ROW = 16  # sorted by insertion, and so are the pieces from which longer ones are merged
+_LONG_ROW = 128  # sorted by digits of 8 bits: guessing where merging goes on costs more
+_HUGE_ROW = 1 << 14  # by digits of 11 bits: clearing their cursors no longer counts
 _UNITS = {8: np.uint64, 4: np.uint32, 2: np.uint16, 1: np.uint8}
 
 
@@ -84,10 +86,10 @@ def count_blocks(first: int, stop: int, bounds: Any, buckets: Any, counts: Any) 
 def sort_rows(values: Any, bounds: Any, inner: Any, spare_values: Any, spare_inner: Any) -> None:
     """Sort each row's values, ascending and stable, and tell where each stood in its row.
 
-    ``values``: int32[m] or int64[m]; ``bounds``: int64[n + 1], from 0 to m; ``inner``: int64[m], the position inside its row
-    where each value stood. The spares are of the same dtypes and at least as long as the longest row.
+    ``values``: int32[m] or int64[m], at least 0; ``bounds``: int64[n + 1], from 0 to m; ``inner``: int32[m] or int64[m], the
+    position inside its row where each value stood. The spares are of the same dtypes, as long as the longest row or longer.
     """
-    _sort_rows(values, bounds, inner, spare_values, spare_inner)
+    _sort_rows(values, bounds, inner, spare_values, spare_inner, np.empty(1 << _DIGIT_BITS, np.int64))
 
 
 def _flat(array: Any) -> Any:
@@ -167,18 +169,65 @@ def _deal_blocks(values, first, stop, bounds, buckets, cursors, scale, out):
 
 
 @njit(cache=True, nogil=True)
-def _sort_rows(values, bounds, inner, spare_values, spare_inner):
+def _sort_rows(values, bounds, inner, spare_values, spare_inner, cursors):
     for row in range(bounds.size - 1):
         start, stop = bounds[row], bounds[row + 1]
         for i in range(start, stop):
             inner[i] = i - start
-        for low in range(start, stop, _SHORT_ROW):
-            _insertion_sort(values, inner, low, min(low + _SHORT_ROW, stop))
-        width = _SHORT_ROW
-        while width < stop - start:
-            for low in range(start, stop - width, 2 * width):
-                _merge(values, inner, low, low + width, min(low + 2 * width, stop), spare_values, spare_inner)
-            width *= 2
+        if stop - start < _LONG_ROW:
+            _merge_sort(values, inner, start, stop, spare_values, spare_inner)
+        else:
+            bits = 8 if stop - start < _HUGE_ROW else _DIGIT_BITS
+            _digit_sort(values, inner, start, stop, spare_values, spare_inner, cursors, bits)
+
+
+@njit(cache=True, nogil=True)
+def _merge_sort(values, inner, start, stop, spare_values, spare_inner):
+    for low in range(start, stop, _SHORT_ROW):
+        _insertion_sort(values, inner, low, min(low + _SHORT_ROW, stop))
+    width = _SHORT_ROW
+    while width < stop - start:
+        for low in range(start, stop - width, 2 * width):
+            _merge(values, inner, low, low + width, min(low + 2 * width, stop), spare_values, spare_inner)
+        width *= 2
+
+
+@njit(cache=True, nogil=True)
+def _digit_sort(values, inner, start, stop, spare_values, spare_inner, cursors, bits):
+    """Sort a row by digits, the lowest first; there and back, so that it ends where it began."""
+    highest = values[start]
+    for i in range(start + 1, stop):
+        highest = max(highest, values[i])
+    shift = 0
+    while highest >> shift:
+        _deal_digits(values, inner, start, stop, spare_values, spare_inner, 0, cursors, bits, shift)
+        shift += bits
+        if highest >> shift:
+            _deal_digits(spare_values, spare_inner, 0, stop - start, values, inner, start, cursors, bits, shift)
+        else:
+            for i in range(stop - start):
+                values[start + i], inner[start + i] = spare_values[i], spare_inner[i]
+        shift += bits
+
+
+@njit(cache=True, nogil=True)
+def _deal_digits(values, inner, start, stop, out_values, out_inner, out_start, cursors, bits, shift):
+    """Put rows in the order of a digit, stable."""
+    size = 1 << bits
+    for digit in range(size):
+        cursors[digit] = 0
+    for i in range(start, stop):
+        cursors[(values[i] >> shift) & (size - 1)] += 1
+    at = out_start
+    for digit in range(size):
+        count = cursors[digit]
+        cursors[digit] = at
+        at += count
+    for i in range(start, stop):
+        digit = (values[i] >> shift) & (size - 1)
+        at = cursors[digit]
+        cursors[digit] = at + 1
+        out_values[at], out_inner[at] = values[i], inner[i]
 
 
 @njit(cache=True, nogil=True)
