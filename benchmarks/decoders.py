@@ -12,7 +12,6 @@ import array
 import importlib.util
 import json
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -23,10 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
-import graphs
-
+import graphprep
 from graphprep.decoders.registry import find_decoder, make_decoder
 from graphprep.model.protocols import Decoder, Span, TextBlock
 
@@ -77,9 +73,8 @@ def main() -> None:
 
 def make_cases(folder: Path, num_nodes: int) -> list[Case]:
     """Write the inputs: those that ``convert`` is timed on, and some with features on edges, too."""
-    graph = graphs.make_graph(graphs.Size(num_nodes, 10 * num_nodes, 0))
-    for name, write in (("edgelist", graphs.write_edgelist), ("json", graphs.write_json), ("tsv", graphs.write_tsv)):
-        write(graph, folder / name)
+    for name in ("edgelist", "json", "tsv"):
+        graphprep.generate("hetero", str(folder / name), nodes=num_nodes, edges=10 * num_nodes, format=name)
     maps, edges, lines = _rich_texts(num_nodes // 4)
     return [
         Case("json, neighbour maps, 16 floats a node", "json", maps, {"orjson + Python": 10}),  # which deepgnn-ge cannot read

@@ -16,7 +16,7 @@ SCRIPTS: dict[str, dict[str, list[list[str]]]] = {
         "quick": [["--scale", "18"]],
         "full": [["--scale", "22"], ["--scale", "20", "--rows", "text", "text-weighted"]],
     },
-    "decoders": {"tiny": [[]], "quick": [[]], "full": [[]]},
+    "decoders": {"tiny": [["--nodes", "800"]], "quick": [[]], "full": [[]]},
 }
 
 

@@ -119,11 +119,14 @@ def _rows(rows: dict[str, dict]) -> Iterator[str]:
             yield f"| {' | '.join((*cells, wanted))} |"
 
 
-def _decoders(run: dict) -> Iterator[str]:
-    """Yield what decoders.py has found, as it is."""
-    yield "```json"
-    yield json.dumps(run, indent=1)
-    yield "```"
+def _decoders(run: list[dict]) -> Iterator[str]:
+    """Yield the table of decoders.py."""
+    yield "| input | side | MB/s | graphprep is faster by | wanted |"
+    yield "| --- | --- | ---: | ---: | ---: |"
+    for row in run:
+        for at, (name, speed) in enumerate(row["MB/s"].items()):
+            bar = f">= {row['bar'][name]}" if name in row["bar"] else ""
+            yield f"| {'' if at else row['case']} | {name} | {speed:.1f} | {row['ratio'][name]:.1f} | {bar} |"
 
 
 if __name__ == "__main__":
