@@ -19,7 +19,7 @@ from graphprep.model.errors import DataError, UsageError
 Ints = NDArray[Any]
 Item = TypeVar("Item")
 
-CHUNK = 1 << 18  # edges dealt at a time: long runs in every bucket; cursors and open lines stay in L2
+CHUNK = 1 << 19  # edges dealt at a time: long runs in every bucket, and few chunks to gather them from
 _TASKS = 16  # for each thread: even loads, few calls
 
 

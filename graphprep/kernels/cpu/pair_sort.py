@@ -181,8 +181,10 @@ def _sort_bucket(
             counts[digit, (key >> np.uint64(shifts[digit])) & mask] += 1
     is_there = digits & 1 == 0  # in ``keys``
     if is_there:
-        keys[:] = more_keys
-        payload[:] = more_payload
+        for i in range(keys.size):
+            keys[i] = more_keys[i]
+        for i in range(payload.size):
+            payload[i] = more_payload[i]
     for digit in range(digits):
         at = 0
         for value in range(1 << width):

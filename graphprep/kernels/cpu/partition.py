@@ -42,7 +42,10 @@ def plan_packing(
     """
     row_bits = max(0, bits_below(num_rows) - plan_bucket_bits(max(num_rows, num_edges)))
     other_bits = bits_below(num_others)
-    if max(1, row_bits) + other_bits > _RECORD_BITS:  # no processor shifts by 64
+    free_bits = _RECORD_BITS - other_bits
+    if row_bits > free_bits:
+        row_bits = max(free_bits, bits_below(num_rows) - _MOST_BUCKETS_BITS)
+    if max(1, row_bits) > free_bits:  # no processor shifts by 64
         return None
     num_buckets = (max(0, num_rows - 1) >> row_bits) + 1
     most_ids = num_edges if num_ids is None else num_ids
