@@ -105,8 +105,11 @@ class Kernel:
 
     @functools.cached_property
     def inner(self) -> Any:
-        """Numba's function, kept nowhere: its cache does not see what changes in the files of the kernels it calls."""
-        return self._jit(self._options | {"cache": False})
+        """Numba's function, for C functions and other kernels alone.
+
+        Numba keeps it nowhere: its cache does not see what changes in the files of the kernels it calls.
+        """
+        return self._jit(self._options | {"cache": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True})
 
     @functools.cached_property
     def outer(self) -> Any:
