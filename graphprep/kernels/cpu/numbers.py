@@ -48,8 +48,8 @@ _FRACTION = np.uint64((1 << 52) - 1)
 _LOW_32 = np.uint64(0xFFFFFFFF)
 
 _MIN_POWER, _MAX_POWER = -342, 308  # below: 0 for every 64-bit mantissa; above: infinite for every one
-_EXACT_POWERS = 10.0 ** np.arange(23)  # those that a float64 holds exactly
-_INTEGER_POWERS = np.array([10**power for power in range(20)], np.uint64)
+EXACT_POWERS = 10.0 ** np.arange(23)  # those that a float64 holds exactly
+INTEGER_POWERS = np.array([10**power for power in range(20)], np.uint64)
 DECIMAL_REACH = 2 * WINDOW  # bytes that ``read_decimal`` may look at: a sign and 20 others, an exponent's window
 _MAX_DIGITS = 800  # more than the 767 that can tell a number from the middle of two float64
 _NUM_LIMBS = SCRATCH_WORDS  # 5,120 bits; the longest product is 10^1142 times 2^54
@@ -207,7 +207,7 @@ def read_decimal(at):
             fraction = digits_of_word(load_word(end + 1), num_fraction)
         else:
             whole, fraction = digits_at(at, num_whole), digits_at(end + 1, num_fraction)
-        mantissa = whole * _INTEGER_POWERS[num_fraction] + fraction
+        mantissa = whole * INTEGER_POWERS[num_fraction] + fraction
         end += 1 + num_fraction
         power = -num_fraction
     else:
@@ -224,7 +224,7 @@ def read_decimal(at):
     if mantissa <= (_HIDDEN_BIT << np.uint64(1)) and -22 <= power <= 22:
         # Clinger's fast path: both numbers are exact, so one operation rounds once.
         value = np.float64(mantissa)
-        value = value / _EXACT_POWERS[-power] if power < 0 else value * _EXACT_POWERS[power]
+        value = value / EXACT_POWERS[-power] if power < 0 else value * EXACT_POWERS[power]
     else:
         bits = _round_decimal(mantissa, power)
         if bits == _INF_BITS:
@@ -312,7 +312,7 @@ def parse_float(buf, start, stop):
     if not truncated and mantissa <= (_HIDDEN_BIT << np.uint64(1)) and -22 <= power <= 22:
         # Clinger's fast path: both numbers are exact, so one operation rounds once.
         value = np.float64(mantissa)
-        value = value / _EXACT_POWERS[-power] if power < 0 else value * _EXACT_POWERS[power]
+        value = value / EXACT_POWERS[-power] if power < 0 else value * EXACT_POWERS[power]
         return OK, -value if negative else value
     bits = _round_decimal(mantissa, power)
     if truncated:

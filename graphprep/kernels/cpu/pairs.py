@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.kernels.cpu.jit import njit
-from graphprep.kernels.cpu.numbers import DECIMAL_REACH, OK, parse_float, read_decimal
+from graphprep.kernels.cpu.numbers import DECIMAL_REACH, EXACT_POWERS, INTEGER_POWERS, OK, parse_float, read_decimal
 from graphprep.kernels.cpu.words import (
     MOST_DIGITS,
     WINDOW,
@@ -34,7 +34,8 @@ NOT_PLAIN = 31  # the line is not plain
 TOO_WIDE = 32  # an ID is too large for the arrays
 IS_FULL = 33  # there is a line left, and no place for it
 
-_TAB, _LF, _CR, _SPACE, _HASH, _PERCENT, _ZERO = 9, 10, 13, 32, 35, 37, 48
+_TAB, _LF, _CR, _SPACE, _HASH, _PERCENT, _MINUS, _POINT, _ZERO = 9, 10, 13, 32, 35, 37, 45, 46, 48
+_EXACT_DIGITS = 15  # any number of so many digits is exact as a float64
 _IN_NUMBERS = b"+-.eE"  # delimiters that a weight may hold
 _BLANKS = -1  # the delimiter where fields are separated by runs of blanks
 _U = np.uint64
@@ -149,15 +150,34 @@ def _parse_weighted(buf, start, stop, delimiter, high, src, dst, weight):
     row = 0
     while at < stop:
         while at <= safe and row < src.size:
-            others = non_digits(at)
+            # The usual line, two short IDs and a short number with a point, is told in one look at 64 bytes.
+            others = non_digits(at) | (non_digits(at + WINDOW) << _U(WINDOW))
             first = trailing_zeros(others)
-            second = trailing_zeros(others & (others - _U(1)))
-            wrong = (load_byte(at + first) ^ between) | (load_byte(at + second) ^ between)
-            if (_U(first - 1) | _U(second - first - 2)) >= _U(WORD) or wrong != 0:
-                break
-            number, end = read_decimal(at + second + 1)
-            if end < 0 or (load_byte(end) ^ ending) | (load_byte(end + after - 1) ^ _LF):
-                break
+            others = others & (others - _U(1))
+            second = trailing_zeros(others)
+            others = others & (others - _U(1))
+            negative = np.int64(load_byte(at + second + 1) == _MINUS)
+            others = others & ~(_U(negative) << _U((second + 1) & 63))
+            point = trailing_zeros(others)
+            third = trailing_zeros(others & (others - _U(1)))
+            begin = second + 1 + negative
+            sizes = _U(first - 1) | _U(second - first - 2) | _U(point - begin - 1) | _U(third - point - 2)
+            wrong = (load_byte(at + first) ^ between) | (load_byte(at + second) ^ between) | (load_byte(at + point) ^ _POINT)
+            wrong |= (load_byte(at + third) ^ ending) | (load_byte(at + third + after - 1) ^ _LF)
+            if sizes < _U(WORD) and wrong == 0 and third - begin <= _EXACT_DIGITS + 1:
+                places = third - point - 1
+                whole = digits_of_word(load_word(at + begin), point - begin)
+                fraction = digits_of_word(load_word(at + point + 1), places)
+                number = np.float64(np.int64(whole * INTEGER_POWERS[places] + fraction)) / EXACT_POWERS[places]
+                number = -number if negative else number
+                end = at + third
+            else:
+                wrong = (load_byte(at + first) ^ between) | (load_byte(at + second) ^ between)
+                if (_U(first - 1) | _U(second - first - 2)) >= _U(WORD) or wrong != 0:
+                    break
+                number, end = read_decimal(at + second + 1)
+                if end < 0 or (load_byte(end) ^ ending) | (load_byte(end + after - 1) ^ _LF):
+                    break
             src[_U(row)] = digits_of_word(load_word(at), first)
             dst[_U(row)] = digits_of_word(load_word(at + first + 1), second - first - 1)
             weight[_U(row)] = number
