@@ -35,7 +35,10 @@ from xxhash import xxh3_128_hexdigest
 from graphprep.kernels.compilation import compiling
 
 _FORMAT = "graphprep kernel 1"
-_OURS = re.compile(r"^from (graphprep(?:\.\w+)+) import", re.MULTILINE)
+_OURS = re.compile(r"^from (graphprep(?:\.\w+)+) import (.*)", re.MULTILINE)
+_PACKAGES = frozenset(
+    {"graphprep.kernels", "graphprep.kernels.cpu", "graphprep.model"}
+)  # whose modules may be imported by name
 _C_LIBRARY = frozenset({"memcmp", "memcpy", "memmove", "memset"})
 _HARMLESS = frozenset({"NUMBA_CACHE_DIR", "NUMBA_NUM_THREADS"})
 _LOCK = threading.RLock()  # one thread at a time loads or compiles
@@ -282,16 +285,26 @@ def _text_of(kinds: Kinds) -> str:
 
 @functools.cache
 def _digest_of_sources(module: str) -> str:
-    """Hash the sources of a module and of all of ours that it imports, and those that they import."""
+    """Hash the sources that decide what the kernels of a module do."""
+    sources = _sources_of(module)
+    return xxh3_128_hexdigest(b"\0".join(part for name in sorted(sources) for part in (name.encode(), sources[name])))
+
+
+def _sources_of(module: str) -> dict[str, bytes]:
+    """Read a module, all of ours that it imports, and what they import."""
     sources: dict[str, bytes] = {}
     pending = [module, __name__]
     while pending:
         name = pending.pop()
-        if name not in sources:
-            spec = importlib.util.find_spec(name)
-            sources[name] = Path(str(spec and spec.origin)).read_bytes()
-            pending += _OURS.findall(sources[name].decode())
-    return xxh3_128_hexdigest(b"\0".join(part for name in sorted(sources) for part in (name.encode(), sources[name])))
+        spec = None if name in sources else importlib.util.find_spec(name)
+        if spec is None or spec.origin is None:  # read already, or something of a package that is no module
+            continue
+        sources[name] = Path(spec.origin).read_bytes()
+        for imported, names in _OURS.findall(sources[name].decode()):
+            pending.append(imported)
+            if imported in _PACKAGES:
+                pending += [f"{imported}.{one.split()[0]}" for one in names.split(",")]
+    return sources
 
 
 @functools.cache
