@@ -27,8 +27,10 @@ def test_an_inner_one_gets_what_is_left(tmp_path):
             inner.zeros(20, np.uint8)
             assert not list(tmp_path.iterdir())
             inner.zeros(1, np.uint8)
-            assert len(list(tmp_path.iterdir())) == 1
-        assert not list(tmp_path.iterdir())
+            (folder,) = tmp_path.iterdir()
+            assert len(list(folder.iterdir())) == 1
+        assert not list(folder.iterdir())
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path):
