@@ -485,3 +485,21 @@ def test_urls_get_the_same_bytes(tmp_path, format):
     }
     MemoryFileSystem.store.clear()
     assert remote == local
+
+
+@pytest.mark.parametrize("format", ["edges", "npy"])
+def test_urls_are_replaced_only_with_overwrite(format):
+    from fsspec.implementations.memory import MemoryFileSystem
+
+    out = f"memory://replaced-{format}/out"
+    graphprep.generate("grid", out, rows=1, cols=2, format=format)
+    with pytest.raises(UsageError, match="the output exists"):
+        graphprep.generate("grid", out, rows=1, cols=3, format=format)
+    graphprep.generate("grid", out, rows=1, cols=3, format=format, overwrite=True)
+    found = {name: bytes(file.getvalue()) for name, file in MemoryFileSystem.store.items() if f"replaced-{format}" in name}
+    MemoryFileSystem.store.clear()
+    if format == "edges":
+        assert list(found.values()) == [b"0 1\n1 0\n1 2\n2 1\n"]
+    else:
+        arrays = {name.rsplit("/", 1)[1]: np.load(io.BytesIO(data)).tolist() for name, data in found.items()}
+        assert arrays == {"src.npy": [0, 1, 1, 2], "dst.npy": [1, 0, 2, 1]}
