@@ -211,8 +211,9 @@ def _without_secrets(text: str) -> str:
 
 def _usage_words(error: Exception, message: str) -> str:
     """Word what click and pydantic say of a command line: the flag, what it takes, and what was found."""
-    message = message[:1].lower() + message[1:]
-    if message == "missing argument 'OUT'":
+    message = (message[:1].lower() + message[1:]).replace("\n\t", " ")  # lists of choices come on lines of their own
+    command = getattr(getattr(error, "ctx", None), "info_name", "")
+    if message == "missing argument 'OUT'" and command == "convert":
         return "INPUT and OUT are both needed: what to convert, and the folder or URL of the store"
     if not message.startswith("invalid value for "):
         return message

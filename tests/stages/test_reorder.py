@@ -483,6 +483,9 @@ def test_the_command_fails_with_its_exit_codes(tmp_path, capsys):
     assert "there is no store" in capsys.readouterr().err
     assert run(["reorder", str(STORES[SHOP]), out, "--by", "size"]) == 2
     assert run(["reorder", str(STORES[SHOP]), out]) == 2
+    assert "missing option '--by'. Choose from: degree, in-degree, out-degree\n" in capsys.readouterr().err
+    assert run(["reorder", str(STORES[SHOP]), "--by", "degree"]) == 2
+    assert "missing argument 'OUT'" in capsys.readouterr().err
     assert run(["reorder", str(STORES[SHOP]), out, "--by", "degree", "--memory-limit", "1MiB"]) == 4
     assert "raise --memory-limit" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
