@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import itertools
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
@@ -39,12 +40,20 @@ def run_tasks(fn: Callable[[Item], object], items: Iterable[Item], threads: int)
         pass
 
 
-def even_pieces(offsets: NDArray[np.int64], threads: int) -> list[tuple[int, int]]:
-    """Cut items into runs [first, stop) of about the same work. ``offsets``: int64[n + 1], the work before each item."""
-    total = int(offsets[-1])
-    cuts = np.searchsorted(offsets, np.linspace(0, total, threads * _TASKS + 1)[1:-1])
-    bounds = np.unique(np.concatenate([[0], cuts, [offsets.size - 1]])).tolist()
-    return list(itertools.pairwise(bounds))
+def even_pieces(offsets: NDArray[np.int64], threads: int, step: int = 1) -> list[tuple[int, int]]:
+    """Cut items of ``step`` rows into runs [first, stop) of about the same work.
+
+    ``offsets``: int64[n + 1], the edges before each item. A row costs work of its own: where most are empty, edges alone would
+    leave them to one thread.
+    """
+    count = offsets.size - 1
+
+    def work(item: int) -> int:
+        return int(offsets[item]) + item * step
+
+    pieces = threads * _TASKS
+    cuts = [bisect.bisect_left(range(count), work(count) * cut // pieces, key=work) for cut in range(1, pieces)]
+    return [(first, stop) for first, stop in itertools.pairwise([0, *cuts, count]) if first < stop]
 
 
 def index_dtype(count: int) -> type[np.int32] | type[np.int64]:
@@ -105,9 +114,7 @@ def build_dealt(
         else:
             build_rows(dealt, first, stop, int(offsets[first]), rows)
 
-    # A row costs work of its own: where most are empty, edges alone would leave them to one thread.
-    row_work = np.arange(sizes.size + 1) << dealt.packing.row_bits
-    run_tasks(build, even_pieces(offsets + np.minimum(row_work, num_rows), threads), threads)
+    run_tasks(build, even_pieces(offsets, threads, 1 << dealt.packing.row_bits), threads)
     return rows
 
 

@@ -255,7 +255,7 @@ def _rebuild(old: Relabeling, *, sort_neighbors: bool, threads: int) -> Rows:
     new = Rows(np.empty(num_rows + 1, np.int64), np.empty(num_edges, index_dtype(num_rows)), np.empty_like(old.edge_ids))
     fill_lengths(old.indptr, old.old_rows, new.indptr)
     if not sort_neighbors:
-        pieces = even_pieces(new.indptr + np.arange(num_rows + 1), threads)
+        pieces = even_pieces(new.indptr, threads)
         run_tasks(lambda piece: relabel_rows(old, *piece, new), pieces, threads)
         return new
     num_ids = _num_ids(old.edge_ids, threads) if old.edge_ids.size else 0
@@ -268,7 +268,7 @@ def _rebuild(old: Relabeling, *, sort_neighbors: bool, threads: int) -> Rows:
         for first, stop in runs.tolist():
             relabel.fill(first, stop, new)
 
-    run_tasks(sort, even_pieces(new.indptr + np.arange(num_rows + 1), threads), threads)
+    run_tasks(sort, even_pieces(new.indptr, threads), threads)
     return new
 
 

@@ -152,20 +152,40 @@ def _build(records, ids, chunk_at, starts, first, stop, at, row_bits, other_bits
 
 
 @njit(cache=True, nogil=True)
-def _count_digits(records, chunk_at, starts, bucket, row_shift, row_mask, id_shift, digit_bits, cursors, counts):
-    """Count rows, and the digits of neighbours, of a bucket."""
-    width = np.uint64(digit_bits)
-    mask = (np.uint64(1) << width) - np.uint64(1)
+def _count_rows_and_digit(records, chunk_at, starts, bucket, row_shift, row_mask, id_shift, digit_mask, cursors, counts):
+    """Count rows, and the lowest digits of neighbours, of a bucket. Returns the number of edges."""
+    size = 0
+    for chunk in range(chunk_at.size):
+        begin = chunk_at[chunk] + starts[chunk, bucket]
+        end = chunk_at[chunk] + starts[chunk, bucket + 1]
+        size += end - begin
+        for i in range(begin, end):
+            record = records[i]
+            cursors[(record >> row_shift) & row_mask] += 1
+            counts[(record >> id_shift) & digit_mask] += 1
+    return size
+
+
+@njit(cache=True, nogil=True)
+def _gather(records, ids, chunk_at, starts, bucket, shift, mask, counts, digit, next_shift, new_records, new_ids):
+    """Move a bucket's edges from all chunks to the cursors of their lowest digit; see ``scatter_by_digit``."""
+    is_apart = ids.size > 0
+    has_next = digit + 1 < counts.shape[0]
+    cursors = counts[digit]
+    next_counts = counts[digit + 1 if has_next else digit]
     for chunk in range(chunk_at.size):
         begin = chunk_at[chunk] + starts[chunk, bucket]
         end = chunk_at[chunk] + starts[chunk, bucket + 1]
         for i in range(begin, end):
             record = records[i]
-            cursors[(record >> row_shift) & row_mask] += 1
-            digits = record >> id_shift
-            for digit in range(counts.shape[0]):
-                counts[digit, digits & mask] += 1
-                digits >>= width
+            key = (record >> shift) & mask
+            to = cursors[key]
+            cursors[key] = to + 1
+            new_records[np.uint64(to)] = record
+            if is_apart:
+                new_ids[np.uint64(to)] = ids[i]
+            if has_next:
+                next_counts[(record >> next_shift) & mask] += 1
 
 
 @njit(cache=True, nogil=True)
@@ -196,54 +216,66 @@ def _build_sorted(
     row_shift = np.uint64(other_bits + id_bits)
     row_mask = (np.uint64(1) << np.uint64(row_bits)) - np.uint64(1)
     digit_mask = (np.uint64(1) << np.uint64(digit_bits)) - np.uint64(1)
-    is_apart = ids.size > 0
     num_digits = counts.shape[0]
     for bucket in range(first, stop):
         first_row = bucket << row_bits
         cursors = indptr[first_row + 1 : min(first_row + (1 << row_bits), indptr.size - 1) + 1]
         cursors[:] = 0
         counts[:] = 0
-        _count_digits(records, chunk_at, starts, bucket, row_shift, row_mask, id_shift, digit_bits, cursors, counts)
+        size = _count_rows_and_digit(
+            records, chunk_at, starts, bucket, row_shift, row_mask, id_shift, digit_mask, cursors, counts[0]
+        )
         at = to_starts(cursors, at)
-        for digit in range(num_digits):
-            to_starts(counts[digit], 0)
-        size = 0
-        for chunk in range(chunk_at.size):
-            begin = chunk_at[chunk] + starts[chunk, bucket]
-            end = chunk_at[chunk] + starts[chunk, bucket + 1]
-            size += end - begin
-            for i in range(begin, end):
-                record = records[i]
-                key = (record >> id_shift) & digit_mask
-                to = counts[0, key]
-                counts[0, key] = to + 1
-                scratch[0, np.uint64(to)] = record
-                if is_apart:
-                    scratch_ids[0, np.uint64(to)] = ids[i]
         now = 0
         shift = id_shift
-        for digit in range(1, num_digits):
-            shift += np.uint64(digit_bits)
-            scatter_by_digit(
-                scratch[now],
-                scratch_ids[now],
-                size,
-                shift,
-                digit_mask,
-                counts[digit],
-                scratch[1 - now],
-                scratch_ids[1 - now],
-            )
-            now = 1 - now
+        for digit in range(num_digits):
+            to_starts(counts[digit], 0)
+            next_shift = shift + np.uint64(digit_bits)
+            if digit == 0:
+                _gather(
+                    records,
+                    ids,
+                    chunk_at,
+                    starts,
+                    bucket,
+                    shift,
+                    digit_mask,
+                    counts,
+                    digit,
+                    next_shift,
+                    scratch[0],
+                    scratch_ids[0],
+                )
+            else:
+                scatter_by_digit(
+                    scratch[now],
+                    scratch_ids[now],
+                    size,
+                    shift,
+                    digit_mask,
+                    counts,
+                    digit,
+                    next_shift,
+                    scratch[1 - now],
+                    scratch_ids[1 - now],
+                )
+                now = 1 - now
+            shift = next_shift
         scatter_to_rows(
             scratch[now], scratch_ids[now], size, row_shift, row_mask, other_bits, id_bits, cursors, indices, edge_ids
         )
 
 
 @njit(cache=True, nogil=True)
-def scatter_by_digit(records, ids, size, shift, mask, cursors, new_records, new_ids):
-    """Move ``size`` records, and their IDs where they have some, to the cursors of a digit, in order: the sort is stable."""
+def scatter_by_digit(records, ids, size, shift, mask, counts, digit, next_shift, new_records, new_ids):
+    """Move ``size`` records, and their IDs where they have some, to the cursors of a digit, in order: the sort is stable.
+
+    ``counts``: the cursors of each digit; those of the next one, which lies at ``next_shift``, are counted on the way.
+    """
     is_apart = ids.size > 0
+    has_next = digit + 1 < counts.shape[0]
+    cursors = counts[digit]
+    next_counts = counts[digit + 1 if has_next else digit]
     for i in range(size):
         record = records[i]
         key = (record >> shift) & mask
@@ -252,6 +284,8 @@ def scatter_by_digit(records, ids, size, shift, mask, cursors, new_records, new_
         new_records[np.uint64(to)] = record
         if is_apart:
             new_ids[np.uint64(to)] = ids[i]
+        if has_next:
+            next_counts[(record >> next_shift) & mask] += 1
 
 
 @njit(cache=True, nogil=True)

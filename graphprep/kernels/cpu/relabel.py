@@ -190,18 +190,25 @@ def _relabel_sorted(
         cursors[row - first] = new_indptr[row]
     counts[:] = 0
     for i in range(size):
-        digits = scratch[now, i] >> id_shift
-        for digit in range(num_digits):
-            counts[digit, digits & mask] += 1
-            digits >>= width
+        counts[0, (scratch[now, i] >> id_shift) & mask] += 1
     shift = id_shift
     for digit in range(num_digits):
         to_starts(counts[digit], 0)
+        next_shift = shift + width
         scatter_by_digit(
-            scratch[now], scratch_ids[now], size, shift, mask, counts[digit], scratch[1 - now], scratch_ids[1 - now]
+            scratch[now],
+            scratch_ids[now],
+            size,
+            shift,
+            mask,
+            counts,
+            digit,
+            next_shift,
+            scratch[1 - now],
+            scratch_ids[1 - now],
         )
         now = 1 - now
-        shift += width
+        shift = next_shift
     scatter_to_rows(
         scratch[0], scratch_ids[0], size, row_shift, ~np.uint64(0), other_bits, id_bits, cursors, new_indices, new_edge_ids
     )
