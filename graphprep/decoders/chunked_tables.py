@@ -375,13 +375,13 @@ def _flatten(array: Any) -> tuple[Any, Ints]:
 
     from graphprep.decoders.arrow_numpy import list_lengths
 
-    counts = np.ones(len(array), np.int64)
     if pt.is_list(array.type) or pt.is_large_list(array.type):
         return array.flatten(), list_lengths(array)
+    num_rows, width = len(array), 1
     while pt.is_fixed_size_list(array.type) and not array.null_count:  # nulls inside are the caller's to refuse
-        counts = counts * array.type.list_size
+        width *= array.type.list_size
         array = array.flatten()
-    return array, counts
+    return array, same_counts(num_rows, width)
 
 
 def _text_chunk(array: Any, key: ColumnKey) -> ColumnChunk:
@@ -401,5 +401,10 @@ def _text_chunk(array: Any, key: ColumnKey) -> ColumnChunk:
 def dense_chunk(key: ColumnKey, values: NDArray[Any]) -> ColumnChunk:
     """Make a chunk of values [k, *item_shape] that all rows have."""
     num_rows, item_shape = values.shape[0], values.shape[1:]
-    counts = np.full(num_rows, math.prod(item_shape), np.int64)
+    counts = same_counts(num_rows, math.prod(item_shape))
     return ColumnChunk(key, np.arange(num_rows, dtype=np.int64), counts, values.reshape(-1), item_shape)
+
+
+def same_counts(num_rows: int, count: int) -> Ints:
+    """Return the same count for every row, in the memory of one."""
+    return np.broadcast_to(np.int64(count), (num_rows,))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -22,6 +23,89 @@ def map_ordered(fn: Callable[[Item], Result], items: Iterable[Item], threads: in
     if threads <= 1:
         return (fn(item) for item in items)
     return _map_on_threads(fn, items, threads, window or 2 * threads)
+
+
+def chain_ordered(sources: Iterable[Callable[[], Iterator[Item]]], threads: int, ahead: int = 2) -> Iterator[Item]:
+    """Yield the items of one source after another, in order, while up to ``threads`` of them are read at a time.
+
+    Each is read by one thread, which is at most ``ahead`` items ahead of the consumer. What fails first in the order of items
+    is what is raised. When the consumer stops early, sources are closed; no thread is left. One thread means no thread.
+    """
+    if threads <= 1:
+        for source in sources:
+            yield from source()
+        return
+    lanes: list[_Lane[Item]] = []
+    pool = ThreadPoolExecutor(threads, thread_name_prefix="graphprep-read")
+    try:
+        for source in sources:
+            lanes.append(_Lane(source, ahead))
+            pool.submit(lanes[-1].fill)
+        for lane in lanes:
+            yield from lane.drain()
+    finally:
+        for lane in lanes:
+            lane.stop()
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+class _Lane(Generic[Item]):
+    """The items of one source, on their way from the thread that reads it."""
+
+    def __init__(self, source: Callable[[], Iterator[Item]], ahead: int) -> None:
+        self._source = source
+        self._ahead = ahead
+        self._items: deque[Item] = deque()
+        self._change = threading.Condition()
+        self._is_done = False
+        self._is_stopped = False
+        self._failure: BaseException | None = None
+
+    def fill(self) -> None:
+        """Read the source to its end, or until nobody wants more."""
+        try:
+            items = self._source()
+            try:
+                for item in items:
+                    if not self._put(item):
+                        break
+            finally:
+                close = getattr(items, "close", None)
+                if close is not None:
+                    close()
+        except BaseException as error:  # the consumer's to raise
+            self._failure = error
+        with self._change:
+            self._is_done = True
+            self._change.notify_all()
+
+    def _put(self, item: Item) -> bool:
+        with self._change:
+            self._change.wait_for(lambda: len(self._items) < self._ahead or self._is_stopped)
+            self._items.append(item)
+            self._change.notify_all()
+            return not self._is_stopped
+
+    def drain(self) -> Iterator[Item]:
+        """Yield all items, then raise what stopped the source."""
+        while True:
+            with self._change:
+                self._change.wait_for(lambda: self._items or self._is_done)
+                if not self._items:
+                    break
+                item = self._items.popleft()
+                self._change.notify_all()
+            yield item
+            del item
+        if self._failure is not None:
+            raise self._failure
+
+    def stop(self) -> None:
+        """Let the thread end."""
+        with self._change:
+            self._is_stopped = True
+            self._items.clear()
+            self._change.notify_all()
 
 
 def _map_on_threads(fn: Callable[[Item], Result], items: Iterable[Item], threads: int, window: int) -> Iterator[Result]:

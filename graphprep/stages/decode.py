@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import groupby
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.engine.local import map_ordered
+from graphprep.engine.local import chain_ordered, map_ordered
 from graphprep.kernels.cpu.texts import take_texts
 from graphprep.model.errors import BadRecord, DataError
 from graphprep.model.protocols import Decoder, Reporter, SettlesIds, Sources, Span, TextBlock
 from graphprep.model.rows import AlignedColumn, ColumnChunk, RawEdges, RawNodes, RawRows, RawTexts, Relation
+from graphprep.stages.aligned import AlignedRuns
 from graphprep.stages.blocks import decode_block, read_table
 from graphprep.stages.cells import cells_of
 from graphprep.stages.decoded import Batch, BatchColumn, Decoded, ShapeList
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
 
 
 _MOST_TYPES = 1 << 16
+_AHEAD_BYTES = 64 << 20  # of ``text_bytes``; with less, one table is read at a time
 _TEXT_SHARDS = 16  # so many threads add texts without waiting; a shard of a few million texts fits the cache
 _FEW_TYPES = 8  # with more, shards take too much memory
 
@@ -199,16 +203,26 @@ class _Collector:
         return texts.kept()
 
     def _items(self, storage: Storage) -> Iterator[_Work]:
-        for number, span in enumerate(self.decoded.sources.spans):
-            if number in self.plain:
-                yield _Work(number, 0, None)
+        """Yield what there is to do, span after span; tables that follow each other are read at once."""
+        settings = self.settings
+        spans = enumerate(self.decoded.sources.spans)
+        for is_table, group in groupby(spans, lambda one: one[1].kind == "table" and one[0] not in self.plain):
+            if is_table:
+                tables = [partial(self._table_items, storage, *one) for one in group]
+                yield from chain_ordered(tables, settings.threads if self._may_read_ahead(storage) else 1)
                 continue
-            if span.kind == "table":
-                yield from self._table_items(storage, number, span)
-                continue
-            blocks = text_blocks(storage, span, self.settings.block_bytes, self.settings.limit_bytes)
-            for index, block in enumerate(blocks):
-                yield _Work(number, index, block, num_bytes=block.num_bytes)
+            for number, span in group:
+                if number in self.plain:
+                    yield _Work(number, 0, None)
+                    continue
+                blocks = text_blocks(storage, span, settings.block_bytes, settings.limit_bytes)
+                for index, block in enumerate(blocks):
+                    yield _Work(number, index, block, num_bytes=block.num_bytes)
+
+    def _may_read_ahead(self, storage: Storage) -> bool:
+        """Return whether several tables may be read at a time: each takes memory, and remote ones are fetched ahead anyway."""
+        spans = self.decoded.sources.spans
+        return self.settings.text_bytes >= _AHEAD_BYTES and all(storage.is_local(span.url) for span in spans)
 
     def _table_items(self, storage: Storage, number: int, span: Span) -> Iterator[_Work]:
         settings = self.settings
@@ -362,12 +376,12 @@ class _Collector:
         key = (owner, aligned.chunk.key)
         runs = self.decoded.aligned.get(key)
         if runs is None:
-            runs = self.decoded.aligned[key] = _run(self.pool)
-        assert isinstance(runs, Runs)
+            runs = self.decoded.aligned[key] = AlignedRuns(self.pool)
+        assert isinstance(runs, AlignedRuns)
         column = self._observe(aligned.chunk)
         if column.scalar:
             self.decoded.aligned_scalars.add(key)
-        runs.append(0, (aligned.chunk.rows + aligned.start, *cells_of(aligned.chunk, column.shape_code).arrays()))
+        runs.append(aligned, column.shape_code)
 
     def _leave(self, number: int) -> tuple[int, int]:
         """Note a span whose rows stay in their file; return their number, and their size in bytes."""

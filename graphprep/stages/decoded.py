@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from graphprep.model.protocols import Decoder, Sources
 from graphprep.model.rows import ColumnKey, Relation
+from graphprep.stages.aligned import AlignedRuns
 from graphprep.stages.file_columns import FileColumn
 from graphprep.stages.keys import IdSpaces
 from graphprep.stages.texts import TextIndexer
@@ -84,7 +85,7 @@ class Decoded:
     edges: Runs
     node_columns: Runs
     edge_columns: Runs
-    aligned: dict[tuple[str | Relation, ColumnKey], Runs | FileColumn] = field(default_factory=dict)
+    aligned: dict[tuple[str | Relation, ColumnKey], AlignedRuns | FileColumn] = field(default_factory=dict)
     batches: list[Batch] = field(default_factory=list)
     node_types: list[str] = field(default_factory=list)
     relations: list[Relation] = field(default_factory=list)

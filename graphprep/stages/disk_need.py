@@ -190,7 +190,8 @@ def _sample(planned: Planned, storage: Storage, span: Span, rules: DiskRules) ->
     except (GraphprepError, OSError, ValueError):
         return _Share()
     number = rows.num_records or _aligned_rows(rows) if rows is not None else 0
-    return _Share() if rows is None or not number else _share(rows, number, rules)
+    share = _Share() if rows is None or not number else _share(rows, number, rules)
+    return share if span.array is None else replace(share, runs=0.0)  # it may stay in its file
 
 
 def _least(planned: Planned, pieces: list[TextBlock], rules: DiskRules) -> _Share:

@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.model.rows import ColumnKey, Relation
+from graphprep.stages.aligned import AlignedRuns
 from graphprep.stages.cells import Arrays, Cells, cells_from, concat_cells, empty_cells
 from graphprep.stages.decoded import Batch, Decoded, wide_ids
 from graphprep.stages.file_columns import FileColumn
 from graphprep.stages.nodes import NodeIndex
 from graphprep.stages.resolve import Found, NodeMap, Resolved
-from graphprep.storage.runs import Runs, SpillPool
+from graphprep.storage.runs import SpillPool
 
 Ints = NDArray[np.int64]
 RawIds = NDArray[np.uint64]
@@ -108,7 +109,7 @@ def text_hashes(decoded: Decoded) -> Iterator[EndHashes | None]:
 class AlignedCursor:
     """Reads an edge column that stands apart from its edges, in the order of edge IDs."""
 
-    def __init__(self, key: ColumnKey, runs: Runs | FileColumn) -> None:
+    def __init__(self, key: ColumnKey, runs: AlignedRuns | FileColumn) -> None:
         self.key = key
         self._chunks = runs.read(0)
         self._held: list[tuple[Ints, Cells]] = []

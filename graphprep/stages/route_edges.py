@@ -160,7 +160,7 @@ def _route_aligned_edges(routing: Routing, route: EdgeRoute, aligned: AlignedEdg
     relation = routing.decoded.relations[route.relation]
     for key, cursor in aligned.of(relation):
         rows, cells = cursor.take(int(ids[0]), int(ids[-1]) + 1) if ids.size else (ids, empty_cells(key))
-        at = rows - (int(ids[0]) if ids.size else 0)
+        at = slice(None) if rows.size == ids.size else rows - int(ids[0])  # rows are among the edge IDs
         _check_edges(routing, route, key, cells, None, rows)
         target = routing.edge_column(route, key, (relation, key) in routing.decoded.aligned_scalars)
         target.add(owners[at], ids[at], cells, _owner_offsets(routing, route))

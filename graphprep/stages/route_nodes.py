@@ -11,6 +11,7 @@ from graphprep.kernels.cpu.group import mark_bits
 from graphprep.model.errors import DataError
 from graphprep.model.graph_schema import OwnerSchema
 from graphprep.model.rows import ColumnKey, Relation
+from graphprep.stages.aligned import AlignedRuns
 from graphprep.stages.batch_edges import excess_slots, slots_column
 from graphprep.stages.cells import Cells, cells_from
 from graphprep.stages.decoded import Batch
@@ -22,7 +23,6 @@ from graphprep.stages.shuffle import (
     batch_columns,
 )
 from graphprep.stages.split_values import find_split_misfit
-from graphprep.storage.runs import Runs
 
 Ints = NDArray[np.int64]
 
@@ -230,7 +230,7 @@ def _check_nodes(routing: Routing, number: int, key: ColumnKey, cells: Cells, ba
         raise DataError(misfit.message, place=place, fix=misfit.fix)
 
 
-def _route_aligned_nodes(routing: Routing, number: int, key: ColumnKey, runs: Runs | FileColumn) -> None:
+def _route_aligned_nodes(routing: Routing, number: int, key: ColumnKey, runs: AlignedRuns | FileColumn) -> None:
     name = routing.index.type_names[number]
     if isinstance(runs, FileColumn) and _leave_aligned(routing, number, key, runs):
         return
