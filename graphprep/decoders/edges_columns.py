@@ -84,9 +84,10 @@ class EdgeLayout:
 
     @property
     def is_plain(self) -> bool:
-        """Return whether lines are ``src dst``, or that with a weight, and nothing else."""
-        ends = {self.src, self.dst} == {0, 1}
-        return ends and not self.further and len(self.names) == (2 if self.weight is None else 3) and len(self.delimiter) < 2
+        """Return whether lines are ``src dst``, or that with a weight or one further column, and nothing else."""
+        num_values = len(self.further) + (self.weight is not None)
+        is_known = self.time is None and self.relation_col is None and len(self.names) == 2 + num_values <= 3
+        return is_known and {self.src, self.dst} == {0, 1} and len(self.delimiter) < 2
 
 
 def can_quote(delimiter: bytes) -> bool:

@@ -25,9 +25,12 @@ from graphprep.decoders.text_cells import (
 from graphprep.kernels.cpu import delimited, numbers
 from graphprep.kernels.cpu.text_dictionary import TextDictionary
 from graphprep.model.protocols import TextBlock
-from graphprep.model.rows import ColumnChunk, RawEdges, RawIds, RawRows, RawTexts, Relation
+from graphprep.model.rows import ColumnChunk, ColumnKey, RawEdges, RawIds, RawRows, RawTexts, Relation
 
 Ints = NDArray[np.int64]
+
+_FLOATS = ("float16", "float32", "float64")
+_FIRST_BYTES = 1 << 12  # of a block, among which its first record is, mostly
 
 
 def decode_text(block: TextBlock, layout: EdgeLayout, reading: Reading, places: bool) -> RawRows:
@@ -38,7 +41,7 @@ def decode_text(block: TextBlock, layout: EdgeLayout, reading: Reading, places: 
     with block.held() as buf:
         at = after_header(block, layout.header_line)
         if layout.is_plain and not places and reading.src_ids == reading.dst_ids == "uint":
-            rows = _decode_plain(buf, at, layout)
+            rows = _decode_plain(buf, at, layout, reading)
             if rows is not None:
                 return rows
         return _decode_cells(_split(buf, at, layout), block, layout, reading, places)
@@ -103,13 +106,17 @@ def as_rows(
     return RawRows(edges=edges, num_records=src.size)
 
 
-def _decode_plain(buf: NDArray[np.uint8], at: int, layout: EdgeLayout) -> RawRows | None:
-    """Decode lines of two IDs and perhaps a weight, all of them clean; None where one is not."""
+def _decode_plain(buf: NDArray[np.uint8], at: int, layout: EdgeLayout, reading: Reading) -> RawRows | None:
+    """Decode lines of two IDs and perhaps a float, all of them clean; None where one is not."""
+    has_value = len(layout.names) == 3
+    key = _value_key(buf, at, layout, reading) if has_value else None
+    if has_value and key is None:
+        return None
     delimiter = np.frombuffer(layout.delimiter, np.uint8)
-    found = delimited.parse_plain(buf, at, delimiter, layout.weight is not None, narrow=True)
+    found = delimited.parse_plain(buf, at, delimiter, has_value, narrow=True)
     if found is None:
         return None
-    first, second, weight = found
+    first, second, values = found
     if layout.index_base:
         base = first.dtype.type(layout.index_base)
         if first.size and min(first.min(), second.min()) < base:
@@ -117,13 +124,32 @@ def _decode_plain(buf: NDArray[np.uint8], at: int, layout: EdgeLayout) -> RawRow
         first -= base
         second -= base
     src, dst = (first, second) if layout.src == 0 else (second, first)
-    if layout.weight is None:
+    if key is None:
         return as_rows(layout, src, dst, ())
-    values, bad = numbers.round_to(weight, np.dtype(layout.weight_dtype))
+    rounded, bad = numbers.round_to(values, np.dtype(key.dtype))
     if bad >= 0:
         return None
-    chunk = number_chunk(weight_key(layout.weight_dtype), np.arange(src.size, dtype=np.int64), values)
-    return as_rows(layout, src, dst, (chunk,))
+    return as_rows(layout, src, dst, (number_chunk(key, np.arange(src.size, dtype=np.int64), rounded),))
+
+
+def _value_key(buf: NDArray[np.uint8], at: int, layout: EdgeLayout, reading: Reading) -> ColumnKey | None:
+    """Return the key of the third column where it is one of floats; None where it may be something else."""
+    if layout.weight is not None:
+        return weight_key(layout.weight_dtype)
+    column = layout.further[0]
+    dtype = column.dtype or reading.declared.get(column.name)
+    if dtype is None and _begins_with_float(buf, at, layout):
+        dtype = "float64"
+    return ColumnKey(column.name, "numbers", dtype) if dtype in _FLOATS else None
+
+
+def _begins_with_float(buf: NDArray[np.uint8], at: int, layout: EdgeLayout) -> bool:
+    """Return whether the third field of the first record is no integer: then no column of integers can hold the block's."""
+    lines = buf[at : at + _FIRST_BYTES].tobytes()
+    cells = _split(np.frombuffer(lines[: lines.rfind(b"\n") + 1], np.uint8), 0, layout)
+    start, stop = cells.of(2)
+    _, _, code, _ = delimited.parse_ints(cells.buf, start[:1], stop[:1], keep_sign=True)
+    return code != numbers.OK
 
 
 def _split(buf: NDArray[np.uint8], at: int, layout: EdgeLayout) -> Cells:

@@ -74,6 +74,29 @@ def test_fields_are_where_split_finds_them(drawn, quoted, data):
         assert list(zip(start[slot].tolist(), stop[slot].tolist(), strict=True)) == [row[column] for row in rows]
 
 
+BLANKS = st.sampled_from([b" "] * 8 + [b"\t", b"\t", b"  ", b" \t"])
+WORDS = st.sampled_from([b"1", b"22", b"a,b", b'"', b"x" * 33, b"#", b"\xc3\xa9"])
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.data(), st.integers(1, 4), st.sampled_from([b"\n", b"\r\n", b" \n"]))
+def test_runs_of_blanks_separate(data, width, end):
+    lines = []
+    for _ in range(data.draw(st.integers(0, 40))):
+        words = data.draw(st.lists(WORDS, min_size=width, max_size=width))
+        line = b"".join(word + data.draw(BLANKS) for word in words)[: -1 if data.draw(st.integers(0, 9)) else None]
+        lines.append(data.draw(st.sampled_from([b""] * 9 + [b" ", b"\t"])) + line + end)
+    text = b"".join(lines)
+    start, stop, fault = split(text, b"", range(width))
+    expected = [line.split() for line in text.splitlines() if not line.split()[0].startswith(b"#")]
+    wrong = next((row for row, fields in enumerate(expected) if len(fields) != width), len(expected))
+    assert (fault[0] == OK) == (wrong == len(expected))
+    found = [
+        [text[low:high] for low, high in zip(*row, strict=True)] for row in zip(start.T.tolist(), stop.T.tolist(), strict=True)
+    ]
+    assert found == expected[:wrong]
+
+
 @settings(deadline=None, max_examples=200)
 @given(st.lists(st.lists(st.text(alphabet='ab1",; ', max_size=12), min_size=3, max_size=3), max_size=30), st.integers(0, 2))
 def test_quotes_are_those_of_the_csv_module(rows, quoting):

@@ -261,8 +261,10 @@ def _split_fields(buf, at, delimiter, quoted, across_lines, comments, tabbed, es
     row = 0
     blanks = delimiter.size == 0
     while at < buf.size:
-        if delimiter.size == 1 and escape is None:
-            row, at = _split_plain(buf, at, np.int64(delimiter[0]), quoted, comments, slots, row, starts, stops)
+        if delimiter.size <= 1 and escape is None:
+            first = _SPACE if blanks else np.int64(delimiter[0])
+            second = _TAB if blanks else _QUOTE if quoted else _LF
+            row, at = _split_plain(buf, at, first, second, blanks, comments, slots, row, starts, stops)
             if at == buf.size:
                 break
         line = at
@@ -337,13 +339,13 @@ def _split_fields(buf, at, delimiter, quoted, across_lines, comments, tabbed, es
 
 
 @njit(cache=True, nogil=True)
-def _split_plain(buf, at, delimiter, quoted, comments, slots, row, starts, stops):
+def _split_plain(buf, at, first, second, blanks, comments, slots, row, starts, stops):
     """Fill rows from ``row`` on, up to a line that is a comment, begins with a blank, has quotes, or too few or many fields.
 
-    Returns the next row, and where the line begins that is left to the general way.
+    ``first`` separates, and so does ``second`` with ``blanks``, where fields are not empty; else it is the quote, or LF where
+    there is none. Returns the next row, and where the line begins that is left to the general way.
     """
     base = address_of(buf)
-    quote = _QUOTE if quoted else _LF
     while at < buf.size:
         byte = load_byte(base + at)
         if byte in (_SPACE, _TAB, _LF, _CR) or is_one_of(byte, comments):
@@ -354,18 +356,19 @@ def _split_plain(buf, at, delimiter, quoted, comments, slots, row, starts, stops
         while following < 0:
             if window + WINDOW > buf.size:
                 return row, at
-            found = marks(base + window, delimiter, quote, _LF)
+            found = marks(base + window, first, second, _LF)
             while found != 0:
                 stop = window + trailing_zeros(found)
                 found = found & (found - np.uint64(1))
                 byte = load_byte(base + stop)
                 is_last = byte == _LF
-                if (quoted and byte == _QUOTE) or is_last != (column + 1 == slots.size):
+                end = stop - np.int64(is_last and stop > start and load_byte(base + stop - 1) == _CR)
+                is_quote = byte == second and not blanks and not is_last
+                if is_quote or is_last != (column + 1 == slots.size) or (blanks and end == start):
                     return row, at
                 if slots[column] >= 0:
-                    has_cr = is_last and stop > start and load_byte(base + stop - 1) == _CR
                     starts[slots[column], row] = start
-                    stops[slots[column], row] = stop - np.int64(has_cr)
+                    stops[slots[column], row] = end
                 if is_last:
                     following = stop + 1
                     break
