@@ -164,8 +164,9 @@ def check_ends(src: Ints, dst: Ints, num_nodes: int | tuple[int, int] | None, th
     for name, ids, low, high, count in zip(("src", "dst"), (src, dst), lows, highs, counts, strict=True):
         if ids.size and (low < 0 or high >= count):
             at = int(np.argmax((ids < 0) | (ids >= count)))
+            wanted = f"expected an ID in 0..{count - 1}" if count else "there are no nodes"
             raise DataError(
-                f"{name}[{at}]: expected an ID in 0..{count - 1}, found {ids[at]}" + " (or past int64)" * bool(ids[at] < 0),
+                f"{name}[{at}]: {wanted}, found {ids[at]}" + " (or past int64)" * bool(ids[at] < 0),
                 fix="raise num_nodes" if low >= 0 else "count nodes from 0; graphprep.rank_ids makes such IDs of any integers",
             )
     return counts

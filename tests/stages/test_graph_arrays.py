@@ -242,7 +242,7 @@ def test_a_hub_and_rows_without_edges():
         ([0, 5], [1, 1], 5, "src[1]: expected an ID in 0..4, found 5"),
         ([0, 1], [1, -3], None, "dst[1]: expected an ID in 0..1, found -3"),
         ([0], [3], (9, 2), "dst[0]: expected an ID in 0..1, found 3"),
-        ([1], [0], 0, "src[0]: expected an ID in 0..-1, found 1"),
+        ([1], [0], 0, "src[0]: there are no nodes, found 1"),
         (np.array([2**63 + 1], np.uint64), [0], None, "past int64"),
     ],
 )
