@@ -12,6 +12,7 @@ from graphprep.model.errors import DataError
 from graphprep.model.metadata import MANIFEST_NAME, PROVENANCE_NAME, GraphMetadata, Manifest, PartEntry, dump_json, part_name
 from graphprep.model.protocols import Reporter
 from graphprep.model.schema import path_name
+from graphprep.stages.check_files import expected_arrays
 from graphprep.stages.reorder_edges import EdgeTypeMover
 from graphprep.stages.reorder_files import column_files, raw_id_files
 from graphprep.stages.reorder_items import FIX, StoredItems
@@ -43,6 +44,8 @@ class StoreReorderer:
 
         Raises DataError where the store's arrays are faulty.
         """
+        for part in range(self._metadata.num_parts):
+            _check_arrays(self._store, part)
         for number, name in enumerate(self._metadata.node_types):
             self._places[name] = order_nodes(self._store, number, self._rules, self._room.scratch)
             self._reporter.advance(records=self._places[name].num_nodes)
@@ -108,3 +111,15 @@ class StoreReorderer:
                 place = f"{display_url(items.reader.url)}[{start + bad}]"
                 raise DataError(f"expected a local ID in [0, {size}), found {rows[bad]}", place=place, fix=FIX)
             yield rows
+
+
+def _check_arrays(store: StoreReader, part: int) -> None:
+    """Check that a partition has the arrays that the metadata promises.
+
+    Raises DataError.
+    """
+    for path, wanted in expected_arrays(store.metadata, part).items():
+        reader = store.array(part, path)
+        if not wanted.agrees(reader.entry):
+            found = f"{reader.entry.dtype}{list(reader.shape)}"
+            raise DataError(f"expected {wanted}, by the metadata, found {found}", place=display_url(reader.url), fix=FIX)

@@ -38,6 +38,9 @@ class Items(Protocol):
     def gather(self, starts: Ints, stops: Ints) -> Array:
         """Return runs of items [start, stop), one behind the other."""
 
+    def check_size(self, wanted: int) -> None:
+        """Raise DataError where there are not ``wanted`` items."""
+
 
 class StoredItems:
     """The rows of a stored array. Those of a local file are views of its memory map."""
@@ -64,6 +67,11 @@ class StoredItems:
     def gather(self, starts: Ints, stops: Ints) -> Array:
         """See ``Items``."""
         return self.reader.gather(starts, stops)
+
+    def check_size(self, wanted: int) -> None:
+        """See ``Items``."""
+        if self.size != wanted:
+            raise DataError(f"expected {wanted} rows, found {self.size}", place=display_url(self.reader.url), fix=FIX)
 
 
 class StoredCounts:
@@ -93,6 +101,13 @@ class StoredCounts:
         found = np.diff(self.reader.gather(starts, stops + 1))
         borders = np.cumsum(stops - starts + 1)[:-1] - 1
         return self._counts(np.delete(found, borders), -1)
+
+    def check_size(self, wanted: int) -> None:
+        """See ``Items``."""
+        if self.size != wanted:
+            raise DataError(
+                f"expected {wanted} rows and one more, found {self.size}", place=display_url(self.reader.url), fix=FIX
+            )
 
     def _counts(self, counts: Ints, first: int) -> Ints:
         if counts.size and counts.min() < 0:

@@ -74,6 +74,11 @@ class Blocks:
             ends += new_bounds[low]
         return cls(order, bounds, new_bounds)
 
+    @property
+    def num_items(self) -> int:
+        """Return the number of items."""
+        return self.order.size if self.bounds is None else int(self.bounds[-1])
+
     def size(self, low: int, high: int) -> int:
         """Return the number of items of new rows [low, high)."""
         return high - low if self.new_bounds is None else int(self.new_bounds[high] - self.new_bounds[low])
@@ -163,7 +168,7 @@ def _move_dealt(slices: Iterable[Array], none: Array, blocks: Blocks, room: Room
     ``none`` are no items, of the same dtype and item shape.
     """
     most = _most_items(none, room)
-    num_items, num_rows = blocks.size(0, blocks.order.size), blocks.order.size
+    num_items, num_rows = blocks.num_items, blocks.order.size
     ranges = list(blocks.cut(max(most, -(-num_items // _FAN_OUT)), max(_MOST_ROWS, -(-num_rows // _FAN_OUT))))
     runs = Runs(room.pool, max(1, len(ranges)))
     try:

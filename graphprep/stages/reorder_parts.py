@@ -73,9 +73,14 @@ class PartMover:
                 self._files.write(self._part, file.path, reader.entry.dtype, reader.shape, pieces)
 
     def move(self, items: Items, chain: tuple[str, ...] = ()) -> Iterator[Array]:
-        """Yield items in their new order; ``chain`` are the offsets that lead to them."""
+        """Yield items in their new order; ``chain`` are the offsets that lead to them.
+
+        Raises DataError where there are not as many as the offsets say.
+        """
+        offsets = [self._read_offsets(path) for path in chain]
+        items.check_size(int(offsets[-1][-1]) if offsets else self._blocks[()].num_items)
         if self._sorted_rows is not None:
-            return move_entries(items, self._sorted_rows, [self._read_offsets(path) for path in chain], self._room)
+            return move_entries(items, self._sorted_rows, offsets, self._room)
         return move(items, self._blocks_at(chain), self._room)
 
     def _blocks_at(self, chain: tuple[str, ...]) -> Blocks:

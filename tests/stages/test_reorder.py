@@ -187,7 +187,7 @@ def read_matrix(store, layout):
     return (matrix.T if layout == "csc" else matrix).toarray(), counts
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(graph=GRAPHS)
 def test_the_graph_is_the_permuted_one(graph, tmp_path_factory):
     folder = tmp_path_factory.mktemp("graph")
@@ -327,6 +327,9 @@ CSC = "edges/_N__knows___N/csc"
         (f"{CSC}/indices.npy", put(5, -1), "indices.npy[5]: expected a typed ID in [0, 34), found -1"),
         (f"{CSC}/indptr.npy", put(3, 70), "indptr.npy[4]: offsets must not descend"),
         (f"{CSC}/indptr.npy", put(34, 77), "indptr.npy: expected the last offset to be 78, found 77"),
+        (f"{CSC}/indptr.npy", lambda array: array[:-1], "indptr.npy: expected int64[35], by the metadata, found int64[34]"),
+        (f"{CSC}/edge_ids.npy", lambda array: array[:-1], "edge_ids.npy: expected int64[78], by the metadata, found int64[77]"),
+        (f"{CSC}/indices.npy", lambda array: array.astype(float), "expected int64[78], by the metadata, found float64[78]"),
     ],
 )
 def test_faulty_arrays_are_told_with_their_place(path, change, message, tmp_path):
@@ -344,6 +347,7 @@ def test_faulty_arrays_are_told_with_their_place(path, change, message, tmp_path
         ("nodes/0/raw_order.npy", put(1, 3), "raw_order.npy[1]: expected a local ID in [0, 3), found 3"),
         ("edges/0__0__1/csc/indices.npy", put(0, 6), "indices.npy: expected a typed ID in [0, 6), found 6"),
         ("edges/0__0__1/csr/edge_rows.npy", put(2, 18), "edge_rows.npy: expected an edge row in [0, 18), found 18"),
+        ("edges/0__0__1/csr/edge_rows.npy", lambda array: array[1:], "edge_rows.npy: expected 9 rows, found 8"),
     ],
 )
 def test_faulty_arrays_of_a_reordered_store(path, change, message, tmp_path):
