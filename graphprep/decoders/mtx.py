@@ -216,6 +216,8 @@ def _text(buf: NDArray[np.uint8], start: Ints, stop: Ints, row: int) -> str:
 def _after_line(block: TextBlock, line: int) -> int:
     """Return the position behind a line of the file: 0 where the block begins after it."""
     at = 0
+    if block.begins_behind(line):
+        return at
     for _ in range(line - block.first_line + 1):
         at = block.data.find(b"\n", at) + 1
         if at == 0:
