@@ -41,10 +41,10 @@ def run_tasks(fn: Callable[[Item], object], items: Iterable[Item], threads: int)
 
 
 def even_pieces(offsets: NDArray[np.int64], threads: int, step: int = 1) -> list[tuple[int, int]]:
-    """Cut items of ``step`` rows into runs [first, stop) of about the same work.
+    """Cut items of ``step`` rows into runs [first, stop) of about the same work, the largest first.
 
     ``offsets``: int64[n + 1], the edges before each item. A row costs work of its own: where most are empty, edges alone would
-    leave them to one thread.
+    leave them to one thread. One item may be far larger than the others: nobody should wait for it in the end.
     """
     count = offsets.size - 1
 
@@ -53,7 +53,8 @@ def even_pieces(offsets: NDArray[np.int64], threads: int, step: int = 1) -> list
 
     pieces = threads * _TASKS
     cuts = [bisect.bisect_left(range(count), work(count) * cut // pieces, key=work) for cut in range(1, pieces)]
-    return [(first, stop) for first, stop in itertools.pairwise([0, *cuts, count]) if first < stop]
+    runs = [(first, stop) for first, stop in itertools.pairwise([0, *cuts, count]) if first < stop]
+    return sorted(runs, key=lambda run: work(run[0]) - work(run[1]))
 
 
 def index_dtype(count: int) -> type[np.int32] | type[np.int64]:
