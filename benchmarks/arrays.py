@@ -221,7 +221,7 @@ def text(folder: Path, scale: int, *, weighted: bool) -> Row:
 
     def ours() -> Any:
         if weighted:
-            return graphprep.read_edges(path, weights=True, delimiter=" ", threads=THREADS)
+            return graphprep.read_edges(path, weights=True, delimiter=" ", dtype="int32", threads=THREADS)
         built = graphprep.read_adjacency(path, layout="csr", edge_ids=False, sort_neighbors=True, threads=THREADS)
         return built.indptr, built.indices
 
