@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from graphprep.engine.local import map_ordered
 from graphprep.kernels.cpu.group import group_by_key
-from graphprep.kernels.cpu.records import EDGE_ID, OTHER, carried, has_repeats, place_records, sort_records
+from graphprep.kernels.cpu.records import EDGE_ID, OTHER, Block, carried, has_repeats, place_records, sort_records
 from graphprep.kernels.cpu.sort import stable_order
 from graphprep.model.errors import UsageError
 from graphprep.model.schema import Layout, NeighborOrder
@@ -21,17 +21,18 @@ from graphprep.stages.leaves import EdgeRuns, Leaf, cut_leaves
 from graphprep.stages.parted import PartedArray, PartedOffsets, PartList
 from graphprep.stages.shuffle import (
     MOST_HELD_BYTES,
+    ROW_BYTES,
     Desk,
     EdgeRoute,
     missing_order_key,
     order_role,
     plan_buckets,
 )
-from graphprep.storage.records import RecordRuns
 from graphprep.storage.runs import Runs, SpillPool
 
 Ints = NDArray[np.int64]
-_ROW_BYTES = 64  # what building holds for each edge of a leaf
+_EDGE_BYTES = 64  # what building holds for each edge of a leaf
+_NO_IDS = np.zeros(0, np.int64)
 _DEALT_ROWS = 1 << 18  # of a built leaf, so many are dealt out at a time: they fit the cache
 
 
@@ -93,52 +94,49 @@ class LayoutBuilder:
         if self.edges.missing_key is not None:
             return self._order(leaf, positions)
         if self.edges.order != "id" and self.edges.by_arrival:
-            return self._place(leaf, [(piece.records, piece.base) for piece in self.edges.pieces(leaf)], positions)
+            return self._place(leaf, [block for block, _ in self.edges.blocks(leaf)], positions)
         if positions:
             return self._order(leaf, positions)
-        pieces = self._sorted_records(leaf)
-        built = self._place(leaf, pieces, positions=self.edge_rows)
+        blocks = self._sorted_records(leaf)
+        built = self._place(leaf, blocks, positions=self.edge_rows)
         if not self.edge_rows or built.position is None:
             return built
         edge_rows = np.empty(built.others.size, np.int64)
-        for records, _ in pieces:  # there is one at most
-            edge_rows[built.position] = carried(records, 0).view(np.int64)
+        for block in blocks:  # there is one at most
+            edge_rows[built.position] = carried(block.records, 0).view(np.int64)
         return replace(built, edge_rows=edge_rows, arrival=None, position=None)
 
-    def _place(self, leaf: Leaf, pieces: list[tuple[NDArray[Any], int]], positions: bool) -> BuiltLeaf:
+    def _place(self, leaf: Leaf, blocks: list[Block], positions: bool) -> BuiltLeaf:
         """Build from records that only need to be dealt out to their rows."""
-        size = sum(len(records) for records, _ in pieces)
-        position = np.empty(size, np.int64) if positions else None
-        counts, others, ids = place_records(pieces, leaf.low, leaf.high - leaf.low, self.index_dtype, self.id_dtype, position)
-        arrival = [records[:, EDGE_ID].astype(np.int64) + base for records, base in pieces] if positions else []
+        position = np.empty(sum(len(block.records) for block in blocks), np.int64) if positions else None
+        counts, others, ids = place_records(blocks, leaf.low, leaf.high - leaf.low, self.index_dtype, self.id_dtype, position)
+        arrival = [block.unpacked(self.edges.buckets.dtype).edge_ids() for block in blocks] if positions else []
         return BuiltLeaf(
             leaf=leaf,
             counts=counts if leaf.row_counts is None else leaf.row_counts,
             lengths=counts,
             others=others,
             edge_ids=ids,
-            arrival=(np.concatenate(arrival) if arrival else np.zeros(0, np.int64)) if positions else None,
+            arrival=np.concatenate([_NO_IDS, *arrival]) if positions else None,
             position=position,
             repeated=self.edges.order == "id" and has_repeats(counts, others),
         )
 
-    def _sorted_records(self, leaf: Leaf) -> list[tuple[NDArray[Any], int]]:
-        """Return the records in the order which they are to have within a row."""
-        pieces = list(self.edges.pieces(leaf))
-        if not pieces:
+    def _sorted_records(self, leaf: Leaf) -> list[Block]:
+        """Return the records in the order which they are to have within a row, as one block."""
+        blocks = [block.unpacked(self.edges.buckets.dtype) for block, _ in self.edges.blocks(leaf)]
+        if not blocks:
             return []
-        highest = max(piece.base + int(piece.records[:, EDGE_ID].max()) for piece in pieces if len(piece.records))
-        narrow = pieces[0].records.dtype == np.uint32 and highest < 2**32
-        records: NDArray[Any] = np.concatenate([piece.records for piece in pieces]).astype(
-            np.uint32 if narrow else np.uint64, copy=False
-        )
-        at = 0
-        for piece in pieces:
-            records[at : at + len(piece.records), EDGE_ID] += records.dtype.type(piece.base)
-            at += len(piece.records)
+        ids = np.concatenate([block.edge_ids() for block in blocks])
+        records: NDArray[Any] = np.concatenate([block.records for block in blocks])
+        if ids.size and int(ids.max()) >= 2**32:
+            records = records.astype(np.uint64, copy=False)
+        records[:, EDGE_ID] = ids
         if not self.edges.by_arrival:
             records = sort_records(records, EDGE_ID)
-        return [(sort_records(records, OTHER) if self.edges.order == "id" else records, 0)]
+        if self.edges.order == "id":
+            records = sort_records(records, OTHER)
+        return [Block(records, np.array([0, len(records)]), np.zeros(1, np.int64))]
 
     def _order(self, leaf: Leaf, positions: bool) -> BuiltLeaf:
         """Build from arrays of the records' fields: for orders by a key, and what travels along."""
@@ -227,7 +225,7 @@ def write_layout(
 
     ``columns`` are written beside it.
     """
-    leaves = cut_leaves(builder.edges, max(1, rules.leaf_bytes // _ROW_BYTES))
+    leaves = cut_leaves(builder.edges, max(1, rules.leaf_bytes // _EDGE_BYTES))
     built = BuiltEdges(leaves, Runs(pool, max(1, len(leaves))) if keep_positions else None)
     indptr = PartedOffsets(parts, f"{files.folder}/indptr.npy", row_sizes)
     indices = PartedArray(parts, f"{files.folder}/indices.npy", files.index_dtype, edge_sizes)
@@ -265,15 +263,15 @@ class SecondLayout:
     """Collects the edges of the finished primary layout for the other one, with their edge rows where these are wanted."""
 
     def __init__(self, route: EdgeRoute, num_rows: int, pool: SpillPool, bucket_bytes: int, *, edge_rows: bool) -> None:
-        self.plan = plan_buckets(num_rows, route.num_edges * _ROW_BYTES, bucket_bytes)
+        self.plan = plan_buckets(num_rows, route.num_edges * _EDGE_BYTES + num_rows * ROW_BYTES, bucket_bytes)
         desk = Desk(min(bucket_bytes, MOST_HELD_BYTES))
         self._edge_rows = edge_rows
         self._buckets = EdgeBuckets(pool, self.plan, desk, route.edges.dtype)
 
     @property
-    def runs(self) -> RecordRuns:
-        """Return the records."""
-        return self._buckets.runs
+    def buckets(self) -> EdgeBuckets:
+        """Return the edges."""
+        return self._buckets
 
     def add(self, piece: BuiltLeaf, first_row: int) -> None:
         """Deal out a finished piece, whose first entry is edge row ``first_row``."""

@@ -110,7 +110,8 @@ class EdgeDealer:
             for number, rows in enumerate(total.rows):
                 plan = self._routing.edge_plan(key, second=number == 1)
                 if rows and is_enough(total.num_edges, plan) and len({one.tag for one in rows}) == 1:
-                    total.dealt[number] = deal_rows(rows, plan)
+                    packing = self._routing.edge_packing(key, second=number == 1)
+                    total.dealt[number] = deal_rows(rows, plan, packing)
                     rows.clear()
         return DealtGroup(batches, totals)
 

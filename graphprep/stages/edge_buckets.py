@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.kernels.cpu.records import EDGE_ID, OTHER, OWNER, carried, deal_records
+from graphprep.kernels.cpu.records import OTHER, OWNER, Block, Packing, carried, deal_packed, deal_records
 from graphprep.stages.shuffle import BucketPlan, Desk
-from graphprep.storage.records import Piece, RecordRuns
+from graphprep.storage.records import RecordRuns
 from graphprep.storage.runs import SpillPool
 
 Ints = NDArray[np.int64]
 Words = NDArray[Any]  # uint32 or uint64
-KEYED, WITH_ROWS = 1, 2  # tags of pieces: they carry order keys, edge rows
+KEYED, WITH_ROWS, PACKED = 1, 2, 4  # tags of pieces: they carry order keys, edge rows; they are packed
 _LEAST_DEALT = 1 << 15  # fewer edges wait for others: each segment costs some numbers for every bucket
 
 
@@ -54,9 +54,17 @@ class DealtRows:
     tag: int
 
 
-def deal_rows(pieces: Sequence[EdgeRows], plan: BucketPlan) -> DealtRows:
-    """Deal out edges that carry the same and whose IDs, where they count up, go on from piece to piece."""
+def deal_rows(pieces: Sequence[EdgeRows], plan: BucketPlan, packing: Packing | None) -> DealtRows:
+    """Deal out edges that carry the same and whose IDs, where they count up, go on from piece to piece.
+
+    ``packing`` is used where they carry nothing and there is room for their IDs.
+    """
     first = pieces[0]
+    if packing is not None and not first.tag and isinstance(first.ids, int):
+        ends = [(piece.owners, piece.others) for piece in pieces]
+        if sum(owners.size for owners, _ in ends) <= packing.most_records:
+            words, borders = deal_packed(ends, packing, plan.num_buckets)
+            return DealtRows(words, borders, PACKED)
     extra = []
     if first.keys is not None:
         extra.append(np.concatenate([piece.keys for piece in pieces if piece.keys is not None]))
@@ -73,9 +81,15 @@ class EdgeBuckets:
     """Takes edges of one type, in the order in which they are to lie within a bucket."""
 
     def __init__(
-        self, pool: SpillPool, plan: BucketPlan, desk: Desk, dtype: np.dtype[Any] | type[np.unsignedinteger[Any]]
+        self,
+        pool: SpillPool,
+        plan: BucketPlan,
+        desk: Desk,
+        dtype: np.dtype[Any] | type[np.unsignedinteger[Any]],
+        packing: Packing | None = None,
     ) -> None:
         self.plan = plan
+        self.packing = packing
         self.runs = RecordRuns(pool, plan.num_buckets)
         self.dtype = np.dtype(dtype)
         self._desk = desk
@@ -96,15 +110,11 @@ class EdgeBuckets:
         self.flush()
         self.runs.append(dealt.records, dealt.offsets, first_id, dealt.tag)
 
-    def is_enough(self, num_edges: int) -> bool:
-        """Return whether so many edges are worth being dealt out without waiting for more."""
-        return is_enough(num_edges, self.plan)
-
     def flush(self) -> None:
         """Deal out what was held back."""
         held, self._held = self._held, []
         if held:
-            dealt = deal_rows(held, self.plan)
+            dealt = deal_rows(held, self.plan, self.packing)
             first = held[0].ids
             self.runs.append(dealt.records, dealt.offsets, first if isinstance(first, int) else 0, dealt.tag)
 
@@ -137,15 +147,14 @@ class EdgeFields:
         return EdgeFields(self.owners[chosen], self.others[chosen], self.ids[chosen], keys, edge_rows)
 
 
-def fields_of(piece: Piece, missing_key: int | None) -> EdgeFields:
-    """Take a piece apart; without keys of its own it gets ``missing_key`` (None: none)."""
-    records = piece.records
-    ids = records[:, EDGE_ID].astype(np.uint64) + np.uint64(piece.base)
-    keys = carried(records, 0) if piece.tag & KEYED else None
+def fields_of(block: Block, tag: int, missing_key: int | None) -> EdgeFields:
+    """Take records that are not packed apart; without keys of their own they get ``missing_key`` (None: none)."""
+    records = block.records
+    keys = carried(records, 0) if tag & KEYED else None
     if keys is None and missing_key is not None:
         keys = np.full(len(records), missing_key, np.uint64)
-    edge_rows = carried(records, int(bool(piece.tag & KEYED))).view(np.int64) if piece.tag & WITH_ROWS else None
-    return EdgeFields(records[:, OWNER], records[:, OTHER], ids, keys, edge_rows)
+    edge_rows = carried(records, int(bool(tag & KEYED))).view(np.int64) if tag & WITH_ROWS else None
+    return EdgeFields(records[:, OWNER], records[:, OTHER], block.edge_ids().view(np.uint64), keys, edge_rows)
 
 
 def join_fields(parts: Iterator[EdgeFields], *, keyed: bool, with_rows: bool) -> EdgeFields:

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.kernels.cpu.records import count_rows
+from graphprep.kernels.cpu.records import Block, count_rows
 from graphprep.model.schema import NeighborOrder
-from graphprep.stages.edge_buckets import EdgeFields, fields_of
+from graphprep.stages.edge_buckets import PACKED, EdgeBuckets, EdgeFields, fields_of
 from graphprep.stages.shuffle import BucketPlan
-from graphprep.storage.records import Piece, RecordRuns
+from graphprep.storage.records import RecordRuns
 
 Ints = NDArray[np.int64]
 _TOP = 1 << 64
@@ -43,29 +43,44 @@ class EdgeRuns:
     edges come in the order of their edge IDs.
     """
 
-    runs: RecordRuns
-    plan: BucketPlan
+    buckets: EdgeBuckets
     order: NeighborOrder
     missing_key: int | None
     by_arrival: bool = True
 
-    def pieces(self, leaf: Leaf) -> Iterator[Piece]:
-        """Yield the records of a leaf."""
+    @property
+    def runs(self) -> RecordRuns:
+        """Return the records."""
+        return self.buckets.runs
+
+    @property
+    def plan(self) -> BucketPlan:
+        """Return how rows are cut into buckets."""
+        return self.buckets.plan
+
+    def blocks(self, leaf: Leaf) -> Iterator[tuple[Block, int]]:
+        """Yield the records of a leaf, and what they carry; packed ones only where the leaf is its bucket."""
         whole = self.is_whole(leaf)
-        for piece in self._bucket(leaf):
+        ids = leaf.ids if self.by_arrival and leaf.ids != (0, _TOP) else None
+        for block, tag in self.bucket(leaf.bucket, ids):
             if whole:
-                yield piece
-            else:
-                mask = self.inside(leaf, fields_of(piece, self.missing_key))
-                yield piece if mask.all() else Piece(piece.records[mask], piece.base, piece.tag)
+                yield block, tag
+                continue
+            some = block.unpacked(self.buckets.dtype)
+            mask = self.inside(leaf, fields_of(some, tag, self.missing_key))
+            yield some if mask.all() else some.take(mask), tag & ~PACKED
+
+    def bucket(self, bucket: int, ids: tuple[int, int] | None = None) -> Iterator[tuple[Block, int]]:
+        """Yield the records of a bucket, and what they carry; ``ids``: see ``RecordRuns.read``."""
+        first_row = self.plan.bounds(bucket)[0]
+        for piece in self.runs.read(bucket, ids):
+            packing = self.buckets.packing if piece.tag & PACKED else None
+            yield Block(piece.records, piece.starts, piece.bases, packing, first_row), piece.tag
 
     def fields(self, leaf: Leaf) -> Iterator[EdgeFields]:
         """Yield the edges of a leaf, keys filled in where the order needs them."""
-        for piece in self.pieces(leaf):
-            yield fields_of(piece, self.missing_key)
-
-    def _bucket(self, leaf: Leaf) -> Iterator[Piece]:
-        return self.runs.read(leaf.bucket, leaf.ids if self.by_arrival and leaf.ids != (0, _TOP) else None)
+        for block, tag in self.blocks(leaf):
+            yield fields_of(block.unpacked(self.buckets.dtype), tag, self.missing_key)
 
     def order_values(self, edges: EdgeFields) -> NDArray[np.uint64]:
         """Return what the edges of a row are ordered by, before the edge ID."""
@@ -85,21 +100,28 @@ class EdgeRuns:
 
 
 def cut_leaves(edges: EdgeRuns, most: int) -> list[Leaf]:
-    """Cut all buckets into leaves of at most about ``2 * most`` edges, in the order in which they are written."""
-    leaves = []
+    """Cut all buckets into leaves of at most about ``2 * most`` edges and as many rows, in the order in which they are written.
+
+    Rows take memory, too: where IDs are dense, there may be many more of them than edges.
+    """
+    leaves: list[Leaf] = []
     for bucket in range(edges.plan.num_buckets):
         low, high = edges.plan.bounds(bucket)
-        if edges.runs.num_records[bucket] <= 2 * most:
-            leaves.append(Leaf(bucket, low, high))
-            continue
-        counts = np.zeros(high - low, np.int64)
-        for piece in edges.runs.read(bucket):
-            counts += count_rows(piece.records, low, counts.size)
-        for start, stop in _cut_by_count(counts, most):
-            total = int(counts[start:stop].sum())
-            leaf = Leaf(bucket, low + start, low + stop)
-            leaves.extend(_cut_row(edges, leaf, total, most) if total > 2 * most else [leaf])
+        for start in range(low, max(high, low + 1), 2 * most):
+            leaf = Leaf(bucket, start, min(start + 2 * most, high))
+            leaves.extend([leaf] if edges.runs.num_records[bucket] <= 2 * most else _cut_rows(edges, leaf, most))
     return leaves
+
+
+def _cut_rows(edges: EdgeRuns, leaf: Leaf, most: int) -> Iterator[Leaf]:
+    """Cut a leaf by its rows, and rows that are too long."""
+    counts = np.zeros(leaf.high - leaf.low, np.int64)
+    for block, _ in edges.blocks(leaf):
+        counts += count_rows(block, leaf.low, counts.size)
+    for start, stop in _cut_by_count(counts, most):
+        total = int(counts[start:stop].sum())
+        piece = Leaf(leaf.bucket, leaf.low + start, leaf.low + stop)
+        yield from _cut_row(edges, piece, total, most) if total > 2 * most else [piece]
 
 
 def _cut_by_count(counts: Ints, most: int) -> Iterator[tuple[int, int]]:

@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from graphprep.kernels.cpu.records import Packing, find_packing
 from graphprep.model.errors import BadRecord, DataError
 from graphprep.model.graph_schema import GraphSchema
 from graphprep.model.protocols import Reporter
@@ -22,6 +23,7 @@ from graphprep.stages.nodes import NodeIndex
 from graphprep.stages.rejects import Rejects
 from graphprep.stages.roles import Roles
 from graphprep.stages.shuffle import (
+    ROW_BYTES,
     BucketPlan,
     ColumnRoute,
     EdgeRoute,
@@ -131,7 +133,8 @@ class Routing:
         return route
 
     def _edge_buckets(self, key: tuple[int, int, int], *, second: bool = False) -> EdgeBuckets:
-        return EdgeBuckets(self.pool, self.edge_plan(key, second=second), self.factory.desk, self.record_dtype)
+        plan, packing = self.edge_plan(key, second=second), self.edge_packing(key, second=second)
+        return EdgeBuckets(self.pool, plan, self.factory.desk, self.record_dtype, packing)
 
     def _check_edge_type(self, route: EdgeRoute, batch: Batch | None, chosen: Ints | None) -> None:
         schema = self.rules.schema
@@ -159,11 +162,16 @@ class Routing:
         owner_type = key[2] if (self.rules.primary == "csc") != second else key[1]
         num_rows, relations = self.index.num_nodes[owner_type], max(1, len(self.decoded.relations))
         share = min(1.0, 4 / relations)
-        edges = int(self.decoded.num_edges * _EDGE_BYTES * share)
+        edges = int(self.decoded.num_edges * _EDGE_BYTES * share) + num_rows * ROW_BYTES
         columns = int(3 * max(self.decoded.column_bytes.values(), default=0) * share)
         of_edges = plan_buckets(num_rows, edges, min(self.rules.bucket_bytes, _MOST_EDGE_BUCKET))
         of_columns = plan_buckets(num_rows, columns, self.rules.bucket_bytes)
         return min(of_edges, of_columns, key=lambda plan: plan.shift)
+
+    def edge_packing(self, key: tuple[int, int, int], *, second: bool = False) -> Packing | None:
+        """Return how records of an edge type are packed."""
+        other_type = key[1] if (self.rules.primary == "csc") != second else key[2]
+        return find_packing(self.edge_plan(key, second=second).shift, self.index.num_nodes[other_type])
 
     def edge_column(self, route: EdgeRoute, key: ColumnKey, scalar: bool = False) -> ColumnRoute:
         """Return where a column of an edge type goes: it is cut into buckets as the edges are."""

@@ -293,8 +293,8 @@ def count_left(routing: Routing) -> None:
         left = [(column, file) for column, file in files if file is not None]
         for column, file in left:
             column.stats.add_all(file.sample(), route.primary_counts)
-        if left:
-            relation = routing.decoded.relations[route.relation]
+        relation = routing.decoded.relations[route.relation]
+        if any((relation, key) in ranks for key in route.columns):  # also those that were asked first and did not stay
             order = sorted((ranks.get((relation, key), -1), at, key) for at, key in enumerate(route.columns))
             columns = [(key, route.columns[key]) for _, _, key in order]
             route.columns.clear()

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 Ints = NDArray[np.int64]
 _CELL_PARTS = 7  # arrays in Cells.arrays()
+ROW_BYTES = 8  # what building holds for each row of a bucket, whether it has edges or not
 MOST_HELD_BYTES = 8 << 20  # beyond that, dealing out what was held back misses the cache: twice the time
 
 

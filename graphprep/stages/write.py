@@ -192,7 +192,7 @@ class StoreBuilder:
         gathered, scattered = self._split_columns(edges, slots)
         built = write_layout(
             LayoutBuilder(
-                EdgeRuns(route.runs, route.plan, order, missing_key),
+                EdgeRuns(route.edges, order, missing_key),
                 index_dtype,
                 id_dtype or (settle_index_dtype("auto", route.num_edges) if second is not None or gathered else None),
                 keys=second is not None,
@@ -256,10 +256,10 @@ class StoreBuilder:
         """Write the layout that is not the primary one: from what building the first left, or as it was dealt out."""
         if second is not None:
             second.finish()
-            edges = EdgeRuns(second.runs, second.plan, order, missing_key, by_arrival=False)
+            edges = EdgeRuns(second.buckets, order, missing_key, by_arrival=False)
         else:
             assert route.second is not None
-            edges = EdgeRuns(route.second.runs, route.second.plan, order, missing_key)
+            edges = EdgeRuns(route.second, order, missing_key)
         write_layout(
             LayoutBuilder(edges, files.index_dtype, files.edge_id_dtype, edge_rows=files.edge_rows),
             files,

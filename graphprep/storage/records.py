@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,10 +21,14 @@ _TMP_DIR = "--tmp-dir"  # the option that chooses the folder
 
 @dataclass(frozen=True)
 class Piece:
-    """The records of a bucket that came together. ``base`` is to be added to their edge IDs, ``tag`` says what they carry."""
+    """Records of a bucket that are laid out alike, segment after segment: those of segment k lie in [starts[k], starts[k + 1]).
+
+    ``bases[k]`` (int64) is to be added to their edge IDs; ``tag`` says what they are.
+    """
 
     records: Records
-    base: int
+    starts: NDArray[np.int64]
+    bases: NDArray[np.int64]
     tag: int
 
 
@@ -38,6 +43,11 @@ class _Segment:
     words: int
     records: Records | None
     at: int = -1  # where in the file they begin
+
+    @property
+    def layout(self) -> tuple[int, str, int]:
+        """Say how records are laid out: tag, dtype, words."""
+        return self.tag, self.dtype.str, self.words
 
     def bounds(self, bucket: int) -> tuple[int, int]:
         """Return where a bucket's records lie."""
@@ -78,28 +88,25 @@ class RecordRuns:
             self._pool.account(records.nbytes)
 
     def read(self, bucket: int, ids: tuple[int, int] | None = None) -> Iterator[Piece]:
-        """Yield a bucket's pieces in append order, as often as asked.
+        """Yield a bucket's pieces in append order, as often as asked: consecutive segments that are laid out alike are joined.
 
         ``ids`` [first, last) leaves out segments without such edge IDs, for runs whose edge IDs ascend from each ``base``.
         """
         with self._pool.lock:
             segments, path = [(one, one.records) for one in self._segments], self._path
+        wanted = [
+            (segment, records, *segment.bounds(bucket))
+            for number, (segment, records) in enumerate(segments)
+            if ids is None or self._may_hold(segments, number, ids)
+        ]
+        filled = [one for one in wanted if one[2] < one[3]]
         with contextlib.ExitStack() as stack:
             descriptor = -1
-            for number, (segment, records) in enumerate(segments):
-                start, stop = segment.bounds(bucket)
-                if start == stop or (ids is not None and not self._may_hold(segments, number, ids)):
-                    continue
-                if records is not None:
-                    yield Piece(records[start:stop], segment.base, segment.tag)
-                    continue
-                assert path is not None
-                if descriptor < 0:
-                    with plain_words(str(path)):
-                        descriptor = stack.enter_context(path.open("rb", buffering=0)).fileno()
-                some = np.empty((stop - start, segment.words), segment.dtype)
-                read_into(descriptor, some, segment.at + start * some.itemsize * segment.words, str(path))
-                yield Piece(some, segment.base, segment.tag)
+            if path is not None and any(records is None for _, records, _, _ in filled):
+                with plain_words(str(path)):
+                    descriptor = stack.enter_context(path.open("rb", buffering=0)).fileno()
+            for _, group in itertools.groupby(filled, key=lambda one: one[0].layout):
+                yield _join(list(group), descriptor, str(path))
 
     @staticmethod
     def _may_hold(segments: list[tuple[_Segment, Records | None]], number: int, ids: tuple[int, int]) -> bool:
@@ -139,6 +146,26 @@ class RecordRuns:
             if path is not None:
                 with contextlib.suppress(OSError):
                     path.unlink()
+
+
+def _join(parts: list[tuple[_Segment, Records | None, int, int]], descriptor: int, path: str) -> Piece:
+    """Put the records [start, stop) of segments that are laid out alike one after another; a single one is not copied."""
+    first, records, start, stop = parts[0]
+    bases = np.array([segment.base for segment, *_ in parts], np.int64)
+    starts = np.cumsum([0, *(stop - start for _, _, start, stop in parts)])
+    if len(parts) == 1 and records is not None:
+        return Piece(records[start:stop], starts, bases, first.tag)
+    joined = np.empty((int(starts[-1]), first.words), first.dtype)
+    record_bytes = joined.itemsize * first.words
+    at = 0
+    for segment, records, start, stop in parts:
+        target = joined[at : at + stop - start]
+        if records is None:
+            read_into(descriptor, target, segment.at + start * record_bytes, path)
+        else:
+            target[:] = records[start:stop]
+        at += stop - start
+    return Piece(joined, starts, bases, first.tag)
 
 
 def _write_all(file: Any, records: Records) -> int:

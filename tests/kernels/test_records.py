@@ -58,9 +58,9 @@ def test_placing_is_a_stable_sort_by_row(dtype, id_dtype, noted):
     low, num_rows = 100, 17
     owners, others = _edges(3, 200, num_rows, dtype)
     found, _ = records.deal_records([(owners + dtype(low), others)], (), None, 20, 1)
-    pieces = [(found[:150], 7), (found[150:], 1000)]
+    blocks = [records.Block(found, np.array([0, 150, 200]), np.array([7, 1000]))]
     position = np.empty(200, np.int64) if noted else None
-    counts, placed, ids = records.place_records(pieces, low, num_rows, "int32", id_dtype, position)
+    counts, placed, ids = records.place_records(blocks, low, num_rows, "int32", id_dtype, position)
     order = np.argsort(owners, kind="stable")
     assert (counts == np.bincount(owners, minlength=num_rows)).all()
     assert (placed == others[order]).all()
@@ -103,4 +103,49 @@ def test_repeats_are_found_within_rows_alone(rows):
 def test_rows_are_counted(dtype):
     owners, others = _edges(9, 100, 12, dtype)
     found, _ = records.deal_records([(owners, others)], (), None, 5, 1)
-    assert (records.count_rows(found, 0, 12) == np.bincount(owners, minlength=12)).all()
+    assert (
+        records.count_rows(records.Block(found, np.array([0, 100]), np.zeros(1, np.int64)), 0, 12)
+        == np.bincount(owners, minlength=12)
+    ).all()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@given(shift=st.integers(0, 7), size=st.integers(0, 200), seed=st.integers(0, 99))
+@settings(max_examples=40, deadline=None)
+def test_packed_records_say_what_plain_ones_do(dtype, shift, size, seed):
+    pieces = [_edges(seed, size, 90, dtype), _edges(seed + 1, 7, 90, dtype)]
+    packing = records.find_packing(shift, 2**20)
+    num_buckets = (89 >> shift) + 1
+    packed, offsets = records.deal_packed(pieces, packing, num_buckets)
+    plain, plain_offsets = records.deal_records(pieces, (), None, shift, num_buckets)
+    assert (offsets == plain_offsets).all()
+    for bucket in range(num_buckets):
+        start, stop = offsets[bucket : bucket + 2]
+        low, num_rows = bucket << shift, 1 << shift
+        cut = (stop - start) // 2
+        segments = (np.array([0, cut, stop - start]), np.array([3, 2**33]))
+        block = records.Block(packed[start:stop], *segments, packing, low)
+        wanted = records.Block(plain[start:stop], *segments)
+        assert (block.unpacked(dtype).records == wanted.records).all()
+        assert (records.count_rows(block, low, num_rows) == records.count_rows(wanted, low, num_rows)).all()
+        for position in (None, np.empty(stop - start, np.int64)):
+            other_position = None if position is None else np.empty_like(position)
+            found = records.place_records([block], low, num_rows, "int64", "int64", position)
+            expected = records.place_records([wanted], low, num_rows, "int64", "int64", other_position)
+            assert all((one == other).all() for one, other in zip(found, expected, strict=True))
+            assert position is None or (position == other_position).all()
+
+
+def test_what_takes_more_than_a_word_is_not_packed():
+    assert records.find_packing(12, 2**22) == records.Packing(12, 22)
+    assert records.find_packing(24, 2**24) == records.Packing(24, 24)
+    assert records.find_packing(24, 2**24 + 1) is None
+    assert records.Packing(12, 22).most_records == 2**30
+
+
+def test_blocks_lose_the_records_that_are_masked():
+    rows = np.arange(18, dtype=np.uint32).reshape(6, 3)
+    block = records.Block(rows, np.array([0, 2, 6]), np.array([100, 200]))
+    some = block.take(np.array([False, True, True, False, False, True]))
+    assert some.records.tolist() == rows[[1, 2, 5]].tolist()
+    assert some.edge_ids().tolist() == [105, 208, 217]

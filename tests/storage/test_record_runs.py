@@ -18,11 +18,16 @@ def _segment(rng, num_buckets: int, most: int, words: int, dtype):
     return rng.integers(0, 2**31, (int(offsets[-1]), words)).astype(dtype), offsets
 
 
-def _contents(runs: RecordRuns, **chosen) -> list[list[tuple[list[list[int]], int, int]]]:
+def _segments(runs: RecordRuns, bucket: int, **chosen) -> list[tuple[list[list[int]], int, int]]:
     return [
-        [(piece.records.tolist(), piece.base, piece.tag) for piece in runs.read(bucket, **chosen)]
-        for bucket in range(runs.num_buckets)
+        (piece.records[start:stop].tolist(), int(base), piece.tag)
+        for piece in runs.read(bucket, **chosen)
+        for start, stop, base in zip(piece.starts, piece.starts[1:], piece.bases, strict=False)
     ]
+
+
+def _contents(runs: RecordRuns) -> list[list[tuple[list[list[int]], int, int]]]:
+    return [_segments(runs, bucket) for bucket in range(runs.num_buckets)]
 
 
 @pytest.mark.parametrize("cap_bytes", [0, 5_000, 1 << 30])
@@ -61,10 +66,8 @@ def test_segments_without_wanted_ids_are_left_out(tmp_path, cap_bytes):
         for base in (0, 10, 20):
             records = np.arange(30, dtype=np.uint32).reshape(10, 3)
             runs.append(records, np.array([0, 4, 10]), base)
-        bases = [piece.base for piece in runs.read(1, ids=(10, 11))]
-        assert bases == [10]
-        assert [piece.base for piece in runs.read(1, ids=(9, 21))] == [0, 10, 20]
-        assert [piece.base for piece in runs.read(1, ids=(25, 1 << 64))] == [20]
+        for ids, bases in (((10, 11), [10]), ((9, 21), [0, 10, 20]), ((25, 1 << 64), [20])):
+            assert [base for _, base, _ in _segments(runs, 1, ids=ids)] == bases
 
 
 def test_a_full_disk_is_told_and_loses_nothing(tmp_path, monkeypatch):
