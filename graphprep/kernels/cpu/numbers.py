@@ -536,10 +536,11 @@ def _multiply_power(limbs, base, power):
 def round_to(values: NDArray[np.float64], dtype: np.dtype[np.floating]) -> tuple[NDArray[np.floating], int]:
     """Round float64 values to a floating dtype.
 
-    Returns the rounded values and the position of the first finite one that became infinite, else -1.
+    Returns the rounded values (the same array where there is nothing to round) and the position of the first finite one that
+    became infinite, else -1.
     """
     with np.errstate(over="ignore"):
-        rounded = values.astype(dtype)
+        rounded = values.astype(dtype, copy=False)
     if dtype.itemsize >= values.dtype.itemsize:
         return rounded, -1
     bad = np.isinf(rounded) & np.isfinite(values)
