@@ -30,8 +30,8 @@ class OutputFlags:
         Literal["edges", "csv", "parquet", "npy", "edgelist", "json", "tsv", "chunked"] | None,
         option(
             "--format -f",
-            "R-MAT and grid: edges (src dst; the default), csv, parquet, npy (a folder). Hetero: csv (the default) or parquet (a "
-            "folder with graph.yaml), edgelist, json, tsv, chunked. OUT may end in .csv or .parquet instead.",
+            "R-MAT and grid: edges (src dst; the default), csv, parquet, npy (a folder). Hetero: csv (the default) or parquet "
+            "(a folder with graph.yaml), edgelist, json, tsv, chunked. OUT may end in .csv or .parquet instead.",
             group=_OUTPUT,
             metavar="NAME",
         ),

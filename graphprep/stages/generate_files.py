@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -21,7 +22,8 @@ Ints = NDArray[np.int64]
 Pieces = Iterator[memoryview]
 Advance = Callable[[int, int], None]  # (edges or nodes, bytes) that were made
 
-ROW_GROUP = 1 << 20
+_GROUP_EDGES = 1 << 20
+_GROUP_BYTES = 8 << 20
 NPY_NAMES = {"src": "src.npy", "dst": "dst.npy", "weight": "weight.npy", "time": "edge_time.npy"}
 
 
@@ -48,10 +50,13 @@ def edge_text(graph: EdgeGraph, delimiter: str, header: bool, threads: int, adva
 def edge_parquet(graph: RmatGraph | GridGraph, threads: int, advance: Advance) -> Pieces:
     """Yield a Parquet file, a row group of 2^20 edges (of a grid at most so many) after the other."""
     writer = ParquetPieces()
-    for columns in edge_columns(replace(graph, block_edges=ROW_GROUP), threads):
-        yield from writer.add(columns, advance)
-    if not writer.begun:
-        yield from writer.add({name: stored_column(name, np.empty(0, np.int64)) for name in graph.names}, advance)
+    none = {name: stored_column(name, np.empty(0, np.int64)) for name in graph.names}
+    for columns in itertools.chain([none], edge_columns(replace(graph, block_edges=_GROUP_EDGES), threads)):
+        num_bytes = 0
+        for piece in writer.add(columns):
+            num_bytes += len(piece)
+            yield piece
+        advance(columns["src"].size, num_bytes)
     yield from writer.close()
 
 
@@ -91,33 +96,38 @@ def _empty_columns(graph: EdgeGraph) -> Ints:
 
 
 class ParquetPieces:
-    """Writes a Parquet file into pieces that are handed on as they come."""
+    """Writes a Parquet file into pieces that are handed on as they come; a row group is what fills some megabytes."""
 
     def __init__(self) -> None:
         self._written = _Collector()
         self._writer: Any = None
+        self._tables: list[Any] = []
 
-    @property
-    def begun(self) -> bool:
-        """Return whether anything was added."""
-        return self._writer is not None
+    def add(self, columns: dict[str, Any]) -> Pieces:
+        """Write rows, sooner or later; a column is an array, of which one of two dimensions holds lists of one length."""
+        import pyarrow as pa
 
-    def add(self, columns: dict[str, Any], advance: Advance) -> Pieces:
-        """Write a row group; a column is an array, of which one of two dimensions holds lists of one length."""
+        self._tables.append(pa.table({name: _arrow_column(values) for name, values in columns.items()}))
+        if sum(table.nbytes for table in self._tables) >= _GROUP_BYTES:
+            yield from self._flush()
+
+    def close(self) -> Pieces:
+        """Write the rest and the footer."""
+        yield from self._flush()
+        self._writer.close()
+        yield from self._written.take()
+
+    def _flush(self) -> Pieces:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        table = pa.table({name: _arrow_column(values) for name, values in columns.items()})
+        if not self._tables:
+            return
+        table = pa.concat_tables(self._tables)
+        self._tables.clear()
         if self._writer is None:
             self._writer = pq.ParquetWriter(self._written, table.schema, compression="snappy", use_dictionary=False)
-        self._writer.write_table(table, row_group_size=ROW_GROUP)
-        pieces = self._written.take()
-        advance(table.num_rows, sum(map(len, pieces)))
-        yield from pieces
-
-    def close(self) -> Pieces:
-        """Write the footer."""
-        self._writer.close()
+        self._writer.write_table(table, row_group_size=max(1, table.num_rows))
         yield from self._written.take()
 
 

@@ -128,12 +128,9 @@ def _csv_nodes(graph: HeteroGraph, number: int) -> Callable[[int], Pieces]:
 def _parquet_nodes(graph: HeteroGraph, number: int) -> Callable[[int], Pieces]:
     def pieces(threads: int) -> Pieces:
         writer = ParquetPieces()
-        make = lambda block: graph.nodes(number, *block)  # noqa: E731
-        for nodes in map_ordered(make, blocks_of(0, graph.counts[number]), threads):
+        for nodes in map_ordered(lambda block: graph.nodes(number, *block), blocks_of(0, graph.counts[number]), threads):
             ids, _, weights, labels = nodes.columns
-            yield from writer.add(
-                {"id": ids, "weight": _eighths(weights), "label": labels, "feat": _features(nodes)}, lambda rows, size: None
-            )
+            yield from writer.add({"id": ids, "weight": _eighths(weights), "label": labels, "feat": _features(nodes)})
         yield from writer.close()
 
     return pieces
@@ -155,7 +152,7 @@ class _EdgeTable:
         """Write edges: int64[4, k], as in ``EdgeBlock.columns``."""
         if self._parquet is not None:
             values = {"src": columns[0], "dst": columns[2], "weight": _eighths(columns[3])}
-            self._write(self._parquet.add(values, lambda rows, size: None))
+            self._write(self._parquet.add(values))
             return
         out = np.empty(columns.shape[1] * self._template.row_bytes + write_text.SLACK_BYTES, np.uint8)
         self._file.write(out[: write_text.write_rows(self._template, columns, columns.shape[1], out)].data)
@@ -224,10 +221,9 @@ def write_chunked(
 def _write_features(graph: HeteroGraph, number: int, sizes: list[int], folder: FolderOutput, threads: int) -> dict[str, object]:
     name, low = NODE_TYPES[number], 0
     for chunk, size in enumerate(sizes):
-        make = lambda block: _features(graph.nodes(number, *block))  # noqa: E731
         file = folder.open(f"{name}-feat-{chunk}.npy", size * graph.num_features * 4)
         file.write(npy_header("float32", (size, graph.num_features)))
-        for features in map_ordered(make, blocks_of(low, low + size), threads):
+        for features in map_ordered(lambda block: _features(graph.nodes(number, *block)), blocks_of(low, low + size), threads):
             file.write(features.reshape(-1).view(np.uint8).data)
         file.commit()
         low += size
@@ -252,7 +248,7 @@ def _write_edge_chunk(
             columns = block.columns[:, block.columns[1] == relation]
             ends[relation].add(columns)
             file, writer = weights[relation]
-            for piece in writer.add({"weight": _eighths(columns[3])}, lambda rows, size: None):
+            for piece in writer.add({"weight": _eighths(columns[3])}):
                 file.write(piece)
         advance(block.columns.shape[1], 0)
     for table, (file, writer) in zip(ends, weights, strict=True):
