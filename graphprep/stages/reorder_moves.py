@@ -143,8 +143,8 @@ def _same(array: Array) -> Array:
     return array
 
 
-def _gather(values: Array, blocks: Blocks, piece: Piece) -> Array:
-    starts, stops = blocks.spans(piece)
+def copy_spans(values: Array, starts: Ints, stops: Ints) -> Array:
+    """Return the items [start, stop) of all spans, one behind the other."""
     out = np.empty((int((stops - starts).sum()), *values.shape[1:]), values.dtype)
     copy_blocks(values, starts, stops, out)
     return out
@@ -152,7 +152,7 @@ def _gather(values: Array, blocks: Blocks, piece: Piece) -> Array:
 
 def _move_held(values: Array, blocks: Blocks, room: Room, then: Then | None) -> Iterator[Array]:
     most, then = _most_items(values, room), then or _same
-    return map_ordered(lambda piece: then(_gather(values, blocks, piece)), blocks.pieces(most), room.threads)
+    return map_ordered(lambda piece: then(copy_spans(values, *blocks.spans(piece))), blocks.pieces(most), room.threads)
 
 
 def _most_items(like: Array, room: Room) -> int:
@@ -196,7 +196,7 @@ def _put_in_order(runs: Runs, number: int, rows: tuple[int, int], blocks: Blocks
     values = np.concatenate([none, *(chunk[0] for chunk in runs.read(number))])
     runs.free(number)
     inner = blocks.among(*rows)
-    return _gather(values, inner, Piece(0, inner.order.size))
+    return copy_spans(values, *inner.spans(Piece(0, inner.order.size)))
 
 
 def _deal(slices: Iterable[Array], blocks: Blocks, ranges: list[tuple[int, int]], room: Room, runs: Runs) -> None:

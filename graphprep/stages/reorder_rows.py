@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from graphprep.engine.local import map_ordered
 from graphprep.kernels.cpu.move import sort_rows
 from graphprep.stages.reorder_items import Items
-from graphprep.stages.reorder_moves import Array, Blocks, Ints, Piece, Room
+from graphprep.stages.reorder_moves import Array, Blocks, Ints, Piece, Room, copy_spans
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,11 @@ def move_entries(items: Items, rows: SortedRows, chain: Sequence[Ints], room: Ro
 
     Each of ``chain`` is offsets (int64[k + 1]) among the items of the next.
     """
-    return map_ordered(lambda span: items.gather(*span), _spans(items, rows, chain, room), room.threads)
+    spans = _spans(items, rows, chain, room)
+    if not items.is_mapped and items.num_bytes > room.held_bytes:
+        return map_ordered(lambda span: items.gather(*span), spans, room.threads)
+    values = items.whole()
+    return map_ordered(lambda span: copy_spans(values, *span), spans, room.threads)
 
 
 def _spans(items: Items, rows: SortedRows, chain: Sequence[Ints], room: Room) -> Iterator[tuple[Ints, Ints]]:

@@ -110,6 +110,13 @@ def test_little_room_gives_the_same_bytes(name, tmp_path):
     assert_files(tmp_path / "out", reorder_reference(read_files(STORES[name]), by))
 
 
+@pytest.mark.parametrize("name", ["shop_chunked_parts", "shop_edgelist_both_parts", "shop_json_random"])
+def test_little_room_for_what_is_far_away(name, tmp_path):
+    fsspec.filesystem("memory").put(str(STORES[name]), f"/little-{name}", recursive=True)
+    reorder_in(60, f"memory://little-{name}", tmp_path / "out", "degree", threads=2)
+    assert_files(tmp_path / "out", reorder_reference(read_files(STORES[name]), "degree"))
+
+
 @pytest.mark.parametrize(
     "name", ["shop_chunked_parts", "shop_json_random", "davis_bipartite", "edges_timed", "names_awkward_hash"]
 )
