@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import gc
+import importlib.util
 import json
 import os
 import statistics
@@ -25,13 +26,17 @@ HERE = Path(__file__).resolve().parent
 FOLDER = HERE.parent / ".benchmarks" / "arrays"
 THREADS = 2
 THREADED = ("pyarrow", "polars", "duckdb")  # all others work on one thread
+NEEDS = {"scipy": "scipy", "pandas.factorize": "pandas", "duckdb": "duckdb", "polars": "polars"}  # what a side imports
 _RANKED, _DISTINCT = 33_500_000, 1_000_000  # at scale 22; fewer below
 _MIB = 1 << 20
 
 
 @dataclass
 class Row:
-    """What is compared: sides by name, graphprep first; ``check`` gets all results; ``extra``: arrays of 4 bytes an edge."""
+    """What is compared: sides by name, graphprep first, those that are installed.
+
+    ``check`` gets all results; ``most_extra``: arrays of 4 bytes an edge.
+    """
 
     what: str
     count: int
@@ -40,6 +45,14 @@ class Row:
     at_least: dict[str, float] = field(default_factory=dict)  # ratio to a side; "M/s": millions a second
     most_extra: float | None = None
     once: tuple[str, ...] = ()  # sides that are too slow for every round
+
+    def __post_init__(self) -> None:
+        self.sides = {name: side for name, side in self.sides.items() if is_there(name)}
+
+
+def is_there(side: str) -> bool:
+    """Return whether what a side needs is installed."""
+    return importlib.util.find_spec(NEEDS.get(side, "numpy")) is not None
 
 
 def ends(folder: Path, scale: int) -> tuple[Any, Any]:
@@ -57,7 +70,6 @@ def equal(results: dict[str, Any]) -> None:
 
 def csr(folder: Path, scale: int, *, ids: bool, ascending: bool) -> Row:
     """COO to CSR: SciPy's coo_tocsr, with edge IDs as its data, and its csr_sort_indices."""
-    from scipy.sparse import _sparsetools as tools
 
     import graphprep
 
@@ -70,6 +82,8 @@ def csr(folder: Path, scale: int, *, ids: bool, ascending: bool) -> Row:
         return (built.indptr, built.indices, built.edge_ids) if ids else (built.indptr, built.indices)
 
     def theirs() -> Any:
+        from scipy.sparse import _sparsetools as tools
+
         indptr, indices = np.empty(num_nodes + 1, np.int32), np.empty(count, np.int32)
         values = np.empty_like(data)
         tools.coo_tocsr(num_nodes, num_nodes, count, src, dst, data, indptr, indices, values)
@@ -78,7 +92,7 @@ def csr(folder: Path, scale: int, *, ids: bool, ascending: bool) -> Row:
         return (indptr, indices, values) if ids else (indptr, indices)
 
     def check(results: dict[str, Any]) -> None:
-        found, expected = results.values()
+        found, expected = results["graphprep"], results.get("scipy", results["graphprep"])
         assert np.array_equal(found[0], expected[0])
         assert np.array_equal(found[1], expected[1])
         if ids and not ascending:  # SciPy's sort of a row is not stable
@@ -92,7 +106,6 @@ def csr(folder: Path, scale: int, *, ids: bool, ascending: bool) -> Row:
 
 def csc(folder: Path, scale: int) -> Row:
     """CSR to CSC with edge IDs: SciPy's csr_tocsc with positions as data."""
-    from scipy.sparse import _sparsetools as tools
 
     import graphprep
 
@@ -106,6 +119,8 @@ def csc(folder: Path, scale: int) -> Row:
         return built.indptr, built.indices, built.edge_ids
 
     def theirs() -> Any:
+        from scipy.sparse import _sparsetools as tools
+
         out = np.empty(num_nodes + 1, np.int32), np.empty(count, np.int32), np.empty(count, np.int32)
         tools.csr_tocsc(num_nodes, num_nodes, narrow, adjacency.indices, data, *out)
         return out
@@ -151,18 +166,13 @@ def reorder(folder: Path, scale: int, *, ascending: bool) -> Row:
 
 def sort(folder: Path, scale: int) -> Row:
     """Packed (src, dst) keys in ascending order: np.sort, and duckdb's ORDER BY of two columns."""
-    import duckdb
 
     import graphprep
 
     src, dst = ends(folder, scale)
     keys = src.astype(np.uint64) << np.uint64(32) | dst.astype(np.uint64)
-    frame = {"src": src, "dst": dst}
-    base = duckdb.connect(config={"threads": THREADS})
-    base.register("ends", frame)
-    base.execute("CREATE TABLE edges AS SELECT * FROM ends")
-    base.unregister("ends")
-    del src, dst, frame
+    base = _duckdb_table(src, dst) if is_there("duckdb") else None
+    del src, dst
 
     def by_duckdb() -> None:
         base.execute("CREATE OR REPLACE TABLE ordered AS SELECT * FROM edges ORDER BY src, dst")
@@ -178,9 +188,18 @@ def sort(folder: Path, scale: int) -> Row:
     return Row("sort packed keys", keys.size, sides, check, {"np.sort": 2, "duckdb": 8})
 
 
+def _duckdb_table(src: Any, dst: Any) -> Any:
+    import duckdb
+
+    base = duckdb.connect(config={"threads": THREADS})
+    base.register("ends", {"src": src, "dst": dst})
+    base.execute("CREATE TABLE edges AS SELECT * FROM ends")
+    base.unregister("ends")
+    return base
+
+
 def rank(folder: Path, scale: int) -> Row:
     """Sparse 63-bit IDs to dense ones in ascending order; pandas numbers them as they come."""
-    import pandas as pd
 
     import graphprep
 
@@ -194,9 +213,14 @@ def rank(folder: Path, scale: int) -> Row:
         assert np.array_equal(found, results["np.unique"][0])
         assert np.array_equal(ranks, results["np.unique"][1])
 
+    def by_pandas() -> Any:
+        import pandas as pd
+
+        return pd.factorize(ids)
+
     sides = {
         "graphprep": lambda: graphprep.rank_ids(ids, threads=THREADS),
-        "pandas.factorize": lambda: pd.factorize(ids),
+        "pandas.factorize": by_pandas,
         "np.unique": lambda: np.unique(ids, return_inverse=True),
     }
     at_least = {"pandas.factorize": 2, "np.unique": 8}
@@ -206,7 +230,6 @@ def rank(folder: Path, scale: int) -> Row:
 def text(folder: Path, scale: int, *, weighted: bool) -> Row:
     """Text to CSR with sorted rows, or with weights to columns, against merely reading it into columns."""
     os.environ["POLARS_MAX_THREADS"] = str(THREADS)
-    import polars as pl
     import pyarrow as pa
     import pyarrow.csv
 
@@ -216,7 +239,6 @@ def text(folder: Path, scale: int, *, weighted: bool) -> Row:
     path = folder / (f"r{scale}_weighted.txt" if weighted else f"r{scale}.txt")
     names = ["src", "dst", "weight"] if weighted else ["src", "dst"]
     types = dict(zip(names, (pa.int32(), pa.int32(), pa.float64()), strict=False))
-    schema = dict(zip(names, (pl.Int32, pl.Int32, pl.Float64), strict=False))
     read = pa.csv.ReadOptions(column_names=names)
 
     def ours() -> Any:
@@ -229,13 +251,17 @@ def text(folder: Path, scale: int, *, weighted: bool) -> Row:
         return pa.csv.read_csv(path, read, pa.csv.ParseOptions(delimiter=" "), pa.csv.ConvertOptions(column_types=types))
 
     def by_polars() -> Any:
+        import polars as pl
+
+        schema = dict(zip(names, (pl.Int32, pl.Int32, pl.Float64), strict=False))
         return pl.read_csv(path, has_header=False, separator=" ", schema=schema)
 
     def check(results: dict[str, Any]) -> None:
-        columns = [results["polars"][name].to_numpy() for name in names]
-        assert all(np.array_equal(results["pyarrow"][name].to_numpy(), columns[at]) for at, name in enumerate(names))
+        columns = [results["pyarrow"][name].to_numpy() for name in names]
+        if "polars" in results:
+            assert all(np.array_equal(results["polars"][name].to_numpy(), columns[at]) for at, name in enumerate(names))
         if weighted:
-            equal({"graphprep": results["graphprep"], "polars": columns})
+            equal({"graphprep": results["graphprep"], "pyarrow": columns})
         else:
             built = graphprep.build_adjacency(*columns, layout="csr", sort_neighbors=True, edge_ids=False)
             equal({"graphprep": results["graphprep"], "built": (built.indptr, built.indices)})
