@@ -8,6 +8,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from graphprep.decoders.row_numbers import every_row
+
 Ints = NDArray[np.int64]
 
 
@@ -24,7 +26,7 @@ def null_mask(array: pa.Array) -> NDArray[np.bool_]:
 def valid_rows(array: pa.Array) -> Ints:
     """Return the positions of the values that are not null: int64[k], ascending."""
     if not array.null_count:
-        return np.arange(len(array), dtype=np.int64)
+        return every_row(len(array))
     return np.flatnonzero(~null_mask(array)).astype(np.int64, copy=False)
 
 

@@ -237,7 +237,7 @@ def _table_error(block: TextBlock, chunk: Chunk, fault: Fault, dtype: str) -> De
 def _read_edges(handle: BinaryIO, chunk: Chunk, max_rows: int, places: bool) -> Iterator[RawRows]:
     for src, dst, names in _edge_batches(handle, chunk, max_rows):
         ends = _checked_ends(chunk, (src, dst), names)
-        rows = np.arange(src.size, dtype=np.int64)
+        rows = np.arange(src.size if places else 0, dtype=np.int64)
         yield _edges(chunk, *ends, (rows, rows, np.full(src.size, -1, np.int64)) if places else ())
 
 

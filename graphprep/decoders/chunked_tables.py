@@ -16,6 +16,7 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from graphprep.decoders.row_numbers import every_row
 from graphprep.model.errors import DataError, DecodeError
 from graphprep.model.protocols import InputStorage
 from graphprep.model.rows import ColumnChunk, ColumnKey
@@ -402,7 +403,7 @@ def dense_chunk(key: ColumnKey, values: NDArray[Any]) -> ColumnChunk:
     """Make a chunk of values [k, *item_shape] that all rows have."""
     num_rows, item_shape = values.shape[0], values.shape[1:]
     counts = same_counts(num_rows, math.prod(item_shape))
-    return ColumnChunk(key, np.arange(num_rows, dtype=np.int64), counts, values.reshape(-1), item_shape)
+    return ColumnChunk(key, every_row(num_rows), counts, values.reshape(-1), item_shape)
 
 
 def same_counts(num_rows: int, count: int) -> Ints:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from graphprep.decoders import row_numbers
 from graphprep.decoders.arrow_numpy import list_lengths, null_mask, numbers_of, valid_rows, without_nulls
 
 _TYPES = [pa.int8(), pa.uint16(), pa.int32(), pa.uint64(), pa.float32(), pa.float64(), pa.bool_(), pa.float16()]
@@ -61,6 +62,7 @@ def test_neither_pandas_nor_compute_is_imported():
     code = """
 import sys
 import pyarrow as pa
+from graphprep.decoders import row_numbers
 from graphprep.decoders.arrow_numpy import list_lengths, null_mask, numbers_of, valid_rows, without_nulls
 buffer = pa.py_buffer(bytes(range(16)))  # pyarrow.array would import them
 numbers = pa.Array.from_buffers(pa.int64(), 2, [None, buffer])
@@ -70,3 +72,16 @@ numbers_of(numbers), null_mask(some), valid_rows(some), list_lengths(lists), wit
 assert not {"pandas", "pyarrow.compute"} & sys.modules.keys()
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@settings(max_examples=30, deadline=None)
+@given(sizes=st.lists(st.integers(0, 50), max_size=6))
+def test_row_numbers_are_shared(sizes):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(row_numbers, "_shared", np.arange(0))
+        patch.setattr(row_numbers, "_MOST_ROWS", 20)
+        for size in sizes:
+            rows = row_numbers.every_row(size)
+            assert rows.tolist() == list(range(size))
+            assert not size or not rows.flags.writeable
+        assert row_numbers._shared.size <= 20

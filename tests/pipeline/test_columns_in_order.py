@@ -135,3 +135,43 @@ def test_columns_are_gathered_also_where_edge_ids_are_not_stored(graph, tmp_path
         stem = f"edges/n__e__n/data/{name}"
         assert np.array_equal(_joined(stores[True], stem), _joined(stores[False], stem))
     assert not list(stores[False].rglob("edge_ids.npy"))
+
+
+def _roles_graph(folder, rng):
+    """Write a graph whose masks, labels and features lie in ``.npy`` files."""
+    part = rng.integers(0, 4, _NODES)
+    nodes = {name: part == number for number, name in enumerate(("tr", "va", "te"))}
+    nodes |= {"y": rng.integers(0, 9, _NODES), "x": rng.random((_NODES, 2))}
+    kinds = rng.integers(0, 3, 40)
+    np.save(folder / "edges.npy", rng.integers(0, _NODES, (40, 2)))
+    metadata = {
+        "graph_name": "g",
+        "node_type": ["n"],
+        "num_nodes_per_chunk": [[_NODES]],
+        "edge_type": ["n:e:n"],
+        "num_edges_per_chunk": [[40]],
+        "edges": {"n:e:n": {"format": {"name": "numpy"}, "data": ["edges.npy"]}},
+        "node_data": {"n": {name: _save(folder, f"n-{name}", values, "npy") for name, values in nodes.items()}},
+        "edge_data": {"n:e:n": {"kind": _save(folder, "e-kind", kinds, "npy")}},
+    }
+    (folder / "metadata.json").write_text(json.dumps(metadata))
+    return part, nodes, kinds
+
+
+@pytest.mark.parametrize("partition_by", ["range", "hash"])
+def test_columns_that_stay_in_files_take_roles(tmp_path, partition_by):
+    folder, out = tmp_path / "in", tmp_path / "out"
+    folder.mkdir()
+    part, nodes, kinds = _roles_graph(folder, np.random.default_rng(3))
+    roles = {"splits": ("n:tr,va,te", "n:e:n:kind"), "labels": ("n:y",)}
+    options = ConvertOptions(partitions=2, partition_by=partition_by, **roles)
+    graphprep.pipeline.convert([str(folder)], str(out), options)
+    raw = np.arange(_NODES) if partition_by == "range" else _joined(out, "nodes/n/raw_ids")
+    for name in ("y", "x"):
+        assert np.array_equal(_joined(out, f"nodes/n/data/{name}"), nodes[name][raw])
+    split = np.where(_joined(out, "nodes/n/data/split.present"), _joined(out, "nodes/n/data/split"), 3)
+    assert np.array_equal(split, part[raw])
+    ids = _joined(out, "edges/n__e__n/csc/edge_ids")
+    assert np.array_equal(_joined(out, "edges/n__e__n/data/kind"), kinds[ids])
+    schema = json.loads((out / "metadata.json").read_text())["node_schema"]["n"]["columns"]
+    assert [(column["name"], column.get("role")) for column in schema] == [("split", "split"), ("y", "label"), ("x", None)]
