@@ -133,9 +133,10 @@ def _parse_pairs(buf, start, stop, delimiter, high, src, dst):
         dst[row] = dst_id
         row += 1
         at = following
-        if delimiter == _BLANKS:  # as in this line, so in the next
+        if at < stop and at - behind <= 2:  # as in this line, so in the next: LF, CR LF or a blank and LF
+            ending, after = load_byte(behind), at - behind
+        if delimiter == _BLANKS:
             between = load_byte(behind_src)
-        ending, after = (_CR, 2) if at - behind == 2 else (_LF, 1)
     return row, OK, at - base
 
 
