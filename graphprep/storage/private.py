@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from graphprep.model.metadata import METADATA_NAME
 from graphprep.storage.faults import plain_words
 
 TMP_DIR_OPTION = "--tmp-dir"  # what chooses the folder
@@ -24,41 +25,54 @@ _ATTEMPTS = 20
 class PrivateFolder:
     """A folder of this process in ``parent`` (None: the system's place for temporary files), made when it is first needed.
 
-    While it is in use it is locked, so that others can tell it from what a killed run left.
+    Its name begins with ``prefix``. While it is in use it is locked, so that others can tell it from what a killed run left.
     """
 
-    def __init__(self, parent: str | None = None) -> None:
+    def __init__(self, parent: str | None = None, prefix: str = _PREFIX, mode: int = 0o700) -> None:
         self.parent = parent or tempfile.gettempdir()
+        self._prefix = prefix
+        self._mode = mode
         self._path: str | None = None
         self._lock: int | None = None
 
     def make(self) -> str:
-        """Return the folder's path. The first time the folder is made, and what dead runs left beside it is removed.
+        """Return the path like ``create``; a failure names the folder's parent, and the option that chooses it.
 
         Raises StorageError.
         """
         with plain_words(self.parent, TMP_DIR_OPTION):
-            if self._path is None:
-                remove_leftovers(self.parent)
-            for _ in range(_ATTEMPTS):
-                if self._path is not None:
-                    return self._path
-                self._make_one()
-            raise OSError(errno.EBUSY, "temporary folders are removed as soon as they are made")
+            return self.create()
+
+    def create(self) -> str:
+        """Return the folder's path. The first time the folder is made, and what dead runs left beside it is removed.
+
+        Raises OSError.
+        """
+        if self._path is None:
+            remove_leftovers(self.parent, self._prefix)
+        for _ in range(_ATTEMPTS):
+            if self._path is not None:
+                return self._path
+            self._make_one()
+        raise OSError(errno.EBUSY, "temporary folders are removed as soon as they are made")
 
     def remove(self) -> None:
         """Remove the folder and all in it, where it was made."""
-        (path, lock), (self._path, self._lock) = (self._path, self._lock), (None, None)
-        if path is not None:
-            shutil.rmtree(path, ignore_errors=True)
+        if self._path is not None:
+            shutil.rmtree(self._path, ignore_errors=True)
+        self.release()
+
+    def release(self) -> None:
+        """Give the folder up: it stays, or has another name by now."""
+        lock, self._path, self._lock = self._lock, None, None
         if lock is not None:
             os.close(lock)
 
     def _make_one(self) -> None:
         # Named before it is made: an interrupt in between finds what to remove.
-        self._path = str(Path(self.parent) / f"{_own_prefix()}{os.urandom(6).hex()}")
+        self._path = str(Path(self.parent) / f"{_own(self._prefix)}{os.urandom(6).hex()}")
         try:
-            os.mkdir(self._path, 0o700)  # noqa: PTH102
+            os.mkdir(self._path, self._mode)  # noqa: PTH102
         except OSError:
             self._path = None
             raise
@@ -77,14 +91,14 @@ class PrivateFolder:
         return False
 
 
-def remove_leftovers(parent: str) -> int:
+def remove_leftovers(parent: str, prefix: str = _PREFIX) -> int:
     """Remove the private folders in ``parent`` whose processes are dead. Returns how many there were.
 
-    Only those of this user and of this machine: others may see no locks.
+    Only those of this user and of this machine: others may see no locks. A store that is whole stays, whatever its name.
     """
     count = 0
-    for path in find_private(parent):
-        lock = _lock(path, wait=False)
+    for path in find_private(parent, prefix):
+        lock = None if Path(path, METADATA_NAME).exists() else _lock(path, wait=False)
         if lock is not None:
             shutil.rmtree(path, ignore_errors=True)
             os.close(lock)
@@ -92,11 +106,11 @@ def remove_leftovers(parent: str) -> int:
     return count
 
 
-def find_private(parent: str) -> Iterator[str]:
+def find_private(parent: str, prefix: str = _PREFIX) -> Iterator[str]:
     """Yield the private folders in ``parent`` that this user made on this machine, in use or not."""
     with contextlib.suppress(OSError):
         for name in os.listdir(parent):  # noqa: PTH208 - most have another name
-            if name.startswith(_own_prefix()):
+            if name.startswith(_own(prefix)):
                 path = os.path.join(parent, name)  # noqa: PTH118
                 with contextlib.suppress(OSError):
                     found = os.lstat(path)
@@ -104,9 +118,9 @@ def find_private(parent: str) -> Iterator[str]:
                         yield path
 
 
-def _own_prefix() -> str:
+def _own(prefix: str) -> str:
     """Return how the names of this machine's folders begin: on a shared disk, locks may be seen on one machine only."""
-    return f"{_PREFIX}{hashlib.sha256(socket.gethostname().encode()).hexdigest()[:8]}-"
+    return f"{prefix}{hashlib.sha256(socket.gethostname().encode()).hexdigest()[:8]}-"
 
 
 def _lock(path: str, *, wait: bool) -> int | None:

@@ -6,7 +6,6 @@ import contextlib
 import ctypes
 import json
 import os
-import secrets
 import shutil
 import threading
 from dataclasses import dataclass, field
@@ -25,6 +24,7 @@ from graphprep.storage.faults import display_url, plain_words
 from graphprep.storage.folders import FolderTarget
 from graphprep.storage.npy import npy_header
 from graphprep.storage.objects import ObjectTarget, is_unfinished
+from graphprep.storage.private import PrivateFolder
 from graphprep.storage.targets import Sink, Target
 from graphprep.storage.urls import Storage, local_path
 
@@ -224,12 +224,13 @@ class _LocalTarget:
         self._target = target.resolve() if target.is_symlink() else target.absolute()
         self._made: list[Path] = []
         name = self._target.name[:100]  # a name has 255 bytes at most
-        self._stage = self._target.with_name(f".{name}.graphprep-{secrets.token_hex(4)}")
+        self._folder = PrivateFolder(str(self._target.parent), f".{name}.graphprep-", mode=0o777)
+        self._stage = self._target  # until there is a folder
 
     def begin(self) -> None:
         try:
             self._make_parents()
-            self._stage.mkdir()
+            self._stage = Path(self._folder.create())
         except BaseException:
             self.remove()
             raise
@@ -248,6 +249,7 @@ class _LocalTarget:
             if os.path.lexists(self._target):  # it was not there when the run began
                 raise FileExistsError
             self._stage.rename(self._target)
+            self._folder.release()
             return
         if not _exchange(self._stage, self._target):
             aside = self._stage.with_name(self._stage.name + "-old")
@@ -260,9 +262,10 @@ class _LocalTarget:
                 raise
             self._stage = aside
         shutil.rmtree(self._stage, ignore_errors=True)
+        self._folder.release()
 
     def remove(self) -> None:
-        shutil.rmtree(self._stage, ignore_errors=True)
+        self._folder.remove()
         self._remove_parents()
 
     def _make_parents(self) -> None:

@@ -149,7 +149,9 @@ def test_the_next_run_removes_what_a_killed_one_left(edges, tmp_path):
             time.sleep(0.02)
         process.send_signal(signal.SIGKILL)
         assert process.wait(30) == -signal.SIGKILL
-    (left,) = tmp.iterdir()
+    assert len(list(tmp.iterdir())) == 1
+    assert len(list(tmp_path.glob(".out.graphprep-*"))) == 1
     done = run(*args, input="1 2\n")
     assert done.returncode == 0, done.stderr
-    assert list(tmp.iterdir()) == [], left
+    assert list(tmp.iterdir()) == []
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "tmp"]

@@ -74,12 +74,14 @@ def test_what_is_used_stays(tmp_path):
 
 
 def test_what_is_not_ours_stays(tmp_path, monkeypatch):
-    prefix = private._own_prefix()
+    prefix = private._own(private._PREFIX)
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / f"{prefix}link").symlink_to(tmp_path / "elsewhere")
     (tmp_path / f"{prefix}file").write_text("x")
     (tmp_path / ".graphprep-tmp-01234567-abc").mkdir()  # of another machine
     (tmp_path / "graphprep-tmp").mkdir()
+    (tmp_path / f"{prefix}whole").mkdir()
+    (tmp_path / f"{prefix}whole/metadata.json").write_text("{}")
     before = names(tmp_path)
     assert remove_leftovers(str(tmp_path)) == 0
     (tmp_path / f"{prefix}dead").mkdir()
