@@ -109,6 +109,7 @@ def _run_side(case: Case, side: Side, scratch: Path) -> Measured:
 def _run_case(case: Case, scratch: Path, rounds: int, *, is_full: bool) -> dict:
     """Run all sides in turns and print the case's table."""
     runs: dict[str, list[Measured]] = {side.name: [] for side in case.sides}
+    os.sync()  # inputs and outputs of before are written now, not while somebody is timed
     for _ in range(rounds):
         for side in case.sides:
             runs[side.name].append(_run_side(case, side, scratch))
