@@ -85,7 +85,7 @@ def test_schemas_round_trip_through_json():
         ColumnSchema("feat_0", "dense", "float32", (16,), optional=True, slot=0),
         ColumnSchema("history", "temporal", "int64", end=True),
     )
-    node = NodeTypeSchema("uint64", columns, num_slots=True)
+    node = NodeTypeSchema("uint64", columns, num_slots=True, node_order="in-degree")
     edge = EdgeTypeSchema("time", "int32", None, True, "0123456789abcdef", columns)
     assert NodeTypeSchema.from_json(node.to_json()) == node
     assert EdgeTypeSchema.from_json(edge.to_json()) == edge

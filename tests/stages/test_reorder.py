@@ -481,6 +481,14 @@ def test_the_command_prints_what_it_did(tmp_path, capsys):
     assert_files(tmp_path / "out", reorder_reference(read_files(STORES[SHOP]), "degree", shuffle_ratio=0.5))
 
 
+def test_the_metadata_of_a_reordered_store_is_a_schema(tmp_path):
+    case = next(case for case in CASES if case.name == SHOP)
+    graphprep.reorder(str(case.store), str(tmp_path / "out"), by="degree")
+    options = case.resolved_options() | {"schema": str(tmp_path / "out/metadata.json")}
+    graphprep.convert([str(path) for path in case.input_paths], str(tmp_path / "again"), **options)
+    assert read_store(tmp_path / "again") == read_store(case.store)
+
+
 def test_info_tells_the_order(tmp_path, capsys):
     graphprep.reorder(str(STORES[KARATE]), str(tmp_path / "out"), by="in-degree")
     assert run(["info", str(tmp_path / "out")]) == 0

@@ -34,7 +34,7 @@ STORE = GraphMetadata(
     num_parts=2,
     partition_by="range",
     layouts=("csc", "csr"),
-    node_schemas=(NodeTypeSchema("identity", COLUMNS, num_slots=True), NodeTypeSchema("string")),
+    node_schemas=(NodeTypeSchema("int64", COLUMNS, num_slots=True, node_order="degree"), NodeTypeSchema("string")),
     edge_schemas=(EdgeTypeSchema("id", "int64", None, False, "0123456789abcdef", COLUMNS),),
     parts=(PartEntry("part-00000", 12, "0" * 16), PartEntry("part-00001", 12, "f" * 16)),
 )
@@ -91,6 +91,11 @@ def change(value: object, path: tuple, new: object) -> object:
     [
         (("format",), "x", 'm: format: expected "graphprep-store", found "x"'),
         (("format_version",), 2, "m: format_version: expected 1, found 2"),
+        (
+            ("node_schema", "user", "node_order"),
+            "size",
+            'm: node_schema.user.node_order: expected one of degree, in-degree, out-degree, found "size"',
+        ),
         (("num_nodes_per_chunk", 1, 1), "12", 'm: num_nodes_per_chunk[1][1]: expected an integer >= 0, found "12"'),
         (("num_nodes_per_chunk", 1, 1), -1, "m: num_nodes_per_chunk[1][1]: expected an integer >= 0, found -1"),
         (("num_nodes_per_chunk", 1, 1), 1.0, "m: num_nodes_per_chunk[1][1]: expected an integer >= 0, found 1.0"),
