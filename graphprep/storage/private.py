@@ -14,12 +14,12 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from graphprep.model.metadata import METADATA_NAME
 from graphprep.storage.faults import plain_words
 
 TMP_DIR_OPTION = "--tmp-dir"  # what chooses the folder
 _PREFIX = ".graphprep-tmp-"
 _ATTEMPTS = 20
+_WHOLE = "metadata.json"  # a store that has it; its module would load NumPy
 
 
 class PrivateFolder:
@@ -98,7 +98,7 @@ def remove_leftovers(parent: str, prefix: str = _PREFIX) -> int:
     """
     count = 0
     for path in find_private(parent, prefix):
-        lock = None if Path(path, METADATA_NAME).exists() else _lock(path, wait=False)
+        lock = None if Path(path, _WHOLE).exists() else _lock(path, wait=False)
         if lock is not None:
             shutil.rmtree(path, ignore_errors=True)
             os.close(lock)
