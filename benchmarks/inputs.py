@@ -32,6 +32,7 @@ HUB_SHARE = 0.3
 NAMES_SHARE = 5  # edges a name
 _PIECE = 1 << 22
 _LARGEST_COUNTED = 20
+_IN_CACHE = 1 << 14  # edges whose numbers NumPy works on in cache
 _SEED = 1
 
 
@@ -62,7 +63,8 @@ def _rmat(folder: Path, scale: str, *columns: str) -> dict[str, object]:
     expected = _expected_of(_rmat_ends(folder, scale))
     if int(scale) <= _LARGEST_COUNTED:  # some readers drop repeated edges
         keys = np.concatenate([src << int(scale) | dst for src, dst in _rmat_ends(folder, scale)])
-        expected["distinct_edges"] = int(np.unique(keys).size)
+        keys.sort()
+        expected["distinct_edges"] = int((np.diff(keys) != 0).sum()) + 1
     shutil.rmtree(folder / "ends")
     return expected
 
@@ -169,8 +171,11 @@ def _generate(kind: str, out: Path, *flags: str) -> None:
 
 def edge_checksum(src: Ints, dst: Ints) -> int:
     """Return a store's edge checksum: the sum of splitmix64(h(src) xor splitmix64(h(dst))), with h = splitmix64."""
-    mixed = _splitmix64(_splitmix64(src.astype(np.uint64)) ^ _splitmix64(_splitmix64(dst.astype(np.uint64))))
-    return int(mixed.sum(dtype=np.uint64))
+    total = 0
+    for start in range(0, src.size, _IN_CACHE):
+        one, other = (end[start : start + _IN_CACHE].astype(np.uint64) for end in (src, dst))
+        total += int(_splitmix64(_splitmix64(one) ^ _splitmix64(_splitmix64(other))).sum(dtype=np.uint64))
+    return total % 2**64
 
 
 def _splitmix64(x: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -88,8 +88,7 @@ def _bars(cases: list[dict]) -> Iterator[str]:
     for case in cases:
         for bar in case["bars"]:
             verdict = "reached" if bar["reached"] else "**missed**"
-            found = f"{bar['found']:,}" if isinstance(bar["found"], int) else f"{bar['found']:.2f}"
-            yield f"| {case['name']} | {bar['of']}: `{bar['what']}` | {bar['wanted']} | {found} | {verdict} |"
+            yield f"| {case['name']} | {bar['of']}: {bar['what']} | {bar['wanted']} | {bar['found']} | {verdict} |"
 
 
 def _rows(rows: dict[str, dict]) -> Iterator[str]:
@@ -107,6 +106,8 @@ def _rows(rows: dict[str, dict]) -> Iterator[str]:
             is_ours = name == "graphprep"
             least = row["at_least"].get("M/s" if is_ours else name)
             wanted = "" if least is None else f">= {least}{' M/s' if is_ours else ''}"
+            if is_ours and row["most_extra"] is not None:
+                wanted += f"memory: {row['extra']:.2f} arrays, <= {row['most_extra']}"
             ratio = "1" if is_ours else f"{wall / base:.2f}"
             cells = (
                 row["what"] if is_ours else "",

@@ -27,6 +27,12 @@ from measure import Measured, measure, summarize  # noqa: E402
 
 _MIB = 1 << 20
 _ROUNDS = {"tiny": 1, "quick": 3, "full": 5}
+_UNITS = {
+    "wall_s": ("wall time", " s", 1.0),
+    "cpu_s": ("CPU time", " s", 1.0),
+    "edges_per_s": ("edges a second", " M/s", 1e-6),
+    "private_bytes": ("peak memory", " MiB", 1 / _MIB),
+}
 _PACKAGES = ("graphprep", "numpy", "numba", "pyarrow", "orjson", "fsspec")
 
 
@@ -133,9 +139,11 @@ def _measure_bar(bar: Bar, sides: dict[str, dict]) -> dict:
     """Return what was to be reached and what was."""
     found = sides[bar.of][bar.what] / (sides[bar.over][bar.what] if bar.over else 1)
     of = f"{bar.of} over {bar.over}" if bar.over else bar.of
-    wanted = f">= {bar.least:,g}" if bar.least else f"<= {bar.most:,g}"
-    shown = round(found, 3) if found < 1000 else round(found)
-    return {"of": of, "what": bar.what, "wanted": wanted, "found": shown, "reached": bar.least <= found <= bar.most}
+    name, unit, factor = _UNITS[bar.what]
+    unit, factor = (" x", 1.0) if bar.over else (unit, factor)
+    wanted = f">= {bar.least * factor:g}{unit}" if bar.least else f"<= {bar.most * factor:g}{unit}"
+    reached = bar.least <= found <= bar.most
+    return {"of": of, "what": name, "wanted": wanted, "found": f"{found * factor:.2f}{unit}", "reached": reached}
 
 
 # ---- printing
@@ -162,7 +170,7 @@ def _print_case(case: Case, sides: dict[str, dict], bars: list[dict], *, is_full
     print_table(f"{case.name}: {case.title}", head, rows)
     for bar in bars:
         verdict = ("reached" if bar["reached"] else "missed") if is_full else "at full size"
-        print(f"{bar['of']}, {bar['what']}: {bar['found']:,}; {verdict}: {bar['wanted']}", flush=True)
+        print(f"{bar['of']}, {bar['what']}: {bar['found']}; {verdict}: {bar['wanted']}", flush=True)
     for name, reason in case.missing.items():
         print(f"not compared: {name}: {reason}")
 
