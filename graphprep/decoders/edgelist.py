@@ -254,6 +254,7 @@ class EdgeListDecoder:
         ends = np.zeros(256, np.uint8)
         ends[[ord("\n"), ord(self.delimiter)]] = 1
         words = [(word + self.delimiter.encode(), code) for word, code in _word_table() if len(word) < plain.MOST_WORD]
+        words.sort(key=lambda one: not one[0].startswith(b"float"))  # the usual ones are compared first
         columns = (
             (grammar.has_node_type, plain.NODE_TYPE),
             (grammar.has_node_weight, plain.NODE_WEIGHT),

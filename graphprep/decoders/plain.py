@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from graphprep.decoders.pieces import join_rows
 from graphprep.decoders.slots import are_utf8
 from graphprep.kernels.cpu import plain_rows as kernels
-from graphprep.kernels.cpu.group import group_by_key
-from graphprep.kernels.cpu.plain_rows import PADDING, Room, gather_texts, gather_values, make_room
+from graphprep.kernels.cpu.plain_rows import PADDING, Room, deal_slots, gather_texts, gather_values, make_room
 from graphprep.kernels.cpu.slots import DTYPE, DTYPES, EDGE, NODE, OWNER, SLOT, TEXT_DTYPE
 from graphprep.model.errors import DecodeError
 from graphprep.model.rows import ColumnChunk, ColumnKey, RawRows
@@ -27,6 +26,7 @@ _FIRST_WALK_BYTES = 1 << 15
 _WALK_GROWTH = 4
 
 Columns = tuple[ColumnChunk, ...]
+Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -154,31 +154,28 @@ def _columns(room: Room, progress: NDArray[np.int64]) -> tuple[Columns, Columns]
     """Gather all features by column: those of nodes and those of edges. None where a text is not UTF-8."""
     by_owner: tuple[list[ColumnChunk], list[ColumnChunk]] = ([], [])
     num_groups = int(progress[kernels.GROUPS])
-    slots = room.slots[: progress[kernels.SLOTS]]
-    if num_groups > 1:
-        indptr, order = group_by_key(slots[:, kernels.GROUP], num_groups)
+    indptr, rows, counts, starts = deal_slots(room.slots[: progress[kernels.SLOTS]], num_groups)
     for number, group in enumerate(room.groups[:num_groups].tolist()):
-        rows = slots[order[indptr[number] : indptr[number + 1]]] if num_groups > 1 else slots
-        if rows.size:  # a line that was not plain left an empty group
-            chunk = _chunk(room, rows, group[SLOT], group[DTYPE])
+        mine = slice(indptr[number], indptr[number + 1])
+        if rows[mine].size:  # a line that was not plain left an empty group
+            chunk = _chunk(room, group, rows[mine], counts[mine], starts[mine])
             if chunk is None:
                 return None
             by_owner[group[OWNER]].append(chunk)
     return tuple(by_owner[NODE]), tuple(by_owner[EDGE])
 
 
-def _chunk(room: Room, rows: NDArray[np.int64], slot: int, dtype_code: int) -> ColumnChunk | None:
+def _chunk(room: Room, group: list[int], rows: Ints, counts: Ints, starts: Ints) -> ColumnChunk | None:
     """Gather one column. None where a text is not UTF-8."""
-    counts, starts = rows[:, kernels.COUNT].copy(), rows[:, kernels.START].copy()
-    is_text = dtype_code == TEXT_DTYPE
-    dtype = np.dtype("uint8" if is_text else DTYPES[dtype_code])
+    is_text = group[DTYPE] == TEXT_DTYPE
+    dtype = np.dtype("uint8" if is_text else DTYPES[group[DTYPE]])
     values = gather_texts(room.texts, starts, counts) if is_text else gather_values(room.values, starts, counts, dtype)
     if is_text and not are_utf8(values, counts):
         return None
     is_dense = not is_text and bool((counts == counts[0]).all())
     return ColumnChunk(
-        key=ColumnKey(f"feat_{slot}", "binary" if is_text else "numbers", dtype.name, slot=slot),
-        rows=rows[:, kernels.ROW].copy(),
+        key=ColumnKey(f"feat_{group[SLOT]}", "binary" if is_text else "numbers", dtype.name, slot=group[SLOT]),
+        rows=rows,
         counts=counts,
         values=values,
         item_shape=(int(counts[0]),) if is_dense else None,

@@ -247,7 +247,7 @@ def _int_behind(buf, base, at, delimiter, ends):
     return read_int_token(buf, base, at + 1, ends)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True, forceinline=True)
 def _features(
     buf, base, at, owner, row, defaults, delimiter, escape, ends, words, slots, groups, buckets, values,
     texts, progress,
@@ -268,7 +268,12 @@ def _features(
                     dtype = np.int64(words[i, 3])
                     break
         if count == IN_LINE:
-            at, count = _int_behind(buf, base, at, delimiter, ends)
+            size = trailing_zeros(non_digits(at + 1))
+            if _U(size - 1) < WORD and load_byte(at + 1 + size) == delimiter and load_byte(at) == delimiter:
+                count = np.int64(digits_of_word(load_word(at + 1), size))
+                at += 1 + size
+            else:
+                at, count = _int_behind(buf, base, at, delimiter, ends)
         if dtype < 0 or at < 0 or count < 0 or width != NOT_SPARSE:
             return ODD, at, slot
         slot += 1

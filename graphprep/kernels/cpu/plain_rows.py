@@ -120,12 +120,46 @@ def gather_texts(texts: Any, starts: Any, counts: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def _gather(values, starts, counts, out):
-    k = 0
-    for i in range(starts.size):
+    k = i = 0
+    while i < starts.size:
         first = starts[i]
-        for j in range(counts[i]):
-            out[k + j] = values[first + j]
-        k += counts[i]
+        stop = first + counts[i]
+        i += 1
+        while i < starts.size and starts[i] == stop:  # rows that follow each other are copied at once
+            stop += counts[i]
+            i += 1
+        some, target = values[first:stop], out[k : k + stop - first]
+        for j in range(some.size):  # of slices, from 0 on: compiled to vector instructions
+            target[j] = some[j]
+        k += stop - first
+
+
+def deal_slots(slots: Any, num_groups: int) -> tuple[Any, Any, Any, Any]:
+    """Deal the rows of ``Room.slots`` out to their groups, in input order.
+
+    Returns indptr int64[num_groups + 1], and by group ROW, COUNT and START, int64[k] each.
+    """
+    indptr = np.zeros(num_groups + 1, np.int64)
+    rows, counts, starts = (np.empty(slots.shape[0], np.int64) for _ in range(3))
+    _deal(slots, indptr, rows, counts, starts)
+    return indptr, rows, counts, starts
+
+
+@njit(cache=True, nogil=True)
+def _deal(slots, indptr, rows, counts, starts):
+    for i in range(slots.shape[0]):
+        indptr[slots[i, GROUP] + 1] += 1
+    for group in range(1, indptr.size):
+        indptr[group] += indptr[group - 1]
+    for i in range(slots.shape[0]):
+        at = indptr[slots[i, GROUP]]
+        indptr[slots[i, GROUP]] = at + 1
+        rows[at] = slots[i, ROW]
+        counts[at] = slots[i, COUNT]
+        starts[at] = slots[i, START]
+    for group in range(indptr.size - 1, 0, -1):
+        indptr[group] = indptr[group - 1]
+    indptr[0] = 0
 
 
 def _bounds() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -160,7 +194,7 @@ def _ends_here(at, ends):
     return load_byte(ends + byte) != 0 or (byte == _CR and load_byte(at + 1) == _LF)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit(cache=True, nogil=True)
 def read_uint(at):
     """Read 1 to 19 digits to (end, uint64); ``end`` is ``at`` where there are none, or more."""
     size = trailing_zeros(non_digits(at))
@@ -169,7 +203,7 @@ def read_uint(at):
     return at + size, digits_at(at, size)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit(cache=True, nogil=True)
 def read_float_token(buf, base, at, ends):
     """Read a float that may be spelled in any way to (end, float64); ``end`` is -1 where it is none, or too large."""
     value, end = read_decimal(at)
@@ -185,7 +219,7 @@ def _read_any_float(buf, base, at, ends):
     return end if code == OK else np.int64(-1), value
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit(cache=True, nogil=True)
 def read_int_token(buf, base, at, ends):
     """Read an integer that may be spelled in any way to (end, int64); ``end`` is -1 where it is none, or too large."""
     negative = load_byte(at) == _MINUS
@@ -203,7 +237,7 @@ def _read_any_int(buf, base, at, ends):
     return end if code == OK else np.int64(-1), value
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit(cache=True, nogil=True)
 def read_uint_token(buf, base, at, ends):
     """Read an unsigned integer that may be spelled in any way to (end, uint64); ``end`` is -1 where it is none."""
     end, value = read_uint(at)
@@ -219,7 +253,7 @@ def _read_any_uint(buf, base, at, ends):
     return end if code == OK else np.int64(-1), value
 
 
-@njit(cache=True, nogil=True, inline="always", error_model="numpy")
+@njit(cache=True, nogil=True, forceinline=True, error_model="numpy")
 def read_floats(at, separator, count, limit, is_json, values, first, size):
     """Read floats as they are mostly written, up to ``count`` of them, ``size`` of them read before.
 
@@ -260,9 +294,11 @@ def read_floats(at, separator, count, limit, is_json, values, first, size):
             word = load_word(begin)
             whole = (_U(1) << _U(8 * num_whole)) - _U(1)
             mantissa = digits_of_word((word & whole) | ((word >> _U(8)) & ~whole), num_chars - 1)
+        elif num_whole == 1:
+            mantissa = _U(load_byte(begin) - _ZERO) * _POWERS[_U(num_fraction)] + digits_at(at + point + 1, num_fraction)
         else:
-            mantissa = digits_at(begin, num_whole) * _POWERS[num_fraction] + digits_at(at + point + 1, num_fraction)
-        value = np.float64(np.int64(mantissa)) / _EXACT_POWERS[num_fraction]
+            mantissa = digits_at(begin, num_whole) * _POWERS[_U(num_fraction)] + digits_at(at + point + 1, num_fraction)
+        value = np.float64(np.int64(mantissa)) / _EXACT_POWERS[_U(num_fraction)]
         if mantissa > _MOST_EXACT:
             value, _ = read_decimal(begin)
         following = load_byte(at + stop)
@@ -283,21 +319,21 @@ def read_floats(at, separator, count, limit, is_json, values, first, size):
     return size, at, end
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True, forceinline=True)
 def start_row(progress):
     """Forget what was noted of a row that was not plain."""
     for i in range(NEW_SLOTS - SLOTS):
         progress[NEW_SLOTS + i] = progress[SLOTS + i]
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True, forceinline=True)
 def keep_new(progress):
     """Keep what was noted of a row."""
     for i in range(NEW_SLOTS - SLOTS):
         progress[SLOTS + i] = progress[NEW_SLOTS + i]
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True, forceinline=True)
 def note_numbers(buf, base, at, separator, count, ends, owner, row, slot, dtype, slots, groups, buckets, values, progress):
     """Read a slot's numbers, ``count`` of them or, with -1, as many as there are: (why it stopped, where the last one ends)."""
     first = progress[NEW_VALUES]
@@ -308,7 +344,7 @@ def note_numbers(buf, base, at, separator, count, ends, owner, row, slot, dtype,
     return note_slot(owner, row, slot, dtype, size, first, slots, groups, buckets, progress), at
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True, forceinline=True)
 def note_text(at, end, owner, row, slot, slots, groups, buckets, texts, progress):
     """Copy a slot's text; says why it stopped."""
     first = progress[NEW_TEXTS]
@@ -320,7 +356,7 @@ def note_text(at, end, owner, row, slot, slots, groups, buckets, texts, progress
     return note_slot(owner, row, slot, TEXT_DTYPE, end - at, first, slots, groups, buckets, progress)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True, forceinline=True)
 def note_slot(owner, row, slot, dtype, size, first, slots, groups, buckets, progress):
     """Note where the values of a slot stand; says why it stopped."""
     k = progress[NEW_SLOTS]
@@ -339,7 +375,7 @@ def note_slot(owner, row, slot, dtype, size, first, slots, groups, buckets, prog
     return DONE
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True, forceinline=True)
 def _read_numbers(buf, base, at, separator, count, ends, dtype, values, first):
     """Read numbers to ``values`` from ``first`` on: (how many, where the last one ends).
 

@@ -100,14 +100,10 @@ def find_group(groups, num_groups, buckets, owner, slot, dtype, width):
 @njit(cache=True, nogil=True)
 def mark_numbers(numbers, present):
     """Mark which int32 numbers >= 0 there are in ``present`` (bool). Returns False where one is beyond its end."""
-    last = -1
     for i in range(numbers.size):
-        number = numbers[i]
-        if number != last:  # types come in runs
-            if number >= present.size:
-                return False
-            present[number] = True
-            last = number
+        if numbers[i] >= present.size:
+            return False
+        present[numbers[i]] = True
     return True
 
 
