@@ -17,6 +17,8 @@ from graphprep.storage.records import RecordRuns
 Ints = NDArray[np.int64]
 _TOP = 1 << 64
 _BINS = 1 << 12
+_ALL = 1 << 62
+_MOST_FILTERED = 1 << 16  # records that are looked through at a time, where a leaf is but a part of its bucket
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ class EdgeRuns:
         """Yield the records of a leaf, and what they carry; packed ones only where the leaf is its bucket."""
         whole = self.is_whole(leaf)
         ids = leaf.ids if self.by_arrival and leaf.ids != (0, _TOP) else None
-        for block, tag in self.bucket(leaf.bucket, ids):
+        for block, tag in self.bucket(leaf.bucket, ids, _MOST_FILTERED if not whole else _ALL):
             if whole:
                 yield block, tag
                 continue
@@ -70,10 +72,12 @@ class EdgeRuns:
             mask = self.inside(leaf, fields_of(some, tag, self.missing_key))
             yield some if mask.all() else some.take(mask), tag & ~PACKED
 
-    def bucket(self, bucket: int, ids: tuple[int, int] | None = None) -> Iterator[tuple[Block, int]]:
-        """Yield the records of a bucket, and what they carry; ``ids``: see ``RecordRuns.read``."""
+    def bucket(
+        self, bucket: int, ids: tuple[int, int] | None = None, most_records: int = _MOST_FILTERED
+    ) -> Iterator[tuple[Block, int]]:
+        """Yield the records of a bucket, and what they carry; ``ids`` and ``most_records``: see ``RecordRuns.read``."""
         first_row = self.plan.bounds(bucket)[0]
-        for piece in self.runs.read(bucket, ids):
+        for piece in self.runs.read(bucket, ids, most_records):
             packing = self.buckets.packing if piece.tag & PACKED else None
             yield Block(piece.records, piece.starts, piece.bases, packing, first_row), piece.tag
 

@@ -261,9 +261,10 @@ class _Assigner:
         flip = SIGN_BIT if space.is_signed else np.uint64(0)
         rows = _by_key(space, typed_runs, pool, cap_bytes) if is_text else partial(_zipped, space.runs, typed_runs)
         states = list(self._states.items())
-        are_ranks = not is_text and not space.is_signed and len(states) == 1 and index.partition.method == "range"
+        highest = states[0][1].highest if not is_text and not space.is_signed and len(states) == 1 else -1
+        are_ranks = index.partition.method == "range"
         num_nodes = sum(space.counts.values())
-        index.spaces[space.name] = NodeMap(num_nodes, rows=rows, flip=flip, highest=states[0][1].highest if are_ranks else -1)
+        index.spaces[space.name] = NodeMap(num_nodes, rows=rows, flip=flip, highest=highest, are_ranks=are_ranks)
 
     def _count_parts(self) -> None:
         """Count the nodes of each type by partition."""

@@ -18,6 +18,7 @@ Ints = NDArray[np.int64]
 RawIds = NDArray[np.uint64]
 MapRows = tuple[RawIds, NDArray[np.int32], Ints]  # IDs, the numbers of their types, typed IDs (-1: not a node)
 _TABLE_ROW_BYTES = 20 + 8  # ID, type, typed ID, and the share of the search index
+_TABLE_ENTRY_BYTES = 4
 _NONE = np.uint64(0)
 _SPARSEST = 4  # bytes of bits for each node: 32 IDs that may be
 _NOT_THERE = np.uint32(2**32 - 1)
@@ -45,7 +46,7 @@ class NodeMap:
 
     Either raw IDs are 0..n-1 of one type and equal the typed IDs (``rows`` None), or ``rows()`` yields (ids, types, typed) in
     chunks, ascending by ID once the bits of ``flip`` are flipped in them. ``highest`` is the highest ID where all are of one
-    type and typed IDs are ranks, else -1.
+    type, else -1; ``are_ranks`` says that typed IDs then are ranks.
     """
 
     def __init__(
@@ -55,18 +56,24 @@ class NodeMap:
         rows: Callable[[], Iterator[MapRows]] | None = None,
         flip: np.uint64 = _NONE,
         highest: int = -1,
+        *,
+        are_ranks: bool = True,
     ) -> None:
         self.num_nodes = num_nodes
         self.type_number = type_number
         self.rows = rows
         self.flip = flip
         self.highest = highest
+        self.are_ranks = are_ranks
 
     def finder(self, cap_bytes: int) -> Callable[[RawIds], Resolved] | None:
         """Return a function that looks IDs up at once, None where the map takes more than ``cap_bytes``."""
         if self.rows is None:
             return self._identity
-        if self.highest >= 0 and (self.highest >> 3) < min(cap_bytes * 4 // 5, _SPARSEST * self.num_nodes):
+        few = 0 <= self.highest < min(_SPARSEST * self.num_nodes, cap_bytes // _TABLE_ENTRY_BYTES, int(_NOT_THERE))
+        if few and not self.are_ranks:
+            return _Table(self.rows, self.highest).find
+        if self.are_ranks and 0 <= self.highest >> 3 < min(cap_bytes * 4 // 5, _SPARSEST * self.num_nodes):
             return _Bits(self.rows, self.highest).find
         if self.num_nodes * _TABLE_ROW_BYTES <= cap_bytes:
             return _Block(list(self._flipped()), self.flip).find
@@ -82,7 +89,7 @@ class NodeMap:
         if self.rows is None:
             return self._quick_identity
         owner = getattr(find, "__self__", None)
-        return owner.quick_finder(cap_bytes) if isinstance(owner, _Bits | _Block) else None
+        return owner.quick_finder(cap_bytes) if isinstance(owner, _Bits | _Block | _Table) else None
 
     def _quick_identity(self, ids: NDArray[Any]) -> Found | None:
         if ids.size and int(ids.max()) >= self.num_nodes:
@@ -167,25 +174,37 @@ class _Block:
         room = cap_bytes - self.ids.size * _TABLE_ROW_BYTES
         if not self._one_type or not self._all_there or self.ids.size >= _NOT_THERE:
             return None
-        if not self.flip and int(self.ids[-1]) < min(_SPARSEST * self.ids.size, room // 4, int(_NOT_THERE)):
-            return _Table(self).find_quickly
         return _Slots(self).find_quickly if KeyTable.num_bytes_of(self.ids.size) <= room else None
 
 
 class _Table:
-    """The typed ID of every ID that may be, in a table: one look for each."""
+    """A map whose IDs are not much higher than their number, in any order: the typed ID of each that may be."""
 
-    def __init__(self, block: _Block) -> None:
-        self._typed = np.full(int(block.ids[-1]) + 1, _NOT_THERE, np.uint32)
-        self._typed[block.ids] = block.typed
-        self._type = int(block.types[0])
+    def __init__(self, rows: Callable[[], Iterator[MapRows]], highest: int) -> None:
+        self._typed = np.full(highest + 1, _NOT_THERE, np.uint32)
+        self._type = np.int32(0)
+        for ids, types, typed in rows():
+            there = typed >= 0
+            self._typed[ids[there]] = typed[there]
+            self._type = types[0]
+
+    def find(self, ids: RawIds) -> Resolved:
+        """Look IDs up."""
+        within = ids < np.uint64(self._typed.size)
+        typed = self._typed[np.where(within, ids, 0)]
+        found = within & (typed != _NOT_THERE)
+        return Resolved(np.full(ids.size, self._type), np.where(found, typed.astype(np.int64), -1))
+
+    def quick_finder(self, _cap_bytes: int) -> Callable[[NDArray[Any]], Found | None]:
+        """Return ``find_quickly``."""
+        return self.find_quickly
 
     def find_quickly(self, ids: NDArray[Any]) -> Found | None:
         """Look IDs up; None where one is not there."""
         if not ids.size or int(ids.max()) >= self._typed.size:
             return None
         typed = self._typed[ids]
-        return None if (typed == _NOT_THERE).any() else Found(self._type, typed)
+        return None if (typed == _NOT_THERE).any() else Found(int(self._type), typed)
 
 
 class _Slots:

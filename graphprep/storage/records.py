@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,6 +53,9 @@ class _Segment:
         return int(self.offsets[bucket]), int(self.offsets[bucket + 1])
 
 
+_Part = tuple[_Segment, Records | None, int, int]  # records [start, stop) of a segment, which are in memory or not
+
+
 class RecordRuns:
     """Records in buckets. Reading a bucket gives its pieces in append order.
 
@@ -87,10 +89,11 @@ class RecordRuns:
             self.in_memory_bytes += records.nbytes
             self._pool.account(records.nbytes)
 
-    def read(self, bucket: int, ids: tuple[int, int] | None = None) -> Iterator[Piece]:
+    def read(self, bucket: int, ids: tuple[int, int] | None = None, most_records: int = 1 << 62) -> Iterator[Piece]:
         """Yield a bucket's pieces in append order, as often as asked: consecutive segments that are laid out alike are joined.
 
         ``ids`` [first, last) leaves out segments without such edge IDs, for runs whose edge IDs ascend from each ``base``.
+        Segments are joined up to ``most_records``.
         """
         with self._pool.lock:
             segments, path = [(one, one.records) for one in self._segments], self._path
@@ -105,8 +108,8 @@ class RecordRuns:
             if path is not None and any(records is None for _, records, _, _ in filled):
                 with plain_words(str(path)):
                     descriptor = stack.enter_context(path.open("rb", buffering=0)).fileno()
-            for _, group in itertools.groupby(filled, key=lambda one: one[0].layout):
-                yield _join(list(group), descriptor, str(path))
+            for group in _alike(filled, most_records):
+                yield _join(group, descriptor, str(path))
 
     @staticmethod
     def _may_hold(segments: list[tuple[_Segment, Records | None]], number: int, ids: tuple[int, int]) -> bool:
@@ -148,7 +151,22 @@ class RecordRuns:
                     path.unlink()
 
 
-def _join(parts: list[tuple[_Segment, Records | None, int, int]], descriptor: int, path: str) -> Piece:
+def _alike(parts: list[_Part], most_records: int) -> Iterator[list[_Part]]:
+    """Yield consecutive parts of segments that are laid out alike, of up to ``most_records`` together."""
+    group: list[_Part] = []
+    size = 0
+    for part in parts:
+        segment, _, start, stop = part
+        if group and (group[0][0].layout != segment.layout or size + stop - start > most_records):
+            yield group
+            group, size = [], 0
+        group.append(part)
+        size += stop - start
+    if group:
+        yield group
+
+
+def _join(parts: list[_Part], descriptor: int, path: str) -> Piece:
     """Put the records [start, stop) of segments that are laid out alike one after another; a single one is not copied."""
     first, records, start, stop = parts[0]
     bases = np.array([segment.base for segment, *_ in parts], np.int64)

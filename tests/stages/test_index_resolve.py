@@ -119,3 +119,41 @@ def test_partition_functions_on_plain_integers():
 def test_types_that_are_all_integers_go_by_value():
     assert order_types(["10", "9", "2"]) == ["2", "9", "10"]
     assert order_types(["10", "9", "a"]) == ["10", "9", "a"]
+
+
+@FEW
+@given(
+    ids=st.one_of(
+        st.sets(st.integers(0, 60), min_size=1, max_size=40),
+        st.sets(st.integers(0, 2**64 - 1), min_size=1, max_size=40),
+    ),
+    wanted=st.lists(st.one_of(st.integers(0, 70), st.integers(0, 2**64 - 1)), max_size=20),
+    ranks=st.booleans(),
+    cap=st.sampled_from([400, 1 << 20]),
+    flip=st.booleans(),
+    seed=st.integers(0, 9),
+)
+def test_ids_of_one_type_are_found_by_every_way_alike(ids, wanted, ranks, cap, flip, seed):
+    """Bits, tables, hash tables and searches against a dictionary; the quick ways say no where an ID is not there."""
+    sign = np.uint64(1 << 63 if flip else 0)
+    raw = np.array(sorted(ids, key=lambda one: one ^ int(sign)), np.uint64)
+    typed = np.arange(raw.size) if ranks else np.random.default_rng(seed).permutation(raw.size)
+    known = dict(zip(raw.tolist(), typed.tolist(), strict=True))
+    highest = -1 if flip else int(raw[-1])
+    rows = lambda: iter([(raw, np.full(raw.size, 3, np.int32), typed)])  # noqa: E731
+    nodes = NodeMap(raw.size, rows=rows, flip=sign, highest=highest, are_ranks=ranks)
+    find = nodes.finder(cap)
+    if find is None:
+        return
+    asked = np.array(wanted + raw.tolist()[::3], np.uint64)
+    got = find(asked)
+    assert got.typed.tolist() == [known.get(one, -1) for one in asked.tolist()]
+    assert (got.types[got.typed >= 0] == 3).all()
+    quick = nodes.quick_finder(cap, find)
+    for one in (asked, asked[asked < 2**32].astype(np.uint32)):
+        found = None if quick is None else quick(one)
+        if found is not None:
+            assert found.type_number == 3
+            assert found.typed.tolist() == [known[at] for at in one.tolist()]
+        elif quick is not None and one.size:
+            assert any(at not in known for at in one.tolist())

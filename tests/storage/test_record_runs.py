@@ -92,3 +92,15 @@ def test_closing_removes_the_file(tmp_path):
         assert list(Path(tmp_path).rglob("runs-*"))
         runs.close()
         assert not list(Path(tmp_path).rglob("runs-*"))
+
+
+@pytest.mark.parametrize("cap_bytes", [0, 1 << 30])
+def test_pieces_are_joined_up_to_a_size(tmp_path, cap_bytes):
+    with SpillPool(cap_bytes, str(tmp_path)) as pool:
+        runs = RecordRuns(pool, 1)
+        for number, size in enumerate((3, 4, 5, 20, 1)):
+            runs.append(np.full((size, 1), number, np.uint64), np.array([0, size]), 100 * number)
+        for most, sizes in ((1 << 62, [33]), (12, [12, 20, 1]), (7, [7, 5, 20, 1]), (0, [3, 4, 5, 20, 1])):
+            pieces = list(runs.read(0, most_records=most))
+            assert [len(piece.records) for piece in pieces] == sizes
+            assert [int(base) for piece in pieces for base in piece.bases] == [0, 100, 200, 300, 400]
