@@ -18,6 +18,7 @@ from graphprep.kernels.cpu.transpose import deal_columns
 from graphprep.model.errors import DataError, UsageError
 
 Ints = NDArray[Any]
+Keys = NDArray[np.uint64]
 Item = TypeVar("Item")
 
 CHUNK = 1 << 19  # edges dealt at a time: long runs in every bucket, and few chunks to gather them from
@@ -62,10 +63,15 @@ def index_dtype(count: int) -> type[np.int32] | type[np.int64]:
     return np.int32 if count <= 2**31 else np.int64
 
 
-def deal_edges(rows: Ints, others: Ints, num_rows: int, num_others: int, *, edge_ids: bool, threads: int) -> Dealt:
-    """Deal edges to buckets of rows. ``rows`` and ``others`` come from ``as_input`` and are in range; IDs are positions."""
+def deal_edges(
+    rows: Ints, others: Ints, num_rows: int, num_others: int, records: Keys, *, edge_ids: bool, threads: int
+) -> Dealt:
+    """Deal edges to buckets of rows: into ``records``, one for each.
+
+    ``rows`` and ``others`` come from ``as_input`` and are in range; IDs are positions.
+    """
     packing = _plan(num_rows, num_others, rows.size, edge_ids=edge_ids)
-    dealt = _room(packing, rows.size)
+    dealt = _room(packing, records)
 
     def deal(chunk: int) -> None:
         at = slice(chunk * CHUNK, (chunk + 1) * CHUNK)
@@ -76,14 +82,22 @@ def deal_edges(rows: Ints, others: Ints, num_rows: int, num_others: int, *, edge
 
 
 def deal_entries(
-    indptr: NDArray[np.int64], indices: Ints, edge_ids: Ints, num_columns: int, num_ids: int, *, carry: bool, threads: int
+    indptr: NDArray[np.int64],
+    indices: Ints,
+    edge_ids: Ints,
+    num_columns: int,
+    num_ids: int,
+    records: Keys,
+    *,
+    carry: bool,
+    threads: int,
 ) -> Dealt:
-    """Deal the entries of rows to buckets of columns. Arrays come from ``as_input``.
+    """Deal the entries of rows to buckets of columns: into ``records``, one for each. Arrays come from ``as_input``.
 
     ``carry``: with ``edge_ids``, all below ``num_ids``, or, where these are empty, with positions.
     """
     packing = _plan(num_columns, indptr.size - 1, indices.size, num_ids=num_ids, edge_ids=carry)
-    dealt = _room(packing, indices.size)
+    dealt = _room(packing, records)
 
     def deal(chunk: int) -> None:
         first, stop = chunk * CHUNK, min((chunk + 1) * CHUNK, indices.size)
@@ -129,12 +143,13 @@ def _plan(num_rows: int, num_others: int, num_edges: int, *, edge_ids: bool, num
     return packing
 
 
-def _room(packing: Packing, num_edges: int) -> Dealt:
-    """Allocate room for dealt edges, chunk after chunk."""
+def _room(packing: Packing, records: Keys) -> Dealt:
+    """Make room for dealt edges, chunk after chunk."""
+    num_edges = records.size
     num_chunks = -(-num_edges // CHUNK)
     ids = np.empty(num_edges if packing.apart else 0, packing.id_dtype)
     starts = np.empty((num_chunks, packing.num_buckets + 2), np.int32)
-    return Dealt(packing, np.empty(num_edges, np.uint64), ids, np.arange(num_chunks, dtype=np.int64) * CHUNK, starts)
+    return Dealt(packing, records, ids, np.arange(num_chunks, dtype=np.int64) * CHUNK, starts)
 
 
 def _ids_at(dealt: Dealt, at: slice) -> Ints:

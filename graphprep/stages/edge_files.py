@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from graphprep.engine.scratch import scratch_array
 from graphprep.kernels.cpu.coo import Dealt
 from graphprep.kernels.cpu.pairs import count_lines
 from graphprep.kernels.cpu.partition import Packing, bits_below, deal_pairs, find_limits, plan_bucket_bits
@@ -25,6 +26,7 @@ Ints = NDArray[Any]
 _SHORTEST_LINE = 4  # ``1 2`` and its line feed
 _SAMPLES = 16  # places of the text where its IDs are looked at beforehand
 _SAMPLE_BYTES = 1 << 15
+_MORE_EDGES = 1 << 16  # room beside half as many again as were expected
 _ID_BITS = 32  # of either end in a record
 _NO_IDS = np.empty(0, np.int32)
 
@@ -85,16 +87,12 @@ def read_adjacency(
     The ID of an edge is its number in the file. Without ``edge_ids``, edges are dealt to their rows while they are read, which
     takes less time and memory. Raises DataError.
     """
-    threads, is_csc = count_threads(threads), check_layout(layout) == "csc"
+    threads, layout = count_threads(threads), check_layout(layout)
     if not edge_ids:
         text = open_plain_text(path, delimiter, skip_lines)
-        read = _deal_text(text, is_csc, threads)
-        counts = None if read is None else _sides(read, num_nodes)
-        if read is not None and counts is not None:
-            num_rows, num_others = counts[::-1] if is_csc else counts
-            dealt = _align(read, num_rows)
-            built = build_dealt(dealt, num_rows, num_others, num_ids=None, sort_neighbors=sort_neighbors, threads=threads)
-            return as_adjacency(layout, built, num_others, edge_ids=False)
+        found = _read_and_deal(text, num_nodes, layout, sort_neighbors=sort_neighbors, threads=threads)
+        if found is not None:
+            return found
     src, dst = read_edges(path, delimiter=delimiter, skip_lines=skip_lines, threads=threads)
     try:
         return build_adjacency(src, dst, num_nodes, layout, sort_neighbors=sort_neighbors, edge_ids=edge_ids, threads=threads)
@@ -155,19 +153,16 @@ class _DealtBlock:
 class _DealtText:
     """A text's edges, dealt block by block: the number of nodes is known only behind the last one."""
 
-    is_csc: bool
     bucket_bits: int
-    records: NDArray[np.uint64]
     blocks: list[_DealtBlock]
 
 
 class _Dealer:
-    """Parses blocks, on any thread, and deals their edges to buckets."""
+    """Parses blocks, on any thread, and deals their edges to buckets: into ``records``."""
 
-    def __init__(self, text: PlainText, is_csc: bool) -> None:
-        high, num_edges = _look(text)
-        self.bucket_bits = plan_bucket_bits(max(high, num_edges))
-        self.records = np.empty(text.num_bytes // _SHORTEST_LINE + 1, np.uint64)  # only what is filled takes memory
+    def __init__(self, text: PlainText, is_csc: bool, high: int, records: NDArray[np.uint64]) -> None:
+        self.bucket_bits = plan_bucket_bits(max(high, records.size))
+        self._records = records
         self._row_bits = max(0, high.bit_length() - self.bucket_bits)
         self._text, self._is_csc = text, is_csc
         self._filled = 0
@@ -175,7 +170,7 @@ class _Dealer:
         self._scratch = threading.local()
 
     def deal(self, span: tuple[int, int]) -> _DealtBlock | None:
-        """Parse and deal a block. None: an ID is past int32."""
+        """Parse and deal a block. None: an ID is past int32, or there are more edges than there is room for."""
         src, dst = self._columns((span[1] - span[0]) // _SHORTEST_LINE + 1)
         count = self._text.parse(span, src, dst)
         if count is None:
@@ -187,11 +182,13 @@ class _Dealer:
         with self._lock:
             at = self._filled
             self._filled += count
+        if at + count > self._records.size:
+            return None
         row_bits = max(self._row_bits, max(high_row, 0).bit_length() - self.bucket_bits)
         num_buckets = (max(high_row, 0) >> row_bits) + 1
         starts = np.empty(num_buckets + 2, np.int32)
         packing = Packing(row_bits, num_buckets, _ID_BITS)
-        deal_pairs(rows, others, 0, packing, self.records[at : at + count], _NO_IDS, starts)
+        deal_pairs(rows, others, 0, packing, self._records[at : at + count], _NO_IDS, starts)
         return _DealtBlock(at, row_bits, starts[:-1], high_row, high_other)
 
     def _columns(self, room: int) -> tuple[Ints, Ints]:
@@ -218,12 +215,25 @@ def _look(text: PlainText) -> tuple[int, int]:
     return high, text.num_bytes * rows // seen
 
 
-def _deal_text(text: PlainText, is_csc: bool, threads: int) -> _DealtText | None:
-    """Deal a whole text. None where that cannot be done: IDs past int32, or no room to reserve."""
-    try:
-        dealer = _Dealer(text, is_csc)
-    except MemoryError:
-        return None
+def _read_and_deal(
+    text: PlainText, num_nodes: int | tuple[int, int] | None, layout: Layout, *, sort_neighbors: bool, threads: int
+) -> Adjacency | None:
+    """Deal edges to their rows as they are read, and build these. None where that cannot be done: see ``_Dealer.deal``."""
+    high, num_edges = _look(text)
+    room = min(text.num_bytes // _SHORTEST_LINE, num_edges + num_edges // 2 + _MORE_EDGES) + 1  # what is not filled takes none
+    with scratch_array(room, np.uint64) as records:
+        read = _deal_text(text, _Dealer(text, layout == "csc", high, records), threads)
+        counts = None if read is None else _sides(read, layout == "csc", num_nodes)
+        if read is None or counts is None:
+            return None
+        num_rows, num_others = counts
+        dealt = _align(read, records, num_rows)
+        built = build_dealt(dealt, num_rows, num_others, num_ids=None, sort_neighbors=sort_neighbors, threads=threads)
+        return as_adjacency(layout, built, num_others, edge_ids=False)
+
+
+def _deal_text(text: PlainText, dealer: _Dealer, threads: int) -> _DealtText | None:
+    """Deal all blocks. None where one of them could not be."""
     spans = text.spans()
     blocks: list[_DealtBlock | None] = [None] * len(spans)
 
@@ -232,20 +242,21 @@ def _deal_text(text: PlainText, is_csc: bool, threads: int) -> _DealtText | None
 
     run_tasks(deal, range(len(spans)), threads)
     dealt = [block for block in blocks if block is not None]
-    return _DealtText(is_csc, dealer.bucket_bits, dealer.records, dealt) if len(dealt) == len(blocks) else None
+    return _DealtText(dealer.bucket_bits, dealt) if len(dealt) == len(blocks) else None
 
 
-def _sides(read: _DealtText, num_nodes: int | tuple[int, int] | None) -> tuple[int, int] | None:
-    """Return how many sources and destinations there are; None where ``num_nodes`` is wrong."""
-    highs = [max((getattr(block, side) for block in read.blocks), default=-1) for side in ("high_row", "high_other")]
-    high_src, high_dst = highs[::-1] if read.is_csc else highs
+def _sides(read: _DealtText, is_csc: bool, num_nodes: int | tuple[int, int] | None) -> tuple[int, int] | None:
+    """Return how many nodes have rows, and how many are neighbors; None where ``num_nodes`` is wrong."""
+    high_row = max((block.high_row for block in read.blocks), default=-1)
+    high_other = max((block.high_other for block in read.blocks), default=-1)
     if num_nodes is None:
-        return max(highs) + 1, max(highs) + 1
+        return max(high_row, high_other) + 1, max(high_row, high_other) + 1
     num_src, num_dst = num_nodes if isinstance(num_nodes, tuple) else (num_nodes, num_nodes)
-    return (num_src, num_dst) if high_src < num_src and high_dst < num_dst else None
+    num_rows, num_others = (num_dst, num_src) if is_csc else (num_src, num_dst)
+    return (num_rows, num_others) if high_row < num_rows and high_other < num_others else None
 
 
-def _align(read: _DealtText, num_rows: int) -> Dealt:
+def _align(read: _DealtText, records: NDArray[np.uint64], num_rows: int) -> Dealt:
     """Give all blocks the same buckets: those of most rows. A block with smaller ones has them side by side."""
     row_bits = max([bits_below(num_rows) - read.bucket_bits, 0, *(block.row_bits for block in read.blocks)])
     num_buckets = (max(0, num_rows - 1) >> row_bits) + 1
@@ -254,4 +265,4 @@ def _align(read: _DealtText, num_rows: int) -> Dealt:
         ends = np.minimum(np.arange(num_buckets + 2) << (row_bits - block.row_bits), block.starts.size - 1)
         row[:] = block.starts[ends]
     chunk_at = np.array([block.at for block in read.blocks], np.int64)
-    return Dealt(Packing(row_bits, num_buckets, _ID_BITS), read.records, _NO_IDS, chunk_at, starts)
+    return Dealt(Packing(row_bits, num_buckets, _ID_BITS), records, _NO_IDS, chunk_at, starts)

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from graphprep.engine.scratch import scratch_array
 from graphprep.kernels.cpu.coo import Rows
 from graphprep.kernels.cpu.degree import count_ids, order_by_degree
 from graphprep.kernels.cpu.partition import as_input, bits_below, find_limits
@@ -54,9 +55,10 @@ def build_adjacency(
     ends = as_ends(src, dst)
     num_src, num_dst = check_ends(*ends, num_nodes, threads)
     rows, others, num_rows, num_others = (*ends[::-1], num_dst, num_src) if is_csc else (*ends, num_src, num_dst)
-    dealt = deal_edges(rows, others, num_rows, num_others, edge_ids=edge_ids, threads=threads)
     num_ids = rows.size if edge_ids else None
-    built = build_dealt(dealt, num_rows, num_others, num_ids=num_ids, sort_neighbors=sort_neighbors, threads=threads)
+    with scratch_array(rows.size, np.uint64) as records:
+        dealt = deal_edges(rows, others, num_rows, num_others, records, edge_ids=edge_ids, threads=threads)
+        built = build_dealt(dealt, num_rows, num_others, num_ids=num_ids, sort_neighbors=sort_neighbors, threads=threads)
     return as_adjacency(layout, built, num_others, edge_ids=edge_ids)
 
 
@@ -75,10 +77,10 @@ def transpose(
     ids = ids if edge_ids == "keep" else ids[:0]
     num_ids = _num_ids(ids, threads) if ids.size else indices.size
     num_columns = adjacency.num_neighbors
-    dealt = deal_entries(indptr, indices, ids, num_columns, num_ids, carry=carry, threads=threads)
-    built = build_dealt(
-        dealt, num_columns, adjacency.num_rows, num_ids=num_ids if carry else None, sort_neighbors=False, threads=threads
-    )
+    carried = num_ids if carry else None
+    with scratch_array(indices.size, np.uint64) as records:
+        dealt = deal_entries(indptr, indices, ids, num_columns, num_ids, records, carry=carry, threads=threads)
+        built = build_dealt(dealt, num_columns, adjacency.num_rows, num_ids=carried, sort_neighbors=False, threads=threads)
     return as_adjacency("csr" if check_layout(adjacency.layout) == "csc" else "csc", built, adjacency.num_rows, edge_ids=carry)
 
 

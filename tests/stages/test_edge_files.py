@@ -79,7 +79,7 @@ def test_ids_that_grow_beyond_what_was_seen(tmp_path, small, growing):
     src, dst = rng.integers(0, 20, (2, 3000))
     if growing:
         src += np.arange(3000) ** 2 // 100
-        dst[1500] = 2**31 - 2 if not growing else 2**22
+        dst[1500] = 2**22
     path = tmp_path / "edges.txt"
     path.write_text("".join(f"{a} {b}\n" for a, b in zip(src, dst, strict=True)))
     for layout in ("csc", "csr"):
@@ -87,6 +87,16 @@ def test_ids_that_grow_beyond_what_was_seen(tmp_path, small, growing):
             expected = build_adjacency(src, dst, None, layout, edge_ids=False, sort_neighbors=True)
             found = read_adjacency(path, None, layout, edge_ids=False, sort_neighbors=True, threads=threads)
             same_adjacency(found, expected)
+
+
+def test_more_edges_than_were_expected(tmp_path, small, monkeypatch):
+    monkeypatch.setattr(edge_files, "_MORE_EDGES", 0)
+    monkeypatch.setattr(edge_files, "_SAMPLES", 2)
+    path = tmp_path / "edges.txt"
+    comments = "# a long comment, and nothing else\n" * 20
+    path.write_text(comments + "1 2\n3 1\n" * 500 + comments)
+    found = read_adjacency(path, edge_ids=False)
+    same_adjacency(found, build_adjacency([1, 3] * 500, [2, 1] * 500, edge_ids=False))
 
 
 def test_ids_past_int32(tmp_path):
