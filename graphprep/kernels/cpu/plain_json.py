@@ -51,7 +51,17 @@ from graphprep.kernels.cpu.plain_rows import (
     start_row,
 )
 from graphprep.kernels.cpu.slots import DTYPES, EDGE, NODE, TEXT_DTYPE, is_too_large
-from graphprep.kernels.cpu.words import MOST_DIGITS, address_of, digits_at, load_byte, load_word, non_digits, trailing_zeros
+from graphprep.kernels.cpu.words import (
+    MOST_DIGITS,
+    WORD,
+    address_of,
+    digits_at,
+    digits_of_word,
+    load_byte,
+    load_word,
+    non_digits,
+    trailing_zeros,
+)
 
 _TAB, _LF, _CR, _SPACE, _QUOTE, _PLUS, _COMMA, _MINUS, _POINT, _ZERO = 9, 10, 13, 32, 34, 43, 44, 45, 46, 48
 _COLON, _OPEN_LIST, _BACKSLASH, _CLOSE_LIST, _OPEN_OBJECT, _CLOSE_OBJECT = 58, 91, 92, 93, 123, 125
@@ -73,7 +83,9 @@ def _word(text: bytes) -> np.uint64:
 
 
 _SRC, _DST, _WEIGHT, _EDGE_TY, _PE = (_word(text) for text in (b'src_id":', b'dst_id":', b'weight":', b"edge_typ", b'e":'))
-_THREE_BYTES, _FOUR_BYTES = _U(0xFFFFFF), _U(0xFFFFFFFF)
+_FLOAT_FE, _ATURE, _BEFORE_WEIGHT = _word(b"float_fe"), _word(b'ature":'), _word(b'": ')
+_THREE_BYTES, _FOUR_BYTES, _SEVEN_BYTES = (_U((1 << 8 * size) - 1) for size in (3, 4, 7))
+_EXACT_POWERS = 10.0 ** np.arange(WORD)
 _NULL, _NAN = _word(b"null"), _word(b"NaN")
 
 
@@ -359,6 +371,8 @@ def _edges(
                 name, at = KEY_WEIGHT, _skip_blanks(at + 9)
             elif word == _EDGE_TY and load_word(at + 9) & _THREE_BYTES == _PE:
                 name, at = KEY_EDGE_TYPE, _skip_blanks(at + 12)
+            elif word == _FLOAT_FE and load_word(at + 9) & _SEVEN_BYTES == _ATURE:
+                name, at = DENSE_GROUP, _skip_blanks(at + 16)
             else:
                 name, at = _key(at)
                 if at < 0:
@@ -425,11 +439,14 @@ def _neighbors(buf, base, at, weight_limit, dst, types, weights, table):
         while not is_end:
             if count == dst.size:
                 return np.int64(_FULL), count
-            at, number = _number_key(at)
-            if at < 0:
-                break
             k = _U(count)
-            at, weights[k] = _float(buf, base, at)
+            end, number, weights[k] = _usual_neighbor(at)
+            if end == at:
+                at, number = _number_key(at)
+                if at < 0:
+                    break
+                end, weights[k] = _float(buf, base, at)
+            at = end
             dst[k] = number
             types[k] = last_kind
             if at < 0 or is_too_large(weights[k], weight_limit):
@@ -443,6 +460,36 @@ def _neighbors(buf, base, at, weight_limit, dst, types, weights, table):
             at = np.int64(_ODD)
         at, is_last = _behind_value(at, _CLOSE_OBJECT)
     return at, count
+
+
+@njit(cache=True, nogil=True, forceinline=True, error_model="numpy")
+def _usual_neighbor(at):
+    """Read ``"2": 0.5``, where 32 bytes hold it and what follows: (end, dst, weight).
+
+    The end is ``at`` where it is something else. One look tells where all ends, and there are no branches on how long it is.
+    """
+    others = non_digits(at) >> _U(1)  # behind the opening quote
+    size = min(trailing_zeros(others), 2 * WORD + 1)
+    first = at + size + 4
+    others >>= _U(size + 3)
+    point = trailing_zeros(others)
+    has_point = np.int64(load_byte(first + point) == _POINT)
+    end = trailing_zeros(others & (others - _U(1))) if has_point else point
+    num_digits = end - has_point
+    num_fraction = num_digits - point
+    last = load_byte(first + end)
+    wrong = (load_byte(at) ^ _QUOTE) | np.int64((load_word(at + 1 + size) & _THREE_BYTES) ^ _BEFORE_WEIGHT)
+    wrong |= (last != _COMMA) & (last != _CLOSE_OBJECT)
+    wrong |= (load_byte(first) == _ZERO) & (point > 1)
+    # As an unsigned number, a size of 0 is large, too, and so is one whose end the window does not show.
+    shorts = _U(end - 1) | _U(point - 1) | _U(num_fraction - has_point)
+    if wrong != 0 or _U(size - 1) >= 2 * WORD or shorts >= WORD:
+        return at, _U(0), 0.0
+    word = load_word(first)
+    whole = (_U(1) << _U(8 * point & 63)) - _U(1)
+    word = (word & whole) | ((word >> _U(8 * has_point)) & ~whole)  # closing ranks over the point
+    weight = np.float64(np.int64(digits_of_word(word, num_digits))) / _EXACT_POWERS[_U(num_fraction)]
+    return first + end, digits_at(at + 1, size), weight
 
 
 @njit(cache=True, nogil=True, forceinline=True)
