@@ -132,3 +132,6 @@ def _map_on_threads(fn: Callable[[Item], Result], items: Iterable[Item], threads
             raise failure
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+        close = getattr(source, "close", None)  # it may have threads, and the traceback of a failure keeps it alive
+        if close is not None:
+            close()

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.storage.faults import plain_words
+from graphprep.storage.private import TMP_DIR_OPTION
 from graphprep.storage.runs import SpillPool, read_into
 
 Records = NDArray[Any]  # uint32[n, words] or uint64[n, words]
-_TMP_DIR = "--tmp-dir"  # the option that chooses the folder
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class RecordRuns:
         offset = self._file_bytes
         written: list[tuple[_Segment, int]] = []
         # A failure leaves the bytes behind offset unnamed, and everything in memory.
-        with plain_words(str(self._path.parent), _TMP_DIR), self._path.open("ab", buffering=0) as file:
+        with plain_words(str(self._path.parent), TMP_DIR_OPTION), self._path.open("ab", buffering=0) as file:
             file.truncate(offset)
             for segment in self._segments:
                 if segment.records is not None:

@@ -100,11 +100,13 @@ class SpillPool:
 
     def join(self, runs: Spillable) -> None:
         """Let runs share the pool."""
-        self._runs.add(runs)
+        with self.lock:  # another thread may be looking for the largest ones
+            self._runs.add(runs)
 
     def leave(self, runs: Spillable) -> None:
         """Forget runs that were closed."""
-        self._runs.discard(runs)
+        with self.lock:
+            self._runs.discard(runs)
 
     def account(self, num_bytes: int) -> None:
         """Count bytes in memory, and spill the largest runs until they are within the cap; ``lock`` is held."""

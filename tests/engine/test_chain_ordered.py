@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphprep.engine.local import chain_ordered
+from graphprep.engine.local import chain_ordered, map_ordered
 
 
 def _names():
@@ -58,4 +58,12 @@ def test_nobody_reads_far_ahead_and_sources_are_closed(threads):
     assert len(taken) <= threads * 3 + 1  # what waits, what is to be put there, and the one that was taken
     items.close()
     assert sorted(closed) == sorted({at for at, _ in taken})
+    assert not _names()
+
+
+def test_no_thread_outlives_a_failure_of_who_works_on_the_items():
+    items = chain_ordered([lambda: iter(range(100)) for _ in range(4)], 2)
+    with pytest.raises(ZeroDivisionError) as failure:
+        list(map_ordered(lambda item: 1 // item, items, 2))
+    assert failure.tb is not None  # which keeps the frames, and what they hold, alive
     assert not _names()

@@ -1,6 +1,7 @@
 """Runs give back what was appended, in order, whatever was spilled."""
 
 import errno
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -210,3 +211,28 @@ def test_more_runs_than_file_descriptors(tmp_path):
         readers = [next(iter(runs.read(0)))[0].tolist() for runs in many]
         assert readers == [[i] for i in range(number)]
         assert len(list(Path("/proc/self/fd").iterdir())) <= before + 1
+
+
+def test_runs_may_join_the_pool_while_another_thread_looks_for_the_largest(tmp_path):
+    class Joined:
+        """Runs whose size another thread's runs do not wait for."""
+
+        @property
+        def in_memory_bytes(self):
+            thread = threading.Thread(target=Runs, args=(pool,))
+            thread.start()
+            thread.join(0.05)
+            threads.append(thread)
+            return 0
+
+        def close(self):
+            pass
+
+    threads = []
+    with SpillPool(10, str(tmp_path)) as pool:
+        pool.join(Joined())
+        with pool.lock:
+            pool.account(11)  # looks at every size
+        for thread in threads:
+            thread.join()
+    assert threads
