@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from graphprep.engine.scratch import scratch_array
 from graphprep.kernels.cpu.pair_sort import BucketSort, DealtKeys, deal_keys, first_of_runs, gather_bucket
 from graphprep.kernels.cpu.partition import as_input, bits_below
 from graphprep.kernels.cpu.rank_ids import DealtIds, collect_ranks, deal_ids, number_bucket, rank_bucket
@@ -128,10 +129,17 @@ def _bucket_bits(size: int) -> int:
 
 def _sort(values: Keys, low: int, high: int, *, with_order: bool, threads: int, depth: int = 0) -> tuple[Keys, Ints]:
     """Sort values less ``low``, as integers of 64 bits without a sign. Returns them and, if wanted, where they stood."""
-    dealt, offsets = _deal(values, low, high, with_order, threads)
-    keys, order = np.empty(values.size, np.uint64), np.empty_like(dealt.payload)
+    with scratch_array(values.size, np.uint64) as room:
+        dealt, offsets = _deal(values, low, high, room, with_order, threads)
+        return _sort_dealt(dealt, offsets, threads, depth)
+
+
+def _sort_dealt(dealt: DealtKeys, offsets: NDArray[np.int64], threads: int, depth: int) -> tuple[Keys, Ints]:
+    """Sort every bucket."""
+    keys, order = np.empty_like(dealt.keys), np.empty_like(dealt.payload)
     sizes = np.diff(offsets)
-    large = sizes > max(_LARGE_BUCKET, 8 * values.size // sizes.size)
+    large = sizes > max(_LARGE_BUCKET, 8 * keys.size // sizes.size)
+    with_order = order.size > 0
     if depth == _MOST_DEPTH or sizes.size == 1:
         large[:] = False
 
@@ -152,14 +160,14 @@ def _sort(values: Keys, low: int, high: int, *, with_order: bool, threads: int, 
         again, order_again = _sort(
             as_input(some), int(some.min()), int(some.max()), with_order=with_order, threads=threads, depth=depth + 1
         )
-        np.add(again, np.uint64(low), out=some)
+        np.add(again, np.uint64(dealt.low), out=some)
         if with_order:
             their_order[:] = their_order[order_again]
     return keys, order
 
 
-def _deal(values: Keys, low: int, high: int, with_order: bool, threads: int) -> tuple[DealtKeys, NDArray[np.int64]]:
-    """Deal keys to buckets by their highest bits. Returns them, and where each bucket begins in the output."""
+def _deal(values: Keys, low: int, high: int, room: Keys, with_order: bool, threads: int) -> tuple[DealtKeys, NDArray[np.int64]]:
+    """Deal keys to buckets by their highest bits, into ``room``. Returns them, and where each bucket begins in the output."""
     span = (high - low) & (2**64 - 1)
     shift = min(63, max(0, span.bit_length() - _bucket_bits(values.size)))  # no processor shifts by 64
     num_buckets = (span >> shift) + 1
@@ -167,7 +175,7 @@ def _deal(values: Keys, low: int, high: int, with_order: bool, threads: int) -> 
     payload = np.empty(values.size if with_order else 0, index_dtype(values.size))
     starts = np.empty((num_chunks, num_buckets + 2), np.int32)
     chunk_at = np.arange(num_chunks, dtype=np.int64) * CHUNK
-    dealt = DealtKeys(low, np.empty(values.size, np.uint64), payload, chunk_at, starts)
+    dealt = DealtKeys(low, room, payload, chunk_at, starts)
 
     def deal(chunk: int) -> None:
         at = slice(chunk * CHUNK, (chunk + 1) * CHUNK)
