@@ -44,6 +44,12 @@ class Ends:
             self._streams[side, name] = self._space(name).resolve(self._chunks(side, name), self._pool, self._cap)
         return next(self._streams[side, name])
 
+    def fit_in_memory(self) -> bool:
+        """Return whether all maps fit in memory, so that edges are read but once."""
+        kinds = {batch.codes: batch for batch in self._decoded.batches if batch.num_edges}
+        names = {self._space_name(batch, side) for batch in kinds.values() for side in range(2)}
+        return all(self._finder(name) is not None for name in names)
+
     def resolve_both(self, batch: Batch, chunk: Arrays) -> tuple[Resolved, Resolved]:
         """Resolve the ends of a batch whose maps fit in memory: in any order, on any thread."""
         src, dst = (self._finder(self._space_name(batch, side)) for side in range(2))

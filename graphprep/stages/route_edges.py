@@ -51,7 +51,8 @@ def _groups(routing: Routing, ends: Ends) -> Iterator[list[BatchInput]]:
     """Yield batches, a few at a time: dealing out few edges to many buckets costs as much as dealing out many."""
     decoded = routing.decoded
     most = max(_LEAST_GROUP, min(_MOST_GROUP, routing.rules.bucket_bytes // _GROUP_EDGE_BYTES))
-    streams = (decoded.batches, decoded.edges.read(0), decoded.edge_columns.read(0), text_hashes(decoded))
+    edges = decoded.edges.read(0, consume=ends.fit_in_memory())
+    streams = (decoded.batches, edges, decoded.edge_columns.read(0), text_hashes(decoded))
     group: list[BatchInput] = []
     num_edges = 0
     for batch, chunk, columns, hashes in zip(*streams, strict=True):

@@ -161,8 +161,11 @@ class Runs:
             self.in_memory_bytes += held
             self._pool.account(held)
 
-    def read(self, bucket: int) -> Iterator[Chunk]:
-        """Yield a bucket's chunks in append order; as often as asked."""
+    def read(self, bucket: int, *, consume: bool = False) -> Iterator[Chunk]:
+        """Yield a bucket's chunks in append order, as often as asked; with ``consume`` for the last time.
+
+        Then memory is free again as soon as the reader lets go of a chunk.
+        """
         with self._pool.lock:
             extents, memory, path = self._extents[bucket].read(list(self._layouts)), list(self._memory[bucket]), self._path
             extent = next(extents, None)  # the list as it is now
@@ -173,7 +176,23 @@ class Runs:
                 while extent is not None:
                     yield _read_extent(file.fileno(), *extent, str(path))
                     extent = next(extents, None)
-        yield from memory
+        if consume:
+            memory.reverse()
+            yield from self._let_go(bucket, memory)
+        else:
+            yield from memory
+
+    def _let_go(self, bucket: int, memory: list[Chunk]) -> Iterator[Chunk]:
+        """Yield chunks from the end of a list, and forget them, but for those that were spilled meanwhile."""
+        while memory:
+            with self._pool.lock:
+                chunk, kept = memory.pop(), self._memory[bucket]
+                if kept and kept[0] is chunk:
+                    del kept[0]
+                    freed = _chunk_bytes(chunk) + _ARRAY_BYTES * len(chunk)
+                    self.in_memory_bytes -= freed
+                    self._pool.in_memory_bytes -= freed
+            yield chunk
 
     def num_chunks(self, bucket: int) -> int:
         """Return how many chunks ``read`` would yield."""

@@ -104,3 +104,23 @@ def test_pieces_are_joined_up_to_a_size(tmp_path, cap_bytes):
             pieces = list(runs.read(0, most_records=most))
             assert [len(piece.records) for piece in pieces] == sizes
             assert [int(base) for piece in pieces for base in piece.bases] == [0, 100, 200, 300, 400]
+
+
+@pytest.mark.parametrize("cap_bytes", [2_000, 1 << 30])
+def test_chunks_that_are_consumed_are_forgotten_one_by_one(tmp_path, cap_bytes):
+    """Also while others ask for memory, so that chunks are spilled before their turn comes."""
+    with SpillPool(cap_bytes, str(tmp_path)) as pool:
+        runs, other = Runs(pool, 1, coalesce=False), Runs(pool, 1)
+        for number in range(6):
+            runs.append(0, (np.full(20, number),))
+        held = runs.in_memory_bytes
+        found = []
+        for number, (chunk,) in enumerate(runs.read(0, consume=True)):
+            found.append(int(chunk[0]))
+            other.append(0, (np.zeros(10 * number),))
+            assert runs.in_memory_bytes <= held
+            assert pool.in_memory_bytes == runs.in_memory_bytes + other.in_memory_bytes
+        assert found == list(range(6))
+        assert runs.in_memory_bytes == 0
+        other.close()
+        assert pool.in_memory_bytes == 0
