@@ -266,7 +266,8 @@ class SecondLayout:
         self.plan = plan_buckets(num_rows, route.num_edges * _EDGE_BYTES + num_rows * ROW_BYTES, bucket_bytes)
         desk = Desk(min(bucket_bytes, MOST_HELD_BYTES))
         self._edge_rows = edge_rows
-        self._buckets = EdgeBuckets(pool, self.plan, desk, route.edges.dtype)
+        dtype = route.edges.dtype if route.num_edges <= 2**32 else np.uint64  # records hold edge IDs as they are
+        self._buckets = EdgeBuckets(pool, self.plan, desk, dtype)
 
     @property
     def buckets(self) -> EdgeBuckets:
