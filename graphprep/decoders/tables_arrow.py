@@ -44,8 +44,6 @@ from graphprep.storage.faults import display_url
 
 Ints = NDArray[np.int64]
 ARROW_MAGIC = b"ARROW1"
-STREAM_MAGIC = b"\xff\xff\xff\xff"
-FEATHER_MAGIC = b"FEA1"
 
 
 def read_schema(handle: BinaryIO, url: str, *, parquet: bool) -> tuple[pa.Schema, int]:

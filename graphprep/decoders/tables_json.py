@@ -39,7 +39,6 @@ _TEXTS = (json_tape.TEXT, json_tape.ESCAPED)
 _LISTS = (json_tape.ARRAY, json_tape.NESTED)
 _INTEGERS = (json_tape.UINT, json_tape.NEGATIVE)
 _FLAT = "write one flat object a line; leave a column out with --drop-column"
-_INT64 = ColumnType("int64")
 
 
 @dataclass(frozen=True)

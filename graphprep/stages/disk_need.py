@@ -246,4 +246,4 @@ def _stored_bytes(chunk: ColumnChunk) -> int:
     return int(chunk.values.size) * min(chunk.values.itemsize, _VALUE_BYTES)
 
 
-__all__ = ["DiskNeed", "DiskRules", "check_disk", "estimate_disk"]
+__all__ = ["DiskNeed", "DiskRules", "check_disk", "compare_disk", "estimate_disk"]

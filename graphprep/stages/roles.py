@@ -102,10 +102,6 @@ class OwnerRoles:
         """Return all flags."""
         return (*self.labels, *(() if self.split is None else (self.split,)), *self.seeds)
 
-    def split_column(self, name: str) -> bool:
-        """Return whether a column holds the values of the split."""
-        return self.split is not None and self.split.columns == (name,)
-
 
 @dataclass(frozen=True)
 class Roles:
