@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -33,6 +34,7 @@ class Ends:
         self._finders: dict[str, Callable[[RawIds], Resolved] | None] = {}
         self._quick: dict[str, Callable[[NDArray[Any]], Found | None] | None] = {}
         self._streams: dict[tuple[int, str], Iterator[Resolved]] = {}
+        self._lock = threading.Lock()  # of ``_quick``: one thread makes a table, the others wait for it
 
     def resolve(self, side: int, batch: Batch, ids: RawIds) -> Resolved:
         """Resolve one end (0: the source) of a batch's edges; every batch with edges must be asked for, in order."""
@@ -70,8 +72,7 @@ class Ends:
             return None
         found = []
         for side in range(2):
-            name = self._space_name(batch, side)
-            quick = self._quick[name] if name in self._quick else self._quick.setdefault(name, self._quick_finder(name))
+            quick = self._quick_finder(self._space_name(batch, side))
             one = None if quick is None else quick(chunk[side])
             if one is None:
                 return None
@@ -79,8 +80,10 @@ class Ends:
         return found[0], found[1]
 
     def _quick_finder(self, name: str) -> Callable[[NDArray[Any]], Found | None] | None:
-        self._finder(name)
-        return self._space(name).quick_finder(self._cap, self._finders[name])
+        with self._lock:
+            if name not in self._quick:
+                self._quick[name] = self._space(name).quick_finder(self._cap, self._finder(name))
+            return self._quick[name]
 
     def _finder(self, name: str) -> Callable[[RawIds], Resolved] | None:
         if name not in self._finders:
