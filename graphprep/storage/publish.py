@@ -261,6 +261,8 @@ class _LocalTarget:
                     aside.rename(self._target)
                 raise
             self._stage = aside
+        with contextlib.suppress(OSError):  # first: what a kill leaves then is no whole store, and goes with the next run
+            (self._stage / METADATA_NAME).unlink()
         shutil.rmtree(self._stage, ignore_errors=True)
         self._folder.release()
 

@@ -1,0 +1,35 @@
+"""A run that was killed while it removed the store it had replaced leaves nothing that the next run does not remove."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from graphprep.storage import publish
+from graphprep.storage.publish import StoreWriter
+from graphprep.storage.urls import Storage
+
+STORE = b'{"format": "graphprep-store"}'
+
+
+def write(out):
+    with Storage() as storage, StoreWriter(storage, str(out), overwrite=True) as writer:
+        writer.write_file("part-00000/array", b"x")
+        writer.publish(STORE)
+
+
+@pytest.mark.parametrize("exchanges", [True, False])
+def test_what_is_left_of_a_replaced_store_goes_with_the_next_run(tmp_path, monkeypatch, exchanges):
+    out = tmp_path / "store"
+    write(out)
+    with monkeypatch.context() as patch:
+        if not exchanges:
+            patch.setattr(publish, "_exchange", lambda left, right: False)
+        patch.setattr(shutil, "rmtree", lambda path, ignore_errors: None)  # nothing but the first step was done
+        write(out)
+    (left,) = [path for path in tmp_path.iterdir() if path != out]
+    assert (left / "part-00000/array").exists()
+    write(out)
+    assert [path.name for path in tmp_path.iterdir()] == ["store"]
+    assert (out / "metadata.json").read_bytes() == STORE
