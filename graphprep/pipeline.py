@@ -16,6 +16,7 @@ from typing import Any
 import graphprep
 from graphprep.engine.budget import PeakSampler, default_threads, memory_limit, private_bytes
 from graphprep.engine.heap import bound_heap, trim_heap
+from graphprep.engine.scratch import release_scratch
 from graphprep.model.errors import DataError, MemoryLimitError
 from graphprep.model.graph_schema import GraphSchema, OwnerSchema
 from graphprep.model.options import ConvertOptions, ConvertSummary
@@ -94,6 +95,7 @@ def plan_memory(options: ConvertOptions) -> MemoryPlan:
 
     Raises MemoryLimitError where it leaves nothing to work with.
     """
+    release_scratch()  # what functions over arrays kept in this process is free, too
     limit = memory_limit(options.run.memory_limit)
     threads = options.run.threads or default_threads()
     bound_heap(limit)

@@ -36,6 +36,7 @@ _MOST_TYPES = 1 << 16
 _AHEAD_BYTES = 64 << 20  # of ``text_bytes``; with less, one table is read at a time
 _TEXT_SHARDS = 16  # so many threads add texts without waiting; a shard of a few million texts fits the cache
 _FEW_TYPES = 8  # with more, shards take too much memory
+_LEAST_SHARDED_BYTES = 4 << 20  # of texts that may be held: empty shards take 1 MiB a type
 
 
 class WidenError(Exception):
@@ -336,8 +337,8 @@ class _Collector:
 
     def _texts(self, space: str) -> TextIndexer:
         if space not in self.decoded.texts:
-            shards = _TEXT_SHARDS if len(self.decoded.sources.node_types) <= _FEW_TYPES else 1
-            self.decoded.texts[space] = TextIndexer(self.pool, self.text_bytes, shards)
+            is_roomy = self.text_bytes >= _LEAST_SHARDED_BYTES and len(self.decoded.sources.node_types) <= _FEW_TYPES
+            self.decoded.texts[space] = TextIndexer(self.pool, self.text_bytes, _TEXT_SHARDS if is_roomy else 1)
         return self.decoded.texts[space]
 
     def _note_kind(self, work: _Work, space: str, texts: KeyedTexts | None) -> None:

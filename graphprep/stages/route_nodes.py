@@ -19,9 +19,7 @@ from graphprep.stages.file_columns import FileColumn
 from graphprep.stages.resolve import Resolved
 from graphprep.stages.route import Routing
 from graphprep.stages.schema_guard import find_misfit
-from graphprep.stages.shuffle import (
-    batch_columns,
-)
+from graphprep.stages.shuffle import batch_columns
 from graphprep.stages.split_values import find_split_misfit
 
 Ints = NDArray[np.int64]

@@ -9,6 +9,8 @@ import pytest
 
 from graphprep.engine import scratch
 from graphprep.engine.scratch import release_scratch, scratch_array
+from graphprep.model.options import ConvertOptions
+from graphprep.pipeline import plan_memory
 
 
 @pytest.fixture(autouse=True)
@@ -61,3 +63,11 @@ def test_what_fails_is_not_used_again():
 def test_no_memory():
     with pytest.raises(MemoryError), scratch_array(1 << 59, np.uint64):
         pass
+
+
+def test_a_run_gets_back_what_is_kept():
+    with scratch_array(10_000, np.uint64):
+        pass
+    assert scratch._kept or not hasattr(mmap, "MADV_FREE")
+    plan_memory(ConvertOptions())
+    assert not scratch._kept

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -31,8 +33,9 @@ def _pack(rows):
     cap=st.sampled_from([1, 3000, 10**9]),
     chunk=st.sampled_from([1, 60, 1 << 20]),
     most_runs=st.sampled_from([2, 3, 64]),
+    shards=st.sampled_from([1, 4]),
 )
-def test_sorted_texts_are_unique_and_duplicates_are_told(steps, cap, chunk, most_runs):
+def test_sorted_texts_are_unique_and_duplicates_are_told(steps, cap, chunk, most_runs, shards):
     records: dict[bytes, tuple[int, int]] = {}
     ends: dict[bytes, list[int]] = {}
     duplicates = []
@@ -41,7 +44,7 @@ def test_sorted_texts_are_unique_and_duplicates_are_told(steps, cap, chunk, most
         patch.setattr(texts_stage, "_LEAST_CHUNK_BYTES", chunk)
         patch.setattr(texts_stage, "_MOST_CHUNK_BYTES", chunk)
         patch.setattr(texts_stage, "_MOST_RUNS", most_runs)
-        indexer = TextIndexer(pool, cap)
+        indexer = TextIndexer(pool, cap, shards)
         for kind, rows in steps:
             if kind == "declare":
                 packed = _pack([text for text, _ in rows])
@@ -66,6 +69,27 @@ def test_sorted_texts_are_unique_and_duplicates_are_told(steps, cap, chunk, most
         assert indexer.duplicates.tolist() == duplicates
     wanted = {text: (min(codes, key=lambda code: (code < 0, code)), -1) for text, codes in ends.items()} | records
     assert list(found.items()) == sorted(wanted.items())
+
+
+@pytest.mark.parametrize("shards", [1, 16])
+@pytest.mark.parametrize("cap", [1, 1 << 20, 10**9])
+def test_threads_may_add_ends_side_by_side(shards, cap):
+    """With little room, they write runs side by side, too, of a pool that spills all of them."""
+    draw = np.random.default_rng(cap % 1009 + shards)
+    batches = [[b"%d/%d" % (code, n) for n in draw.integers(0, 4000, 300)] for code in (-1, 0, 1) for _ in range(8)]
+    with SpillPool(cap // 8) as pool:
+        indexer = TextIndexer(pool, cap, shards)
+
+        def add(rows):
+            packed = _pack(rows)
+            chosen = np.arange(len(rows))[::-1].copy()
+            indexer.add_ends(hash_texts(*packed), *packed, int(rows[0].partition(b"/")[0]), chosen)
+
+        with ThreadPoolExecutor(4) as threads:
+            list(threads.map(add, batches * 2))
+        found = [(part.text(row), int(part.types[row])) for part in indexer.sorted() for row in range(part.keys.size)]
+    wanted = {text: int(text.partition(b"/")[0]) for batch in batches for text in batch}
+    assert found == sorted(wanted.items())
 
 
 def test_two_texts_under_one_key_are_told():
