@@ -32,7 +32,7 @@ Ints = NDArray[np.int64]
 # A group is as large as is worth a piece of memory for every bucket, if memory allows: some are on their way at a time.
 _MOST_GROUP = 1 << 20
 _LEAST_GROUP = 1 << 14
-_GROUP_EDGE_BYTES = 16
+_GROUP_EDGE_BYTES = 8
 
 
 def route_edges(routing: Routing) -> None:

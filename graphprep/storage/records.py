@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -118,24 +119,26 @@ class RecordRuns:
         return segments[number][0].base < ids[1] and behind > ids[0]
 
     def spill(self) -> None:
-        """Write all segments in memory to the file."""
+        """Write the oldest segments in memory to the file, a good part of them: little by little, memory is used again."""
         if self._path is None:
             self._path = self._pool.new_file()
-        offset = self._file_bytes
+        least = max(self.in_memory_bytes // 4, self._pool.cap_bytes // 8)
+        offset, freed = self._file_bytes, 0
         written: list[tuple[_Segment, int]] = []
         # A failure leaves the bytes behind offset unnamed, and everything in memory.
         with plain_words(str(self._path.parent), TMP_DIR_OPTION), self._path.open("ab", buffering=0) as file:
             file.truncate(offset)
             for segment in self._segments:
-                if segment.records is not None:
+                if segment.records is not None and freed < least:
                     written.append((segment, offset))
                     offset += _write_all(file, segment.records)
+                    freed += segment.records.nbytes
         for segment, at in written:
             segment.at, segment.records = at, None
         self._pool.spilled_bytes += offset - self._file_bytes
         self._file_bytes = offset
-        self._pool.in_memory_bytes -= self.in_memory_bytes
-        self.in_memory_bytes = 0
+        self._pool.in_memory_bytes -= freed
+        self.in_memory_bytes -= freed
 
     def close(self) -> None:
         """Drop everything."""
@@ -174,15 +177,22 @@ def _join(parts: list[_Part], descriptor: int, path: str) -> Piece:
     if len(parts) == 1 and records is not None:
         return Piece(records[start:stop], starts, bases, first.tag)
     joined = np.empty((int(starts[-1]), first.words), first.dtype)
+    if all(part[1] is not None for part in parts):  # one call for all: threads wait for each other between calls
+        np.concatenate([records[start:stop] for _, records, start, stop in parts if records is not None], out=joined)
+        return Piece(joined, starts, bases, first.tag)
     record_bytes = joined.itemsize * first.words
+    view = joined.reshape(-1).view(np.uint8).data
     at = 0
-    for segment, records, start, stop in parts:
-        target = joined[at : at + stop - start]
-        if records is None:
-            read_into(descriptor, target, segment.at + start * record_bytes, path)
-        else:
-            target[:] = records[start:stop]
-        at += stop - start
+    with plain_words(path):
+        for segment, records, start, stop in parts:
+            behind = at + stop - start
+            if records is not None:
+                joined[at:behind] = records[start:stop]
+            else:
+                offset, wanted = segment.at + start * record_bytes, view[at * record_bytes : behind * record_bytes]
+                if os.preadv(descriptor, (wanted,), offset) < len(wanted):  # rarely less than all at once
+                    read_into(descriptor, joined[at:behind], offset, path)
+            at = behind
     return Piece(joined, starts, bases, first.tag)
 
 

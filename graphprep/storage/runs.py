@@ -135,6 +135,7 @@ class Runs:
     def __init__(self, pool: SpillPool, num_buckets: int = 1, coalesce: bool = True) -> None:
         """Open empty runs; without ``coalesce``, chunks come back exactly as they were appended."""
         self.in_memory_bytes = 0
+        self._leaving_bytes = 0
         self._pool = pool
         self._extent_bytes = _extent_bytes(pool.cap_bytes) if coalesce else -1
         self._memory: list[list[Chunk]] = [[] for _ in range(num_buckets)]
@@ -157,7 +158,7 @@ class Runs:
         with self._pool.lock:
             self._memory[bucket].append(chunk)
             self._num_bytes[bucket] += num_bytes
-            held = num_bytes + _ARRAY_BYTES * len(chunk)
+            held = _held_bytes(chunk)
             self.in_memory_bytes += held
             self._pool.account(held)
 
@@ -169,6 +170,8 @@ class Runs:
         with self._pool.lock:
             extents, memory, path = self._extents[bucket].read(list(self._layouts)), list(self._memory[bucket]), self._path
             extent = next(extents, None)  # the list as it is now
+            if consume:
+                self._leave(bucket)
         if extent is not None and path is not None:
             with plain_words(str(path)):
                 file = path.open("rb", buffering=0)
@@ -178,20 +181,26 @@ class Runs:
                     extent = next(extents, None)
         if consume:
             memory.reverse()
-            yield from self._let_go(bucket, memory)
+            yield from self._let_go(memory)
         else:
             yield from memory
 
-    def _let_go(self, bucket: int, memory: list[Chunk]) -> Iterator[Chunk]:
-        """Yield chunks from the end of a list, and forget them, but for those that were spilled meanwhile."""
+    def _leave(self, bucket: int) -> None:
+        """Leave a bucket's chunks in memory to their reader: they are not worth being spilled any more."""
+        leaving = sum(_held_bytes(chunk) for chunk in self._memory[bucket])
+        self._memory[bucket] = []
+        self.in_memory_bytes -= leaving
+        self._leaving_bytes += leaving
+
+    def _let_go(self, memory: list[Chunk]) -> Iterator[Chunk]:
+        """Yield chunks from the end of a list, and forget them."""
         while memory:
+            chunk = memory.pop()
+            freed = _held_bytes(chunk)
             with self._pool.lock:
-                chunk, kept = memory.pop(), self._memory[bucket]
-                if kept and kept[0] is chunk:
-                    del kept[0]
-                    freed = _chunk_bytes(chunk) + _ARRAY_BYTES * len(chunk)
-                    self.in_memory_bytes -= freed
-                    self._pool.in_memory_bytes -= freed
+                freed = min(freed, self._leaving_bytes)  # nothing is left once these runs are closed
+                self._leaving_bytes -= freed
+                self._pool.in_memory_bytes -= freed
             yield chunk
 
     def num_chunks(self, bucket: int) -> int:
@@ -205,7 +214,7 @@ class Runs:
     def free(self, bucket: int) -> None:
         """Drop a bucket's chunks. The spill file goes with the last one that lies in it."""
         with self._pool.lock:
-            freed = sum(_chunk_bytes(chunk) + _ARRAY_BYTES * len(chunk) for chunk in self._memory[bucket])
+            freed = sum(_held_bytes(chunk) for chunk in self._memory[bucket])
             self._memory[bucket], self._extents[bucket] = [], _Extents()
             self._num_bytes[bucket] = 0
             self.in_memory_bytes -= freed
@@ -217,8 +226,8 @@ class Runs:
         """Drop everything."""
         with self._pool.lock:
             self._pool.leave(self)
-            self._pool.in_memory_bytes -= self.in_memory_bytes
-            self.in_memory_bytes = 0
+            self._pool.in_memory_bytes -= self.in_memory_bytes + self._leaving_bytes
+            self.in_memory_bytes = self._leaving_bytes = 0
             self._memory = [[] for _ in self._memory]
             self._extents = [_Extents() for _ in self._extents]
             self._num_bytes = [0] * len(self._num_bytes)
@@ -262,6 +271,11 @@ def _extent_bytes(cap_bytes: int) -> int:
 
 def _chunk_bytes(chunk: Chunk) -> int:
     return sum(array.nbytes for array in chunk if array is not None)
+
+
+def _held_bytes(chunk: Chunk) -> int:
+    """Return what a chunk in memory counts."""
+    return _chunk_bytes(chunk) + _ARRAY_BYTES * len(chunk)
 
 
 def _layout_of(chunk: Chunk) -> _Layout:

@@ -108,19 +108,32 @@ def test_pieces_are_joined_up_to_a_size(tmp_path, cap_bytes):
 
 @pytest.mark.parametrize("cap_bytes", [2_000, 1 << 30])
 def test_chunks_that_are_consumed_are_forgotten_one_by_one(tmp_path, cap_bytes):
-    """Also while others ask for memory, so that chunks are spilled before their turn comes."""
+    """Also while others ask for memory: they must spill their own."""
     with SpillPool(cap_bytes, str(tmp_path)) as pool:
         runs, other = Runs(pool, 1, coalesce=False), Runs(pool, 1)
         for number in range(6):
             runs.append(0, (np.full(20, number),))
-        held = runs.in_memory_bytes
+        of_each = runs.in_memory_bytes // 6
         found = []
         for number, (chunk,) in enumerate(runs.read(0, consume=True)):
             found.append(int(chunk[0]))
             other.append(0, (np.zeros(10 * number),))
-            assert runs.in_memory_bytes <= held
-            assert pool.in_memory_bytes == runs.in_memory_bytes + other.in_memory_bytes
+            assert runs.in_memory_bytes == 0  # nobody is to spill what is about to be read
+            assert pool.in_memory_bytes == (5 - number) * of_each + other.in_memory_bytes
         assert found == list(range(6))
-        assert runs.in_memory_bytes == 0
+        runs.close()
         other.close()
+        assert pool.in_memory_bytes == 0
+
+
+def test_consuming_stops_at_any_point(tmp_path):
+    with SpillPool(1 << 30, str(tmp_path)) as pool:
+        runs = Runs(pool, 1, coalesce=False)
+        for number in range(3):
+            runs.append(0, (np.full(20, number),))
+        chunks = runs.read(0, consume=True)
+        next(chunks)
+        runs.close()
+        assert pool.in_memory_bytes == 0
+        assert len(list(chunks)) == 2
         assert pool.in_memory_bytes == 0
