@@ -9,6 +9,7 @@ import itertools
 import json
 import math
 import os
+import shlex
 import subprocess
 import sys
 
@@ -456,7 +457,7 @@ def test_a_failure_leaves_what_was_there(tmp_path, monkeypatch):
 
 
 def test_a_reader_that_leaves_is_no_error():
-    code = f"{sys.executable} -m graphprep generate rmat - -q --scale 18 | head -n 1"
+    code = f"{shlex.quote(sys.executable)} -m graphprep generate rmat - -q --scale 18 | head -n 1"
     done = subprocess.run(["bash", "-o", "pipefail", "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (141, "")
     assert len(done.stdout.splitlines()) == 1
