@@ -15,8 +15,8 @@ from graphprep.model.reorder import ReorderOptions, ReorderSummary
 from graphprep.model.schema import NodeOrder, edge_type_text
 from graphprep.pipeline import MemoryPlan, SilentReporter, StageClock, folder_beside, plan_memory, provenance
 from graphprep.stages.disk_need import DiskNeed, compare_disk
+from graphprep.stages.moves import Room
 from graphprep.stages.reorder import StoreReorderer
-from graphprep.stages.reorder_moves import Room
 from graphprep.stages.reorder_order import OrderRules
 from graphprep.storage.arrays import StoreReader
 from graphprep.storage.faults import display_url

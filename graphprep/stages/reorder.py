@@ -13,12 +13,12 @@ from graphprep.model.metadata import MANIFEST_NAME, PROVENANCE_NAME, GraphMetada
 from graphprep.model.protocols import Reporter
 from graphprep.model.schema import path_name
 from graphprep.stages.check_files import expected_arrays
+from graphprep.stages.move_parts import PartFiles, PartMover
+from graphprep.stages.moves import Blocks, Ints, Room
 from graphprep.stages.reorder_edges import EdgeTypeMover
-from graphprep.stages.reorder_files import column_files, raw_id_files
-from graphprep.stages.reorder_items import FIX, StoredItems
-from graphprep.stages.reorder_moves import Blocks, Ints, Room
 from graphprep.stages.reorder_order import NodePlaces, OrderRules, order_nodes
-from graphprep.stages.reorder_parts import PartFiles, PartMover
+from graphprep.stages.stored_files import column_files, raw_id_files
+from graphprep.stages.stored_items import FIX, StoredItems
 from graphprep.storage.arrays import StoreReader
 from graphprep.storage.faults import display_url
 from graphprep.storage.publish import StoreWriter

@@ -9,12 +9,12 @@ import numpy as np
 
 from graphprep.kernels.cpu.move import relabel_ids
 from graphprep.model.schema import Layout, edge_type_path
-from graphprep.stages.reorder_files import StoredFile, column_files
-from graphprep.stages.reorder_items import StoredItems, read_offsets
-from graphprep.stages.reorder_moves import Array, Blocks, Ints, Room, move
+from graphprep.stages.move_parts import PartFiles, PartMover
+from graphprep.stages.move_rows import SortedRows, sort_entries
+from graphprep.stages.moves import Array, Blocks, Ints, Room, move
 from graphprep.stages.reorder_order import NodePlaces, outside
-from graphprep.stages.reorder_parts import PartFiles, PartMover
-from graphprep.stages.reorder_rows import SortedRows, sort_entries
+from graphprep.stages.stored_files import StoredFile, column_files
+from graphprep.stages.stored_items import StoredItems, read_offsets
 from graphprep.storage.arrays import StoreReader
 
 _STEP = 1 << 17

@@ -12,7 +12,7 @@ from graphprep.kernels.cpu.hash import permute_range
 from graphprep.kernels.cpu.move import count_ids, order_descending
 from graphprep.model.errors import DataError
 from graphprep.model.schema import Layout, NodeOrder, edge_type_path
-from graphprep.stages.reorder_items import FIX, StoredCounts, StoredItems
+from graphprep.stages.stored_items import FIX, StoredCounts, StoredItems
 from graphprep.storage.arrays import StoreReader
 from graphprep.storage.faults import display_url
 from graphprep.storage.scratch import Scratch

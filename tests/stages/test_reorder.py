@@ -22,10 +22,10 @@ from reference.reorder import read_files, reorder_reference
 import graphprep
 from graphprep.cli.main import run
 from graphprep.model.errors import DataError, StorageError, UsageError
-from graphprep.stages import reorder_moves
+from graphprep.stages import moves
 from graphprep.stages.lookup import NODE_SPACES
+from graphprep.stages.moves import Room
 from graphprep.stages.reorder import StoreReorderer
-from graphprep.stages.reorder_moves import Room
 from graphprep.stages.reorder_order import OrderRules
 from graphprep.storage.arrays import StoreReader
 from graphprep.storage.publish import StoreWriter
@@ -121,8 +121,8 @@ def test_little_room_for_what_is_far_away(name, tmp_path):
     "name", ["shop_chunked_parts", "shop_json_random", "davis_bipartite", "edges_timed", "names_awkward_hash"]
 )
 def test_ranges_that_are_too_large_are_dealt_out_again(name, tmp_path, monkeypatch):
-    monkeypatch.setattr(reorder_moves, "_FAN_OUT", 2)
-    monkeypatch.setattr(reorder_moves, "_MOST_ROWS", 3)
+    monkeypatch.setattr(moves, "_FAN_OUT", 2)
+    monkeypatch.setattr(moves, "_MOST_ROWS", 3)
     store = STORES[name]
     reorder_in(16, store, tmp_path / "out", "in-degree", threads=2)
     assert_files(tmp_path / "out", reorder_reference(read_files(store), "in-degree"))

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from graphprep.engine.local import map_ordered
 from graphprep.kernels.cpu.move import sort_rows
-from graphprep.stages.reorder_items import Items
-from graphprep.stages.reorder_moves import Array, Blocks, Ints, Piece, Room, copy_spans
+from graphprep.stages.moves import Array, Blocks, Ints, Piece, Room, copy_spans
+from graphprep.stages.stored_items import Items
 
 
 @dataclass(frozen=True)

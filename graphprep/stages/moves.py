@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from graphprep.engine.local import map_ordered
 from graphprep.kernels.cpu.move import copy_blocks, count_blocks, deal_blocks
 from graphprep.kernels.cpu.sort import stable_order
-from graphprep.stages.reorder_items import Items
+from graphprep.stages.stored_items import Items
 from graphprep.storage.runs import Runs, SpillPool
 from graphprep.storage.scratch import Scratch
 

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from graphprep.model.metadata import ArrayEntry, part_name
-from graphprep.stages.reorder_files import StoredFile
-from graphprep.stages.reorder_items import Items, StoredCounts, StoredItems, compose_offsets, read_offsets
-from graphprep.stages.reorder_moves import Array, Blocks, Ints, Room, move
-from graphprep.stages.reorder_rows import SortedRows, move_entries
+from graphprep.stages.move_rows import SortedRows, move_entries
+from graphprep.stages.moves import Array, Blocks, Ints, Room, move
+from graphprep.stages.stored_files import StoredFile
+from graphprep.stages.stored_items import Items, StoredCounts, StoredItems, compose_offsets, read_offsets
 from graphprep.storage.arrays import StoreReader
 from graphprep.storage.publish import StoreWriter
 
