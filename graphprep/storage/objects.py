@@ -32,9 +32,13 @@ def is_unfinished(storage: Storage, out: str) -> bool:
 
 
 class ObjectTarget:
-    """A prefix: the target's own where it is free, else one beside it whose objects are moved at the end."""
+    """A prefix: the target's own where it is free, else one beside it whose objects are moved at the end.
 
-    def __init__(self, storage: Storage, out: str, *, exists: bool) -> None:
+    ``last`` is the object that is put after all others.
+    """
+
+    def __init__(self, storage: Storage, out: str, *, exists: bool, last: str = METADATA_NAME) -> None:
+        self._last = last
         self._storage = storage
         self._out = out.rstrip("/")
         self._fs, path = storage.filesystem(self._out)
@@ -50,7 +54,7 @@ class ObjectTarget:
 
     def begin(self) -> None:
         """Find out now whether objects can be put here, not when the first one is finished, perhaps hours later."""
-        check_can_put(self._out, self._fs, f"{self._stage}/{METADATA_NAME}")
+        check_can_put(self._out, self._fs, f"{self._stage}/{self._last}")
 
     def open(self, path: str, num_bytes: int) -> ObjectSink:
         """See ``Target.open``."""
@@ -63,20 +67,20 @@ class ObjectTarget:
         return f"{self._stage_url}/{path}"
 
     def show(self) -> None:
-        """Move what lies beside to its place: the old metadata.json goes first, the new one comes last."""
+        """Move what lies beside to its place: the old last object goes first, the new one comes last."""
         self._flush()
         self._storage.forget(self._out)
         if self._stage == self._path:
             return
         self._fs.invalidate_cache()
         with contextlib.suppress(FileNotFoundError):  # the store was not finished
-            self._fs.rm_file(f"{self._path}/{METADATA_NAME}")
+            self._fs.rm_file(f"{self._path}/{self._last}")
         try:
             kept = {f"{self._path}/{path}" for path in self._paths}
             _delete(self._fs, [path for path in self._fs.find(self._path) if path not in kept])
-            *others, metadata = self._paths
-            self._storage.fetchers.run_all(self._move, others)
-            self._move(metadata)
+            last = self._last if self._last in self._paths else self._paths[-1]
+            self._storage.fetchers.run_all(self._move, [path for path in self._paths if path != last])
+            self._move(last)
         except Exception as error:
             raise self._half_moved(error) from error
         self.remove()
@@ -99,8 +103,8 @@ class ObjectTarget:
         return self._fs
 
     def put(self, full: str, data: bytes) -> None:
-        """Put a small object, soon and together with others; metadata.json after all of them."""
-        if full != f"{self._path}/{METADATA_NAME}":
+        """Put a small object, soon and together with others; the last one after all of them."""
+        if full != f"{self._path}/{self._last}":
             self._batch[full] = data
             if len(self._batch) >= _BATCH_OBJECTS or sum(map(len, self._batch.values())) >= _BATCH_BYTES:
                 self._flush()
@@ -126,7 +130,7 @@ class ObjectTarget:
         return StorageError(
             f"the old store is gone, and moving the new one to its place failed ({display_url(str(error))})",
             place=display_url(self._out),
-            fix=f"copy the objects of {display_url(self._stage_url)} there, metadata.json last" if stage else "",
+            fix=f"copy the objects of {display_url(self._stage_url)} there, {self._last} last" if stage else "",
         )
 
 

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import secrets
 import sys
+import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import TracebackType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from graphprep.model.errors import UsageError
+from graphprep.model.metadata import METADATA_NAME
 from graphprep.storage.faults import display_url, plain_words
 from graphprep.storage.files import write_pieces
+from graphprep.storage.npy import npy_header
 from graphprep.storage.publish import target_for
 from graphprep.storage.targets import Sink
 from graphprep.storage.urls import STDIN, Storage, local_path
@@ -64,15 +72,20 @@ def write_output(storage: Storage, url: str, pieces: Iterable[bytes | memoryview
 
 
 class FolderOutput:
-    """A folder of files as a context manager: not to be seen before ``publish``, removed without it."""
+    """A folder of files as a context manager: not to be seen before ``publish``, removed without it.
 
-    def __init__(self, storage: Storage, url: str, *, exists: bool) -> None:
+    ``last`` is the file whose presence says that all others are there: on object stores it is put after them.
+    """
+
+    def __init__(self, storage: Storage, url: str, *, exists: bool, last: str = METADATA_NAME) -> None:
         self._url = url.rstrip("/") or url
         with plain_words(url):
-            self._target = target_for(storage, self._url, exists)
+            self._target = target_for(storage, self._url, exists, last)
         self._sinks: set[Sink] = set()
         self._published = False
+        self._lock = threading.Lock()
         self.num_bytes = 0
+        self.num_files = 0
 
     def __enter__(self) -> FolderOutput:
         with plain_words(self._url):
@@ -87,18 +100,38 @@ class FolderOutput:
             self._target.remove()
 
     def open(self, name: str, num_bytes: int = 0) -> FileOutput:
-        """Begin a file; ``num_bytes`` is about its size, where that is known."""
+        """Begin a file, front to back; ``num_bytes`` is its size, where that is known."""
         with plain_words(self._url):
             sink = self._target.open(name, num_bytes)
-        self._sinks.add(sink)
+        with self._lock:
+            self._sinks.add(sink)
+            self.num_files += 1
         return FileOutput(self, sink)
 
-    def write(self, name: str, pieces: Iterable[bytes | memoryview]) -> None:
-        """Write a file, piece by piece."""
-        file = self.open(name)
-        for piece in pieces:
-            file.write(piece)
-        file.commit()
+    def write(self, name: str, pieces: bytes | Iterable[bytes | memoryview]) -> None:
+        """Write a file, whole or piece by piece."""
+        with self.open(name, len(pieces) if isinstance(pieces, bytes) else 0) as file:
+            for piece in (pieces,) if isinstance(pieces, bytes) else pieces:
+                file.write(piece)
+
+    def write_npy(
+        self, name: str, dtype: np.dtype[Any] | str, shape: tuple[int, ...], pieces: Iterable[NDArray[Any]]
+    ) -> None:
+        """Write an array as ``numpy.save`` does, little-endian, from pieces along its first axis.
+
+        Raises RuntimeError where the pieces do not add up to ``shape``.
+        """
+        little = np.dtype(dtype).newbyteorder("<")
+        header = npy_header(little, shape)
+        size = len(header) + math.prod(shape) * little.itemsize
+        with self.open(name, size) as file:
+            file.write(header)
+            for piece in pieces:
+                if piece.dtype != little:
+                    raise RuntimeError(f"{name}: {piece.dtype} written to an array of {little}")
+                file.write(piece)
+            if file.num_bytes != size:
+                raise RuntimeError(f"{name}: {file.num_bytes} bytes written, {size} expected for {shape}")
 
     def publish(self) -> None:
         """Show the folder, in the place of what stands there."""
@@ -110,25 +143,38 @@ class FolderOutput:
         """Write to one of its files."""
         with plain_words(self._url):
             sink.write(data)
-        self.num_bytes += len(data)
+        with self._lock:
+            self.num_bytes += len(data)
 
     def finish(self, sink: Sink) -> None:
         """Finish one of its files."""
         with plain_words(self._url):
             sink.commit()
-        self._sinks.remove(sink)
+        with self._lock:
+            self._sinks.remove(sink)
 
 
 class FileOutput:
-    """A file of a folder, while it is written."""
+    """A file of a folder, while it is written; as a context manager it is finished on leaving, unless that is by an error."""
 
     def __init__(self, folder: FolderOutput, sink: Sink) -> None:
         self._folder = folder
         self._sink = sink
+        self.num_bytes = 0
 
-    def write(self, data: bytes | memoryview) -> None:
-        """Add bytes."""
+    def __enter__(self) -> FileOutput:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if kind is None:
+            self.commit()
+
+    def write(self, data: bytes | memoryview | NDArray[Any]) -> None:
+        """Add bytes, or those of an array in C order."""
+        if isinstance(data, np.ndarray):
+            data = np.ascontiguousarray(data).reshape(-1).view(np.uint8).data
         self._folder.add(self._sink, data)
+        self.num_bytes += len(data)
 
     def commit(self) -> None:
         """Finish the file."""

@@ -169,12 +169,17 @@ class StoreWriter:
         self._published = True
 
 
-def target_for(storage: Storage, out: str, exists: bool) -> Target:
-    """Return what writes files at a path or URL: beside what stands there, where ``exists``, until it is shown."""
+def target_for(storage: Storage, out: str, exists: bool, last: str = METADATA_NAME) -> Target:
+    """Return what writes files at a path or URL: beside what stands there, where ``exists``, until it is shown.
+
+    ``last`` is the file whose presence says that all others are there.
+    """
     path = local_path(out)
     if path is not None:
-        return _LocalTarget(path, exists)
-    return (FolderTarget if renames_folders(out) else ObjectTarget)(storage, out, exists=exists)
+        return _LocalTarget(path, exists, last)
+    if renames_folders(out):
+        return FolderTarget(storage, out, exists=exists)
+    return ObjectTarget(storage, out, exists=exists, last=last)
 
 
 def _check_replaceable(storage: Storage, out: str, overwrite: bool) -> None:
@@ -218,8 +223,9 @@ class _LocalSink:
 class _LocalTarget:
     """A hidden folder beside the target."""
 
-    def __init__(self, path: str, exists: bool) -> None:
+    def __init__(self, path: str, exists: bool, last: str) -> None:
         self._replaces = exists
+        self._last = last
         target = Path(path)
         self._target = target.resolve() if target.is_symlink() else target.absolute()
         self._made: list[Path] = []
@@ -238,7 +244,7 @@ class _LocalTarget:
     def open(self, path: str, num_bytes: int) -> Sink:
         full = self._stage / path
         full.parent.mkdir(parents=True, exist_ok=True)
-        return _LocalSink(full, sync=path == METADATA_NAME)
+        return _LocalSink(full, sync=path == self._last)
 
     def url(self, path: str) -> str:
         return str(self._stage / path)
@@ -262,7 +268,7 @@ class _LocalTarget:
                 raise
             self._stage = aside
         with contextlib.suppress(OSError):  # first: what a kill leaves then is no whole store, and goes with the next run
-            (self._stage / METADATA_NAME).unlink()
+            (self._stage / self._last).unlink()
         shutil.rmtree(self._stage, ignore_errors=True)
         self._folder.release()
 
