@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import importlib
-import inspect
 import sys
-import types
 from collections.abc import Iterable, Mapping
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, Union, cast, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
 from graphprep.model.errors import UsageError
+from graphprep.model.option_values import coerce_option, option_types
 from graphprep.model.protocols import Decoder
 
 if TYPE_CHECKING:
@@ -156,7 +154,7 @@ def make_decoder(cls: type, options: Mapping[str, object]) -> Decoder:
             continue
         if key not in fields:
             raise _unknown_option(name, key, fields)
-        given[key] = _coerce(key, value, fields[key])
+        given[key] = coerce_option(flag_of(key), value, fields[key])
     if is_foreign:
         from graphprep.decoders.adapter import LineDecoderAdapter
 
@@ -180,23 +178,6 @@ def decoder_name(cls: type) -> str:
     return name if isinstance(name, str) else f"{cls.__module__}:{cls.__qualname__}"
 
 
-def option_types(cls: type) -> dict[str, Any]:
-    """Return the options of a decoder's class with their annotations: its fields, else the parameters of ``__init__``."""
-    if dataclasses.is_dataclass(cls):
-        names = [field.name for field in dataclasses.fields(cls) if field.init]
-        target: Any = cls
-    else:
-        target = inspect.getattr_static(cls, "__init__")
-        keywords = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-        parameters = list(inspect.signature(target).parameters.values())[1:]
-        names = [parameter.name for parameter in parameters if parameter.kind in keywords]
-    try:
-        hints = get_type_hints(target)
-    except (NameError, TypeError):
-        hints = {}
-    return {name: hints.get(name, Any) for name in names}
-
-
 def flag_of(option: str) -> str:
     """Return the command line's flag for an option."""
     return _FLAGS.get(option, f"--{option.replace('_', '-')}")
@@ -216,76 +197,3 @@ def _unknown_option(name: str, option: str, fields: Mapping[str, Any]) -> UsageE
         return UsageError(f"{flag_of(option)} belongs to {listed}, not to {name}", fix=fix)
     known = ", ".join(fields) or "none at all"
     return UsageError(f"decoder {name!r} has no option {option!r}", fix=f"its options are: {known}")
-
-
-# ------------------------------------------------------------------------------------------------------ values
-
-
-def _coerce(option: str, value: Any, hint: Any) -> Any:
-    """Turn a value into what the annotation says.
-
-    Raises UsageError.
-    """
-    origin = get_origin(hint)
-    if origin in (Union, types.UnionType):
-        kinds = [kind for kind in get_args(hint) if kind is not type(None)]
-        return _coerce(option, value, kinds[0]) if len(kinds) == 1 else value
-    if origin is Literal:
-        return _one_of(option, value, get_args(hint))
-    if origin in (tuple, list):
-        items = [value] if isinstance(value, str) or not isinstance(value, (list, tuple)) else list(value)
-        return origin(str(item) for item in items)
-    if hint is str:
-        return _text(option, value)
-    convert = _CONVERTERS.get(hint)
-    if convert is None:
-        return value
-    wanted, function = convert
-    try:
-        return function(value)
-    except (ValueError, TypeError, OverflowError):
-        raise UsageError(f"{flag_of(option)} must be {wanted}, found {value!r}", fix="correct the value") from None
-
-
-def _one_of(option: str, value: Any, choices: tuple[Any, ...]) -> Any:
-    for choice in choices:
-        if value == choice or str(value) == str(choice):
-            return choice
-    words = ", ".join(str(choice) for choice in choices)
-    raise UsageError(f"{flag_of(option)} must be one of {words}, found {value!r}", fix="use one of them")
-
-
-def _text(option: str, value: Any) -> str:
-    """Take a text or a number; write a list as the comma list that flags have (``[[3], null, [3, 0]]`` as ``3,-,3/0``)."""
-    if isinstance(value, (list, tuple)):
-        return ",".join(
-            "-" if item is None else "/".join(map(str, item)) if isinstance(item, (list, tuple)) else str(item)
-            for item in value
-        )
-    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
-        raise UsageError(f"{flag_of(option)} must be a text, found {value!r}", fix="correct the value")
-    return str(value)
-
-
-def _integer(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, str)):
-        raise TypeError
-    return int(value)
-
-
-def _float(value: Any) -> float:
-    if isinstance(value, bool):
-        raise TypeError
-    return float(value)
-
-
-def _bool(value: Any) -> bool:
-    words = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-    if isinstance(value, bool):
-        return value
-    if isinstance(value, str) and value.lower() in words:
-        return words[value.lower()]
-    raise TypeError
-
-
-_CONVERTERS = {int: ("an integer", _integer), float: ("a number", _float), bool: ("true or false", _bool)}
