@@ -41,13 +41,13 @@ def reorder(store: str, out: str, options: ReorderOptions | None = None, reporte
         tmp_dir = options.run.tmp_dir or folder_beside(out)
         storage = stack.enter_context(Storage(options.run.storage_options, tmp_dir))
         storage.load_drivers((store, out))
-        _refuse_same(store, out)
+        refuse_same(store, out)
         memory = plan_memory(ConvertOptions(run=options.run))
         source = StoreReader(storage, store)
         rules = _order_rules(source.metadata, options)
         compare_disk(out, tmp_dir, _disk_need(source, memory), clock.reporter)
         writer = stack.enter_context(StoreWriter(storage, out, options.overwrite))
-        room = _room(memory, tmp_dir, stack)
+        room = room_for(memory, tmp_dir, stack)
         step = StoreReorderer(source, writer, rules, room, clock.reporter)
         clock.stage("order")
         step.order()
@@ -65,7 +65,7 @@ def reorder(store: str, out: str, options: ReorderOptions | None = None, reporte
             num_nodes=dict(zip(metadata.node_types, metadata.num_nodes_per_type, strict=True)),
             num_edges=dict(zip(map(edge_type_text, metadata.edge_types), metadata.num_edges_per_type, strict=True)),
             num_parts=metadata.num_parts,
-            input_bytes=sum(_array_bytes(source)),
+            input_bytes=sum(array_bytes(source)),
             output_bytes=writer.num_bytes,
             elapsed_s=time.perf_counter() - begin,
             peak_memory_bytes=sampler.stop(),
@@ -75,7 +75,7 @@ def reorder(store: str, out: str, options: ReorderOptions | None = None, reporte
         )
 
 
-def _refuse_same(store: str, out: str) -> None:
+def refuse_same(store: str, out: str) -> None:
     """Refuse to write a store over itself: it is read until the end."""
     paths = local_path(store), local_path(out)
     same = store.rstrip("/") == out.rstrip("/") if None in paths else _is_same(*map(str, paths))
@@ -111,7 +111,7 @@ def _order_rules(metadata: GraphMetadata, options: ReorderOptions) -> OrderRules
     return OrderRules(options.by, counted, options.shuffle_ratio, options.seed)
 
 
-def _room(memory: MemoryPlan, tmp_dir: str | None, stack: contextlib.ExitStack) -> Room:
+def room_for(memory: MemoryPlan, tmp_dir: str | None, stack: contextlib.ExitStack) -> Room:
     """Share out the memory: a quarter each for runs, arrays by node, an array that is read as a whole, and pieces."""
     share = memory.pool_bytes // 2
     return Room(
@@ -126,13 +126,14 @@ def _room(memory: MemoryPlan, tmp_dir: str | None, stack: contextlib.ExitStack) 
 
 def _disk_need(store: StoreReader, memory: MemoryPlan) -> DiskNeed:
     """Say what a run takes at least: the store and two numbers a node, and what is beyond the memory limit."""
-    sizes = _array_bytes(store)
+    sizes = array_bytes(store)
     num_nodes = sum(store.metadata.num_nodes_per_type)
     beyond = [size for size in sizes if size > memory.limit_bytes]
     return DiskNeed(max(0, max(beyond, default=0) - memory.pool_bytes), sum(sizes) + 16 * num_nodes)
 
 
-def _array_bytes(store: StoreReader) -> list[int]:
+def array_bytes(store: StoreReader) -> list[int]:
+    """Return the sizes of a store's arrays in bytes."""
     parts = range(store.metadata.num_parts)
     return [entry.num_bytes for part in parts for entry in store.manifest(part).arrays]
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
+from graphprep.model.options import RunOptions
 from graphprep.model.schema import Layout
 
 EdgeOrder = Literal["csc", "csr", "input"]
+Side = Literal["node", "edge"]
 
 
 @dataclass(frozen=True)
@@ -26,3 +29,84 @@ class StoreNeed:
     num_parts: int | None = None
     partition_by: str | None = None
     seed: int = 0
+
+
+@dataclass(frozen=True)
+class Uncarried:
+    """A column that a target cannot hold. ``type`` is a node type or ``src:rel:dst``."""
+
+    side: Side
+    type: str
+    column: str
+    reason: str
+
+    @property
+    def text(self) -> str:
+        """Say it."""
+        return f"{self.side} column {self.type} {self.column!r}: {self.reason}"
+
+
+@dataclass(frozen=True)
+class ExportPlan:
+    """What an exporter says of a graph before anything is written: what it reads, what it cannot carry, and what to know."""
+
+    need: StoreNeed
+    uncarried: tuple[Uncarried, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ExportOptions:
+    """Options of ``export``.
+
+    ``target_options`` are the exporter's own fields, as given. ``ids``: what trainers see of nodes. ``partitions``,
+    ``partition_by`` and ``seed``: another partitioning on the way. ``feature_dtypes`` maps a column (``name``, or
+    ``type:name``) to the dtype in which it is written. ``drop_unsupported`` leaves out what the target cannot carry.
+    ``link`` lets files of the store that the target takes as they are be hard links where OUT is on the same disk.
+    """
+
+    target_options: Mapping[str, Any] = field(default_factory=dict)
+    ids: Literal["auto", "raw", "typed"] = "auto"
+    partitions: int | None = None
+    partition_by: str | None = None
+    seed: int = 0
+    feature_dtypes: Mapping[str, str] = field(default_factory=dict)
+    drop_unsupported: bool = False
+    link: bool = False
+    overwrite: bool = False
+    run: RunOptions = field(default_factory=RunOptions)
+
+
+@dataclass(frozen=True)
+class ExportSummary:
+    """What ``export`` did. Sizes in bytes, times in seconds; ``ids`` says of each node type which IDs its nodes have.
+
+    ``dropped`` are the columns that were left out, ``notes`` sentences for the user.
+    """
+
+    out: str
+    target: str
+    loads_in: str
+    num_nodes: Mapping[str, int]
+    num_edges: Mapping[str, int]
+    num_parts: int
+    num_files: int
+    ids: Mapping[str, str]
+    input_bytes: int
+    output_bytes: int
+    elapsed_s: float
+    peak_memory_bytes: int
+    dropped: tuple[str, ...] = ()
+    stage_s: Mapping[str, float] = field(default_factory=dict)
+    spilled_bytes: int = 0
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class TargetInfo:
+    """A target as ``export --list`` shows it: its options with their defaults, what it carries and not, what loads it."""
+
+    name: str
+    loads_in: str
+    carries: str
+    options: Mapping[str, str]

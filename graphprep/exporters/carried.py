@@ -1,0 +1,112 @@
+"""Which columns an export carries, and with which dtypes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphprep.model.errors import DataError, UsageError
+from graphprep.model.export import Side, Uncarried
+from graphprep.model.metadata import GraphMetadata
+from graphprep.model.schema import ColumnSchema, edge_type_text
+from graphprep.stages.cells import Cells
+
+_DTYPE_FIX = "name a NumPy dtype, such as float16 or int64"
+
+
+@dataclass(frozen=True)
+class CarriedColumns:
+    """The columns of each node and edge type that are written, with the dtypes in which they are; ``metadata`` has all."""
+
+    metadata: GraphMetadata
+    nodes: tuple[tuple[ColumnSchema, ...], ...]
+    edges: tuple[tuple[ColumnSchema, ...], ...]
+
+    def stored(self, side: Side, number: int, column: ColumnSchema) -> ColumnSchema:
+        """Return a column as it is stored."""
+        schemas = self.metadata.node_schemas if side == "node" else self.metadata.edge_schemas
+        return next(one for one in schemas[number].columns if one.name == column.name and one.role == column.role)
+
+
+def choose_columns(
+    metadata: GraphMetadata, uncarried: Sequence[Uncarried], feature_dtypes: Mapping[str, str], *, drop: bool
+) -> CarriedColumns:
+    """Leave out what the target cannot carry, and give columns their dtypes.
+
+    Raises UsageError that names the columns which would be lost where ``drop`` does not say that they may be, and for dtypes
+    of columns that are not there.
+    """
+    if uncarried and not drop:
+        listed = "\n".join(f"  {one.text}" for one in uncarried)
+        raise UsageError(f"the target cannot carry all columns:\n{listed}", fix="leave them out with --drop-unsupported")
+    lost = {(one.side, one.type, one.column) for one in uncarried}
+    given = dict(feature_dtypes)
+    used: set[str] = set()
+
+    def chosen(side: Side, name: str, columns: tuple[ColumnSchema, ...]) -> tuple[ColumnSchema, ...]:
+        kept = (column for column in columns if (side, name, column.name) not in lost)
+        return tuple(_with_dtype(column, name, given, used) for column in kept)
+
+    nodes = zip(metadata.node_types, metadata.node_schemas, strict=True)
+    edges = zip(map(edge_type_text, metadata.edge_types), metadata.edge_schemas, strict=True)
+    found = CarriedColumns(
+        metadata,
+        tuple(chosen("node", name, schema.columns) for name, schema in nodes),
+        tuple(chosen("edge", name, schema.columns) for name, schema in edges),
+    )
+    if missing := sorted(set(given) - used):
+        names = sorted({column.name for columns in (*found.nodes, *found.edges) for column in columns})
+        raise UsageError(
+            f"--feature-dtype: there is no column {missing[0]!r}", fix=f"use one of {', '.join(names) or '(there is none)'}"
+        )
+    return found
+
+
+def _with_dtype(column: ColumnSchema, type_name: str, given: Mapping[str, str], used: set[str]) -> ColumnSchema:
+    for key in (f"{type_name}:{column.name}", column.name):
+        if key in given:
+            used.add(key)
+            return replace(column, dtype=_checked_dtype(column, given[key]))
+    return column
+
+
+def _checked_dtype(column: ColumnSchema, text: str) -> str:
+    """Return a dtype's name.
+
+    Raises UsageError where it is none, or the column holds no numbers.
+    """
+    if column.kind == "binary":
+        raise UsageError(f"--feature-dtype: column {column.name!r} holds texts", fix="leave it out")
+    try:
+        dtype = np.dtype(text)
+    except TypeError:
+        dtype = np.dtype(object)
+    if dtype.kind not in "biuf" or dtype.itemsize > 8:
+        raise UsageError(f"--feature-dtype: column {column.name!r} cannot be {text!r}", fix=_DTYPE_FIX)
+    return dtype.name
+
+
+def cast_cells(cells: Cells, dtype: str, place: str) -> Cells:
+    """Return cells with values of another dtype.
+
+    Raises DataError where one does not fit: infinite where it was not, or another number among integers.
+    """
+    with np.errstate(all="ignore"):
+        cast = cells.cast(dtype)
+    bad = _lost(cells.values, cast.values)
+    if bad.any():
+        found = cells.values.flat[int(np.argmax(bad))]
+        raise DataError(f"{found} does not fit {dtype}", place=place, fix="choose a wider --feature-dtype")
+    return cast
+
+
+def _lost(values: NDArray[Any], cast: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return which numbers became others; floats may be rounded."""
+    if cast.dtype.kind == "f":
+        return np.asarray(np.isinf(cast) & np.isfinite(values)).reshape(-1)
+    with np.errstate(all="ignore"):
+        return np.asarray(cast.astype(values.dtype) != values).reshape(-1)

@@ -1,0 +1,35 @@
+"""What an exporter is."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal, Protocol
+
+from graphprep.exporters.graph import StoredGraph
+from graphprep.model.export import ExportPlan
+from graphprep.model.metadata import GraphMetadata
+from graphprep.storage.outputs import FolderOutput
+
+
+class Exporter(Protocol):
+    """Writes a store as the files of one trainer: a frozen dataclass whose fields are its options, each with a default.
+
+    ``loads_in`` and ``carries`` are one line each: what reads the files, and what of a store they hold and what not.
+    ``root_file`` is written last; that it is there says that all is. ``node_ids`` are the IDs that files name nodes by:
+    ``dense`` are 0..n-1 within a type, for which raw IDs do where they are that; ``any`` takes all raw IDs that are integers,
+    and ``own`` leaves the choice to the exporter.
+    """
+
+    name: ClassVar[str]
+    loads_in: ClassVar[str]
+    carries: ClassVar[str]
+    root_file: ClassVar[str]
+    node_ids: ClassVar[Literal["dense", "any", "own"]]
+
+    def plan(self, metadata: GraphMetadata) -> ExportPlan:
+        """Say what the exporter reads of such a store, and what of it it cannot carry.
+
+        Raises UsageError where the graph cannot be exported at all, or an option does not fit it.
+        """
+
+    def export(self, graph: StoredGraph, out: FolderOutput) -> None:
+        """Write all files, ``root_file`` last."""

@@ -1,0 +1,111 @@
+"""Exporters by name, with the options that a user gave. Nothing is imported before it is asked for."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Iterable, Mapping
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, cast, get_origin
+
+from graphprep.exporters.exporter import Exporter
+from graphprep.model.errors import UsageError
+from graphprep.model.export import TargetInfo
+from graphprep.model.option_values import coerce_option, option_types
+
+GROUP = "graphprep.exporters"
+# They work from a checkout that is not installed, too.
+_BUILT_IN = {
+    "deepgnn": "graphprep.exporters.deepgnn:DeepGnnExporter",
+    "deepgnn-edgelist": "graphprep.exporters.deepgnn_text:EdgeListExporter",
+    "deepgnn-json": "graphprep.exporters.deepgnn_text:JsonExporter",
+    "deepgnn-tsv": "graphprep.exporters.deepgnn_text:TsvExporter",
+    "dgl-chunked": "graphprep.exporters.dgl_chunked:ChunkedExporter",
+    "distdgl": "graphprep.exporters.distdgl:DistDglExporter",
+    "graphbolt": "graphprep.exporters.graphbolt:GraphBoltExporter",
+    "glt": "graphprep.exporters.glt:GltExporter",
+    "pyg": "graphprep.exporters.pyg:PygExporter",
+    "scipy": "graphprep.exporters.scipy_files:ScipyExporter",
+    "npy": "graphprep.exporters.npy_files:NpyExporter",
+    "parquet": "graphprep.exporters.parquet_files:ParquetExporter",
+    "edges": "graphprep.exporters.edges_text:EdgesExporter",
+    "mtx": "graphprep.exporters.mtx:MtxExporter",
+    "metis": "graphprep.exporters.metis:MetisExporter",
+}
+
+
+def known_targets() -> tuple[str, ...]:
+    """List the names of targets: ours, then those that installed packages register, by name."""
+    return (*_BUILT_IN, *sorted({point.name for point in _registered()} - set(_BUILT_IN)))
+
+
+def find_exporter(name: str) -> type:
+    """Find an exporter's class by its target's name.
+
+    Raises UsageError where there is none, where two packages register the name, or where its module cannot be imported.
+    """
+    places = {point.value: point for point in _registered() if point.name == name}
+    if name in _BUILT_IN:
+        places.setdefault(_BUILT_IN[name], EntryPoint(name, _BUILT_IN[name], GROUP))
+    if not places:
+        known = ", ".join(known_targets())
+        raise UsageError(
+            f"there is no target named {name!r}",
+            fix=f"use one of {known}, or install a package that registers it under {GROUP!r}",
+        )
+    if len(places) > 1:
+        raise UsageError(f"several exporters are named {name!r}: {', '.join(sorted(places))}", fix="uninstall all but one")
+    try:
+        return cast(type, next(iter(places.values())).load())
+    except (ImportError, AttributeError) as error:
+        raise UsageError(
+            f"the exporter of {name!r} cannot be loaded: {error}", fix="install what it needs, or reinstall its package"
+        ) from None
+
+
+@functools.cache
+def _registered() -> Iterable[EntryPoint]:
+    return entry_points(group=GROUP)
+
+
+def make_exporter(name: str, options: Mapping[str, object]) -> Exporter:
+    """Make the exporter of a target with the user's options, by the names of its fields; None means not given.
+
+    Texts become what the field's annotation says, lists are split at commas. Raises UsageError for an option that the exporter
+    does not have, or whose value does not fit.
+    """
+    cls = find_exporter(name)
+    fields = option_types(cls)
+    given: dict[str, Any] = {}
+    for option, value in options.items():
+        key = option.replace("-", "_")
+        if value is None:
+            continue
+        if key not in fields:
+            known = ", ".join(fields) or "none at all"
+            raise UsageError(f"target {name!r} has no option {option!r}", fix=f"its options are: {known}")
+        is_list = isinstance(value, str) and get_origin(fields[key]) in (tuple, list)
+        items = [item for item in str(value).split(",") if item] if is_list else value
+        given[key] = coerce_option(f"{name}: option {key}", items, fields[key])
+    return cast(Exporter, cls(**given))
+
+
+def describe_targets() -> list[TargetInfo]:
+    """Describe all targets that can be loaded."""
+    found = []
+    for name in known_targets():
+        cls = find_exporter(name)
+        defaults = (
+            {field.name: _default_text(field) for field in dataclasses.fields(cls)} if dataclasses.is_dataclass(cls) else {}
+        )
+        found.append(TargetInfo(name, cls.loads_in, cls.carries, defaults))  # type: ignore[attr-defined]
+    return found
+
+
+def _default_text(field: dataclasses.Field[Any]) -> str:
+    value = field.default
+    if value is dataclasses.MISSING:
+        value = field.default_factory() if field.default_factory is not dataclasses.MISSING else None
+    if isinstance(value, bool):
+        return str(value).lower()
+    return ",".join(map(str, value)) if isinstance(value, tuple | list) else "" if value is None else str(value)

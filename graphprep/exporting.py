@@ -1,0 +1,174 @@
+"""``export``: a store as the files of a trainer. What the store lacks for it is made on the way."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import time
+from collections.abc import Mapping
+
+from graphprep.engine.budget import PeakSampler
+from graphprep.exporters.carried import choose_columns
+from graphprep.exporters.exporter import Exporter
+from graphprep.exporters.graph import StoredGraph
+from graphprep.exporters.ids import TrainerIds
+from graphprep.exporters.registry import make_exporter
+from graphprep.model.errors import StorageError, UsageError
+from graphprep.model.export import ExportOptions, ExportPlan, ExportSummary, StoreNeed
+from graphprep.model.metadata import GraphMetadata, dump_json
+from graphprep.model.options import ConvertOptions
+from graphprep.model.protocols import Reporter
+from graphprep.model.schema import edge_type_text
+from graphprep.pipeline import SilentReporter, StageClock, folder_beside, plan_memory
+from graphprep.rewrite import array_bytes, refuse_same, room_for
+from graphprep.stages.ready import ready_store
+from graphprep.storage.arrays import StoreReader
+from graphprep.storage.faults import display_url
+from graphprep.storage.outputs import FolderOutput
+from graphprep.storage.urls import Storage
+
+RECORD_NAME = "export.json"
+_FORMAT = "graphprep-export"
+
+
+def export(
+    store: str, out: str, target: str, options: ExportOptions | None = None, reporter: Reporter | None = None
+) -> ExportSummary:
+    """Write the store at ``store`` to ``out`` as the files that ``target`` loads.
+
+    Raises the GraphprepErrors that the command line maps to its exit codes; then nothing is left at ``out``.
+    """
+    options = options or ExportOptions()
+    clock = StageClock(reporter or SilentReporter())
+    begin = time.perf_counter()
+    with contextlib.ExitStack() as stack:
+        sampler = stack.enter_context(PeakSampler())
+        tmp_dir = options.run.tmp_dir or folder_beside(out)
+        storage = stack.enter_context(Storage(options.run.storage_options, tmp_dir))
+        storage.load_drivers((store, out))
+        refuse_same(store, out)
+        exporter = make_exporter(target, options.target_options)
+        exists = _may_replace(storage, out, options.overwrite)
+        memory = plan_memory(ConvertOptions(run=options.run))
+        source = StoreReader(storage, store)
+        plan = exporter.plan(source.metadata)
+        room = room_for(memory, tmp_dir, stack)
+        clock.stage("prepare")
+        ready = stack.enter_context(ready_store(source, _need(plan, options), storage, room, clock.reporter, tmp_dir))
+        columns = choose_columns(ready.metadata, plan.uncarried, options.feature_dtypes, drop=options.drop_unsupported)
+        ids = TrainerIds(ready, _wanted_ids(exporter, options), room.scratch, any_raw=exporter.node_ids == "any")
+        clock.stage("export")
+        graph = StoredGraph(ready, ids, columns, room, clock.reporter, link=options.link)
+        with FolderOutput(storage, out, exists=exists, last=exporter.root_file) as folder:
+            notes = _write(graph, exporter, plan, options, folder)
+            folder.publish()
+        clock.finish()
+        metadata = ready.metadata
+        return ExportSummary(
+            out=out,
+            target=exporter.name,
+            loads_in=exporter.loads_in,
+            num_nodes=dict(zip(metadata.node_types, metadata.num_nodes_per_type, strict=True)),
+            num_edges=dict(zip(map(edge_type_text, metadata.edge_types), metadata.num_edges_per_type, strict=True)),
+            num_parts=metadata.num_parts,
+            num_files=folder.num_files,
+            ids=_id_spaces(exporter, graph),
+            input_bytes=sum(
+                entry.num_bytes for part in range(source.metadata.num_parts) for entry in source.manifest(part).arrays
+            ),
+            output_bytes=folder.num_bytes,
+            elapsed_s=time.perf_counter() - begin,
+            peak_memory_bytes=sampler.stop(),
+            dropped=tuple(one.text for one in plan.uncarried),
+            stage_s=dict(clock.seconds),
+            spilled_bytes=room.pool.spilled_bytes,
+            notes=(*plan.notes, *notes),
+        )
+
+
+def _write(graph: StoredGraph, exporter: Exporter, plan: ExportPlan, options: ExportOptions, folder: FolderOutput) -> list[str]:
+    """Write what every export has, then the trainer's own files; return notes."""
+    maps = [] if exporter.node_ids == "own" else graph.ids.write_maps(folder)
+    record = dump_json(_record(graph, exporter, plan, maps))
+    if exporter.root_file != RECORD_NAME:
+        folder.write(RECORD_NAME, record)
+    exporter.export(graph, folder)
+    if exporter.root_file == RECORD_NAME:
+        folder.write(RECORD_NAME, record)
+    if not maps:
+        return []
+    return [f"nodes go by typed IDs; {', '.join(maps)} {'have' if len(maps) > 1 else 'has'} the raw ones"]
+
+
+def _need(plan: ExportPlan, options: ExportOptions) -> StoreNeed:
+    if options.partitions is None and options.partition_by is None:
+        return plan.need
+    return dataclasses.replace(
+        plan.need, num_parts=options.partitions, partition_by=options.partition_by or "range", seed=options.seed
+    )
+
+
+def _wanted_ids(exporter: Exporter, options: ExportOptions) -> str:
+    """Return the space that nodes' IDs are to have.
+
+    Raises UsageError where the target has IDs of its own and others are asked for.
+    """
+    if exporter.node_ids == "own" and options.ids != "auto":
+        raise UsageError(f"--ids {options.ids}: target {exporter.name!r} has IDs of its own", fix="leave it out")
+    return "typed" if exporter.node_ids == "own" else options.ids
+
+
+def _id_spaces(exporter: Exporter, graph: StoredGraph) -> dict[str, str]:
+    spaces = [exporter.node_ids] * len(graph.ids.spaces) if exporter.node_ids == "own" else graph.ids.spaces
+    return dict(zip(graph.metadata.node_types, spaces, strict=True))
+
+
+def _record(graph: StoredGraph, exporter: Exporter, plan: ExportPlan, maps: list[str]) -> dict[str, object]:
+    """Say what an export is; the same for the same arguments."""
+    metadata = graph.metadata
+    fields = dataclasses.asdict(exporter) if dataclasses.is_dataclass(exporter) else {}  # type: ignore[call-overload]
+    return {
+        "format": _FORMAT,
+        "format_version": 1,
+        "target": exporter.name,
+        "options": fields,
+        "ids": _id_spaces(exporter, graph),
+        "id_maps": maps,
+        **_counts(metadata),
+        "node_columns": {name: [one.to_json() for one in graph.node_columns(i)] for i, name in enumerate(metadata.node_types)},
+        "edge_columns": {name: [one.to_json() for one in graph.edge_columns(i)] for i, name in enumerate(graph.edge_names)},
+        "dropped": [one.text for one in plan.uncarried],
+    }
+
+
+def _counts(metadata: GraphMetadata) -> Mapping[str, object]:
+    """Return names and numbers under the keys of a store's metadata.json."""
+    value = metadata.to_json()
+    keys = ("graph_name", "node_type", "num_nodes_per_type", "num_nodes_per_chunk")
+    keys += ("edge_type", "num_edges_per_type", "num_edges_per_chunk", "num_parts", "partition_by")
+    checksums = {name: value["edge_schema"][name]["checksum"] for name in value["edge_type"]}
+    return {**{key: value[key] for key in keys}, "edge_checksums": checksums}
+
+
+def _may_replace(storage: Storage, out: str, overwrite: bool) -> bool:
+    """Return whether an earlier export stands at ``out`` that is to be replaced.
+
+    Raises UsageError where something stands there without ``overwrite``, or something else.
+    """
+    if not storage.exists(out):
+        return False
+    place = display_url(out)
+    if not overwrite:
+        raise UsageError("the output exists", place=place, fix="choose another name, or give --overwrite")
+    try:
+        value = json.loads(storage.read_bytes(storage.join(out, RECORD_NAME)))
+    except (StorageError, ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict) or value.get("format") != _FORMAT:
+        raise UsageError(
+            "is not what graphprep exported; --overwrite replaces nothing else",
+            place=place,
+            fix="choose another name, or remove it by hand",
+        )
+    return True
