@@ -338,7 +338,8 @@ class _Collector:
     def _texts(self, space: str) -> TextIndexer:
         if space not in self.decoded.texts:
             is_roomy = self.text_bytes >= _LEAST_SHARDED_BYTES and len(self.decoded.sources.node_types) <= _FEW_TYPES
-            self.decoded.texts[space] = TextIndexer(self.pool, self.text_bytes, _TEXT_SHARDS if is_roomy else 1)
+            shards = _TEXT_SHARDS if is_roomy else 1
+            self.decoded.texts[space] = TextIndexer(self.pool, self.text_bytes, shards, self.settings.threads)
         return self.decoded.texts[space]
 
     def _note_kind(self, work: _Work, space: str, texts: KeyedTexts | None) -> None:

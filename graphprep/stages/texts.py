@@ -5,15 +5,18 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
+from graphprep.engine.local import map_ordered
 from graphprep.kernels.cpu.group import group_by_key
 from graphprep.kernels.cpu.texts import (
     SeenTexts,
     concat_texts,
     count_up_to,
+    deal_texts,
     repeats_of_sorted,
     sort_texts,
     take_texts,
@@ -25,6 +28,9 @@ _MOST_RUNS = 64  # merged at a time: each has a file open and a chunk in memory
 _LEAST_CHUNK_BYTES = 1 << 14
 _MOST_CHUNK_BYTES = 1 << 22
 _ROW_BYTES = 40  # of a row beside its text: key, type, record, offset, and what sorting takes
+_PART_ROWS = 1 << 15  # that are sorted at a time: with their texts they fit the cache
+_LARGE_PART = 4 * _PART_ROWS  # and is dealt out again: its texts have more in common
+_MOST_DEALS = 4
 UNKNOWN = -1  # the type of an end whose type is not known beforehand
 _END = np.int64(1) << np.int64(62)  # ranks ends behind all records
 
@@ -87,6 +93,14 @@ class TextRows:
         )
 
 
+@dataclass(frozen=True)
+class _Part:
+    """Some rows that stand together in order: the ``chosen`` ones; None: all."""
+
+    rows: TextRows
+    chosen: Ints | None = None
+
+
 class _Shard:
     """Some of the texts, in the hands of one thread at a time."""
 
@@ -110,10 +124,14 @@ class TextIndexer:
     under one key; who reads ``sorted`` must look out for the others.
     """
 
-    def __init__(self, pool: SpillPool, cap_bytes: int, shards: int = 1) -> None:
-        """Make one without texts. With ``shards``, a power of two, so many threads can add ends without waiting."""
+    def __init__(self, pool: SpillPool, cap_bytes: int, shards: int = 1, threads: int = 1) -> None:
+        """Make one without texts, which so many ``threads`` sort.
+
+        With ``shards``, a power of two, so many threads can add ends without waiting.
+        """
         self._pool = pool
         self._cap = cap_bytes
+        self._threads = threads
         self._lock = threading.RLock()  # of all but what the shards hold
         self._shards = shards
         self._declared: list[TextRows] = []
@@ -159,6 +177,12 @@ class TextIndexer:
             self._flush()
 
     def _flush(self) -> None:
+        held = self._take()
+        if held is not None:
+            self._runs.append(self._write(self._ascending(*held)))
+
+    def _take(self) -> tuple[TextRows, bool] | None:
+        """Return all that is held, and whether no text is there twice, and forget it; None where there is nothing."""
         parts, self._declared, self._num_bytes = self._declared, [], 0
         is_distinct = not parts and len(self._seen) == 1
         for code, shards in self._seen.items():
@@ -167,11 +191,18 @@ class TextIndexer:
                 ends = np.full(keys.size, -1, np.int64)
                 parts.append(TextRows(keys, np.full(keys.size, code, np.int32), ends, offsets, values))
         parts = [part for part in parts if part.keys.size]
-        if is_distinct and parts:
-            rows = parts[0] if len(parts) == 1 else TextRows.concat(parts)
-            self._runs.append(self._write([rows.take(sort_texts(rows.offsets, rows.values))]))
-        elif parts:
-            self._runs.append(self._write([self._distinct(TextRows.concat(parts))]))
+        if not parts:
+            return None
+        return parts[0] if len(parts) == 1 else TextRows.concat(parts), is_distinct
+
+    def _ascending(self, held: TextRows, is_distinct: bool) -> Iterator[TextRows]:
+        """Yield rows in ascending order, one for each text."""
+
+        def sort(part: _Part) -> TextRows:
+            rows = part.rows if part.chosen is None else part.rows.take(part.chosen)
+            return rows.take(sort_texts(rows.offsets, rows.values)) if is_distinct else self._distinct(rows)
+
+        yield from map_ordered(sort, _deal(held), self._threads)
 
     def _distinct(self, rows: TextRows) -> TextRows:
         """Sort rows by their texts, keep one of each, and note repeated records."""
@@ -198,12 +229,18 @@ class TextIndexer:
             while start < rows.keys.size:
                 before = int(ends[start - 1]) if start else 0
                 stop = max(start + 1, int(np.searchsorted(ends, before + size, side="right")))
-                run.append(0, tuple(array.copy() for array in rows.slice(start, stop).chunk()))
+                chunk = rows.slice(start, stop).chunk()
+                run.append(0, chunk if stop - start == rows.keys.size else tuple(array.copy() for array in chunk))
                 start = stop
         return run
 
     def sorted(self) -> Iterator[TextRows]:
         """Yield all texts, ascending, each once. Can be read once."""
+        if not self._runs:
+            held = self._take()
+            if held is not None:
+                yield from self._ascending(*held)
+            return
         self._flush()
         while len(self._runs) > _MOST_RUNS:
             groups = [self._runs[at : at + _MOST_RUNS] for at in range(0, len(self._runs), _MOST_RUNS)]
@@ -236,11 +273,24 @@ class TextIndexer:
         self._runs, self._declared, self._seen = [], [], {}
 
 
+def _deal(rows: TextRows, depth: int = 0) -> Iterator[_Part]:
+    """Yield parts that are small enough for the cache, each behind the one before it in order."""
+    if rows.keys.size <= _PART_ROWS:
+        yield _Part(rows)
+        return
+    indptr, order = deal_texts(rows.offsets, rows.values, _PART_ROWS)
+    for start, stop in pairwise(indptr.tolist()):
+        if stop - start > _LARGE_PART and depth < _MOST_DEALS and indptr.size > 2:
+            yield from _deal(rows.take(order[start:stop]), depth + 1)
+        elif start < stop:
+            yield _Part(rows, order[start:stop])
+
+
 class _Cursor:
     """Reads one sorted run."""
 
     def __init__(self, run: Runs) -> None:
-        self._chunks = run.read(0)
+        self._chunks = run.read(0, consume=True)
         self._rows: TextRows | None = None
 
     def fill(self) -> bool:

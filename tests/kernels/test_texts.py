@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -70,6 +72,23 @@ def test_sort_of_many_rows(size, prefix):
     assert texts.sort_texts(*_pack(rows)).tolist() == sorted(range(size), key=lambda row: (rows[row], row))
 
 
+@settings(deadline=None, max_examples=150)
+@given(rows=_TEXTS, part_rows=st.integers(1, 70))
+def test_parts_stand_behind_each_other(rows, part_rows):
+    indptr, order = texts.deal_texts(*_pack(rows), part_rows)
+    parts = [order[start:stop].tolist() for start, stop in itertools.pairwise(indptr.tolist())]
+    assert all(part == sorted(part) for part in parts)
+    by_parts = [row for part in parts for row in sorted(part, key=lambda row: (rows[row], row))]
+    assert by_parts == sorted(range(len(rows)), key=lambda row: (rows[row], row))
+
+
+def test_many_texts_are_dealt_out_evenly():
+    rows = [b"user-%016x" % _mix(n) for n in range(20_000)]
+    indptr, _ = texts.deal_texts(*_pack(rows), 1000)
+    assert indptr.size == 21
+    assert np.diff(indptr).max() < 2000
+
+
 @settings(deadline=None, max_examples=60)
 @given(rows=_TEXTS, data=st.data())
 def test_take_and_concat(rows, data):
@@ -126,6 +145,17 @@ def test_seen_texts_agree_with_a_dict(batches, same_key):
         known.update(dict.fromkeys(rows))
         assert _unpack(*seen.texts()[1:]) == list(known)
         assert seen.texts()[0].tolist() == ([2**64 - 1] * len(known) if same_key else [_hash(row) for row in known])
+
+
+@pytest.mark.parametrize("last", [b"", b"b"])
+def test_huge_texts_are_compared_whole(last):
+    """The size of such a text does not fit what a slot says of it."""
+    rows = [b"first", b"a" * (1 << 24), b"a" * (1 << 24) + last, b"behind"]
+    seen = texts.SeenTexts()
+    assert seen.add(np.array([1, 2, 3, 4], np.uint64), *_pack(rows)) == -1
+    collision = seen.add(np.array([2, 2], np.uint64), *_pack([rows[1], rows[1][:-1] + last]))
+    assert collision == 1
+    assert seen.add(np.array([3, 4], np.uint64), *_pack(rows[2:])) == -1
 
 
 def test_seen_texts_grow():

@@ -34,8 +34,9 @@ def _pack(rows):
     chunk=st.sampled_from([1, 60, 1 << 20]),
     most_runs=st.sampled_from([2, 3, 64]),
     shards=st.sampled_from([1, 4]),
+    part=st.sampled_from([1, 5, 1 << 15]),
 )
-def test_sorted_texts_are_unique_and_duplicates_are_told(steps, cap, chunk, most_runs, shards):
+def test_sorted_texts_are_unique_and_duplicates_are_told(steps, cap, chunk, most_runs, shards, part):
     records: dict[bytes, tuple[int, int]] = {}
     ends: dict[bytes, list[int]] = {}
     duplicates = []
@@ -44,7 +45,9 @@ def test_sorted_texts_are_unique_and_duplicates_are_told(steps, cap, chunk, most
         patch.setattr(texts_stage, "_LEAST_CHUNK_BYTES", chunk)
         patch.setattr(texts_stage, "_MOST_CHUNK_BYTES", chunk)
         patch.setattr(texts_stage, "_MOST_RUNS", most_runs)
-        indexer = TextIndexer(pool, cap, shards)
+        patch.setattr(texts_stage, "_PART_ROWS", part)
+        patch.setattr(texts_stage, "_LARGE_PART", 4 * part)
+        indexer = TextIndexer(pool, cap, shards, threads=2)
         for kind, rows in steps:
             if kind == "declare":
                 packed = _pack([text for text, _ in rows])

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.kernels.cpu.jit import njit
+from graphprep.kernels.cpu.memory import copy_bytes, is_ascii
 from graphprep.kernels.cpu.numbers import (
     DECIMAL_REACH,
     EMPTY,
@@ -569,6 +570,7 @@ def _parse_times(buf, start, stop, scale, rows, values):
 @njit(cache=True, nogil=True)
 def _measure_texts(buf, start, stop, drop_empty, check, rows, counts):
     """Fill ``rows`` and ``counts`` (bytes). Returns (count, bytes, code, row)."""
+    base = address_of(buf)
     count = 0
     num_bytes = 0
     for row in range(start.size):
@@ -582,7 +584,7 @@ def _measure_texts(buf, start, stop, drop_empty, check, rows, counts):
             size += (end - start[row] - size) // 2
         if drop_empty and skip_blanks(buf, start[row], end) == end:
             continue
-        if check and not is_utf8(buf, start[row], end):
+        if check and not is_ascii(base + start[row], end - start[row]) and not is_utf8(buf, start[row], end):
             return count, num_bytes, NOT_UTF8, row
         rows[count] = row
         counts[count] = size
@@ -594,17 +596,18 @@ def _measure_texts(buf, start, stop, drop_empty, check, rows, counts):
 @njit(cache=True, nogil=True)
 def _copy_texts(buf, start, stop, rows, values):
     """Fill ``values`` with the cells of ``rows``, one after another."""
+    base, target = address_of(buf), address_of(values)
     to = 0
     for row in rows:
-        end = stop[row]
-        doubled = end < 0
-        if doubled:
-            end = ~end
-        at = start[row]
-        while at < end:
+        at, end = start[row], stop[row]
+        if end >= 0:
+            copy_bytes(base + at, target + to, end - at)
+            to += end - at
+            continue
+        while at < ~end:  # has doubled quotes
             values[to] = buf[at]
             to += 1
-            at += 2 if doubled and buf[at] == _QUOTE else 1
+            at += 2 if buf[at] == _QUOTE else 1
 
 
 @njit(cache=True, nogil=True)

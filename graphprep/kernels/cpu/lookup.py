@@ -7,8 +7,11 @@ from typing import Any
 import numpy as np
 
 from graphprep.kernels.cpu.jit import njit
+from graphprep.kernels.cpu.memory import AHEAD, prefetch
+from graphprep.kernels.cpu.words import address_of
 
 _INDEX_BITS_MAX = 22  # an index of 4 M entries: 16 MiB
+_SLOT_BYTES = 16
 
 
 def bucket_index(ids: Any) -> tuple[int, Any]:
@@ -86,13 +89,14 @@ class KeyTable:
     """
 
     def __init__(self, keys: Any, numbers: Any) -> None:
-        self._slots = np.zeros((self.num_bytes_of(keys.size) // 16, 2), np.uint64)  # a key, and 1 + its number; 0: free
+        # A key, and 1 + its number; 0: free.
+        self._slots = np.zeros((self.num_bytes_of(keys.size) // _SLOT_BYTES, 2), np.uint64)
         _fill_slots(self._slots, np.ascontiguousarray(keys), np.ascontiguousarray(numbers))
 
     @staticmethod
     def num_bytes_of(num_keys: int) -> int:
         """Return the size of the table for so many keys: twice as many slots at least."""
-        return 16 << max(4, (2 * num_keys - 1).bit_length())
+        return _SLOT_BYTES << max(4, (2 * num_keys - 1).bit_length())
 
     def find_all(self, wanted: Any) -> Any | None:
         """Return the number of every wanted key (uint64[k]): uint32[k]; None where one is not there."""
@@ -108,8 +112,11 @@ def _first_slot(key, mask):
 
 @njit(cache=True, nogil=True)
 def _fill_slots(slots, keys, numbers):
+    base = address_of(slots)
     mask = np.uint64(slots.shape[0] - 1)
     for i in range(keys.size):
+        if i + AHEAD < keys.size:
+            prefetch(base + _SLOT_BYTES * np.int64(_first_slot(keys[i + AHEAD], mask)))
         at = _first_slot(keys[i], mask)
         while slots[at, 1] != 0:
             at = (at + np.uint64(1)) & mask
@@ -120,8 +127,11 @@ def _fill_slots(slots, keys, numbers):
 @njit(cache=True, nogil=True)
 def _find_slots(slots, wanted, out):
     """Find numbers; return whether all are there."""
+    base = address_of(slots)
     mask = np.uint64(slots.shape[0] - 1)
     for i in range(wanted.size):
+        if i + AHEAD < wanted.size:
+            prefetch(base + _SLOT_BYTES * np.int64(_first_slot(wanted[i + AHEAD], mask)))
         key = wanted[i]
         at = _first_slot(key, mask)
         while slots[at, 0] != key and slots[at, 1] != 0:

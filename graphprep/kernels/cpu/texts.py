@@ -11,15 +11,19 @@ from typing import Any
 import numpy as np
 from numpy import uint64
 
+from graphprep.kernels.cpu.group import group_by_key
 from graphprep.kernels.cpu.hash import splitmix64
 from graphprep.kernels.cpu.jit import njit
+from graphprep.kernels.cpu.memory import AHEAD, are_same, copy_bytes, prefetch
 from graphprep.kernels.cpu.numbers import OK, parse_int
 from graphprep.kernels.cpu.words import WORD, address_of, load_byte, load_word
 
 _WORD_BYTES = 7  # of a text in a sort word; the eighth says how many bytes were left
 _FEW_ROWS = 20  # below that, insertion beats partition
 _STACK = 256  # of (start, stop, depth): the larger parts wait, so that it grows with the logarithm of the rows
+_SAMPLES = 64  # of a part, from which it is told where parts begin
 _LEAST_SLOTS = 1 << 10
+_SLOT_BYTES = 16
 _SIZE_BITS = np.uint64(24)  # of a slot's second word; the others are 1 + where its text begins
 _MOST_SIZE = np.uint64((1 << 24) - 1)  # this size and larger ones are looked up
 
@@ -53,26 +57,29 @@ def _hash_texts(offsets, values, seed, out):
 def take_texts(offsets: Any, values: Any, rows: Any) -> tuple[Any, Any]:
     """Return (offsets, values) of chosen texts, in the order of ``rows`` (int64[k])."""
     rows = np.ascontiguousarray(rows, np.int64)
-    starts = offsets[rows]
-    taken = np.zeros(rows.size + 1, np.int64)
-    np.cumsum(offsets[rows + 1] - starts, out=taken[1:])
+    taken = np.empty(rows.size + 1, np.int64)
+    _measure_rows(offsets, rows, taken)
     out = np.empty(int(taken[-1]), np.uint8)
-    _copy_texts(values, starts, taken, out)
+    _copy_rows(offsets, values, rows, taken, out)
     return taken, out
 
 
 @njit(cache=True, nogil=True)
-def _copy_texts(values, starts, taken, out):
+def _measure_rows(offsets, rows, taken):
     at = 0
-    while at < starts.size:
-        stop = at + 1
-        while stop < starts.size and starts[stop] - starts[at] == taken[stop] - taken[at]:  # neighbours are copied as one
-            stop += 1
-        start = starts[at]
-        to = taken[at]
-        for k in range(taken[stop] - to):
-            out[to + k] = values[start + k]
-        at = stop
+    taken[0] = 0
+    for i in range(rows.size):
+        at += offsets[rows[i] + 1] - offsets[rows[i]]
+        taken[i + 1] = at
+
+
+@njit(cache=True, nogil=True)
+def _copy_rows(offsets, values, rows, taken, out):
+    source, target = address_of(values), address_of(out)
+    for i in range(rows.size):
+        if i + AHEAD < rows.size:
+            prefetch(source + offsets[rows[i + AHEAD]])
+        copy_bytes(source + offsets[rows[i]], target + taken[i], taken[i + 1] - taken[i])
 
 
 def concat_texts(parts: list[tuple[Any, Any]]) -> tuple[Any, Any]:
@@ -85,22 +92,6 @@ def concat_texts(parts: list[tuple[Any, Any]]) -> tuple[Any, Any]:
 
 
 # ------------------------------------------------------------------------------------------------------ order
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _same_bytes(one, other, size):
-    """Return whether ``size`` bytes at two addresses are the same."""
-    if size < WORD:
-        for i in range(size):
-            if load_byte(one + i) != load_byte(other + i):
-                return False
-        return True
-    at = np.int64(0)
-    while at + WORD <= size:
-        if load_word(one + at) != load_word(other + at):
-            return False
-        at += WORD
-    return load_word(one + size - WORD) == load_word(other + size - WORD)
 
 
 @njit(cache=True, nogil=True)
@@ -123,6 +114,65 @@ def sort_texts(offsets: Any, values: Any) -> Any:
     words = np.empty(rows.size, np.uint64)
     _sort(offsets, values, rows, words, np.empty((_STACK, 3), np.int64))
     return rows
+
+
+def deal_texts(offsets: Any, values: Any, part_rows: int) -> tuple[Any, Any]:
+    """Deal texts to parts of about ``part_rows``, each behind the one before it in order, so that they may be sorted apart.
+
+    Returns ``indptr`` int64[p + 1] and ``rows`` int64[n]: part k has the rows ``rows[indptr[k]:indptr[k + 1]]``, ascending.
+    Texts that agree in eight bytes behind what all have in common share a part, however many there are.
+    """
+    num_rows = offsets.size - 1
+    num_parts = -(-num_rows // part_rows)
+    common = int(_common_size(offsets, values)) if num_parts > 1 else 0
+    words = np.empty(num_rows, np.uint64)
+    _leading_words(offsets, values, common, words)
+    sample = np.sort(words[:: max(1, num_rows // (_SAMPLES * max(1, num_parts)))])
+    firsts = np.unique(sample[np.arange(1, num_parts) * sample.size // max(1, num_parts)])
+    parts = np.empty(num_rows, np.int32)
+    _place(words, firsts, parts)
+    return group_by_key(parts, firsts.size + 1)
+
+
+@njit(cache=True, nogil=True)
+def _common_size(offsets, values):
+    """Return with how many bytes all texts begin alike."""
+    base = address_of(values)
+    first = base + offsets[0]
+    common = offsets[1] - offsets[0]
+    for row in range(1, offsets.size - 1):
+        start = base + offsets[row]
+        common = min(common, offsets[row + 1] - offsets[row])
+        if not are_same(first, start, common):
+            at = np.int64(0)
+            while load_byte(first + at) == load_byte(start + at):
+                at += 1
+            common = at
+    return common
+
+
+@njit(cache=True, nogil=True)
+def _leading_words(offsets, values, skip, words):
+    """Fill ``words`` with eight bytes of each text from ``skip`` on, the first one highest, zeros behind its end."""
+    for row in range(words.size):
+        start, stop = offsets[row] + skip, offsets[row + 1]
+        words[row] = (_word(values, start, stop) & ~uint64(0xFF)) | uint64(
+            values[start + _WORD_BYTES] if stop - start > _WORD_BYTES else 0
+        )
+
+
+@njit(cache=True, nogil=True)
+def _place(words, firsts, parts):
+    """Fill ``parts`` with how many of ``firsts``, ascending, are not behind a word."""
+    for row in range(words.size):
+        low, high = 0, firsts.size
+        while low < high:
+            middle = (low + high) >> 1
+            if firsts[middle] <= words[row]:
+                low = middle + 1
+            else:
+                high = middle
+        parts[row] = low
 
 
 @njit(cache=True, nogil=True)
@@ -350,7 +400,7 @@ def _distinct(slots, keys, offsets, values, rows):
             count += 1
         else:
             size = offsets[row + 1] - offsets[row]
-            if size != offsets[other + 1] - offsets[other] or not _same_bytes(base + offsets[other], base + offsets[row], size):
+            if size != offsets[other + 1] - offsets[other] or not are_same(base + offsets[other], base + offsets[row], size):
                 return count, row
     return count, -1
 
@@ -421,7 +471,11 @@ def _slot_of(slots, key):
 
 @njit(cache=True, nogil=True)
 def _probe(slots, keys, rows, found):
+    base = address_of(slots)
+    mask = uint64(slots.shape[0] - 1)
     for i in range(rows.size):
+        if i + AHEAD < rows.size:
+            prefetch(base + _SLOT_BYTES * np.int64(_first_slot(keys[rows[i + AHEAD]], mask)))
         found[i] = slots[_slot_of(slots, keys[rows[i]]), 1]
 
 
@@ -432,29 +486,39 @@ def _extent(start, stop):
 
 
 @njit(cache=True, nogil=True)
-def _is_at(extent, set_offsets, set_values, values, start, stop):
-    """Return whether a text is the one at an extent."""
-    other = np.int64(extent >> _SIZE_BITS) - 1
+def _size_at(extent, set_offsets):
+    """Return the size of the text at an extent."""
     size = np.int64(extent & _MOST_SIZE)
-    if size == np.int64(_MOST_SIZE):
-        size = set_offsets[np.searchsorted(set_offsets, other, side="right")] - other
-    return size == stop - start and _same_bytes(address_of(set_values) + other, address_of(values) + start, size)
+    if size < np.int64(_MOST_SIZE):
+        return size
+    start = np.int64(extent >> _SIZE_BITS) - 1
+    return set_offsets[np.searchsorted(set_offsets, start, side="right")] - start
 
 
 @njit(cache=True, nogil=True)
 def _compare_found(found, set_offsets, set_values, offsets, values, rows):
     """Return the first row that differs from the text that has its key, -1 where there is none."""
+    base, set_base = address_of(values), address_of(set_values) - 1
     for i in range(found.size):
-        row = rows[i]
-        if found[i] != 0 and not _is_at(found[i], set_offsets, set_values, values, offsets[row], offsets[row + 1]):
-            return row
+        if i + AHEAD < found.size:
+            prefetch(set_base + np.int64(found[i + AHEAD] >> _SIZE_BITS))
+            prefetch(base + offsets[rows[i + AHEAD]])
+        if found[i] != 0:
+            start = offsets[rows[i]]
+            size = offsets[rows[i] + 1] - start
+            place = set_base + np.int64(found[i] >> _SIZE_BITS)
+            if size != _size_at(found[i], set_offsets) or not are_same(place, base + start, size):
+                return rows[i]
     return -1
 
 
 @njit(cache=True, nogil=True)
 def _rehash_texts(slots, keys, offsets):
+    base = address_of(slots)
     mask = uint64(slots.shape[0] - 1)
     for row in range(keys.size):
+        if row + AHEAD < keys.size:
+            prefetch(base + _SLOT_BYTES * np.int64(_first_slot(keys[row + AHEAD], mask)))
         at = _first_slot(keys[row], mask)
         while slots[at, 1] != 0:
             at = (at + uint64(1)) & mask
@@ -465,21 +529,28 @@ def _rehash_texts(slots, keys, offsets):
 @njit(cache=True, nogil=True)
 def _insert_texts(slots, set_keys, set_offsets, set_values, count, new, keys, offsets, values):
     """Add the rows in ``new``, which may repeat; return the new count, and the row of a collision or -1."""
+    base, set_base, slot_base = address_of(values), address_of(set_values), address_of(slots)
+    mask = uint64(slots.shape[0] - 1)
     for i in range(new.size):
-        row = new[i]
-        at = _slot_of(slots, keys[row])
-        start, stop = offsets[row], offsets[row + 1]
+        if i + AHEAD < new.size:
+            prefetch(slot_base + _SLOT_BYTES * np.int64(_first_slot(keys[new[i + AHEAD]], mask)))
+            prefetch(base + offsets[new[i + AHEAD]])
+        key = keys[new[i]]
+        start = offsets[new[i]]
+        size = offsets[new[i] + 1] - start
+        at = _slot_of(slots, key)
         if slots[at, 1] == 0:
             to = set_offsets[count]
-            for k in range(stop - start):
-                set_values[to + k] = values[start + k]
-            set_keys[count] = keys[row]
+            copy_bytes(base + start, set_base + to, size)
+            set_keys[count] = key
             count += 1
-            set_offsets[count] = to + stop - start
-            slots[at, 0] = keys[row]
-            slots[at, 1] = _extent(to, set_offsets[count])
-        elif not _is_at(slots[at, 1], set_offsets[: count + 1], set_values, values, start, stop):
-            return count, row
+            set_offsets[count] = to + size
+            slots[at, 0] = key
+            slots[at, 1] = _extent(to, to + size)
+        else:
+            place = set_base + np.int64(slots[at, 1] >> _SIZE_BITS) - 1
+            if size != _size_at(slots[at, 1], set_offsets[: count + 1]) or not are_same(place, base + start, size):
+                return count, new[i]
     return count, -1
 
 
