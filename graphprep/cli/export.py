@@ -1,0 +1,227 @@
+"""``graphprep export``: a store as the files of a trainer."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from graphprep.cli.groups import with_groups
+from graphprep.cli.options import AsJson, ReportFlags, RunFlags, StorageFlags, option, parse_pairs
+
+if TYPE_CHECKING:
+    from graphprep.model.export import ExportOptions, ExportSummary, TargetInfo
+
+_TARGET = "Target"
+_GRAPH = "Graph"
+_OUT = "Files"
+
+
+@dataclass(frozen=True)
+class TargetFlags:
+    """What the files are for, and what is special about them."""
+
+    to: Annotated[
+        str | None, option("--to", "Trainer or format; --list shows all.", group=_TARGET, metavar="TARGET", default=False)
+    ] = None
+    target_option: Annotated[
+        list[str],
+        option("--option", "Option of the target, as --list names them; may be repeated.", group=_TARGET, metavar="KEY=VALUE"),
+    ] = field(default_factory=list)
+    cache_ratio: Annotated[
+        float | None,
+        option(
+            "--cache-ratio", "glt: share of a type's nodes whose features every partition caches.", group=_TARGET, metavar="R"
+        ),
+    ] = None
+    skip_node_sampler: Annotated[
+        bool, option("--skip-node-sampler", "deepgnn: write no alias tables of nodes.", group=_TARGET, default=False)
+    ] = False
+    skip_edge_sampler: Annotated[
+        bool, option("--skip-edge-sampler", "deepgnn: write no alias tables of edges.", group=_TARGET, default=False)
+    ] = False
+    watermark: Annotated[
+        int | None, option("--watermark", "deepgnn: write the times of edges, with this watermark.", group=_TARGET, metavar="N")
+    ] = None
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Return the exporter's options that were given.
+
+        Raises UsageError where one is no ``KEY=VALUE``.
+        """
+        given = {key: value for key in ("cache_ratio", "watermark") if (value := getattr(self, key)) is not None}
+        given |= {key: True for key in ("skip_node_sampler", "skip_edge_sampler") if getattr(self, key)}
+        return {**given, **parse_pairs("--option", self.target_option)}
+
+
+@dataclass(frozen=True)
+class GraphFlags:
+    """What of the store is written, and how it is numbered and cut."""
+
+    ids: Annotated[
+        Literal["auto", "raw", "typed"],
+        option("--ids", "What nodes are called: raw IDs, 0..n-1 (typed), or raw where these are 0..n-1 (auto).", group=_GRAPH),
+    ] = "auto"
+    partitions: Annotated[
+        int | None,
+        option("--partitions", "Number of partitions.  [default: the store's]", group=_GRAPH, metavar="N", default=False),
+    ] = None
+    partition_by: Annotated[
+        str | None,
+        option(
+            "--partition-by",
+            "range, hash, modulo, random, or a file, as for convert.  [default: as in the store]",
+            group=_GRAPH,
+            metavar="METHOD",
+            default=False,
+        ),
+    ] = None
+    seed: Annotated[int, option("--seed", "Seed of --partition-by random.", group=_GRAPH, metavar="N")] = 0
+    feature_dtype: Annotated[
+        list[str],
+        option(
+            "--feature-dtype",
+            "Write a column with this dtype, such as feat=float16; NAME may be TYPE:COLUMN. May be repeated.",
+            group=_GRAPH,
+            metavar="NAME=DTYPE",
+        ),
+    ] = field(default_factory=list)
+    drop_unsupported: Annotated[
+        bool, option("--drop-unsupported", "Leave out columns that the target cannot carry.", group=_GRAPH, default=False)
+    ] = False
+
+
+@dataclass(frozen=True)
+class FilesFlags:
+    """How the files are written."""
+
+    link: Annotated[
+        bool,
+        option(
+            "--link/--copy",
+            "Hard links to the store's arrays where the target takes them as they are, or copies.",
+            group=_OUT,
+        ),
+    ] = False
+    overwrite: Annotated[
+        bool,
+        option(
+            "--overwrite",
+            "Replace OUT if it is an export; the old one stays until the new one is whole.",
+            group=_OUT,
+            default=False,
+        ),
+    ] = False
+
+
+@with_groups
+def export(
+    store: Annotated[str | None, typer.Argument(metavar="STORE", help="Store to read.", show_default=False)] = None,
+    out: Annotated[str | None, typer.Argument(metavar="OUT", help="Folder or URL of the files.", show_default=False)] = None,
+    *,
+    list_targets: Annotated[
+        bool, option("--list", "Show what can be exported to, and the options of each.", group=_TARGET, default=False)
+    ] = False,
+    target_flags: TargetFlags,
+    graph_flags: GraphFlags,
+    files_flags: FilesFlags,
+    run_flags: RunFlags,
+    storage_flags: StorageFlags,
+    report_flags: ReportFlags,
+    as_json: AsJson = False,
+) -> None:
+    """Write a store as the files that a trainer loads.
+
+    What the store lacks for it, another layout or number of partitions, is made on the way, under the memory limit. Nothing is
+    left out unless --drop-unsupported says so.
+
+    Example: graphprep export karate-store karate-glt --to glt
+    """
+    from graphprep import api
+    from graphprep.cli.progress import reporting
+    from graphprep.model.errors import UsageError
+
+    if list_targets:
+        targets = api.export_targets()
+        typer.echo(targets_json(targets) if as_json else targets_text(targets))
+        return
+    if store is None or out is None:
+        raise UsageError("STORE and OUT are both needed: what to export, and the folder or URL of the files", fix="name both")
+    if target_flags.to is None:
+        raise UsageError("--to is needed: what the files are for", fix="name a target; graphprep export --list shows all")
+    options = make_options(target_flags, graph_flags, files_flags, run_flags, storage_flags)
+    with reporting(report_flags) as reporter:
+        summary = api.export(store, out, target_flags.to, options, reporter)
+    typer.echo(summary_json(summary) if as_json else summary_text(summary))
+
+
+def make_options(
+    target: TargetFlags, graph: GraphFlags, files: FilesFlags, run: RunFlags, storage: StorageFlags
+) -> ExportOptions:
+    """Return the library's form of the flags.
+
+    Raises UsageError for a flag that is no ``NAME=VALUE``, or a number that makes no sense.
+    """
+    from graphprep.model.errors import UsageError
+    from graphprep.model.export import ExportOptions
+
+    if graph.partitions is not None and graph.partitions < 1:
+        raise UsageError(f"--partitions must be 1 or more, found {graph.partitions}", fix="give the number of partitions")
+    return ExportOptions(
+        target_options=target.to_mapping(),
+        ids=graph.ids,
+        partitions=graph.partitions,
+        partition_by=graph.partition_by,
+        seed=graph.seed,
+        feature_dtypes=parse_pairs("--feature-dtype", graph.feature_dtype),
+        drop_unsupported=graph.drop_unsupported,
+        link=files.link,
+        overwrite=files.overwrite,
+        run=run.to_options(storage),
+    )
+
+
+def summary_json(summary: ExportSummary) -> str:
+    """Write the summary for machines: sizes in bytes, times in seconds."""
+    import json
+
+    return json.dumps(dataclasses.asdict(summary), indent=2, ensure_ascii=False)
+
+
+def summary_text(summary: ExportSummary) -> str:
+    """Write the summary for people."""
+    from graphprep.cli.words import count, duration, quantity, size
+
+    nodes, edges = sum(summary.num_nodes.values()), sum(summary.num_edges.values())
+    seconds = max(summary.elapsed_s, 1e-3)
+    sizes = f"{count(nodes, 'node')}, {count(edges, 'edge')}, {count(summary.num_parts, 'partition')}"
+    lines = [f"{summary.out}: {sizes} for {summary.target}, {count(summary.num_files, 'file')}"]
+    lines.append(f"  loads in {summary.loads_in}")
+    lines.append(
+        f"  read {size(summary.input_bytes)}, wrote {size(summary.output_bytes)} in {duration(summary.elapsed_s)}: "
+        f"{quantity(edges / seconds)} edges/s, peak memory {size(summary.peak_memory_bytes)}"
+        + (f", spilled {size(summary.spilled_bytes)}" if summary.spilled_bytes else "")
+    )
+    lines += [f"  left out: {text}" for text in summary.dropped]
+    lines += [f"  note: {note}" for note in summary.notes]
+    return "\n".join(lines)
+
+
+def targets_json(targets: Sequence[TargetInfo]) -> str:
+    """Write the targets for machines."""
+    import json
+
+    return json.dumps([dataclasses.asdict(target) for target in targets], indent=2, ensure_ascii=False)
+
+
+def targets_text(targets: Sequence[TargetInfo]) -> str:
+    """Write the targets for people."""
+    lines = []
+    for target in targets:
+        lines += [target.name, f"  loads in  {target.loads_in}", f"  carries   {target.carries}"]
+        options = ", ".join(f"{name}={value}" if value else name for name, value in target.options.items())
+        lines += [f"  options   {options}"] if options else []
+    return "\n".join(lines)

@@ -1,0 +1,214 @@
+"""The suite that every exporter passes: ours, and yours.
+
+Inherit it in a test module, and name the target::
+
+    class TestMine(ExporterContract):
+        target = "mine"
+        refuses = ("heterogeneous",)
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+import graphprep
+from graphprep.exporters.registry import find_exporter, make_exporter
+from graphprep.model.errors import DataError, StorageError, UsageError
+from graphprep.stages.moves import Room
+
+GRAPHS = ("homogeneous", "heterogeneous", "texts", "several", "sparse_parts", "empty")
+_LINES = {
+    "homogeneous": "".join(f"{i % 7} {(i * 5 + 1) % 7} {i / 4}\n" for i in range(40)),
+    "several": "".join(f"{i * i % 11} {(i * 3 + 2) % 11} {i}\n" for i in range(60)),
+    "sparse_parts": "0 1 1\n1 2 2\n0 2 3\n2 2 4\n",
+    "texts": "ada bob 1\nbob eve 2\neve ada 3\nada eve 4\nada bob 5\n",
+    "empty": "",
+}
+
+
+_CONFIG = """\
+nodes:
+  - {type: user, files: users.csv, id_col: id}
+  - {type: item, files: items.csv, id_col: id}
+edges:
+  - {type: "user:buys:item", files: buys.csv, src_col: src, dst_col: dst}
+  - {type: "user:knows:user", files: knows.csv, src_col: src, dst_col: dst}
+"""
+_TABLES = {
+    "users.csv": "id,age,score,name\n" + "".join(f"{i},{i + 20},{i / 8},u{i}\n" for i in range(9)),
+    "items.csv": "id,price\n" + "".join(f"{100 + i},{i * 1.5}\n" for i in range(4)),
+    "buys.csv": "src,dst,amount\n" + "".join(f"{i % 9},{100 + i % 4},{i}\n" for i in range(20)),
+    "knows.csv": "src,dst\n" + "".join(f"{i % 9},{i * 2 % 9}\n" for i in range(12)),
+    "graph.yaml": _CONFIG,
+}
+
+
+class ExporterContract:
+    """Inherit, and define ``target``.
+
+    ``options`` are those of the target; ``refuses`` names the graphs of ``GRAPHS`` that it cannot hold.
+    """
+
+    target: ClassVar[str]
+    options: ClassVar[Mapping[str, Any]] = {}
+    refuses: ClassVar[Sequence[str]] = ()
+
+    # ------------------------------------------------------------------------------------------ helpers
+
+    @pytest.fixture(params=GRAPHS)
+    def graph(self, request: pytest.FixtureRequest) -> str:
+        """Return the name of a graph, one after another."""
+        return str(request.param)
+
+    @pytest.fixture
+    def graph_store(self, graph: str, tmp_path: Path) -> Path:
+        """Return the store of a graph that the target can hold."""
+        if graph in self.refuses:
+            pytest.skip(f"{self.target} holds no graph of this kind")
+        return make_store(graph, tmp_path)
+
+    def export(self, store: Path, out: Path | str, **given: Any) -> graphprep.ExportSummary:
+        """Export a store, without what the target cannot carry."""
+        given = {"drop_unsupported": True, **self.options, **given}
+        return graphprep.export(str(store), str(out), self.target, **given)
+
+    # ------------------------------------------------------------------------------------------ what must hold
+
+    def test_says_what_it_is(self) -> None:
+        """The class names itself, what loads its files and what they carry; every option has a default."""
+        cls = find_exporter(self.target)
+        for name in ("name", "loads_in", "carries", "root_file"):
+            text = getattr(cls, name)
+            assert isinstance(text, str) and text and "\n" not in text, name
+        assert cls.name == self.target  # type: ignore[attr-defined]
+        assert cls.node_ids in ("dense", "any", "own")  # type: ignore[attr-defined]
+        assert dataclasses.is_dataclass(cls) and cls.__dataclass_params__.frozen  # type: ignore[attr-defined]
+        make_exporter(self.target, {})
+
+    def test_unknown_options_are_refused(self, tmp_path: Path) -> None:
+        """An option that the target does not have is named."""
+        with pytest.raises(UsageError, match="has no option 'no_such_option'"):
+            self.export(make_store("homogeneous", tmp_path), tmp_path / "out", no_such_option=1)
+
+    def test_exports(self, graph: str, graph_store: Path, tmp_path: Path) -> None:
+        """The files are there, and say what they are."""
+        summary = self.export(graph_store, tmp_path / "out")
+        files = _files(tmp_path / "out")
+        assert find_exporter(self.target).root_file in files  # type: ignore[attr-defined]
+        record = json.loads(files["export.json"])
+        assert (record["format"], record["target"]) == ("graphprep-export", self.target)
+        assert summary.num_files == len(files)
+        assert summary.output_bytes == sum(map(len, files.values()))
+
+    def test_what_it_refuses_is_said(self, tmp_path: Path) -> None:
+        """A graph that the target cannot hold is refused with words, and nothing is written."""
+        for graph in self.refuses:
+            with pytest.raises((UsageError, DataError)):
+                self.export(make_store(graph, tmp_path / graph), tmp_path / "out")
+            assert not (tmp_path / "out").exists()
+
+    def test_same_bytes_for_any_threads_and_memory(
+        self, graph_store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Threads, and pieces of a few rows, change nothing."""
+        self.export(graph_store, tmp_path / "first", run=graphprep.RunOptions(threads=1))
+        wanted = _files(tmp_path / "first")
+        from graphprep import exporting
+
+        real = exporting.room_for
+
+        def starved(*given: Any) -> Room:
+            return dataclasses.replace(real(*given), piece_bytes=64, held_bytes=0, mapped_bytes=0)
+
+        monkeypatch.setattr(exporting, "room_for", starved)
+        self.export(graph_store, tmp_path / "second", run=graphprep.RunOptions(threads=4))
+        assert _files(tmp_path / "second") == wanted
+
+    def test_same_files_on_a_remote_place(self, graph_store: Path, tmp_path: Path) -> None:
+        """A URL gets the same files as a folder: written front to back, without looking back."""
+        import fsspec
+
+        self.export(graph_store, tmp_path / "local")
+        out = f"memory://{tmp_path.name}-{self.target}"
+        self.export(graph_store, out)
+        memory = fsspec.filesystem("memory")
+        root = f"/{tmp_path.name}-{self.target}/"
+        found = {path.removeprefix(root): memory.cat_file(path) for path in memory.find(root)}
+        assert found == _files(tmp_path / "local")
+
+    def test_columns_are_not_dropped_silently(self, graph_store: Path, tmp_path: Path) -> None:
+        """Without --drop-unsupported a column that cannot be carried is an error that names it."""
+        dropped = self.export(graph_store, tmp_path / "dropped").dropped
+        if not dropped:
+            self.export(graph_store, tmp_path / "all", drop_unsupported=False)
+            return
+        with pytest.raises(UsageError, match="cannot carry") as caught:
+            self.export(graph_store, tmp_path / "all", drop_unsupported=False)
+        assert all(text in caught.value.message for text in dropped)
+        assert not (tmp_path / "all").exists()
+
+    def test_overwrites_its_own_only(self, tmp_path: Path) -> None:
+        """An earlier export is replaced if asked for, and nothing else is."""
+        store, out = make_store("homogeneous", tmp_path), tmp_path / "out"
+        self.export(store, out)
+        wanted = _files(out)
+        with pytest.raises(UsageError, match="the output exists"):
+            self.export(store, out)
+        self.export(store, out, overwrite=True)
+        assert _files(out) == wanted
+        (tmp_path / "other").mkdir()
+        (tmp_path / "other" / "mine.txt").write_text("mine")
+        with pytest.raises(UsageError, match="is not what graphprep exported"):
+            self.export(store, tmp_path / "other", overwrite=True)
+        assert (tmp_path / "other" / "mine.txt").read_text() == "mine"
+
+    def test_leaves_nothing_where_writing_fails(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A full disk leaves no file behind."""
+        from graphprep.storage.outputs import FileOutput
+
+        store, real, written = make_store("homogeneous", tmp_path), FileOutput.write, [0]
+
+        def write(self: FileOutput, data: Any) -> None:
+            written[0] += 1
+            if written[0] > 3:
+                raise StorageError("no space left on the disk", place="out")
+            real(self, data)
+
+        monkeypatch.setattr(FileOutput, "write", write)
+        with pytest.raises(StorageError, match="no space left"):
+            self.export(store, tmp_path / "out")
+        assert not [path.name for path in tmp_path.iterdir() if "out" in path.name]
+
+
+def make_store(graph: str, folder: Path) -> Path:
+    """Make the store of one of ``GRAPHS`` in a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    store = folder / f"{graph}-store"
+    if graph == "heterogeneous":
+        for name, text in _TABLES.items():
+            (folder / name).write_text(text)
+        graphprep.convert(str(folder / "graph.yaml"), str(store), partitions=2)
+        return store
+    text = folder / f"{graph}.txt"
+    text.write_text(_LINES[graph])
+    options: dict[str, Any] = {"decoder_options": {"src_col": "0", "dst_col": "1", "weight_col": "2"}, "format": "edges"}
+    if graph == "texts":
+        options["decoder_options"]["id_type"] = "string"
+    if graph == "several":
+        options |= {"partitions": 3, "partition_by": "hash"}
+    if graph == "sparse_parts":
+        options |= {"partitions": 5}
+    if graph == "empty":
+        options["decoder_options"] = {}
+    graphprep.convert([str(text)], str(store), **options)
+    return store
+
+
+def _files(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
