@@ -2,15 +2,17 @@
 
 PYTHON ?= python3
 RUN := .venv/bin/python
-# Tests compare with its decoders, which need nothing of what it depends on.
-PEERS := deepgnn-ge==0.1.66
+# Tests compare with them: DeepGNN's decoders, converter and engine, and GraphLearn's loaders need nothing of what they depend on.
+PEERS := deepgnn-ge==0.1.66 graphlearn-torch==0.2.4
+TORCH := torch==2.13.0 torch-geometric==2.8.1
 
-.PHONY: help setup demo test lint pytest coverage golden samples bench bench-full bench-kernels docs clean
+.PHONY: help setup clients demo test lint pytest coverage golden samples bench bench-full bench-kernels docs clean
 
 help:
 	@echo "make setup    install graphprep and its tools into .venv"
 	@echo "make demo     convert, validate and describe the graphs of sample_data"
-	@echo "make test     lint, then every test: what CI runs"
+	@echo "make test     lint, then every test, also with the trainers' own loaders: what CI runs"
+	@echo "make clients  install DGL for the tests with its loaders, into .venv/clients"
 	@echo "make lint     ruff, mypy and the direction of imports"
 	@echo "make coverage the tests, and which lines they reach"
 	@echo "make golden   rewrite tests/golden; review the diff"
@@ -28,15 +30,27 @@ setup:
 	  echo "installing into .venv ..."; \
 	  $(PYTHON) -m venv .venv && \
 	  $(RUN) -m pip install -qq --disable-pip-version-check --editable '.[dev]' && \
-	  { $(RUN) -m pip install -qq --disable-pip-version-check --no-deps $(PEERS) || \
-	    echo "note: no $(PEERS) for this machine; the tests against it are skipped"; } && \
+	  { $(RUN) -m pip install -qq --disable-pip-version-check $(TORCH) && \
+	    $(RUN) -m pip install -qq --disable-pip-version-check --no-deps $(PEERS) || \
+	    echo "note: not all of $(TORCH) $(PEERS) for this machine; tests against them are skipped"; } && \
 	  echo "$$wanted" > .venv/installed; \
 	fi
 
 demo: setup
 	@sh sample_data/demo.sh
 
-test: lint pytest
+test: lint clients pytest
+
+# DGL cannot live in .venv; its own loaders open what export writes.
+clients: setup
+	@wanted="$$(pwd) $$(cksum < tests/clients/dgl-requirements.txt)"; \
+	if [ "$$(cat .venv/clients/dgl/installed 2>/dev/null)" != "$$wanted" ]; then \
+	  echo "installing DGL into .venv/clients/dgl ..."; \
+	  { $(PYTHON) -m venv .venv/clients/dgl && \
+	    .venv/clients/dgl/bin/python -m pip install -qq --disable-pip-version-check -r tests/clients/dgl-requirements.txt && \
+	    echo "$$wanted" > .venv/clients/dgl/installed; } || \
+	    echo "note: no DGL for this machine; the tests with its loaders are skipped"; \
+	fi
 
 lint: setup
 	@$(RUN) -m ruff check .

@@ -30,6 +30,17 @@ from graphprep.storage.urls import Storage
 
 RECORD_NAME = "export.json"
 _FORMAT = "graphprep-export"
+_COUNT_KEYS = (
+    "graph_name",
+    "node_type",
+    "num_nodes_per_type",
+    "num_nodes_per_chunk",
+    "edge_type",
+    "num_edges_per_type",
+    "num_edges_per_chunk",
+    "num_parts",
+    "partition_by",
+)
 
 
 def export(
@@ -48,8 +59,7 @@ def export(
         storage = stack.enter_context(Storage(options.run.storage_options, tmp_dir))
         storage.load_drivers((store, out))
         refuse_same(store, out)
-        exporter = make_exporter(target, options.target_options)
-        exists = _may_replace(storage, out, options.overwrite)
+        exporter, exists = check_target(storage, target, out, options)
         memory = plan_memory(ConvertOptions(run=options.run))
         source = StoreReader(storage, store)
         plan = exporter.plan(source.metadata)
@@ -74,9 +84,7 @@ def export(
             num_parts=metadata.num_parts,
             num_files=folder.num_files,
             ids=_id_spaces(exporter, graph),
-            input_bytes=sum(
-                entry.num_bytes for part in range(source.metadata.num_parts) for entry in source.manifest(part).arrays
-            ),
+            input_bytes=sum(array_bytes(source)),
             output_bytes=folder.num_bytes,
             elapsed_s=time.perf_counter() - begin,
             peak_memory_bytes=sampler.stop(),
@@ -85,6 +93,14 @@ def export(
             spilled_bytes=room.pool.spilled_bytes,
             notes=(*plan.notes, *notes),
         )
+
+
+def check_target(storage: Storage, target: str, out: str, options: ExportOptions) -> tuple[Exporter, bool]:
+    """Return the exporter of a target, and whether an earlier export is to be replaced.
+
+    Raises UsageError for an unknown target, options that it does not have, and a place that is taken.
+    """
+    return make_exporter(target, options.target_options), _may_replace(storage, out, options.overwrite)
 
 
 def _write(graph: StoredGraph, exporter: Exporter, plan: ExportPlan, options: ExportOptions, folder: FolderOutput) -> list[str]:
@@ -127,7 +143,7 @@ def _id_spaces(exporter: Exporter, graph: StoredGraph) -> dict[str, str]:
 def _record(graph: StoredGraph, exporter: Exporter, plan: ExportPlan, maps: list[str]) -> dict[str, object]:
     """Say what an export is; the same for the same arguments."""
     metadata = graph.metadata
-    fields = dataclasses.asdict(exporter) if dataclasses.is_dataclass(exporter) else {}  # type: ignore[call-overload]
+    fields: dict[str, object] = dataclasses.asdict(exporter) if dataclasses.is_dataclass(exporter) else {}
     return {
         "format": _FORMAT,
         "format_version": 1,
@@ -145,10 +161,8 @@ def _record(graph: StoredGraph, exporter: Exporter, plan: ExportPlan, maps: list
 def _counts(metadata: GraphMetadata) -> Mapping[str, object]:
     """Return names and numbers under the keys of a store's metadata.json."""
     value = metadata.to_json()
-    keys = ("graph_name", "node_type", "num_nodes_per_type", "num_nodes_per_chunk")
-    keys += ("edge_type", "num_edges_per_type", "num_edges_per_chunk", "num_parts", "partition_by")
     checksums = {name: value["edge_schema"][name]["checksum"] for name in value["edge_type"]}
-    return {**{key: value[key] for key in keys}, "edge_checksums": checksums}
+    return {**{key: value[key] for key in _COUNT_KEYS}, "edge_checksums": checksums}
 
 
 def _may_replace(storage: Storage, out: str, overwrite: bool) -> bool:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from graphprep.cli import export
+from graphprep.cli.export import LastStageFlags
 from graphprep.cli.groups import with_groups
 from graphprep.cli.options import AsJson, ReportFlags, RunFlags, StorageFlags, option
 from graphprep.cli.tables import TableFlags, make_graph
 
 if TYPE_CHECKING:
+    from graphprep.model.export import ExportSummary
     from graphprep.model.options import ConvertOptions, ConvertSummary, RunOptions
 
 _INPUT = "Input"
@@ -384,6 +387,7 @@ def convert(
     table_flags: TableFlags,
     edges_flags: EdgesFlags,
     deepgnn_flags: DeepGnnFlags,
+    last_flags: LastStageFlags,
     run_flags: RunFlags,
     storage_flags: StorageFlags,
     report_flags: ReportFlags,
@@ -395,6 +399,7 @@ def convert(
     """
     from graphprep import api
     from graphprep.cli.progress import reporting
+    from graphprep.model.export import ExportOptions
 
     decoder_flags = given_decoder_options(input_flags, edges_flags, deepgnn_flags)
     run_options = run_flags.to_options(storage_flags)
@@ -402,9 +407,17 @@ def convert(
         inputs, table_flags, "INPUT and OUT are both needed: what to convert, and the folder or URL of the store"
     )
     options = make_input_options(input_flags, table_flags, decoder_flags, run_options, error_flags)
+    exports, overwrite = last_flags.folders(out), store_flags.overwrite
+    export_options = ExportOptions(drop_unsupported=last_flags.drop_unsupported, overwrite=overwrite, run=run_options)
     with reporting(report_flags) as reporter:
+        if exports:
+            api.check_exports(exports, export_options)
         summary = api.convert(urls, out, with_store_options(options, store_flags), reporter)
-    typer.echo(summary_json(summary) if as_json else summary_text(summary))
+        exported = [api.export(out, folder, target, export_options, reporter) for target, folder in exports]
+    if as_json:
+        typer.echo(summary_json(summary, exported))
+    else:
+        typer.echo("\n".join([summary_text(summary), *map(export.summary_text, exported)]))
 
 
 def check_inputs(inputs: list[str] | None, tables: TableFlags, missing: str) -> list[str]:
@@ -539,11 +552,12 @@ def parse_num_nodes(texts: list[str]) -> dict[str, int]:
     return values
 
 
-def summary_json(summary: ConvertSummary) -> str:
-    """Write the summary for machines: sizes in bytes, times in seconds."""
+def summary_json(summary: ConvertSummary, exports: Sequence[ExportSummary] = ()) -> str:
+    """Write the summary for machines: sizes in bytes, times in seconds; those of exports under ``exports``."""
     import json
 
-    return json.dumps(dataclasses.asdict(summary), indent=2, ensure_ascii=False)
+    exported = {"exports": [dataclasses.asdict(one) for one in exports]} if exports else {}
+    return json.dumps(dataclasses.asdict(summary) | exported, indent=2, ensure_ascii=False)
 
 
 def summary_text(summary: ConvertSummary) -> str:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _TARGET = "Target"
 _GRAPH = "Graph"
 _OUT = "Files"
+_EXPORT = "Export"
 
 
 @dataclass(frozen=True)
@@ -117,13 +118,50 @@ class FilesFlags:
     ] = False
 
 
+@dataclass(frozen=True)
+class LastStageFlags:
+    """Exports as the last stage of another command."""
+
+    export: Annotated[
+        list[str],
+        option(
+            "--export",
+            "Export the finished store, too: targets as in export --list, each to OUT-TARGET or the folder that is named.",
+            group=_EXPORT,
+            metavar="TARGET[=DIR],...",
+        ),
+    ] = field(default_factory=list)
+    drop_unsupported: Annotated[
+        bool,
+        option("--drop-unsupported", "--export leaves out columns that a target cannot carry.", group=_EXPORT, default=False),
+    ] = False
+
+    def folders(self, out: str) -> list[tuple[str, str]]:
+        """Return targets and where their files go.
+
+        Raises UsageError for a target that is not there.
+        """
+        from graphprep.exporters.registry import find_exporter
+
+        named = [text.partition("=") for given in self.export for text in given.split(",") if text]
+        for target, _, _ in named:
+            find_exporter(target)
+        return [(target, folder or f"{out.rstrip('/')}-{target}") for target, _, folder in named]
+
+
 @with_groups
 def export(
     store: Annotated[str | None, typer.Argument(metavar="STORE", help="Store to read.", show_default=False)] = None,
     out: Annotated[str | None, typer.Argument(metavar="OUT", help="Folder or URL of the files.", show_default=False)] = None,
     *,
     list_targets: Annotated[
-        bool, option("--list", "Show what can be exported to, and the options of each.", group=_TARGET, default=False)
+        bool,
+        option(
+            "--list",
+            "Show all targets with their options; with STORE also what of it each would leave out.",
+            group=_TARGET,
+            default=False,
+        ),
     ] = False,
     target_flags: TargetFlags,
     graph_flags: GraphFlags,
@@ -145,7 +183,7 @@ def export(
     from graphprep.model.errors import UsageError
 
     if list_targets:
-        targets = api.export_targets()
+        targets = api.export_targets(store, storage_flags.to_mapping())
         typer.echo(targets_json(targets) if as_json else targets_text(targets))
         return
     if store is None or out is None:
@@ -221,7 +259,10 @@ def targets_text(targets: Sequence[TargetInfo]) -> str:
     """Write the targets for people."""
     lines = []
     for target in targets:
-        lines += [target.name, f"  loads in  {target.loads_in}", f"  carries   {target.carries}"]
+        lines += [target.name, f"  loads in   {target.loads_in}", f"  carries    {target.carries}"]
         options = ", ".join(f"{name}={value}" if value else name for name, value in target.options.items())
-        lines += [f"  options   {options}"] if options else []
+        lines += [f"  options    {options}"] if options else []
+        lines += [f"  makes      {', '.join(target.makes)}"] if target.makes else []
+        lines += [f"  leaves out {text}" for text in target.uncarried]
+        lines += [f"  cannot     {target.refusal}"] if target.refusal else []
     return "\n".join(lines)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from graphprep import __version__
-from graphprep.cli import convert, generate, ids, info, reorder, validate
+from graphprep.cli import convert, export, generate, ids, info, reorder, validate
 from graphprep.cli.groups import GroupedCommand
 
 if TYPE_CHECKING:
@@ -99,6 +99,7 @@ def build_app() -> typer.Typer:
         ("validate", validate.validate),
         ("ids", ids.ids),
         ("reorder", reorder.reorder),
+        ("export", export.export),
         ("generate", generate.generate),
     ):
         app.command(name, cls=GroupedCommand)(command)

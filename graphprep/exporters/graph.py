@@ -172,7 +172,7 @@ class StoredGraph:
             owners = np.repeat(np.arange(rows[0] + first_node, rows[1] + first_node), np.diff(bounds))
             others = indices.read(low, high).astype(np.int64)
             edge_ids = np.arange(low + first_row, high + first_row) if ids is None else ids.read(low, high).astype(np.int64)
-            yield EdgePiece(low, *((others, owners) if layout == "csc" else (owners, others)), edge_ids)
+            yield EdgePiece(low, others, owners, edge_ids) if layout == "csc" else EdgePiece(low, owners, others, edge_ids)
 
     def input_edges(self, edge: int) -> Iterator[EdgePiece]:
         """Yield all edges of a type by edge ID. Needs ``input_order``."""

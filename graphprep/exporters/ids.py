@@ -14,7 +14,7 @@ from graphprep.model.errors import UsageError
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.rows import RawTexts
 from graphprep.model.schema import path_name
-from graphprep.storage.arrays import StoreReader
+from graphprep.stages.stored_items import StoredArrays
 from graphprep.storage.outputs import FolderOutput
 from graphprep.storage.scratch import Scratch
 
@@ -30,7 +30,7 @@ class TrainerIds:
     integers may be raw as well. Raises UsageError where raw IDs are asked for and cannot be had.
     """
 
-    def __init__(self, store: StoreReader, wanted: str, scratch: Scratch, *, any_raw: bool = False) -> None:
+    def __init__(self, store: StoredArrays, wanted: str, scratch: Scratch, *, any_raw: bool = False) -> None:
         self._store = store
         self._metadata = store.metadata
         self._scratch = scratch

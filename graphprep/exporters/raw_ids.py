@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from graphprep.model.rows import RawTexts
 from graphprep.model.schema import path_name
-from graphprep.stages.stored_items import StoredItems
+from graphprep.stages.stored_items import StoredArrays, StoredItems
 from graphprep.stages.text_source import TextSource
-from graphprep.storage.arrays import StoreReader
 
 RawBlock = NDArray[np.int64] | NDArray[np.uint64] | RawTexts
 _STEP = 1 << 18
@@ -20,7 +19,7 @@ _STEP = 1 << 18
 class RawIds:
     """Raw IDs of the nodes of a type in a partition, in typed order: int64 or uint64 arrays, or texts."""
 
-    def __init__(self, store: StoreReader, number: int, part: int) -> None:
+    def __init__(self, store: StoredArrays, number: int, part: int) -> None:
         metadata = store.metadata
         folder = f"nodes/{path_name(metadata.node_types[number])}"
         self.kind = metadata.node_schemas[number].raw_ids
@@ -29,7 +28,10 @@ class RawIds:
         self._numbers: StoredItems | None = None
         self._texts: TextSource | None = None
         if self.kind == "string":
-            offsets, values = (store.array(part, f"{folder}/raw_ids.{name}.npy") for name in ("offsets", "values"))
+            offsets, values = (
+                store.array(part, f"{folder}/raw_ids.offsets.npy"),
+                store.array(part, f"{folder}/raw_ids.values.npy"),
+            )
             self._texts = TextSource(offsets, values, is_local=offsets.is_local)
         elif self.kind != "identity":
             self._numbers = StoredItems(store.array(part, f"{folder}/raw_ids.npy"))

@@ -11,6 +11,7 @@ from typing import Any, cast, get_origin
 from graphprep.exporters.exporter import Exporter
 from graphprep.model.errors import UsageError
 from graphprep.model.export import TargetInfo
+from graphprep.model.metadata import GraphMetadata
 from graphprep.model.option_values import coerce_option, option_types
 
 GROUP = "graphprep.exporters"
@@ -90,16 +91,28 @@ def make_exporter(name: str, options: Mapping[str, object]) -> Exporter:
     return cast(Exporter, cls(**given))
 
 
-def describe_targets() -> list[TargetInfo]:
-    """Describe all targets that can be loaded."""
-    found = []
-    for name in known_targets():
-        cls = find_exporter(name)
-        defaults = (
-            {field.name: _default_text(field) for field in dataclasses.fields(cls)} if dataclasses.is_dataclass(cls) else {}
-        )
-        found.append(TargetInfo(name, cls.loads_in, cls.carries, defaults))  # type: ignore[attr-defined]
-    return found
+def describe_targets(metadata: GraphMetadata | None = None) -> list[TargetInfo]:
+    """Describe all targets, and what each would make of a store."""
+    return [_describe(name, metadata) for name in known_targets()]
+
+
+def _describe(name: str, metadata: GraphMetadata | None) -> TargetInfo:
+    cls = find_exporter(name)
+    fields = dataclasses.fields(cls) if dataclasses.is_dataclass(cls) else ()
+    options = {field.name: _default_text(field) for field in fields}
+    info = TargetInfo(name, cls.loads_in, cls.carries, options)  # type: ignore[attr-defined]
+    if metadata is None:
+        return info
+    try:
+        plan = make_exporter(name, {}).plan(metadata)
+    except UsageError as error:
+        return dataclasses.replace(info, refusal=error.message)
+    made = [f"{layout} arrays" for layout in plan.need.layouts if layout not in metadata.layouts]
+    if plan.need.edge_columns not in (None, metadata.primary_layout):
+        made.append("edge columns in another order")
+    if plan.need.input_order:
+        made.append("the order of the input")
+    return dataclasses.replace(info, makes=tuple(made), uncarried=tuple(one.text for one in plan.uncarried))
 
 
 def _default_text(field: dataclasses.Field[Any]) -> str:

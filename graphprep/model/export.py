@@ -104,9 +104,16 @@ class ExportSummary:
 
 @dataclass(frozen=True)
 class TargetInfo:
-    """A target as ``export --list`` shows it: its options with their defaults, what it carries and not, what loads it."""
+    """A target as ``export --list`` shows it: its options with their defaults, what it carries and not, what loads it.
+
+    Of a store: ``makes`` is what is made on the way, ``uncarried`` the columns that would be left out, ``refusal`` why it
+    cannot be exported at all ("": it can).
+    """
 
     name: str
     loads_in: str
     carries: str
     options: Mapping[str, str]
+    makes: tuple[str, ...] = ()
+    uncarried: tuple[str, ...] = ()
+    refusal: str = ""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from graphprep.kernels.cpu.text_search import copy_ranges, find_texts, rank_texts
 from graphprep.kernels.cpu.texts import take_texts
 from graphprep.model.rows import RawTexts
-from graphprep.storage.arrays import ArrayReader
+from graphprep.stages.stored_items import StoredArray
 
 Ints = NDArray[np.int64]
 
@@ -25,7 +25,7 @@ _SEARCH_BYTES = 2 << 20  # of reading in a row take as long as to search for one
 class TextSource:
     """Texts in two stored arrays: a local file is mapped, of a remote one only blocks are read. Those searched for ascend."""
 
-    def __init__(self, offsets: ArrayReader, values: ArrayReader, *, is_local: bool) -> None:
+    def __init__(self, offsets: StoredArray, values: StoredArray, *, is_local: bool) -> None:
         self._offsets = offsets
         self._values = values
         self._is_local = is_local
