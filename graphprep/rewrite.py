@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from pathlib import Path
 from typing import get_args
 
 from graphprep.engine.budget import PeakSampler
@@ -76,17 +77,20 @@ def reorder(store: str, out: str, options: ReorderOptions | None = None, reporte
 
 
 def refuse_same(store: str, out: str) -> None:
-    """Refuse to write a store over itself: it is read until the end."""
+    """Refuse to write over the store that is read until the end, or into its folder.
+
+    Raises UsageError.
+    """
     paths = local_path(store), local_path(out)
-    same = store.rstrip("/") == out.rstrip("/") if None in paths else _is_same(*map(str, paths))
-    if same:
-        raise UsageError("the output is the store itself", place=display_url(out), fix="choose another name")
-
-
-def _is_same(store: str, out: str) -> bool:
-    from pathlib import Path
-
-    return Path(store).resolve() == Path(out).resolve()
+    if None in paths:
+        source, target = store.rstrip("/"), out.rstrip("/")
+        same, inside = source == target, target.startswith(f"{source}/")
+    else:
+        source_path, target_path = (Path(str(path)).resolve() for path in paths)
+        same, inside = source_path == target_path, target_path.is_relative_to(source_path)
+    if same or inside:
+        words = "the output is the store itself" if same else "the output lies in the store"
+        raise UsageError(words, place=display_url(out), fix="choose another name")
 
 
 def _order_rules(metadata: GraphMetadata, options: ReorderOptions) -> OrderRules:

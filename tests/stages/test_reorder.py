@@ -453,6 +453,10 @@ def test_a_store_is_not_written_over_itself(tmp_path):
         with pytest.raises(UsageError) as caught:
             graphprep.reorder(str(tmp_path / "store"), str(out), overwrite=True)
         assert "the output is the store itself" in str(caught.value)
+    with pytest.raises(UsageError, match="the output lies in the store"):
+        graphprep.reorder(str(tmp_path / "store"), str(tmp_path / "store" / "sub"))
+    with pytest.raises(UsageError, match="the output lies in the store"):
+        graphprep.reorder("memory://some/store", "memory://some/store/sub")
     assert read_store(tmp_path / "store") == before
 
 
