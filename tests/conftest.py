@@ -7,6 +7,7 @@ import logging
 import os
 import signal
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
@@ -19,6 +20,26 @@ if TYPE_CHECKING:
 
 TESTS = Path(__file__).resolve().parent
 sys.path.insert(0, str(TESTS))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Note on every test which trainer's own code it runs: ``@pytest.mark.client("dgl")``."""
+    for item in items:
+        for mark in item.iter_markers("client"):
+            item.user_properties.append(("client", mark.args[0]))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say how many tests ran what trainers load with, so that none is passed over in silence."""
+    found: dict[str, Counter[str]] = {}
+    for outcome in ("passed", "failed", "skipped"):
+        for report in terminalreporter.stats.get(outcome, ()):
+            for name, value in getattr(report, "user_properties", ()):
+                if name == "client":
+                    found.setdefault(value, Counter())[outcome] += 1
+    if found:
+        texts = (f"{name} {', '.join(f'{n} {outcome}' for outcome, n in found[name].items())}" for name in sorted(found))
+        terminalreporter.write_line(f"with the trainers' own code: {'; '.join(texts)}")
 
 
 @pytest.fixture(autouse=True)
