@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -17,7 +18,7 @@ from graphprep.model.errors import UsageError
 from graphprep.model.schema import Layout, NeighborOrder
 from graphprep.stages.cells import Cells
 from graphprep.stages.edge_buckets import EdgeBuckets, EdgeRows, join_fields
-from graphprep.stages.leaves import EdgeRuns, Leaf, cut_leaves
+from graphprep.stages.leaves import EdgeRuns, Leaf, cut_leaves, join_leaves
 from graphprep.stages.parted import PartedArray, PartedOffsets, PartList
 from graphprep.stages.shuffle import (
     MOST_HELD_BYTES,
@@ -32,6 +33,8 @@ from graphprep.storage.runs import Runs, SpillPool
 
 Ints = NDArray[np.int64]
 _EDGE_BYTES = 64  # what building holds for each edge of a leaf
+_JOINED_BYTES = 32  # the same where buckets are built from where they lie
+_MOST_JOINED = 1 << 18  # edges built at a time: fewer, and handing them over takes as long as building them
 _NO_IDS = np.zeros(0, np.int64)
 _DEALT_ROWS = 1 << 18  # of a built leaf, so many are dealt out at a time: they fit the cache
 
@@ -89,8 +92,17 @@ class LayoutBuilder:
     edge_rows: bool = False
     keys: bool = False
 
+    @cached_property
+    def is_direct(self) -> bool:
+        """Return whether records need but be dealt to their rows, which is done from where they lie."""
+        edges = self.edges
+        return edges.missing_key is None and edges.order != "id" and edges.by_arrival and edges.are_packed
+
     def build(self, leaf: Leaf, *, positions: bool = True) -> BuiltLeaf:
         """Sort a leaf's edges by row, inside a row by the neighbour order, ties by edge ID."""
+        if self.is_direct and not positions and self.edges.is_whole(leaf):
+            counts, others, ids = self.edges.place(leaf, self.index_dtype, self.id_dtype)
+            return BuiltLeaf(leaf, counts, counts, others, ids)
         if self.edges.missing_key is not None:
             return self._order(leaf, positions)
         if self.edges.order != "id" and self.edges.by_arrival:
@@ -226,6 +238,8 @@ def write_layout(
     ``columns`` are written beside it.
     """
     leaves = cut_leaves(builder.edges, max(1, rules.leaf_bytes // _EDGE_BYTES))
+    if builder.is_direct and not keep_positions:
+        leaves = list(join_leaves(builder.edges, leaves, min(_MOST_JOINED, rules.leaf_bytes // _JOINED_BYTES)))
     built = BuiltEdges(leaves, Runs(pool, max(1, len(leaves))) if keep_positions else None)
     indptr = PartedOffsets(parts, f"{files.folder}/indptr.npy", row_sizes)
     indices = PartedArray(parts, f"{files.folder}/indices.npy", files.index_dtype, edge_sizes)

@@ -16,8 +16,24 @@ from graphprep.storage.runs import SpillPool
 
 Ints = NDArray[np.int64]
 Words = NDArray[Any]  # uint32 or uint64
-KEYED, WITH_ROWS, PACKED = 1, 2, 4  # tags of pieces: they carry order keys, edge rows; they are packed
+KEYED, WITH_ROWS, PACKED = 1, 2, 4  # tags of pieces: they carry order keys, edge rows; they are packed, see ``packed_tag``
+_ROW_BITS, _OTHER_BITS, _MOST_BITS = 8, 16, 255  # where a tag says how they are packed
 _LEAST_DEALT = 1 << 15  # fewer edges wait for others: each segment costs some numbers for every bucket
+
+
+def packed_tag(packing: Packing) -> int:
+    """Return the tag of packed records."""
+    return PACKED | packing.row_bits << _ROW_BITS | packing.other_bits << _OTHER_BITS
+
+
+def packing_of(tag: int) -> Packing | None:
+    """Return how records are packed; None where they are not."""
+    return Packing(tag >> _ROW_BITS & _MOST_BITS, tag >> _OTHER_BITS & _MOST_BITS) if tag & PACKED else None
+
+
+def packings_of(tags: Ints) -> Ints:
+    """Return (row bits, other bits) of packed records by segment: int64[k, 2]."""
+    return np.stack([tags >> _ROW_BITS & _MOST_BITS, tags >> _OTHER_BITS & _MOST_BITS], axis=1)
 
 
 @dataclass(frozen=True)
@@ -64,7 +80,7 @@ def deal_rows(pieces: Sequence[EdgeRows], plan: BucketPlan, packing: Packing | N
         ends = [(piece.owners, piece.others) for piece in pieces]
         if sum(owners.size for owners, _ in ends) <= packing.most_records:
             words, borders = deal_packed(ends, packing, plan.num_buckets)
-            return DealtRows(words, borders, PACKED)
+            return DealtRows(words, borders, packed_tag(packing))
     extra = []
     if first.keys is not None:
         extra.append(np.concatenate([piece.keys for piece in pieces if piece.keys is not None]))

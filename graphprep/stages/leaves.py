@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.kernels.cpu.records import Block, count_rows
+from graphprep.kernels.cpu.records import Block, count_rows, place_stretch
 from graphprep.model.schema import NeighborOrder
-from graphprep.stages.edge_buckets import PACKED, EdgeBuckets, EdgeFields, fields_of
+from graphprep.stages.edge_buckets import PACKED, EdgeBuckets, EdgeFields, fields_of, packing_of, packings_of
 from graphprep.stages.shuffle import BucketPlan
 from graphprep.storage.records import RecordRuns
 
@@ -23,7 +24,7 @@ _MOST_FILTERED = 1 << 16  # records that are looked through at a time, where a l
 
 @dataclass(frozen=True)
 class Leaf:
-    """A piece of a bucket that is built at once: rows [low, high).
+    """A piece of a bucket that is built at once: rows [low, high). Several buckets may be built at once as they are.
 
     Of a row that is too long it holds only the edges with an order value in ``values`` and an edge ID in ``ids`` (both
     [first, last)); ``row_counts`` then is the row's length on its first piece, nothing on the others, else None.
@@ -35,6 +36,7 @@ class Leaf:
     values: tuple[int, int] = (0, _TOP)
     ids: tuple[int, int] = (0, _TOP)
     row_counts: Ints | None = None
+    num_buckets: int = 1
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,18 @@ class EdgeRuns:
         """Return how rows are cut into buckets."""
         return self.buckets.plan
 
+    @property
+    def are_packed(self) -> bool:
+        """Return whether all records are packed."""
+        return all(tag & PACKED for tag in self.runs.tags)
+
+    def place(self, leaf: Leaf, index_dtype: str, id_dtype: str | None) -> tuple[Ints, NDArray[Any], NDArray[Any] | None]:
+        """Deal the packed records of whole buckets to their rows, from where they lie: see ``place_stretch``."""
+        with self.runs.stretch(leaf.bucket, leaf.bucket + leaf.num_buckets) as some:
+            packings, num_rows = packings_of(some.tags), leaf.high - leaf.low
+            placed = place_stretch(some.bounds, some.bases, packings, self.plan.shift, num_rows, index_dtype, id_dtype)
+        return placed[0], placed[1], placed[2]
+
     def blocks(self, leaf: Leaf) -> Iterator[tuple[Block, int]]:
         """Yield the records of a leaf, and what they carry; packed ones only where the leaf is its bucket."""
         whole = self.is_whole(leaf)
@@ -78,8 +92,7 @@ class EdgeRuns:
         """Yield the records of a bucket, and what they carry; ``ids`` and ``most_records``: see ``RecordRuns.read``."""
         first_row = self.plan.bounds(bucket)[0]
         for piece in self.runs.read(bucket, ids, most_records):
-            packing = self.buckets.packing if piece.tag & PACKED else None
-            yield Block(piece.records, piece.starts, piece.bases, packing, first_row), piece.tag
+            yield Block(piece.records, piece.starts, piece.bases, packing_of(piece.tag), first_row), piece.tag
 
     def fields(self, leaf: Leaf) -> Iterator[EdgeFields]:
         """Yield the edges of a leaf, keys filled in where the order needs them."""
@@ -100,7 +113,8 @@ class EdgeRuns:
 
     def is_whole(self, leaf: Leaf) -> bool:
         """Return whether a leaf is its bucket."""
-        return (leaf.low, leaf.high) == self.plan.bounds(leaf.bucket) and leaf.row_counts is None
+        low, high = self.plan.bounds(leaf.bucket)[0], self.plan.bounds(leaf.bucket + leaf.num_buckets - 1)[1]
+        return (leaf.low, leaf.high) == (low, high) and leaf.row_counts is None
 
 
 def cut_leaves(edges: EdgeRuns, most: int) -> list[Leaf]:
@@ -115,6 +129,29 @@ def cut_leaves(edges: EdgeRuns, most: int) -> list[Leaf]:
             leaf = Leaf(bucket, start, min(start + 2 * most, high))
             leaves.extend([leaf] if edges.runs.num_records[bucket] <= 2 * most else _cut_rows(edges, leaf, most))
     return leaves
+
+
+def join_leaves(edges: EdgeRuns, leaves: list[Leaf], most: int) -> Iterator[Leaf]:
+    """Let leaves that are whole buckets, one after another, be one, of at most ``most`` edges and as many rows."""
+    held: list[Leaf] = []
+    size = rows = 0
+    for leaf in leaves:
+        more = int(edges.runs.num_records[leaf.bucket])
+        whole = edges.is_whole(leaf)
+        if held and (not whole or size + more > most or rows + leaf.high - leaf.low > most):
+            yield _joined(held)
+            held, size, rows = [], 0, 0
+        if whole:
+            held.append(leaf)
+            size, rows = size + more, rows + leaf.high - leaf.low
+        else:
+            yield leaf
+    if held:
+        yield _joined(held)
+
+
+def _joined(leaves: list[Leaf]) -> Leaf:
+    return Leaf(leaves[0].bucket, leaves[0].low, leaves[-1].high, num_buckets=len(leaves))
 
 
 def _cut_rows(edges: EdgeRuns, leaf: Leaf, most: int) -> Iterator[Leaf]:

@@ -17,6 +17,7 @@ from graphprep.storage.private import TMP_DIR_OPTION
 from graphprep.storage.runs import SpillPool, read_into
 
 Records = NDArray[Any]  # uint32[n, words] or uint64[n, words]
+_WORD_BYTES = 8
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,20 @@ class Piece:
     starts: NDArray[np.int64]
     bases: NDArray[np.int64]
     tag: int
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Where records of one word lie in memory, those of some consecutive buckets.
+
+    The ones of segment k in bucket b are at addresses [bounds[k, b], bounds[k, b + 1]) (int64), as long as ``held`` is.
+    ``bases`` (int64) and ``tags`` (int64) go by segment: see ``Piece``.
+    """
+
+    bounds: NDArray[np.int64]
+    bases: NDArray[np.int64]
+    tags: NDArray[np.int64]
+    held: object
 
 
 @dataclass
@@ -54,6 +69,27 @@ class _Segment:
         return int(self.offsets[bucket]), int(self.offsets[bucket + 1])
 
 
+@dataclass(frozen=True)
+class _Table:
+    """Segments of one-word records, as arrays with an entry for each: what lies in the file has address -1."""
+
+    offsets: NDArray[np.int64] | NDArray[np.uint32]
+    addresses: NDArray[np.int64]
+    places: NDArray[np.int64]
+    bases: NDArray[np.int64]
+    tags: NDArray[np.int64]
+    records: list[Records | None]
+
+    @classmethod
+    def of(cls, segments: list[_Segment], offsets: Any) -> _Table:
+        """Note where segments are."""
+        every = [one.records for one in segments]
+        addresses = [-1 if records is None else records.ctypes.data for records in every]
+        numbers = [(address, one.at, one.base, one.tag) for address, one in zip(addresses, segments, strict=True)]
+        address, place, base, tag = np.ascontiguousarray(np.array(numbers, np.int64).reshape(-1, 4).T)
+        return cls(offsets, address, place, base, tag, every)
+
+
 _Part = tuple[_Segment, Records | None, int, int]  # records [start, stop) of a segment, which are in memory or not
 
 
@@ -71,12 +107,21 @@ class RecordRuns:
         self._segments: list[_Segment] = []
         self._path: Path | None = None
         self._file_bytes = 0
+        self._table: _Table | None = None
+        self._offsets: NDArray[Any] = np.zeros((0, num_buckets + 1), np.uint32)  # of all segments, once they are asked for
+        self._descriptor = -1
+        self._buffers: list[NDArray[np.uint64]] = []
         pool.join(self)
 
     @property
     def num_buckets(self) -> int:
         """Return the number of buckets."""
         return self.num_records.size
+
+    @property
+    def tags(self) -> set[int]:
+        """Return the tags of all segments."""
+        return {segment.tag for segment in self._segments}
 
     def append(self, records: Records, offsets: NDArray[np.int64], base: int = 0, tag: int = 0) -> None:
         """Add a segment; the caller gives its arrays away. Raises StorageError where spilling fails."""
@@ -86,6 +131,7 @@ class RecordRuns:
         segment = _Segment(narrow, base, tag, records.dtype, records.shape[1], records)
         with self._pool.lock:
             self._segments.append(segment)
+            self._table = None
             self.num_records += np.diff(offsets)
             self.in_memory_bytes += records.nbytes
             self._pool.account(records.nbytes)
@@ -112,6 +158,59 @@ class RecordRuns:
             for group in _alike(filled, most_records):
                 yield _join(group, descriptor, str(path))
 
+    @contextlib.contextmanager
+    def stretch(self, first: int, stop: int) -> Iterator[Stretch]:
+        """Hold the records of buckets [first, stop), all of one word, where they lie; those in the file are read."""
+        with self._pool.lock:
+            table = self._table = self._table or self._tabulate()
+        offsets = table.offsets[:, first : stop + 1].astype(np.int64)
+        sizes = offsets[:, -1] - offsets[:, 0]
+        in_file = np.flatnonzero((table.addresses < 0) & (sizes > 0))
+        buffer = self._take_buffer(int(sizes[in_file].sum()))
+        begins = table.addresses + offsets[:, 0] * _WORD_BYTES
+        begins[in_file] = buffer.ctypes.data + (np.cumsum(sizes[in_file]) - sizes[in_file]) * _WORD_BYTES
+        if in_file.size:
+            self._read(table.places[in_file] + offsets[in_file, 0] * _WORD_BYTES, sizes[in_file], buffer)
+        bounds = begins[:, None] + (offsets - offsets[:, :1]) * _WORD_BYTES
+        try:
+            yield Stretch(bounds, table.bases, table.tags, (table.records, buffer))
+        finally:
+            self._buffers.append(buffer)
+
+    def _tabulate(self) -> _Table:
+        """Note where all segments are, and let them share one array of offsets."""
+        if len(self._offsets) != len(self._segments):
+            self._offsets = np.array([segment.offsets for segment in self._segments]).reshape(-1, self.num_buckets + 1)
+            for segment, offsets in zip(self._segments, self._offsets, strict=True):
+                segment.offsets = offsets
+        return _Table.of(self._segments, self._offsets)
+
+    def _take_buffer(self, num_words: int) -> NDArray[np.uint64]:
+        with contextlib.suppress(IndexError):
+            buffer = self._buffers.pop()
+            if buffer.size >= num_words:
+                return buffer
+        return np.empty(num_words, np.uint64)
+
+    def _read(self, places: NDArray[np.int64], sizes: NDArray[np.int64], buffer: NDArray[np.uint64]) -> None:
+        """Read records, one run after another: ``sizes[i]`` from the place ``places[i]`` of the file."""
+        descriptor, path = self._reader()
+        view, at = buffer.view(np.uint8).data, 0
+        with plain_words(path):
+            for place, num_bytes in zip(places.tolist(), (sizes * _WORD_BYTES).tolist(), strict=True):
+                if os.preadv(descriptor, (view[at : at + num_bytes],), place) < num_bytes:  # rarely less than all at once
+                    read_into(descriptor, buffer[at // _WORD_BYTES : (at + num_bytes) // _WORD_BYTES], place, path)
+                at += num_bytes
+
+    def _reader(self) -> tuple[int, str]:
+        """Return the descriptor and the path of the file."""
+        with self._pool.lock:
+            path = str(self._path)
+            if self._descriptor < 0:
+                with plain_words(path):
+                    self._descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+            return self._descriptor, path
+
     @staticmethod
     def _may_hold(segments: list[tuple[_Segment, Records | None]], number: int, ids: tuple[int, int]) -> bool:
         """Return whether a segment may have an edge ID in [first, last)."""
@@ -135,6 +234,7 @@ class RecordRuns:
                     freed += segment.records.nbytes
         for segment, at in written:
             segment.at, segment.records = at, None
+        self._table = None
         self._pool.spilled_bytes += offset - self._file_bytes
         self._file_bytes = offset
         self._pool.in_memory_bytes -= freed
@@ -146,9 +246,13 @@ class RecordRuns:
             self._pool.leave(self)
             self._pool.in_memory_bytes -= self.in_memory_bytes
             self.in_memory_bytes = 0
-            self._segments = []
+            self._segments, self._table, self._buffers = [], None, []
+            self._offsets = self._offsets[:0]
             self.num_records = np.zeros(self.num_records.size, np.int64)
             path, self._path, self._file_bytes = self._path, None, 0
+            if self._descriptor >= 0:
+                os.close(self._descriptor)
+                self._descriptor = -1
             if path is not None:
                 with contextlib.suppress(OSError):
                     path.unlink()

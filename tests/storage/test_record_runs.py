@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
 from pathlib import Path
 
 import numpy as np
@@ -57,6 +59,55 @@ def test_pieces_come_back_in_append_order(tmp_path, cap_bytes, dtype):
         other.close()
         assert pool.in_memory_bytes == 0
     assert not list(tmp_path.iterdir())
+
+
+def _at(address: int, stop: int) -> list[int]:
+    """Return the words at some addresses."""
+    return list((ctypes.c_uint64 * ((stop - address) // 8)).from_address(address))
+
+
+@pytest.mark.parametrize("cap_bytes", [0, 2_000, 1 << 30])
+def test_words_of_some_buckets_are_held_where_they_lie(tmp_path, cap_bytes):
+    rng = np.random.default_rng(2)
+    with SpillPool(cap_bytes, str(tmp_path)) as pool:
+        runs = RecordRuns(pool, 7)
+        every: list[tuple[np.ndarray, np.ndarray]] = []
+        for number in range(6):
+            every.append(_segment(rng, 7, 20, 1, np.uint64))
+            runs.append(every[-1][0].copy(), every[-1][1], 100 * number, number % 3)
+            for first, stop in ((0, 7), (2, 4), (6, 7), (3, 3)):
+                with runs.stretch(first, stop) as some, runs.stretch(0, 7) as _:
+                    assert some.bases.tolist() == [100 * k for k in range(len(every))]
+                    assert some.tags.tolist() == [k % 3 for k in range(len(every))]
+                    for bounds, (records, offsets) in zip(some.bounds.tolist(), every, strict=True):
+                        for at in range(stop - first):
+                            wanted = records[offsets[first + at] : offsets[first + at + 1], 0]
+                            assert _at(*bounds[at : at + 2]) == wanted.tolist()
+        assert runs.tags == {0, 1, 2}
+        runs.close()
+        with RecordRuns(pool, 2).stretch(0, 2) as nothing:
+            assert nothing.bounds.shape == (0, 3)
+
+
+def test_what_is_held_stays_while_it_is_spilled(tmp_path):
+    with SpillPool(1 << 30, str(tmp_path)) as pool:
+        runs = RecordRuns(pool, 1)
+        runs.append(np.arange(50, dtype=np.uint64).reshape(-1, 1), np.array([0, 50]))
+        with runs.stretch(0, 1) as some:
+            runs.spill()
+            assert _at(*some.bounds[0].tolist()) == list(range(50))
+        with runs.stretch(0, 1) as some:
+            assert _at(*some.bounds[0].tolist()) == list(range(50))
+
+
+def test_a_spill_file_that_became_shorter_is_told(tmp_path):
+    with SpillPool(0, str(tmp_path)) as pool:
+        runs = RecordRuns(pool, 1)
+        runs.append(np.arange(50, dtype=np.uint64).reshape(-1, 1), np.array([0, 50]))
+        (file,) = Path(tmp_path).rglob("runs-*")
+        os.truncate(file, 80)
+        with pytest.raises(StorageError, match="shorter"), runs.stretch(0, 1):
+            pass
 
 
 @pytest.mark.parametrize("cap_bytes", [0, 1 << 30])
