@@ -12,13 +12,12 @@ from graphprep.model.errors import DataError
 from graphprep.model.metadata import MANIFEST_NAME, PROVENANCE_NAME, GraphMetadata, Manifest, PartEntry, dump_json, part_name
 from graphprep.model.protocols import Reporter
 from graphprep.model.schema import path_name
-from graphprep.stages.check_files import expected_arrays
-from graphprep.stages.move_parts import PartFiles, PartMover
+from graphprep.stages.move_parts import OnePart, PartFiles, PartMover
 from graphprep.stages.moves import Blocks, Ints, Room
 from graphprep.stages.reorder_edges import EdgeTypeMover
 from graphprep.stages.reorder_order import NodePlaces, OrderRules, order_nodes
 from graphprep.stages.stored_files import column_files, raw_id_files
-from graphprep.stages.stored_items import FIX, StoredItems
+from graphprep.stages.stored_items import FIX, StoredItems, check_arrays
 from graphprep.storage.arrays import StoreReader
 from graphprep.storage.faults import display_url
 from graphprep.storage.publish import StoreWriter
@@ -45,7 +44,7 @@ class StoreReorderer:
         Raises DataError where the store's arrays are faulty.
         """
         for part in range(self._metadata.num_parts):
-            _check_arrays(self._store, part)
+            check_arrays(self._store, part)
         for number, name in enumerate(self._metadata.node_types):
             self._places[name] = order_nodes(self._store, number, self._rules, self._room.scratch)
             self._reporter.advance(records=self._places[name].num_nodes)
@@ -59,7 +58,8 @@ class StoreReorderer:
                 self._write_places(number, part, folder)
                 blocks = Blocks(self._places[name].local_order(part))
                 with self._room.scratch.inner() as scratch:
-                    PartMover(self._store, self._files, part, blocks, replace(self._room, scratch=scratch)).write(files)
+                    room = replace(self._room, scratch=scratch)
+                    PartMover(self._store, OnePart(self._files, part), part, blocks, room).write(files)
                 self._reporter.advance(records=num_nodes)
 
     def write_edges(self) -> None:
@@ -67,7 +67,7 @@ class StoreReorderer:
         for number, num_edges in enumerate(self._metadata.num_edges_per_type):
             with self._room.scratch.inner() as scratch:
                 room = replace(self._room, scratch=scratch)
-                EdgeTypeMover(self._store, self._files, number, self._places, room).write()
+                EdgeTypeMover(self._store, self._files_of, number, self._places, room, self._metadata.layouts).write()
             self._reporter.advance(records=num_edges)
 
     def finish(self, provenance: Callable[[], object]) -> GraphMetadata:
@@ -86,6 +86,9 @@ class StoreReorderer:
         self._writer.write_file(PROVENANCE_NAME, dump_json(provenance()))
         self._writer.publish(dump_json(metadata.to_json()))
         return metadata
+
+    def _files_of(self, part: int, node_type: str) -> OnePart:
+        return OnePart(self._files, part)
 
     def _write_places(self, number: int, part: int, folder: str) -> None:
         """Write which node each was before, and the nodes in the order of their raw IDs."""
@@ -111,15 +114,3 @@ class StoreReorderer:
                 place = f"{display_url(items.reader.url)}[{start + bad}]"
                 raise DataError(f"expected a local ID in [0, {size}), found {rows[bad]}", place=place, fix=FIX)
             yield rows
-
-
-def _check_arrays(store: StoreReader, part: int) -> None:
-    """Check that a partition has the arrays that the metadata promises.
-
-    Raises DataError.
-    """
-    for path, wanted in expected_arrays(store.metadata, part).items():
-        reader = store.array(part, path)
-        if not wanted.agrees(reader.entry):
-            found = f"{reader.entry.dtype}{list(reader.shape)}"
-            raise DataError(f"expected {wanted}, by the metadata, found {found}", place=display_url(reader.url), fix=FIX)

@@ -2,39 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
 
 from graphprep.kernels.cpu.move import relabel_ids
 from graphprep.model.schema import Layout, edge_type_path
-from graphprep.stages.move_parts import PartFiles, PartMover
+from graphprep.stages.move_parts import PartMover, RowFiles
 from graphprep.stages.move_rows import SortedRows, sort_entries
 from graphprep.stages.moves import Array, Blocks, Ints, Room, move
 from graphprep.stages.reorder_order import NodePlaces, outside
 from graphprep.stages.stored_files import StoredFile, column_files
-from graphprep.stages.stored_items import StoredItems, read_offsets
-from graphprep.storage.arrays import StoreReader
+from graphprep.stages.stored_items import StoredArrays, StoredItems, read_offsets
 
 _STEP = 1 << 17
 
 
 class EdgeTypeMover:
-    """Writes an edge type in all partitions: the primary layout with its columns, then the other.
+    """Writes an edge type in all partitions: the layouts that are wanted, the primary one first, with its columns.
+
+    ``files_of(part, node type)`` writes what belongs to the nodes of a type, in a partition that the store is read as.
 
     A row keeps the order of its entries, which follows from what moves with them, unless they are ordered by the other ends'
     IDs. Where entries of the other layout name edge rows, the primary one leaves where these went: by owner how far the edges
     of its row moved, or, where rows were sorted again, by edge row.
     """
 
-    def __init__(self, store: StoreReader, files: PartFiles, number: int, places: dict[str, NodePlaces], room: Room) -> None:
+    def __init__(
+        self,
+        store: StoredArrays,
+        files_of: Callable[[int, str], RowFiles],
+        number: int,
+        places: Mapping[str, NodePlaces],
+        room: Room,
+        layouts: Collection[Layout],
+        *,
+        columns: bool = True,
+    ) -> None:
         self._store = store
         self._metadata = store.metadata
-        self._files = files
+        self._files_of = files_of
         self._number = number
         self._places = places
         self._room = room
+        self._layouts = layouts
+        self._with_columns = columns
         self._schema = store.metadata.edge_schemas[number]
         self._folder = f"edges/{edge_type_path(store.metadata.edge_types[number])}"
         self._src, _, self._dst = store.metadata.edge_types[number]
@@ -43,7 +56,8 @@ class EdgeTypeMover:
 
     def _make_moves(self) -> Ints | None:
         metadata = self._metadata
-        if len(metadata.layouts) == 1 or not self._store.has(0, f"{self._folder}/csr/edge_rows.npy"):
+        other = "csr" if metadata.primary_layout == "csc" else "csc"
+        if other not in self._layouts or not self._store.has(0, f"{self._folder}/{other}/edge_rows.npy"):
             return None
         owner = self._dst if metadata.primary_layout == "csc" else self._src
         size = metadata.num_edges_per_type[self._number] if self._is_sorted else self._places[owner].num_nodes
@@ -52,7 +66,7 @@ class EdgeTypeMover:
     def write(self) -> None:
         """Write all arrays."""
         primary = self._metadata.primary_layout
-        for layout in sorted(self._metadata.layouts, key=lambda one: one != primary):
+        for layout in sorted(self._layouts, key=lambda one: one != primary):
             first_edge = 0
             for part in range(self._metadata.num_parts):
                 with self._room.scratch.inner() as scratch:
@@ -65,24 +79,32 @@ class EdgeTypeMover:
         indices = StoredItems(self._store.array(part, f"{folder}/indices.npy"))
         bounds = read_offsets(self._store.array(part, f"{folder}/indptr.npy"), indices.size, room.scratch)
         blocks = Blocks.of(self._places[owner].local_order(part), bounds, room.scratch)
-        rows = self._write_adjacency(part, folder, indices, blocks, self._places[other], room)
-        mover = PartMover(self._store, self._files, part, blocks, room, rows)
+        files = self._write_offsets(folder, blocks, self._files_of(part, owner))
+        rows = self._write_others(folder, indices, blocks, self._places[other], files, room)
+        mover = PartMover(self._store, files, part, blocks, room, rows)
         if self._schema.edge_id_dtype is not None:
             mover.write([StoredFile(f"{folder}/edge_ids.npy")])
         if layout == self._metadata.primary_layout:
-            mover.write(column_files(self._folder, self._schema.columns, num_slots=self._schema.num_slots))
+            if self._with_columns:
+                mover.write(column_files(self._folder, self._schema.columns, num_slots=self._schema.num_slots))
             self._note_moves(blocks, rows, self._places[owner].bounds(part)[0], first_edge)
         elif self._moves is not None:
             path = f"{folder}/edge_rows.npy"
             pieces = self._moved_edge_rows(StoredItems(self._store.array(part, path)), indices, mover)
-            self._files.write(part, path, "int64", (indices.size,), pieces)
+            files.write(path, "int64", (indices.size,), pieces)
 
-    def _write_adjacency(
-        self, part: int, folder: str, indices: StoredItems, blocks: Blocks, others: NodePlaces, room: Room
+    def _write_offsets(self, folder: str, blocks: Blocks, files: RowFiles) -> RowFiles:
+        """Write where rows begin; return what writes their entries."""
+        path, bounds = f"{folder}/indptr.npy", blocks.new_bounds
+        assert bounds is not None
+        counts = (np.diff(bounds[low : low + _STEP + 1]) for low in range(0, bounds.size - 1, _STEP))
+        files.write_offsets(path, bounds.size - 1, counts)
+        return files.below(path)
+
+    def _write_others(
+        self, folder: str, indices: StoredItems, blocks: Blocks, others: NodePlaces, files: RowFiles, room: Room
     ) -> SortedRows | None:
-        """Write where rows begin and the other ends; return where entries went if rows were sorted again."""
-        assert blocks.new_bounds is not None
-        self._files.write(part, f"{folder}/indptr.npy", "int64", blocks.new_bounds.shape, _slices(blocks.new_bounds))
+        """Write the other ends; return where entries went if rows were sorted again."""
 
         def relabel(ids: Array) -> Array:
             out = np.empty_like(ids)
@@ -95,7 +117,7 @@ class EdgeTypeMover:
         if self._is_sorted:
             rows = sort_entries(pieces, blocks, self._schema.index_dtype, room)
             pieces = _slices(rows.others)
-        self._files.write(part, f"{folder}/indices.npy", self._schema.index_dtype, (indices.size,), pieces)
+        files.write(f"{folder}/indices.npy", self._schema.index_dtype, (indices.size,), pieces)
         return rows
 
     def _note_moves(self, blocks: Blocks, rows: SortedRows | None, first_node: int, first_edge: int) -> None:

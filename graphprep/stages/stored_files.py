@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from graphprep.model.schema import ColumnSchema, RawIdKind
 
+Chain = tuple[str, ...]
+
 
 @dataclass(frozen=True)
 class StoredFile:
@@ -16,7 +18,7 @@ class StoredFile:
     """
 
     path: str
-    chain: tuple[str, ...] = ()
+    chain: Chain = ()
     is_offsets: bool = False
 
 

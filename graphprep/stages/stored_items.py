@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.model.errors import DataError
-from graphprep.storage.arrays import ArrayReader
+from graphprep.model.metadata import ArrayEntry, GraphMetadata
+from graphprep.stages.check_files import expected_arrays
 from graphprep.storage.faults import display_url
 from graphprep.storage.scratch import Scratch
 
@@ -16,6 +17,43 @@ Ints = NDArray[np.int64]
 Array = NDArray[Any]
 FIX = "graphprep validate tells more about the store"
 _STEP = 1 << 18  # offsets looked at at once: 2 MiB
+
+
+class StoredArray(Protocol):
+    """An array that is read in rows: ``ArrayReader``, and what stands for several of them."""
+
+    url: str
+    entry: ArrayEntry
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+
+    @property
+    def is_local(self) -> bool:
+        """Return whether ``map`` maps a local file."""
+
+    def read(self, start: int = 0, stop: int | None = None) -> Array:
+        """Return rows [start, stop), clipped to the array, as an array of one's own."""
+
+    def take(self, rows: Ints) -> Array:
+        """Return the rows at these positions."""
+
+    def gather(self, starts: Ints, stops: Ints) -> Array:
+        """Return many runs of rows [start, stop), one behind the other."""
+
+    def map(self) -> Array:
+        """Return the whole array: a memory map of a local file, else a copy."""
+
+
+class StoredArrays(Protocol):
+    """The arrays of a store: ``StoreReader``, and what stands for another arrangement of one."""
+
+    metadata: GraphMetadata
+
+    def has(self, part: int, path: str) -> bool:
+        """Return whether the partition has an array of this path."""
+
+    def array(self, part: int, path: str) -> StoredArray:
+        """Open an array of a partition. Raises DataError where there is none of this path."""
 
 
 class Items(Protocol):
@@ -45,7 +83,7 @@ class Items(Protocol):
 class StoredItems:
     """The rows of a stored array. Those of a local file are views of its memory map."""
 
-    def __init__(self, reader: ArrayReader) -> None:
+    def __init__(self, reader: StoredArray) -> None:
         self.reader = reader
         self.size = reader.shape[0]
         self.item_bytes = reader.dtype.itemsize * int(np.prod(reader.shape[1:], dtype=np.int64))
@@ -77,7 +115,7 @@ class StoredItems:
 class StoredCounts:
     """The counts that stored offsets (int64[n + 1]) stand for: int64[n]."""
 
-    def __init__(self, reader: ArrayReader) -> None:
+    def __init__(self, reader: StoredArray) -> None:
         self.reader = reader
         self.size = reader.shape[0] - 1
         self.item_bytes = 8
@@ -116,7 +154,7 @@ class StoredCounts:
         return counts
 
 
-def read_offsets(reader: ArrayReader, num_items: int, scratch: Scratch) -> Ints:
+def read_offsets(reader: StoredArray, num_items: int, scratch: Scratch) -> Ints:
     """Return stored offsets (int64[n + 1]), mapped where the file is local.
 
     Raises DataError where they do not go from 0 to ``num_items`` without descending.
@@ -145,3 +183,15 @@ def compose_offsets(bounds: Ints | None, offsets: Ints, scratch: Scratch) -> Int
         some = slice(start, start + _STEP)
         out[some] = offsets[bounds[some]]
     return out
+
+
+def check_arrays(store: StoredArrays, part: int) -> None:
+    """Check that a partition has the arrays that the metadata promises.
+
+    Raises DataError.
+    """
+    for path, wanted in expected_arrays(store.metadata, part).items():
+        reader = store.array(part, path)
+        if not wanted.agrees(reader.entry):
+            found = f"{reader.entry.dtype}{list(reader.shape)}"
+            raise DataError(f"expected {wanted}, by the metadata, found {found}", place=display_url(reader.url), fix=FIX)

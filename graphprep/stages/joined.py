@@ -1,0 +1,168 @@
+"""A store as if it had one partition: every array is that of all partitions, one behind the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphprep.kernels.cpu.group import group_by_key
+from graphprep.kernels.cpu.intervals import find_intervals
+from graphprep.kernels.cpu.move import copy_blocks
+from graphprep.model.metadata import ArrayEntry, PartEntry
+from graphprep.stages.stored_items import StoredArray, StoredArrays
+
+Ints = NDArray[np.int64]
+Array = NDArray[Any]
+_OFFSETS = ("indptr.npy", "offsets.npy")  # how the paths of offsets end: a dot in a column's name is encoded
+
+
+class JoinedArray:
+    """Arrays of the same dtype and item shape, one behind the other. Those of local files are read through their maps."""
+
+    is_local = False  # there is no one map of all
+
+    def __init__(self, arrays: Sequence[StoredArray], num_more: int = 0) -> None:
+        """Join arrays; each ends with ``num_more`` rows that are not counted."""
+        first = arrays[0]
+        sizes = [array.shape[0] - num_more for array in arrays]
+        self._arrays = arrays
+        self._borders = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)])
+        self._num_more = num_more
+        self.url = first.url
+        self.dtype: np.dtype[Any] = first.dtype
+        self.shape = (int(self._borders[-1]) + num_more, *first.shape[1:])
+        self.entry = ArrayEntry(first.entry.path, first.entry.dtype, self.shape, sum(one.entry.num_bytes for one in arrays), "")
+
+    @property
+    def is_near(self) -> bool:
+        """Return whether all parts are local files."""
+        return all(array.is_local for array in self._arrays)
+
+    def read(self, start: int = 0, stop: int | None = None) -> Array:
+        """See ``StoredArray``."""
+        start, stop, _ = slice(start, stop).indices(self.shape[0])
+        out = np.empty((max(0, stop - start), *self.shape[1:]), self.dtype)
+        low = min(max(0, int(np.searchsorted(self._borders, start, side="right")) - 1), len(self._arrays) - 1)
+        for part in range(low, len(self._arrays)):
+            first = int(self._borders[part])
+            if first >= stop and part > low:
+                break
+            begin, end = max(start - first, 0), min(stop - first, self._arrays[part].shape[0])
+            if begin < end:
+                out[first + begin - start : first + end - start] = self._of_part(part, self._arrays[part].read(begin, end))
+        return out
+
+    def take(self, rows: Ints) -> Array:
+        """See ``StoredArray``."""
+        return self.gather(rows, rows + 1)
+
+    def gather(self, starts: Ints, stops: Ints) -> Array:
+        """See ``StoredArray``. No run may go beyond the part in which it begins."""
+        counts = stops - starts
+        ends = np.cumsum(counts)
+        out = np.empty((int(ends[-1]) if ends.size else 0, *self.shape[1:]), self.dtype)
+        indptr, order = group_by_key(self._parts_of(starts), len(self._arrays))
+        for part in np.flatnonzero(np.diff(indptr)).tolist():
+            chosen = order[indptr[part] : indptr[part + 1]]
+            first = self._borders[part]
+            found = self._of_part(part, _gather(self._arrays[part], starts[chosen] - first, stops[chosen] - first))
+            if chosen.size == starts.size:
+                return found
+            at = np.cumsum(counts[chosen])
+            inner = np.arange(len(found)) - np.repeat(at - counts[chosen], counts[chosen])
+            out[np.repeat((ends - counts)[chosen], counts[chosen]) + inner] = found
+        return out
+
+    def map(self) -> Array:
+        """Return a copy of all."""
+        return self.read()
+
+    def _parts_of(self, rows: Ints) -> Ints:
+        """Return the part in which each row lies; what stands behind the last one belongs to it."""
+        if not self._borders[-1]:
+            return np.zeros(rows.size, np.int64)
+        return np.asarray(find_intervals(np.minimum(rows, self._borders[-1] - 1), self._borders), np.int64)
+
+    def _of_part(self, part: int, values: Array) -> Array:
+        return values
+
+
+class JoinedOffsets(JoinedArray):
+    """Offsets, each from 0, as the offsets of all: int64[n + 1]."""
+
+    def __init__(self, arrays: Sequence[StoredArray]) -> None:
+        super().__init__(arrays, num_more=1)
+        totals = [int(array.read(array.shape[0] - 1)[0]) for array in arrays]
+        self._bases = np.cumsum([0, *totals], dtype=np.int64)
+
+    def _of_part(self, part: int, values: Array) -> Array:
+        return values + self._bases[part] if part else values
+
+
+class CountingArray:
+    """The numbers from 0 on, as an array that takes no room: int64[size]."""
+
+    is_local = False
+
+    def __init__(self, path: str, size: int) -> None:
+        self.url = path
+        self.dtype: np.dtype[Any] = np.dtype(np.int64)
+        self.shape: tuple[int, ...] = (size,)
+        self.entry = ArrayEntry(path, "int64", self.shape, 8 * size, "")
+
+    def read(self, start: int = 0, stop: int | None = None) -> Array:
+        """See ``StoredArray``."""
+        return np.arange(*slice(start, stop).indices(self.shape[0])[:2], dtype=np.int64)
+
+    def take(self, rows: Ints) -> Array:
+        """See ``StoredArray``."""
+        return np.array(rows, np.int64)
+
+    def gather(self, starts: Ints, stops: Ints) -> Array:
+        """See ``StoredArray``."""
+        counts = stops - starts
+        inner = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
+        return np.asarray(np.repeat(starts, counts) + inner, np.int64)
+
+    def map(self) -> Array:
+        """Return all of them."""
+        return self.read()
+
+
+class WholeStore:
+    """A store as if it had one partition."""
+
+    def __init__(self, store: StoredArrays) -> None:
+        metadata = store.metadata
+        self._store = store
+        self._num_parts = metadata.num_parts
+        self.metadata = replace(
+            metadata,
+            num_parts=1,
+            num_nodes_per_chunk=tuple((size,) for size in metadata.num_nodes_per_type),
+            num_edges_per_chunk=tuple((size,) for size in metadata.num_edges_per_type),
+            parts=(PartEntry("", 0, ""),),
+        )
+
+    def has(self, part: int, path: str) -> bool:
+        """See ``StoredArrays``."""
+        return self._store.has(part, path)
+
+    def array(self, part: int, path: str) -> StoredArray:
+        """See ``StoredArrays``."""
+        arrays = [self._store.array(number, path) for number in range(self._num_parts)]
+        if len(arrays) == 1:
+            return arrays[0]
+        return JoinedOffsets(arrays) if path.endswith(_OFFSETS) else JoinedArray(arrays)
+
+
+def _gather(array: StoredArray, starts: Ints, stops: Ints) -> Array:
+    if not array.is_local:
+        return array.gather(starts, stops)
+    out = np.empty((int((stops - starts).sum()), *array.shape[1:]), array.dtype)
+    copy_blocks(np.asarray(array.map()), starts, stops, out)
+    return out
