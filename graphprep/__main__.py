@@ -1,6 +1,6 @@
 """``python -m graphprep`` is the command ``graphprep``."""
 
-from graphprep.cli.main import main
+from graphprep.cli.start import main
 
 if __name__ == "__main__":
     main()

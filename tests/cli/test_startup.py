@@ -82,3 +82,10 @@ def test_module_and_version():
     )
     assert done.returncode == 0, done.stderr
     assert "0." in done.stdout
+
+
+def test_an_interrupt_while_modules_are_loaded_prints_no_traceback(tmp_path):
+    (tmp_path / "typer.py").write_text("raise KeyboardInterrupt\n")
+    command = [sys.executable, "-m", "graphprep", "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(tmp_path)}, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "error: interrupted\n")
