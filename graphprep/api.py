@@ -6,7 +6,7 @@ import contextlib
 import glob
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from graphprep.model.errors import DataError, UsageError
+from graphprep.model.export import ExportOptions, ExportSummary, TargetInfo
 from graphprep.model.generate import GenerateOptions, GenerateSummary
 from graphprep.model.graph_config import GraphConfig
 from graphprep.model.metadata import METADATA_NAME
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from graphprep.stages.guess import GuessedGraph
     from graphprep.stages.inspect import GraphInfo
     from graphprep.stages.lookup import GivenIds, IdLookup
+    from graphprep.stages.stored_graph import Graph
 
 _MAX_FAULTS = 20
 _INPUT_OPTIONS = (
@@ -194,6 +196,50 @@ def reorder(
     return rewrite.reorder(store, out, replace(options or ReorderOptions(), **given), reporter)
 
 
+def export(
+    store: str,
+    out: str,
+    target: str,
+    options: ExportOptions | None = None,
+    reporter: Reporter | None = None,
+    **given: Any,
+) -> ExportSummary:
+    """Write a store to ``out`` as the files that ``target`` loads: ``export("store", "parts", "glt", partitions=4)``.
+
+    ``given`` are fields of ``ExportOptions`` or, with other names, options of the target. Raises GraphprepError.
+    """
+    from graphprep import exporting
+
+    options = options or ExportOptions()
+    names = {field.name for field in fields(ExportOptions)}
+    own = {name: value for name, value in given.items() if name not in names}
+    options = replace(options, **{name: value for name, value in given.items() if name in names})
+    options = replace(options, target_options={**options.target_options, **own})
+    return exporting.export(store, out, target, options, reporter)
+
+
+def check_exports(exports: Sequence[tuple[str, str]], options: ExportOptions) -> None:
+    """Check before a long run that ``exports`` (target, place) can be written.
+
+    Raises UsageError for unknown targets and for places that are taken.
+    """
+    from graphprep import exporting
+
+    with _open_storage(options.run) as storage:
+        for target, out in exports:
+            exporting.check_target(storage, target, out, options)
+
+
+def export_targets(store: str | None = None, storage_options: Mapping[str, str] | None = None) -> list[TargetInfo]:
+    """List all targets: their options, what they carry, what loads the files, and what of ``store`` each would leave out."""
+    from graphprep.exporters.registry import describe_targets
+
+    if store is None:
+        return describe_targets()
+    with open_store(store, storage_options) as reader:
+        return describe_targets(reader.metadata)
+
+
 @contextlib.contextmanager
 def open_ids(
     store: str,
@@ -216,6 +262,16 @@ def open_store(store: str, storage_options: Mapping[str, str] | None = None) -> 
     """Open a store for reading: ``.metadata``, and ``.array(part, path)`` for slices of its arrays."""
     with Storage(storage_options) as storage:
         yield StoreReader(storage, store)
+
+
+def load(store: str, storage_options: Mapping[str, str] | None = None) -> Graph:
+    """Open a store for questions: ``.adjacency``, ``.column``, ``.find_edges``, ``.to_pyg`` …; arrays are memory maps.
+
+    A store at a URL is read when it is asked; then ``close``, or use it in a ``with`` statement. Raises GraphprepError.
+    """
+    from graphprep.stages.stored_graph import Graph
+
+    return Graph(Storage(storage_options), store)
 
 
 @contextlib.contextmanager

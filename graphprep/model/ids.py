@@ -161,6 +161,11 @@ class TypedSpace:
         """Lay the types one after another."""
         return cls(types, _offsets(per_type, word), word)
 
+    def check(self, type_: NodeTypeLike | EdgeTypeLike, ids: IdLike) -> tuple[Ids, bool]:
+        """Return typed IDs of one type as int64, and whether they came as a scalar. Raises DataError for one out of range."""
+        number = self.types.id(type_)
+        return _checked(ids, int(np.diff(self.offsets)[number]), f"{self.word} id", self.types.of(number))
+
     def to_homo(self, type_: Any, ids: IdLike) -> Any:
         """Return homogeneous IDs of typed ones; ``type_`` is one type, or an array of type IDs, one an ID."""
         type_ids = self.types.ids(type_)

@@ -1,0 +1,142 @@
+"""What ``graphprep.load(store)`` hands to DGL and GLT, as those libraries themselves read it, in processes of their own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import numpy as np
+import pytest
+from clients.checksums import Rows, checksum, graph_edges, graph_nodes
+from clients.graphs import GRAPHS, make_store
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+DGL_PYTHON = ROOT / ".venv" / "clients" / "dgl" / "bin" / "python"
+NAMES = ("homogeneous", "heterogeneous", "multi_edge", "empty_type", "empty_partition", "string_ids")
+
+# DGL's environment lacks what graphprep needs: that is found behind its own packages.
+DGL_SCRIPT = """
+import sys, types
+stub = types.ModuleType("dgl.graphbolt")
+stub.FusedCSCSamplingGraph = type("FusedCSCSamplingGraph", (), {})
+sys.modules["dgl.graphbolt"] = stub
+import dgl
+import numpy as np
+sys.path += sys.argv[1:3]
+import graphprep
+for store in sys.argv[3:]:
+    graph = graphprep.load(store)
+    made = graph.to_dgl()
+    found = {}
+    for node_type in made.ntypes:
+        found |= {f"{node_type}/{name}": values.numpy() for name, values in made.nodes[node_type].data.items()}
+        found[f"{node_type}/count"] = made.num_nodes(node_type)
+    for edge_type in made.canonical_etypes:
+        text = ":".join(edge_type)
+        found |= {f"{text}/{name}": values.numpy() for name, values in made.edges[edge_type].data.items()}
+        src, dst = (end.numpy() for end in made.edges(etype=edge_type, order="eid"))
+        found[f"{text}/src"], found[f"{text}/dst"] = src, dst
+        if not src.size:
+            continue
+        ids = np.arange(src.size)[::-1].copy()
+        ours, theirs = (one.find_edges(ids, edge_type) for one in (graph, made))
+        assert [end.tolist() for end in ours] == [end.tolist() for end in theirs]
+        assert made.in_degrees(etype=edge_type).tolist() == graph.in_degrees(edge_type=edge_type).tolist()
+        assert made.out_degrees(etype=edge_type).tolist() == graph.out_degrees(edge_type=edge_type).tolist()
+        pairs = np.unique(np.stack([src, dst]), axis=1)
+        ours, theirs = (one.edge_ids(*pairs, return_uv=True, **which) for one, which in ((graph, {"edge_type": edge_type}), (made, {"etype": edge_type})))
+        assert sorted(zip(*(end.tolist() for end in ours))) == sorted(zip(*(end.tolist() for end in theirs)))
+        every = [end.ravel() for end in np.meshgrid(np.arange(made.num_nodes(edge_type[0])), np.arange(made.num_nodes(edge_type[2])))]
+        assert graph.has_edges_between(*every, edge_type).tolist() == made.has_edges_between(*every, edge_type).tolist()
+        for node in range(made.num_nodes(edge_type[2])):
+            assert set(made.predecessors(node, edge_type).tolist()) == set(graph.predecessors(node, edge_type).tolist())
+        for node in range(made.num_nodes(edge_type[0])):
+            assert set(made.successors(node, edge_type).tolist()) == set(graph.successors(node, edge_type).tolist())
+    np.savez(store + ".npz", **found)
+"""
+
+GLT_SCRIPT = """
+import sys, types
+class Stub(types.ModuleType):
+    def __getattr__(self, name):  # the compiled parts: classes without anything
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return type(name, (), {"__getattr__": lambda self, name: None})
+for name in ("graphlearn_torch.py_graphlearn_torch", "torch_sparse"):
+    sys.modules[name] = Stub(name)
+package = sys.modules["graphlearn_torch"] = types.ModuleType("graphlearn_torch")  # without its loaders, which want a GPU
+package.__path__ = [sys.argv[3] + "/graphlearn_torch"]
+package.py_graphlearn_torch = sys.modules["graphlearn_torch.py_graphlearn_torch"]
+import numpy as np
+import graphprep
+graph = graphprep.load(sys.argv[1])
+for edge_type in graph.edge_types:
+    rows, made = graph.adjacency(edge_type), graph.to_glt_topology(edge_type, weight=sys.argv[2])
+    assert made._layout == rows.layout.upper()
+    for name in ("indptr", "indices", "edge_ids"):
+        assert getattr(made, name).tolist() == getattr(rows, name).tolist(), name
+    assert made.edge_weights.tolist() == graph.column(edge_type, sys.argv[2]).tolist()
+    assert made.degrees.tolist() == graph.in_degrees(edge_type=edge_type).tolist()
+print(graph.num_edges())
+"""
+
+
+def run(python: Path | str, script: str, *arguments: str) -> str:
+    done = subprocess.run([str(python), "-c", script, *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def dgl_stores(tmp_path_factory):
+    """Stores of all graphs; beside each, what DGL made of it."""
+    if not DGL_PYTHON.exists():
+        pytest.skip("DGL is not installed: make clients")
+    stores = {name: make_store(GRAPHS[name](), tmp_path_factory.mktemp(name)) for name in NAMES}
+    run(DGL_PYTHON, DGL_SCRIPT, str(ROOT), sysconfig.get_paths()["purelib"], *map(str, stores.values()))
+    return stores
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_dgl_has_the_graph_and_answers_alike(name, dgl_stores):
+    graph, store = GRAPHS[name](), dgl_stores[name]
+    found = np.load(f"{store}.npz")
+    raw = {node_type: raw_ids(store, node_type) for node_type in graph.nodes}
+    for edge_type in graph.edges:
+        wanted = graph_edges(graph, edge_type)
+        text = ":".join(edge_type)
+        src, dst = (raw[end][found[f"{text}/{side}"]] for end, side in zip(edge_type[::2], ("src", "dst"), strict=True))
+        columns = {one: found[f"{text}/{one}"] for one in wanted.columns}
+        assert checksum(edge_type, Rows(src, dst, np.arange(src.size), columns)) == checksum(edge_type, wanted)
+    for node_type, some in graph.nodes.items():
+        assert found[f"{node_type}/count"] == len(some.ids)
+        names = [one for one in graph_nodes(graph, node_type).columns if one != some.split]
+        rows = Rows(raw[node_type], columns={one: found[f"{node_type}/{one}"] for one in names})
+        assert checksum(node_type, rows) == checksum(node_type, graph_nodes(graph, node_type).only(names))
+        if some.split and some.ids:
+            order = {one: at for at, one in enumerate(some.ids)}
+            parts = np.asarray(some.columns[some.split])[[order[one] for one in raw[node_type].tolist()]]
+            for number, mask in enumerate(("train_mask", "val_mask", "test_mask")):
+                assert found[f"{node_type}/{mask}"].tolist() == (parts == number).tolist()
+
+
+def raw_ids(store: Path, node_type: str) -> np.ndarray:
+    import graphprep
+
+    found = graphprep.load(str(store)).ids(node_type)
+    return found if isinstance(found, np.ndarray) else np.array(found.tolist(), object)
+
+
+@pytest.mark.parametrize("name", ["homogeneous", "empty_partition"])
+def test_glt_takes_the_topology(name, tmp_path):
+    pytest.importorskip("torch", reason="torch is not installed")
+    if not any(Path(sysconfig.get_paths()["purelib"]).glob("graphlearn_torch/data/graph.py")):
+        pytest.skip("graphlearn-torch is not installed")
+    graph = GRAPHS[name]()
+    weight = next(iter(graph.edges.values())).weight
+    assert (
+        run(sys.executable, GLT_SCRIPT, str(make_store(graph, tmp_path)), weight, sysconfig.get_paths()["purelib"])
+        == f"{sum(len(e.src) for e in graph.edges.values())}\n"
+    )
