@@ -1,0 +1,249 @@
+"""Partitions for distributed training with DGL: what ``dgl.distributed.load_partition`` and ``DistGraph`` read.
+
+Source: DGL 2.1, ``dgl.distributed`` and ``tools/dispatch_data.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphprep.exporters.dgl_columns import Rows, dgl_edge_type, dgl_name, features_of, find_uncarried, plan_notes
+from graphprep.exporters.dgl_files import GRAPH_FORMATS, CompressedMatrix, CooMatrix, GraphFile, GraphFormat, Matrix, TensorFile
+from graphprep.exporters.graph import StoredGraph
+from graphprep.exporters.part_nodes import PartBook, PartGraph, counted, in_edges, node_bits, repeated, slices, step_of
+from graphprep.exporters.torch_files import TensorPieces, tensor
+from graphprep.kernels.cpu.degree import count_ids
+from graphprep.kernels.cpu.part_graph import scatter_rows
+from graphprep.model.errors import UsageError
+from graphprep.model.export import ExportPlan, StoreNeed
+from graphprep.model.metadata import GraphMetadata, dump_json
+from graphprep.storage.outputs import FolderOutput
+from graphprep.storage.scratch import Scratch
+
+CONFIG_NAME = "metadata.json"
+FUSED_NAME = "fused_csc_sampling_graph.pt"
+
+
+@dataclass(frozen=True)
+class DistDglExporter:
+    """Writes partitions that DGL's distributed training loads.
+
+    ``formats``: how edges are stored, some of coo, csr and csc; with csc, DGL need not sort them when a trainer starts.
+    ``graphbolt``: graphs for ``DistGraph(use_graphbolt=True)`` instead. ``save_orig_nids`` and ``save_orig_eids``: the raw ID
+    of every node (numbers only) and the edge ID of every edge, as ``orig_nids.dgl`` and ``orig_eids.dgl``.
+    """
+
+    name: ClassVar[str] = "distdgl"
+    loads_in: ClassVar[str] = "dgl.distributed.load_partition, DistGraph"
+    carries: ClassVar[str] = "all dense columns; splits as train_mask, val_mask, test_mask; no texts, no lists"
+    root_file: ClassVar[str] = CONFIG_NAME
+    node_ids: ClassVar[Literal["dense", "any", "own"]] = "own"
+
+    formats: tuple[str, ...] = ("coo",)
+    graphbolt: bool = False
+    save_orig_nids: bool = True
+    save_orig_eids: bool = True
+
+    def plan(self, metadata: GraphMetadata) -> ExportPlan:
+        """Ask for edges by destination, which is DGL's rule, too.
+
+        Raises UsageError for a graph without an edge type, which no partition book holds, and formats that DGL does not know.
+        """
+        if not metadata.edge_types:
+            raise UsageError("the graph has no edge type, and DGL's partition book cannot be without", fix="add one")
+        unknown = [name for name in self.formats if name not in GRAPH_FORMATS]
+        if unknown or not self.formats:
+            found = f"found {unknown[0]!r}" if unknown else "found none"
+            raise UsageError(f"distdgl: formats must be some of coo, csr, csc, {found}", fix="correct the option")
+        need = StoreNeed(layouts=("csc",), edge_columns="csc")
+        return ExportPlan(need, find_uncarried(metadata), plan_notes(metadata))
+
+    def export(self, graph: StoredGraph, out: FolderOutput) -> None:
+        """Write ``part<i>/`` for every partition, then the partition config."""
+        book = PartBook(graph)
+        bits = node_bits(graph)
+        if any(has_map(graph.metadata, number) for number in range(len(graph.metadata.node_types))):
+            graph.ids.write_maps(out)
+        for part in range(graph.metadata.num_parts):
+            local = PartGraph(graph, book, part, bits)
+            self._write_graph(local, out)
+            for name, tensors in self._tensors(graph, part).items():
+                file = TensorFile(tensors)
+                with out.open(f"part{part}/{name}.dgl", file.num_bytes) as sink:
+                    file.write(sink)
+        out.write(CONFIG_NAME, dump_json(_config(graph, book, graphbolt=self.graphbolt)))
+
+    def _write_graph(self, local: PartGraph, out: FolderOutput) -> None:
+        if self.graphbolt:
+            raise UsageError("not yet")
+        with local.graph.room.scratch.inner() as scratch:
+            wanted = [name for name in GRAPH_FORMATS if name in self.formats]
+            file = GraphFile(
+                local.num_nodes,
+                {name: _matrix(local, name, scratch) for name in wanted},
+                _node_data(local),
+                _edge_data(local),
+            )
+            with out.open(f"part{local.part}/graph.dgl", file.num_bytes) as sink:
+                file.write(sink)
+
+    def _tensors(self, graph: StoredGraph, part: int) -> dict[str, dict[str, TensorPieces]]:
+        """Return the files of tensors of a partition, by name."""
+        files = {"node_feat": _node_features(graph, part), "edge_feat": _edge_features(graph, part)}
+        if self.save_orig_nids:
+            files["orig_nids"] = {
+                dgl_name(name): _original_nodes(graph, number, part) for number, name in enumerate(graph.metadata.node_types)
+            }
+        if self.save_orig_eids:
+            files["orig_eids"] = {
+                dgl_edge_type(edge_type): _original_edges(graph, edge, part)
+                for edge, edge_type in enumerate(graph.metadata.edge_types)
+            }
+        return files
+
+
+# ------------------------------------------------------------------------------------------------------------- graph
+
+
+def _node_data(local: PartGraph) -> dict[str, TensorPieces]:
+    shape = (local.num_nodes,)
+    return {
+        "_ID": TensorPieces("int64", shape, local.node_ids),
+        "_TYPE": TensorPieces("int32", shape, local.node_types),
+        "inner_node": TensorPieces("uint8", shape, local.is_own),
+    }
+
+
+def _edge_data(local: PartGraph) -> dict[str, TensorPieces]:
+    shape = (local.num_edges,)
+    first, last = int(local.edge_starts[0]), int(local.edge_starts[-1])
+    return {
+        "_ID": TensorPieces("int64", shape, lambda: counted(first, last, local.step)),
+        "_TYPE": TensorPieces("int32", shape, local.edge_types),
+        "inner_edge": TensorPieces("uint8", shape, lambda: repeated(1, last - first, "uint8", local.step)),
+    }
+
+
+def _matrix(local: PartGraph, name: GraphFormat, scratch: Scratch) -> Matrix:
+    if name == "coo":
+        shape = (local.num_edges,)
+        rows, cols = (
+            TensorPieces("int64", shape, partial(_all_types, local, read)) for read in (local.sources, local.destinations)
+        )
+        return CooMatrix(local.num_nodes, rows, cols)
+    return _csc(local) if name == "csc" else _csr(local, scratch)
+
+
+def _all_types(local: PartGraph, read: Callable[[int], Iterator[NDArray[Any]]]) -> Iterator[NDArray[Any]]:
+    for edge in range(local.num_edge_types):
+        yield from read(edge)
+
+
+def _csc(local: PartGraph) -> CompressedMatrix:
+    joined = in_edges(local)
+    shape = (local.num_edges,)
+    return CompressedMatrix(
+        local.num_nodes,
+        TensorPieces("int64", (local.num_nodes + 1,), joined.indptr),
+        TensorPieces("int64", shape, lambda: joined.items(lambda _, edge, low, high: local.sources_at(edge, low, high))),
+        None if local.num_edge_types == 1 else TensorPieces("int64", shape, lambda: joined.items(local.local_edges)),
+    )
+
+
+def _csr(local: PartGraph, scratch: Scratch) -> CompressedMatrix:
+    """Sort the edges by source: a stable counting sort, so that those of a source lie by edge type."""
+    indptr = scratch.zeros(local.num_nodes + 1, np.int64)
+    for sources in _all_types(local, local.sources):
+        count_ids(sources, indptr[1:])
+    for low, high in slices(local.num_nodes, local.step):
+        np.cumsum(indptr[low : high + 1], out=indptr[low : high + 1])
+    cursors = scratch.zeros(local.num_nodes, np.int64)
+    cursors[:] = indptr[:-1]
+    indices, ids = (scratch.zeros(local.num_edges, np.int64) for _ in range(2))
+    done = 0
+    for sources, destinations in zip(_all_types(local, local.sources), _all_types(local, local.destinations), strict=True):
+        scatter_rows(sources, destinations, done, cursors, indices, ids)
+        done += sources.size
+    return CompressedMatrix(local.num_nodes, tensor(indptr), tensor(indices), tensor(ids))
+
+
+# ---------------------------------------------------------------------------------------------------------- features
+
+
+def _node_features(graph: StoredGraph, part: int) -> dict[str, TensorPieces]:
+    return {
+        f"{dgl_name(name)}/{feature.name}": feature.tensor(Rows.of_nodes(graph, number, part))
+        for number, name in enumerate(graph.metadata.node_types)
+        for feature in features_of(graph.node_columns(number))
+    }
+
+
+def _edge_features(graph: StoredGraph, part: int) -> dict[str, TensorPieces]:
+    return {
+        f"{dgl_edge_type(edge_type)}/{feature.name}": feature.tensor(Rows.of_edges(graph, edge, "csc", part))
+        for edge, edge_type in enumerate(graph.metadata.edge_types)
+        for feature in features_of(graph.edge_columns(edge))
+    }
+
+
+def _original_nodes(graph: StoredGraph, number: int, part: int) -> TensorPieces:
+    """Return raw IDs; typed ones where raw IDs are no int64, for which maps stand beside."""
+    low, high = graph.node_offsets(number)[part : part + 2].tolist()
+    pieces: Callable[[], Iterator[Any]] = graph.raw_ids(number, part).pieces
+    if has_map(graph.metadata, number):
+        pieces = lambda: counted(low, high, step_of(graph))  # noqa: E731
+    return TensorPieces("int64", (high - low,), pieces)
+
+
+def _original_edges(graph: StoredGraph, edge: int, part: int) -> TensorPieces:
+    """Return edge IDs; edge rows where the store has none."""
+    ids = graph.edge_ids(edge, "csc", part)
+    size = graph.num_edges(edge, "csc", part)
+    if ids is None:
+        return TensorPieces("int64", (size,), lambda: (piece.edge_ids for piece in graph.edges(edge, "csc", part)))
+    return TensorPieces("int64", (size,), lambda: (ids.read(low, high) for low, high in slices(size, step_of(graph))))
+
+
+# ------------------------------------------------------------------------------------------------------------ config
+
+
+def _config(graph: StoredGraph, book: PartBook, *, graphbolt: bool) -> dict[str, object]:
+    """Return the partition config. Empty ranges repeat the end before, so that ranges never descend."""
+    metadata = graph.metadata
+    parts = range(metadata.num_parts)
+    node_types = [dgl_name(name) for name in metadata.node_types]
+    edge_types = [dgl_edge_type(edge_type) for edge_type in metadata.edge_types]
+    graph_key, graph_file = ("part_graph_graphbolt", FUSED_NAME) if graphbolt else ("part_graph", "graph.dgl")
+    return {
+        "graph_name": metadata.graph_name,
+        "num_nodes": book.num_nodes,
+        "num_edges": book.num_edges,
+        "part_method": metadata.partition_by,
+        "num_parts": metadata.num_parts,
+        "halo_hops": 1,
+        "node_map": {name: [book.nodes.part_range(part, i) for part in parts] for i, name in enumerate(node_types)},
+        "edge_map": {name: [book.edges.part_range(part, i) for part in parts] for i, name in enumerate(edge_types)},
+        "node_map_dtype": "int64",
+        "edge_map_dtype": "int64",
+        "ntypes": {name: i for i, name in enumerate(node_types)},
+        "etypes": {name: i for i, name in enumerate(edge_types)},
+        **{
+            f"part-{part}": {
+                "node_feats": f"part{part}/node_feat.dgl",
+                "edge_feats": f"part{part}/edge_feat.dgl",
+                graph_key: f"part{part}/{graph_file}",
+            }
+            for part in parts
+        },
+    }
+
+
+def has_map(metadata: GraphMetadata, number: int) -> bool:
+    """Return whether a node type's raw IDs are no int64, which is what torch and DGL have."""
+    return metadata.node_schemas[number].raw_ids in ("string", "uint64")

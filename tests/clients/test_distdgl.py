@@ -1,0 +1,90 @@
+"""Partitions for DGL, read by ``dgl.distributed.load_partition``, which verifies them, and sampled by ``DistGraph``."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from clients.checksums import Rows, checksum, graph_edges, graph_nodes, id_map, store_edges, store_nodes
+from clients.dgl_environment import find_python, run_client
+from clients.graphs import GRAPHS, make_store
+
+import graphprep
+
+pytestmark = pytest.mark.client("dgl")
+
+# Name: (graph, options of convert, options of the target)
+CASES = {
+    **{name: (name, {}, {}) for name in GRAPHS if name not in ("few_nodes", "empty_partition")},
+    "few_nodes": ("few_nodes", {}, {"formats": "coo,csc"}),
+    "empty_partition": ("empty_partition", {}, {"formats": "csc"}),
+    "homogeneous-csc": ("homogeneous", {}, {"formats": "csc"}),
+    "heterogeneous-csc": ("heterogeneous", {}, {"formats": "csc"}),
+    "homogeneous-hash": ("homogeneous", {"partitions": 3, "partition_by": "hash"}, {"formats": "csc"}),
+    "heterogeneous-coo": ("heterogeneous", {"partitions": 3, "partition_by": "random"}, {}),
+    "heterogeneous-csr": ("heterogeneous", {"partitions": 2, "layout": "csr"}, {"formats": "csr"}),
+    "heterogeneous-all": ("heterogeneous", {"partitions": 4, "layout": "both"}, {"formats": "coo,csr,csc"}),
+    "multi_edge-parts": ("multi_edge", {"partitions": 2}, {"formats": "csc"}),
+    "empty_type-parts": ("empty_type", {"partitions": 3}, {"formats": "csr"}),
+    "string_ids-parts": ("string_ids", {"partitions": 3, "partition_by": "hash"}, {}),
+    "sparse_ids-parts": ("sparse_ids", {"partitions": 2}, {"formats": "csc"}),
+    "temporal-parts": ("temporal", {"partitions": 2}, {}),
+}
+
+
+@pytest.fixture(scope="module")
+def exports(tmp_path_factory):
+    """Return (store, export) by case, and what DGL read of all of them in one process."""
+    find_python()
+    root = tmp_path_factory.mktemp("distdgl")
+    made = {}
+    for case, (name, options, target) in CASES.items():
+        store = make_store(GRAPHS[name](), root / f"{case}-store", **options)
+        graphprep.export(str(store), str(root / case), "distdgl", **target)
+        made[case] = store, root / case
+    run_client("dgl_client.py", root / "seen.npz", *(out for _, out in made.values()))
+    with np.load(root / "seen.npz") as seen:
+        return made, dict(seen)
+
+
+def _rows(seen, case, key, ids, *, is_node):
+    found = {name.removeprefix(f"{case}|{key} "): values for name, values in seen.items() if name.startswith(f"{case}|{key} ")}
+    if is_node:
+        return Rows(ids[0][found.pop("raw")], columns=found)
+    return Rows(ids[0][found.pop("src")], ids[1][found.pop("dst")], found.pop("id"), found)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_dgl_reads_what_the_store_holds(exports, case):
+    made, seen = exports
+    store, out = made[case]
+    graph = GRAPHS[CASES[case][0]]()
+    maps = {name: _Raw(id_map(out, store, name) if (out / "id_map").exists() else None) for name in graph.nodes}
+    for name, some in graph.nodes.items():
+        found = _rows(seen, case, f"node {name}", [maps[name]], is_node=True)
+        wanted, stored = graph_nodes(graph, name), store_nodes(store, name)
+        if some.split:
+            part = np.ma.filled(some.columns[some.split], 3)
+            masks = {
+                mask: (part == number).astype(np.uint8) for number, mask in enumerate(("train_mask", "val_mask", "test_mask"))
+            }
+            assert checksum(name, found.only(masks)) == checksum(name, Rows(wanted.ids, columns=masks))
+        columns = [column for column in wanted.columns if column != some.split]
+        assert (
+            checksum(name, found.only(columns)) == checksum(name, wanted.only(columns)) == checksum(name, stored.only(columns))
+        )
+        seeds = ["seeds"] if some.seeds else []
+        assert set(found.columns) == {*columns, *seeds, *(("train_mask", "val_mask", "test_mask") if some.split else ())}
+        assert checksum(name, found.only(seeds)) == checksum(name, stored.only(seeds).cast({"seeds": np.uint8}))
+    for name in graph.edges:
+        found = _rows(seen, case, f"edge {':'.join(name)}", [maps[name[0]], maps[name[2]]], is_node=False)
+        assert checksum(name, found) == checksum(name, graph_edges(graph, name)) == checksum(name, store_edges(store, name))
+
+
+class _Raw:
+    """Raw IDs of what DGL calls original IDs: looked up in a map where there is one."""
+
+    def __init__(self, map_):
+        self._map = map_
+
+    def __getitem__(self, ids):
+        return ids if self._map is None else self._map[ids]
