@@ -10,6 +10,7 @@ from graphprep.model.protocols import Reporter
 from graphprep.model.schema import Layout
 from graphprep.stages.moves import Room
 from graphprep.stages.ready_columns import move_edge_columns
+from graphprep.stages.ready_input import order_edges, order_nodes
 from graphprep.stages.ready_layouts import make_layout
 from graphprep.stages.ready_store import ReadyFiles, ReadyStore
 from graphprep.stages.stored_items import check_arrays
@@ -33,16 +34,11 @@ def ready_store(
     for part in range(store.metadata.num_parts):
         check_arrays(store, part)
     with contextlib.ExitStack() as stack:
-        ready = ReadyStore(store.metadata, store)
         maker = _Maker(storage, room, reporter, tmp_dir, stack)
-        layouts = _missing_layouts(ready, need)
-        for number, num_edges in enumerate(ready.metadata.num_edges_per_type):
-            for layout in layouts:
-                make_layout(ready, maker.files(ready), number, layout, room)
-                reporter.advance(records=num_edges)
-            if need.edge_columns in ("csc", "csr") and need.edge_columns != ready.metadata.primary_layout:
-                move_edge_columns(ready, maker.files(ready), number, need.edge_columns, room)
-                reporter.advance(records=num_edges)
+        ready = ReadyStore(store.metadata, store)
+        maker.make_edges(ready, need)
+        if need.input_order:
+            maker.order_nodes(ready)
         yield ready
 
 
@@ -52,17 +48,40 @@ def _missing_layouts(ready: ReadyStore, need: StoreNeed) -> list[Layout]:
 
 
 class _Maker:
-    """Opens the private folder when it is first needed."""
+    """Makes what is missing, type after type, in a private folder that is made when it is first needed."""
 
     def __init__(
         self, storage: Storage, room: Room, reporter: Reporter, tmp_dir: str | None, stack: contextlib.ExitStack
     ) -> None:
         self._storage = storage
+        self._room = room
+        self._reporter = reporter
         self._stack = stack
         self._folder = PrivateFolder(tmp_dir)
         self._writer: StoreWriter | None = None
 
-    def files(self, ready: ReadyStore) -> ReadyFiles:
+    def make_edges(self, ready: ReadyStore, need: StoreNeed) -> None:
+        """Make layouts, columns in the order of a layout, and edges by edge ID."""
+        layouts, columns = _missing_layouts(ready, need), need.edge_columns
+        for number, num_edges in enumerate(ready.metadata.num_edges_per_type):
+            for layout in layouts:
+                make_layout(ready, self._files(ready), number, layout, self._room)
+                self._reporter.advance(records=num_edges)
+            if columns in ("csc", "csr") and columns != ready.metadata.primary_layout:
+                move_edge_columns(ready, self._files(ready), number, columns, self._room)
+                self._reporter.advance(records=num_edges)
+            if need.input_order or columns == "input":
+                files = self._files(ready)
+                order_edges(ready, files, number, self._room, ends=need.input_order, columns=columns == "input")
+                self._reporter.advance(records=num_edges)
+
+    def order_nodes(self, ready: ReadyStore) -> None:
+        """Make nodes by raw ID."""
+        for number, num_nodes in enumerate(ready.metadata.num_nodes_per_type):
+            order_nodes(ready, self._files(ready), number, self._room)
+            self._reporter.advance(records=num_nodes)
+
+    def _files(self, ready: ReadyStore) -> ReadyFiles:
         """Return what writes arrays of the store's partitions."""
         if self._writer is None:
             self._stack.callback(self._folder.remove)
