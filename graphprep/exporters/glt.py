@@ -1,0 +1,315 @@
+"""``glt``: the partitions that GraphLearn-for-PyTorch loads, already sorted where it is asked for.
+
+Source: graphlearn_torch 0.2.4, ``partition.base`` (writer and ``load_partition``) and ``DistDataset.load``.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphprep.exporters.dgl_columns import Rows
+from graphprep.exporters.glt_cache import FeatureCache, check_scores
+from graphprep.exporters.graph import StoredGraph
+from graphprep.exporters.torch_files import TensorPieces, chunk_bytes, tensor, write_pt, write_tensor_chunks
+from graphprep.exporters.torch_graph import (
+    FeatureMatrix,
+    check_rows_ascend,
+    check_wanted,
+    choose_features,
+    edge_book,
+    edge_ids,
+    ids_in_part,
+    is_number,
+    labels_by_id,
+    node_book,
+    nodes_where,
+    offsets_by_id,
+    others,
+    owners,
+)
+from graphprep.model.errors import UsageError
+from graphprep.model.export import ExportPlan, Side, StoreNeed, Uncarried
+from graphprep.model.metadata import GraphMetadata
+from graphprep.model.schema import ColumnSchema, Layout, edge_type_text
+from graphprep.storage.outputs import FolderOutput
+
+SPLITS = ("train", "val", "test")  # the parts 0, 1, 2 of a split
+_KINDS = {
+    "ragged": "rows differ in length",
+    "sparse": "its values are sparse",
+    "binary": "it holds texts or bytes",
+    "temporal": "rows have several dated values",
+}
+
+
+@dataclass(frozen=True)
+class GltExporter:
+    """Writes partitions for GraphLearn-for-PyTorch.
+
+    ``layout`` is what ``DistDataset.load(input_layout=…)`` is to be told: COO, which GLT sorts while it loads, or CSR (by
+    source) or CSC (by destination) over the whole ID space, which it takes as they are. ``edge_assign``: an edge is in the
+    partition of its source (``by_src``) or destination (``by_dst``); auto: of its destination with CSC, else of its source.
+    ``graph_class``: homo for one node type and one edge type, hetero for any; auto: homo where it can be. ``features`` name the
+    columns whose values make a type's feature matrix. ``cache_ratio`` is the share of a type's nodes whose features every
+    partition caches: those of the highest in-degrees, or scores from ``cache_scores`` (``FILE.npy`` or ``TYPE=FILE.npy``).
+    ``chunk_mb`` is the size of the pieces of feature files, in MiB. ``bfloat16`` rounds float features to that.
+    """
+
+    name: ClassVar[str] = "glt"
+    loads_in: ClassVar[str] = "graphlearn_torch: DistDataset.load, partition.load_partition"
+    carries: ClassVar[str] = (
+        "one feature matrix a type, edge weights, labels, splits and seeds of nodes; no times, no columns that are not dense"
+    )
+    root_file: ClassVar[str] = "META"
+    node_ids: ClassVar[Literal["dense", "any", "own"]] = "dense"
+
+    layout: Literal["COO", "CSR", "CSC"] = "COO"
+    edge_assign: Literal["auto", "by_src", "by_dst"] = "auto"
+    graph_class: Literal["auto", "homo", "hetero"] = "auto"
+    features: tuple[str, ...] = ()
+    cache_ratio: float = 0.0
+    cache_scores: tuple[str, ...] = ()
+    chunk_mb: int = 64
+    bfloat16: bool = False
+
+    @property
+    def stored_layout(self) -> Layout:
+        """Return the layout whose partitions own the edges that are to be in them."""
+        if self.edge_assign == "auto":
+            return "csc" if self.layout == "CSC" else "csr"
+        return "csr" if self.edge_assign == "by_src" else "csc"
+
+    def plan(self, metadata: GraphMetadata) -> ExportPlan:
+        """See ``Exporter.plan``."""
+        self._check_options(metadata)
+        sides = list(_types(metadata))
+        check_wanted(self.features, ((name, columns) for _, name, columns in sides))
+        uncarried: list[Uncarried] = []
+        notes: list[str] = []
+        for side, name, columns in sides:
+            chosen = choose_features(name, columns, self.features)
+            uncarried += _find_uncarried(side, name, columns, chosen, by_choice=bool(self.features))
+            if len(chosen) > 1:
+                listed = ", ".join(column.name for column in chosen)
+                notes.append(f"{side} type {name!r}: its features are {listed}, side by side")
+        layout = self.stored_layout
+        layouts: tuple[Layout, ...] = (layout, "csc") if self.cache_ratio and not self.cache_scores else (layout,)
+        need = StoreNeed(layouts=tuple(dict.fromkeys(layouts)), edge_columns=layout)
+        return ExportPlan(need, tuple(uncarried), tuple(notes))
+
+    def export(self, graph: StoredGraph, out: FolderOutput) -> None:
+        """See ``Exporter.export``."""
+        GltFolder(self, graph, out).write()
+
+    def is_homo(self, metadata: GraphMetadata) -> bool:
+        """Return whether files are those of a graph without types."""
+        return self.graph_class != "hetero" and (len(metadata.node_types), len(metadata.edge_types)) == (1, 1)
+
+    def _check_options(self, metadata: GraphMetadata) -> None:
+        wanted = {"CSR": "csr", "CSC": "csc"}.get(self.layout, self.stored_layout)
+        if wanted != self.stored_layout:
+            raise UsageError(
+                f"option layout={self.layout}: rows of a partition would be cut into pieces by edge_assign={self.edge_assign}",
+                fix=f"leave out edge_assign, or use layout={'CSC' if self.layout == 'CSR' else 'CSR'} or layout=COO",
+            )
+        if self.graph_class == "homo" and not self.is_homo(metadata):
+            raise UsageError(
+                f"option graph_class=homo: the graph has {len(metadata.node_types)} node types and "
+                f"{len(metadata.edge_types)} edge types",
+                fix="leave it out",
+            )
+        if not 0 <= self.cache_ratio <= 1:
+            raise UsageError(
+                f"option cache_ratio must lie between 0 and 1, found {self.cache_ratio:g}", fix="give a share of nodes"
+            )
+        if self.cache_scores and not self.cache_ratio:
+            raise UsageError("option cache_scores does nothing without cache_ratio", fix="give the share of nodes to cache")
+        if self.chunk_mb < 1:
+            raise UsageError(f"option chunk_mb must be 1 or more, found {self.chunk_mb}", fix="leave it out")
+        check_scores(self.cache_scores, metadata.node_types)
+        if not self.is_homo(metadata):
+            _check_names(metadata)
+
+
+def _types(metadata: GraphMetadata) -> Iterator[tuple[Side, str, tuple[ColumnSchema, ...]]]:
+    for name, schema in zip(metadata.node_types, metadata.node_schemas, strict=True):
+        yield "node", name, schema.columns
+    for edge_type, edge_schema in zip(metadata.edge_types, metadata.edge_schemas, strict=True):
+        yield "edge", edge_type_text(edge_type), edge_schema.columns
+
+
+def _find_uncarried(
+    side: Side, name: str, columns: Sequence[ColumnSchema], chosen: Sequence[ColumnSchema], *, by_choice: bool
+) -> Iterator[Uncarried]:
+    """Find the columns that no file holds. Features that ``by_choice`` are not among those named were left out knowingly."""
+    labels = 0
+    for column in columns:
+        reason = ""
+        if column.kind != "dense":
+            reason = f"GLT takes numbers only, and {_KINDS[column.kind]}"
+        elif column.role == "label" and side == "node" and is_number(column):
+            labels += 1
+            reason = "GLT has one label a type" if labels > 1 else ""
+        elif column.role is None:
+            left_out = column not in chosen and not (by_choice and is_number(column))
+            reason = (
+                "a type has one feature matrix, of floats; the option features names what it is to hold" if left_out else ""
+            )
+        elif column.role not in (("split", "seeds") if side == "node" else ("weight",)):
+            reason = f"GLT has no {column.role} of {side}s"
+        if reason:
+            yield Uncarried(side, name, column.name, reason)
+
+
+def _check_names(metadata: GraphMetadata) -> None:
+    """Raise UsageError for names that GLT's paths cannot hold."""
+    for name in (*metadata.node_types, *(part for edge_type in metadata.edge_types for part in edge_type)):
+        if "/" in name or "__" in name or name.startswith(".") or "\0" in name:
+            raise UsageError(
+                f"the type name {name!r} cannot be part of GLT's file names: '/', '__' and a leading '.' are not possible",
+                fix="rename the type in the input",
+            )
+
+
+class GltFolder:
+    """Writes all files of a graph."""
+
+    def __init__(self, exporter: GltExporter, graph: StoredGraph, out: FolderOutput) -> None:
+        self._options = exporter
+        self._layout = exporter.stored_layout
+        self._graph = graph
+        self._out = out
+        self._metadata = graph.metadata
+        self._parts = range(graph.metadata.num_parts)
+        self._is_homo = exporter.is_homo(graph.metadata)
+
+    def write(self) -> None:
+        """Write everything, META last."""
+        for number in range(len(self._metadata.node_types)):
+            self._write_nodes(number)
+        for edge in range(len(self._metadata.edge_types)):
+            self._write_edges(edge)
+        self._out.write("META", pickle.dumps(self._meta(), protocol=2))
+
+    def _meta(self) -> dict[str, object]:
+        homo = self._is_homo
+        return {
+            "num_parts": len(self._parts),
+            "data_cls": "homo" if homo else "hetero",
+            "node_types": None if homo else list(self._metadata.node_types),
+            "edge_types": None if homo else list(self._metadata.edge_types),
+        }
+
+    def _folder(self, stem: str, name: str) -> str:
+        """Return the folder of a type inside another."""
+        return stem if self._is_homo else f"{stem}/{name}"
+
+    # ------------------------------------------------------------------------------------------ nodes
+
+    def _write_nodes(self, number: int) -> None:
+        graph, name = self._graph, self._metadata.node_types[number]
+        write_pt(self._out, f"{self._folder('node_pb', name)}.pt", node_book(graph, number))
+        columns = graph.node_columns(number)
+        chosen = choose_features(name, columns, self._options.features)
+        if chosen and self._metadata.num_nodes_per_type[number]:
+            matrix = FeatureMatrix(chosen, self._options.bfloat16)
+            rows = [Rows.of_nodes(graph, number, part) for part in self._parts]
+            ids = [ids_in_part(graph, number, part) for part in self._parts]
+            self._write_features("node_feat", name, matrix, rows, ids)
+            self._write_cache(number, matrix)
+        self._write_roles(number, columns)
+
+    def _write_roles(self, number: int, columns: Sequence[ColumnSchema]) -> None:
+        """Write the labels of all nodes, and for each partition the nodes of each part of the split, and the seeds."""
+        graph, name = self._graph, self._metadata.node_types[number]
+        for column in columns:
+            if column.role == "label":
+                write_pt(self._out, f"label/{'label' if self._is_homo else name}.pt", labels_by_id(graph, number, column))
+            for value, split in enumerate(SPLITS if column.role == "split" else ()):
+                self._write_seeds(number, column, split, value)
+            if column.role == "seeds":
+                self._write_seeds(number, column, "seeds", 1)
+
+    def _write_seeds(self, number: int, column: ColumnSchema, what: str, value: int) -> None:
+        folder = self._folder(f"{what}-partitions", self._metadata.node_types[number])
+        for part in self._parts:
+            write_pt(self._out, f"{folder}/partition{part}.pt", nodes_where(self._graph, number, part, column, value))
+
+    def _write_cache(self, number: int, matrix: FeatureMatrix) -> None:
+        cache = FeatureCache(self._graph, number, matrix)
+        name = self._metadata.node_types[number]
+        for part in self._parts:
+            hot = cache.find(part, self._options.cache_ratio, self._options.cache_scores)
+            if hot.size:
+                folder = self._folder(f"part{part}/node_feat", name)
+                write_pt(self._out, f"{folder}/cache_feats.pt", cache.features(hot))
+                write_pt(self._out, f"{folder}/cache_ids.pt", tensor(self._graph.to_ids(number, hot)))
+
+    # ------------------------------------------------------------------------------------------ edges
+
+    def _write_edges(self, edge: int) -> None:
+        graph, layout = self._graph, self._layout
+        name = "__".join(self._metadata.edge_types[edge])
+        columns = graph.edge_columns(edge)
+        weight = next((column for column in columns if column.role == "weight"), None)
+        for part in self._parts:
+            folder = self._folder(f"part{part}/graph", name)
+            self._write_ends(edge, part, folder)
+            write_pt(self._out, f"{folder}/eids.pt", edge_ids(graph, edge, layout, part))
+            if weight is not None:
+                values = FeatureMatrix((weight,)).tensor(Rows.of_edges(graph, edge, layout, part))
+                write_pt(self._out, f"{folder}/weights.pt", TensorPieces("float32", values.shape[:1], values.pieces))
+        write_pt(self._out, f"{self._folder('edge_pb', name)}.pt", edge_book(graph, edge, layout))
+        chosen = choose_features(graph.edge_names[edge], columns, self._options.features)
+        if chosen and self._metadata.num_edges_per_type[edge]:
+            rows = [Rows.of_edges(graph, edge, layout, part) for part in self._parts]
+            ids = [edge_ids(graph, edge, layout, part) for part in self._parts]
+            self._write_features("edge_feat", name, FeatureMatrix(chosen, self._options.bfloat16), rows, ids)
+
+    def _write_ends(self, edge: int, part: int, folder: str) -> None:
+        graph, layout = self._graph, self._layout
+        neighbours = others(graph, edge, layout, part)
+        if self._options.layout == "COO":
+            own = owners(graph, edge, layout, part)
+            if not own.size:
+                graph.reporter.message(f"{folder} has no edges, which GLT cannot load as COO: layout=CSR can be loaded")
+        else:
+            check_rows_ascend(graph, graph.ends_of(edge)[layout == "csc"], part, f"layout {self._options.layout}")
+            own = offsets_by_id(graph, edge, layout, part)
+        rows, cols = (neighbours, own) if layout == "csc" else (own, neighbours)
+        write_pt(self._out, f"{folder}/rows.pt", rows)
+        write_pt(self._out, f"{folder}/cols.pt", cols)
+
+    # ------------------------------------------------------------------------------------------ features
+
+    def _write_features(
+        self, stem: str, name: str, matrix: FeatureMatrix, rows: Sequence[Rows], ids: Sequence[TensorPieces]
+    ) -> None:
+        """Write the features of every partition, and the IDs of their rows.
+
+        GLT cannot load features without rows. A partition that has none gets a copy of the first row there is, which nothing
+        looks up there: the partition book sends its ID elsewhere.
+        """
+        filled = next(part for part in self._parts if rows[part].size)
+        for part in self._parts:
+            folder = self._folder(f"part{part}/{stem}", name)
+            if rows[part].size:
+                size = rows[part].size
+                step = max(1, (self._options.chunk_mb << 20) // max(1, matrix.row_bytes))
+                feats = [matrix.tensor(rows[part], low, min(low + step, size)) for low in range(0, size, step)]
+                some = ids[part]
+            else:
+                feats = [matrix.tensor(rows[filled], 0, 1)]
+                some = TensorPieces("int64", (1,), lambda: [_first(ids[filled])])
+            write_tensor_chunks(self._out, f"{folder}/feats.pkl", feats, sum(map(chunk_bytes, feats)))
+            write_tensor_chunks(self._out, f"{folder}/ids.pkl", [some], chunk_bytes(some))
+
+
+def _first(ids: TensorPieces) -> NDArray[np.int64]:
+    return next(np.asarray(piece[:1]) for piece in ids.pieces() if piece.size)

@@ -1,0 +1,334 @@
+"""A stored graph as tensors: the edges of partitions, what belongs to nodes by ID, and the features of a type as one matrix."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphprep.exporters.dgl_columns import Rows
+from graphprep.exporters.graph import StoredGraph
+from graphprep.exporters.torch_files import TensorPieces
+from graphprep.exporters.torch_pickle import BFLOAT16
+from graphprep.kernels.cpu.part_graph import number_rows
+from graphprep.model.errors import UsageError
+from graphprep.model.schema import ColumnSchema, Layout
+
+Ints = NDArray[np.int64]
+STEP = 1 << 17  # nodes or edges of a piece
+
+
+def slices(size: int, step: int = STEP) -> Iterator[tuple[int, int]]:
+    """Cut [0, size) into pieces."""
+    for low in range(0, size, step):
+        yield low, min(low + step, size)
+
+
+# ---------------------------------------------------------------------------------------------- edges
+
+
+def owners(graph: StoredGraph, edge: int, layout: Layout, part: int) -> TensorPieces:
+    """Return the IDs of the ends that own a partition's edges, in the layout's row order: destinations in CSC."""
+    number = _owner(graph, edge, layout)
+    first = int(graph.node_offsets(number)[part])
+
+    def pieces() -> Iterator[Ints]:
+        indptr = graph.indptr(edge, layout, part)
+        for low, high in slices(int(indptr[-1])):
+            yield graph.to_ids(number, number_rows(indptr, first, low, high))
+
+    return TensorPieces("int64", (graph.num_edges(edge, layout, part),), pieces)
+
+
+def others(graph: StoredGraph, edge: int, layout: Layout, part: int) -> TensorPieces:
+    """Return the IDs of the other ends of a partition's edges, in the layout's row order: sources in CSC."""
+    src, dst = graph.ends_of(edge)
+    number = src if layout == "csc" else dst
+
+    def pieces() -> Iterator[Ints]:
+        items = graph.indices(edge, layout, part)
+        for low, high in slices(items.size):
+            yield graph.to_ids(number, items.read(low, high))
+
+    return TensorPieces("int64", (graph.num_edges(edge, layout, part),), pieces)
+
+
+def edge_ids(graph: StoredGraph, edge: int, layout: Layout, part: int) -> TensorPieces:
+    """Return the edge IDs of a partition's edges, in the layout's row order; edge rows where the store has none."""
+
+    def pieces() -> Iterator[Ints]:
+        items = graph.edge_ids(edge, layout, part)
+        if items is None:
+            yield from (piece.edge_ids for piece in graph.edges(edge, layout, part))
+            return
+        for low, high in slices(items.size):
+            yield items.read(low, high).astype(np.int64, copy=False)
+
+    return TensorPieces("int64", (graph.num_edges(edge, layout, part),), pieces)
+
+
+def edge_book(graph: StoredGraph, edge: int, layout: Layout) -> TensorPieces:
+    """Return the partition of every edge, by edge ID: int64[E]."""
+    size = graph.metadata.num_edges_per_type[edge]
+    dtype = np.min_scalar_type(max(0, graph.metadata.num_parts - 1))
+    window = max(STEP, graph.room.held_bytes // dtype.itemsize)
+
+    def pieces() -> Iterator[NDArray[Any]]:
+        for low, high in slices(size, window):
+            found = np.zeros(high - low, dtype)
+            for part in range(1, graph.metadata.num_parts):
+                for ids in edge_ids(graph, edge, layout, part).pieces():
+                    inside = ids if high - low == size else ids[(ids >= low) & (ids < high)]
+                    found[inside - low] = part
+            yield from (found[start:stop] for start, stop in slices(found.size))
+
+    return TensorPieces("int64", (size,), pieces)
+
+
+def offsets_by_id(graph: StoredGraph, edge: int, layout: Layout, part: int) -> TensorPieces:
+    """Return where the rows of all nodes begin among a partition's edges: int64[n + 1], rows by the IDs that trainers see.
+
+    Nodes of other partitions have empty rows. Raises UsageError where the partition's rows are not in the order of these IDs.
+    """
+    number = _owner(graph, edge, layout)
+    size = graph.metadata.num_nodes_per_type[number]
+    make = _typed_offsets if graph.ids_are_typed(number) else _raw_offsets
+    return TensorPieces("int64", (size + 1,), lambda: make(graph, number, graph.indptr(edge, layout, part), part))
+
+
+def _typed_offsets(graph: StoredGraph, number: int, indptr: Ints, part: int) -> Iterator[Ints]:
+    before, last = graph.node_offsets(number)[part : part + 2].tolist()
+    yield from (np.zeros(high - low, np.int64) for low, high in slices(before))
+    yield from (indptr[low:high] for low, high in slices(indptr.size))
+    after = graph.metadata.num_nodes_per_type[number] - last
+    yield from (np.full(high - low, indptr[-1]) for low, high in slices(after))
+
+
+def _raw_offsets(graph: StoredGraph, number: int, indptr: Ints, part: int) -> Iterator[Ints]:
+    with graph.room.scratch.inner() as scratch:
+        offsets = scratch.zeros(graph.metadata.num_nodes_per_type[number] + 1, np.int64)
+        row = 0
+        for ids in graph.ids_in_part(number, part):
+            offsets[ids + 1] = np.diff(indptr[row : row + ids.size + 1])
+            row += ids.size
+        total = 0
+        for low, high in slices(offsets.size):
+            some = np.cumsum(offsets[low:high]) + total
+            total = int(some[-1])
+            yield some
+
+
+def rows_ascend(graph: StoredGraph, number: int, part: int) -> bool:
+    """Return whether the nodes of a partition stand in the order of the IDs that trainers see."""
+    if graph.ids_are_typed(number):
+        return True
+    last = -1
+    for ids in graph.ids_in_part(number, part):
+        if ids.size and (ids[0] <= last or (ids[1:] <= ids[:-1]).any()):
+            return False
+        last = int(ids[-1]) if ids.size else last
+    return True
+
+
+def check_rows_ascend(graph: StoredGraph, number: int, part: int, what: str) -> None:
+    """Raise UsageError where the nodes of a partition do not stand in the order of their IDs, which ``what`` needs."""
+    if not rows_ascend(graph, number, part):
+        name = graph.metadata.node_types[number]
+        raise UsageError(
+            f"{what} needs nodes in the order of their IDs, and those of type {name!r} are in another order",
+            fix="give --ids typed: nodes are then numbered in the store's order",
+        )
+
+
+def _owner(graph: StoredGraph, edge: int, layout: Layout) -> int:
+    src, dst = graph.ends_of(edge)
+    return dst if layout == "csc" else src
+
+
+# ---------------------------------------------------------------------------------------------- nodes
+
+
+def by_id(
+    graph: StoredGraph,
+    number: int,
+    dtype: str,
+    item_shape: tuple[int, ...],
+    read: Callable[[int, int, int], NDArray[Any]],
+) -> TensorPieces:
+    """Return what belongs to the nodes of a type, by the IDs that trainers see.
+
+    ``read(part, low, high)`` returns it for the partition's nodes [low, high), in typed order.
+    """
+    counts = graph.metadata.num_nodes_per_chunk[number]
+    size, width = sum(counts), math.prod(item_shape)
+    step = max(1, STEP // max(1, width))
+
+    def in_order() -> Iterator[NDArray[Any]]:
+        for part, count in enumerate(counts):
+            for low, high in slices(count, step):
+                yield read(part, low, high)
+
+    def scattered() -> Iterator[NDArray[Any]]:
+        with graph.room.scratch.inner() as scratch:
+            values = scratch.zeros(size * width, dtype).reshape(size, width)
+            first = 0
+            for piece in in_order():
+                rows = len(piece)
+                values[graph.to_ids(number, np.arange(first, first + rows))] = piece.reshape(rows, width)
+                first += rows
+            yield from (values[low:high] for low, high in slices(size, step))
+
+    return TensorPieces(dtype, (size, *item_shape), in_order if graph.ids_are_typed(number) else scattered)
+
+
+def node_book(graph: StoredGraph, number: int) -> TensorPieces:
+    """Return the partition of every node, by the IDs that trainers see: int64[n]."""
+    dtype = np.min_scalar_type(max(0, graph.metadata.num_parts - 1))
+    book = by_id(graph, number, dtype.name, (), lambda part, low, high: np.full(high - low, part, dtype))
+    return TensorPieces("int64", book.shape, book.pieces)
+
+
+def ids_in_part(graph: StoredGraph, number: int, part: int) -> TensorPieces:
+    """Return the IDs of a partition's nodes, in typed order."""
+    shape = (graph.metadata.num_nodes_per_chunk[number][part],)
+    return TensorPieces("int64", shape, lambda: graph.ids_in_part(number, part))
+
+
+def nodes_where(graph: StoredGraph, number: int, part: int, column: ColumnSchema, value: int) -> TensorPieces:
+    """Return the IDs of those of a partition's nodes whose column has a value: int64[k], in typed order."""
+    rows = Rows.of_nodes(graph, number, part)
+    first = int(graph.node_offsets(number)[part])
+
+    def found() -> Iterator[Ints]:
+        for low, high in slices(rows.size):
+            mask = equals(rows, column, value, low, high)
+            yield graph.to_ids(number, np.flatnonzero(mask) + (first + low))
+
+    return TensorPieces("int64", (sum(ids.size for ids in found()),), found)
+
+
+def equals(rows: Rows, column: ColumnSchema, value: int, low: int, high: int) -> NDArray[np.bool_]:
+    """Return which rows [low, high) have a value in a column; those without the column have none."""
+    mask = rows.cells(column, low, high).values.reshape(-1) == value
+    present = rows.present(column, low, high) if column.optional else None
+    return np.asarray(mask if present is None else mask & present)
+
+
+def label_dtype(column: ColumnSchema) -> str:
+    """Return the dtype of a label: whole numbers are int64, as losses over classes want them."""
+    return column.dtype if np.dtype(column.dtype).kind == "f" else "int64"
+
+
+def read_labels(rows: Rows, column: ColumnSchema, low: int, high: int) -> NDArray[Any]:
+    """Return the labels of rows [low, high); -1, or NaN among floats, where there is none."""
+    values = rows.cells(column, low, high).values.astype(label_dtype(column)).reshape(-1, *column.item_shape)
+    present = rows.present(column, low, high) if column.optional else None
+    if present is not None:
+        values[~present] = np.nan if values.dtype.kind == "f" else -1
+    return values
+
+
+def labels_by_id(graph: StoredGraph, number: int, column: ColumnSchema) -> TensorPieces:
+    """Return the label of every node, by the IDs that trainers see."""
+    parts = [Rows.of_nodes(graph, number, part) for part in range(graph.metadata.num_parts)]
+    return by_id(
+        graph,
+        number,
+        label_dtype(column),
+        column.item_shape,
+        lambda part, low, high: read_labels(parts[part], column, low, high),
+    )
+
+
+# ---------------------------------------------------------------------------------------------- features
+
+
+@dataclass(frozen=True)
+class FeatureMatrix:
+    """Dense columns side by side: one tensor of two dimensions, or a single column of more in its own shape."""
+
+    columns: tuple[ColumnSchema, ...]
+    bfloat16: bool = False
+
+    @property
+    def dtype(self) -> str:
+        """Return the dtype that holds all columns; bfloat16 where floats are to be that."""
+        found = np.result_type(*(np.dtype(column.dtype) for column in self.columns))
+        return BFLOAT16 if self.bfloat16 and found.kind == "f" else found.name
+
+    @property
+    def item_shape(self) -> tuple[int, ...]:
+        """Return the shape of a row."""
+        if len(self.columns) == 1 and len(self.columns[0].item_shape) > 1:
+            return self.columns[0].item_shape
+        return (sum(math.prod(column.item_shape) for column in self.columns),)
+
+    @property
+    def row_bytes(self) -> int:
+        """Return the size of a row in bytes."""
+        return TensorPieces(self.dtype, self.item_shape, tuple).num_bytes
+
+    def read(self, rows: Rows, low: int, high: int) -> NDArray[Any]:
+        """Return rows [low, high): [k, *item_shape]; zeros where a column is absent."""
+        return self.join([rows.cells(column, low, high).values for column in self.columns])
+
+    def join(self, values: Sequence[NDArray[Any]]) -> NDArray[Any]:
+        """Put the values of the columns for some rows side by side."""
+        flat = [some.reshape(len(some), -1) for some in values]
+        joined = flat[0] if len(flat) == 1 else np.concatenate(flat, axis=1)
+        return joined.reshape(-1, *self.item_shape)
+
+    def tensor(self, rows: Rows, low: int = 0, high: int | None = None) -> TensorPieces:
+        """Return rows [low, high) as a tensor."""
+        high = rows.size if high is None else high
+        step = max(1, rows.piece_bytes // max(1, self.row_bytes))
+
+        def pieces() -> Iterator[NDArray[Any]]:
+            for start, stop in slices(high - low, step):
+                yield self.read(rows, low + start, low + stop)
+
+        return TensorPieces(self.dtype, (high - low, *self.item_shape), pieces)
+
+
+def is_number(column: ColumnSchema) -> bool:
+    """Return whether a column is a dense one that torch has tensors for."""
+    return column.kind == "dense" and np.dtype(column.dtype).kind in "biufc"
+
+
+def choose_features(name: str, columns: Sequence[ColumnSchema], wanted: Sequence[str]) -> tuple[ColumnSchema, ...]:
+    """Choose the columns of a type that make its feature matrix.
+
+    ``wanted`` are names, perhaps of other types' columns (``column`` or ``type:column``), in the order in which columns stand
+    side by side. Where none of them is of this type, it is all floats in the order of the schema, or where there are none
+    all whole numbers.
+    """
+    plain = [column for column in columns if column.role is None and is_number(column)]
+    named = [column for key in wanted for column in plain if key in (column.name, f"{name}:{column.name}")]
+    floats = [column for column in plain if np.dtype(column.dtype).kind == "f"]
+    return tuple(dict.fromkeys(named or floats or plain))
+
+
+def check_wanted(wanted: Sequence[str], types: Iterable[tuple[str, Sequence[ColumnSchema]]]) -> None:
+    """Raise UsageError where a name of ``choose_features`` is that of no type's feature."""
+    known = {
+        key
+        for name, columns in types
+        for column in columns
+        if column.role is None and is_number(column)
+        for key in (column.name, f"{name}:{column.name}")
+    }
+    for key in wanted:
+        if key not in known:
+            listed = ", ".join(sorted(key for key in known if ":" not in key)) or "(there is none)"
+            raise UsageError(f"option features: there is no feature {key!r}", fix=f"use some of {listed}")
+
+
+def concat(tensors: Sequence[TensorPieces]) -> TensorPieces:
+    """Return tensors of one dtype and item shape, one behind the other."""
+    shape = (sum(one.shape[0] for one in tensors), *tensors[0].shape[1:])
+    return TensorPieces(tensors[0].dtype, shape, lambda: itertools.chain.from_iterable(one.pieces() for one in tensors))

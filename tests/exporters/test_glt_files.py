@@ -1,0 +1,260 @@
+"""The files of ``glt`` without GLT: what any export keeps, the names and forms of files, and what is refused."""
+
+from __future__ import annotations
+
+import io
+import pickle
+import zipfile
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from clients.graphs import GRAPHS, Edges, Graph, Nodes, make_store
+from torch_reader import read_chunks, read_naively
+
+import graphprep
+from graphprep.exporters.hot_rows import find_hot_rows
+from graphprep.model.errors import DataError, StorageError, UsageError
+from graphprep.testing.export_contract import ExporterContract
+
+
+class TestGlt(ExporterContract):
+    target = "glt"
+
+
+class TestGltSorted(ExporterContract):
+    target = "glt"
+    options: ClassVar = {"layout": "CSC", "graph_class": "hetero"}
+
+
+def files(out):
+    return sorted(str(path.relative_to(out)) for path in out.rglob("*") if path.is_file() and path.name != "export.json")
+
+
+def tensor(path):
+    return read_naively(path.read_bytes(), path.stem)
+
+
+def chunks(path):
+    return read_chunks(path.read_bytes())
+
+
+def export(store, out, **given):
+    return graphprep.export(str(store), str(out), "glt", **given)
+
+
+def small(**options):
+    """Three nodes, 0 -> 1, 0 -> 2, 2 -> 0, 0 -> 1, with one feature each, in two partitions: 0 and 1, and 2."""
+    nodes = Nodes([0, 1, 2], {"feat": np.array([[0.0, 0.5], [1.0, 1.5], [2.0, 2.5]], np.float32)})
+    edges = Edges([0, 0, 2, 0], [1, 2, 0, 1], {"w": np.array([0.5, 1.5, 2.5, 3.5], np.float32)}, "w")
+    return Graph({"n": nodes}, {("n", "to", "n"): edges}, {"partitions": 2, **options})
+
+
+def test_the_files_of_a_graph_without_types(tmp_path):
+    store, out = make_store(small(), tmp_path), tmp_path / "out"
+    summary = export(store, out)
+    graph = ["cols.pt", "eids.pt", "rows.pt", "weights.pt"]
+    assert files(out) == sorted(
+        ["META", "node_pb.pt", "edge_pb.pt"]
+        + [f"part{part}/graph/{name}" for part in (0, 1) for name in graph]
+        + [f"part{part}/node_feat/{name}" for part in (0, 1) for name in ("feats.pkl", "ids.pkl")]
+    )
+    assert summary.num_parts == 2
+    meta = (out / "META").read_bytes()
+    assert pickle.loads(meta) == {"num_parts": 2, "data_cls": "homo", "node_types": None, "edge_types": None}
+    assert meta[:2] == b"\x80\x02"
+    found = {name: tensor(out / name).tolist() for name in files(out) if name.endswith(".pt")}
+    assert (found["node_pb.pt"], found["edge_pb.pt"]) == ([0, 0, 1], [0, 0, 1, 0])
+    assert [found[f"part0/graph/{name}"] for name in graph] == [[1, 2, 1], [0, 1, 3], [0, 0, 0], [0.5, 1.5, 3.5]]
+    assert [found[f"part1/graph/{name}"] for name in graph] == [[0], [2], [2], [2.5]]
+    assert [one.tolist() for one in chunks(out / "part0/node_feat/feats.pkl")] == [[[0, 0.5], [1, 1.5]]]
+    assert [one.tolist() for one in chunks(out / "part0/node_feat/ids.pkl")] == [[0, 1]]
+
+
+@pytest.mark.parametrize(
+    ("layout", "rows", "cols"),
+    [
+        ("CSR", ([0, 3, 3, 3], [0, 0, 0, 1]), ([1, 2, 1], [0])),
+        ("CSC", ([2, 0, 0], [0]), ([0, 1, 3, 3], [0, 0, 0, 1])),
+    ],
+)
+def test_sorted_layouts_have_rows_for_all_nodes(layout, rows, cols, tmp_path):
+    store, out = make_store(small(), tmp_path), tmp_path / "out"
+    export(store, out, layout=layout)
+    for part in (0, 1):
+        assert tensor(out / f"part{part}/graph/rows.pt").tolist() == rows[part]
+        assert tensor(out / f"part{part}/graph/cols.pt").tolist() == cols[part]
+
+
+def test_types_have_folders_and_tuples(tmp_path):
+    out = tmp_path / "out"
+    export(make_store(GRAPHS["empty_type"](), tmp_path, partitions=2), out, features="feat")
+    assert pickle.loads((out / "META").read_bytes()) == {
+        "num_parts": 2,
+        "data_cls": "hetero",
+        "node_types": ["a", "none"],
+        "edge_types": [("a", "to", "a"), ("a", "nowhere", "none"), ("a", "never", "a")],
+    }
+    assert tensor(out / "edge_pb/a__nowhere__none.pt").shape == tensor(out / "node_pb/none.pt").shape == (0,)
+    for name in ("rows", "cols", "eids"):
+        assert tensor(out / f"part1/graph/a__never__a/{name}.pt").shape == (0,)
+    assert not (out / "part0/node_feat/none").exists()
+    assert not (out / "part0/edge_feat/a__nowhere__none").exists()
+
+
+def test_a_partition_without_nodes_has_a_row_that_nothing_asks_for(tmp_path):
+    store, out = make_store(small(partitions=5), tmp_path), tmp_path / "out"
+    export(store, out)
+    assert tensor(out / "node_pb.pt").tolist() == [0, 1, 2]
+    assert [one.tolist() for one in chunks(out / "part4/node_feat/ids.pkl")] == [[0]]
+    assert [one.tolist() for one in chunks(out / "part4/node_feat/feats.pkl")] == [[[0, 0.5]]]
+
+
+def test_empty_partitions_are_told_where_coo_cannot_hold_them(tmp_path):
+    said = []
+
+    class Reporter:
+        def stage(self, name, *, total_bytes=None): ...
+
+        def advance(self, *, records=0, num_bytes=0): ...
+
+        def message(self, text):
+            said.append(text)
+
+    store = make_store(small(), tmp_path, partition_by="modulo", partitions=3)
+    export(store, tmp_path / "coo", reporter=Reporter())
+    assert said == ["part1/graph has no edges, which GLT cannot load as COO: layout=CSR can be loaded"]
+    export(store, tmp_path / "csr", layout="CSR", reporter=Reporter())
+    assert len(said) == 1
+
+
+def test_features_are_written_in_chunks(tmp_path):
+    """Chunks of a MiB: 131072 rows of 8 bytes."""
+    size = 300_000
+    nodes = Nodes(list(range(size)), {"feat": np.arange(2 * size, dtype=np.float32).reshape(size, 2)})
+    graph = Graph({"n": nodes}, {("n", "to", "n"): Edges([0], [1])})
+    export(make_store(graph, tmp_path), tmp_path / "out", chunk_mb=1)
+    found = chunks(tmp_path / "out/part0/node_feat/feats.pkl")
+    assert [len(one) for one in found] == [131_072, 131_072, 37_856]
+    np.testing.assert_array_equal(np.concatenate(found), nodes.columns["feat"])
+
+
+def test_columns_side_by_side(tmp_path):
+    """Floats make the features; others are named where they would be lost, or asked for."""
+    columns = {
+        "a": np.array([[0.5, 1.5], [2.5, 3.5], [4.5, 5.5]], np.float16),
+        "k": np.array([7, 8, 9]),
+        "b": np.array([0.25, 0.5, 0.75], np.float32),
+    }
+    graph = small()
+    graph = Graph({"n": Nodes([0, 1, 2], columns)}, graph.edges, {})
+    store = make_store(graph, tmp_path)
+    with pytest.raises(UsageError, match="node column n 'k': a type has one feature matrix, of floats"):
+        export(store, tmp_path / "one")
+    summary = export(store, tmp_path / "one", drop_unsupported=True)
+    assert "node type 'n': its features are a, b, side by side" in summary.notes
+    [found] = chunks(tmp_path / "one/part0/node_feat/feats.pkl")
+    assert found.dtype == np.float32
+    assert found.tolist() == [[0.5, 1.5, 0.25], [2.5, 3.5, 0.5], [4.5, 5.5, 0.75]]
+    export(store, tmp_path / "two", features="n:k")
+    [found] = chunks(tmp_path / "two/part0/node_feat/feats.pkl")
+    assert (found.dtype, found.tolist()) == (np.int64, [[7], [8], [9]])
+    export(store, tmp_path / "three", features="b,a")
+    [found] = chunks(tmp_path / "three/part0/node_feat/feats.pkl")
+    assert found[0].tolist() == [0.25, 0.5, 1.5]
+    with pytest.raises(UsageError, match="option features: there is no feature 'c'"):
+        export(store, tmp_path / "four", features="c")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"layout": "CSR", "edge_assign": "by_dst"}, "option layout=CSR: rows of a partition would be cut into pieces"),
+        ({"layout": "CSC", "edge_assign": "by_src"}, "option layout=CSC: rows of a partition would be cut into pieces"),
+        ({"cache_ratio": 1.5}, "option cache_ratio must lie between 0 and 1, found 1.5"),
+        ({"cache_scores": "n=scores.npy"}, "option cache_scores does nothing without cache_ratio"),
+        ({"cache_ratio": 0.5, "cache_scores": "m=scores.npy"}, "option cache_scores: 'm=scores.npy' names none of the node"),
+        ({"chunk_mb": 0}, "option chunk_mb must be 1 or more, found 0"),
+        ({"layout": "csr"}, "layout"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(given, message, tmp_path):
+    with pytest.raises(UsageError, match=message):
+        export(make_store(small(), tmp_path), tmp_path / "out", **given)
+    assert not (tmp_path / "out").exists()
+
+
+def test_files_of_scores_are_checked(tmp_path):
+    store = make_store(small(), tmp_path)
+    path = tmp_path / "scores.npy"
+
+    def cached():
+        export(store, tmp_path / "out", cache_ratio=0.5, cache_scores=str(path))
+
+    with pytest.raises(StorageError, match="No such file"):
+        cached()
+    path.write_text("0.5\n")
+    with pytest.raises(DataError, match="not an array of numbers"):
+        cached()
+    np.save(path, np.zeros(4))
+    with pytest.raises(DataError, match=r"expected 3 scores of nodes of type 'n', .* found float64\[4\]"):
+        cached()
+
+
+@pytest.mark.parametrize("name", ["a/b", "a__b", ".a"])
+def test_names_that_are_no_files_are_refused(name, tmp_path):
+    graph = small()
+    graph = Graph({name: graph.nodes["n"], "m": Nodes([1])}, {(name, "to", name): graph.edges["n", "to", "n"]}, {})
+    with pytest.raises(UsageError, match=f"the type name '{name}' cannot be part of GLT's file names"):
+        export(make_store(graph, tmp_path), tmp_path / "out")
+
+
+def test_a_graph_with_types_is_not_homogeneous(tmp_path):
+    store = make_store(GRAPHS["heterogeneous"](), tmp_path)
+    with pytest.raises(UsageError, match="graph_class=homo: the graph has 3 node types and 4 edge types"):
+        export(store, tmp_path / "out", graph_class="homo", drop_unsupported=True)
+
+
+def test_sorted_layouts_want_nodes_in_the_order_of_ids(tmp_path):
+    """A reordered store with raw IDs: rows would not ascend. With typed IDs they do."""
+    store = make_store(GRAPHS["homogeneous"](), tmp_path)
+    graphprep.reorder(str(store), str(tmp_path / "hot"), by="in-degree")
+    given = {"layout": "CSR", "features": "feat"}
+    with pytest.raises(UsageError, match="layout CSR needs nodes in the order of their IDs"):
+        export(tmp_path / "hot", tmp_path / "out", **given)
+    export(tmp_path / "hot", tmp_path / "out", ids="typed", **given)
+    offsets = tensor(tmp_path / "out/part0/graph/rows.pt")
+    assert (offsets.size, offsets[-1]) == (41, 200)
+
+
+def test_two_exports_are_the_same_and_features_are_not_doubled(tmp_path):
+    store = make_store(GRAPHS["heterogeneous"](), tmp_path, partitions=2)
+    export(store, tmp_path / "out", features="feat", cache_ratio=0.2)
+    before = {name: (tmp_path / "out" / name).read_bytes() for name in files(tmp_path / "out")}
+    export(store, tmp_path / "out", features="feat", cache_ratio=0.2, overwrite=True)
+    assert before == {name: (tmp_path / "out" / name).read_bytes() for name in files(tmp_path / "out")}
+    for name, data in before.items():
+        if name.endswith(".pt"):
+            assert zipfile.ZipFile(io.BytesIO(data)).testzip() is None, name
+
+
+# ---------------------------------------------------------------------------------------------- the highest scores
+
+
+@pytest.mark.parametrize("count", [0, 1, 7, 50, 99, 100, 200])
+@pytest.mark.parametrize("kind", ["degrees", "floats", "equal", "odd"])
+def test_hot_rows_agree_with_sorting(kind, count):
+    rng = np.random.default_rng(count)
+    scores = {
+        "degrees": rng.integers(0, 9, 100).astype(np.float64),
+        "floats": rng.normal(size=100),
+        "equal": np.full(100, -3.5),
+        "odd": rng.choice([0.0, -0.0, np.inf, -np.inf, np.nan, 5e-324, -5e-324], 100),
+    }[kind]
+
+    def key(row):
+        value = scores[row]
+        return (1, 0.0, row) if np.isnan(value) else (0, -value, row)
+
+    found = find_hot_rows(lambda low, high: scores[low:high], 100, count)
+    assert found.tolist() == sorted(range(100), key=key)[:count]
