@@ -1,0 +1,49 @@
+"""Which columns a target cannot hold, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from graphprep.model.export import Side, Uncarried
+from graphprep.model.metadata import GraphMetadata
+from graphprep.model.schema import ColumnSchema, edge_type_text
+
+WhyNot = Callable[[Side, ColumnSchema], str | None]
+
+_KINDS = {
+    "ragged": "rows differ in length",
+    "sparse": "its values are sparse",
+    "binary": "it holds texts or bytes",
+    "temporal": "rows have several dated values",
+}
+
+
+def list_uncarried(metadata: GraphMetadata, why_not: WhyNot) -> tuple[Uncarried, ...]:
+    """List the columns for which ``why_not`` gives a reason."""
+    found = ((side, name, column, why_not(side, column)) for side, name, column in _columns(metadata))
+    return tuple(Uncarried(side, name, column.name, reason) for side, name, column, reason in found if reason is not None)
+
+
+def why_no_array(side: Side, column: ColumnSchema) -> str | None:
+    """Say why a column is no array of numbers; None where it is one."""
+    return None if column.kind == "dense" else _KINDS[column.kind]
+
+
+def why_no_cell(side: Side, column: ColumnSchema) -> str | None:
+    """Say why a column's values are no cells of a text; None where they are."""
+    if column.kind == "binary":
+        return None
+    if column.kind == "dense" and column.item_shape:
+        return "a row has several values"
+    if column.kind == "dense" and np.dtype(column.dtype).kind == "c":
+        return "its numbers are complex"
+    return why_no_array(side, column)
+
+
+def _columns(metadata: GraphMetadata) -> Iterator[tuple[Side, str, ColumnSchema]]:
+    for name, nodes in zip(metadata.node_types, metadata.node_schemas, strict=True):
+        yield from (("node", name, column) for column in nodes.columns)
+    for edge_type, edges in zip(metadata.edge_types, metadata.edge_schemas, strict=True):
+        yield from (("edge", edge_type_text(edge_type), column) for column in edges.columns)
