@@ -141,6 +141,8 @@ class LastStageFlags:
 
         Raises UsageError for a target that is not there.
         """
+        if not self.export:
+            return []  # and nothing of exporters is loaded
         from graphprep.exporters.registry import find_exporter
 
         named = [text.partition("=") for given in self.export for text in given.split(",") if text]

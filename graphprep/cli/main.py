@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import gc
+import importlib
 import io
 import itertools
 import json
@@ -21,7 +22,6 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from graphprep import __version__
-from graphprep.cli import convert, export, generate, ids, info, reorder, validate
 from graphprep.cli.groups import GroupedCommand
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ EXIT_MEMORY = 4
 EXIT_INTERNAL = 70  # EX_SOFTWARE: our mistake, not the user's
 EXIT_INTERRUPTED = 130
 _EXIT_SIGNAL = 128
+_COMMANDS = ("convert", "info", "validate", "ids", "reorder", "export", "generate")  # functions in modules of their names
 _EXPECTED = {"Input should be a valid integer": "an integer", "Input should be a valid number": "a number"}
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # Usage errors are in click or in typer's own copy of it, depending on typer's version; both derive BadParameter from it.
@@ -79,8 +80,8 @@ def run(args: Sequence[str]) -> int:
         return code
 
 
-def build_app() -> typer.Typer:
-    """Return the application with all its commands."""
+def build_app(args: Sequence[str] = ()) -> typer.Typer:
+    """Return the application with the command that ``args`` begin with, or with all where they begin with none."""
     app = typer.Typer(
         name="graphprep",
         help="Turn raw graph dumps into the binary arrays that graph-learning systems load.\n\n"
@@ -93,16 +94,9 @@ def build_app() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_version_option)
-    for name, command in (
-        ("convert", convert.convert),
-        ("info", info.info),
-        ("validate", validate.validate),
-        ("ids", ids.ids),
-        ("reorder", reorder.reorder),
-        ("export", export.export),
-        ("generate", generate.generate),
-    ):
-        app.command(name, cls=GroupedCommand)(command)
+    for name in args[:1] if args and args[0] in _COMMANDS else _COMMANDS:
+        module = importlib.import_module(f"graphprep.cli.{name}")
+        app.command(name, cls=GroupedCommand)(getattr(module, name))
     return app
 
 
@@ -122,7 +116,7 @@ def _version_option(
 
 def _invoke(args: list[str]) -> int:
     """Parse and run; click's own error handling is left out, since ours fits all commands alike."""
-    command = typer.main.get_command(build_app())
+    command = typer.main.get_command(build_app(args))
     try:
         with command.make_context("graphprep", args) as context:
             command.invoke(context)

@@ -287,7 +287,7 @@ class _Assigner:
     def _parts(self, batch: RawBatch, types: NDArray[np.int32]) -> Iterator[tuple[int, Ints | None, Ints]]:
         """Yield (type number, rows or None for all, their partitions) for every type in a chunk; advances the types' ranks."""
         index = self._index
-        found = [int(types[0])] if types.size and (types == types[0]).all() else np.unique(types).tolist()
+        found = [int(types[0])] if types.size and (types == types[0]).all() else _distinct(types)
         for number in found:
             if number < 0:
                 continue
@@ -313,10 +313,15 @@ class _Assigner:
     def _note_created(self, codes: NDArray[np.int32], types: NDArray[np.int32], typed: Ints, pool: SpillPool) -> None:
         """Keep the typed IDs of created nodes."""
         created = self._is_created[codes - self._lowest]
-        for number in np.unique(types[created]).tolist() if created.any() else ():
+        for number in _distinct(types[created]):
             own = typed[created & (types == number)]
             self._index.created.setdefault(number, Runs(pool, 1)).append(0, (own,))
             self._index.num_created[number] += own.size
+
+
+def _distinct(types: NDArray[np.int32]) -> list[int]:
+    """Return which numbers of types occur, ascending; -1 may be one."""
+    return [number - 1 for number in np.flatnonzero(np.bincount(types + 1)).tolist()]
 
 
 def _unpack(chunk: Chunk, size: int) -> tuple[NDArray[np.int32], Ints]:

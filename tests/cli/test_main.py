@@ -18,7 +18,7 @@ from graphprep.cli.main import build_app, run
 from graphprep.model.errors import DataError, MemoryLimitError, StorageError, UsageError
 
 SAMPLES = Path(__file__).resolve().parent.parent.parent / "sample_data"
-COMMANDS = ("convert", "info", "validate", "ids", "reorder", "generate")
+COMMANDS = ("convert", "info", "validate", "ids", "reorder", "export", "generate")
 
 
 def graphprep_command(*args, **options):

@@ -11,6 +11,7 @@ import pytest
 
 EDGES = Path(__file__).resolve().parent.parent.parent / "sample_data" / "edges"
 HEAVY = ("numpy", "numba", "llvmlite", "pyarrow", "fsspec", "scipy", "pandas", "jsonschema", "yaml", "rich")
+OF_OTHERS = ("graphprep.exporters", "graphprep.stages.check_files", "graphprep.cli.ids")  # no work of convert's
 PROBE = """
 import sys
 from graphprep.cli.main import main
@@ -23,9 +24,9 @@ print("loaded:", *sorted(set({heavy!r}) & set(sys.modules)))
 """
 
 
-def loaded(arguments):
+def loaded(arguments, heavy=HEAVY):
     """Run a command and return which of the heavy packages it loads."""
-    probe = PROBE.format(arguments=arguments, heavy=HEAVY)
+    probe = PROBE.format(arguments=arguments, heavy=heavy)
     done = subprocess.run([sys.executable, "-c", probe], check=False, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     return set(done.stdout.splitlines()[-1].removeprefix("loaded:").split())
@@ -53,7 +54,14 @@ def store(tmp_path_factory):
 
 @pytest.mark.parametrize("name", ["plain.txt", "plain.tsv", "plain.txt.gz"])
 def test_text_is_converted_without_numba_pyarrow_and_fsspec(store, name):
-    assert loaded(["convert", str(EDGES / name), store, "--overwrite"]) == {"numpy", "llvmlite"}
+    assert loaded(["convert", str(EDGES / name), store, "--overwrite"], HEAVY + OF_OTHERS) == {"numpy", "llvmlite"}
+
+
+def test_blas_starts_no_threads():
+    probe = "import os; from graphprep.cli.start import main; main(); "
+    probe = f"import atexit, os; atexit.register(lambda: print(os.environ['OPENBLAS_NUM_THREADS'])); {probe}"
+    done = subprocess.run([sys.executable, "-c", probe, "--version"], check=False, capture_output=True, text=True, timeout=60)
+    assert done.stdout.splitlines()[-1] == os.environ.get("OPENBLAS_NUM_THREADS", "1"), done.stderr
 
 
 @pytest.mark.parametrize(
