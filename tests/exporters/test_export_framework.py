@@ -100,8 +100,7 @@ class TestByEdgeId(ExporterContract):
 
 def edges_of(out: Path, edge: int = 0) -> list[tuple[int, int, int, float]]:
     found = []
-    for part in sorted(path for path in out.iterdir() if path.name.isdigit()):
-        folder = part / f"edges-{edge}"
+    for folder in sorted(out.glob(f"*/edges-{edge}")):
         arrays = [np.load(folder / f"{name}.npy").tolist() for name in ("src", "dst", "edge_ids", "weight")]
         found += list(zip(*arrays, strict=True))
     return found
