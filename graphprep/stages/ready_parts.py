@@ -1,0 +1,166 @@
+"""Another partitioning of a store: nodes get the typed IDs that ``convert`` would have given them, and everything follows."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphprep.model.metadata import GraphMetadata, PartEntry, part_name
+from graphprep.model.protocols import Reporter
+from graphprep.model.schema import Layout, RawIdKind, edge_type_path, path_name
+from graphprep.stages.assign import PartitionFunction, TypedCounter, cut_sizes
+from graphprep.stages.joined import WholeStore
+from graphprep.stages.move_parts import CutFiles, PartMover
+from graphprep.stages.moves import Blocks, Room
+from graphprep.stages.raw_merge import RawNodes, nodes_by_raw_id
+from graphprep.stages.ready_store import ReadyFiles, ReadyStore
+from graphprep.stages.reorder_edges import EdgeTypeMover
+from graphprep.stages.reorder_order import NodePlaces
+from graphprep.stages.stored_files import column_files, raw_id_files
+from graphprep.stages.stored_items import StoredArrays
+
+Ints = NDArray[np.int64]
+_STEP = 1 << 19
+
+
+@dataclass(frozen=True)
+class _NewNodes:
+    """The nodes of a type in their new order: ``places`` are those among all of them, ``sizes`` (int64[P]) the partitions'."""
+
+    places: NodePlaces
+    sizes: Ints
+    raw_ids: RawIdKind
+
+
+class StorePartitioner:
+    """Writes a store again in another partitioning: the layouts ``layouts``, the primary one among them.
+
+    Edge columns are left out where they are not wanted. Raises DataError where the store's arrays are faulty, or the partition
+    function cannot say where a node belongs.
+    """
+
+    def __init__(
+        self,
+        store: StoredArrays,
+        files: ReadyFiles,
+        partition: PartitionFunction,
+        layouts: Collection[Layout],
+        room: Room,
+        reporter: Reporter,
+        *,
+        edge_columns: bool,
+    ) -> None:
+        self._store = store
+        self._whole = WholeStore(store)
+        self._files = files
+        self._partition = partition
+        self._layouts = layouts
+        self._room = room
+        self._reporter = reporter
+        self._edge_columns = edge_columns
+        self._nodes: dict[str, _NewNodes] = {}
+
+    def write(self) -> ReadyStore:
+        """Write all arrays; return the store that they are."""
+        with self._room.scratch.inner() as scratch:
+            self._room = replace(self._room, scratch=scratch)
+            for number, name in enumerate(self._store.metadata.node_types):
+                self._nodes[name] = _place_nodes(self._store, number, self._partition, self._room)
+                self._write_nodes(number, self._nodes[name])
+            for number in range(len(self._store.metadata.edge_types)):
+                self._write_edges(number)
+        ready = ReadyStore(self._metadata(), None)
+        self._files.show(ready)
+        return ready
+
+    def _write_nodes(self, number: int, nodes: _NewNodes) -> None:
+        metadata = self._store.metadata
+        folder, schema = f"nodes/{path_name(metadata.node_types[number])}", metadata.node_schemas[number]
+        files, order = CutFiles(self._files, nodes.sizes), nodes.places.order
+        moved = list(column_files(folder, schema.columns, num_slots=schema.num_slots))
+        if nodes.raw_ids != "identity" and schema.raw_ids == "identity":
+            files.write(f"{folder}/raw_ids.npy", "int64", order.shape, _slices(order))
+        elif nodes.raw_ids != "identity":
+            moved += raw_id_files(folder, schema.raw_ids)
+        with self._room.scratch.inner() as scratch:
+            PartMover(self._whole, files, 0, Blocks(order), replace(self._room, scratch=scratch)).write(moved)
+        self._reporter.advance(records=order.size)
+
+    def _write_edges(self, number: int) -> None:
+        places = {name: nodes.places for name, nodes in self._nodes.items()}
+
+        def files_of(_: int, node_type: str) -> CutFiles:
+            return CutFiles(self._files, self._nodes[node_type].sizes)
+
+        with self._room.scratch.inner() as scratch:
+            room = replace(self._room, scratch=scratch)
+            mover = EdgeTypeMover(self._whole, files_of, number, places, room, self._layouts, columns=self._edge_columns)
+            mover.write()
+        self._reporter.advance(records=self._store.metadata.num_edges_per_type[number])
+
+    def _metadata(self) -> GraphMetadata:
+        old, num_parts = self._store.metadata, self._partition.num_parts
+        nodes = [self._nodes[name] for name in old.node_types]
+        return replace(
+            old,
+            num_nodes_per_chunk=tuple(tuple(one.sizes.tolist()) for one in nodes),
+            num_edges_per_chunk=tuple(self._edge_counts(number) for number in range(len(old.edge_types))),
+            num_parts=num_parts,
+            partition_by=self._partition.method,
+            layouts=tuple(layout for layout in old.layouts if layout in self._layouts),
+            node_schemas=tuple(
+                replace(schema, raw_ids=one.raw_ids, node_order=None)
+                for schema, one in zip(old.node_schemas, nodes, strict=True)
+            ),
+            parts=tuple(PartEntry(part_name(part, num_parts), 0, "") for part in range(num_parts)),
+        )
+
+    def _edge_counts(self, number: int) -> tuple[int, ...]:
+        """Return how many edges each partition owns in the primary layout."""
+        metadata = self._store.metadata
+        path = f"edges/{edge_type_path(metadata.edge_types[number])}/{metadata.primary_layout}/indices.npy"
+        return tuple(next(entry.shape[0] for entry in entries if entry.path == path) for entries in self._files.entries)
+
+
+def _place_nodes(store: StoredArrays, number: int, partition: PartitionFunction, room: Room) -> _NewNodes:
+    """Find the new typed IDs of a type's nodes: their order by (partition, raw ID)."""
+    metadata, scratch = store.metadata, room.scratch
+    kind, size = metadata.node_schemas[number].raw_ids, metadata.num_nodes_per_type[number]
+    sizes = _part_sizes(store, number, partition, room)
+    order, new_ids = scratch.zeros(size, np.int64), scratch.zeros(size, np.int32 if size < 2**31 else np.int64)
+    counter, is_identity = TypedCounter(sizes), kind in ("identity", "int64")
+    for nodes, parts in _parts_of_nodes(store, number, partition, room):
+        typed = counter.take(parts)
+        order[typed] = nodes.typed
+        new_ids[nodes.typed] = typed
+        is_identity = is_identity and bool((nodes.raw.numbers.view(np.int64) == typed).all())
+    places = NodePlaces(np.array([0, size], np.int64), order, new_ids)
+    return _NewNodes(places, sizes, "identity" if is_identity else "int64" if kind == "identity" else kind)
+
+
+def _part_sizes(store: StoredArrays, number: int, partition: PartitionFunction, room: Room) -> Ints:
+    """Count the nodes of each partition: int64[P]."""
+    if partition.method in ("range", "random"):
+        return cut_sizes(store.metadata.num_nodes_per_type[number], partition.num_parts)
+    sizes = np.zeros(partition.num_parts, np.int64)
+    for _, parts in _parts_of_nodes(store, number, partition, room):
+        sizes += np.bincount(parts, minlength=partition.num_parts)
+    return sizes
+
+
+def _parts_of_nodes(
+    store: StoredArrays, number: int, partition: PartitionFunction, room: Room
+) -> Iterator[tuple[RawNodes, Ints]]:
+    """Yield the nodes of a type, ascending by raw ID, with their new partitions."""
+    name, size, rank = store.metadata.node_types[number], store.metadata.num_nodes_per_type[number], 0
+    for nodes in nodes_by_raw_id(store, number, room.piece_bytes):
+        yield nodes, partition.parts(nodes.raw, rank, size, number, name)
+        rank += nodes.typed.size
+
+
+def _slices(array: Ints) -> Iterator[Ints]:
+    for start in range(0, array.size, _STEP):
+        yield array[start : start + _STEP]
