@@ -176,7 +176,7 @@ class ExporterContract:
 
         def write(self: FileOutput, data: Any) -> None:
             written[0] += 1
-            if written[0] > 3:
+            if written[0] > 1:
                 raise StorageError("no space left on the disk", place="out")
             real(self, data)
 
