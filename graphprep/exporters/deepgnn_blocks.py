@@ -1,0 +1,75 @@
+"""A batch of rows and its edges as blocks of DeepGNN's files, with their slots."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphprep.exporters.deepgnn_edges import EdgeBatch
+from graphprep.exporters.deepgnn_files import EdgeBlock, RowBlock
+from graphprep.exporters.deepgnn_ids import feature_slots
+from graphprep.exporters.deepgnn_part import PartReader
+from graphprep.exporters.deepgnn_rows import PLACEHOLDER, RowBatch, Run
+from graphprep.exporters.deepgnn_slots import Contents, PackedSlots, pack_slots, slot_contents
+from graphprep.model.export import Side
+
+Ints = NDArray[np.int64]
+
+
+def read_blocks(reader: PartReader, batch: RowBatch, *, dated: bool) -> tuple[RowBlock, EdgeBlock]:
+    """Read a batch; ``dated``: with the times of edges."""
+    return _row_block(reader, batch), edge_block(reader, batch, reader.edges(batch), dated=dated)
+
+
+def _row_block(reader: PartReader, batch: RowBatch) -> RowBlock:
+    size = batch.ids.size
+    weights = reader.weights("node", batch.runs, size)
+    weights[batch.types == PLACEHOLDER] = 0
+    return RowBlock(batch.ids, batch.types, batch.degrees, weights, _slots(reader, "node", _declared(batch), size))
+
+
+def _declared(batch: RowBatch) -> list[Run]:
+    """Return the nodes of a batch without placeholders, which have no slots."""
+    if (batch.types != PLACEHOLDER).all():
+        return list(batch.runs)
+    types = np.append(batch.types, PLACEHOLDER)  # what is left out has no type either: it is number -1
+    return [Run(run.number, run.low, run.high, np.where(types[run.at] == PLACEHOLDER, -1, run.at)) for run in batch.runs]
+
+
+def edge_block(reader: PartReader, batch: RowBatch, edges: EdgeBatch, *, dated: bool) -> EdgeBlock:
+    """Return edges of rows of a batch as they are written."""
+    size = edges.dst.size
+    return EdgeBlock(
+        src=batch.ids[edges.rows],
+        dst=edges.dst,
+        types=edges.types,
+        weights=reader.weights("edge", edges.runs, size),
+        slots=_slots(reader, "edge", edges.runs, size),
+        times=_times(reader, edges.runs, size) if dated else None,
+    )
+
+
+def _times(reader: PartReader, runs: Sequence[Run], size: int) -> Ints:
+    out = np.empty((size, 2), np.int64)
+    for run in runs:
+        out[run.at] = reader.times(run)
+    return out
+
+
+def _slots(reader: PartReader, side: Side, runs: Sequence[Run], size: int) -> PackedSlots:
+    """Read the features of all elements of a batch."""
+    contents: list[Contents] = []
+    stated = np.zeros(size, np.int64)
+    for run in runs:
+        given = reader.stated_slots(side, run)
+        kept = np.flatnonzero(run.at >= 0)
+        if given is not None:
+            stated[run.at[kept]] = given[kept]
+        for one in feature_slots(reader.columns(side, run.number)):
+            present = reader.present(side, run, one.column)
+            chosen = kept if present is None else kept[present[kept]]
+            found = slot_contents(one.column, one.slot, reader.cells(side, run, one.column))
+            contents.append(found.at(chosen, run.at[chosen]))
+    return pack_slots(size, contents, stated)

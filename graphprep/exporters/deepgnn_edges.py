@@ -1,0 +1,138 @@
+"""The edges of a partition's rows in DeepGNN's order: by row, by the number of the type, then by destination or time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphprep.exporters.deepgnn_ids import EngineIds, NodeIds, TypeNumbers
+from graphprep.exporters.deepgnn_rows import RowBatch, Run
+from graphprep.exporters.graph import StoredGraph
+from graphprep.kernels.cpu.sort import stable_order
+
+Ints = NDArray[np.int64]
+Numbers = NDArray[np.int32]
+EdgeOrdering = Literal["destination", "time", "stored"]
+
+_NEVER = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True)
+class EdgeBatch:
+    """Edges in order: ``rows`` is the row of each in the batch of rows. ``runs`` are those of each edge type."""
+
+    rows: Ints
+    dst: NodeIds
+    types: Numbers
+    runs: tuple[Run, ...]
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """Edges of one edge type, from ``low`` on: rows and destinations, and what orders the edges of a row, first key first."""
+
+    edge: int
+    low: int
+    rows: Ints
+    dst: NodeIds
+    keys: tuple[NDArray[Any], ...]
+
+    @property
+    def high(self) -> int:
+        return self.low + self.rows.size
+
+
+class PartEdges:
+    """The edges of one partition. Those of a row and a type are ordered as ``ordering`` says, else as they are stored."""
+
+    def __init__(self, graph: StoredGraph, part: int, ids: EngineIds, numbers: TypeNumbers, ordering: EdgeOrdering) -> None:
+        self._graph = graph
+        self._part = part
+        self._ids = ids
+        self._numbers = numbers.edges
+        self._ordering = ordering
+        edges = range(len(graph.metadata.edge_types))
+        self.indptr = {edge: graph.indptr(edge, "csr", part) for edge in edges if graph.num_edges(edge, "csr", part)}
+        self._indices = {edge: graph.indices(edge, "csr", part) for edge in self.indptr}
+
+    def read(self, batch: RowBatch) -> EdgeBatch:
+        """Read the edges of a batch of rows, in order."""
+        pieces = list(self._pieces(batch))
+        if not pieces:
+            none = np.zeros(0, np.int64)
+            return EdgeBatch(none, none.view(np.uint64), none.astype(np.int32), ())
+        rows, dst = np.concatenate([piece.rows for piece in pieces]), np.concatenate([piece.dst for piece in pieces])
+        types = np.repeat([self._numbers[piece.edge] for piece in pieces], [piece.rows.size for piece in pieces]).astype(
+            np.int32
+        )
+        order = self._order(pieces, rows, types)
+        at = np.arange(rows.size)
+        if order is not None:
+            at[order] = np.arange(order.size)
+            rows, dst, types = rows[order], dst[order], types[order]
+        ends = np.cumsum([piece.rows.size for piece in pieces]).tolist()
+        runs = (Run(one.edge, one.low, one.high, at[end - one.rows.size : end]) for one, end in zip(pieces, ends, strict=True))
+        return EdgeBatch(rows, dst, types, tuple(runs))
+
+    def _pieces(self, batch: RowBatch) -> Iterator[_Piece]:
+        for edge, indptr in self.indptr.items():
+            src, _ = self._graph.ends_of(edge)
+            for run in batch.runs:
+                bounds = indptr[run.low : run.high + 1]
+                low, high = int(bounds[0]), int(bounds[-1])
+                if run.number == src and low < high:
+                    dst = self.destinations(edge, low, high)
+                    yield _Piece(edge, low, np.repeat(run.at, np.diff(bounds)), dst, self.keys(edge, low, dst))
+
+    def destinations(self, edge: int, low: int, high: int) -> NodeIds:
+        """Return the IDs that edges [low, high) lead to."""
+        return self._ids.of(self._graph.ends_of(edge)[1], self._indices[edge].read(low, high))
+
+    def keys(self, edge: int, low: int, dst: NodeIds) -> tuple[NDArray[Any], ...]:
+        """Return what orders edges from ``low`` on among those of their row and type, the first key first."""
+        if self._ordering == "stored":
+            return ()
+        if self._ordering == "destination":
+            return (dst,)
+        created, removed = (self.times(edge, low, low + dst.size, role) for role in ("created_at", "removed_at"))
+        return created, np.where(removed == -1, _NEVER, removed), dst
+
+    def times(self, edge: int, low: int, high: int, role: str) -> Ints:
+        """Return when edges were created or removed. Without such a column it is 0 and -1; removed at 0 is never, as there."""
+        column = next((one for one in self._graph.edge_columns(edge) if one.role == role), None)
+        if column is None:
+            return np.full(high - low, 0 if role == "created_at" else -1, np.int64)
+        found = self._graph.edge_cells(edge, "csr", self._part, column, low, high).flat.astype(np.int64)
+        return np.where(found == 0, -1, found) if role == "removed_at" else found
+
+    def _order(self, pieces: Sequence[_Piece], rows: Ints, types: Numbers) -> Ints | None:
+        """Return the order of the edges of all pieces; None: it is theirs."""
+        order = None
+        numbers = {self._numbers[piece.edge] for piece in pieces}
+        if len(numbers) < len(pieces) or not all(ascend((piece.rows, *piece.keys)) for piece in pieces):
+            for keys in reversed(list(zip(*(piece.keys for piece in pieces), strict=True))):
+                order = _then_by(order, np.concatenate(keys))
+        if len(pieces) > 1 or order is not None:
+            ranks = np.searchsorted(sorted(numbers), types)
+            order = _then_by(order, rows * len(numbers) + ranks)
+        return order
+
+
+def ascend(keys: Sequence[NDArray[Any]]) -> bool:
+    """Return whether rows ascend by keys, the first key first, of which one is there at least."""
+    equal = np.ones(max(0, keys[0].size - 1), bool)
+    for key in keys:
+        if (equal & (key[1:] < key[:-1])).any():
+            return False
+        equal &= key[1:] == key[:-1]
+    return True
+
+
+def _then_by(order: Ints | None, key: NDArray[Any]) -> Ints:
+    """Return an order by ``key``, rows of equal keys in the order that they have."""
+    found: Ints = stable_order(key if order is None else key[order])
+    return found if order is None else order[found]
