@@ -85,13 +85,14 @@ class Feature:
         """Yield the values: [k, *item_shape]; zeros for rows without the column."""
         row_bytes = np.dtype(self.dtype).itemsize * int(np.prod(self.item_shape, dtype=np.int64))
         for low, high in rows.slices(row_bytes):
-            yield self._read(rows, low, high)
+            yield self.read(rows, low, high)
 
     def tensor(self, rows: Rows) -> TensorPieces:
         """Return it as what files take."""
         return TensorPieces(self.dtype, (rows.size, *self.item_shape), lambda: self.pieces(rows))
 
-    def _read(self, rows: Rows, low: int, high: int) -> NDArray[Any]:
+    def read(self, rows: Rows, low: int, high: int) -> NDArray[Any]:
+        """Return the values of rows [low, high)."""
         present = None if self.what == "values" else rows.present(self.column, low, high)
         if self.what == "present":
             return np.ones(high - low, np.uint8) if present is None else present.astype(np.uint8)

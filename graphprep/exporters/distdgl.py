@@ -5,7 +5,7 @@ Source: DGL 2.1, ``dgl.distributed`` and ``tools/dispatch_data.py``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Literal
@@ -16,8 +16,10 @@ from numpy.typing import NDArray
 from graphprep.exporters.dgl_columns import Rows, dgl_edge_type, dgl_name, features_of, find_uncarried, plan_notes
 from graphprep.exporters.dgl_files import GRAPH_FORMATS, CompressedMatrix, CooMatrix, GraphFile, GraphFormat, Matrix, TensorFile
 from graphprep.exporters.graph import StoredGraph
+from graphprep.exporters.graphbolt_graph import EDGE_ID, FUSED_NAME, NODE_ID, FusedGraph, fitting_dtype
+from graphprep.exporters.joined_rows import JoinedGraph
 from graphprep.exporters.part_nodes import PartBook, PartGraph, counted, in_edges, node_bits, repeated, slices, step_of
-from graphprep.exporters.torch_files import TensorPieces, tensor
+from graphprep.exporters.torch_files import TensorPieces, tensor, write_pt
 from graphprep.kernels.cpu.degree import count_ids
 from graphprep.kernels.cpu.part_graph import scatter_rows
 from graphprep.model.errors import UsageError
@@ -27,7 +29,6 @@ from graphprep.storage.outputs import FolderOutput
 from graphprep.storage.scratch import Scratch
 
 CONFIG_NAME = "metadata.json"
-FUSED_NAME = "fused_csc_sampling_graph.pt"
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,8 @@ class DistDglExporter:
 
     def _write_graph(self, local: PartGraph, out: FolderOutput) -> None:
         if self.graphbolt:
-            raise UsageError("not yet")
+            write_pt(out, f"part{local.part}/{FUSED_NAME}", _fused(local, find_edges="coo" in self.formats).value())
+            return
         with local.graph.room.scratch.inner() as scratch:
             wanted = [name for name in GRAPH_FORMATS if name in self.formats]
             file = GraphFile(
@@ -147,12 +149,11 @@ def _all_types(local: PartGraph, read: Callable[[int], Iterator[NDArray[Any]]]) 
 
 def _csc(local: PartGraph) -> CompressedMatrix:
     joined = in_edges(local)
-    shape = (local.num_edges,)
     return CompressedMatrix(
         local.num_nodes,
         TensorPieces("int64", (local.num_nodes + 1,), joined.indptr),
-        TensorPieces("int64", shape, lambda: joined.items(lambda _, edge, low, high: local.sources_at(edge, low, high))),
-        None if local.num_edge_types == 1 else TensorPieces("int64", shape, lambda: joined.items(local.local_edges)),
+        _joined(joined, "int64", lambda _, *at: local.sources_at(*at)),
+        None if local.num_edge_types == 1 else _joined(joined, "int64", local.local_edges),
     )
 
 
@@ -171,6 +172,60 @@ def _csr(local: PartGraph, scratch: Scratch) -> CompressedMatrix:
         scatter_rows(sources, destinations, done, cursors, indices, ids)
         done += sources.size
     return CompressedMatrix(local.num_nodes, tensor(indptr), tensor(indices), tensor(ids))
+
+
+def _fused(local: PartGraph, *, find_edges: bool) -> FusedGraph:
+    """Return the graph as GraphBolt has it: without type borders, as other partitions' nodes are in no order of types.
+
+    ``find_edges``: with what finds the ends of edges by their IDs, too.
+    """
+    graph, joined = local.graph, in_edges(local)
+    nodes, edges = (local.num_nodes,), (local.num_edges,)
+    index = fitting_dtype(max(local.book.num_nodes, local.book.num_edges))
+    first = int(local.edge_starts[0])
+    is_typed = len(graph.metadata.node_types) > 1 or local.num_edge_types > 1
+    edge_names = map(dgl_edge_type, graph.metadata.edge_types)
+    attributes = {
+        EDGE_ID: _joined(joined, "int64", lambda *at: local.local_edges(*at) + first),
+        "inner_edge": TensorPieces("uint8", edges, lambda: repeated(1, local.num_edges, "uint8", local.step)),
+    }
+    if find_edges:
+        attributes["_dgl2gb_eid"] = TensorPieces("int64", edges, lambda: _all_types(local, partial(_positions, joined, local)))
+        attributes["_gb_dst_id"] = _joined(joined, "int64", lambda _, *at: local.destinations_at(*at))
+    return FusedGraph(
+        TensorPieces(index, (local.num_nodes + 1,), joined.indptr),
+        _joined(joined, index, lambda _, *at: local.sources_at(*at)),
+        type_per_edge=_joined(joined, "int32", _type_numbers) if is_typed else None,
+        node_type_to_id=_numbered(map(dgl_name, graph.metadata.node_types)) if is_typed else None,
+        edge_type_to_id=_numbered(edge_names) if is_typed else None,
+        node_attributes={
+            NODE_ID: TensorPieces("int64", nodes, local.node_ids),
+            "inner_node": TensorPieces("uint8", nodes, local.is_own),
+        },
+        edge_attributes=attributes,
+    )
+
+
+def _joined(joined: JoinedGraph, dtype: str, read: Callable[[int, int, int, int], NDArray[Any]]) -> TensorPieces:
+    return TensorPieces(dtype, (joined.num_items,), lambda: joined.items(read))
+
+
+def _type_numbers(_: int, edge: int, low: int, high: int) -> NDArray[np.int32]:
+    return np.full(high - low, edge, np.int32)
+
+
+def _positions(joined: JoinedGraph, local: PartGraph, edge: int) -> Iterator[NDArray[np.int64]]:
+    """Yield where each edge of a type stands among the joined ones."""
+    first = 0
+    for block in joined.blocks:
+        if edge in block.edges:
+            for low, high in slices(int(local.indptrs[edge][-1]), local.step):
+                yield block.rows.positions(block.edges.index(edge), low, high) + first
+        first += block.rows.num_items
+
+
+def _numbered(names: Iterable[str]) -> dict[str, int]:
+    return {name: number for number, name in enumerate(names)}
 
 
 # ---------------------------------------------------------------------------------------------------------- features
@@ -203,11 +258,9 @@ def _original_nodes(graph: StoredGraph, number: int, part: int) -> TensorPieces:
 
 def _original_edges(graph: StoredGraph, edge: int, part: int) -> TensorPieces:
     """Return edge IDs; edge rows where the store has none."""
-    ids = graph.edge_ids(edge, "csc", part)
     size = graph.num_edges(edge, "csc", part)
-    if ids is None:
-        return TensorPieces("int64", (size,), lambda: (piece.edge_ids for piece in graph.edges(edge, "csc", part)))
-    return TensorPieces("int64", (size,), lambda: (ids.read(low, high) for low, high in slices(size, step_of(graph))))
+    cuts = partial(slices, size, step_of(graph))
+    return TensorPieces("int64", (size,), lambda: (graph.edge_numbers(edge, "csc", part, *cut) for cut in cuts()))
 
 
 # ------------------------------------------------------------------------------------------------------------ config

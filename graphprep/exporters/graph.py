@@ -152,6 +152,14 @@ class StoredGraph:
             return None
         return StoredItems(self.store.array(part, f"{self._edge_folder(edge, layout)}/edge_ids.npy"))
 
+    def edge_numbers(self, edge: int, layout: Layout, part: int, low: int, high: int) -> Ints:
+        """Return the edge IDs of entries [low, high) of the layout; edge rows where the store has none."""
+        ids = self._row_ids(edge, layout, part)
+        if ids is not None:
+            return ids.read(low, high).astype(np.int64)
+        first = sum(self.metadata.num_edges_per_chunk[edge][:part])
+        return np.arange(first + low, first + high)
+
     def num_edges(self, edge: int, layout: Layout, part: int) -> int:
         """Return the number of edges that a partition owns in a layout."""
         return self.indices(edge, layout, part).size
@@ -161,17 +169,12 @@ class StoredGraph:
         src, dst = self.ends_of(edge)
         owner = dst if layout == "csc" else src
         first_node = int(self.node_offsets(owner)[part])
-        indptr, indices, ids = (
-            self.indptr(edge, layout, part),
-            self.indices(edge, layout, part),
-            self._row_ids(edge, layout, part),
-        )
-        first_row = sum(self.metadata.num_edges_per_chunk[edge][:part])
+        indptr, indices = self.indptr(edge, layout, part), self.indices(edge, layout, part)
         for rows, (low, high) in _cut_rows(indptr, max(1, self.room.piece_bytes // _EDGE_BYTES)):
             bounds = np.clip(indptr[rows[0] : rows[1] + 1], low, high)
             owners = np.repeat(np.arange(rows[0] + first_node, rows[1] + first_node), np.diff(bounds))
             others = indices.read(low, high).astype(np.int64)
-            edge_ids = np.arange(low + first_row, high + first_row) if ids is None else ids.read(low, high).astype(np.int64)
+            edge_ids = self.edge_numbers(edge, layout, part, low, high)
             yield EdgePiece(low, others, owners, edge_ids) if layout == "csc" else EdgePiece(low, owners, others, edge_ids)
 
     def input_edges(self, edge: int) -> Iterator[EdgePiece]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.kernels.cpu.part_graph import interleave_rows
+from graphprep.kernels.cpu.part_graph import interleave_rows, number_rows
 
 Ints = NDArray[np.int64]
 Read = Callable[[int, int, int], NDArray[Any]]
@@ -49,6 +49,16 @@ class JoinedRows:
                     yield from self._in_order(number, start, stop, read)
             else:
                 yield self._join(low, high, read)
+
+    def positions(self, number: int, low: int, high: int) -> Ints:
+        """Return where items [low, high) of a table stand among the joined ones: int64[high - low]."""
+        table = self._tables[number]
+        rows = number_rows(table, 0, low, high)
+        found = np.arange(low, high)
+        for other, behind in enumerate(self._tables):
+            if other != number:
+                found += behind[rows + (other < number)]
+        return found
 
     def _in_order(self, number: int, start: int, stop: int, read: Read) -> Iterator[NDArray[Any]]:
         for low in range(start, stop, self.step):

@@ -143,11 +143,13 @@ class PartGraph:
 
     def destinations(self, edge: int) -> Iterator[Ints]:
         """Yield the local IDs of the destinations of a type's edges."""
-        number = self.graph.ends_of(edge)[1]
-        first = self.book.nodes.part_range(self.part, number)[0] - self.low
-        indptr = self.indptrs[edge]
-        for low, high in slices(int(indptr[-1]), self.step):
-            yield number_rows(indptr, first, low, high)
+        for low, high in slices(int(self.indptrs[edge][-1]), self.step):
+            yield self.destinations_at(edge, low, high)
+
+    def destinations_at(self, edge: int, low: int, high: int) -> Ints:
+        """Return the local IDs of the destinations of a type's edges [low, high)."""
+        first = self.book.nodes.part_range(self.part, self.graph.ends_of(edge)[1])[0] - self.low
+        return number_rows(self.indptrs[edge], first, low, high)
 
     def edge_types(self) -> Iterator[NDArray[np.int32]]:
         """Yield the number of every edge's type, by local ID."""

@@ -1,0 +1,248 @@
+"""A dataset for GraphBolt that is preprocessed already: what ``OnDiskDataset`` reads when it need not preprocess.
+
+Source: DGL 2.1, ``dgl.graphbolt.OnDiskDataset`` and what its preprocessing writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphprep.exporters.dgl_columns import Feature, Rows, dgl_edge_type, dgl_name, features_of, find_uncarried, plan_notes
+from graphprep.exporters.graph import StoredGraph
+from graphprep.exporters.graphbolt_graph import FUSED_NAME, ORIGINAL_EDGE_ID, FusedGraph, fitting_dtype, type_dtype
+from graphprep.exporters.graphbolt_tasks import write_tasks
+from graphprep.exporters.joined_rows import JoinedBlock, JoinedGraph, JoinedRows
+from graphprep.exporters.part_nodes import counted, step_of
+from graphprep.exporters.torch_files import TensorPieces, tensor, write_pt
+from graphprep.model.errors import UsageError
+from graphprep.model.export import ExportPlan, Side, StoreNeed
+from graphprep.model.metadata import GraphMetadata
+from graphprep.model.schema import SIDE_ROLES, ColumnSchema, edge_type_path, path_name
+from graphprep.storage.outputs import FolderOutput
+
+FOLDER = "preprocessed"
+METADATA_NAME = f"{FOLDER}/metadata.yaml"
+
+
+@dataclass(frozen=True)
+class GraphBoltExporter:
+    """Writes ``preprocessed/`` for ``OnDiskDataset(path, include_original_edge_id=…, force_preprocess=False)``.
+
+    ``include_original_edge_id``: edges know their edge IDs, by which edge features are fetched; the same is to be said when the
+    dataset is opened. ``in_memory``: features are read into memory when it is opened, else mapped.
+    """
+
+    name: ClassVar[str] = "graphbolt"
+    loads_in: ClassVar[str] = "dgl.graphbolt.OnDiskDataset, FusedCSCSamplingGraph"
+    carries: ClassVar[str] = "all dense columns; splits as train, validation and test sets with labels; no texts, no lists"
+    root_file: ClassVar[str] = METADATA_NAME
+    node_ids: ClassVar[Literal["dense", "any", "own"]] = "dense"
+
+    include_original_edge_id: bool = True
+    in_memory: bool = True
+
+    def plan(self, metadata: GraphMetadata) -> ExportPlan:
+        """Ask for one run of nodes by raw ID, edges by destination, and edge columns by edge ID.
+
+        Raises UsageError for a graph without an edge type.
+        """
+        if not metadata.edge_types:
+            raise UsageError("the graph has no edge type, and GraphBolt's graph cannot be without", fix="add one")
+        has_edge_sets = any(column.role == "split" for schema in metadata.edge_schemas for column in schema.columns)
+        is_in_order = metadata.partition_by == "range" or metadata.num_parts == 1
+        is_in_order &= all(schema.node_order is None for schema in metadata.node_schemas)
+        need = StoreNeed(("csc",), "input", has_edge_sets, *(() if is_in_order else (1, "range")))
+        return ExportPlan(need, find_uncarried(metadata), plan_notes(metadata))
+
+    def export(self, graph: StoredGraph, out: FolderOutput) -> None:
+        """Write the graph, features and sets, then their list."""
+        import yaml
+
+        _check_order(graph)
+        whole = WholeGraph(graph)
+        write_pt(out, f"{FOLDER}/{FUSED_NAME}", self._fused(whole).value())
+        features = list(_features(graph, is_typed=whole.is_typed))
+        for file in features:
+            file.write(out)
+        listed = {
+            "dataset_name": graph.metadata.graph_name,
+            "graph_topology": {"type": "FusedCSCSamplingGraph", "path": f"{FOLDER}/{FUSED_NAME}"},
+            "include_original_edge_id": self.include_original_edge_id,
+            "feature_data": [
+                {**file.entry(), "format": "numpy", "in_memory": self.in_memory, "path": file.path} for file in features
+            ],
+            "tasks": write_tasks(graph, out, FOLDER, is_typed=whole.is_typed),
+        }
+        out.write(METADATA_NAME, yaml.safe_dump(listed, sort_keys=False, allow_unicode=True).encode())
+
+    def _fused(self, whole: WholeGraph) -> FusedGraph:
+        index, edge_index = fitting_dtype(whole.num_nodes), fitting_dtype(whole.joined.num_items)
+        attributes = whole.edge_attributes()
+        if self.include_original_edge_id:
+            attributes[ORIGINAL_EDGE_ID] = whole.of_edges(edge_index, whole.edge_ids)
+        return FusedGraph(
+            TensorPieces(edge_index, (whole.num_nodes + 1,), whole.joined.indptr),
+            whole.of_edges(index, whole.sources),
+            node_attributes=whole.node_attributes(),
+            edge_attributes=attributes,
+            **(whole.types(index) if whole.is_typed else {}),
+        )
+
+
+class WholeGraph:
+    """All nodes of a graph in one run, types by name, and their in-edges, those of a node by type, types by name."""
+
+    def __init__(self, graph: StoredGraph) -> None:
+        self._graph = graph
+        metadata = graph.metadata
+        self.node_names = sorted((dgl_name(name), number) for number, name in enumerate(metadata.node_types))
+        self.edge_names = sorted((dgl_edge_type(edge_type), edge) for edge, edge_type in enumerate(metadata.edge_types))
+        sizes = [metadata.num_nodes_per_type[number] for _, number in self.node_names]
+        self.offsets = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+        self._first = {number: int(self.offsets[at]) for at, (_, number) in enumerate(self.node_names)}
+        self._type_ids = {edge: at for at, (_, edge) in enumerate(self.edge_names)}
+        parts = range(metadata.num_parts)
+        self.joined = JoinedGraph(tuple(self._block(number, part) for _, number in self.node_names for part in parts))
+
+    @property
+    def is_typed(self) -> bool:
+        """Return whether there are several types of nodes or edges: GraphBolt names types then, and only then."""
+        return len(self.node_names) > 1 or len(self.edge_names) > 1
+
+    @property
+    def num_nodes(self) -> int:
+        """Return the number of nodes of all types."""
+        return int(self.offsets[-1])
+
+    def of_edges(self, dtype: str, read: Any) -> TensorPieces:
+        """Return a tensor of what ``read(part, edge, low, high)`` says of edges."""
+        return TensorPieces(dtype, (self.joined.num_items,), lambda: self.joined.items(read))
+
+    def types(self, index: str) -> dict[str, Any]:
+        """Return what a graph of several types has besides."""
+        return {
+            "node_type_offset": tensor(self.offsets, index),
+            "type_per_edge": self.of_edges(type_dtype(len(self.edge_names)), self._types),
+            "node_type_to_id": {name: at for at, (name, _) in enumerate(self.node_names)},
+            "edge_type_to_id": {name: at for at, (name, _) in enumerate(self.edge_names)},
+        }
+
+    def sources(self, part: int, edge: int, low: int, high: int) -> NDArray[np.int64]:
+        """Return sources among all nodes."""
+        typed = self._graph.indices(edge, "csc", part).read(low, high)
+        return typed.astype(np.int64) + self._first[self._graph.ends_of(edge)[0]]
+
+    def edge_ids(self, part: int, edge: int, low: int, high: int) -> NDArray[np.int64]:
+        """Return edge IDs."""
+        return self._graph.edge_numbers(edge, "csc", part, low, high)
+
+    def node_attributes(self) -> dict[str, TensorPieces]:
+        """Return the weights and times that nodes of all types have."""
+        numbers = [number for _, number in self.node_names]
+        found = {}
+        for column in _shared([self._graph.node_columns(number) for number in numbers]):
+            parts = [(number, part) for number in numbers for part in range(self._graph.metadata.num_parts)]
+            pieces = [Feature(column.name, column).tensor(Rows.of_nodes(self._graph, *at)) for at in parts]
+            found[column.name] = _chained(pieces)
+        return found
+
+    def edge_attributes(self) -> dict[str, TensorPieces]:
+        """Return the weights and times that edges of all types have, in the order of the graph's edges."""
+        graph = self._graph
+
+        def read(column: ColumnSchema, part: int, edge: int, low: int, high: int) -> NDArray[Any]:
+            if graph.metadata.primary_layout == "csc":
+                return graph.edge_cells(edge, "csc", part, column, low, high).flat
+            by_id = graph.store.array(0, f"{graph.store.edge_column_stem(edge, 'input', column)}.npy")
+            return by_id.take(graph.edge_numbers(edge, "csc", part, low, high))
+
+        shared = _shared([graph.edge_columns(edge) for _, edge in self.edge_names])
+        return {one.name: self.of_edges(one.dtype, lambda *at, one=one: read(one, *at)) for one in shared}
+
+    def _types(self, _: int, edge: int, low: int, high: int) -> NDArray[np.int64]:
+        return np.full(high - low, self._type_ids[edge])
+
+    def _block(self, number: int, part: int) -> JoinedBlock:
+        graph = self._graph
+        edges = tuple(edge for _, edge in self.edge_names if graph.ends_of(edge)[1] == number)
+        tables = [graph.indptr(edge, "csc", part) for edge in edges]
+        size = graph.metadata.num_nodes_per_chunk[number][part]
+        return JoinedBlock(part, edges, JoinedRows(size, tables, step_of(graph)))
+
+
+def _shared(columns: list[tuple[ColumnSchema, ...]]) -> list[ColumnSchema]:
+    """Return the weights and times (scalars) that all types have with one dtype."""
+    found = []
+    for column in columns[0]:
+        others = [next((one for one in some if (one.name, one.role) == (column.name, column.role)), None) for some in columns]
+        kinds = {None if one is None else (one.kind, one.dtype, one.item_shape) for one in others}
+        if column.role in SIDE_ROLES and kinds == {("dense", column.dtype, ())}:
+            found.append(column)
+    return found
+
+
+def _chained(tensors: list[TensorPieces]) -> TensorPieces:
+    """Put tensors one behind the other."""
+    size = sum(one.shape[0] for one in tensors)
+    return TensorPieces(
+        tensors[0].dtype, (size, *tensors[0].shape[1:]), lambda: chain.from_iterable(one.pieces() for one in tensors)
+    )
+
+
+@dataclass(frozen=True)
+class _FeatureFile:
+    """A feature of a type: where it goes, and its rows. ``type_name`` None: there is one type."""
+
+    side: Side
+    type_name: str | None
+    name: str
+    path: str
+    values: TensorPieces
+
+    def entry(self) -> dict[str, object]:
+        """Return what the list of features says first."""
+        typed = {} if self.type_name is None else {"type": self.type_name}
+        return {"domain": self.side, **typed, "name": self.name}
+
+    def write(self, out: FolderOutput) -> None:
+        """Write it; a row of one number is [1], as GraphBolt wants two dimensions."""
+        shape = self.values.shape if len(self.values.shape) > 1 else (*self.values.shape, 1)
+        out.write_npy(self.path, self.values.dtype, shape, self.values.pieces())
+
+
+def _features(graph: StoredGraph, *, is_typed: bool) -> Iterator[_FeatureFile]:
+    """Yield nodes' features by node ID, and edges' by edge ID."""
+    metadata = graph.metadata
+    for number, name in enumerate(metadata.node_types):
+        for feature in features_of(graph.node_columns(number), masks=False):
+            rows = [Rows.of_nodes(graph, number, part) for part in range(metadata.num_parts)]
+            path = f"{FOLDER}/node_data/{path_name(name)}/{path_name(feature.name, column=True)}.npy"
+            values = _chained([feature.tensor(one) for one in rows])
+            yield _FeatureFile("node", dgl_name(name) if is_typed else None, feature.name, path, values)
+    for edge, edge_type in enumerate(metadata.edge_types):
+        for feature in features_of(graph.edge_columns(edge), masks=False):
+            path = f"{FOLDER}/edge_data/{edge_type_path(edge_type)}/{path_name(feature.name, column=True)}.npy"
+            values = feature.tensor(Rows.of_edges(graph, edge, "input", 0))
+            yield _FeatureFile("edge", dgl_edge_type(edge_type) if is_typed else None, feature.name, path, values)
+
+
+def _check_order(graph: StoredGraph) -> None:
+    """Raise UsageError where nodes do not lie by the IDs that trainers see, as their rows must."""
+    for number, name in enumerate(graph.metadata.node_types):
+        size = graph.metadata.num_nodes_per_type[number]
+        if graph.ids_are_typed(number) or all((graph.to_ids(number, some) == some).all() for some in _all_ids(size, graph)):
+            continue
+        raise UsageError(
+            f"the nodes of type {name!r} are not in the order of their raw IDs, and GraphBolt's graph has no partitions",
+            fix="leave out --partitions and --partition-by, or take typed IDs: --ids typed",
+        )
+
+
+def _all_ids(size: int, graph: StoredGraph) -> Iterator[NDArray[np.int64]]:
+    return counted(0, size, step_of(graph))
