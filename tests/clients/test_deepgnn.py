@@ -1,0 +1,137 @@
+"""Our files against those of DeepGNN's own converter, byte for byte, and against what its engine answers."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from clients.deepgnn_graphs import edgelist, json_lines, random_graph, tsv
+
+import graphprep
+
+CLIENT = Path(__file__).with_name("deepgnn_client.py")
+_MISSING = "no deepgnn-ge with its dependencies: pip install deepgnn-ge"
+
+
+def is_there() -> bool:
+    return all(importlib.util.find_spec(name) for name in ("deepgnn", "opencensus", "tenacity"))
+
+
+if not is_there():
+    if os.environ.get("CI") == "true":
+        pytest.fail(_MISSING)
+    pytest.skip(_MISSING, allow_module_level=True)
+
+
+def run_client(*jobs: list[Any]) -> list[Any]:
+    done = subprocess.run(
+        [sys.executable, CLIENT], input=json.dumps(jobs), capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    return json.loads(done.stdout)
+
+
+@dataclass(frozen=True)
+class Case:
+    """An input, and how both sides convert it."""
+
+    name: str
+    format: str
+    text: str
+    convert: dict[str, Any] = field(default_factory=dict)
+    export: dict[str, Any] = field(default_factory=dict)
+    theirs: dict[str, Any] = field(default_factory=dict)
+
+
+def _cases() -> list[Case]:
+    found = []
+    for seed in range(6):
+        dyadic = seed < 4
+        found += [
+            Case(f"edgelist {seed}", "edgelist", edgelist(random_graph(seed, "dst", dyadic=dyadic))),
+            Case(f"json {seed}", "json", json_lines(random_graph(seed, "dstmh", dyadic=dyadic))),
+            Case(f"tsv {seed}", "tsv", tsv(random_graph(seed, "dt", dyadic=dyadic))),
+        ]
+    graph = random_graph(7, "dst", nodes=60)
+    for how, parts in (("modulo", 2), ("hash", 3)):
+        split = {"partitions": parts, "partition_by": how}
+        found += [
+            Case(f"edgelist {how}", "edgelist", edgelist(graph), split, {}, {"parts": parts, "how": how}),
+            Case(f"json {how}", "json", json_lines(graph), split, {}, {"parts": parts, "how": how}),
+        ]
+    found.append(
+        Case(
+            "re-partitioned",
+            "edgelist",
+            edgelist(graph),
+            {},
+            {"partitions": 2, "partition_by": "modulo"},
+            {"parts": 2, "how": "modulo"},
+        )
+    )
+    dated = random_graph(8, "dt", dated=True)
+    options = {"temporal": True}
+    found += [
+        Case("edgelist dated", "edgelist", edgelist(dated, dated=True), {"decoder_options": options}, {"target_options": {"watermark": 99}}, {"watermark": 99, "is_temporal": True}),
+        Case("json dated", "json", json_lines(dated, dated=True), {}, {"target_options": {"watermark": 0}}, {"watermark": 0}),
+        Case("undated with watermark", "tsv", tsv(random_graph(9, "d")), {}, {"target_options": {"watermark": 5}}, {"watermark": 5}),
+    ]  # fmt: skip
+    missing = random_graph(10, "dst", missing=True, nodes=50)
+    assert any(node.is_missing and node.edges for node in missing)
+    assert any(node.is_missing and not node.edges for node in missing)
+    create = {"on_missing_node": "create", "missing_node_type": "0"}
+    found += [
+        Case("created", "edgelist", edgelist(missing), create),
+        Case("created in parts", "edgelist", edgelist(missing), {**create, "partitions": 3, "partition_by": "modulo"}, {}, {"parts": 3, "how": "modulo"}),
+        Case("no samplers", "json", json_lines(graph), {}, {"target_options": {"skip_node_sampler": True, "skip_edge_sampler": True}}, {"skip_node_sampler": True, "skip_edge_sampler": True}),
+        Case("no node samplers", "tsv", tsv(random_graph(11, "dt")), {}, {"target_options": {"skip_node_sampler": "true"}}, {"skip_node_sampler": True}),
+        Case("nodes alone", "edgelist", "5,-1,0,1.5\n7,-1,2,0.5\n"),
+        Case("a loop", "tsv", "9\t0\t1\t\t9,0,2,\n"),
+        Case("weights of zero", "edgelist", "1,-1,0,0\n1,0,1,0\n1,0,2,0\n2,-1,0,0\n"),
+        Case("one type far up", "edgelist", "1,-1,40,1\n1,30,1,2\n"),
+        Case("wide", "edgelist", edgelist(random_graph(12, "d", nodes=150))),
+    ]  # fmt: skip
+    return found
+
+
+CASES = {case.name: case for case in _cases()}
+
+
+@pytest.fixture(scope="module")
+def theirs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Convert all inputs with DeepGNN's converter, in one process."""
+    folder = tmp_path_factory.mktemp("deepgnn")
+    jobs = []
+    for case in CASES.values():
+        source = folder / f"{case.name}.txt"
+        source.write_text(case.text, encoding="utf-8", newline="")
+        jobs.append(["convert", case.format, str(source), str(folder / case.name), case.theirs])
+    run_client(*jobs)
+    return folder
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_file_is_that_of_their_converter(name, theirs, tmp_path):
+    case = CASES[name]
+    graphprep.convert(str(theirs / f"{name}.txt"), str(tmp_path / "store"), format=case.format, **case.convert)
+    graphprep.export(str(tmp_path / "store"), str(tmp_path / "out"), "deepgnn", **case.export)
+    expected = {path.name: path.read_bytes() for path in (theirs / name).iterdir()}
+    found = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
+    assert set(found) - {"export.json", "types.json"} == set(expected)
+    different = [file for file, data in expected.items() if file != "meta.json" and found[file] != data]
+    assert not different
+    meta, their_meta = json.loads(found["meta.json"]), json.loads(expected["meta.json"])
+    assert list(meta) == list(their_meta)
+    partitions, their_partitions = meta.pop("partitions"), their_meta.pop("partitions")
+    assert meta == their_meta
+    assert list(partitions) == list(their_partitions)
+    for part, sums in partitions.items():
+        for key, values in sums.items():
+            assert values == pytest.approx(their_partitions[part][key], rel=1e-6, nan_ok=True)
