@@ -13,7 +13,7 @@ from graphprep.exporters.carried import cast_cells
 from graphprep.exporters.graph import StoredGraph
 from graphprep.model.schema import ColumnSchema, Layout, edge_type_path
 from graphprep.stages.cells import Cells
-from graphprep.stages.joined import WholeStore
+from graphprep.stages.joined import CountingArray, WholeStore
 from graphprep.stages.moves import Blocks, Room, move
 from graphprep.stages.stored_items import StoredItems, read_offsets
 from graphprep.storage.scratch import Scratch
@@ -62,14 +62,15 @@ class WholeGraph:
     def read(self, path: str, order: Ints | Blocks | None, room: Room, column: ColumnSchema | None = None) -> Iterator[Array]:
         """Yield an array of all partitions in pieces, its rows in an order; as ``column`` has it where that is given."""
         items = StoredItems(self.store.array(0, path))
-        for piece in self._pieces(items, order, room):
+        for piece in self.pieces(items, order, room):
             if column is None or piece.dtype == np.dtype(column.dtype):
                 yield piece
             else:
                 flat = piece.reshape(len(piece), -1)
                 yield cast_cells(Cells(None, flat), column.dtype, path).values.reshape(piece.shape)
 
-    def _pieces(self, items: StoredItems, order: Ints | Blocks | None, room: Room) -> Iterator[Array]:
+    def pieces(self, items: StoredItems, order: Ints | Blocks | None, room: Room) -> Iterator[Array]:
+        """Yield items in pieces, in an order."""
         if order is not None:
             yield from move(items, order if isinstance(order, Blocks) else Blocks(order), room)
             return
@@ -123,6 +124,16 @@ class WholeRows:
     def edge_ids(self) -> Iterator[Array]:
         """Yield edge IDs in row order, as they are stored. The store must have some."""
         return self.whole.read(f"{self.folder}/edge_ids.npy", self.blocks, self.room)
+
+    def edge_numbers(self) -> Iterator[Array] | None:
+        """Yield edge IDs, where the store has none int64 edge rows, which stand in for them; None: these are not known."""
+        graph = self.whole.graph
+        if graph.metadata.edge_schemas[self.edge].edge_id_dtype is not None:
+            return self.edge_ids()
+        if self.layout == graph.metadata.primary_layout:
+            return self.whole.pieces(StoredItems(CountingArray("", self.num_edges)), self.blocks, self.room)
+        path = f"{self.folder}/edge_rows.npy"
+        return self.whole.read(path, self.blocks, self.room) if self.whole.store.has(0, path) else None
 
     def values(self, column: ColumnSchema) -> Iterator[Array]:
         """Yield a dense column in row order, in pieces [k, *item_shape]; zeros where an edge has none."""
