@@ -80,6 +80,7 @@ class Sizes:
         found |= {f"deepgnn-{name}": f"hetero-{nodes}-{edges}-{name}" for name in ("edgelist", "json", "tsv")}
         found |= {"weighted": f"rmat-{self.small_scale}-weighted", "hub": f"hub-{self.small_scale}"}
         found |= {"chunked": f"chunked-{self.chunked[0]}-{self.chunked[1]}", "names": f"names-{self.names}"}
+        found["stored"] = f"stored-{self.chunked[0]}-{self.chunked[1]}"
         return found | {"start": f"rmat-{self.start_up}"}
 
 
@@ -141,14 +142,20 @@ _SCRIPTS = {
     "networkit": ["graph_readers.py", "networkit"],
     "igraph": ["graph_readers.py", "igraph"],
     "torch-geometric": ["graph_readers.py", "pyg"],
+    "glt": ["trainer_parts.py", "glt"],
+    "pyg": ["trainer_parts.py", "pyg"],
+    "distdgl": ["trainer_parts.py", "dgl"],
 }
 
 
 def find_peers(python: str) -> Peers:
     """Ask every peer script for its versions."""
+    from trainers import dgl_python
+
     versions, missing = {}, {}
     for name, (script, *args) in _SCRIPTS.items():
-        done = subprocess.run([python, str(PEERS / script), *args, "versions"], capture_output=True, text=True, check=False)
+        own = dgl_python(python) if name == "distdgl" else python
+        done = subprocess.run([own, str(PEERS / script), *args, "versions"], capture_output=True, text=True, check=False)
         if done.returncode == 0:
             versions[name] = json.loads(done.stdout.splitlines()[-1])
         else:
@@ -190,6 +197,7 @@ class Cases:
         for format in ("edgelist", "json", "tsv"):
             makers[f"deepgnn-{format}"] = partial(self._deepgnn, format)
         makers |= {"chunked": self._chunked, "names": self._names, "scale": self._scale, "parts": self._parts}
+        makers |= {f"export-{target}": partial(self._trainer, target) for target in ("glt", "pyg", "distdgl")}
         return makers | {"skew": self._skew, "slow-source": self._slow_source, "start-up": self._start_up}
 
     def _text(self, scale: int) -> Case:
@@ -280,6 +288,11 @@ class Cases:
             sides.append(self._side(peer, given, partial(self._peers.command, "names_polars.py", given.path), twins.check))
             bars.append(Bar(peer, "graphprep", "wall_s", least=3.0))
         return self._case("names", "edges between names to store", sides, bars, peer)
+
+    def _trainer(self, target: str) -> Case:
+        from trainers import trainer_case
+
+        return trainer_case(target, self._input("stored"), self._peers)
 
     def _scale(self) -> Case:
         """Compare the rate of the smallest input that is large with that of the largest."""

@@ -6,6 +6,7 @@ hub-20             the same with 30 % of all destinations turned into one node
 names-1000000      so many edges between a fifth as many names of 21 bytes, early ones more often: edges.csv
 hetero-1000-5000-json   users and items with 16 features a node, in one of graphprep's formats
 chunked-1000-5000       the same, edges as csv, weights as Parquet, features as npy, four files each
+stored-1000-5000        the same as a store, and as arrays: the ends of every edge type, and a feature of every node type
 
 ``graphprep generate`` makes them, its draws being defined in docs/generate.md. Beside each lies expected.json: the counts and
 edge checksums of the store that comes of it, computed here from the arrays with NumPy.
@@ -50,7 +51,9 @@ def make_input(folder: Path, name: str) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     kind, *sizes = name.split("-")
-    expected = {"rmat": _rmat, "hub": _hub, "names": _names, "hetero": _hetero, "chunked": _chunked}[kind](folder, *sizes)
+    expected = {"rmat": _rmat, "hub": _hub, "names": _names, "hetero": _hetero, "chunked": _chunked, "stored": _stored}[kind](
+        folder, *sizes
+    )
     (folder / "expected.json").write_text(json.dumps(expected, indent=2) + "\n")
 
 
@@ -137,6 +140,28 @@ def _hetero(folder: Path, nodes: str, edges: str, format: str) -> dict[str, obje
 def _chunked(folder: Path, nodes: str, edges: str) -> dict[str, object]:
     _generate("hetero", folder / "graph", "--nodes", nodes, "--edges", edges, "--format", "chunked")
     return _expected_of_chunks(folder / "graph", typed=True)
+
+
+def _stored(folder: Path, nodes: str, edges: str) -> dict[str, object]:
+    expected = _chunked(folder, nodes, edges)
+    chunks, arrays = folder / "graph", folder / "arrays"
+    chunks.rename(folder / "chunks")
+    chunks = folder / "chunks"
+    command = [sys.executable, "-m", "graphprep", "convert", str(chunks), str(folder / "graph"), "--quiet"]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    arrays.mkdir()
+    metadata = json.loads((chunks / "metadata.json").read_text())
+    for name in metadata["edge_type"]:
+        pieces = [_read_ends(chunks / path) for path in metadata["edges"][name]["data"]]
+        for end, parts in zip(("src", "dst"), zip(*pieces, strict=True), strict=True):
+            np.save(arrays / f"{name.replace(':', '-')}-{end}.npy", np.concatenate(parts))
+    for name in metadata["node_type"]:
+        feat = metadata["node_data"][name]["feat"]["data"]
+        np.save(arrays / f"{name}-feat.npy", np.concatenate([np.load(chunks / path) for path in feat]))
+    sizes = dict(zip(metadata["node_type"], map(sum, metadata["num_nodes_per_chunk"]), strict=True))
+    (arrays / "counts.json").write_text(json.dumps({"nodes": sizes, "edges": metadata["edge_type"]}))
+    shutil.rmtree(chunks)
+    return expected
 
 
 def _expected_of_chunks(folder: Path, *, typed: bool) -> dict[str, object]:

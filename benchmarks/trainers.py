@@ -1,0 +1,68 @@
+"""Partitions for trainers: ``graphprep export`` of a store against the trainers' own partitioners of arrays in memory."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cases import Bar, Case, CheckError, Input, Side, graphprep_command
+
+if TYPE_CHECKING:
+    from cases import Peers
+
+NUM_PARTS = 4
+PEERS = {"glt": "graphlearn-torch", "pyg": "torch-geometric", "distdgl": "dgl"}
+_SCRIPT = "trainer_parts.py"
+_HOW = {"glt": "RandomPartitioner", "pyg": "Partitioner, METIS replaced", "distdgl": "partition_graph, random"}
+
+
+def dgl_python(default: str) -> str:
+    """Return the Python that has DGL, which wants an older NumPy: GRAPHPREP_DGL_PYTHON names it."""
+    return os.environ.get("GRAPHPREP_DGL_PYTHON", default)
+
+
+def trainer_case(target: str, given: Input, peers: Peers) -> Case:
+    """Return the case of a target: a store with features to partitions at random."""
+    flags = ("--to", target, "--partitions", NUM_PARTS, "--partition-by", "random", "--drop-unsupported", "--quiet")
+    check = partial(_check, target, given, peers)
+    sides = [_side("graphprep", given, lambda out: graphprep_command("export", given.path, out, *flags), check)]
+    sides.append(_side("graphprep 512MiB", given, lambda out: _limited(given, out, flags), check))
+    missing, bars = {}, []
+    name = f"{PEERS[target]}, {_HOW[target]}"
+    if target in peers.versions:
+        arrays = given.path.parent / "arrays"
+        sides.append(_side(name, given, lambda out: _command(target, peers, arrays, out, NUM_PARTS), check))
+        bars = [Bar(name, "graphprep", what, least=1.0) for what in ("wall_s", "private_bytes")]
+    else:
+        missing = {PEERS[target]: peers.missing[target]}
+    return Case(
+        f"export-{target}", f"store to {NUM_PARTS} partitions for {PEERS[target]}", tuple(sides), tuple(bars), missing, 3
+    )
+
+
+def _limited(given: Input, out: Path, flags: tuple[object, ...]) -> list[str]:
+    return graphprep_command("export", given.path, out, *flags, "--memory-limit", "512MiB")
+
+
+def _side(name: str, given: Input, command: object, check: object) -> Side:
+    return Side(name, command, check, given.num_edges, given.num_bytes)
+
+
+def _command(target: str, peers: Peers, *args: object) -> list[str]:
+    command = peers.command(_SCRIPT, "dgl" if target == "distdgl" else target, *args)
+    return [dgl_python(peers.python), *command[1:]] if target == "distdgl" else command
+
+
+def _check(target: str, given: Input, peers: Peers, out: Path) -> None:
+    """Let the trainer's libraries read what was written, and compare edges with the generator's."""
+    if target not in peers.versions:
+        return
+    done = subprocess.run(_command(target, peers, "check", out), capture_output=True, text=True, check=True)
+    found = json.loads(done.stdout.splitlines()[-1])
+    for key, value in found.items():
+        if value != given.expected[key]:
+            raise CheckError(f"{out}: expected {key} {given.expected[key]}, found {value}")
