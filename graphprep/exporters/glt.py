@@ -18,13 +18,18 @@ from graphprep.exporters.glt_cache import FeatureCache, check_scores
 from graphprep.exporters.graph import StoredGraph
 from graphprep.exporters.torch_files import TensorPieces, chunk_bytes, tensor, write_pt, write_tensor_chunks
 from graphprep.exporters.torch_graph import (
+    KINDS,
     FeatureMatrix,
+    all_types,
+    check_file_names,
+    check_homo,
     check_rows_ascend,
     check_wanted,
     choose_features,
     edge_book,
     edge_ids,
     ids_in_part,
+    is_homo,
     is_number,
     labels_by_id,
     node_book,
@@ -36,16 +41,10 @@ from graphprep.exporters.torch_graph import (
 from graphprep.model.errors import UsageError
 from graphprep.model.export import ExportPlan, Side, StoreNeed, Uncarried
 from graphprep.model.metadata import GraphMetadata
-from graphprep.model.schema import ColumnSchema, Layout, edge_type_text
+from graphprep.model.schema import ColumnSchema, Layout
 from graphprep.storage.outputs import FolderOutput
 
 SPLITS = ("train", "val", "test")  # the parts 0, 1, 2 of a split
-_KINDS = {
-    "ragged": "rows differ in length",
-    "sparse": "its values are sparse",
-    "binary": "it holds texts or bytes",
-    "temporal": "rows have several dated values",
-}
 
 
 @dataclass(frozen=True)
@@ -88,7 +87,7 @@ class GltExporter:
     def plan(self, metadata: GraphMetadata) -> ExportPlan:
         """See ``Exporter.plan``."""
         self._check_options(metadata)
-        sides = list(_types(metadata))
+        sides = list(all_types(metadata))
         check_wanted(self.features, ((name, columns) for _, name, columns in sides))
         uncarried: list[Uncarried] = []
         notes: list[str] = []
@@ -107,10 +106,6 @@ class GltExporter:
         """See ``Exporter.export``."""
         GltFolder(self, graph, out).write()
 
-    def is_homo(self, metadata: GraphMetadata) -> bool:
-        """Return whether files are those of a graph without types."""
-        return self.graph_class != "hetero" and (len(metadata.node_types), len(metadata.edge_types)) == (1, 1)
-
     def _check_options(self, metadata: GraphMetadata) -> None:
         wanted = {"CSR": "csr", "CSC": "csc"}.get(self.layout, self.stored_layout)
         if wanted != self.stored_layout:
@@ -118,12 +113,7 @@ class GltExporter:
                 f"option layout={self.layout}: rows of a partition would be cut into pieces by edge_assign={self.edge_assign}",
                 fix=f"leave out edge_assign, or use layout={'CSC' if self.layout == 'CSR' else 'CSR'} or layout=COO",
             )
-        if self.graph_class == "homo" and not self.is_homo(metadata):
-            raise UsageError(
-                f"option graph_class=homo: the graph has {len(metadata.node_types)} node types and "
-                f"{len(metadata.edge_types)} edge types",
-                fix="leave it out",
-            )
+        check_homo(metadata, self.graph_class)
         if not 0 <= self.cache_ratio <= 1:
             raise UsageError(
                 f"option cache_ratio must lie between 0 and 1, found {self.cache_ratio:g}", fix="give a share of nodes"
@@ -133,15 +123,8 @@ class GltExporter:
         if self.chunk_mb < 1:
             raise UsageError(f"option chunk_mb must be 1 or more, found {self.chunk_mb}", fix="leave it out")
         check_scores(self.cache_scores, metadata.node_types)
-        if not self.is_homo(metadata):
-            _check_names(metadata)
-
-
-def _types(metadata: GraphMetadata) -> Iterator[tuple[Side, str, tuple[ColumnSchema, ...]]]:
-    for name, schema in zip(metadata.node_types, metadata.node_schemas, strict=True):
-        yield "node", name, schema.columns
-    for edge_type, edge_schema in zip(metadata.edge_types, metadata.edge_schemas, strict=True):
-        yield "edge", edge_type_text(edge_type), edge_schema.columns
+        if not is_homo(metadata, self.graph_class):
+            check_file_names(metadata, "GLT")
 
 
 def _find_uncarried(
@@ -152,7 +135,7 @@ def _find_uncarried(
     for column in columns:
         reason = ""
         if column.kind != "dense":
-            reason = f"GLT takes numbers only, and {_KINDS[column.kind]}"
+            reason = f"GLT takes numbers only, and {KINDS[column.kind]}"
         elif column.role == "label" and side == "node" and is_number(column):
             labels += 1
             reason = "GLT has one label a type" if labels > 1 else ""
@@ -167,16 +150,6 @@ def _find_uncarried(
             yield Uncarried(side, name, column.name, reason)
 
 
-def _check_names(metadata: GraphMetadata) -> None:
-    """Raise UsageError for names that GLT's paths cannot hold."""
-    for name in (*metadata.node_types, *(part for edge_type in metadata.edge_types for part in edge_type)):
-        if "/" in name or "__" in name or name.startswith(".") or "\0" in name:
-            raise UsageError(
-                f"the type name {name!r} cannot be part of GLT's file names: '/', '__' and a leading '.' are not possible",
-                fix="rename the type in the input",
-            )
-
-
 class GltFolder:
     """Writes all files of a graph."""
 
@@ -187,7 +160,7 @@ class GltFolder:
         self._out = out
         self._metadata = graph.metadata
         self._parts = range(graph.metadata.num_parts)
-        self._is_homo = exporter.is_homo(graph.metadata)
+        self._is_homo = is_homo(graph.metadata, exporter.graph_class)
 
     def write(self) -> None:
         """Write everything, META last."""
@@ -280,7 +253,7 @@ class GltFolder:
             if not own.size:
                 graph.reporter.message(f"{folder} has no edges, which GLT cannot load as COO: layout=CSR can be loaded")
         else:
-            check_rows_ascend(graph, graph.ends_of(edge)[layout == "csc"], part, f"layout {self._options.layout}")
+            check_rows_ascend(graph, graph.ends_of(edge)[layout == "csc"], [part], f"layout {self._options.layout}")
             own = offsets_by_id(graph, edge, layout, part)
         rows, cols = (neighbours, own) if layout == "csc" else (own, neighbours)
         write_pt(self._out, f"{folder}/rows.pt", rows)

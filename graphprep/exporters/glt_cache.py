@@ -66,12 +66,9 @@ class FeatureCache:
         for part in np.unique(parts).tolist():
             mine = np.flatnonzero(parts == part)
             values = self._matrix.join(
-                [
-                    self._stored(part, column).take(typed[mine] - self._offsets[part]).astype(column.dtype, copy=False)
-                    for column in self._matrix.columns
-                ]
+                [self._stored(part, column).take(typed[mine] - self._offsets[part]) for column in self._matrix.columns]
             )
-            out = np.empty((typed.size, *values.shape[1:]), values.dtype) if out is None else out
+            out = np.empty((typed.size, *values.shape[1:]), self._matrix.array_dtype) if out is None else out
             out[mine] = values
         assert out is not None  # of no nodes there is no piece
         return out

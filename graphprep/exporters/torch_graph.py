@@ -11,13 +11,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphprep.exporters.carried import cast_cells
 from graphprep.exporters.dgl_columns import Rows
 from graphprep.exporters.graph import StoredGraph
 from graphprep.exporters.torch_files import TensorPieces
 from graphprep.exporters.torch_pickle import BFLOAT16
 from graphprep.kernels.cpu.part_graph import number_rows
 from graphprep.model.errors import UsageError
-from graphprep.model.schema import ColumnSchema, Layout
+from graphprep.model.export import Side
+from graphprep.model.metadata import GraphMetadata
+from graphprep.model.schema import ColumnSchema, Layout, edge_type_text
+from graphprep.stages.cells import Cells
 
 Ints = NDArray[np.int64]
 STEP = 1 << 17  # nodes or edges of a piece
@@ -123,21 +127,38 @@ def _raw_offsets(graph: StoredGraph, number: int, indptr: Ints, part: int) -> It
             yield some
 
 
-def rows_ascend(graph: StoredGraph, number: int, part: int) -> bool:
-    """Return whether the nodes of a partition stand in the order of the IDs that trainers see."""
+def joined_offsets(graph: StoredGraph, edge: int, layout: Layout) -> TensorPieces:
+    """Return where the rows of all nodes begin among the edges of all partitions: int64[n + 1], rows in typed order."""
+    size = graph.metadata.num_nodes_per_type[_owner(graph, edge, layout)]
+
+    def pieces() -> Iterator[Ints]:
+        first = np.int64(0)
+        yield np.zeros(1, np.int64)
+        for part in range(graph.metadata.num_parts):
+            indptr = graph.indptr(edge, layout, part)
+            for low, high in slices(indptr.size - 1):
+                yield indptr[low + 1 : high + 1] + first
+            first += indptr[-1]
+
+    return TensorPieces("int64", (size + 1,), pieces)
+
+
+def rows_ascend(graph: StoredGraph, number: int, parts: Iterable[int]) -> bool:
+    """Return whether the nodes of some partitions, one after another, stand in the order of the IDs that trainers see."""
     if graph.ids_are_typed(number):
         return True
     last = -1
-    for ids in graph.ids_in_part(number, part):
-        if ids.size and (ids[0] <= last or (ids[1:] <= ids[:-1]).any()):
-            return False
-        last = int(ids[-1]) if ids.size else last
+    for part in parts:
+        for ids in graph.ids_in_part(number, part):
+            if ids.size and (ids[0] <= last or (ids[1:] <= ids[:-1]).any()):
+                return False
+            last = int(ids[-1]) if ids.size else last
     return True
 
 
-def check_rows_ascend(graph: StoredGraph, number: int, part: int, what: str) -> None:
-    """Raise UsageError where the nodes of a partition do not stand in the order of their IDs, which ``what`` needs."""
-    if not rows_ascend(graph, number, part):
+def check_rows_ascend(graph: StoredGraph, number: int, parts: Iterable[int], what: str) -> None:
+    """Raise UsageError where the nodes of partitions do not stand in the order of their IDs, which ``what`` needs."""
+    if not rows_ascend(graph, number, parts):
         name = graph.metadata.node_types[number]
         raise UsageError(
             f"{what} needs nodes in the order of their IDs, and those of type {name!r} are in another order",
@@ -248,6 +269,19 @@ def labels_by_id(graph: StoredGraph, number: int, column: ColumnSchema) -> Tenso
 # ---------------------------------------------------------------------------------------------- features
 
 
+# Unsigned dtypes that torch can hold, but hardly compute with, and what has room for their values but for the largest uint64.
+_WIDER = {"uint16": "int32", "uint32": "int64", "uint64": "int64"}
+
+
+def _widen(cells: Cells, column: ColumnSchema) -> NDArray[Any]:
+    """Return values in a dtype that torch computes with.
+
+    Raises DataError where one does not fit.
+    """
+    wider = _WIDER.get(column.dtype)
+    return cells.values if wider is None else cast_cells(cells, wider, f"column {column.name!r}").values
+
+
 @dataclass(frozen=True)
 class FeatureMatrix:
     """Dense columns side by side: one tensor of two dimensions, or a single column of more in its own shape."""
@@ -256,9 +290,14 @@ class FeatureMatrix:
     bfloat16: bool = False
 
     @property
+    def array_dtype(self) -> np.dtype[Any]:
+        """Return the dtype that holds all columns."""
+        return np.result_type(*(np.dtype(_WIDER.get(column.dtype, column.dtype)) for column in self.columns))
+
+    @property
     def dtype(self) -> str:
-        """Return the dtype that holds all columns; bfloat16 where floats are to be that."""
-        found = np.result_type(*(np.dtype(column.dtype) for column in self.columns))
+        """Return the dtype in files: bfloat16 where floats are to be that."""
+        found = self.array_dtype
         return BFLOAT16 if self.bfloat16 and found.kind == "f" else found.name
 
     @property
@@ -275,11 +314,11 @@ class FeatureMatrix:
 
     def read(self, rows: Rows, low: int, high: int) -> NDArray[Any]:
         """Return rows [low, high): [k, *item_shape]; zeros where a column is absent."""
-        return self.join([rows.cells(column, low, high).values for column in self.columns])
+        return self.join([_widen(rows.cells(column, low, high), column) for column in self.columns])
 
     def join(self, values: Sequence[NDArray[Any]]) -> NDArray[Any]:
         """Put the values of the columns for some rows side by side."""
-        flat = [some.reshape(len(some), -1) for some in values]
+        flat = [some.reshape(len(some), math.prod(some.shape[1:])) for some in values]
         joined = flat[0] if len(flat) == 1 else np.concatenate(flat, axis=1)
         return joined.reshape(-1, *self.item_shape)
 
@@ -293,6 +332,48 @@ class FeatureMatrix:
                 yield self.read(rows, low + start, low + stop)
 
         return TensorPieces(self.dtype, (high - low, *self.item_shape), pieces)
+
+
+KINDS = {
+    "dense": "it holds other things than numbers",
+    "ragged": "rows differ in length",
+    "sparse": "its values are sparse",
+    "binary": "it holds texts or bytes",
+    "temporal": "rows have several dated values",
+}
+
+
+def all_types(metadata: GraphMetadata) -> Iterator[tuple[Side, str, tuple[ColumnSchema, ...]]]:
+    """Yield every node and edge type (``src:rel:dst``) with its columns."""
+    for name, schema in zip(metadata.node_types, metadata.node_schemas, strict=True):
+        yield "node", name, schema.columns
+    for edge_type, edge_schema in zip(metadata.edge_types, metadata.edge_schemas, strict=True):
+        yield "edge", edge_type_text(edge_type), edge_schema.columns
+
+
+def is_homo(metadata: GraphMetadata, graph_class: str) -> bool:
+    """Return whether files are those of a graph without types; ``graph_class`` is auto, homo or hetero."""
+    return graph_class != "hetero" and (len(metadata.node_types), len(metadata.edge_types)) == (1, 1)
+
+
+def check_homo(metadata: GraphMetadata, graph_class: str) -> None:
+    """Raise UsageError where a graph of several types is to be one without."""
+    if graph_class == "homo" and not is_homo(metadata, graph_class):
+        raise UsageError(
+            f"option graph_class=homo: the graph has {len(metadata.node_types)} node types and "
+            f"{len(metadata.edge_types)} edge types",
+            fix="leave it out",
+        )
+
+
+def check_file_names(metadata: GraphMetadata, system: str) -> None:
+    """Raise UsageError for names of types that cannot be file names as the system writes them."""
+    for name in (*metadata.node_types, *(part for edge_type in metadata.edge_types for part in edge_type)):
+        if "/" in name or "__" in name or name.startswith(".") or "\0" in name:
+            raise UsageError(
+                f"the type name {name!r} cannot be part of {system}'s file names: '/', '__' and a leading '.' are not possible",
+                fix="rename the type in the input",
+            )
 
 
 def is_number(column: ColumnSchema) -> bool:

@@ -1,0 +1,255 @@
+"""``pyg``: a graph as PyTorch Geometric takes it: one file of tensors, or the partitions that its local stores read.
+
+Source: torch_geometric 2.8, ``Data`` and ``HeteroData.from_dict``, ``distributed.LocalGraphStore`` and ``LocalFeatureStore``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from graphprep.exporters.dgl_columns import Rows
+from graphprep.exporters.graph import StoredGraph
+from graphprep.exporters.torch_columns import edge_attributes, node_attributes
+from graphprep.exporters.torch_files import TensorPieces, write_pt
+from graphprep.exporters.torch_graph import (
+    KINDS,
+    all_types,
+    check_file_names,
+    check_homo,
+    check_rows_ascend,
+    check_wanted,
+    concat,
+    edge_book,
+    edge_ids,
+    ids_in_part,
+    is_homo,
+    is_number,
+    joined_offsets,
+    node_book,
+    others,
+    owners,
+    rows_ascend,
+)
+from graphprep.model.errors import UsageError
+from graphprep.model.export import ExportPlan, StoreNeed, Uncarried
+from graphprep.model.metadata import GraphMetadata, dump_json
+from graphprep.model.schema import edge_type_text
+from graphprep.storage.outputs import FolderOutput
+
+_TAKEN = ("edge_index", "edge_id", "num_nodes", "row", "colptr")
+
+
+@dataclass(frozen=True)
+class PygExporter:
+    """Writes a graph for PyTorch Geometric.
+
+    ``form``: ``data`` is one file, data.pt, that ``Data.from_dict`` or ``HeteroData.from_dict`` takes; ``parts`` are folders
+    that ``LocalGraphStore.from_partition`` and ``LocalFeatureStore.from_partition`` read; auto: data for a store of one
+    partition. ``layout`` of data.pt: COO has ``edge_index``, CSC ``row`` and ``colptr``; both ascend by destination.
+    ``graph_class``: homo for one node type and one edge type, hetero for any; auto: homo where it can be. ``features`` name
+    the columns that make ``x`` and ``edge_attr``. ``bfloat16`` rounds these to that.
+    """
+
+    name: ClassVar[str] = "pyg"
+    loads_in: ClassVar[str] = (
+        "torch_geometric: Data and HeteroData.from_dict, LocalGraphStore and LocalFeatureStore.from_partition"
+    )
+    carries: ClassVar[str] = (
+        "all dense columns, labels as y, splits and seeds as masks, weights, times; no texts or ragged columns"
+    )
+    root_file: ClassVar[str] = "export.json"
+    node_ids: ClassVar[Literal["dense", "any", "own"]] = "dense"
+
+    form: Literal["auto", "data", "parts"] = "auto"
+    layout: Literal["COO", "CSC"] = "COO"
+    graph_class: Literal["auto", "homo", "hetero"] = "auto"
+    features: tuple[str, ...] = ()
+    bfloat16: bool = False
+
+    def plan(self, metadata: GraphMetadata) -> ExportPlan:
+        """See ``Exporter.plan``."""
+        types = list(all_types(metadata))
+        check_wanted(self.features, ((name, columns) for _, name, columns in types))
+        check_homo(metadata, self.graph_class)
+        if not self._is_whole(metadata):
+            if self.layout == "CSC":
+                raise UsageError("option layout=CSC: partitions hold pairs of IDs", fix="give form=data, or leave it out")
+            if not is_homo(metadata, self.graph_class):
+                check_file_names(metadata, "PyG")
+        uncarried = [
+            Uncarried(side, name, column.name, reason)
+            for side, name, columns in types
+            for column in columns
+            if (reason := _why_not(column.kind, column.name, is_number=is_number(column)))
+        ]
+        self._check_names(metadata, {(one.side, one.type, one.column) for one in uncarried})
+        need = StoreNeed(layouts=("csc",), edge_columns="csc")
+        if self._is_whole(metadata) and metadata.num_parts > 1 and metadata.partition_by != "range":
+            need = StoreNeed(layouts=("csc",), edge_columns="csc", num_parts=1, partition_by="range")
+        return ExportPlan(need, tuple(uncarried), tuple(_time_notes(metadata)))
+
+    def export(self, graph: StoredGraph, out: FolderOutput) -> None:
+        """See ``Exporter.export``."""
+        tables = PygTensors(graph, self.features, homo=is_homo(graph.metadata, self.graph_class), bfloat16=self.bfloat16)
+        if self.form == "data" or (self.form == "auto" and graph.metadata.num_parts == 1):
+            write_pt(out, "data.pt", tables.whole(self.layout))
+        else:
+            tables.write_parts(out)
+
+    def _is_whole(self, metadata: GraphMetadata) -> bool:
+        return self.form == "data" or (self.form == "auto" and metadata.num_parts == 1)
+
+    def _check_names(self, metadata: GraphMetadata, lost: set[tuple[str, str, str]]) -> None:
+        """Raise UsageError where two tensors of a type, or of a graph without types, would have one name."""
+        names: list[tuple[str, list[str]]] = []
+        for side, name, columns in all_types(metadata):
+            kept = [column for column in columns if (side, name, column.name) not in lost]
+            make = node_attributes if side == "node" else edge_attributes
+            names.append((name, [one.name for one in make(name, kept, self.features, bfloat16=False)]))
+        if is_homo(metadata, self.graph_class):
+            names = [(names[0][0], [one for _, some in names for one in some])]
+        for name, some in names:
+            taken = set(_TAKEN)
+            for one in some:
+                if one in taken:
+                    raise UsageError(
+                        f"type {name!r} has a column {one!r}, a name that PyG or another column has",
+                        fix="rename it in the input, or leave it out",
+                    )
+                taken.add(one)
+
+
+def _why_not(kind: str, name: str, *, is_number: bool) -> str:
+    if not is_number:
+        return f"PyG takes numbers only, and {KINDS[kind]}"
+    return "PyG keeps names that begin with '_' to itself" if name.startswith("_") else ""
+
+
+def _time_notes(metadata: GraphMetadata) -> list[str]:
+    return [
+        f"edge type {edge_type_text(edge_type)!r} has times, and neighbours are not in their order, which temporal sampling "
+        "needs: convert with --neighbor-order time"
+        for edge_type, schema in zip(metadata.edge_types, metadata.edge_schemas, strict=True)
+        if schema.neighbor_order != "time" and any(column.role in ("time", "created_at") for column in schema.columns)
+    ]
+
+
+class PygTensors:
+    """A graph as values that ``write_pt`` takes."""
+
+    def __init__(self, graph: StoredGraph, features: Sequence[str], *, homo: bool, bfloat16: bool) -> None:
+        self._graph = graph
+        self._metadata = graph.metadata
+        self._parts = range(graph.metadata.num_parts)
+        self._is_homo = homo
+        self._nodes = [
+            node_attributes(name, graph.node_columns(number), features, bfloat16=bfloat16)
+            for number, name in enumerate(self._metadata.node_types)
+        ]
+        self._edges = [
+            edge_attributes(name, graph.edge_columns(edge), features, bfloat16=bfloat16)
+            for edge, name in enumerate(graph.edge_names)
+        ]
+
+    # ------------------------------------------------------------------------------------------ one file
+
+    def whole(self, layout: str) -> dict[Any, Any]:
+        """Return all nodes by ID, and all edges by destination.
+
+        Raises UsageError where these are not in the order of their IDs.
+        """
+        nodes = {name: self._all_nodes(number) for number, name in enumerate(self._metadata.node_types)}
+        edges = {edge_type: self._all_edges(edge, layout) for edge, edge_type in enumerate(self._metadata.edge_types)}
+        if not self._is_homo:
+            return {**nodes, **edges}
+        return {**next(iter(nodes.values())), **next(iter(edges.values()))}
+
+    def _all_nodes(self, number: int) -> dict[str, Any]:
+        values: dict[str, Any] = {"num_nodes": self._metadata.num_nodes_per_type[number]}
+        return {**values, **{one.name: one.by_id(self._graph, number) for one in self._nodes[number]}}
+
+    def _all_edges(self, edge: int, layout: str) -> dict[str, Any]:
+        graph = self._graph
+        check_rows_ascend(graph, graph.ends_of(edge)[1], self._parts, "form data")
+        sources = [others(graph, edge, "csc", part) for part in self._parts]
+        if layout == "COO":
+            pairs = concat([*sources, *(owners(graph, edge, "csc", part) for part in self._parts)])
+            shape = (2, self._metadata.num_edges_per_type[edge])
+            values = {"edge_index": TensorPieces("int64", shape, pairs.pieces)}
+        else:
+            values = {"row": concat(sources), "colptr": joined_offsets(graph, edge, "csc")}
+        values["edge_id"] = concat([edge_ids(graph, edge, "csc", part) for part in self._parts])
+        rows = [Rows.of_edges(graph, edge, "csc", part) for part in self._parts]
+        return {**values, **{one.name: concat([one.tensor(some) for some in rows]) for one in self._edges[edge]}}
+
+    # ------------------------------------------------------------------------------------------ partitions
+
+    def write_parts(self, out: FolderOutput) -> None:
+        """Write a folder for each partition, the maps of nodes and edges to partitions, and META.json."""
+        for number, name in enumerate(self._metadata.node_types):
+            write_pt(out, self._map_path("node_map", name), node_book(self._graph, number))
+        for edge, edge_type in enumerate(self._metadata.edge_types):
+            write_pt(out, self._map_path("edge_map", "__".join(edge_type)), edge_book(self._graph, edge, "csc"))
+        for part in self._parts:
+            self._write_part(out, part)
+        out.write("META.json", dump_json(self._meta()))
+
+    def _map_path(self, stem: str, name: str) -> str:
+        return f"{stem}.pt" if self._is_homo else f"{stem}/{name}.pt"
+
+    def _meta(self) -> dict[str, Any]:
+        counts, homo = self._metadata.num_nodes_per_type, self._is_homo
+        ends = {self._graph.ends_of(edge)[1] for edge in range(len(self._metadata.edge_types))}
+        return {
+            "num_parts": len(self._parts),
+            "node_types": None if homo else list(self._metadata.node_types),
+            "edge_types": None if homo else [list(edge_type) for edge_type in self._metadata.edge_types],
+            "node_offset": None if homo else [sum(counts[:number]) for number in range(len(counts))],
+            "is_hetero": not homo,
+            "is_sorted": all(rows_ascend(self._graph, number, [part]) for number in ends for part in self._parts),
+        }
+
+    def _write_part(self, out: FolderOutput, part: int) -> None:
+        """Write the files of a partition. PyG cannot read features without rows: what has none is left out."""
+        graph, folder = self._graph, f"part_{part}"
+        edges = {edge_type: self._part_edges(edge, part) for edge, edge_type in enumerate(self._metadata.edge_types)}
+        write_pt(out, f"{folder}/graph.pt", next(iter(edges.values())) if self._is_homo else edges)
+        nodes = {
+            name: self._part_nodes(number, part)
+            for number, name in enumerate(self._metadata.node_types)
+            if self._metadata.num_nodes_per_chunk[number][part]
+        }
+        if nodes:
+            write_pt(out, f"{folder}/node_feats.pt", next(iter(nodes.values())) if self._is_homo else nodes)
+        features = {
+            edge_type: self._part_edge_features(edge, part)
+            for edge, edge_type in enumerate(self._metadata.edge_types)
+            if self._edges[edge] and graph.num_edges(edge, "csc", part)
+        }
+        if features:
+            write_pt(out, f"{folder}/edge_feats.pt", next(iter(features.values())) if self._is_homo else features)
+
+    def _part_edges(self, edge: int, part: int) -> dict[str, Any]:
+        src, dst = self._graph.ends_of(edge)
+        counts = self._metadata.num_nodes_per_type
+        return {
+            "edge_id": edge_ids(self._graph, edge, "csc", part),
+            "row": others(self._graph, edge, "csc", part),
+            "col": owners(self._graph, edge, "csc", part),
+            "size": (counts[src], counts[dst]),
+        }
+
+    def _part_nodes(self, number: int, part: int) -> dict[str, Any]:
+        """Return the features of a type's nodes. Their global IDs are those of the type, as in the maps and the graph."""
+        ids = ids_in_part(self._graph, number, part)
+        rows = Rows.of_nodes(self._graph, number, part)
+        found: dict[str, Any] = {"global_id": ids} if self._is_homo else {"global_id": ids, "id": ids}
+        return {**found, "feats": {one.name: one.tensor(rows) for one in self._nodes[number]}}
+
+    def _part_edge_features(self, edge: int, part: int) -> dict[str, Any]:
+        rows = Rows.of_edges(self._graph, edge, "csc", part)
+        feats = {one.name: one.tensor(rows) for one in self._edges[edge]}
+        times = {"edge_time": feats.pop("edge_time")} if "edge_time" in feats else {}
+        return {"global_id": edge_ids(self._graph, edge, "csc", part), "feats": feats, **times}

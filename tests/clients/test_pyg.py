@@ -1,0 +1,239 @@
+"""Graphs as PyTorch Geometric reads them: ``from_dict``, its graph stores, and its local stores, against the store."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from clients.checksums import Rows, checksum, graph_edges, graph_nodes, id_map, store_edges, store_nodes
+from clients.graphs import GRAPHS, make_store
+
+import graphprep
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+pytest.importorskip("torch_geometric", reason="torch-geometric is not installed")
+
+from torch_geometric.data import Data, HeteroData  # noqa: E402
+from torch_geometric.distributed import LocalFeatureStore, LocalGraphStore  # noqa: E402
+from torch_geometric.testing import MyGraphStore  # noqa: E402
+
+# Columns of the graphs by the names that PyG has for them. x is made of feat and age.
+NODE_NAMES = {"y": "y"}
+EDGE_NAMES = {"weight": "edge_weight", "time": "edge_time", "feat": "edge_attr"}
+MASKS = ("train_mask", "val_mask", "test_mask")
+
+
+def export(store, out, **given):
+    return graphprep.export(str(store), str(out), "pyg", **given)
+
+
+def is_homo(graph):
+    return (len(graph.nodes), len(graph.edges)) == (1, 1)
+
+
+def store_of(graph, tmp_path, by="hash"):
+    own = "partitions" in graph.options
+    return make_store(graph, tmp_path, **({} if own else {"partitions": 3, "partition_by": by}))
+
+
+def edge_rows(out, store, name, values, src, dst):
+    """Return edges with raw ends, and the columns that they have by the graph's own names."""
+    src_ids, dst_ids = (id_map(out, store, end) for end in (name[0], name[2]))
+    columns = {column: values[key].numpy() for column, key in EDGE_NAMES.items() if key in values}
+    return Rows(src_ids[src.numpy()], dst_ids[dst.numpy()], values["edge_id"].numpy(), columns)
+
+
+def check_edges(name, found, graph, store):
+    wanted = graph_edges(graph, name)
+    columns = [column for column in wanted.columns if column in EDGE_NAMES]
+    assert sorted(found.columns) == sorted(columns)
+    assert checksum(name, found) == checksum(name, wanted.only(columns))
+    assert checksum(name, found) == checksum(name, store_edges(store, name).only(columns))
+
+
+def check_nodes(name, ids, values, graph, store):
+    """Compare x, y and masks of nodes (raw IDs) with those of the graph; x holds what the graph has in one or two columns."""
+    wanted = graph_nodes(graph, name)
+    columns = {"y": values["y"].numpy()} if "y" in values else {}
+    if "x" in values:
+        width = wanted.columns["feat"].shape[1]
+        columns["feat"] = values["x"].numpy()[:, :width]
+        if "age" in wanted.columns:
+            columns["age"] = values["x"].numpy()[:, width]
+            assert values["x"].shape[1] == width + 1
+    found = Rows(ids, columns=columns)
+    kept = [column for column in wanted.columns if column != "part"]
+    assert sorted(columns) == sorted(kept)
+    assert checksum(name, found) == checksum(name, wanted.only(kept))
+    assert checksum(name, found) == checksum(name, store_nodes(store, name).only(kept))
+    if "part" in wanted.columns:
+        splits = dict(zip(graph.nodes[name].ids, graph.nodes[name].columns["part"].tolist(), strict=True))
+        for part, mask in enumerate(MASKS):
+            assert values[mask].dtype == torch.bool
+            assert values[mask].tolist() == [splits[raw] == part for raw in ids.tolist()]
+
+
+# ---------------------------------------------------------------------------------------------- one file
+
+
+@pytest.mark.parametrize("mmap", [False, True])
+@pytest.mark.parametrize("name", GRAPHS)
+def test_data_holds_the_graph(name, mmap, tmp_path):
+    graph = GRAPHS[name]()
+    store, out = store_of(graph, tmp_path), tmp_path / "out"
+    export(store, out, form="data")
+    data = (Data if is_homo(graph) else HeteroData).from_dict(torch.load(out / "data.pt", mmap=mmap))
+    data.validate(raise_on_error=True)
+    for edge_type in graph.edges:
+        values = data if is_homo(graph) else data[edge_type]
+        src, dst = values["edge_index"]
+        assert bool((dst[1:] >= dst[:-1]).all())
+        found = edge_rows(out, store, edge_type, values, src, dst)
+        check_edges(edge_type, found, graph, store)
+        if "edge_time" in values:
+            order = np.lexsort((values["edge_id"], values["edge_time"], dst))
+            np.testing.assert_array_equal(order, np.arange(dst.numel()))
+    for node_type, some in graph.nodes.items():
+        values = data if is_homo(graph) else data[node_type]
+        assert values.num_nodes == len(some.ids)
+        if some.ids:
+            check_nodes(node_type, id_map(out, store, node_type), values, graph, store)
+        if some.seeds:
+            ids = id_map(out, store, node_type)
+            assert sorted(ids[values["seed_mask"].numpy()].tolist()) == sorted(some.seeds)
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_stores_take_csc_as_it_is(name, tmp_path):
+    """``csc()``, by which PyG's samplers get a graph, hands back the very tensors, and edges in the order of the features."""
+    graph = GRAPHS[name]()
+    store, out = store_of(graph, tmp_path, "random"), tmp_path / "out"
+    export(store, out, form="data", layout="CSC", graph_class="hetero")
+    values = torch.load(out / "data.pt")
+    graph_store = MyGraphStore()
+    for edge_type in graph.edges:
+        one = values[edge_type]
+        size = tuple(values[end]["num_nodes"] for end in (edge_type[0], edge_type[2]))
+        graph_store.put_edge_index((one["row"], one["colptr"]), edge_type=edge_type, layout="csc", size=size, is_sorted=True)
+    for edge_type in graph.edges:
+        row, colptr, perm = (one[edge_type] for one in graph_store.csc())
+        one = values[edge_type]
+        assert (row.data_ptr(), colptr.data_ptr(), perm) == (one["row"].data_ptr(), one["colptr"].data_ptr(), None)
+        assert colptr.numel() == values[edge_type[2]]["num_nodes"] + 1
+        dst = torch.repeat_interleave(torch.arange(colptr.numel() - 1), colptr.diff())
+        check_edges(edge_type, edge_rows(out, store, edge_type, one, row, dst), graph, store)
+
+
+def test_a_graph_without_types_has_attributes_of_nodes_and_edges(tmp_path):
+    store, out = make_store(GRAPHS["temporal"](), tmp_path), tmp_path / "out"
+    export(store, out)
+    data = Data.from_dict(torch.load(out / "data.pt"))
+    assert sorted(data.node_attrs()) == ["test_mask", "train_mask", "val_mask", "x", "y"]
+    assert sorted(data.edge_attrs()) == ["edge_attr", "edge_id", "edge_index", "edge_time", "edge_weight"]
+    assert data.num_nodes == 25
+    assert data.is_sorted(sort_by_row=False)
+
+
+# ---------------------------------------------------------------------------------------------- partitions
+
+
+@pytest.mark.parametrize("by", ["range", "hash"])
+@pytest.mark.parametrize("name", GRAPHS)
+def test_local_stores_hold_the_graph(name, by, tmp_path):
+    graph = GRAPHS[name]()
+    store, out = store_of(graph, tmp_path, by), tmp_path / "out"
+    export(store, out, form="parts")
+    homo, num_parts = is_homo(graph), graph.options.get("partitions", 3)
+    graphs = [LocalGraphStore.from_partition(str(out), part) for part in range(num_parts)]
+    features = [LocalFeatureStore.from_partition(str(out), part) for part in range(num_parts)]
+    assert all(one.num_partitions == num_parts and one.is_sorted for one in graphs)
+    for edge_type in graph.edges:
+        book, ends = ((one if homo else one[edge_type]) for one in (graphs[0].edge_pb, graphs[0].node_pb)) if homo else (
+            graphs[0].edge_pb[edge_type], graphs[0].node_pb[edge_type[2]],
+        )  # fmt: skip
+        found = []
+        for part in range(num_parts):
+            found.append(_part_edges(graphs[part], features[part], None if homo else edge_type))
+            assert (book[found[-1]["edge_id"]] == part).all()
+            assert (ends[found[-1]["dst"]] == part).all()
+            assert bool((found[-1]["dst"].diff() >= 0).all())
+        joined = {key: torch.cat([one[key] for one in found if key in one]) for key in set().union(*found)}
+        rows = edge_rows(out, store, edge_type, joined, joined["src"], joined["dst"])
+        if not graph.edges[edge_type].src:
+            assert rows.ids.size == 0
+            continue
+        check_edges(edge_type, rows, graph, store)
+    for node_type, some in graph.nodes.items():
+        if some.ids and some.columns:
+            ids = id_map(out, store, node_type)
+            values = _all_nodes(graphs[0].node_pb if homo else graphs[0].node_pb[node_type], features, homo, node_type)
+            check_nodes(node_type, ids, values, graph, store)
+
+
+def _part_edges(graph_store, feature_store, edge_type):
+    attr = next(one for one in graph_store.get_all_edge_attrs() if one.edge_type == edge_type)
+    src, dst = graph_store.get_edge_index(attr)
+    ids = graph_store.get_edge_id(edge_type=edge_type, layout="coo")
+    found = {"src": src, "dst": dst, "edge_id": ids}
+    group = (None, None) if edge_type is None else edge_type
+    if ids.numel() == 0:
+        return found
+    for one in feature_store.get_all_tensor_attrs():
+        if one.group_name == group and one.attr_name in EDGE_NAMES.values():
+            kwargs = {"group_name": group, "attr_name": one.attr_name}
+            found[one.attr_name] = feature_store.get_tensor_from_global_id(index=ids, **kwargs)
+    return found
+
+
+def _all_nodes(book, features, homo, node_type):
+    """Look all nodes up by ID, each in the partition that owns it, as the loaders do: type-local IDs for every type."""
+    values = {}
+    group = None if homo else node_type
+    for part, feature_store in enumerate(features):
+        mine = torch.where(book == part)[0]
+        if not mine.numel():
+            continue
+        for one in feature_store.get_all_tensor_attrs():
+            if one.group_name == group:
+                found = feature_store.get_tensor_from_global_id(index=mine, group_name=group, attr_name=one.attr_name)
+                out = values.setdefault(one.attr_name, torch.zeros((book.numel(), *found.shape[1:]), dtype=found.dtype))
+                out[mine] = found
+    return values
+
+
+def test_partitions_are_in_time_order(tmp_path):
+    store, out = make_store(GRAPHS["temporal"](), tmp_path, partitions=2), tmp_path / "out"
+    export(store, out)
+    for part in range(2):
+        graph = torch.load(out / f"part_{part}" / "graph.pt")
+        times = LocalFeatureStore.from_partition(str(out), part).get_tensor(group_name=(None, None), attr_name="edge_time")
+        order = np.lexsort((graph["edge_id"], times, graph["col"]))
+        np.testing.assert_array_equal(order, np.arange(times.numel()))
+
+
+def test_partitions_of_a_reordered_store_are_sorted_by_pyg(tmp_path):
+    """With raw IDs, destinations do not ascend; META.json says so, and PyG sorts."""
+    graph = GRAPHS["homogeneous"]()
+    store, out = make_store(graph, tmp_path, partitions=2), tmp_path / "out"
+    graphprep.reorder(str(store), str(tmp_path / "hot"), by="in-degree")
+    export(tmp_path / "hot", out)
+    edge_type, found = ("paper", "cites", "paper"), []
+    for part in range(2):
+        graph_store = LocalGraphStore.from_partition(str(out), part)
+        assert not graph_store.is_sorted
+        found.append(_part_edges(graph_store, LocalFeatureStore.from_partition(str(out), part), None))
+        assert bool((found[-1]["dst"].diff() >= 0).all())
+    joined = {key: torch.cat([one[key] for one in found]) for key in found[0]}
+    check_edges(edge_type, edge_rows(out, tmp_path / "hot", edge_type, joined, joined["src"], joined["dst"]), graph, store)
+
+
+def test_bfloat16_features_load(tmp_path):
+    graph = GRAPHS["homogeneous"]()
+    store = make_store(graph, tmp_path)
+    for ids in ("raw", "typed"):
+        export(store, tmp_path / ids, bfloat16=True, features="feat", ids=ids)
+        found = torch.load(tmp_path / ids / "data.pt")
+        nodes = graph.nodes["paper"]
+        wanted = torch.from_numpy(np.asarray(nodes.columns["feat"])[np.argsort(nodes.ids)]).bfloat16()
+        assert torch.equal(found["x"], wanted)
+        assert found["edge_attr"].dtype == torch.bfloat16
+        assert found["age"].dtype == torch.float32
