@@ -47,10 +47,14 @@ class DiskRules:
 
 @dataclass(frozen=True)
 class DiskNeed:
-    """Bytes that a run takes at least: of temporary files at one time, and of the store."""
+    """Bytes that a run takes at least: of temporary files at one time, and of the store.
+
+    ``under_limit``: with more memory it would take fewer temporary files.
+    """
 
     temporary_bytes: int = 0
     output_bytes: int = 0
+    under_limit: bool = True
 
 
 @dataclass(frozen=True)
@@ -125,8 +129,10 @@ def _places(folders: tuple[str | None, str], free: dict[str, int | None], need: 
     if out is not None and (there := free[out]) is not None:
         yield _Place(out, "the store takes", fix, need.output_bytes, there)
     if (there := free[tmp]) is not None:
-        fix = f"{fix} with {TMP_DIR_OPTION}, or raise --memory-limit"
-        yield _Place(tmp, "under this memory limit temporary files take", fix, need.temporary_bytes, there)
+        words, fix = "temporary files take", f"{fix} with {TMP_DIR_OPTION}"
+        if need.under_limit:
+            words, fix = f"under this memory limit {words}", f"{fix}, or raise --memory-limit"
+        yield _Place(tmp, words, fix, need.temporary_bytes, there)
 
 
 def _folders(out: str, tmp_dir: str | None) -> tuple[str | None, str]:

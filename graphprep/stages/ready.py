@@ -6,17 +6,21 @@ import contextlib
 from collections.abc import Iterator
 from dataclasses import replace
 
-from graphprep.model.errors import UsageError
 from graphprep.model.export import StoreNeed
-from graphprep.model.metadata import GraphMetadata
 from graphprep.model.protocols import Reporter
-from graphprep.model.schema import Layout
-from graphprep.stages.assign import PARTITION_METHODS, PartitionFunction
 from graphprep.stages.moves import Room
-from graphprep.stages.partition_file import read_partition_file
 from graphprep.stages.ready_columns import move_edge_columns
 from graphprep.stages.ready_input import order_edges, order_nodes
 from graphprep.stages.ready_layouts import make_layout
+from graphprep.stages.ready_need import (
+    check_room,
+    is_partitioned,
+    kept_layouts,
+    missing_layouts,
+    moves_columns,
+    partition_function,
+    reads_columns,
+)
 from graphprep.stages.ready_parts import StorePartitioner
 from graphprep.stages.ready_store import ReadyFiles, ReadyStore
 from graphprep.stages.stored_items import check_arrays
@@ -25,7 +29,6 @@ from graphprep.storage.private import PrivateFolder
 from graphprep.storage.publish import StoreWriter
 from graphprep.storage.urls import Storage
 
-_LAYOUTS: tuple[Layout, ...] = ("csc", "csr")
 __all__ = ["ReadyStore", "ready_store"]
 
 
@@ -40,6 +43,7 @@ def ready_store(
     """
     for part in range(store.metadata.num_parts):
         check_arrays(store, part)
+    check_room(store, need, tmp_dir, reporter)
     with contextlib.ExitStack() as stack:
         maker = _Maker(storage, room, reporter, tmp_dir, stack)
         ready = maker.partition(store, need)
@@ -47,29 +51,6 @@ def ready_store(
         if need.input_order:
             maker.order_nodes(ready)
         yield ready
-
-
-def _wanted_layouts(need: StoreNeed) -> set[Layout]:
-    return {*need.layouts, *(layout for layout in _LAYOUTS if layout == need.edge_columns)}
-
-
-def _is_partitioned(metadata: GraphMetadata, need: StoreNeed) -> bool:
-    """Return whether a store is partitioned as needed. What seed or file another method took is not known."""
-    if need.num_parts is None and need.partition_by is None:
-        return True
-    method = need.partition_by or metadata.partition_by
-    is_same = method == metadata.partition_by and need.num_parts in (None, metadata.num_parts)
-    return is_same and method in ("range", "hash", "modulo")
-
-
-def _partition_function(metadata: GraphMetadata, need: StoreNeed, storage: Storage) -> PartitionFunction:
-    method = need.partition_by or metadata.partition_by
-    if method in PARTITION_METHODS:
-        return PartitionFunction(method, need.num_parts or metadata.num_parts, need.seed)
-    if need.partition_by is None:
-        fix = f"say how: --partition-by {', '.join(PARTITION_METHODS)}, or a file"
-        raise UsageError("the store is partitioned by a file, which says nothing about other numbers of partitions", fix=fix)
-    return read_partition_file(storage, method, metadata.node_types, need.num_parts, need.seed)
 
 
 class _Maker:
@@ -91,26 +72,24 @@ class _Maker:
         One that is partitioned so already stays as it is, its nodes in the order in which they are.
         """
         metadata = store.metadata
-        if _is_partitioned(metadata, need):
+        if is_partitioned(metadata, need):
             return ReadyStore(metadata, store)
-        partition = _partition_function(metadata, need, self._storage)
+        partition = partition_function(metadata, need, self._storage)
         if partition.num_parts == metadata.num_parts == 1 and all(one.node_order is None for one in metadata.node_schemas):
             return ReadyStore(replace(metadata, partition_by=partition.method), store)
         files = ReadyFiles(self._storage, self._open(), "parts", partition.num_parts)
-        layouts = {metadata.primary_layout, *_wanted_layouts(need)} & {*metadata.layouts}
-        columns = need.edge_columns is not None
-        step = StorePartitioner(store, files, partition, layouts, self._room, self._reporter, edge_columns=columns)
-        return step.write()
+        layouts = kept_layouts(metadata, need)
+        columns = [number for number in range(len(metadata.edge_types)) if reads_columns(metadata, need, number)]
+        return StorePartitioner(store, files, partition, layouts, columns, self._room, self._reporter).write()
 
     def make_edges(self, ready: ReadyStore, need: StoreNeed) -> None:
         """Make layouts, columns in the order of a layout, and edges by edge ID."""
-        columns, stored = need.edge_columns, ready.metadata.layouts
-        layouts = [one for one in _LAYOUTS if one in _wanted_layouts(need) and one not in stored]
+        columns, layouts = need.edge_columns, missing_layouts(ready.metadata, need)
         for number, num_edges in enumerate(ready.metadata.num_edges_per_type):
             for layout in layouts:
                 make_layout(ready, self._files(ready), number, layout, self._room)
                 self._reporter.advance(records=num_edges)
-            if columns in ("csc", "csr") and columns != ready.metadata.primary_layout:
+            if columns is not None and columns != "input" and moves_columns(ready.metadata, need):
                 move_edge_columns(ready, self._files(ready), number, columns, self._room)
                 self._reporter.advance(records=num_edges)
             if need.input_order or columns == "input":

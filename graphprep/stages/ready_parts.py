@@ -36,9 +36,10 @@ class _NewNodes:
 
 
 class StorePartitioner:
-    """Writes a store again in another partitioning: the layouts ``layouts``, the primary one among them.
+    """Writes a store again in another partitioning.
 
-    Edge columns are left out where they are not wanted. Raises DataError where the store's arrays are faulty, or the partition
+    ``layouts`` are those to write, the primary one among them, ``with_columns`` the numbers of the edge types whose columns are
+    to be there. Raises DataError where the store's arrays are faulty, or the partition
     function cannot say where a node belongs.
     """
 
@@ -48,10 +49,9 @@ class StorePartitioner:
         files: ReadyFiles,
         partition: PartitionFunction,
         layouts: Collection[Layout],
+        with_columns: Collection[int],
         room: Room,
         reporter: Reporter,
-        *,
-        edge_columns: bool,
     ) -> None:
         self._store = store
         self._whole = WholeStore(store)
@@ -60,7 +60,7 @@ class StorePartitioner:
         self._layouts = layouts
         self._room = room
         self._reporter = reporter
-        self._edge_columns = edge_columns
+        self._with_columns = with_columns
         self._nodes: dict[str, _NewNodes] = {}
 
     def write(self) -> ReadyStore:
@@ -97,7 +97,9 @@ class StorePartitioner:
 
         with self._room.scratch.inner() as scratch:
             room = replace(self._room, scratch=scratch)
-            mover = EdgeTypeMover(self._whole, files_of, number, places, room, self._layouts, columns=self._edge_columns)
+            mover = EdgeTypeMover(
+                self._whole, files_of, number, places, room, self._layouts, columns=number in self._with_columns
+            )
             mover.write()
         self._reporter.advance(records=self._store.metadata.num_edges_per_type[number])
 
