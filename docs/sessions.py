@@ -9,7 +9,8 @@ only times differ; tests/docs compares instead. A fenced block of
 - anything else is for the reader.
 
 A comment in front of a block changes that: ``<!-- file: NAME -->`` writes it to a file, ``<!-- not run: why -->`` leaves it
-alone, ``<!-- samples -->`` runs it beside the real graphs of the folder that GRAPHPREP_SAMPLES names, if there is one. All
+alone, ``<!-- samples -->`` runs it beside the real graphs of the folder that GRAPHPREP_SAMPLES names, if there is one,
+``<!-- needs: MODULE... -->`` runs it where these modules are installed. All
 blocks of a document run in order, in one new folder that holds ``sample_data``. graphprep runs inside this process.
 """
 
@@ -18,6 +19,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import doctest
+import importlib.util
 import io
 import os
 import re
@@ -33,7 +35,7 @@ from unittest import mock
 
 ROOT = Path(__file__).resolve().parent.parent
 _FENCE = re.compile(
-    r"(?:^<!-- (?P<mark>file|not run|samples)(?:: (?P<what>[^\n]*?))? -->\n+)?"
+    r"(?:^<!-- (?P<mark>file|not run|samples|needs)(?:: (?P<what>[^\n]*?))? -->\n+)?"
     r"^```(?P<kind>[a-z]*)[^\n]*\n(?P<body>.*?)^```$",
     re.M | re.S,
 )
@@ -225,12 +227,12 @@ class Runner:
             target = Path(block.what)
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(block.body.replace("→", "\t") if target.suffix == ".tsv" else block.body)
-        elif block.kind == "console" and (block.mark is None or (block.mark == "samples" and _link_samples())):
+        elif block.kind == "console" and _is_run(block):
             return self._run_session(block, line)
-        elif block.mark is None and block.kind == "python":
+        elif block.kind == "python" and _is_run(block):
             with self._modules_here():
                 exec(compile("\n" * (line - 1) + block.body, str(self.path), "exec"), self.names)
-        elif block.mark is None and block.kind == "pycon":
+        elif block.kind == "pycon" and _is_run(block):
             with self._modules_here():
                 self._run_doctest(block, line)
         return block.body
@@ -266,6 +268,15 @@ class Runner:
         self.names.update(test.globs)
         if said.getvalue():
             self.mismatches.append(Mismatch(line, "doctest", "", said.getvalue()))
+
+
+def _is_run(block: Block) -> bool:
+    """Return whether a session or code is run: unless its mark says otherwise, or what it needs is not there."""
+    if block.mark == "samples":
+        return _link_samples()
+    if block.mark == "needs":
+        return all(importlib.util.find_spec(name) for name in block.what.split())
+    return block.mark is None
 
 
 def _link_samples() -> bool:
