@@ -17,6 +17,9 @@ from graphprep.storage.publish import ArrayWriter, StoreWriter
 from graphprep.storage.urls import Storage
 
 
+_MOST_OPEN = 128  # each holds a file descriptor
+
+
 class ReadyStore:
     """Reads a store's arrays and those that were made for it.
 
@@ -28,13 +31,14 @@ class ReadyStore:
         self.metadata = metadata
         self._base = base
         self._made: dict[tuple[int, str], StoredArray] = {}
+        self._open: dict[tuple[int, str], StoredArray] = {}
 
     def has(self, part: int, path: str) -> bool:
         """Return whether the partition has an array of this path."""
         return (part, path) in self._made or (self._base is not None and self._base.has(part, path))
 
     def array(self, part: int, path: str) -> StoredArray:
-        """Open an array of a partition.
+        """Open an array of a partition. Some stay open: to open one costs more than to read a piece of it.
 
         Raises DataError where there is none of this path.
         """
@@ -43,7 +47,12 @@ class ReadyStore:
             return made
         if self._base is None:
             raise DataError(f"the array {path} is missing", place=part_name(part, self.metadata.num_parts), fix=FIX)
-        return self._base.array(part, path)
+        array = self._open.get((part, path))
+        if array is None:
+            if len(self._open) >= _MOST_OPEN:
+                self._open.clear()
+            array = self._open[part, path] = self._base.array(part, path)
+        return array
 
     def add(self, part: int, path: str, array: StoredArray) -> None:
         """Show an array at a path of a partition, in place of what is stored there."""

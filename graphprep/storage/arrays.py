@@ -74,7 +74,7 @@ class ArrayReader:
     @property
     def is_local(self) -> bool:
         """Return whether ``map`` maps a local file."""
-        return self._storage.is_local(self.url)
+        return self._mapped is not None or self._storage.is_local(self.url)
 
     def read(self, start: int = 0, stop: int | None = None) -> NDArray[Any]:
         """Return rows [start, stop), clipped to the array, as an array of one's own.
@@ -82,7 +82,7 @@ class ArrayReader:
         Raises DataError where the file is not what the manifest says, StorageError where it cannot be read.
         """
         start, stop, _ = slice(start, stop).indices(self.shape[0])
-        if self._storage.is_local(self.url):
+        if self.is_local:
             return np.array(self.map()[start:stop])
         return self._read_range(start, max(start, stop))
 
@@ -200,10 +200,10 @@ class ArrayReader:
 
     def map(self) -> NDArray[Any]:
         """Return the whole array: a read-only memory map of a local file, else a copy."""
-        path = self._storage.local_path(self.url)
-        if path is None:
-            return self._read_range(0, self.shape[0])
         if self._mapped is None:
+            path = self._storage.local_path(self.url)
+            if path is None:
+                return self._read_range(0, self.shape[0])
             at = self._check()
             if 0 in self.shape:
                 self._mapped = np.empty(self.shape, self.dtype)
