@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -12,10 +13,11 @@ from numpy.typing import NDArray
 
 from graphprep.exporters.graph import StoredGraph
 from graphprep.exporters.torch_files import TensorPieces
+from graphprep.exporters.uncarried import WhyNot, all_columns, list_uncarried, why_no_array
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.export import EdgeOrder, Side, Uncarried
 from graphprep.model.metadata import GraphMetadata
-from graphprep.model.schema import ColumnSchema, EdgeType, edge_type_text
+from graphprep.model.schema import ColumnSchema, EdgeType
 from graphprep.stages.cells import Cells
 
 MASKS = ("train_mask", "val_mask", "test_mask")  # of the parts 0, 1, 2 of a split
@@ -55,6 +57,15 @@ class Rows:
             graph.room.piece_bytes,
         )
 
+    @classmethod
+    def by_node_id(cls, graph: StoredGraph, number: int) -> list[Rows]:
+        """Return the nodes of a type in the order of the IDs that trainers see, run by run. Needs ``input_order``."""
+        if graph.ids_are_typed(number):
+            return [cls.of_nodes(graph, number, part) for part in range(graph.metadata.num_parts)]
+        size = graph.metadata.num_nodes_per_type[number]
+        cells, present = partial(graph.ordered_node_cells, number), partial(graph.ordered_node_present, number)
+        return [cls(size, cells, present, graph.room.piece_bytes)]
+
     def slices(self, row_bytes: int) -> Iterator[tuple[int, int]]:
         """Cut the rows into pieces."""
         step = max(1, self.piece_bytes // max(1, row_bytes))
@@ -64,16 +75,22 @@ class Rows:
 
 @dataclass(frozen=True)
 class Feature:
-    """A tensor that is made of a column: its values, who has it, or which rows are in a part of a split."""
+    """A tensor that is made of a column: its values, who has it, or which rows are in a part of a split.
+
+    ``is_exact``: in the column's own dtype, else bool becomes uint8, and there is no unsigned one beyond that.
+    """
 
     name: str
     column: ColumnSchema
     what: Literal["values", "present"] | int = "values"
+    is_exact: bool = False
 
     @property
     def dtype(self) -> str:
-        """Return the dtype in files: bool as uint8, and no unsigned one beyond that."""
+        """Return the dtype in files."""
         dtype = self.column.dtype if self.what == "values" else "bool"
+        if self.is_exact:
+            return dtype
         return "uint8" if dtype == "bool" else _WIDER.get(dtype, dtype)
 
     @property
@@ -95,12 +112,12 @@ class Feature:
         """Return the values of rows [low, high)."""
         present = None if self.what == "values" else rows.present(self.column, low, high)
         if self.what == "present":
-            return np.ones(high - low, np.uint8) if present is None else present.astype(np.uint8)
+            return np.asarray(np.ones(high - low, np.bool_) if present is None else present, self.dtype)
         values = rows.cells(self.column, low, high).values
         if self.what != "values":
             mask = values.reshape(-1) == self.what
-            return np.asarray(mask if present is None else mask & present, np.uint8)
-        if values.dtype == np.uint64 and values.size and int(values.max()) >= 2**63:
+            return np.asarray(mask if present is None else mask & present, self.dtype)
+        if values.dtype == np.uint64 and not self.is_exact and values.size and int(values.max()) >= 2**63:
             raise DataError(
                 f"{values.max()} is too large for int64, the widest integer of torch",
                 place=f"column {self.column.name!r}",
@@ -109,30 +126,27 @@ class Feature:
         return np.ascontiguousarray(values, self.dtype).reshape(-1, *self.item_shape)
 
 
-def features_of(columns: Sequence[ColumnSchema], *, masks: bool = True) -> list[Feature]:
-    """Return the tensors of a type's columns.
+def features_of(columns: Sequence[ColumnSchema], *, masks: bool = True, exact: bool = False) -> list[Feature]:
+    """Return the tensors of a type's dense columns.
 
-    Each dense column by its name, with ``<name>_present`` (uint8) beside where rows may lack it; a split as its masks, unless
-    these are not wanted.
+    Each by its name, with ``<name>_present`` beside where rows may lack it; a split as its masks, unless these are not wanted.
+    ``exact``: names and dtypes are those of the columns.
     """
     found: list[Feature] = []
     for column in columns:
         if column.role == "split":
-            found += [Feature(name, column, part) for part, name in enumerate(MASKS)] if masks else []
+            found += [Feature(name, column, part, exact) for part, name in enumerate(MASKS)] if masks else []
             continue
-        found.append(Feature(dgl_name(column.name), column))
+        stem = column.name if exact else dgl_name(column.name)
+        found.append(Feature(stem, column, is_exact=exact))
         if column.optional:
-            found.append(Feature(dgl_name(f"{column.name}_present"), column, "present"))
+            found.append(Feature(f"{stem}_present", column, "present", exact))
     return found
 
 
 def find_uncarried(metadata: GraphMetadata) -> tuple[Uncarried, ...]:
     """Return the columns that are no tensors: texts, and rows of different lengths."""
-    return tuple(
-        Uncarried(side, name, column.name, reason)
-        for side, name, column in _columns(metadata)
-        if (reason := _why_not(column)) is not None
-    )
+    return list_uncarried(metadata, _why_not)
 
 
 def plan_notes(metadata: GraphMetadata) -> tuple[str, ...]:
@@ -142,18 +156,15 @@ def plan_notes(metadata: GraphMetadata) -> tuple[str, ...]:
     """
     notes = [
         f"{side} column {name} {column.name!r}: {column.dtype} is written as {_WIDER[column.dtype]}"
-        for side, name, column in _columns(metadata)
-        if column.dtype in _WIDER and _why_not(column) is None
+        for side, name, column in all_columns(metadata)
+        if column.dtype in _WIDER and _why_not(side, column) is None
     ]
-    named = [
-        *metadata.node_types,
-        *(edge_type[1] for edge_type in metadata.edge_types),
-        *(c.name for *_, c in _columns(metadata)),
-    ]
+    named = [*metadata.node_types, *(relation for _, relation, _ in metadata.edge_types)]
+    named += [column.name for *_, column in all_columns(metadata)]
     if renamed := sorted({name for name in named if dgl_name(name) != name}):
         listed = ", ".join(f"{name!r} is {dgl_name(name)!r}" for name in renamed)
         notes.append(f"names without ':', '/' and '%', which DGL's own names of tensors cannot have: {listed}")
-    _check_names(metadata)
+    check_names(metadata, _why_not, lambda columns: [feature.name for feature in features_of(columns)])
     return tuple(notes)
 
 
@@ -167,32 +178,19 @@ def dgl_edge_type(edge_type: EdgeType) -> str:
     return ":".join(map(dgl_name, edge_type))
 
 
-def _columns(metadata: GraphMetadata) -> Iterator[tuple[Side, str, ColumnSchema]]:
-    for name, schema in zip(metadata.node_types, metadata.node_schemas, strict=True):
-        yield from (("node", name, column) for column in schema.columns)
-    for edge_type, edge_schema in zip(metadata.edge_types, metadata.edge_schemas, strict=True):
-        yield from (("edge", edge_type_text(edge_type), column) for column in edge_schema.columns)
+def _why_not(side: Side, column: ColumnSchema) -> str | None:
+    reason = why_no_array(side, column)
+    return "DGL has no complex numbers" if reason is None and np.dtype(column.dtype).kind == "c" else reason
 
 
-def _why_not(column: ColumnSchema) -> str | None:
-    if column.kind != "dense":
-        return {
-            "ragged": "rows differ in length",
-            "sparse": "its values are sparse",
-            "binary": "it holds texts or bytes",
-            "temporal": "rows have several dated values",
-        }[column.kind]
-    return "torch files here hold no complex numbers" if np.dtype(column.dtype).kind == "c" else None
-
-
-def _check_names(metadata: GraphMetadata) -> None:
+def check_names(metadata: GraphMetadata, why_not: WhyNot, names: Callable[[Sequence[ColumnSchema]], list[str]]) -> None:
+    """Raise UsageError where two of the ``names`` of what is made of a type's columns are the same."""
     carried: dict[tuple[Side, str], list[ColumnSchema]] = defaultdict(list)
-    for side, name, column in _columns(metadata):
-        if _why_not(column) is None:
+    for side, name, column in all_columns(metadata):
+        if why_not(side, column) is None:
             carried[side, name].append(column)
     for (side, name), columns in carried.items():
-        counts = Counter(feature.name for feature in features_of(columns))
-        if twice := [feature for feature, count in counts.items() if count > 1]:
+        if twice := [one for one, count in Counter(names(columns)).items() if count > 1]:
             raise UsageError(
                 f"{side} type {name!r} has a column {twice[0]!r}, the name of what is made of another column",
                 fix="rename it in the input, or leave it out",

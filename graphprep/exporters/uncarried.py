@@ -22,7 +22,7 @@ _KINDS = {
 
 def list_uncarried(metadata: GraphMetadata, why_not: WhyNot) -> tuple[Uncarried, ...]:
     """List the columns for which ``why_not`` gives a reason."""
-    found = ((side, name, column, why_not(side, column)) for side, name, column in _columns(metadata))
+    found = ((side, name, column, why_not(side, column)) for side, name, column in all_columns(metadata))
     return tuple(Uncarried(side, name, column.name, reason) for side, name, column, reason in found if reason is not None)
 
 
@@ -42,7 +42,8 @@ def why_no_cell(side: Side, column: ColumnSchema) -> str | None:
     return why_no_array(side, column)
 
 
-def _columns(metadata: GraphMetadata) -> Iterator[tuple[Side, str, ColumnSchema]]:
+def all_columns(metadata: GraphMetadata) -> Iterator[tuple[Side, str, ColumnSchema]]:
+    """Yield (side, type, column) of all types, as they are listed."""
     for name, nodes in zip(metadata.node_types, metadata.node_schemas, strict=True):
         yield from (("node", name, column) for column in nodes.columns)
     for edge_type, edges in zip(metadata.edge_types, metadata.edge_schemas, strict=True):
