@@ -8,7 +8,10 @@ import inspect
 from collections.abc import Callable
 from typing import Any, get_type_hints
 
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
+
+_TEXTS = (str, str | None)
+_TEXT_LISTS = (list[str], list[str] | None)
 
 
 def with_groups(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -50,8 +53,46 @@ def _default(field: dataclasses.Field[Any]) -> Any:
     return inspect.Parameter.empty if field.default is dataclasses.MISSING else field.default
 
 
+def _spare_conversions(command: Any, context: Any) -> None:
+    """Let values that need no conversion, defaults and texts, be taken as they are: what converts takes long to load."""
+    declared = inspect.signature(command.callback).parameters if command.callback else {}
+    for param in command.get_params(context):
+        param.process_value = _sparing(param, declared.get(param.name))
+
+
+def _sparing(param: Any, declared: inspect.Parameter | None) -> Callable[[Any, Any], Any]:
+    """Return what makes the value of a parameter, of which ``declared`` says what ours are; None: it is typer's own."""
+    convert, default = param.process_value, declared.default if declared else None
+    kind = getattr(declared.annotation, "__origin__", declared.annotation) if declared else None
+
+    def process(context: Any, value: Any) -> Any:
+        if context.get_parameter_source(param.name).name == "DEFAULT":
+            return convert(context, value) if param.required else default  # with the former, it is missing
+        if param.callback is None and kind in _TEXTS and isinstance(value, str):
+            return value
+        if param.callback is None and kind in _TEXT_LISTS and isinstance(value, list | tuple) and value:
+            return list(value)
+        return convert(context, value)
+
+    return process
+
+
+class Commands(TyperGroup):
+    """The commands, with options of their own."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the command line."""
+        _spare_conversions(self, ctx)
+        return super().parse_args(ctx, args)
+
+
 class GroupedCommand(TyperCommand):
     """A command whose help lists its options by ``rich_help_panel``, in plain text that reads well when piped."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the command line."""
+        _spare_conversions(self, ctx)
+        return super().parse_args(ctx, args)
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Return ``[OPTIONS] INPUT... OUT``: the arguments as their metavars say."""

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from graphprep import __version__
-from graphprep.cli.groups import GroupedCommand
+from graphprep.cli.groups import Commands, GroupedCommand
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -84,6 +84,7 @@ def build_app(args: Sequence[str] = ()) -> typer.Typer:
     """Return the application with the command that ``args`` begin with, or with all where they begin with none."""
     app = typer.Typer(
         name="graphprep",
+        cls=Commands,
         help="Turn raw graph dumps into the binary arrays that graph-learning systems load.\n\n"
         "Example: graphprep convert sample_data/karate/karate.csv karate-store",
         epilog="Exit codes: 0 done; 1 the data is wrong; 2 the command line is wrong; 3 input or output failed; 4 the memory "

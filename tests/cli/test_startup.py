@@ -11,7 +11,7 @@ import pytest
 
 EDGES = Path(__file__).resolve().parent.parent.parent / "sample_data" / "edges"
 HEAVY = ("numpy", "numba", "llvmlite", "pyarrow", "fsspec", "scipy", "pandas", "jsonschema", "yaml", "rich")
-OF_OTHERS = ("graphprep.exporters", "graphprep.stages.check_files", "graphprep.cli.ids")  # no work of convert's
+OF_OTHERS = ("pydantic", "graphprep.exporters", "graphprep.stages.check_files", "graphprep.cli.ids")  # no work of convert's
 PROBE = """
 import sys
 from graphprep.cli.main import main
