@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphprep.decoders.row_numbers import every_row
 from graphprep.kernels.cpu.group import group_by_key
 from graphprep.kernels.cpu.hash import edge_checksum, hash_ints, pair_checksum
 from graphprep.model.rows import ColumnKey
@@ -151,8 +152,7 @@ def order_keys(edges: BatchEdges, order: NeighborOrder) -> OrderKeys | None:
 
 def slots_column(num_slots: NDArray[np.int32]) -> tuple[BatchColumn, Ints, Cells]:
     """Let the stated numbers of slots travel as a column of all rows."""
-    rows = np.arange(num_slots.size, dtype=np.int64)
-    return BatchColumn(NUM_SLOTS, 0, scalar=True), rows, scalar_cells(num_slots)
+    return BatchColumn(NUM_SLOTS, 0, scalar=True), every_row(num_slots.size), scalar_cells(num_slots)
 
 
 def excess_slots(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from graphprep.kernels.cpu.bitmap import Ranks
 from graphprep.kernels.cpu.group import group_by_key, mark_bits
-from graphprep.kernels.cpu.lookup import KeyTable, bucket_index, find_sorted
+from graphprep.kernels.cpu.lookup import KeyTable, bucket_index, find_sorted, take_dense
 from graphprep.storage.runs import Runs, SpillPool
 
 Ints = NDArray[np.int64]
@@ -152,7 +152,9 @@ class _Block:
         self.ids = np.concatenate([chunk[0] for chunk in chunks]) if chunks else np.zeros(0, np.uint64)
         self.types = np.concatenate([chunk[1] for chunk in chunks]) if chunks else np.zeros(0, np.int32)
         self.typed = np.concatenate([chunk[2] for chunk in chunks]) if chunks else np.zeros(0, np.int64)
-        self.index = bucket_index(self.ids) if self.ids.size else (0, self.ids)
+        size = self.ids.size
+        self._is_dense = bool(size) and int(self.ids[-1]) - int(self.ids[0]) == size - 1
+        self.index = (0, self.ids) if self._is_dense or not size else bucket_index(self.ids)
         # Each array that need not be looked into saves a cache miss for every end of every edge.
         self._one_type = bool(self.ids.size) and bool((self.types == self.types[0]).all())
         self._all_there = bool((self.typed >= 0).all())
@@ -162,6 +164,8 @@ class _Block:
         """Look IDs up."""
         if not self.ids.size:
             return Resolved(np.zeros(ids.size, np.int32), np.full(ids.size, -1, np.int64))
+        if self._is_dense:
+            return Resolved(*take_dense(self.ids, ids, int(self.flip), self.types, self.typed))
         at = find_sorted(self.ids, self.index, ids ^ self.flip if self.flip else ids)
         found = at >= 0
         typed = at + self.typed[0] if self._in_order else self.typed[at]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from graphprep.decoders.row_numbers import every_row
 from graphprep.kernels.cpu.group import group_by_key
 from graphprep.model.rows import ColumnKey
 from graphprep.model.schema import NeighborOrder
@@ -326,12 +327,9 @@ class RouteFactory:
 def batch_columns(columns: tuple[BatchColumn, ...], arrays: Arrays, num_rows: int) -> Iterator[tuple[BatchColumn, Ints, Cells]]:
     """Take a batch's chunk of column runs apart: (column, rows in the batch, cells)."""
     step = 1 + _CELL_PARTS
-    every: Ints | None = None
     for i, column in enumerate(columns):
         rows = arrays[i * step]
-        if rows is None:
-            rows = every = np.arange(num_rows) if every is None else every
-        yield column, rows, cells_from(arrays[i * step + 1 : (i + 1) * step])
+        yield column, every_row(num_rows) if rows is None else rows, cells_from(arrays[i * step + 1 : (i + 1) * step])
 
 
 def order_role(order: NeighborOrder, roles: Collection[str]) -> str | None:
@@ -364,6 +362,8 @@ def highest_slots(columns: Iterator[tuple[ColumnKey, Ints]], num_rows: int) -> I
     """Return for every row of a batch its highest present slot + 1."""
     highest = np.zeros(num_rows, np.int64)
     for key, rows in columns:
-        if key.slot is not None:
+        if key.slot is not None and rows.size == num_rows:  # each once
+            np.maximum(highest, key.slot + 1, out=highest)
+        elif key.slot is not None:
             highest[rows] = np.maximum(highest[rows], key.slot + 1)
     return highest

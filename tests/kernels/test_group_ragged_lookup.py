@@ -125,3 +125,23 @@ print("fine")
     env = os.environ | {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
     assert done.stdout == "fine\n", done.stderr
+
+
+@FEW
+@given(
+    first=U64.filter(lambda one: one < 2**64 - 20),
+    rows=st.lists(st.tuples(st.integers(0, 3), st.integers(-1, 9)), min_size=1, max_size=9),
+    wanted=st.lists(st.integers(-3, 20)),
+    flip=st.sampled_from([0, 2**63]),
+)
+def test_take_dense_agrees_with_a_dict(first, rows, wanted, flip):
+    ids = [first + row for row in range(len(rows))]
+    types, typed = np.array([one for one, _ in rows], np.int32), np.array([one for _, one in rows], np.int64)
+    asked = [max(0, first + one) for one in wanted]
+    some = np.array([one ^ flip for one in asked], np.uint64)
+    found = lookup.take_dense(np.array(ids, np.uint64), some, flip, types, typed)
+    beside = dict(zip(ids, rows, strict=True))
+    assert found[1].tolist() == [beside[one][1] if one in beside else -1 for one in asked]
+    assert [int(one) for one, own in zip(found[0], asked, strict=True) if own in beside] == [
+        beside[one][0] for one in asked if one in beside
+    ]

@@ -82,6 +82,28 @@ def find_sorted(ids: Any, index: tuple[int, Any], wanted: Any) -> Any:
     return out
 
 
+def take_dense(ids: Any, wanted: Any, flip: int, types: Any, typed: Any) -> tuple[Any, Any]:
+    """Return what stands beside every wanted ID: (int32[k] of ``types``, int64[k] of ``typed``, -1 where it is not there).
+
+    ``ids``: uint64[n], n > 0, each one more than that before it; ``wanted``: uint64[k], in which the bits ``flip`` are flipped
+    first; ``types``: int32[n]; ``typed``: int64[n].
+    """
+    some_types, some_typed = np.empty(wanted.size, np.int32), np.empty(wanted.size, np.int64)
+    _take_dense(ids[0], np.ascontiguousarray(wanted), np.uint64(flip), types, typed, some_types, some_typed)
+    return some_types, some_typed
+
+
+@njit(cache=True, nogil=True)
+def _take_dense(first, wanted, flip, types, typed, some_types, some_typed):
+    size = np.uint64(types.size)
+    for i in range(wanted.size):
+        at = (wanted[i] ^ flip) - first  # of an ID below the first: beyond all
+        is_there = at < size
+        at = at if is_there else np.uint64(0)
+        some_types[i] = types[at]
+        some_typed[i] = typed[at] if is_there else -1
+
+
 class KeyTable:
     """The numbers of distinct keys, by open addressing: a look for a key costs one cache miss.
 
