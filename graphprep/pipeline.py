@@ -28,6 +28,7 @@ from graphprep.stages.declare import complete
 from graphprep.stages.decode import DecodeSettings, decode_all
 from graphprep.stages.decoded import Decoded
 from graphprep.stages.disk_need import DiskRules, check_disk
+from graphprep.stages.early_edges import EarlyRules
 from graphprep.stages.locate import Locator
 from graphprep.stages.nodes import BeyondError, NodeIndex, NodeRules, index_nodes
 from graphprep.stages.observe import ColumnContext, StoredColumn, settle_columns
@@ -55,6 +56,8 @@ _KERNEL_BYTES = 64 * _MIB  # what Numba, its kernels and pyarrow hold once they 
 _LEAST_BYTES = 24 * _MIB  # what the stages need beside what Python and its modules hold
 _MOST_BLOCK = 4 * _MIB
 _LEAST_BLOCK = 64 << 10
+_MOST_GROUP = 16 << 20  # of text whose edges are dealt out at once: some 2^20, a thousand for every bucket
+_LEAST_EARLY = 1 << 15  # edges
 _AHEAD_BLOCKS = 4  # of a remote table, as stored, fetched while it is read
 _MOST_BUCKET = 32 * _MIB  # larger ones leave the cache: sorting a bucket then costs more than dealing out to more of them
 _DECODED_FACTOR = 24  # decoded rows, their temporaries and the text itself, over the text's size
@@ -276,6 +279,7 @@ def _prepare(
         threads=memory.threads,
         skip=options.on_error == "skip",
         text_bytes=memory.cap_bytes,
+        early=None if flags or schema is not None else _early_rules(options, memory, planned.total_bytes),
     )
     decoded, index, locator = _index_input(planned, settings, schema, options, memory, storage, pool, clock, rejects)
     clock.stage("shuffle")
@@ -399,6 +403,15 @@ def _route_rules(options: ConvertOptions, schema: GraphSchema | None, memory: Me
         threads=memory.threads,
         schema=schema,
     )
+
+
+def _early_rules(options: ConvertOptions, memory: MemoryPlan, total_bytes: int | None) -> EarlyRules | None:
+    """Say how edges may be dealt out as soon as they are decoded; None where that is of no use."""
+    if options.layout == "both" or options.ids == "sparse" or options.partition_by != "range":
+        return None
+    group = max(memory.block_bytes, min(_MOST_GROUP, memory.cap_bytes // 3))
+    side = 1 if options.layout == "csc" else 0
+    return EarlyRules(side, group, max(_LEAST_EARLY, group // 8), memory.cap_bytes // 2, total_bytes or 0)
 
 
 def _write_rules(prepared: Prepared, options: ConvertOptions, memory: MemoryPlan) -> WriteRules:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import contextlib
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
@@ -20,6 +21,7 @@ from graphprep.stages.aligned import AlignedRuns
 from graphprep.stages.blocks import decode_block, read_table
 from graphprep.stages.cells import cells_of
 from graphprep.stages.decoded import Batch, BatchColumn, Decoded, ShapeList
+from graphprep.stages.early_edges import EarlyEdges, EarlyRules, Segment, plain_ends, without_edges
 from graphprep.stages.file_columns import FileColumn, find_plain
 from graphprep.stages.keys import KeyedRows, KeyedTexts, ids_of, key_rows, narrow_rows
 from graphprep.stages.rejects import Rejects
@@ -57,7 +59,10 @@ class _IntegersError(Exception):
 
 @dataclass
 class DecodeSettings:
-    """How the decode stage works. ``text_bytes`` bounds what is held of texts that are raw IDs, before they are sorted."""
+    """How the decode stage works. ``text_bytes`` bounds what is held of texts that are raw IDs, before they are sorted.
+
+    ``early`` says how plain edges are dealt out at once; None: not at all.
+    """
 
     block_bytes: int
     limit_bytes: int
@@ -65,6 +70,7 @@ class DecodeSettings:
     threads: int
     skip: bool
     text_bytes: int = 1 << 26
+    early: EarlyRules | None = None
 
 
 @dataclass(frozen=True)
@@ -133,9 +139,24 @@ class _Work:
 
 @dataclass(frozen=True)
 class _Done:
+    """A block that was decoded. Where its edges were dealt out, their number is ``num_dealt``, else -1.
+
+    ``segment`` has them, and those of the blocks behind it; it is that of the first of them.
+    """
+
     work: _Work
     keyed: KeyedRows | None
     bad: tuple[BadRecord, ...]
+    num_dealt: int = -1
+    segment: Segment | None = None
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Blocks that were decoded one after another, and what failed behind them."""
+
+    done: tuple[_Done, ...]
+    failure: Exception | None = None
 
 
 class _Collector:
@@ -166,25 +187,91 @@ class _Collector:
         """Decode everything."""
         settings = self.settings
         decoder = self.decoded.decoder
-
-        seed, may_be_integers = self.decoded.text_seed, bool(self.integers)
         self.plain = find_plain(storage, self.decoded.sources.spans)
-
-        def work(item: _Work) -> _Done:
-            rows, bad = item.rows, item.bad
-            if item.data is not None:
-                decoded, faults = decode_block(decoder, item.data, settings.skip)
-                rows, bad = decoded.rows, tuple(faults)
-            return _Done(
-                item, None if rows is None else self._add_ends(narrow_rows(key_rows(rows, seed, may_be_integers))), bad
-            )
-
-        for done in map_ordered(work, self._items(storage), settings.threads):
-            self._collect(done)
+        self.decoded.early = self._begin_early()
+        for group in map_ordered(self._work, self._groups(storage), settings.threads):
+            for done in group.done:
+                self._collect(done)
+            if group.failure is not None:
+                raise group.failure
         check_counts(self.decoded, self.span_rows)
         settled = [space for space, are_integers in self.integers.items() if are_integers and space in self.kinds]
         if settled and isinstance(decoder, SettlesIds):
             raise _IntegersError(settled)
+
+    def _begin_early(self) -> EarlyEdges | None:
+        """Get ready to deal edges out at once, where they may turn out to need no more than that."""
+        sources, rules = self.decoded.sources, self.settings.early
+        if rules is None or sources.nodes != "ends" or len(sources.edge_types) != 1 or sources.auto_ids or sources.signed_ids:
+            return None
+        if any(span.kind == "table" for span in sources.spans):
+            return None
+        relation = sources.edge_types[0]
+        return EarlyEdges.begin(rules, self.pool, is_one_type=relation.src_type == relation.dst_type)
+
+    def _groups(self, storage: Storage) -> Iterator[list[_Work]]:
+        """Yield what there is to do, several blocks at a time once edges are dealt out at once: fewer, larger segments."""
+        group: list[_Work] = []
+        num_bytes = 0
+        with contextlib.closing(self._items(storage)) as items:
+            try:
+                for item in items:
+                    group.append(item)
+                    num_bytes += item.num_bytes
+                    if num_bytes >= self._group_bytes():
+                        yield group
+                        group, num_bytes = [], 0
+            except Exception:  # of what comes first, one thing may be at fault in the blocks before it
+                if group:
+                    yield group
+                raise
+        if group:
+            yield group
+
+    def _group_bytes(self) -> int:
+        early = self.decoded.early
+        return 0 if early is None or not early.notes or early.dealer.is_stopped else early.dealer.rules.group_bytes
+
+    def _work(self, items: Sequence[_Work]) -> _Group:
+        """Decode some blocks, and deal out their edges where that is enough. Threads share it."""
+        done: list[_Done] = []
+        held: list[_Done] = []
+        most = 0 if self.settings.early is None else self.settings.early.most_edges
+        try:
+            for item in items:
+                held.append(self._decode(item))
+                if sum(_num_edges(one) for one in held) >= most:
+                    done += self._deal(held)
+                    held = []
+        except Exception as error:  # raised behind what is wrong with the blocks before
+            return _Group((*done, *held), error)
+        return _Group((*done, *self._deal(held)))
+
+    def _decode(self, item: _Work) -> _Done:
+        rows, bad = item.rows, item.bad
+        if item.data is not None:
+            decoded, faults = decode_block(self.decoded.decoder, item.data, self.settings.skip)
+            rows, bad = decoded.rows, tuple(faults)
+        if rows is None:
+            return _Done(item, None, bad)
+        keyed = key_rows(rows, self.decoded.text_seed, bool(self.integers))
+        return _Done(item, self._add_ends(narrow_rows(keyed)), bad)
+
+    def _deal(self, done: list[_Done]) -> list[_Done]:
+        """Deal out the edges of some blocks, where they are nothing but pairs of numbers."""
+        early = self.decoded.early
+        if early is None or early.dealer.is_stopped or not done:
+            return done
+        ends = [plain_ends(one.keyed, self.decoded.sources.edge_types[0]) for one in done]
+        filled = [one for one in ends if one is not None]
+        if len(filled) < len(ends):
+            early.dealer.is_stopped = True
+            return done
+        segment = early.dealer.deal(filled, sum(one.work.num_bytes for one in done))
+        if segment is None:
+            return done
+        dealt = [replace(one, keyed=without_edges(one.keyed), num_dealt=_num_edges(one)) for one in done]
+        return [replace(dealt[0], segment=segment), *dealt[1:]]
 
     def _add_ends(self, keyed: KeyedRows) -> KeyedRows:
         """Keep the texts of ends in their ID spaces, once these have some: it is work for threads. Returns what is left."""
@@ -203,7 +290,7 @@ class _Collector:
         indexer.add_ends(texts.keys, texts.offsets, texts.values, code, texts.rows)
         return texts.kept()
 
-    def _items(self, storage: Storage) -> Iterator[_Work]:
+    def _items(self, storage: Storage) -> Generator[_Work]:
         """Yield what there is to do, span after span; tables that follow each other are read at once."""
         settings = self.settings
         spans = enumerate(self.decoded.sources.spans)
@@ -235,8 +322,10 @@ class _Collector:
         decoded = self.decoded
         records = 0 if done.keyed is None else done.keyed.rows.num_records
         num_bytes = done.work.num_bytes
+        if done.segment is not None and decoded.early is not None:
+            decoded.early.add(done.segment, decoded.num_edges)
         if done.keyed is not None:
-            self._store(done.work, done.keyed)
+            self._store(done.work, done.keyed, done.num_dealt)
         elif done.work.span in self.plain:
             records, num_bytes = self._leave(done.work.span)
         decoded.num_records += records
@@ -245,7 +334,7 @@ class _Collector:
             self.rejects.add(record)
         self.reporter.advance(records=records, num_bytes=num_bytes)
 
-    def _store(self, work: _Work, keyed: KeyedRows) -> None:
+    def _store(self, work: _Work, keyed: KeyedRows, num_dealt: int = -1) -> None:
         decoded = self.decoded
         rows = keyed.rows
         for text, count in rows.warnings.items():
@@ -256,10 +345,10 @@ class _Collector:
         # In tables, columns of one name in different types have nothing to do with each other.
         group = decoded.sources.spans[work.span].role if decoded.sources.nodes == "tables" else ""
         node_columns = self._store_nodes(rows.nodes, group)
-        edge_columns, codes = self._store_edges(rows.edges, group)
+        edge_columns, codes = self._store_dealt(work) if num_dealt >= 0 else self._store_edges(rows.edges, group)
         self._store_texts(work, keyed)
         num_nodes = rows.nodes.num_rows if rows.nodes else 0
-        num_edges = rows.edges.num_rows if rows.edges else 0
+        num_edges = max(num_dealt, rows.edges.num_rows if rows.edges else 0)
         if not rows.aligned:
             self.span_rows[work.span] = self.span_rows.get(work.span, 0) + num_edges
         decoded.batches.append(
@@ -275,6 +364,7 @@ class _Collector:
                 relation=codes[0] if len(codes) == 1 else None,
                 codes=codes,
                 declares=rows.nodes is None or rows.nodes.declares,
+                is_dealt=num_dealt >= 0,
             )
         )
         decoded.num_nodes += num_nodes
@@ -299,6 +389,13 @@ class _Collector:
         relations = None if len(codes) == 1 else np.array(codes, np.int32)[edges.relations]
         self.decoded.edges.append(0, (ids_of(edges, 0), ids_of(edges, 1), relations, edges.num_slots))
         return self._store_columns(self.decoded.edge_columns, edges.columns, edges.num_rows, group), codes
+
+    def _store_dealt(self, work: _Work) -> tuple[tuple[BatchColumn, ...], tuple[int, ...]]:
+        """Note a batch whose edges were dealt out: all of the only relation, between numbers."""
+        self.decoded.edge_columns.append(0, ())
+        for side in range(2):
+            self._note_kind(work, self.decoded.spaces.of_end(self.decoded.relations[0], side), None)
+        return (), (0,)
 
     def _store_texts(self, work: _Work, keyed: KeyedRows) -> None:
         """Keep the texts of a batch in its ID spaces, and note whether these hold texts or numbers."""
@@ -430,6 +527,11 @@ class _Collector:
             self.relation_codes[relation] = len(self.decoded.relations)
             self.decoded.relations.append(relation)
         return self.relation_codes[relation]
+
+
+def _num_edges(done: _Done) -> int:
+    edges = None if done.keyed is None else done.keyed.rows.edges
+    return 0 if edges is None else edges.num_rows
 
 
 def _end_type(edges: RawEdges, side: int) -> str | None:

@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from graphprep.model.protocols import Decoder, Sources
 from graphprep.model.rows import ColumnKey, Relation
 from graphprep.stages.aligned import AlignedRuns
+from graphprep.stages.early_edges import EarlyEdges
 from graphprep.stages.file_columns import FileColumn
 from graphprep.stages.keys import IdSpaces
 from graphprep.stages.texts import TextIndexer
-from graphprep.storage.runs import Runs
+from graphprep.storage.runs import Chunk, Runs
 
 RawIds = NDArray[np.uint64]
 
@@ -36,7 +37,7 @@ class Batch:
     """Where a batch came from and what it holds. Node and edge numbers count all records of the input.
 
     ``relation`` is the code of the only relation, None where there are several; ``codes`` are those of all. ``declares``: its
-    nodes are declared by it.
+    nodes are declared by it. ``is_dealt``: its edges are among ``Decoded.early``.
     """
 
     span: int
@@ -50,6 +51,7 @@ class Batch:
     relation: int | None
     codes: tuple[int, ...] = ()
     declares: bool = True
+    is_dealt: bool = False
 
 
 @dataclass
@@ -72,7 +74,8 @@ class Decoded:
     """All rows of the input, as decoded.
 
     ``nodes`` holds (ids, types, num_slots) a batch, ``edges`` (src, dst, relations or None, num_slots), where IDs may be uint32
-    if all are below 2^32: ``edge_chunks`` has them as uint64. The column runs hold for each ``BatchColumn`` its rows (None: all
+    if all are below 2^32: ``edge_chunks`` has them as uint64. Edges of batches that were dealt out while they were decoded are
+    in ``early`` instead; ``raw_edges`` has all. The column runs hold for each ``BatchColumn`` its rows (None: all
     of the batch) followed by ``Cells.arrays()``. ``aligned`` holds (rows, cells) by owner and key.
 
     Raw IDs that are texts stand as keys; ``texts`` has them by ID space. With a ``text_seed`` the keys are not h of STORE.md:
@@ -85,6 +88,7 @@ class Decoded:
     edges: Runs
     node_columns: Runs
     edge_columns: Runs
+    early: EarlyEdges | None = None
     aligned: dict[tuple[str | Relation, ColumnKey], AlignedRuns | FileColumn] = field(default_factory=dict)
     batches: list[Batch] = field(default_factory=list)
     node_types: list[str] = field(default_factory=list)
@@ -106,9 +110,21 @@ class Decoded:
         """Return the ID spaces of types and relations."""
         return IdSpaces(self.sources)
 
+    @property
+    def are_dealt(self) -> bool:
+        """Return whether all edges were dealt out while they were decoded."""
+        return self.early is not None and self.early.num_edges == self.num_edges
+
+    def raw_edges(self, *, consume: bool = False) -> Iterator[Chunk]:
+        """Yield the edges of every batch; with ``consume`` for the last time."""
+        dealt = iter(()) if self.early is None else self.early.read()
+        edges = self.edges.read(0, consume=consume)
+        for batch in self.batches:
+            yield next(dealt if batch.is_dealt else edges)
+
     def edge_chunks(self) -> Iterator[tuple[Batch, RawIds, RawIds]]:
         """Yield (batch, sources, destinations) of every batch."""
-        for batch, (src, dst, *_) in zip(self.batches, self.edges.read(0), strict=True):
+        for batch, (src, dst, *_) in zip(self.batches, self.raw_edges(), strict=True):
             yield batch, wide_ids(src), wide_ids(dst)
 
     def close(self) -> None:
@@ -117,6 +133,8 @@ class Decoded:
             runs.close()
         if self.hashes is not None:
             self.hashes.close()
+        if self.early is not None:
+            self.early.runs.close()
         for texts in self.texts.values():
             texts.close()
 

@@ -10,30 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.kernels.cpu.records import OTHER, OWNER, Block, Packing, carried, deal_packed, deal_records
+from graphprep.stages.record_tags import KEYED, WITH_ROWS, packed_tag
 from graphprep.stages.shuffle import BucketPlan, Desk
 from graphprep.storage.records import RecordRuns
 from graphprep.storage.runs import SpillPool
 
 Ints = NDArray[np.int64]
 Words = NDArray[Any]  # uint32 or uint64
-KEYED, WITH_ROWS, PACKED = 1, 2, 4  # tags of pieces: they carry order keys, edge rows; they are packed, see ``packed_tag``
-_ROW_BITS, _OTHER_BITS, _MOST_BITS = 8, 16, 255  # where a tag says how they are packed
 _LEAST_DEALT = 1 << 15  # fewer edges wait for others: each segment costs some numbers for every bucket
-
-
-def packed_tag(packing: Packing) -> int:
-    """Return the tag of packed records."""
-    return PACKED | packing.row_bits << _ROW_BITS | packing.other_bits << _OTHER_BITS
-
-
-def packing_of(tag: int) -> Packing | None:
-    """Return how records are packed; None where they are not."""
-    return Packing(tag >> _ROW_BITS & _MOST_BITS, tag >> _OTHER_BITS & _MOST_BITS) if tag & PACKED else None
-
-
-def packings_of(tags: Ints) -> Ints:
-    """Return (row bits, other bits) of packed records by segment: int64[k, 2]."""
-    return np.stack([tags >> _ROW_BITS & _MOST_BITS, tags >> _OTHER_BITS & _MOST_BITS], axis=1)
 
 
 @dataclass(frozen=True)
@@ -103,10 +87,12 @@ class EdgeBuckets:
         desk: Desk,
         dtype: np.dtype[Any] | type[np.unsignedinteger[Any]],
         packing: Packing | None = None,
+        runs: RecordRuns | None = None,
     ) -> None:
+        """Take edges to ``runs`` (None: to new ones), which may hold some."""
         self.plan = plan
         self.packing = packing
-        self.runs = RecordRuns(pool, plan.num_buckets)
+        self.runs = RecordRuns(pool, plan.num_buckets) if runs is None else runs
         self.dtype = np.dtype(dtype)
         self._desk = desk
         self._held: list[EdgeRows] = []

@@ -105,7 +105,7 @@ class Ends:
 
     def _chunks(self, side: int, name: str) -> Iterator[RawIds]:
         """Yield the ends in one space: a map that does not fit is joined with all of them at once."""
-        for batch, chunk in zip(self._decoded.batches, self._decoded.edges.read(0), strict=True):
+        for batch, chunk in zip(self._decoded.batches, self._decoded.raw_edges(), strict=True):
             if batch.num_edges and self._space_name(batch, side) == name:
                 yield wide_ids(chunk[side])
 

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from graphprep.kernels.cpu.records import Block, count_rows, place_stretch
 from graphprep.model.schema import NeighborOrder
-from graphprep.stages.edge_buckets import PACKED, EdgeBuckets, EdgeFields, fields_of, packing_of, packings_of
+from graphprep.stages.edge_buckets import EdgeBuckets, EdgeFields, fields_of
+from graphprep.stages.record_tags import PACKED, packing_of, packings_of
 from graphprep.stages.shuffle import BucketPlan
 from graphprep.storage.records import RecordRuns
 
@@ -92,7 +93,8 @@ class EdgeRuns:
         """Yield the records of a bucket, and what they carry; ``ids`` and ``most_records``: see ``RecordRuns.read``."""
         first_row = self.plan.bounds(bucket)[0]
         for piece in self.runs.read(bucket, ids, most_records):
-            yield Block(piece.records, piece.starts, piece.bases, packing_of(piece.tag), first_row), piece.tag
+            packing = packing_of(piece.tag, self.plan.shift)
+            yield Block(piece.records, piece.starts, piece.bases, packing, first_row), piece.tag
 
     def fields(self, leaf: Leaf) -> Iterator[EdgeFields]:
         """Yield the edges of a leaf, keys filled in where the order needs them."""

@@ -71,19 +71,38 @@ def find_ranges(decoded: Decoded, rules: NodeRules) -> list[EndRange]:
             raise UsageError(f"{flag}: raw IDs of node type {name!r} are strings", fix="drop it, or read integers")
     signed = {name for name in names if decoded.spaces.of_type(name) in decoded.sources.signed_ids}
 
+    for name, lowest, highest in _limits(decoded, rules, signed):
+        if name in spans:
+            low, high = spans[name]
+            spans[name] = (lowest, highest) if high < low else (min(low, lowest), max(high, highest))
+    return [_range(decoded, rules, name, *span) for name, span in spans.items()]
+
+
+def _limits(decoded: Decoded, rules: NodeRules, signed: set[str]) -> Iterator[tuple[str, int, int]]:
+    """Yield (node type, lowest ID, highest ID) for both ends of all edges, piece by piece."""
+    if decoded.early is not None and decoded.are_dealt:
+        for side, name in enumerate(_types_of_ends(decoded)):
+            low, high = decoded.early.limits(side)
+            if low <= high:
+                yield name, low, high
+        return
+
     def span_of(chunk: tuple[str, NDArray[Any]]) -> tuple[str, int, int] | None:
         name, ids = chunk
-        if name not in spans or not ids.size:
+        if not ids.size:
             return None
         values = wide_ids(ids).view(np.int64) if name in signed else ids
         return name, int(values.min()), int(values.max())
 
     for found in map_ordered(span_of, end_chunks(decoded), rules.threads):
         if found is not None:
-            name, lowest, highest = found
-            low, high = spans[name]
-            spans[name] = (lowest, highest) if high < low else (min(low, lowest), max(high, highest))
-    return [_range(decoded, rules, name, *span) for name, span in spans.items()]
+            yield found
+
+
+def _types_of_ends(decoded: Decoded) -> tuple[str, str]:
+    """Return the node types of sources and destinations of the only relation."""
+    relation = decoded.relations[0]
+    return str(relation.src_type), str(relation.dst_type)
 
 
 def _stated(decoded: Decoded, rules: NodeRules, name: str) -> int | None:
@@ -122,6 +141,10 @@ def seen_bits(decoded: Decoded, ranges: list[EndRange], rules: NodeRules) -> dic
     Each thread marks bits of its own where there is room for them.
     """
     sizes = {found.name: (found.num_nodes + 7) // 8 for found in ranges if found.num_nodes is not None}
+    early = decoded.early
+    if early is not None and decoded.are_dealt and all(early.dealer.marks(side).is_complete for side in range(2)):
+        sides = {name: side for side, name in enumerate(_types_of_ends(decoded))}
+        return {name: early.dealer.marks(sides[name]).merged(size) for name, size in sizes.items() if name in sides}
     threads = max(1, min(rules.threads, rules.cap_bytes // max(1, sum(sizes.values()))))
     free = [{name: np.zeros(size, np.uint8) for name, size in sizes.items()} for _ in range(threads)]
     every = list(free)
@@ -143,7 +166,7 @@ def seen_bits(decoded: Decoded, ranges: list[EndRange], rules: NodeRules) -> dic
 
 def end_chunks(decoded: Decoded) -> Iterator[tuple[str, NDArray[Any]]]:
     """Yield (node type, IDs that occur as an end: uint32 or uint64), in input order."""
-    for batch, chunk in zip(decoded.batches, decoded.edges.read(0), strict=True):
+    for batch, chunk in zip(decoded.batches, decoded.raw_edges(), strict=True):
         for side in range(2 if batch.num_edges else 0):
             _, code = end_space(decoded, batch, side)
             yield decoded.node_types[code], chunk[side]

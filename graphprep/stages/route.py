@@ -122,12 +122,21 @@ class Routing:
         column.stats.scalar = column.stats.scalar or scalar
         return column
 
-    def edge_route(self, key: tuple[int, int, int], batch: Batch | None = None, chosen: Ints | None = None) -> EdgeRoute:
-        """Return the route of a canonical edge type, made for its first edges: ``chosen`` of ``batch``."""
+    def edge_route(
+        self,
+        key: tuple[int, int, int],
+        batch: Batch | None = None,
+        chosen: Ints | None = None,
+        buckets: EdgeBuckets | None = None,
+    ) -> EdgeRoute:
+        """Return the route of a canonical edge type, made for its first edges: ``chosen`` of ``batch``.
+
+        They are, or will be, in ``buckets`` (None: in new ones).
+        """
         route = self.routed.edges.get(key)
         if route is None:
             second = self._edge_buckets(key, second=True) if self.deals_second else None
-            route = EdgeRoute(*key, self._edge_buckets(key), self.rules.num_parts, second)
+            route = EdgeRoute(*key, buckets or self._edge_buckets(key), self.rules.num_parts, second)
             self._check_edge_type(route, batch, chosen)
             self.routed.edges[key] = route
         return route

@@ -14,6 +14,7 @@ from graphprep.model.errors import DataError
 from graphprep.model.graph_schema import OwnerSchema
 from graphprep.model.rows import ColumnKey
 from graphprep.model.schema import edge_type_text
+from graphprep.stages.adopt_edges import adopt_edges
 from graphprep.stages.batch_edges import BatchEdges, excess_slots
 from graphprep.stages.cells import Cells, empty_cells
 from graphprep.stages.deal_edges import BatchInput, DealtBatch, DealtGroup, EdgeDealer, MissingEnds, TypeKey, TypeTotal
@@ -36,8 +37,10 @@ _GROUP_EDGE_BYTES = 8
 
 
 def route_edges(routing: Routing) -> None:
-    """Deal out all edges and their columns."""
+    """Deal out all edges and their columns, unless the edges are dealt out already and have none."""
     decoded = routing.decoded
+    if adopt_edges(routing):
+        return
     ends = Ends(decoded, routing.index, routing.pool, routing.rules.cap_bytes)
     dealer = EdgeDealer(routing, ends)
     aligned = AlignedEdges(decoded)
@@ -51,7 +54,7 @@ def _groups(routing: Routing, ends: Ends) -> Iterator[list[BatchInput]]:
     """Yield batches, a few at a time: dealing out few edges to many buckets costs as much as dealing out many."""
     decoded = routing.decoded
     most = max(_LEAST_GROUP, min(_MOST_GROUP, routing.rules.bucket_bytes // _GROUP_EDGE_BYTES))
-    edges = decoded.edges.read(0, consume=ends.fit_in_memory())
+    edges = decoded.raw_edges(consume=ends.fit_in_memory())
     streams = (decoded.batches, edges, decoded.edge_columns.read(0), text_hashes(decoded))
     group: list[BatchInput] = []
     num_edges = 0

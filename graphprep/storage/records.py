@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -101,6 +101,7 @@ class RecordRuns:
     """
 
     def __init__(self, pool: SpillPool, num_buckets: int) -> None:
+        """Open empty runs; with 0 buckets every segment has as many as it likes, until ``regroup``."""
         self.in_memory_bytes = 0
         self.num_records = np.zeros(num_buckets, np.int64)
         self._pool = pool
@@ -132,9 +133,31 @@ class RecordRuns:
         with self._pool.lock:
             self._segments.append(segment)
             self._table = None
-            self.num_records += np.diff(offsets)
+            if self.num_buckets:
+                self.num_records += np.diff(offsets)
             self.in_memory_bytes += records.nbytes
             self._pool.account(records.nbytes)
+
+    def regroup(self, num_buckets: int, widths: Sequence[int]) -> None:
+        """Let every segment have ``num_buckets`` buckets, each of ``widths[k]`` of its own ones, side by side."""
+        with self._pool.lock:
+            self.num_records = np.zeros(num_buckets, np.int64)
+            for segment, width in zip(self._segments, widths, strict=True):
+                ends = np.minimum(np.arange(num_buckets + 1) * width, segment.offsets.size - 1)
+                segment.offsets = segment.offsets[ends]
+                borders = segment.offsets.astype(np.int64)
+                self.num_records += borders[1:] - borders[:-1]
+            self._table, self._offsets = None, np.zeros((0, num_buckets + 1), np.uint32)
+
+    def segment(self, number: int) -> tuple[Records, NDArray[np.int64], int]:
+        """Return a segment's records, the borders of its buckets, and its tag."""
+        with self._pool.lock:
+            segment = self._segments[number]
+            records, offsets = segment.records, segment.offsets.astype(np.int64)
+        if records is None:
+            records = np.empty((int(offsets[-1]), segment.words), segment.dtype)
+            read_into(self._reader()[0], records, segment.at, str(self._path))
+        return records, offsets, segment.tag
 
     def read(self, bucket: int, ids: tuple[int, int] | None = None, most_records: int = 1 << 62) -> Iterator[Piece]:
         """Yield a bucket's pieces in append order, as often as asked: consecutive segments that are laid out alike are joined.

@@ -27,10 +27,21 @@ _U = np.uint64
 
 @dataclass(frozen=True)
 class Packing:
-    """How a record is packed into uint64[n, 1]: the owner within its bucket lowest, then the other end, then the edge ID."""
+    """How a record is packed into uint64[n, 1]: low bits of the owner lowest, then the other end, then the edge ID.
+
+    Of the owner there may be more bits than are needed to tell the rows of a bucket: those are the lowest ``local_bits``
+    (None: all).
+    """
 
     row_bits: int
     other_bits: int
+    local_bits: int | None = None
+
+    @property
+    def mask(self) -> Any:
+        """Return the bits of a record that tell the row within its bucket: uint64."""
+        bits = self.row_bits if self.local_bits is None else min(self.row_bits, self.local_bits)
+        return _U((1 << bits) - 1)
 
     @property
     def most_records(self) -> int:
@@ -71,13 +82,13 @@ class Block:
         if self.packing is None:
             return self
         records = np.empty((len(self.records), NUM_FIELDS), dtype)
-        _unpack(self.records[:, 0], self.packing.row_bits, self.packing.other_bits, self.first_row, records)
+        bits = self.packing
+        _unpack(self.records[:, 0], bits.mask, bits.row_bits, bits.other_bits, self.first_row, records)
         return Block(records, self.starts, self.bases)
 
 
 @njit(cache=True, nogil=True)
-def _unpack(words, row_bits, other_bits, first_row, records):
-    row_mask = (np.uint64(1) << np.uint64(row_bits)) - np.uint64(1)
+def _unpack(words, row_mask, row_bits, other_bits, first_row, records):
     other_mask = (np.uint64(1) << np.uint64(other_bits)) - np.uint64(1)
     for i in range(words.size):
         word = words[i]
@@ -86,31 +97,57 @@ def _unpack(words, row_bits, other_bits, first_row, records):
         records[i, EDGE_ID] = word >> np.uint64(row_bits + other_bits)
 
 
-def deal_packed(ends: Sequence[tuple[Any, Any]], packing: Packing, num_buckets: int) -> Any:
-    """Deal out edges as ``deal_records`` does, packed; edge IDs count from 0. Returns (uint64[n, 1], offsets)."""
+def deal_packed(
+    ends: Sequence[tuple[Any, Any]], packing: Packing, num_buckets: int, shift: int | None = None
+) -> tuple[Any, Any]:
+    """Deal out edges as ``deal_records`` does, packed; edge IDs count from 0. Returns (uint64[n, 1], offsets).
+
+    Buckets have 2^``shift`` rows (None: as many as owners have bits).
+    """
+    shift = packing.row_bits if shift is None else shift
     offsets = np.zeros(num_buckets + 1, np.int64)
     for owners, _ in ends:
-        _count_buckets(owners, packing.row_bits, offsets)
+        _count_buckets(owners, shift, offsets)
     np.cumsum(offsets, out=offsets)
     cursors = offsets[:-1].copy()
     words = np.empty(int(offsets[-1]), np.uint64)
     first = 0
     for owners, others in ends:
-        _deal_packed(owners, others, first, packing.row_bits, packing.other_bits, cursors, words)
+        _deal_packed(owners, others, first, shift, packing.row_bits, packing.other_bits, cursors, words)
         first += owners.size
     return words.reshape(-1, 1), offsets
 
 
 @njit(cache=True, nogil=True)
-def _deal_packed(owners, others, first, row_bits, other_bits, cursors, words):
-    row_mask = (np.uint64(1) << np.uint64(row_bits)) - np.uint64(1)
+def _deal_packed(owners, others, first, shift, row_bits, other_bits, cursors, words):
+    row_mask = (_U(1) << _U(row_bits)) - _U(1)
     for i in range(owners.size):
-        owner = np.uint64(owners[i])
-        bucket = np.int64(owner >> np.uint64(row_bits))
+        owner = _U(owners[i])
+        bucket = owner >> _U(shift)
         at = cursors[bucket]
         cursors[bucket] = at + 1
-        high = (np.uint64(first + i) << np.uint64(other_bits)) | np.uint64(others[i])
-        words[at] = (high << np.uint64(row_bits)) | (owner & row_mask)
+        high = (_U(first + i) << _U(other_bits)) | _U(others[i])
+        words[_U(at)] = (high << _U(row_bits)) | (owner & row_mask)
+
+
+def undeal_packed(words: Any, offsets: Any, packing: Packing, shift: int) -> tuple[Any, Any]:
+    """Return the edges that ``deal_packed`` dealt out as they came: owners and others, uint32[n]."""
+    owners, others = (np.empty(len(words), np.uint32) for _ in range(2))
+    _undeal_packed(words[:, 0], offsets, shift, packing.row_bits, packing.other_bits, owners, others)
+    return owners, others
+
+
+@njit(cache=True, nogil=True)
+def _undeal_packed(words, offsets, shift, row_bits, other_bits, owners, others):
+    row_mask = (_U(1) << _U(min(shift, row_bits))) - _U(1)
+    other_mask = (_U(1) << _U(other_bits)) - _U(1)
+    for bucket in range(offsets.size - 1):
+        first_row = _U(bucket) << _U(shift)
+        for i in range(offsets[bucket], offsets[bucket + 1]):
+            word = words[i]
+            edge = word >> _U(row_bits + other_bits)
+            owners[edge] = first_row | (word & row_mask)
+            others[edge] = (word >> _U(row_bits)) & other_mask
 
 
 def deal_records(ends: Sequence[tuple[Any, Any]], extra: Sequence[Any], ids: Any, shift: int, num_buckets: int) -> Any:
@@ -214,9 +251,8 @@ def place_records(
         else:
             bits = block.packing
             words, offset = block.records[:, 0], block.first_row - low
-            _place_packed(
-                words, block.starts, block.bases, bits.row_bits, bits.other_bits, offset, cursors, others, ids, places
-            )
+            layout = (bits.mask, bits.row_bits, bits.other_bits)
+            _place_packed(words, block.starts, block.bases, *layout, offset, cursors, others, ids, places)
         first = stop
     return counts[1:], others, ids if id_dtype else None
 
@@ -228,7 +264,7 @@ def _count(block: Block, low: int, counts: Any) -> None:
     if block.packing is None:
         _count_rows(block.records, low, counts)
     else:
-        _count_packed(block.records[:, 0], block.packing.row_bits, block.first_row - low, counts)
+        _count_packed(block.records[:, 0], block.packing.mask, block.first_row - low, counts)
 
 
 def count_rows(block: Block, low: int, num_rows: int) -> Any:
@@ -245,8 +281,7 @@ def _count_rows(records, low, counts):
 
 
 @njit(cache=True, nogil=True)
-def _count_packed(words, row_bits, offset, counts):
-    row_mask = (np.uint64(1) << np.uint64(row_bits)) - np.uint64(1)
+def _count_packed(words, row_mask, offset, counts):
     for i in range(words.size):
         counts[np.int64(words[i] & row_mask) + offset + 1] += 1
 
@@ -266,8 +301,7 @@ def _place(records, starts, bases, low, cursors, others, ids, places):
 
 
 @njit(cache=True, nogil=True)
-def _place_packed(words, starts, bases, row_bits, other_bits, offset, cursors, others, ids, places):
-    row_mask = (np.uint64(1) << np.uint64(row_bits)) - np.uint64(1)
+def _place_packed(words, starts, bases, row_mask, row_bits, other_bits, offset, cursors, others, ids, places):
     other_mask = (np.uint64(1) << np.uint64(other_bits)) - np.uint64(1)
     for segment in range(bases.size):
         for i in range(starts[segment], starts[segment + 1]):
@@ -291,7 +325,8 @@ def place_stretch(
     A bucket has 2^``shift`` rows, the last one what is left of ``num_rows``. ``bounds`` (int64[segments, buckets + 1]) are
     addresses: the records of segment k in bucket b lie in [bounds[k, b], bounds[k, b + 1]). ``bases`` (int64[segments]) are to
     be added to their edge IDs; ``packings`` (int64[segments, 2]) hold ``row_bits``, of which there may be more than ``shift``,
-    and ``other_bits``. Returns (lengths of the rows int64[num_rows], others, edge IDs or None).
+    or fewer where rows of the segment need no more, and ``other_bits``. Returns (lengths of the rows int64[num_rows], others,
+    edge IDs or None).
     """
     size = int((bounds[:, -1] - bounds[:, 0]).sum()) // _WORD_BYTES
     lengths = np.empty(num_rows, np.int64)
@@ -304,7 +339,6 @@ def place_stretch(
 
 @njit(cache=True, nogil=True)
 def _place_stretch(bounds, bases, packings, shift, lengths, cursors, others, ids):
-    row_mask = (_U(1) << _U(shift)) - _U(1)
     end = _U(0)
     for bucket in range(bounds.shape[1] - 1):
         first_row = bucket << shift
@@ -312,6 +346,7 @@ def _place_stretch(bounds, bases, packings, shift, lengths, cursors, others, ids
         for row in range(num_rows):
             cursors[row] = _U(0)
         for k in range(bounds.shape[0]):
+            row_mask = (_U(1) << _U(min(shift, packings[k, 0]))) - _U(1)
             for at in range(bounds[k, bucket], bounds[k, bucket + 1], _WORD_BYTES):
                 cursors[load_word(at) & row_mask] += _U(1)
         for row in range(num_rows):
@@ -321,6 +356,7 @@ def _place_stretch(bounds, bases, packings, shift, lengths, cursors, others, ids
             end += count
         for k in range(bounds.shape[0]):
             base, other_shift = _U(bases[k]), _U(packings[k, 0])
+            row_mask = (_U(1) << _U(min(shift, packings[k, 0]))) - _U(1)
             id_shift = other_shift + _U(packings[k, 1])
             other_mask = (_U(1) << _U(packings[k, 1])) - _U(1)
             for at in range(bounds[k, bucket], bounds[k, bucket + 1], _WORD_BYTES):
