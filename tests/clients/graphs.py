@@ -1,10 +1,15 @@
 """Small graphs for the tests of exporters: what they hold as arrays, and the stores that ``graphprep.convert`` makes of them.
 
-``from clients.graphs import GRAPHS, make_store``: ``GRAPHS`` maps names to functions that return a ``Graph``.
+``from clients.graphs import GRAPHS, make_store``: ``GRAPHS`` maps names to functions that return a ``Graph``. Tests that only
+read a store take that of ``shared_store``.
 """
 
 from __future__ import annotations
 
+import atexit
+import functools
+import shutil
+import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -220,6 +225,24 @@ def make_store(graph: Graph, folder: Path, **options: Any) -> Path:
     store = folder / "store"
     graphprep.convert([], str(store), graph=config, **{**graph.options, **options})
     return store
+
+
+@functools.cache
+def _shared_folder() -> Path:
+    folder = tempfile.mkdtemp(prefix="graphprep-test-stores-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
+
+
+@functools.cache
+def shared_store(name: str, **options: Any) -> tuple[Graph, Path]:
+    """Return a graph of ``GRAPHS`` and its store, which is made once a process: it is only to be read.
+
+    ``options`` of ``convert`` give way to those of the graph.
+    """
+    graph = GRAPHS[name]()
+    folder = _shared_folder() / "-".join([name, *map(str, options.values())])
+    return graph, make_store(graph, folder, **{**options, **graph.options})
 
 
 def _node_columns(rng: np.random.Generator, size: int, width: int) -> dict[str, np.ndarray]:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from clients.checksums import Rows, checksum, graph_edges, graph_nodes, id_map, store_edges, store_nodes
 from clients.glt_client import load_glt
-from clients.graphs import GRAPHS, make_store
+from clients.graphs import GRAPHS, homogeneous, make_store, shared_store
 
 import graphprep
 
@@ -94,9 +94,8 @@ def export(store, out, **given):
 @pytest.mark.parametrize(("layout", "assign"), LAYOUTS)
 @pytest.mark.parametrize("name", GRAPHS)
 def test_partitions_hold_the_graph(name, layout, assign, tmp_path):
-    graph = GRAPHS[name]()
-    store = make_store(graph, tmp_path, **({} if "partitions" in graph.options else {"partitions": 3, "partition_by": "hash"}))
-    num_parts = 5 if name == "few_nodes" else 2 if name == "empty_partition" else 3
+    graph, store = shared_store(name, partitions=3, partition_by="hash")
+    num_parts = graph.options.get("partitions", 3)
     export(store, tmp_path / "out", layout=layout, edge_assign=assign)
     client = Client(tmp_path / "out", store, num_parts, layout)
     for edge_type in graph.edges:
@@ -117,8 +116,8 @@ def test_partitions_hold_the_graph(name, layout, assign, tmp_path):
 @pytest.mark.parametrize(("layout", "assign"), LAYOUTS)
 def test_datasets_load(layout, assign, graph_class, tmp_path):
     """``DistDataset.load`` makes graphs, features and labels of the files; with CSR and CSC, empty partitions, too."""
-    graph = GRAPHS["homogeneous"]()
-    num_parts = 2 if layout == "COO" else 50  # more than nodes
+    graph = homogeneous(12, 60)
+    num_parts = 2 if layout == "COO" else 14  # more than nodes
     store = make_store(graph, tmp_path, partitions=num_parts, partition_by="random")
     export(store, tmp_path / "out", layout=layout, edge_assign=assign, graph_class=graph_class, cache_ratio=0.2)
     homo, edge_type = graph_class == "homo", ("paper", "cites", "paper")
@@ -141,14 +140,14 @@ def test_datasets_load(layout, assign, graph_class, tmp_path):
         book = dataset.node_feat_pb if homo else dataset.node_feat_pb["paper"]
         local = torch.where(book == part)[0]
         np.testing.assert_array_equal(features[local].numpy(), _by_raw_id(graph, "feat")[local])
-        assert local.numel() >= 8  # a fifth of 40, cached
+        assert local.numel() >= 2  # a fifth of 12, cached
     rows = _joined(found, ["weight", "feat"])
     assert checksum(edge_type, rows) == checksum(edge_type, graph_edges(graph, edge_type))
 
 
 def test_coo_is_loaded_as_sorted_as_csr(tmp_path):
     """What GLT sorts while it loads, and what it is given sorted, are the same graph."""
-    store = make_store(GRAPHS["heterogeneous"](), tmp_path, partitions=2)
+    _, store = shared_store("heterogeneous", partitions=3, partition_by="hash")
     topologies = {}
     for layout in ("COO", "CSR"):
         export(store, tmp_path / layout, layout=layout)
@@ -177,8 +176,7 @@ def _by_raw_id(graph, column):
 
 @pytest.mark.parametrize("name", ["homogeneous", "heterogeneous", "string_ids", "empty_partition"])
 def test_caches_hold_the_nodes_of_the_highest_degrees(name, tmp_path):
-    graph = GRAPHS[name]()
-    store = make_store(graph, tmp_path, partitions=2)
+    graph, store = shared_store(name, partitions=2)
     export(store, tmp_path / "out", cache_ratio=0.3)
     client = Client(tmp_path / "out", store, 2, "COO")
     for node_type, some in graph.nodes.items():
@@ -200,17 +198,16 @@ def test_caches_hold_the_nodes_of_the_highest_degrees(name, tmp_path):
 
 def test_caches_follow_files_of_scores(tmp_path):
     """One file for all partitions, or a row for each: as the frequency partitioner's probabilities."""
-    graph = GRAPHS["heterogeneous"]()
-    store = make_store(graph, tmp_path, partitions=2, partition_by="hash")
+    _, store = shared_store("heterogeneous", partitions=3, partition_by="hash")
     rng = np.random.default_rng(0)
-    users, items = rng.random(30), rng.integers(0, 4, (2, 20)).astype(np.float32)
+    users, items = rng.random(30), rng.integers(0, 4, (3, 20)).astype(np.float32)
     users[[3, 5]] = users[7]
     np.save(tmp_path / "users.npy", users)
     np.save(tmp_path / "items.npy", items)
     files = f"user={tmp_path / 'users.npy'},item={tmp_path / 'items.npy'}"
     export(store, tmp_path / "out", cache_ratio=0.5, cache_scores=files)
-    client = Client(tmp_path / "out", store, 2, "COO")
-    for node_type, scores in (("user", [users, users]), ("item", items)):
+    client = Client(tmp_path / "out", store, 3, "COO")
+    for node_type, scores in (("user", [users] * 3), ("item", items)):
         typed = {raw: number for number, raw in enumerate(store_nodes(store, node_type).ids.tolist())}
         for feats, some in zip(client.of(node_type, 3), scores, strict=True):
             order = sorted(range(len(some)), key=lambda node: (-some[node], typed[node]))
@@ -222,9 +219,8 @@ def test_caches_follow_files_of_scores(tmp_path):
 
 @pytest.mark.parametrize("name", ["homogeneous", "empty_type", "string_ids", "few_nodes"])
 def test_labels_splits_and_seeds_go_by_node(name, tmp_path):
-    graph = GRAPHS[name]()
+    graph, store = shared_store(name, partitions=3, partition_by="hash")
     num_parts = graph.options.get("partitions", 3)
-    store = make_store(graph, tmp_path, **({} if "partitions" in graph.options else {"partitions": 3, "partition_by": "hash"}))
     out = tmp_path / "out"
     export(store, out)
     homo = name in ("homogeneous", "few_nodes")
@@ -250,8 +246,7 @@ def test_labels_splits_and_seeds_go_by_node(name, tmp_path):
 
 
 def test_bfloat16_features_load(tmp_path):
-    graph = GRAPHS["homogeneous"]()
-    store = make_store(graph, tmp_path, partitions=2)
+    graph, store = shared_store("homogeneous", partitions=2)
     export(store, tmp_path / "out", bfloat16=True)
     part = glt.partition.load_partition(str(tmp_path / "out"), 1)
     assert part[3].feats.dtype == part[4].feats.dtype == torch.bfloat16

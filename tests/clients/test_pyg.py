@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from clients.checksums import Rows, checksum, graph_edges, graph_nodes, id_map, store_edges, store_nodes
-from clients.graphs import GRAPHS, make_store
+from clients.graphs import GRAPHS, make_store, shared_store
 
 import graphprep
 
@@ -30,9 +30,8 @@ def is_homo(graph):
     return (len(graph.nodes), len(graph.edges)) == (1, 1)
 
 
-def store_of(graph, tmp_path, by="hash"):
-    own = "partitions" in graph.options
-    return make_store(graph, tmp_path, **({} if own else {"partitions": 3, "partition_by": by}))
+def store_of(name, by="hash"):
+    return shared_store(name, partitions=3, partition_by=by)
 
 
 def edge_rows(out, store, name, values, src, dst):
@@ -78,8 +77,7 @@ def check_nodes(name, ids, values, graph, store):
 @pytest.mark.parametrize("mmap", [False, True])
 @pytest.mark.parametrize("name", GRAPHS)
 def test_data_holds_the_graph(name, mmap, tmp_path):
-    graph = GRAPHS[name]()
-    store, out = store_of(graph, tmp_path), tmp_path / "out"
+    (graph, store), out = store_of(name), tmp_path / "out"
     export(store, out, form="data")
     data = (Data if is_homo(graph) else HeteroData).from_dict(torch.load(out / "data.pt", mmap=mmap))
     data.validate(raise_on_error=True)
@@ -105,8 +103,7 @@ def test_data_holds_the_graph(name, mmap, tmp_path):
 @pytest.mark.parametrize("name", GRAPHS)
 def test_stores_take_csc_as_it_is(name, tmp_path):
     """``csc()``, by which PyG's samplers get a graph, hands back the very tensors, and edges in the order of the features."""
-    graph = GRAPHS[name]()
-    store, out = store_of(graph, tmp_path, "random"), tmp_path / "out"
+    (graph, store), out = store_of(name, "random"), tmp_path / "out"
     export(store, out, form="data", layout="CSC", graph_class="hetero")
     values = torch.load(out / "data.pt")
     graph_store = MyGraphStore()
@@ -139,8 +136,7 @@ def test_a_graph_without_types_has_attributes_of_nodes_and_edges(tmp_path):
 @pytest.mark.parametrize("by", ["range", "hash"])
 @pytest.mark.parametrize("name", GRAPHS)
 def test_local_stores_hold_the_graph(name, by, tmp_path):
-    graph = GRAPHS[name]()
-    store, out = store_of(graph, tmp_path, by), tmp_path / "out"
+    (graph, store), out = store_of(name, by), tmp_path / "out"
     export(store, out, form="parts")
     homo, num_parts = is_homo(graph), graph.options.get("partitions", 3)
     graphs = [LocalGraphStore.from_partition(str(out), part) for part in range(num_parts)]
