@@ -1,0 +1,146 @@
+"""Columns of a store as arrays of Arrow: numbers, dates and texts as they are, several values as lists, absent ones null."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphprep.exporters.raw_ids import RawBlock
+from graphprep.exporters.text_lines import text_array
+from graphprep.model.errors import DataError
+from graphprep.model.rows import RawTexts
+from graphprep.model.schema import ColumnSchema, RawIdKind
+from graphprep.stages.cells import Cells
+
+Ints = NDArray[np.int64]
+Present = NDArray[np.bool_] | None
+
+_STAMPS = ("ms", "us", "ns")  # units of Parquet's timestamps; others stay integers
+
+
+def id_type(kind: RawIdKind) -> Any:
+    """Return the type of raw IDs."""
+    import pyarrow as pa
+
+    return pa.string() if kind == "string" else pa.uint64() if kind == "uint64" else pa.int64()
+
+
+def id_array(ids: RawBlock, kind: RawIdKind) -> Any:
+    """Return raw IDs. Raises DataError for texts that are no UTF-8."""
+    import pyarrow as pa
+
+    if isinstance(ids, RawTexts):
+        return _checked(text_array(ids), "raw IDs").cast(pa.string())
+    return pa.array(ids, id_type(kind))
+
+
+def column_type(column: ColumnSchema, *, texts: bool = True) -> Any:
+    """Return the type of a column; without ``texts``, binary ones are bytes."""
+    import pyarrow as pa
+
+    if column.kind == "binary":
+        return pa.string() if texts else pa.binary()
+    number = pa.from_numpy_dtype(np.dtype(column.dtype))
+    if column.kind == "dense":
+        return _dense_type(column, number)
+    if column.kind == "ragged":
+        return pa.list_(number)
+    if column.kind == "sparse":
+        at = pa.list_(pa.int64(), column.item_shape[0]) if column.item_shape else pa.int64()
+        return pa.list_(pa.struct([("at", at), ("value", number)]))
+    return pa.list_(pa.struct([("start", pa.int64()), ("end", pa.int64()), ("values", pa.list_(number))]))
+
+
+def column_array(column: ColumnSchema, cells: Cells, present: Present, *, texts: bool = True) -> Any:
+    """Return a column of some rows. Raises DataError for texts that are no UTF-8."""
+    import pyarrow as pa
+
+    kind, missing = column_type(column, texts=texts), None if present is None else ~present
+    if column.kind == "dense":
+        return _dense_array(cells.values, kind, column.item_shape, missing)
+    if column.kind == "binary":
+        return _text_array(column, cells, kind, missing)
+    if column.kind == "temporal":
+        end = np.asarray(cells.end)
+        values = _list_array(cells.item_counts, pa.array(cells.flat), kind.value_type.field("values").type, None)
+        items = [pa.array(cells.start), pa.array(end, mask=end == -1), values]
+        return _list_array(np.asarray(cells.entry_counts), _struct(items, kind.value_type), kind, missing)
+    values = pa.array(cells.flat)
+    if column.kind == "sparse":
+        at = pa.array(np.asarray(cells.coords))
+        if column.item_shape:
+            at = pa.FixedSizeListArray.from_arrays(at, type=kind.value_type.field("at").type)
+        values = _struct([at, values], kind.value_type)
+    return _list_array(cells.item_counts, values, kind, missing)
+
+
+def _dense_type(column: ColumnSchema, number: Any) -> Any:
+    import pyarrow as pa
+
+    if 0 in column.item_shape:
+        return pa.list_(number)
+    if column.item_shape:
+        for size in reversed(column.item_shape):
+            number = pa.list_(number, size)
+        return number
+    if column.dtype == "int64" and column.unit == "day":
+        return pa.date32()
+    return pa.timestamp(column.unit) if column.dtype == "int64" and column.unit in _STAMPS else number
+
+
+def _dense_array(values: NDArray[Any], kind: Any, shape: tuple[int, ...], missing: Present) -> Any:
+    import pyarrow as pa
+
+    flat = np.ascontiguousarray(values).reshape(-1)
+    if not shape:
+        flat = flat.astype(np.int32) if pa.types.is_date32(kind) else flat
+        return pa.array(flat, kind, mask=missing)
+    if 0 in shape:
+        return _list_array(np.zeros(len(values), np.int64), pa.array(flat), kind, missing)
+    kinds = [kind]
+    for _ in shape[1:]:
+        kinds.append(kinds[-1].value_type)
+    array = pa.array(flat)
+    for inner in reversed(kinds):
+        mask = None if missing is None or inner is not kind else pa.array(missing)
+        array = pa.FixedSizeListArray.from_arrays(array, type=inner, mask=mask)
+    return array
+
+
+def _text_array(column: ColumnSchema, cells: Cells, kind: Any, missing: Present) -> Any:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    found = text_array(RawTexts(_offsets(cells.item_counts), np.asarray(cells.values).view(np.uint8)))
+    found = _checked(found, f"column {column.name!r}") if pa.types.is_string(kind) else found.cast(pa.large_binary())
+    found = found if missing is None else pc.if_else(pa.array(missing), pa.scalar(None, found.type), found)
+    return found.cast(kind)
+
+
+def _list_array(counts: Ints, values: Any, kind: Any, missing: Present) -> Any:
+    import pyarrow as pa
+
+    mask = None if missing is None else pa.array(missing)
+    return pa.ListArray.from_arrays(pa.array(_offsets(counts), pa.int32()), values, type=kind, mask=mask)
+
+
+def _struct(arrays: list[Any], kind: Any) -> Any:
+    import pyarrow as pa
+
+    return pa.StructArray.from_arrays(arrays, fields=list(kind))
+
+
+def _offsets(counts: Ints) -> Ints:
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
+
+
+def _checked(texts: Any, what: str) -> Any:
+    import pyarrow as pa
+
+    try:
+        texts.validate(full=True)
+    except pa.ArrowInvalid as error:
+        raise DataError(f"{what}: {error}", fix="write the bytes as they are: --option texts=binary") from None
+    return texts
