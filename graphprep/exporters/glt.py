@@ -238,6 +238,8 @@ class GltFolder:
             if weight is not None:
                 values = FeatureMatrix((weight,)).tensor(Rows.of_edges(graph, edge, layout, part))
                 write_pt(self._out, f"{folder}/weights.pt", TensorPieces("float32", values.shape[:1], values.pieces))
+            graph.reporter.advance(records=graph.num_edges(edge, layout, part))
+        self._tell_empty(edge)
         write_pt(self._out, f"{self._folder('edge_pb', name)}.pt", edge_book(graph, edge, layout))
         chosen = choose_features(graph.edge_names[edge], columns, self._options.features)
         if chosen and self._metadata.num_edges_per_type[edge]:
@@ -245,13 +247,20 @@ class GltFolder:
             ids = [edge_ids(graph, edge, layout, part) for part in self._parts]
             self._write_features("edge_feat", name, FeatureMatrix(chosen, self._options.bfloat16), rows, ids)
 
+    def _tell_empty(self, edge: int) -> None:
+        """Say where GLT cannot load partitions, which it finds out by an error without words."""
+        empty = sum(not self._graph.num_edges(edge, self._layout, part) for part in self._parts)
+        if empty and self._options.layout == "COO":
+            self._graph.reporter.message(
+                f"edge type {self._graph.edge_names[edge]!r}: {empty} of {len(self._parts)} partitions have no edges, which "
+                "GLT cannot load as COO; it can with option layout=CSR"
+            )
+
     def _write_ends(self, edge: int, part: int, folder: str) -> None:
         graph, layout = self._graph, self._layout
         neighbours = others(graph, edge, layout, part)
         if self._options.layout == "COO":
             own = owners(graph, edge, layout, part)
-            if not own.size:
-                graph.reporter.message(f"{folder} has no edges, which GLT cannot load as COO: layout=CSR can be loaded")
         else:
             check_rows_ascend(graph, graph.ends_of(edge)[layout == "csc"], [part], f"layout {self._options.layout}")
             own = offsets_by_id(graph, edge, layout, part)

@@ -95,6 +95,7 @@ class PygExporter:
         tables = PygTensors(graph, self.features, homo=is_homo(graph.metadata, self.graph_class), bfloat16=self.bfloat16)
         if self.form == "data" or (self.form == "auto" and graph.metadata.num_parts == 1):
             write_pt(out, "data.pt", tables.whole(self.layout))
+            graph.reporter.advance(records=sum(graph.metadata.num_edges_per_type))
         else:
             tables.write_parts(out)
 
@@ -194,6 +195,8 @@ class PygTensors:
             write_pt(out, self._map_path("edge_map", "__".join(edge_type)), edge_book(self._graph, edge, "csc"))
         for part in self._parts:
             self._write_part(out, part)
+            counts = (self._graph.num_edges(edge, "csc", part) for edge in range(len(self._metadata.edge_types)))
+            self._graph.reporter.advance(records=sum(counts))
         out.write("META.json", dump_json(self._meta()))
 
     def _map_path(self, stem: str, name: str) -> str:

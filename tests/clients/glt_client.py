@@ -65,5 +65,11 @@ def _compiled():
 
     module.Graph = Graph
     module.QueueTimeoutError = type("QueueTimeoutError", (Exception,), {})
-    module.__getattr__ = lambda name: type(name, (), {})
+    module.__getattr__ = _any_class
     return module
+
+
+def _any_class(name):
+    if name.startswith("__"):
+        raise AttributeError(name)
+    return type(name, (), {})

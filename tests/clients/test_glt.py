@@ -171,6 +171,22 @@ def _by_raw_id(graph, column):
     return out
 
 
+@pytest.mark.parametrize("assign", ["by_src", "by_dst"])
+def test_edges_without_ids_are_numbered(assign, tmp_path):
+    """In a store without edge IDs: features and weights belong to the edges by the numbers that these get."""
+    graph = GRAPHS["heterogeneous"]()
+    store = make_store(graph, tmp_path, partitions=2, edge_ids=False)
+    export(store, tmp_path / "out", edge_assign=assign)
+    client = Client(tmp_path / "out", store, 2, "COO")
+    for edge_type in graph.edges:
+        wanted = graph_edges(graph, edge_type)
+        columns = [key for key in ("weight", "feat") if key in wanted.columns]
+        found = client.edges(edge_type, columns, assign == "by_src")
+        assert checksum(edge_type, found.only(columns, edge_ids=False)) == checksum(
+            edge_type, wanted.only(columns, edge_ids=False)
+        )
+
+
 # ---------------------------------------------------------------------------------------------- caches
 
 

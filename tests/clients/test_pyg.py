@@ -222,6 +222,23 @@ def test_partitions_of_a_reordered_store_are_sorted_by_pyg(tmp_path):
     check_edges(edge_type, edge_rows(out, tmp_path / "hot", edge_type, joined, joined["src"], joined["dst"]), graph, store)
 
 
+def test_edges_without_ids_are_numbered(tmp_path):
+    """In a store without edge IDs: features belong to the edges by the numbers that these get."""
+    graph, edge_type = GRAPHS["homogeneous"](), ("paper", "cites", "paper")
+    store, out = make_store(graph, tmp_path, partitions=2, edge_ids=False), tmp_path / "out"
+    export(store, out)
+    found = []
+    for part in range(2):
+        local = LocalFeatureStore.from_partition(str(out), part)
+        found.append(_part_edges(LocalGraphStore.from_partition(str(out), part), local, None))
+    joined = {key: torch.cat([one[key] for one in found]) for key in found[0]}
+    assert sorted(joined["edge_id"].tolist()) == list(range(200))
+    rows = edge_rows(out, store, edge_type, joined, joined["src"], joined["dst"])
+    columns = ["weight", "feat"]
+    wanted = graph_edges(graph, edge_type).only(columns, edge_ids=False)
+    assert checksum(edge_type, rows.only(columns, edge_ids=False)) == checksum(edge_type, wanted)
+
+
 def test_bfloat16_features_load(tmp_path):
     graph = GRAPHS["homogeneous"]()
     store = make_store(graph, tmp_path)

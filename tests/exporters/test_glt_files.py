@@ -123,7 +123,9 @@ def test_empty_partitions_are_told_where_coo_cannot_hold_them(tmp_path):
 
     store = make_store(small(), tmp_path, partition_by="modulo", partitions=3)
     export(store, tmp_path / "coo", reporter=Reporter())
-    assert said == ["part1/graph has no edges, which GLT cannot load as COO: layout=CSR can be loaded"]
+    assert said == [
+        "edge type 'n:to:n': 1 of 3 partitions have no edges, which GLT cannot load as COO; it can with option layout=CSR"
+    ]
     export(store, tmp_path / "csr", layout="CSR", reporter=Reporter())
     assert len(said) == 1
 

@@ -15,6 +15,8 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from torch_reader import read_chunks, read_naively
 
 from graphprep.exporters import torch_zip
@@ -31,6 +33,7 @@ from graphprep.exporters.torch_files import (
     write_pt,
     write_tensor_chunks,
 )
+from graphprep.exporters.torch_pickle import Pickler
 from graphprep.exporters.torch_zip import ZipEntry, zip_pieces, zip_size
 
 _DTYPES = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64", "complex64", "complex128")
@@ -75,6 +78,24 @@ def test_plain_values_come_back():
     assert pickle.loads(data) == value
     assert str(pickle.loads(data)["floats"][1]) == "-0.0"
     assert max(opcode.proto for opcode, _, _ in pickletools.genops(data)) == 2
+
+
+_PLAIN = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
+_KEYS = st.text() | st.integers() | st.tuples(st.text(), st.text(), st.text())
+
+
+@given(
+    st.recursive(
+        _PLAIN,
+        lambda inner: st.lists(inner) | st.lists(inner).map(tuple) | st.dictionaries(_KEYS, inner),
+        max_leaves=20,
+    )
+)
+def test_any_plain_value_comes_back(value):
+    data = Pickler().dump(value)
+    found = pickle.loads(data)
+    assert found == value
+    assert repr(found) == repr(value)
 
 
 def test_only_what_torch_reads_is_written():
