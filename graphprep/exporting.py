@@ -70,7 +70,8 @@ def export(
         ids = TrainerIds(ready, _wanted_ids(exporter, options), room.scratch, any_raw=exporter.node_ids == "any")
         clock.stage("export")
         graph = StoredGraph(ready, ids, columns, room, clock.reporter, link=options.link)
-        with FolderOutput(storage, out, exists=exists, last=exporter.root_file) as folder:
+        digest = getattr(exporter, "file_digest", None)
+        with FolderOutput(storage, out, exists=exists, last=exporter.root_file, digest=digest) as folder:
             notes = _write(graph, exporter, plan, options, folder)
             folder.publish()
         clock.finish()

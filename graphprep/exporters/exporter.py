@@ -16,7 +16,8 @@ class Exporter(Protocol):
     ``loads_in`` and ``carries`` are one line each: what reads the files, and what of a store they hold and what not.
     ``root_file`` is written last; that it is there says that all is. ``node_ids`` are the IDs that files name nodes by:
     ``dense`` are 0..n-1 within a type, for which raw IDs do where they are that; ``any`` takes all raw IDs that are integers,
-    and ``own`` leaves the choice to the exporter.
+    and ``own`` leaves the choice to the exporter. One that lists hashes of its files has ``file_digest``, the hash's name, and
+    finds them in the folder's ``digests``.
     """
 
     name: ClassVar[str]

@@ -5,8 +5,11 @@ Source: DGL 2.1, ``dgl.graphbolt.OnDiskDataset`` and what its preprocessing writ
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+import posixpath
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from hashlib import md5
 from itertools import chain
 from typing import Any, ClassVar, Literal
 
@@ -28,6 +31,7 @@ from graphprep.storage.outputs import FolderOutput
 
 FOLDER = "preprocessed"
 METADATA_NAME = f"{FOLDER}/metadata.yaml"
+HASHES_NAME = f"{FOLDER}/dataset_hash_value.txt"
 
 
 @dataclass(frozen=True)
@@ -35,7 +39,9 @@ class GraphBoltExporter:
     """Writes ``preprocessed/`` for ``OnDiskDataset(path, include_original_edge_id=…, force_preprocess=False)``.
 
     ``include_original_edge_id``: edges know their edge IDs, by which edge features are fetched; the same is to be said when the
-    dataset is opened. ``in_memory``: features are read into memory when it is opened, else mapped.
+    dataset is opened. ``in_memory``: features are read into memory when it is opened, else mapped. ``opened_as``: the path that
+    ``OnDiskDataset`` is going to get, letter by letter; with it, hashes of all files are written, and ``force_preprocess`` need
+    not be given.
     """
 
     name: ClassVar[str] = "graphbolt"
@@ -46,6 +52,12 @@ class GraphBoltExporter:
 
     include_original_edge_id: bool = True
     in_memory: bool = True
+    opened_as: str | None = None
+
+    @property
+    def file_digest(self) -> str | None:
+        """Return the hash that GraphBolt knows files by, where hashes are written."""
+        return "md5" if self.opened_as else None
 
     def plan(self, metadata: GraphMetadata) -> ExportPlan:
         """Ask for one run of nodes by raw ID, edges by destination, and edge columns by edge ID.
@@ -65,7 +77,7 @@ class GraphBoltExporter:
         import yaml
 
         _check_order(graph)
-        whole = WholeGraph(graph)
+        whole = _NumberedGraph(graph)
         write_pt(out, f"{FOLDER}/{FUSED_NAME}", self._fused(whole).value())
         features = list(_features(graph, is_typed=whole.is_typed))
         for file in features:
@@ -79,9 +91,13 @@ class GraphBoltExporter:
             ],
             "tasks": write_tasks(graph, out, FOLDER, is_typed=whole.is_typed),
         }
-        out.write(METADATA_NAME, yaml.safe_dump(listed, sort_keys=False, allow_unicode=True).encode())
+        root = yaml.safe_dump(listed, sort_keys=False, allow_unicode=True).encode()
+        if self.opened_as:
+            own = md5(root, usedforsecurity=False).hexdigest()
+            out.write(HASHES_NAME, _hashes(self.opened_as, {**out.digests, METADATA_NAME: own}))
+        out.write(METADATA_NAME, root)
 
-    def _fused(self, whole: WholeGraph) -> FusedGraph:
+    def _fused(self, whole: _NumberedGraph) -> FusedGraph:
         index, edge_index = fitting_dtype(whole.num_nodes), fitting_dtype(whole.joined.num_items)
         attributes = whole.edge_attributes()
         if self.include_original_edge_id:
@@ -95,7 +111,7 @@ class GraphBoltExporter:
         )
 
 
-class WholeGraph:
+class _NumberedGraph:
     """All nodes of a graph in one run, types by name, and their in-edges, those of a node by type, types by name."""
 
     def __init__(self, graph: StoredGraph) -> None:
@@ -230,6 +246,11 @@ def _features(graph: StoredGraph, *, is_typed: bool) -> Iterator[_FeatureFile]:
             path = f"{FOLDER}/edge_data/{edge_type_path(edge_type)}/{path_name(feature.name, column=True)}.npy"
             values = feature.tensor(Rows.of_edges(graph, edge, "input", 0))
             yield _FeatureFile("edge", dgl_edge_type(edge_type) if is_typed else None, feature.name, path, values)
+
+
+def _hashes(opened_as: str, digests: Mapping[str, str]) -> bytes:
+    """Return what GraphBolt compares with the files that it finds, by their paths as it puts them together."""
+    return json.dumps({posixpath.join(opened_as, path): digests[path] for path in sorted(digests)}, indent=4).encode()
 
 
 def _check_order(graph: StoredGraph) -> None:

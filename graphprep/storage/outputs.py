@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import math
 import os
 import secrets
@@ -74,16 +75,21 @@ def write_output(storage: Storage, url: str, pieces: Iterable[bytes | memoryview
 class FolderOutput:
     """A folder of files as a context manager: not to be seen before ``publish``, removed without it.
 
-    ``last`` is the file whose presence says that all others are there: on object stores it is put after them.
+    ``last`` is the file whose presence says that all others are there: on object stores it is put after them. With ``digest``,
+    the name of a hash of hashlib, ``digests`` has that of every finished file.
     """
 
-    def __init__(self, storage: Storage, url: str, *, exists: bool, last: str = METADATA_NAME) -> None:
+    def __init__(
+        self, storage: Storage, url: str, *, exists: bool, last: str = METADATA_NAME, digest: str | None = None
+    ) -> None:
         self._url = url.rstrip("/") or url
         with plain_words(url):
             self._target = target_for(storage, self._url, exists, last)
         self._sinks: set[Sink] = set()
         self._published = False
         self._lock = threading.Lock()
+        self._digest = digest
+        self.digests: dict[str, str] = {}
         self.num_bytes = 0
         self.num_files = 0
 
@@ -106,7 +112,7 @@ class FolderOutput:
         with self._lock:
             self._sinks.add(sink)
             self.num_files += 1
-        return FileOutput(self, sink)
+        return FileOutput(self, sink, name, None if self._digest is None else hashlib.new(self._digest, usedforsecurity=False))
 
     def write(self, name: str, pieces: bytes | Iterable[bytes | memoryview]) -> None:
         """Write a file, whole or piece by piece."""
@@ -114,9 +120,7 @@ class FolderOutput:
             for piece in (pieces,) if isinstance(pieces, bytes) else pieces:
                 file.write(piece)
 
-    def write_npy(
-        self, name: str, dtype: np.dtype[Any] | str, shape: tuple[int, ...], pieces: Iterable[NDArray[Any]]
-    ) -> None:
+    def write_npy(self, name: str, dtype: np.dtype[Any] | str, shape: tuple[int, ...], pieces: Iterable[NDArray[Any]]) -> None:
         """Write an array as ``numpy.save`` does, little-endian, from pieces along its first axis.
 
         Raises RuntimeError where the pieces do not add up to ``shape``.
@@ -146,20 +150,24 @@ class FolderOutput:
         with self._lock:
             self.num_bytes += len(data)
 
-    def finish(self, sink: Sink) -> None:
+    def finish(self, sink: Sink, name: str, digest: str | None) -> None:
         """Finish one of its files."""
         with plain_words(self._url):
             sink.commit()
         with self._lock:
             self._sinks.remove(sink)
+            if digest is not None:
+                self.digests[name] = digest
 
 
 class FileOutput:
     """A file of a folder, while it is written; as a context manager it is finished on leaving, unless that is by an error."""
 
-    def __init__(self, folder: FolderOutput, sink: Sink) -> None:
+    def __init__(self, folder: FolderOutput, sink: Sink, name: str, digest: Any) -> None:
         self._folder = folder
         self._sink = sink
+        self._name = name
+        self._digest = digest
         self.num_bytes = 0
 
     def __enter__(self) -> FileOutput:
@@ -174,11 +182,13 @@ class FileOutput:
         if isinstance(data, np.ndarray):
             data = np.ascontiguousarray(data).reshape(-1).view(np.uint8).data
         self._folder.add(self._sink, data)
+        if self._digest is not None:
+            self._digest.update(data)
         self.num_bytes += len(data)
 
     def commit(self) -> None:
         """Finish the file."""
-        self._folder.finish(self._sink)
+        self._folder.finish(self._sink, self._name, None if self._digest is None else self._digest.hexdigest())
 
 
 class _Counted:

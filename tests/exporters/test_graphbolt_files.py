@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 from pathlib import Path
 from typing import ClassVar
 
@@ -54,6 +56,8 @@ def _edges_of(state):
 CASES = {
     **{name: (name, {}) for name in GRAPHS},
     "heterogeneous-range": ("heterogeneous", {"partitions": 3}),
+    "heterogeneous-hash": ("heterogeneous", {"partitions": 3, "partition_by": "hash"}),
+    "homogeneous-random": ("homogeneous", {"partitions": 2, "partition_by": "random", "layout": "csr"}),
     "heterogeneous-csr": ("heterogeneous", {"layout": "csr"}),
     "temporal-csr": ("temporal", {"layout": "csr", "partitions": 2}),
     "string_ids-range": ("string_ids", {"partitions": 2}),
@@ -64,8 +68,6 @@ CASES = {
 def test_the_dataset_holds_what_the_graph_holds(case, tmp_path):
     name, options = CASES[case]
     graph = GRAPHS[name]()
-    if graph.options.get("partition_by", "range") != "range":
-        pytest.skip("needs another partitioning on the way")
     store, out = _export(tmp_path, graph, **options)
     state = read_fused(out / FUSED)
     tensors = state["independent_tensors"]
@@ -158,6 +160,22 @@ def test_seeds_without_a_label_are_left_out(tmp_path, capsys):
     assert [key for key in task if key.endswith("_set")] == ["train_set"]
     seeds, labels = (np.load(out / one["path"]) for one in task["train_set"][0]["data"])
     assert (seeds.tolist(), labels.tolist()) == ([1, 2, 3], [1, 2, 0])
+
+
+def test_hashes_are_those_that_graphbolt_computes(tmp_path):
+    """As ``calculate_dir_hash`` walks a folder: paths as the folder was named, all files but the list itself."""
+    store = make_store(GRAPHS["string_ids"](), tmp_path)
+    opened_as = str(tmp_path / "out")
+    graphprep.export(str(store), opened_as, "graphbolt", opened_as=opened_as)
+    listed = json.loads((tmp_path / "out/preprocessed/dataset_hash_value.txt").read_text())
+    found = {}
+    for folder, _, names in os.walk(opened_as):
+        for name in names:
+            path = f"{folder}/{name}"
+            found[path] = hashlib.md5(Path(path).read_bytes()).hexdigest()
+    del found[f"{opened_as}/preprocessed/dataset_hash_value.txt"]
+    assert listed == found
+    assert f"{opened_as}/export.json" in listed
 
 
 def test_nodes_out_of_order_are_refused(tmp_path):
