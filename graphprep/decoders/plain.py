@@ -24,6 +24,7 @@ from graphprep.model.rows import ColumnChunk, ColumnKey, RawRows
 # What is walked at a line that is not plain; more each time in a block, so that a block has few pieces.
 _FIRST_WALK_BYTES = 1 << 15
 _WALK_GROWTH = 4
+_SLACK = 8  # blocks differ by a line or two, and a room should do for all
 
 Columns = tuple[ColumnChunk, ...]
 Ints = NDArray[np.int64]
@@ -143,7 +144,8 @@ class _Rooms(threading.local):
         sizes = (room.node_ids.size, room.edge_src.size, room.values.size, room.texts.size)
         lacks_times = has_times and not room.node_times.size
         if lacks_times or any(size < want for size, want in zip(sizes, wanted, strict=True)):
-            self.room = make_room(num_nodes, num_edges, num_values, num_texts, has_times)
+            nodes, edges, values, texts = (want + want // _SLACK for want in wanted)
+            self.room = make_room(nodes, edges, values, texts, has_times)
         return self.room
 
 
