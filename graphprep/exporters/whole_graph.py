@@ -14,7 +14,7 @@ from graphprep.exporters.graph import StoredGraph
 from graphprep.model.schema import ColumnSchema, Layout, edge_type_path
 from graphprep.stages.cells import Cells
 from graphprep.stages.joined import CountingArray, WholeStore
-from graphprep.stages.moves import Blocks, Room, move
+from graphprep.stages.moves import Blocks, Piece, Room, move
 from graphprep.stages.stored_items import StoredItems, read_offsets
 from graphprep.storage.scratch import Scratch
 
@@ -42,6 +42,13 @@ class WholeGraph:
         stem = f"nodes/{self._node_path(number)}/{column.path}"
         return self.read(f"{stem}.npy", self.order(number), self.graph.room, column)
 
+    def node_values_of(self, number: int, column: ColumnSchema, low: int, high: int) -> Array:
+        """Return a dense column of nodes [low, high): [k, *item_shape]."""
+        path = f"nodes/{self._node_path(number)}/{column.path}.npy"
+        items, order = StoredItems(self.store.array(0, path)), self.order(number)
+        found = items.read(low, high) if order is None else items.gather(order[low:high], order[low:high] + 1)
+        return as_column(found, column, path)
+
     def node_present(self, number: int, column: ColumnSchema) -> Iterator[Array]:
         """Yield which nodes have a column that is optional: bool."""
         stem = f"nodes/{self._node_path(number)}/{column.path}"
@@ -63,11 +70,7 @@ class WholeGraph:
         """Yield an array of all partitions in pieces, its rows in an order; as ``column`` has it where that is given."""
         items = StoredItems(self.store.array(0, path))
         for piece in self.pieces(items, order, room):
-            if column is None or piece.dtype == np.dtype(column.dtype):
-                yield piece
-            else:
-                flat = piece.reshape(len(piece), -1)
-                yield cast_cells(Cells(None, flat), column.dtype, path).values.reshape(piece.shape)
+            yield piece if column is None else as_column(piece, column, path)
 
     def pieces(self, items: StoredItems, order: Ints | Blocks | None, room: Room) -> Iterator[Array]:
         """Yield items in pieces, in an order."""
@@ -121,6 +124,15 @@ class WholeRows:
         for piece in self.whole.read(f"{self.folder}/indices.npy", self.blocks, self.room):
             yield self.whole.graph.to_ids(self.other, piece)
 
+    def others_of(self, low: int, high: int, skip: int = 0, size: int = -1) -> Ints:
+        """Return the IDs of the other ends in rows [low, high); of one row, perhaps only ``size`` from ``skip`` on."""
+        return self.whole.graph.to_ids(self.other, self._take(f"{self.folder}/indices.npy", Piece(low, high, skip, size)))
+
+    def values_of(self, column: ColumnSchema, low: int, high: int, skip: int = 0, size: int = -1) -> Array:
+        """Return a dense column of the entries that ``others_of`` returns."""
+        path = f"{self._stem(column)}.npy"
+        return as_column(self._take(path, Piece(low, high, skip, size)), column, path)
+
     def edge_ids(self) -> Iterator[Array]:
         """Yield edge IDs in row order, as they are stored. The store must have some."""
         return self.whole.read(f"{self.folder}/edge_ids.npy", self.blocks, self.room)
@@ -143,5 +155,22 @@ class WholeRows:
         """Yield which edges have a column that is optional: bool, in row order."""
         return self.whole.read(f"{self._stem(column)}.present.npy", self.blocks, self.room)
 
+    def _take(self, path: str, piece: Piece) -> Array:
+        items = StoredItems(self.whole.store.array(0, path))
+        if self.blocks is not None:
+            return items.gather(*self.blocks.spans(piece))
+        start, stop = int(self.stored_indptr[piece.low]) + piece.skip, int(self.stored_indptr[piece.high])
+        return items.read(start, stop if piece.size < 0 else start + piece.size)
+
     def _stem(self, column: ColumnSchema) -> str:
         return self.whole.graph.store.edge_column_stem(self.edge, self.layout, column)
+
+
+def as_column(values: Array, column: ColumnSchema, place: str) -> Array:
+    """Return stored values of a dense column with the dtype in which it is written.
+
+    Raises DataError where one does not fit.
+    """
+    if values.dtype == np.dtype(column.dtype):
+        return values
+    return cast_cells(Cells(None, values.reshape(len(values), -1)), column.dtype, place).values.reshape(values.shape)
