@@ -13,9 +13,9 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from graphprep.engine.local import map_ordered
-from graphprep.exporters.deepgnn_blocks import read_blocks
+from graphprep.exporters.deepgnn_blocks import read_blocks, read_long
 from graphprep.exporters.deepgnn_edges import EdgeOrdering
-from graphprep.exporters.deepgnn_files import PartFiles, PartSamplers, Totals
+from graphprep.exporters.deepgnn_files import EdgeBlock, PartFiles, PartSamplers, Totals
 from graphprep.exporters.deepgnn_ids import EngineIds, TypeNumbers, types_document, unslotted
 from graphprep.exporters.deepgnn_part import PartReader
 from graphprep.exporters.graph import StoredGraph
@@ -140,12 +140,21 @@ def _write_part(
         edges = PartSamplers("edge", edge_sizes * (not exporter.skip_edge_sampler), 2, scratch)
         read = functools.partial(read_blocks, reader, dated=exporter.watermark is not None)
         with PartFiles(out, part, node_sizes, edge_sizes, exporter.watermark) as files:
-            for rows, links in map_ordered(read, reader.batches(), graph.room.threads):
+
+            def add_edges(block: EdgeBlock) -> None:
+                files.add_edges(block)
+                if not exporter.skip_edge_sampler:
+                    edges.add((block.src, block.dst), block.types, block.weights)
+                graph.reporter.advance(records=block.dst.size)
+
+            for batch, rows, links in map_ordered(read, reader.batches(), graph.room.threads):
                 files.add_rows(rows)
-                files.add_edges(links)
                 if not exporter.skip_node_sampler:
                     nodes.add((rows.ids,), rows.types, rows.weights)
-                if not exporter.skip_edge_sampler:
-                    edges.add((links.src, links.dst), links.types, links.weights)
-                graph.reporter.advance(records=links.dst.size)
+                for block in (
+                    read_long(reader, batch, graph.room.scratch, dated=exporter.watermark is not None)
+                    if links is None
+                    else (links,)
+                ):
+                    add_edges(block)
         return PartTotals(files.nodes, files.edges, nodes.write(part, out), edges.write(part, out))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,13 +14,22 @@ from graphprep.exporters.deepgnn_part import PartReader
 from graphprep.exporters.deepgnn_rows import PLACEHOLDER, RowBatch, Run
 from graphprep.exporters.deepgnn_slots import Contents, PackedSlots, pack_slots, slot_contents
 from graphprep.model.export import Side
+from graphprep.storage.scratch import Scratch
 
 Ints = NDArray[np.int64]
 
 
-def read_blocks(reader: PartReader, batch: RowBatch, *, dated: bool) -> tuple[RowBlock, EdgeBlock]:
-    """Read a batch; ``dated``: with the times of edges."""
-    return _row_block(reader, batch), edge_block(reader, batch, reader.edges(batch), dated=dated)
+def read_blocks(reader: PartReader, batch: RowBatch, *, dated: bool) -> tuple[RowBatch, RowBlock, EdgeBlock | None]:
+    """Read a batch: its rows and its edges, unless it is long. ``dated``: with the times of edges."""
+    edges = None if reader.is_long(batch) else _edge_block(reader, batch, reader.edges(batch), dated=dated)
+    return batch, _row_block(reader, batch), edges
+
+
+def read_long(reader: PartReader, batch: RowBatch, scratch: Scratch, *, dated: bool) -> Iterator[EdgeBlock]:
+    """Read the edges of a long row."""
+    with scratch.inner() as inner:
+        for edges in reader.long_edges(batch, inner):
+            yield _edge_block(reader, batch, edges, dated=dated)
 
 
 def _row_block(reader: PartReader, batch: RowBatch) -> RowBlock:
@@ -38,7 +47,7 @@ def _declared(batch: RowBatch) -> list[Run]:
     return [Run(run.number, run.low, run.high, np.where(types[run.at] == PLACEHOLDER, -1, run.at)) for run in batch.runs]
 
 
-def edge_block(reader: PartReader, batch: RowBatch, edges: EdgeBatch, *, dated: bool) -> EdgeBlock:
+def _edge_block(reader: PartReader, batch: RowBatch, edges: EdgeBatch, *, dated: bool) -> EdgeBlock:
     """Return edges of rows of a batch as they are written."""
     size = edges.dst.size
     return EdgeBlock(

@@ -66,27 +66,36 @@ class PartEdges:
             none = np.zeros(0, np.int64)
             return EdgeBatch(none, none.view(np.uint64), none.astype(np.int32), ())
         rows, dst = np.concatenate([piece.rows for piece in pieces]), np.concatenate([piece.dst for piece in pieces])
-        types = np.repeat([self._numbers[piece.edge] for piece in pieces], [piece.rows.size for piece in pieces]).astype(
-            np.int32
-        )
+        sizes = [piece.rows.size for piece in pieces]
+        types = np.repeat(np.array([self._numbers[piece.edge] for piece in pieces], np.int32), sizes)
         order = self._order(pieces, rows, types)
         at = np.arange(rows.size)
         if order is not None:
             at[order] = np.arange(order.size)
             rows, dst, types = rows[order], dst[order], types[order]
-        ends = np.cumsum([piece.rows.size for piece in pieces]).tolist()
+        ends = np.cumsum(sizes).tolist()
         runs = (Run(one.edge, one.low, one.high, at[end - one.rows.size : end]) for one, end in zip(pieces, ends, strict=True))
         return EdgeBatch(rows, dst, types, tuple(runs))
 
     def _pieces(self, batch: RowBatch) -> Iterator[_Piece]:
+        for edge, low, high in self.spans(batch):
+            run = next(one for one in batch.runs if one.number == self._graph.ends_of(edge)[0])
+            dst = self.destinations(edge, low, high)
+            rows = np.repeat(run.at, np.diff(self.indptr[edge][run.low : run.high + 1]))
+            yield _Piece(edge, low, rows, dst, self.keys(edge, low, dst))
+
+    def spans(self, batch: RowBatch) -> Iterator[tuple[int, int, int]]:
+        """Yield which edges of each type a batch of rows has: the type, and [low, high)."""
         for edge, indptr in self.indptr.items():
-            src, _ = self._graph.ends_of(edge)
             for run in batch.runs:
-                bounds = indptr[run.low : run.high + 1]
-                low, high = int(bounds[0]), int(bounds[-1])
-                if run.number == src and low < high:
-                    dst = self.destinations(edge, low, high)
-                    yield _Piece(edge, low, np.repeat(run.at, np.diff(bounds)), dst, self.keys(edge, low, dst))
+                if run.number == self._graph.ends_of(edge)[0]:
+                    low, high = int(indptr[run.low]), int(indptr[run.high])
+                    if low < high:
+                        yield edge, low, high
+
+    def number(self, edge: int) -> int:
+        """Return the number that an edge type goes by."""
+        return self._numbers[edge]
 
     def destinations(self, edge: int, low: int, high: int) -> NodeIds:
         """Return the IDs that edges [low, high) lead to."""
@@ -117,8 +126,9 @@ class PartEdges:
             for keys in reversed(list(zip(*(piece.keys for piece in pieces), strict=True))):
                 order = _then_by(order, np.concatenate(keys))
         if len(pieces) > 1 or order is not None:
-            ranks = np.searchsorted(sorted(numbers), types)
-            order = _then_by(order, rows * len(numbers) + ranks)
+            ranks = np.zeros(max(numbers) + 1, np.int64)
+            ranks[sorted(numbers)] = np.arange(len(numbers))
+            order = _then_by(order, rows * len(numbers) + ranks[types])
         return order
 
 

@@ -162,10 +162,9 @@ class PartSamplers:
 
     def add(self, ids: tuple[NodeIds, ...], types: Numbers, weights: NDArray[np.float64]) -> None:
         """Add elements of any types; those of negative ones are left out."""
-        found = np.unique(types).tolist()
-        for number in found:
-            if number < 0:
-                continue
+        counts = np.bincount(types + 1)  # PLACEHOLDER is -1
+        found = np.flatnonzero(counts).tolist()
+        for number in (one - 1 for one in found if one):
             if len(found) == 1:
                 self._samplers[number].add(ids, weights)
                 continue
@@ -176,5 +175,7 @@ class PartSamplers:
         """Write a table for each type that has elements, and return which."""
         written = {number for number, sampler in self._samplers.items() if sampler.size}
         for number in sorted(written):
-            out.write(f"{self._prefix}_{number}_{part}.alias", (piece.tobytes() for piece in self._samplers[number].table()))
+            with out.open(f"{self._prefix}_{number}_{part}.alias") as file:
+                for records in self._samplers[number].table():
+                    file.write(records)
         return written

@@ -21,6 +21,7 @@ NodeIds = NDArray[np.uint64]
 _NUMBER = re.compile(r"0|[1-9][0-9]*")
 _MOST_TYPES = 1 << 12  # a list entry and a sampler's file for each number up to the highest one
 _NO_FEATURES = frozenset({"weight", "created_at", "removed_at", "created"})
+_LEAST_HELD = 1 << 20
 _MIX = np.uint64(0x9E3779B97F4A7C15)  # spreads neighbouring IDs over all values
 
 
@@ -147,7 +148,7 @@ def _bounds(graph: StoredGraph, number: int) -> tuple[int, int]:
 def _have_repeats(graph: StoredGraph, types: list[int]) -> bool:
     """Return whether two nodes have the same raw ID. IDs are looked at in groups that fit in memory."""
     total = sum(graph.metadata.num_nodes_per_type[number] for number in types)
-    bits = max(0, (16 * total // max(1, graph.room.held_bytes)).bit_length())
+    bits = (16 * total // max(_LEAST_HELD, graph.room.held_bytes)).bit_length()
     for group in range(1 << bits):
         own = []
         for number in types:

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.exporters.deepgnn_edges import EdgeBatch, EdgeOrdering, PartEdges
 from graphprep.exporters.deepgnn_ids import EngineIds, TypeNumbers
+from graphprep.exporters.deepgnn_long import LongRow
 from graphprep.exporters.deepgnn_rows import PartRows, RowBatch, Run
 from graphprep.exporters.graph import StoredGraph
 from graphprep.model.export import Side
 from graphprep.model.schema import ColumnSchema
-from graphprep.stages.cells import Cells
+from graphprep.stages.cells import Cells, concat_cells
 from graphprep.stages.stored_cells import read_cells
+from graphprep.storage.scratch import Scratch
 
 Ints = NDArray[np.int64]
+Rows = TypeVar("Rows", Cells, NDArray[np.bool_], Ints)
 
 _ROW_BYTES = 96  # what is computed of a row, its columns apart
 _EDGE_BYTES = 128  # of an edge
@@ -33,6 +37,9 @@ class PartReader:
         self._numbers = numbers
         self._edges = PartEdges(graph, part, ids, numbers, ordering)
         self._rows = PartRows(graph, part, ids, numbers, self._edges.indptr)
+        self._row_bytes = _ROW_BYTES + max(map(self._node_bytes, range(len(numbers.nodes))), default=0)
+        self._bytes_per_edge = _EDGE_BYTES + max(map(self._edge_bytes, range(len(numbers.edges))), default=0)
+        self._most_edges = max(1, int(graph.room.piece_bytes // self._bytes_per_edge))
 
     def num_nodes_by_type(self) -> Ints:
         """Return the number of nodes of every number of a type, created ones too."""
@@ -45,19 +52,20 @@ class PartReader:
 
     def batches(self) -> Iterator[RowBatch]:
         """Yield the rows in batches of about the size of a piece."""
-        metadata = self.graph.metadata
-        row_bytes = _ROW_BYTES + max(map(self._node_bytes, range(len(metadata.node_types))), default=0)
-        edge_bytes = _EDGE_BYTES + max(map(self._edge_bytes, range(len(metadata.edge_types))), default=0)
         for window in self._rows.windows():
-            yield from window.cut(edge_bytes, row_bytes, self.graph.room.piece_bytes)
+            yield from window.cut(self._bytes_per_edge, self._row_bytes, self.graph.room.piece_bytes)
+
+    def is_long(self, batch: RowBatch) -> bool:
+        """Return whether a batch, which is one row then, has too many edges to be read at once."""
+        return batch.ids.size == 1 and batch.num_edges > 2 * self._most_edges
 
     def edges(self, batch: RowBatch) -> EdgeBatch:
-        """Read the edges of a batch, in order."""
+        """Read the edges of a batch that is not long, in order."""
         return self._edges.read(batch)
 
-    def times(self, run: Run) -> Ints:
-        """Return when the edges of a run were created and removed: int64[k, 2]."""
-        return np.stack([self._edges.times(run.number, run.low, run.high, role) for role in ("created_at", "removed_at")], 1)
+    def long_edges(self, batch: RowBatch, scratch: Scratch) -> Iterator[EdgeBatch]:
+        """Read the edges of a long row, in order, in pieces."""
+        return LongRow(self._edges, batch, self._most_edges, scratch).pieces()
 
     # ------------------------------------------------------------------------------------------ columns
 
@@ -69,13 +77,29 @@ class PartReader:
         """Return a column of the items of a run."""
         if side == "node":
             return self.graph.node_cells(run.number, self.part, column, run.low, run.high)
-        return self.graph.edge_cells(run.number, "csr", self.part, column, run.low, run.high)
+        return self._read(
+            lambda low, high: self.graph.edge_cells(run.number, "csr", self.part, column, low, high), run, concat_cells
+        )
 
     def present(self, side: Side, run: Run, column: ColumnSchema) -> NDArray[np.bool_] | None:
         """Return which items of a run have a column; None: all."""
+        if not column.optional:
+            return None
         if side == "node":
             return self.graph.node_present(run.number, self.part, column, run.low, run.high)
-        return self.graph.edge_present(run.number, "csr", self.part, column, run.low, run.high)
+        return self._read(
+            lambda low, high: np.asarray(self.graph.edge_present(run.number, "csr", self.part, column, low, high)),
+            run,
+            np.concatenate,
+        )
+
+    def times(self, run: Run) -> Ints:
+        """Return when the edges of a run were created and removed: int64[k, 2]."""
+        found = [
+            self._read(lambda low, high, role=role: self._edges.times(run.number, low, high, role), run, np.concatenate)  # type: ignore[misc]
+            for role in ("created_at", "removed_at")
+        ]
+        return np.stack(found, axis=1)
 
     def stated_slots(self, side: Side, run: Run) -> Ints | None:
         """Return how many slots the items of a run have at least; None: as many as they fill."""
@@ -85,7 +109,8 @@ class PartReader:
         stem = f"{store.node_folder(run.number)}/{_NUM_SLOTS.path}"
         if side == "edge":
             stem = store.edge_column_stem(run.number, "csr", _NUM_SLOTS)
-        return read_cells(store, self.part, stem, _NUM_SLOTS, run.low, run.high).flat.astype(np.int64)
+        cells = self._read(lambda low, high: read_cells(store, self.part, stem, _NUM_SLOTS, low, high), run, concat_cells)
+        return cells.flat.astype(np.int64)
 
     def weights(self, side: Side, runs: Sequence[Run], size: int) -> NDArray[np.float64]:
         """Return the weight of every element of a batch; 1 in types without weights."""
@@ -96,6 +121,22 @@ class PartReader:
                 kept = np.flatnonzero(run.at >= 0)
                 out[run.at[kept]] = self.cells(side, run, column).flat[kept]
         return out
+
+    def _read(self, read: Callable[[int, int], Rows], run: Run, join: Callable[[list[Rows]], Rows]) -> Rows:
+        """Read the items of a run; of single ones, which lie anywhere, windows in which some are."""
+        if run.items is None:
+            return read(run.low, run.high)
+        order = np.argsort(run.items, kind="stable")
+        items = run.items[order]
+        found, at = [], 0
+        while at < items.size:
+            end = int(np.searchsorted(items, items[at] + self._most_edges))
+            first = int(items[at])
+            found.append(read(first, int(items[end - 1]) + 1).take(items[at:end] - first))
+            at = end
+        back = np.empty_like(order)
+        back[order] = np.arange(order.size)
+        return join(found).take(back)
 
     # ------------------------------------------------------------------------------------------ sizes
 

@@ -26,12 +26,16 @@ _CREATED = ColumnSchema("created", "dense", "bool", role="created")
 
 @dataclass(frozen=True)
 class Run:
-    """Items [low, high) of a type in a partition. Item low + i is number ``at[i]`` of its batch; -1: it is left out."""
+    """Items [low, high) of a type in a partition. Item low + i is number ``at[i]`` of its batch; -1: it is left out.
+
+    With ``items`` (int64[k]) it is only those, in any order: ``at`` belongs to them.
+    """
 
     number: int
     low: int
     high: int
     at: Ints
+    items: Ints | None = None
 
     def part(self, low: int, high: int) -> Run | None:
         """Return the items that are numbers [low, high) of the batch, counted from there, and those left out between them."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.kernels.cpu.alias import fill_alias, scale_weights
+from graphprep.kernels.cpu.alias import fill_alias, scale_weights, write_table
 from graphprep.storage.scratch import Scratch
 
 Ints = NDArray[np.int64]
@@ -44,11 +44,8 @@ class Sampler:
         index = np.int32 if self.size < 2**31 else np.int64
         aliases = self._scratch.zeros(self.size, index)
         fill_alias(scaled, aliases, self._scratch.zeros(self.size, index))
-        kind = np.dtype([("ids", "<u8", (self._width,)), ("aliases", "<u8", (self._width,)), ("probability", "<f4")])
+        words = self._ids.view(np.uint32)
         for low in range(0, self.size, _ROWS):
-            rows = slice(low, min(low + _ROWS, self.size))
-            records = np.empty(rows.stop - low, kind)
-            records["ids"] = self._ids[rows]
-            records["aliases"] = np.where(aliases[rows, None] < 0, np.uint64(0), self._ids[aliases[rows]])
-            records["probability"] = scaled[rows]
+            records = np.empty((min(_ROWS, self.size - low), 2 * words.shape[1] + 1), np.uint32)
+            write_table(words, scaled, aliases, low, records)
             yield records

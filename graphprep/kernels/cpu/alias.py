@@ -33,6 +33,25 @@ def fill_alias(scaled: Any, aliases: Any, stack: Any) -> None:
     _fill_alias(scaled, aliases, stack)
 
 
+def write_table(ids: Any, probabilities: Any, aliases: Any, low: int, out: Any) -> None:
+    """Write the records of elements from ``low`` on: the ID, that of the alias (zeros where there is none), the probability.
+
+    ``ids``: uint32[n, w], the words of each ID; ``probabilities`` float32[n]; ``out``: uint32[k, 2 * w + 1].
+    """
+    _write_table(ids, probabilities.view(np.uint32), aliases, low, out)
+
+
+@njit(cache=True, nogil=True)
+def _write_table(ids, probabilities, aliases, low, out):
+    width = ids.shape[1]
+    for i in range(out.shape[0]):
+        other = aliases[low + i]
+        for k in range(width):
+            out[i, k] = ids[low + i, k]
+            out[i, width + k] = ids[other, k] if other >= 0 else np.uint32(0)
+        out[i, 2 * width] = probabilities[low + i]
+
+
 @njit(cache=True, nogil=True)
 def _fill_alias(scaled, aliases, stack):
     """Keep both stacks in one array, which never holds more than n: the small ones grow from the left."""

@@ -38,6 +38,26 @@ def stable_order(keys: Any) -> Any:
     return rows.astype(np.int64)
 
 
+def order_by_key(keys: Any, order: Any, more: Any) -> Any:
+    """Order rows by a key, rows of equal keys as they are: the new order, which is one of the two arrays given.
+
+    ``keys``: uint64 of every row; ``order``: int64[n], rows in any order; ``more``: int64[n], anything. For rows beyond memory:
+    all arrays may be maps of files, and nothing else is taken. Takes one pass for every 11 bits between lowest and highest key.
+    """
+    if not order.size:
+        return order
+    low = keys.min()
+    for shift in range(0, (int(keys.max()) - int(low)).bit_length(), _DIGIT_BITS):
+        cursors = np.zeros(1 << _DIGIT_BITS, np.int64)
+        _count_offset_digits(keys, low, shift, cursors)
+        if cursors.max() == keys.size:
+            continue
+        cursors = np.cumsum(cursors) - cursors
+        _scatter_rows(keys, low, order, shift, cursors, more)
+        order, more = more, order
+    return order
+
+
 def sort_keys(keys: Any) -> Any:
     """Return uint64 keys in ascending order: uint64[n]. Takes one pass for every 11 bits between the lowest and the highest."""
     if keys.size < _FEW_ROWS:
@@ -58,6 +78,22 @@ def sort_keys(keys: Any) -> Any:
         keys, more = more, keys
     keys += low
     return keys
+
+
+@njit(cache=True, nogil=True)
+def _count_offset_digits(keys, low, shift, counts):
+    mask = np.uint64(counts.size - 1)
+    for i in range(keys.size):
+        counts[((keys[i] - low) >> np.uint64(shift)) & mask] += 1
+
+
+@njit(cache=True, nogil=True)
+def _scatter_rows(keys, low, rows, shift, cursors, out):
+    mask = np.uint64(cursors.size - 1)
+    for i in range(rows.size):
+        digit = ((keys[rows[i]] - low) >> np.uint64(shift)) & mask
+        out[cursors[digit]] = rows[i]
+        cursors[digit] += 1
 
 
 @njit(cache=True, nogil=True)
