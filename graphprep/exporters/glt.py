@@ -26,11 +26,13 @@ from graphprep.exporters.torch_graph import (
     check_rows_ascend,
     check_wanted,
     choose_features,
+    concat,
     edge_book,
     edge_ids,
     ids_in_part,
     is_homo,
     is_number,
+    joined_offsets,
     labels_by_id,
     node_book,
     nodes_where,
@@ -58,6 +60,7 @@ class GltExporter:
     columns whose values make a type's feature matrix. ``cache_ratio`` is the share of a type's nodes whose features every
     partition caches: those of the highest in-degrees, or scores from ``cache_scores`` (``FILE.npy`` or ``TYPE=FILE.npy``).
     ``chunk_mb`` is the size of the pieces of feature files, in MiB. ``bfloat16`` rounds float features to that.
+    ``graph_caching`` writes all edges once, for ``load(graph_caching=True)``, and none of a partition.
     """
 
     name: ClassVar[str] = "glt"
@@ -76,6 +79,7 @@ class GltExporter:
     cache_scores: tuple[str, ...] = ()
     chunk_mb: int = 64
     bfloat16: bool = False
+    graph_caching: bool = False
 
     @property
     def stored_layout(self) -> Layout:
@@ -230,22 +234,44 @@ class GltFolder:
         graph, layout = self._graph, self._layout
         name = "__".join(self._metadata.edge_types[edge])
         columns = graph.edge_columns(edge)
-        weight = next((column for column in columns if column.role == "weight"), None)
-        for part in self._parts:
-            folder = self._folder(f"part{part}/graph", name)
-            self._write_ends(edge, part, folder)
-            write_pt(self._out, f"{folder}/eids.pt", edge_ids(graph, edge, layout, part))
-            if weight is not None:
-                values = FeatureMatrix((weight,)).tensor(Rows.of_edges(graph, edge, layout, part))
-                write_pt(self._out, f"{folder}/weights.pt", TensorPieces("float32", values.shape[:1], values.pieces))
-            graph.reporter.advance(records=graph.num_edges(edge, layout, part))
-        self._tell_empty(edge)
+        if self._options.graph_caching:
+            self._write_graph(edge, self._folder("graph", name), self._parts)
+        else:
+            for part in self._parts:
+                self._write_graph(edge, self._folder(f"part{part}/graph", name), [part])
+            self._tell_empty(edge)
         write_pt(self._out, f"{self._folder('edge_pb', name)}.pt", edge_book(graph, edge, layout))
         chosen = choose_features(graph.edge_names[edge], columns, self._options.features)
         if chosen and self._metadata.num_edges_per_type[edge]:
             rows = [Rows.of_edges(graph, edge, layout, part) for part in self._parts]
             ids = [edge_ids(graph, edge, layout, part) for part in self._parts]
             self._write_features("edge_feat", name, FeatureMatrix(chosen, self._options.bfloat16), rows, ids)
+
+    def _write_graph(self, edge: int, folder: str, parts: Sequence[int]) -> None:
+        """Write the edges of one partition, or those of all."""
+        graph, layout = self._graph, self._layout
+        neighbours = concat([others(graph, edge, layout, part) for part in parts])
+        own = self._owners(edge, parts)
+        rows, cols = (neighbours, own) if layout == "csc" else (own, neighbours)
+        write_pt(self._out, f"{folder}/rows.pt", rows)
+        write_pt(self._out, f"{folder}/cols.pt", cols)
+        write_pt(self._out, f"{folder}/eids.pt", concat([edge_ids(graph, edge, layout, part) for part in parts]))
+        weight = next((column for column in graph.edge_columns(edge) if column.role == "weight"), None)
+        if weight is not None:
+            matrix = FeatureMatrix((weight,))
+            values = concat([matrix.tensor(Rows.of_edges(graph, edge, layout, part)) for part in parts])
+            write_pt(self._out, f"{folder}/weights.pt", TensorPieces("float32", values.shape[:1], values.pieces))
+        graph.reporter.advance(records=neighbours.size)
+
+    def _owners(self, edge: int, parts: Sequence[int]) -> TensorPieces:
+        """Return the ends that own the edges, or where each node's edges begin."""
+        graph, layout = self._graph, self._layout
+        if self._options.layout == "COO":
+            return concat([owners(graph, edge, layout, part) for part in parts])
+        check_rows_ascend(graph, graph.ends_of(edge)[layout == "csc"], parts, f"layout {self._options.layout}")
+        return (
+            joined_offsets(graph, edge, layout) if self._options.graph_caching else offsets_by_id(graph, edge, layout, *parts)
+        )
 
     def _tell_empty(self, edge: int) -> None:
         """Say where GLT cannot load partitions, which it finds out by an error without words."""
@@ -255,18 +281,6 @@ class GltFolder:
                 f"edge type {self._graph.edge_names[edge]!r}: {empty} of {len(self._parts)} partitions have no edges, which "
                 "GLT cannot load as COO; it can with option layout=CSR"
             )
-
-    def _write_ends(self, edge: int, part: int, folder: str) -> None:
-        graph, layout = self._graph, self._layout
-        neighbours = others(graph, edge, layout, part)
-        if self._options.layout == "COO":
-            own = owners(graph, edge, layout, part)
-        else:
-            check_rows_ascend(graph, graph.ends_of(edge)[layout == "csc"], [part], f"layout {self._options.layout}")
-            own = offsets_by_id(graph, edge, layout, part)
-        rows, cols = (neighbours, own) if layout == "csc" else (own, neighbours)
-        write_pt(self._out, f"{folder}/rows.pt", rows)
-        write_pt(self._out, f"{folder}/cols.pt", cols)
 
     # ------------------------------------------------------------------------------------------ features
 

@@ -171,6 +171,25 @@ def _by_raw_id(graph, column):
     return out
 
 
+@pytest.mark.parametrize("name", ["homogeneous", "heterogeneous", "string_ids"])
+@pytest.mark.parametrize("layout", ["COO", "CSR", "CSC"])
+def test_the_whole_graph_can_be_in_every_partition(layout, name, tmp_path):
+    """``graph_caching``: with edge IDs that lead to the features of edges, which GLT's own writer loses."""
+    graph, store = shared_store(name, partitions=3, partition_by="range")
+    export(store, tmp_path / "out", layout=layout, graph_caching=True)
+    for part in range(3):
+        found = glt.partition.load_partition(str(tmp_path / "out"), part, graph_caching=True)
+        client = Client.__new__(Client)
+        client.out, client.store, client.layout, client.parts = tmp_path / "out", store, layout, [found]
+        for edge_type in graph.edges:
+            [one] = client.of(edge_type, 2)
+            src, dst = client._ends(one.edge_index)
+            src_ids, dst_ids = (id_map(tmp_path / "out", store, end) for end in (edge_type[0], edge_type[2]))
+            weight = {} if one.weights is None else {"weight": one.weights.numpy()}
+            rows = Rows(src_ids[src], dst_ids[dst], one.eids.numpy(), weight)
+            assert checksum(edge_type, rows) == checksum(edge_type, graph_edges(graph, edge_type).only(weight))
+
+
 @pytest.mark.parametrize("assign", ["by_src", "by_dst"])
 def test_edges_without_ids_are_numbered(assign, tmp_path):
     """In a store without edge IDs: features and weights belong to the edges by the numbers that these get."""

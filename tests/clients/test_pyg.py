@@ -14,6 +14,7 @@ pytest.importorskip("torch_geometric", reason="torch-geometric is not installed"
 
 from torch_geometric.data import Data, HeteroData  # noqa: E402
 from torch_geometric.distributed import LocalFeatureStore, LocalGraphStore  # noqa: E402
+from torch_geometric.sampler import NeighborSampler  # noqa: E402
 from torch_geometric.testing import MyGraphStore  # noqa: E402
 
 # Columns of the graphs by the names that PyG has for them. x is made of feat and age.
@@ -118,6 +119,23 @@ def test_stores_take_csc_as_it_is(name, tmp_path):
         assert colptr.numel() == values[edge_type[2]]["num_nodes"] + 1
         dst = torch.repeat_interleave(torch.arange(colptr.numel() - 1), colptr.diff())
         check_edges(edge_type, edge_rows(out, store, edge_type, one, row, dst), graph, store)
+
+
+@pytest.mark.filterwarnings("ignore:Using '.*' without a 'pyg-lib' installation")
+@pytest.mark.parametrize("name", ["homogeneous", "heterogeneous", "multi_edge", "empty_type", "temporal"])
+def test_samplers_need_not_sort(name, tmp_path):
+    """What PyG's neighbour sampler samples from is the same graph, sorted by us or by it."""
+    (graph, store), out = shared_store(name, partitions=3, partition_by="hash"), tmp_path / "out"
+    export(store, out, form="data", graph_class="hetero")
+    data = HeteroData.from_dict(torch.load(out / "data.pt"))
+    ours, theirs = (NeighborSampler(data, num_neighbors=[2], is_sorted=is_sorted) for is_sorted in (True, False))
+    for edge_type in graph.edges:
+        key = "__".join(edge_type)
+        assert ours.perm[edge_type] is None
+        assert torch.equal(ours.colptr_dict[key], theirs.colptr_dict[key])
+        dst = torch.repeat_interleave(torch.arange(ours.colptr_dict[key].numel() - 1), ours.colptr_dict[key].diff())
+        found = edge_rows(out, store, edge_type, data[edge_type], ours.row_dict[key], dst)
+        check_edges(edge_type, found, graph, store)
 
 
 def test_a_graph_without_types_has_attributes_of_nodes_and_edges(tmp_path):
