@@ -9,23 +9,25 @@ _M_TRIM_THRESHOLD = -1
 _M_MMAP_THRESHOLD = -3
 _M_ARENA_MAX = -8
 _SMALL_LIMIT_BYTES = 2 << 30
-_TRIM_BYTES = 1 << 20
+_KEPT_SHARE = 16  # of a small limit: 16 MiB of 256
+_HEAP_SHARE = 64  # larger arrays have pages of their own, which go when they go
 _KEPT_BYTES = 256 << 20
 _MOST_IN_HEAP = 32 << 20  # as much as glibc allows
 
 
 def bound_heap(limit_bytes: int) -> None:
-    """Let all threads share one arena and give free memory back early, where the limit is small.
+    """Keep some free memory for the next array; where the limit is small, little, and let all threads share one arena.
 
-    Every thread's own arena keeps what was freed in it: with a limit of 256 MiB that was 60 MiB of nothing. One arena costs
-    lock traffic. With generous limits, free memory is rather kept for the next array: what the system gives must be cleared, a
-    page at a time, which was a fifth of all work. Does nothing where the C library is another one.
+    What the system gives must be cleared, a page at a time, which was a fifth of all work. But every thread's own arena keeps
+    what was freed in it: with a limit of 256 MiB that was 60 MiB of nothing. One arena costs lock traffic, which generous
+    limits spare. Does nothing where the C library is another one.
     """
     if not hasattr(_libc(), "mallopt"):
         return
     if limit_bytes < _SMALL_LIMIT_BYTES:
         _libc().mallopt(_M_ARENA_MAX, 1)
-        _libc().mallopt(_M_TRIM_THRESHOLD, _TRIM_BYTES)
+        _libc().mallopt(_M_TRIM_THRESHOLD, limit_bytes // _KEPT_SHARE)
+        _libc().mallopt(_M_MMAP_THRESHOLD, min(_MOST_IN_HEAP, limit_bytes // _HEAP_SHARE))
     else:
         _libc().mallopt(_M_TRIM_THRESHOLD, _KEPT_BYTES)
         _libc().mallopt(_M_MMAP_THRESHOLD, _MOST_IN_HEAP)

@@ -76,7 +76,7 @@ def test_ulimit_leaves_less_than_what_is_asked_for(edges, tmp_path):
     args = (edges, tmp_path / "out", "--format", "edges", "--memory-limit", "64GiB")
     done = run(*args, preexec_fn=limit_to(600 * MIB))
     assert done.returncode == 0, done.stderr
-    done = run(*args[:1], tmp_path / "none", *args[2:], preexec_fn=limit_to(200 * MIB))
+    done = run(*args[:1], tmp_path / "none", *args[2:], preexec_fn=limit_to(120 * MIB))
     assert done.returncode == 4
     assert "MiB: raise its container's limit, or ulimit\n" in done.stderr
     assert not (tmp_path / "none").exists()
