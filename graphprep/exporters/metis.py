@@ -132,11 +132,9 @@ class _Undirected:
     def rows(self, low: int, high: int) -> tuple[Ints, Ints, Ints | None]:
         """Return (offsets int64[k + 1], neighbors, their weights) of nodes [low, high), neighbors ascending."""
         found = [self._keys(side, low, high) for side in self.sides]
-        keys: Ints = np.unique(np.concatenate([some for some, _ in found]))
-        rows, others = np.divmod(keys, max(1, self.num_nodes))
-        kept = rows + low != others
-        keys, rows, others = keys[kept], rows[kept], others[kept]
-        offsets = np.searchsorted(rows, np.arange(high - low + 1))
+        keys = _distinct(np.concatenate([some for some, _ in found]))
+        offsets = np.searchsorted(keys, np.arange(high - low + 1) * self.num_nodes)
+        others = keys - np.repeat(np.arange(high - low) * self.num_nodes, np.diff(offsets))
         if self.weight is None:
             return offsets, others, None
         weights = np.zeros(keys.size, np.int64)
@@ -167,10 +165,12 @@ class _Undirected:
                 yield ids + low, None if self.weight is None else joined[ids]
 
     def _keys(self, side: WholeRows, low: int, high: int) -> tuple[Ints, Ints]:
-        """Return (row · nodes + neighbor, weight) of the entries of nodes [low, high)."""
+        """Return (row · nodes + neighbor, weight) of the entries of nodes [low, high), but for loops."""
         others, weights = self._entries(side, low, high, 0, -1)
         rows = np.repeat(np.arange(high - low), np.diff(side.indptr[low : high + 1]))
-        return rows * self.num_nodes + others, others if weights is None else weights
+        kept = others != rows + low
+        keys = (rows * self.num_nodes + others)[kept]
+        return keys, keys if weights is None else weights[kept]
 
     def _entries(self, side: WholeRows, low: int, high: int, skip: int, size: int) -> tuple[Ints, Ints | None]:
         others = side.others_of(low, high, skip, size)
@@ -240,6 +240,14 @@ def _write(node: Template, values: Ints, entry: Template, others: Ints, weights:
     out = np.empty(rows * node.row_bytes + others.size * (entry.row_bytes + 1) + SLACK_BYTES, np.uint8)
     values = values if values.shape[1] == rows and values.shape[0] else np.zeros((1, rows), np.int64)
     return out[: write_nodes(node, values, np.zeros((rows, 0), np.int64), entry, columns, offsets, out)].data
+
+
+def _distinct(keys: Ints) -> Ints:
+    """Return the different keys, ascending."""
+    keys.sort()
+    is_first = np.ones(keys.size, np.bool_)
+    np.not_equal(keys[1:], keys[:-1], out=is_first[1:])
+    return keys[is_first]
 
 
 def _column(columns: Sequence[ColumnSchema], name: str) -> ColumnSchema:
