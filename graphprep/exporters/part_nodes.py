@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,12 +29,10 @@ class PartBook:
 
     def __init__(self, graph: StoredGraph) -> None:
         metadata = graph.metadata
-        parts = range(metadata.num_parts)
-        per_part = [[graph.num_edges(edge, "csc", part) for part in parts] for edge in range(len(metadata.edge_types))]
         self.nodes = PartSpace.of(
             TypeNames.of_nodes(metadata.node_types), metadata.num_nodes_per_chunk, metadata.num_parts, "node"
         )
-        self.edges = PartSpace.of(TypeNames.of_edges(metadata.edge_types), per_part, metadata.num_parts, "edge")
+        self.edges = PartSpace.of(TypeNames.of_edges(metadata.edge_types), _edge_counts(graph), metadata.num_parts, "edge")
         starts = self.nodes.part_starts[:-1].reshape(metadata.num_parts, -1)
         self._shifts = np.ascontiguousarray(starts.T - self.nodes.typed_starts[:, :-1])
 
@@ -167,6 +165,15 @@ class PartGraph:
 
     def _part_sources(self, edge: int, low: int, high: int) -> Ints:
         return self.book.part_ids(self.graph.ends_of(edge)[0], self._indices[edge].read(low, high))
+
+
+def _edge_counts(graph: StoredGraph) -> Sequence[Sequence[int]]:
+    """Return the number of edges that each partition owns by destination: [types][parts]."""
+    metadata = graph.metadata
+    if metadata.primary_layout == "csc":
+        return metadata.num_edges_per_chunk
+    parts = range(metadata.num_parts)
+    return [[graph.num_edges(edge, "csc", part) for part in parts] for edge in range(len(metadata.edge_types))]
 
 
 def in_edges(local: PartGraph) -> JoinedGraph:

@@ -10,7 +10,7 @@ from clients.graphs import GRAPHS, make_store
 
 import graphprep
 
-pytestmark = pytest.mark.client("dgl")
+pytestmark = [pytest.mark.client("dgl"), pytest.mark.xdist_group("dgl")]  # together: DGL takes seconds to begin
 
 # Name: (graph, options of convert, options of the target)
 CASES = {

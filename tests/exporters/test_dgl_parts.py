@@ -110,6 +110,16 @@ def _check_edges(found, src, dst, nodes, edges, part):
             assert (found.node_data["_TYPE"][some[mine]] == names.index(name)).all()
 
 
+@pytest.mark.parametrize("layout", ["csc", "csr"])
+def test_partitions_made_on_the_way_are_those_of_convert(layout, tmp_path):
+    graph, target = GRAPHS["heterogeneous"](), {"formats": "coo,csc"}
+    wanted = {"partitions": 3, "partition_by": "hash"}
+    direct, _ = _export(tmp_path / "direct", graph, target, layout=layout, **wanted)
+    again, _ = _export(tmp_path / "again", graph, {**target, **wanted}, layout=layout, partitions=2)
+    files = [{path.relative_to(out): path.read_bytes() for path in out.rglob("*") if path.is_file()} for out in (direct, again)]
+    assert files[0] == files[1]
+
+
 def _table(**columns):
     ids = list(range(4))
     return Graph({"n": Nodes(ids, columns)}, {("n", "to", "n"): Edges([0, 1], [1, 2])})
