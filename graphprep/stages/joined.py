@@ -37,11 +37,6 @@ class JoinedArray:
         self.shape = (int(self._borders[-1]) + num_more, *first.shape[1:])
         self.entry = ArrayEntry(first.entry.path, first.entry.dtype, self.shape, sum(one.entry.num_bytes for one in arrays), "")
 
-    @property
-    def is_near(self) -> bool:
-        """Return whether all parts are local files."""
-        return all(array.is_local for array in self._arrays)
-
     def read(self, start: int = 0, stop: int | None = None) -> Array:
         """See ``StoredArray``."""
         start, stop, _ = slice(start, stop).indices(self.shape[0])
@@ -101,6 +96,63 @@ class JoinedOffsets(JoinedArray):
 
     def _of_part(self, part: int, values: Array) -> Array:
         return values + self._bases[part] if part else values
+
+
+class SlicedArray:
+    """Rows [low, high) of an array."""
+
+    def __init__(self, array: StoredArray, low: int, high: int) -> None:
+        self._array = array
+        self._low = low
+        self.url = array.url
+        self.dtype: np.dtype[Any] = array.dtype
+        self.shape: tuple[int, ...] = (high - low, *array.shape[1:])
+        num_bytes = self.dtype.itemsize * int(np.prod(self.shape, dtype=np.int64))
+        self.entry = ArrayEntry(array.entry.path, array.entry.dtype, self.shape, num_bytes, "")
+
+    @property
+    def is_local(self) -> bool:
+        """See ``StoredArray``: a part of the map."""
+        return self._array.is_local
+
+    def read(self, start: int = 0, stop: int | None = None) -> Array:
+        """See ``StoredArray``."""
+        start, stop, _ = slice(start, stop).indices(self.shape[0])
+        return self._array.read(self._low + start, self._low + max(start, stop))
+
+    def take(self, rows: Ints) -> Array:
+        """See ``StoredArray``."""
+        return self._array.take(rows + self._low)
+
+    def gather(self, starts: Ints, stops: Ints) -> Array:
+        """See ``StoredArray``."""
+        return self._array.gather(starts + self._low, stops + self._low)
+
+    def map(self) -> Array:
+        """See ``StoredArray``."""
+        return self._array.map()[self._low : self._low + self.shape[0]] if self.is_local else self.read()
+
+
+class SlicedOffsets(SlicedArray):
+    """Offsets of rows [low, high) of those that an array of offsets has, from 0: int64[high - low + 1]."""
+
+    is_local = False  # they are not those of the file
+
+    def __init__(self, array: StoredArray, low: int, high: int) -> None:
+        super().__init__(array, low, high + 1)
+        self._base = int(array.read(low, low + 1)[0])
+
+    def read(self, start: int = 0, stop: int | None = None) -> Array:
+        """See ``StoredArray``."""
+        return super().read(start, stop) - self._base
+
+    def take(self, rows: Ints) -> Array:
+        """See ``StoredArray``."""
+        return super().take(rows) - self._base
+
+    def gather(self, starts: Ints, stops: Ints) -> Array:
+        """See ``StoredArray``."""
+        return super().gather(starts, stops) - self._base
 
 
 class CountingArray:

@@ -57,6 +57,15 @@ def is_partitioned(metadata: GraphMetadata, need: StoreNeed) -> bool:
     return is_same and method in ("range", "hash", "modulo")
 
 
+def may_stay(metadata: GraphMetadata, need: StoreNeed) -> bool:
+    """Return whether nodes may keep their order in another partitioning, so that only the cuts are other ones."""
+    in_order = metadata.partition_by == "range" or metadata.num_parts == 1
+    if not in_order or any(schema.node_order is not None for schema in metadata.node_schemas):
+        return False
+    method = need.partition_by or metadata.partition_by
+    return method not in ("hash", "modulo", "random") or (need.num_parts or metadata.num_parts) == 1
+
+
 def partition_function(metadata: GraphMetadata, need: StoreNeed, storage: Storage) -> PartitionFunction:
     """Return the function that makes the partitioning that is needed.
 
@@ -85,7 +94,7 @@ def check_room(store: StoreReader, need: StoreNeed, tmp_dir: str | None, reporte
 def _made_bytes(store: StoreReader, need: StoreNeed) -> Iterator[int]:
     """Yield the bytes of what is surely made. Whether an order is not there already is seen only later."""
     metadata = store.metadata
-    is_moved = not is_partitioned(metadata, need)
+    is_moved = not is_partitioned(metadata, need) and not may_stay(metadata, need)
     if is_moved:
         yield _stored_bytes(store, "nodes/")
     for number, edge_type in enumerate(metadata.edge_types):

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
+from graphprep.model.errors import DataError
 from graphprep.model.metadata import GraphMetadata, PartEntry, part_name
 from graphprep.model.protocols import Reporter
 from graphprep.model.schema import Layout, RawIdKind, edge_type_path, path_name
 from graphprep.stages.assign import PartitionFunction, TypedCounter, cut_sizes
-from graphprep.stages.joined import WholeStore
+from graphprep.stages.joined import SlicedArray, SlicedOffsets, WholeStore
 from graphprep.stages.move_parts import CutFiles, PartMover
 from graphprep.stages.moves import Blocks, Room
 from graphprep.stages.raw_merge import RawNodes, nodes_by_raw_id
 from graphprep.stages.ready_store import ReadyFiles, ReadyStore
 from graphprep.stages.reorder_edges import EdgeTypeMover
 from graphprep.stages.reorder_order import NodePlaces
-from graphprep.stages.stored_files import column_files, raw_id_files
-from graphprep.stages.stored_items import StoredArrays
+from graphprep.stages.stored_files import Chain, StoredFile, column_files, raw_id_files
+from graphprep.stages.stored_items import FIX, Items, StoredArray, StoredArrays, StoredCounts, StoredItems
+from graphprep.storage.faults import display_url
 
 Ints = NDArray[np.int64]
 _STEP = 1 << 19
@@ -28,11 +31,20 @@ _STEP = 1 << 19
 
 @dataclass(frozen=True)
 class _NewNodes:
-    """The nodes of a type in their new order: ``places`` are those among all of them, ``sizes`` (int64[P]) the partitions'."""
+    """The nodes of a type in their new order: ``places`` are those among all of them, ``sizes`` (int64[P]) the partitions'.
+
+    ``stays`` says that it is the old order: nothing moves, partitions are cut elsewhere.
+    """
 
     places: NodePlaces
     sizes: Ints
     raw_ids: RawIdKind
+    stays: bool
+
+    @property
+    def borders(self) -> Ints:
+        """Return the borders of the partitions: int64[P + 1]."""
+        return np.concatenate([np.zeros(1, np.int64), np.cumsum(self.sizes)])
 
 
 class StorePartitioner:
@@ -62,6 +74,7 @@ class StorePartitioner:
         self._reporter = reporter
         self._with_columns = with_columns
         self._nodes: dict[str, _NewNodes] = {}
+        self._cut: dict[tuple[int, str], StoredArray] = {}
 
     def write(self) -> ReadyStore:
         """Write all arrays; return the store that they are."""
@@ -74,6 +87,8 @@ class StorePartitioner:
                 self._write_edges(number)
         ready = ReadyStore(self._metadata(), None)
         self._files.show(ready)
+        for (part, path), array in self._cut.items():
+            ready.add(part, path, array)
         return ready
 
     def _write_nodes(self, number: int, nodes: _NewNodes) -> None:
@@ -85,11 +100,19 @@ class StorePartitioner:
             files.write(f"{folder}/raw_ids.npy", "int64", order.shape, _slices(order))
         elif nodes.raw_ids != "identity":
             moved += raw_id_files(folder, schema.raw_ids)
+        if nodes.stays:
+            self._cut_files(moved, nodes.borders)
+            return
         with self._room.scratch.inner() as scratch:
             PartMover(self._whole, files, 0, Blocks(order), replace(self._room, scratch=scratch)).write(moved)
         self._reporter.advance(records=order.size)
 
     def _write_edges(self, number: int) -> None:
+        metadata, columns = self._store.metadata, number in self._with_columns
+        src, _, dst = metadata.edge_types[number]
+        if self._nodes[src].stays and self._nodes[dst].stays:
+            self._cut_edges(number, columns=columns)
+            return
         places = {name: nodes.places for name, nodes in self._nodes.items()}
 
         def files_of(_: int, node_type: str) -> CutFiles:
@@ -97,11 +120,37 @@ class StorePartitioner:
 
         with self._room.scratch.inner() as scratch:
             room = replace(self._room, scratch=scratch)
-            mover = EdgeTypeMover(
-                self._whole, files_of, number, places, room, self._layouts, columns=number in self._with_columns
-            )
-            mover.write()
-        self._reporter.advance(records=self._store.metadata.num_edges_per_type[number])
+            EdgeTypeMover(self._whole, files_of, number, places, room, self._layouts, columns=columns).write()
+        self._reporter.advance(records=metadata.num_edges_per_type[number])
+
+    def _cut_edges(self, number: int, *, columns: bool) -> None:
+        """Cut the layouts of an edge type, and its columns."""
+        metadata = self._store.metadata
+        (src, _, dst), schema = metadata.edge_types[number], metadata.edge_schemas[number]
+        folder = f"edges/{edge_type_path(metadata.edge_types[number])}"
+        for layout in self._layouts:
+            indptr = StoredFile(f"{folder}/{layout}/indptr.npy", is_offsets=True)
+            entries = [f"{folder}/{layout}/{name}.npy" for name in ("indices", "edge_ids", "edge_rows")]
+            files = [StoredFile(path) for path in entries if self._store.has(0, path)]
+            if columns and layout == metadata.primary_layout:
+                files += column_files(folder, schema.columns, num_slots=schema.num_slots)
+            below = [replace(file, chain=(indptr.path, *file.chain)) for file in files]
+            self._cut_files([indptr, *below], self._nodes[dst if layout == "csc" else src].borders)
+
+    def _cut_files(self, files: Iterable[StoredFile], borders: Ints) -> None:
+        """Cut arrays that stay as they are at the borders (int64[P + 1]) of their rows."""
+        bounds: dict[Chain, Ints] = {(): borders}
+        for file in files:
+            array, at = self._whole.array(0, file.path), bounds[file.chain]
+            items: Items = StoredCounts(array) if file.is_offsets else StoredItems(array)
+            items.check_size(int(at[-1]))
+            cut = SlicedOffsets if file.is_offsets else SlicedArray
+            for part, (low, high) in enumerate(pairwise(at.tolist())):
+                self._cut[part, file.path] = cut(array, low, high)
+            if file.is_offsets:
+                found = bounds[*file.chain, file.path] = np.asarray(array.take(at), np.int64)
+                if found[0] != 0 or (found[1:] < found[:-1]).any():
+                    raise DataError("offsets must begin at 0 and not descend", place=display_url(array.url), fix=FIX)
 
     def _metadata(self) -> GraphMetadata:
         old, num_parts = self._store.metadata, self._partition.num_parts
@@ -124,7 +173,8 @@ class StorePartitioner:
         """Return how many edges each partition owns in the primary layout."""
         metadata = self._store.metadata
         path = f"edges/{edge_type_path(metadata.edge_types[number])}/{metadata.primary_layout}/indices.npy"
-        return tuple(next(entry.shape[0] for entry in entries if entry.path == path) for entries in self._files.entries)
+        made = [{entry.path: entry.shape[0] for entry in entries} for entries in self._files.entries]
+        return tuple(sizes[path] if path in sizes else self._cut[part, path].shape[0] for part, sizes in enumerate(made))
 
 
 def _place_nodes(store: StoredArrays, number: int, partition: PartitionFunction, room: Room) -> _NewNodes:
@@ -133,14 +183,15 @@ def _place_nodes(store: StoredArrays, number: int, partition: PartitionFunction,
     kind, size = metadata.node_schemas[number].raw_ids, metadata.num_nodes_per_type[number]
     sizes = _part_sizes(store, number, partition, room)
     order, new_ids = scratch.zeros(size, np.int64), scratch.zeros(size, np.int32 if size < 2**31 else np.int64)
-    counter, is_identity = TypedCounter(sizes), kind in ("identity", "int64")
+    counter, is_identity, stays = TypedCounter(sizes), kind in ("identity", "int64"), True
     for nodes, parts in _parts_of_nodes(store, number, partition, room):
         typed = counter.take(parts)
         order[typed] = nodes.typed
         new_ids[nodes.typed] = typed
         is_identity = is_identity and bool((nodes.raw.numbers.view(np.int64) == typed).all())
+        stays = stays and bool((nodes.typed == typed).all())
     places = NodePlaces(np.array([0, size], np.int64), order, new_ids)
-    return _NewNodes(places, sizes, "identity" if is_identity else "int64" if kind == "identity" else kind)
+    return _NewNodes(places, sizes, "identity" if is_identity else "int64" if kind == "identity" else kind, stays)
 
 
 def _part_sizes(store: StoredArrays, number: int, partition: PartitionFunction, room: Room) -> Ints:

@@ -16,7 +16,6 @@ from graphprep.storage.arrays import ArrayReader
 from graphprep.storage.publish import ArrayWriter, StoreWriter
 from graphprep.storage.urls import Storage
 
-
 _MOST_OPEN = 128  # each holds a file descriptor
 
 
@@ -57,6 +56,11 @@ class ReadyStore:
     def add(self, part: int, path: str, array: StoredArray) -> None:
         """Show an array at a path of a partition, in place of what is stored there."""
         self._made[part, path] = array
+
+    def local_file(self, part: int, path: str) -> str | None:
+        """Return the local file that holds just this array of the partition, None where there is none such."""
+        array = self.array(part, path)
+        return array.url if isinstance(array, ArrayReader) and array.is_local else None
 
     # ---- where arrays lie
 

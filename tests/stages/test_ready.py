@@ -21,7 +21,7 @@ from graphprep.model.schema import path_name
 from graphprep.stages import disk_need
 from graphprep.stages.moves import Room
 from graphprep.stages.ready import ready_store
-from graphprep.storage.arrays import StoreReader
+from graphprep.storage.arrays import ArrayReader, StoreReader
 from graphprep.storage.runs import SpillPool
 from graphprep.storage.scratch import Scratch
 from graphprep.storage.urls import Storage
@@ -62,9 +62,9 @@ def ready_in(room, store, tmp, **need):
 
 
 def file_of(store, part, path):
-    """The bytes of an array's file: of one that is joined of several, what NumPy would write."""
+    """The bytes of an array's file: of one that is cut or joined of others, what NumPy would write."""
     reader = store.array(part, path)
-    if reader.is_local:
+    if isinstance(reader, ArrayReader):
         return Path(reader.url).read_bytes()
     out = io.BytesIO()
     np.lib.format.write_array(out, np.ascontiguousarray(reader.read()), version=(1, 0))
@@ -276,6 +276,22 @@ def test_what_is_partitioned_so_already_is_not_moved(tmp_path):
         assert ready.array(0, path).url == reader.array(0, path).url
 
 
+@pytest.mark.parametrize("name", ["shop_edgelist", "names_lesmis", "town_chunked", "dtypes_json"])
+def test_other_cuts_copy_nothing(name, tmp_path, monkeypatch):
+    """Nodes in the order of their raw IDs stay in it: ranges are parts of what is stored."""
+    case = BY_NAME[name]
+    wanted = convert(case, tmp_path / "want", partitions=4, partition_by="range")
+    need = {"num_parts": 4, "partition_by": "range"}
+    need |= {"layouts": wanted.metadata.layouts, "edge_columns": wanted.metadata.primary_layout}
+    monkeypatch.setattr(disk_need, "_free_bytes", lambda _: 0)
+    with ready_in(ROOMS[0], case.store, tmp_path, **need) as (_, ready):
+        assert_partitioned(ready, wanted)
+        for part in range(4):
+            for entry in wanted.manifest(part).arrays:
+                assert ready.array(part, entry.path).url.startswith(str(case.store))
+                assert ready.local_file(part, entry.path) is None
+
+
 def test_a_file_that_is_not_named_cannot_be_used_again(tmp_path):
     with pytest.raises(UsageError) as caught, ready_in(ROOMS[2], BY_NAME["karate_partition_file"].store, tmp_path, num_parts=4):
         pass
@@ -406,10 +422,17 @@ def spoil(folder, path, at, value):
 
 FAULTS = [
     ("edges/_N___E___N/csc/indices.npy", 2, 9, {"layouts": ("csr",)}, "expected a typed ID in [0, 3), found 9"),
-    ("edges/_N___E___N/csc/indices.npy", 1, -1, {"num_parts": 2}, "expected a typed ID in [0, 3), found -1"),
+    (
+        "edges/_N___E___N/csc/indices.npy",
+        1,
+        -1,
+        {"num_parts": 2, "partition_by": "hash"},
+        "expected a typed ID in [0, 3), found -1",
+    ),
     ("edges/_N___E___N/csc/edge_ids.npy", 3, 4, {"input_order": True}, "expected an edge ID in [0, 4), found 4"),
     ("edges/_N___E___N/csc/edge_ids.npy", 3, 0, {"input_order": True}, "edge ID 2 is missing"),
     ("edges/_N___E___N/csc/indptr.npy", 1, 3, {"layouts": ("csr",)}, "offsets must begin at 0 and not descend"),
+    ("edges/_N___E___N/csc/indptr.npy", 2, 0, {"num_parts": 3}, "offsets must begin at 0 and not descend"),
     ("edges/_N___E___N/csr/edge_rows.npy", 0, -2, {"edge_columns": "csr"}, "expected an edge row in [0, 4), found -2"),
 ]
 
@@ -451,8 +474,8 @@ NEEDS = [
     ({"layouts": ("csr",)}, 8 * (4 + 4 + 8)),
     ({"edge_columns": "csr"}, 8 * (4 + 4 + 8) + NUMBERS),
     ({"input_order": True}, 8 * 4),
-    ({"num_parts": 3, "edge_columns": "csc"}, INDPTR + 3 * NUMBERS),
-    ({"num_parts": 3}, INDPTR + 2 * NUMBERS),
+    ({"num_parts": 3, "partition_by": "hash", "edge_columns": "csc"}, INDPTR + 3 * NUMBERS),
+    ({"num_parts": 3, "partition_by": "modulo"}, INDPTR + 2 * NUMBERS),
 ]
 
 
