@@ -16,22 +16,24 @@ from numpy.typing import NDArray
 from graphprep.exporters.dgl_columns import Rows
 from graphprep.exporters.glt_cache import FeatureCache, check_scores
 from graphprep.exporters.graph import StoredGraph
-from graphprep.exporters.torch_files import TensorPieces, chunk_bytes, tensor, write_pt, write_tensor_chunks
-from graphprep.exporters.torch_graph import (
+from graphprep.exporters.torch_features import (
     KINDS,
     FeatureMatrix,
     all_types,
     check_file_names,
     check_homo,
-    check_rows_ascend,
     check_wanted,
     choose_features,
+    is_homo,
+    is_number,
+)
+from graphprep.exporters.torch_files import TensorPieces, chunk_bytes, tensor, write_pt, write_tensor_chunks
+from graphprep.exporters.torch_graph import (
+    check_rows_ascend,
     concat,
     edge_book,
     edge_ids,
     ids_in_part,
-    is_homo,
-    is_number,
     joined_offsets,
     labels_by_id,
     node_book,

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from graphprep.exporters.graph import StoredGraph
 from graphprep.exporters.hot_rows import find_hot_rows
+from graphprep.exporters.torch_features import FeatureMatrix
 from graphprep.exporters.torch_files import TensorPieces
-from graphprep.exporters.torch_graph import FeatureMatrix, slices
+from graphprep.exporters.torch_graph import slices
 from graphprep.model.errors import DataError, StorageError, UsageError
 from graphprep.model.schema import ColumnSchema
 from graphprep.stages.stored_items import StoredArray

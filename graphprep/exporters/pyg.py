@@ -12,20 +12,14 @@ from typing import Any, ClassVar, Literal
 from graphprep.exporters.dgl_columns import Rows
 from graphprep.exporters.graph import StoredGraph
 from graphprep.exporters.torch_columns import edge_attributes, node_attributes
+from graphprep.exporters.torch_features import KINDS, all_types, check_file_names, check_homo, check_wanted, is_homo, is_number
 from graphprep.exporters.torch_files import TensorPieces, write_pt
 from graphprep.exporters.torch_graph import (
-    KINDS,
-    all_types,
-    check_file_names,
-    check_homo,
     check_rows_ascend,
-    check_wanted,
     concat,
     edge_book,
     edge_ids,
     ids_in_part,
-    is_homo,
-    is_number,
     joined_offsets,
     node_book,
     others,

@@ -11,16 +11,9 @@ from numpy.typing import NDArray
 
 from graphprep.exporters.dgl_columns import MASKS, Rows
 from graphprep.exporters.graph import StoredGraph
+from graphprep.exporters.torch_features import FeatureMatrix, choose_features
 from graphprep.exporters.torch_files import TensorPieces
-from graphprep.exporters.torch_graph import (
-    FeatureMatrix,
-    by_id,
-    choose_features,
-    equals,
-    label_dtype,
-    read_labels,
-    slices,
-)
+from graphprep.exporters.torch_graph import by_id, equals, label_dtype, read_labels, slices
 from graphprep.exporters.torch_pickle import BFLOAT16
 from graphprep.model.schema import ColumnSchema
 
