@@ -62,7 +62,8 @@ class GltExporter:
     columns whose values make a type's feature matrix. ``cache_ratio`` is the share of a type's nodes whose features every
     partition caches: those of the highest in-degrees, or scores from ``cache_scores`` (``FILE.npy`` or ``TYPE=FILE.npy``).
     ``chunk_mb`` is the size of the pieces of feature files, in MiB. ``bfloat16`` rounds float features to that.
-    ``graph_caching`` writes all edges once, for ``load(graph_caching=True)``, and none of a partition.
+    ``graph_caching`` writes all edges once, for ``load(graph_caching=True)``, and none of a partition. Without ``edge_ids``
+    types that have no edge features have no edge IDs and no book of edges either: only features are looked up by them.
     """
 
     name: ClassVar[str] = "glt"
@@ -82,6 +83,7 @@ class GltExporter:
     chunk_mb: int = 64
     bfloat16: bool = False
     graph_caching: bool = False
+    edge_ids: bool = True
 
     @property
     def stored_layout(self) -> Layout:
@@ -235,21 +237,23 @@ class GltFolder:
     def _write_edges(self, edge: int) -> None:
         graph, layout = self._graph, self._layout
         name = "__".join(self._metadata.edge_types[edge])
-        columns = graph.edge_columns(edge)
+        chosen = choose_features(graph.edge_names[edge], graph.edge_columns(edge), self._options.features)
+        has_ids = self._options.edge_ids or bool(chosen)
         if self._options.graph_caching:
-            self._write_graph(edge, self._folder("graph", name), self._parts)
+            self._write_graph(edge, self._folder("graph", name), self._parts, has_ids=has_ids)
         else:
             for part in self._parts:
-                self._write_graph(edge, self._folder(f"part{part}/graph", name), [part])
+                self._write_graph(edge, self._folder(f"part{part}/graph", name), [part], has_ids=has_ids)
             self._tell_empty(edge)
-        write_pt(self._out, f"{self._folder('edge_pb', name)}.pt", edge_book(graph, edge, layout))
-        chosen = choose_features(graph.edge_names[edge], columns, self._options.features)
+        if has_ids or self._is_homo:  # GLT loads no graph without types that has no such book, whatever is in it
+            book = edge_book(graph, edge, layout) if has_ids else tensor([], "int64")
+            write_pt(self._out, f"{self._folder('edge_pb', name)}.pt", book)
         if chosen and self._metadata.num_edges_per_type[edge]:
             rows = [Rows.of_edges(graph, edge, layout, part) for part in self._parts]
             ids = [edge_ids(graph, edge, layout, part) for part in self._parts]
             self._write_features("edge_feat", name, FeatureMatrix(chosen, self._options.bfloat16), rows, ids)
 
-    def _write_graph(self, edge: int, folder: str, parts: Sequence[int]) -> None:
+    def _write_graph(self, edge: int, folder: str, parts: Sequence[int], *, has_ids: bool) -> None:
         """Write the edges of one partition, or those of all."""
         graph, layout = self._graph, self._layout
         neighbours = concat([others(graph, edge, layout, part) for part in parts])
@@ -257,7 +261,8 @@ class GltFolder:
         rows, cols = (neighbours, own) if layout == "csc" else (own, neighbours)
         write_pt(self._out, f"{folder}/rows.pt", rows)
         write_pt(self._out, f"{folder}/cols.pt", cols)
-        write_pt(self._out, f"{folder}/eids.pt", concat([edge_ids(graph, edge, layout, part) for part in parts]))
+        if has_ids:
+            write_pt(self._out, f"{folder}/eids.pt", concat([edge_ids(graph, edge, layout, part) for part in parts]))
         weight = next((column for column in graph.edge_columns(edge) if column.role == "weight"), None)
         if weight is not None:
             matrix = FeatureMatrix((weight,))

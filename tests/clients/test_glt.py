@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from clients.checksums import Rows, checksum, graph_edges, graph_nodes, id_map, store_edges, store_nodes
 from clients.glt_client import load_glt
-from clients.graphs import GRAPHS, homogeneous, make_store, shared_store
+from clients.graphs import GRAPHS, Edges, Graph, homogeneous, make_store, shared_store
 
 import graphprep
 
@@ -188,6 +188,29 @@ def test_the_whole_graph_can_be_in_every_partition(layout, name, tmp_path):
             weight = {} if one.weights is None else {"weight": one.weights.numpy()}
             rows = Rows(src_ids[src], dst_ids[dst], one.eids.numpy(), weight)
             assert checksum(edge_type, rows) == checksum(edge_type, graph_edges(graph, edge_type).only(weight))
+
+
+@pytest.mark.parametrize("graph_class", ["homo", "hetero"])
+def test_edge_ids_can_be_left_out(graph_class, tmp_path):
+    """Where an edge type has no features, nothing is looked up by them; where it has, they stay."""
+    graph = homogeneous(12, 60)
+    edge_type, homo = ("paper", "cites", "paper"), graph_class == "homo"
+    edges = graph.edges[edge_type]
+    plain = Edges(edges.src, edges.dst, {"weight": edges.columns["weight"]}, "weight")
+    for name, some, has_ids in (("plain", plain, False), ("features", edges, True)):
+        one = Graph(graph.nodes, {edge_type: some})
+        store = make_store(one, tmp_path / name, partitions=2)
+        export(store, tmp_path / name / "out", layout="CSR", graph_class=graph_class, edge_ids=False)
+        assert (tmp_path / name / "out" / ("edge_pb.pt" if homo else "edge_pb")).exists() == (homo or has_ids)
+        found = []
+        for part in range(2):
+            dataset = glt.distributed.DistDataset(edge_dir="out")
+            dataset.load(str(tmp_path / name / "out"), part, graph_mode="CPU", input_layout="CSR", feature_with_gpu=False)
+            src, dst, eids, weights = (dataset.graph if homo else dataset.graph[edge_type]).topo.to_coo()
+            found.append((src.numpy(), dst.numpy(), eids.numpy(), {"weight": weights.numpy()}))
+            assert has_ids or eids.tolist() == list(range(src.numel()))
+        rows = _joined(found, ["weight"]).only(["weight"], edge_ids=has_ids)
+        assert checksum(edge_type, rows) == checksum(edge_type, graph_edges(one, edge_type).only(["weight"], edge_ids=has_ids))
 
 
 @pytest.mark.parametrize("assign", ["by_src", "by_dst"])
