@@ -22,6 +22,7 @@ from graphprep.storage.outputs import FolderOutput
 
 _GROUP_BYTES = 4 << 20  # of a row group: it does not depend on the memory limit, so that files do not
 _MOST_ROWS = 1 << 17  # of a row group
+_ID_TYPES = {"identity": "int", "int64": "int", "uint64": "uint", "string": "string"}  # in the config
 _OTHER_BYTES = 64  # of a value whose size is not known beforehand
 
 
@@ -152,8 +153,7 @@ def _config(graph: StoredGraph) -> dict[str, object]:
         columns = graph.node_columns(number)
         id_col = column_names(("id",), columns)[0]
         entry: dict[str, object] = {"type": name, "files": f"nodes/{path_name(name)}.parquet", "id_col": id_col}
-        if metadata.node_schemas[number].raw_ids == "int64":
-            entry["id_type"] = "int"
+        entry["id_type"] = _ID_TYPES[metadata.node_schemas[number].raw_ids]
         nodes.append({**entry, **_named(columns, ("weight",))})
         _add_roles(roles, name, columns)
     for edge, edge_type in enumerate(metadata.edge_types):
