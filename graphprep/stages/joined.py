@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -18,37 +18,43 @@ from graphprep.stages.stored_items import StoredArray, StoredArrays
 Ints = NDArray[np.int64]
 Array = NDArray[Any]
 _OFFSETS = ("indptr.npy", "offsets.npy")  # how the paths of offsets end: a dot in a column's name is encoded
+_MOST_OPEN = 16  # parts of a joined array: each holds a file descriptor
 
 
 class JoinedArray:
-    """Arrays of the same dtype and item shape, one behind the other. Those of local files are read through their maps."""
+    """Arrays of the same dtype and item shape, one behind the other. Those of local files are read through their maps.
+
+    ``open_part`` opens one of ``num_parts``, again and again: some of them stay open.
+    """
 
     is_local = False  # there is no one map of all
 
-    def __init__(self, arrays: Sequence[StoredArray], num_more: int = 0) -> None:
+    def __init__(self, open_part: Callable[[int], StoredArray], num_parts: int, num_more: int = 0) -> None:
         """Join arrays; each ends with ``num_more`` rows that are not counted."""
-        first = arrays[0]
-        sizes = [array.shape[0] - num_more for array in arrays]
-        self._arrays = arrays
+        entries = [open_part(part).entry for part in range(num_parts)]
+        sizes, first = [entry.shape[0] - num_more for entry in entries], open_part(0)
+        self._open_part = open_part
+        self._open: dict[int, StoredArray] = {}
+        self._sizes = sizes
         self._borders = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)])
         self._num_more = num_more
         self.url = first.url
         self.dtype: np.dtype[Any] = first.dtype
         self.shape = (int(self._borders[-1]) + num_more, *first.shape[1:])
-        self.entry = ArrayEntry(first.entry.path, first.entry.dtype, self.shape, sum(one.entry.num_bytes for one in arrays), "")
+        self.entry = ArrayEntry(first.entry.path, first.entry.dtype, self.shape, sum(one.num_bytes for one in entries), "")
 
     def read(self, start: int = 0, stop: int | None = None) -> Array:
         """See ``StoredArray``."""
         start, stop, _ = slice(start, stop).indices(self.shape[0])
         out = np.empty((max(0, stop - start), *self.shape[1:]), self.dtype)
-        low = min(max(0, int(np.searchsorted(self._borders, start, side="right")) - 1), len(self._arrays) - 1)
-        for part in range(low, len(self._arrays)):
+        low = min(max(0, int(np.searchsorted(self._borders, start, side="right")) - 1), len(self._sizes) - 1)
+        for part in range(low, len(self._sizes)):
             first = int(self._borders[part])
             if first >= stop and part > low:
                 break
-            begin, end = max(start - first, 0), min(stop - first, self._arrays[part].shape[0])
+            begin, end = max(start - first, 0), min(stop - first, self._sizes[part] + self._num_more)
             if begin < end:
-                out[first + begin - start : first + end - start] = self._of_part(part, self._arrays[part].read(begin, end))
+                out[first + begin - start : first + end - start] = self._of_part(part, self._part(part).read(begin, end))
         return out
 
     def take(self, rows: Ints) -> Array:
@@ -60,11 +66,11 @@ class JoinedArray:
         counts = stops - starts
         ends = np.cumsum(counts)
         out = np.empty((int(ends[-1]) if ends.size else 0, *self.shape[1:]), self.dtype)
-        indptr, order = group_by_key(self._parts_of(starts), len(self._arrays))
+        indptr, order = group_by_key(self._parts_of(starts), len(self._sizes))
         for part in np.flatnonzero(np.diff(indptr)).tolist():
             chosen = order[indptr[part] : indptr[part + 1]]
             first = self._borders[part]
-            found = self._of_part(part, _gather(self._arrays[part], starts[chosen] - first, stops[chosen] - first))
+            found = self._of_part(part, _gather(self._part(part), starts[chosen] - first, stops[chosen] - first))
             if chosen.size == starts.size:
                 return found
             at = np.cumsum(counts[chosen])
@@ -82,6 +88,14 @@ class JoinedArray:
             return np.zeros(rows.size, np.int64)
         return np.asarray(find_intervals(np.minimum(rows, self._borders[-1] - 1), self._borders), np.int64)
 
+    def _part(self, part: int) -> StoredArray:
+        array = self._open.get(part)
+        if array is None:
+            if len(self._open) >= _MOST_OPEN:
+                self._open.clear()
+            array = self._open[part] = self._open_part(part)
+        return array
+
     def _of_part(self, part: int, values: Array) -> Array:
         return values
 
@@ -89,9 +103,9 @@ class JoinedArray:
 class JoinedOffsets(JoinedArray):
     """Offsets, each from 0, as the offsets of all: int64[n + 1]."""
 
-    def __init__(self, arrays: Sequence[StoredArray]) -> None:
-        super().__init__(arrays, num_more=1)
-        totals = [int(array.read(array.shape[0] - 1)[0]) for array in arrays]
+    def __init__(self, open_part: Callable[[int], StoredArray], num_parts: int) -> None:
+        super().__init__(open_part, num_parts, num_more=1)
+        totals = [int(open_part(part).read(size)[0]) for part, size in enumerate(self._sizes)]
         self._bases = np.cumsum([0, *totals], dtype=np.int64)
 
     def _of_part(self, part: int, values: Array) -> Array:
@@ -206,10 +220,14 @@ class WholeStore:
 
     def array(self, part: int, path: str) -> StoredArray:
         """See ``StoredArrays``."""
-        arrays = [self._store.array(number, path) for number in range(self._num_parts)]
-        if len(arrays) == 1:
-            return arrays[0]
-        return JoinedOffsets(arrays) if path.endswith(_OFFSETS) else JoinedArray(arrays)
+        if self._num_parts == 1:
+            return self._store.array(0, path)
+
+        def open_part(number: int) -> StoredArray:
+            return self._store.array(number, path)
+
+        join = JoinedOffsets if path.endswith(_OFFSETS) else JoinedArray
+        return join(open_part, self._num_parts)
 
 
 def _gather(array: StoredArray, starts: Ints, stops: Ints) -> Array:

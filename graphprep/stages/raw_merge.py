@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from graphprep.kernels.cpu.texts import concat_texts, count_up_to, sort_texts
 from graphprep.model.errors import DataError
 from graphprep.model.schema import path_name
 from graphprep.stages.assign import RawBatch
-from graphprep.stages.stored_items import FIX, StoredArray, StoredArrays
+from graphprep.stages.stored_items import FIX, StoredArrays
 from graphprep.stages.text_source import TextSource
 from graphprep.storage.faults import display_url
 
@@ -58,14 +59,10 @@ class _PartNodes:
         self._rows = rows
         self._size = metadata.num_nodes_per_chunk[number][part]
         self._first = sum(metadata.num_nodes_per_chunk[number][:part])
-        self._order = store.array(part, f"{folder}/raw_order.npy") if schema.node_order is not None else None
-        self._texts: TextSource | None = None
-        self._numbers: StoredArray | None = None
-        if schema.raw_ids == "string":
-            offsets, values = (store.array(part, f"{folder}/raw_ids.{name}.npy") for name in ("offsets", "values"))
-            self._texts = TextSource(offsets, values, is_local=offsets.is_local)
-        else:
-            self._numbers = store.array(part, f"{folder}/raw_ids.npy")
+        self._open = partial(store.array, part)  # for each piece again: with many partitions there are too many files
+        self._folder = folder
+        self._kind = schema.raw_ids
+        self._is_ordered = schema.node_order is None
         self._at = 0
         self._held = RawNodes(RawBatch(np.empty(0, np.uint64)), np.empty(0, np.int64))
 
@@ -96,22 +93,23 @@ class _PartNodes:
         return _slice(held, 0, cut)
 
     def _read_rows(self, start: int, stop: int) -> Ints:
-        if self._order is None:
+        if self._is_ordered:
             return np.arange(start, stop)
-        rows = np.asarray(self._order.read(start, stop), np.int64)
+        order = self._open(f"{self._folder}/raw_order.npy")
+        rows = np.asarray(order.read(start, stop), np.int64)
         bad = (rows < 0) | (rows >= self._size)
         if bad.any():
             at = int(np.argmax(bad))
-            place = f"{display_url(self._order.url)}[{start + at}]"
+            place = f"{display_url(order.url)}[{start + at}]"
             raise DataError(f"expected a local ID in [0, {self._size}), found {rows[at]}", place=place, fix=FIX)
         return rows
 
     def _read_raw(self, rows: Ints) -> RawBatch:
-        if self._texts is not None:
-            texts = self._texts.take(rows)
+        if self._kind == "string":
+            offsets, values = (self._open(f"{self._folder}/raw_ids.{name}.npy") for name in ("offsets", "values"))
+            texts = TextSource(offsets, values, is_local=offsets.is_local).take(rows)
             return RawBatch(np.zeros(rows.size, np.uint64), texts=(texts.offsets, texts.values))
-        assert self._numbers is not None
-        found = self._numbers.take(rows)
+        found = self._open(f"{self._folder}/raw_ids.npy").take(rows)
         return RawBatch(found.view(np.uint64), is_signed=found.dtype == np.int64)
 
 

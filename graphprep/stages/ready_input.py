@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,7 @@ def order_nodes(ready: ReadyStore, files: ReadyFiles, number: int, room: Room) -
         inner = replace(room, scratch=scratch)
         order, path = _raw_order(ready, number, inner), f"{folder}/input/raw_order.npy"
         if order is None:
-            ready.add(0, path, CountingArray(path, ready.metadata.num_nodes_per_type[number]))
+            ready.add(0, path, partial(CountingArray, path, ready.metadata.num_nodes_per_type[number]))
         else:
             OnePart(files, 0).write(path, "int64", order.shape, _slices(order))
         columns = list(column_files(folder, schema.columns, num_slots=schema.num_slots))
@@ -75,7 +76,7 @@ def _write_columns(
         PartMover(whole, RenamedFiles(OnePart(files, 0), folder, f"{folder}/input"), 0, Blocks(order), room).write(columns)
         return
     for column in columns:
-        ready.add(0, f"{folder}/input{column.path[len(folder) :]}", whole.array(0, column.path))
+        ready.add(0, f"{folder}/input{column.path[len(folder) :]}", partial(whole.array, 0, column.path))
 
 
 def _raw_order(ready: ReadyStore, number: int, room: Room) -> Ints | None:
@@ -152,7 +153,7 @@ def _write_ends(ready: ReadyStore, files: ReadyFiles, number: int, order: Ints |
     for name, items in zip(names, (owners, indices), strict=True):
         path = f"{folder}/input/{name}.npy"
         if order is None and isinstance(items, StoredItems):
-            ready.add(0, path, items.reader)
+            ready.add(0, path, partial(whole.array, 0, f"{folder}/{layout}/indices.npy"))
             continue
         dtype = items.reader.dtype.name if isinstance(items, StoredItems) else owners.dtype.name
         pieces = (one for _, one in owners.pieces()) if order is None else move(items, Blocks(order), room)

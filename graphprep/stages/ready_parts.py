@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -74,7 +75,7 @@ class StorePartitioner:
         self._reporter = reporter
         self._with_columns = with_columns
         self._nodes: dict[str, _NewNodes] = {}
-        self._cut: dict[tuple[int, str], StoredArray] = {}
+        self._cut: dict[tuple[int, str], Callable[[], StoredArray]] = {}
 
     def write(self) -> ReadyStore:
         """Write all arrays; return the store that they are."""
@@ -87,8 +88,8 @@ class StorePartitioner:
                 self._write_edges(number)
         ready = ReadyStore(self._metadata(), None)
         self._files.show(ready)
-        for (part, path), array in self._cut.items():
-            ready.add(part, path, array)
+        for (part, path), make in self._cut.items():
+            ready.add(part, path, make)
         return ready
 
     def _write_nodes(self, number: int, nodes: _NewNodes) -> None:
@@ -144,9 +145,8 @@ class StorePartitioner:
             array, at = self._whole.array(0, file.path), bounds[file.chain]
             items: Items = StoredCounts(array) if file.is_offsets else StoredItems(array)
             items.check_size(int(at[-1]))
-            cut = SlicedOffsets if file.is_offsets else SlicedArray
             for part, (low, high) in enumerate(pairwise(at.tolist())):
-                self._cut[part, file.path] = cut(array, low, high)
+                self._cut[part, file.path] = partial(_cut, self._whole, file, low, high)
             if file.is_offsets:
                 found = bounds[*file.chain, file.path] = np.asarray(array.take(at), np.int64)
                 if found[0] != 0 or (found[1:] < found[:-1]).any():
@@ -174,7 +174,12 @@ class StorePartitioner:
         metadata = self._store.metadata
         path = f"edges/{edge_type_path(metadata.edge_types[number])}/{metadata.primary_layout}/indices.npy"
         made = [{entry.path: entry.shape[0] for entry in entries} for entries in self._files.entries]
-        return tuple(sizes[path] if path in sizes else self._cut[part, path].shape[0] for part, sizes in enumerate(made))
+        return tuple(sizes[path] if path in sizes else self._cut[part, path]().shape[0] for part, sizes in enumerate(made))
+
+
+def _cut(whole: WholeStore, file: StoredFile, low: int, high: int) -> StoredArray:
+    array = whole.array(0, file.path)
+    return SlicedOffsets(array, low, high) if file.is_offsets else SlicedArray(array, low, high)
 
 
 def _place_nodes(store: StoredArrays, number: int, partition: PartitionFunction, room: Room) -> _NewNodes:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,7 @@ from graphprep.storage.arrays import ArrayReader
 from graphprep.storage.publish import ArrayWriter, StoreWriter
 from graphprep.storage.urls import Storage
 
-_MOST_OPEN = 128  # each holds a file descriptor
+_MOST_OPEN = 32  # each holds a file descriptor, some of those that are joined hold up to 16
 
 
 class ReadyStore:
@@ -29,7 +31,7 @@ class ReadyStore:
     def __init__(self, metadata: GraphMetadata, base: StoredArrays | None) -> None:
         self.metadata = metadata
         self._base = base
-        self._made: dict[tuple[int, str], StoredArray] = {}
+        self._made: dict[tuple[int, str], Callable[[], StoredArray]] = {}
         self._open: dict[tuple[int, str], StoredArray] = {}
 
     def has(self, part: int, path: str) -> bool:
@@ -41,21 +43,25 @@ class ReadyStore:
 
         Raises DataError where there is none of this path.
         """
-        made = self._made.get((part, path))
-        if made is not None:
-            return made
-        if self._base is None:
-            raise DataError(f"the array {path} is missing", place=part_name(part, self.metadata.num_parts), fix=FIX)
         array = self._open.get((part, path))
         if array is None:
             if len(self._open) >= _MOST_OPEN:
                 self._open.clear()
-            array = self._open[part, path] = self._base.array(part, path)
+            array = self._open[part, path] = self._open_array(part, path)
         return array
 
-    def add(self, part: int, path: str, array: StoredArray) -> None:
-        """Show an array at a path of a partition, in place of what is stored there."""
-        self._made[part, path] = array
+    def _open_array(self, part: int, path: str) -> StoredArray:
+        made = self._made.get((part, path))
+        if made is not None:
+            return made()
+        if self._base is None:
+            raise DataError(f"the array {path} is missing", place=part_name(part, self.metadata.num_parts), fix=FIX)
+        return self._base.array(part, path)
+
+    def add(self, part: int, path: str, make: Callable[[], StoredArray]) -> None:
+        """Show an array, which ``make`` opens, at a path of a partition, in place of what is stored there."""
+        self._made[part, path] = make
+        self._open.pop((part, path), None)
 
     def local_file(self, part: int, path: str) -> str | None:
         """Return the local file that holds just this array of the partition, None where there is none such."""
@@ -109,7 +115,7 @@ class ReadyFiles(PartFiles):
         for part, entries in enumerate(self.entries):
             for entry in entries:
                 url = self.writer.url_of(f"{self._part_path(part)}/{entry.path}")
-                ready.add(part, entry.path, ArrayReader(self._storage, url, entry))
+                ready.add(part, entry.path, partial(ArrayReader, self._storage, url, entry))
             entries.clear()
 
     def _part_path(self, part: int) -> str:
