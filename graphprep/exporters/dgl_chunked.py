@@ -32,6 +32,7 @@ Blocks = dict[str, dict[str, object]]  # of a type's columns, by name
 _PIECE_BYTES = 1 << 20
 _EDGE_ROWS = 1 << 15
 _CELL_ROWS = 1 << 14  # of a column of lists or texts
+_PARQUET: dict[str, Any] = {"compression": "none", "use_dictionary": False, "write_statistics": False}  # IDs hardly repeat
 _EXTENSIONS = {"csv": "csv", "numpy": "npy", "parquet": "parquet"}
 
 
@@ -187,7 +188,7 @@ class _ChunkWriter:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        with self._out.open(path) as file, pq.ParquetWriter(ArrowSink(file), schema, compression="none") as writer:
+        with self._out.open(path) as file, pq.ParquetWriter(ArrowSink(file), schema, **_PARQUET) as writer:
             for columns in pieces:
                 arrays = [some if isinstance(some, pa.Array) else pa.array(some) for some in columns]
                 writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=schema))

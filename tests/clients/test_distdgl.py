@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from clients.checksums import Rows, checksum, graph_edges, graph_nodes, id_map, store_edges, store_nodes
-from clients.dgl_environment import find_python, run_client
+from clients.dgl_environment import DGL
 from clients.graphs import GRAPHS, make_store
 
 import graphprep
@@ -34,14 +34,14 @@ CASES = {
 @pytest.fixture(scope="module")
 def exports(tmp_path_factory):
     """Return (store, export) by case, and what DGL read of all of them in one process."""
-    find_python()
+    DGL.find_python()
     root = tmp_path_factory.mktemp("distdgl")
     made = {}
     for case, (name, options, target) in CASES.items():
         store = make_store(GRAPHS[name](), root / f"{case}-store", **options)
         graphprep.export(str(store), str(root / case), "distdgl", **target)
         made[case] = store, root / case
-    run_client("dgl_client.py", root / "seen.npz", *(out for _, out in made.values()))
+    DGL.run("dgl_client.py", root / "seen.npz", *(out for _, out in made.values()))
     with np.load(root / "seen.npz") as seen:
         return made, dict(seen)
 
