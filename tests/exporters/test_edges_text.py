@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -22,11 +21,6 @@ class TestEdgesContract(ExporterContract):
     target = "edges"
 
 
-class TestEdgesTabsContract(ExporterContract):
-    target = "edges"
-    options: ClassVar = {"delimiter": "tab", "header": True}
-
-
 def store_files(folder: Path) -> dict[str, bytes]:
     return {
         str(path.relative_to(folder)): path.read_bytes()
@@ -39,10 +33,13 @@ def ids_like(texts: list[str], ids: list) -> np.ndarray:
     return np.array(texts, object) if ids and isinstance(ids[0], str) else np.array([int(text) for text in texts], np.int64)
 
 
-@pytest.mark.parametrize(("delimiter", "ending", "character"), [("comma", "csv", ","), ("tab", "tsv", "\t")])
-@pytest.mark.parametrize("options", [{}, {"partitions": 3, "partition_by": "hash"}], ids=str)
+@pytest.mark.parametrize(
+    ("delimiter", "ending", "character", "options"),
+    [("comma", "csv", ",", {"partitions": 3, "partition_by": "hash"}), ("tab", "tsv", "\t", {})],
+    ids=str,
+)
 @pytest.mark.parametrize("name", GRAPHS)
-def test_files_are_the_graph(name, options, delimiter, ending, character, tmp_path):
+def test_files_are_the_graph(name, delimiter, ending, character, options, tmp_path):
     graph, out = GRAPHS[name](**options), tmp_path / "out"
     store = make_store(graph, tmp_path)
     graphprep.export(str(store), str(out), "edges", delimiter=delimiter, header=True, drop_unsupported=True)

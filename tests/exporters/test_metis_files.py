@@ -58,7 +58,7 @@ def undirected(src, dst, weights=None) -> dict[tuple[int, int], int]:
     return {(u, v): 1 if weights is None else max(sums[u, v], sums[v, u]) for u, v in pairs}
 
 
-@pytest.mark.parametrize("options", [{}, HASHED, BY_SOURCE], ids=str)
+@pytest.mark.parametrize("options", [HASHED, BY_SOURCE], ids=str)
 @pytest.mark.parametrize("name", ["homogeneous", "multi_edge", "few_nodes", "empty_partition", "temporal", "no_edges"])
 def test_the_graph_is_there_undirected(name, options, tmp_path):
     graph, out = GRAPHS[name](**options), tmp_path / "out"
@@ -73,8 +73,7 @@ def test_the_graph_is_there_undirected(name, options, tmp_path):
     )
 
 
-@pytest.mark.parametrize("options", [{}, HASHED, BY_SOURCE], ids=str)
-@pytest.mark.parametrize("piece_bytes", [1 << 20, 1 << 10, 64])
+@pytest.mark.parametrize(("piece_bytes", "options"), [(1 << 20, {}), (1 << 10, HASHED), (64, HASHED), (64, BY_SOURCE)], ids=str)
 def test_weights_of_nodes_and_edges(piece_bytes, options, tmp_path, monkeypatch):
     from dataclasses import replace
 

@@ -37,9 +37,7 @@ def store_files(folder: Path) -> dict[str, bytes]:
     }
 
 
-@pytest.mark.parametrize(
-    "options", [{}, {"partitions": 3, "partition_by": "hash"}, {"layout": "csr", "partitions": 2}], ids=str
-)
+@pytest.mark.parametrize("options", [{"partitions": 3, "partition_by": "hash"}, {"layout": "csr", "partitions": 2}], ids=str)
 @pytest.mark.parametrize("name", NUMBERS)
 def test_matrices_are_the_graph(name, options, tmp_path):
     graph, out = GRAPHS[name](**options), tmp_path / "out"

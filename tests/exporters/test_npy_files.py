@@ -21,11 +21,7 @@ HASHED, BY_SOURCE = {"partitions": 3, "partition_by": "hash"}, {"layout": "csr",
 
 class TestNpyContract(ExporterContract):
     target = "npy"
-
-
-class TestNpyRowsContract(ExporterContract):
-    target = "npy"
-    options: ClassVar = {"layouts": "csc,csr"}
+    options: ClassVar = {"layouts": "coo,csc,csr"}
 
 
 class Read:
@@ -57,7 +53,7 @@ class Read:
 
 
 NO_IDS = {"edge_ids": False, **HASHED}
-CASES = [(name, *case) for name in GRAPHS for case in (("coo", {}), ("coo,csc,csr", HASHED), ("csc,csr,coo", BY_SOURCE))]
+CASES = [(name, *case) for name in GRAPHS for case in (("coo,csc,csr", HASHED), ("coo", BY_SOURCE))]
 
 
 @pytest.mark.parametrize(("name", "layouts", "options"), [*CASES, ("homogeneous", "coo,csr", NO_IDS)], ids=str)

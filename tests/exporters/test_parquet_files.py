@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -24,11 +23,6 @@ class TestParquetContract(ExporterContract):
     target = "parquet"
 
 
-class TestParquetBinaryContract(ExporterContract):
-    target = "parquet"
-    options: ClassVar = {"texts": "binary", "compression": "none"}
-
-
 def store_files(folder: Path) -> dict[str, bytes]:
     return {
         str(path.relative_to(folder)): path.read_bytes()
@@ -45,10 +39,9 @@ def values_of(column, dtype) -> np.ndarray:
     return np.array(column.to_pylist(), dtype)
 
 
-@pytest.mark.parametrize("options", [{}, HASHED], ids=str)
 @pytest.mark.parametrize("name", GRAPHS)
-def test_tables_are_the_graph(name, options, tmp_path):
-    graph, out = GRAPHS[name](**options), tmp_path / "out"
+def test_tables_are_the_graph(name, tmp_path):
+    graph, out = GRAPHS[name](**HASHED), tmp_path / "out"
     graphprep.export(str(make_store(graph, tmp_path)), str(out), "parquet")
     for edge_type in graph.edges:
         table, wanted = pq.read_table(out / "edges" / f"{'__'.join(edge_type)}.parquet"), graph_edges(graph, edge_type)
@@ -64,10 +57,9 @@ def test_tables_are_the_graph(name, options, tmp_path):
         assert table["id"].to_pylist() == typed.tolist()
 
 
-@pytest.mark.parametrize("options", [{}, {**HASHED, "layout": "both"}], ids=str)
 @pytest.mark.parametrize("name", [name for name in GRAPHS if name != "homogeneous"])
-def test_the_same_store_comes_back(name, options, tmp_path):
-    graph = GRAPHS[name](**options)
+def test_the_same_store_comes_back(name, tmp_path):
+    graph = GRAPHS[name](layout="both", **HASHED)
     for nodes in graph.nodes.values():
         nodes.seeds.clear()  # they are no column of tables
     store = make_store(graph, tmp_path)
@@ -138,3 +130,12 @@ def test_columns_called_as_ids_are(tmp_path):
         "src": [7, 8],
         "edge_id": [9, 10],
     }
+
+
+def test_texts_may_be_bytes(tmp_path):
+    (tmp_path / "e.csv").write_text("0,1,red\n1,0,\n")
+    graphprep.convert(str(tmp_path / "e.csv"), str(tmp_path / "store"), format="edges")
+    graphprep.export(str(tmp_path / "store"), str(tmp_path / "out"), "parquet", texts="binary", compression="none")
+    (path,) = (tmp_path / "out" / "edges").iterdir()
+    assert pq.read_table(path)["col_2"].to_pylist() == [b"red", None]
+    assert pq.ParquetFile(path).metadata.row_group(0).column(0).compression == "UNCOMPRESSED"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -21,11 +20,6 @@ NUMBERS = [name for name in GRAPHS if name != "string_ids"]
 
 class TestScipyContract(ExporterContract):
     target = "scipy"
-
-
-class TestScipyCooContract(ExporterContract):
-    target = "scipy"
-    options: ClassVar = {"format": "coo", "compressed": True}
 
 
 def raw_of(out: Path, name: str, count: int) -> np.ndarray:
@@ -54,9 +48,7 @@ def read_edges(out: Path, edge_type, columns, weight) -> Rows:
 HASHED, BY_SOURCE = {"partitions": 3, "partition_by": "hash"}, {"layout": "csr", "partitions": 2}
 
 
-@pytest.mark.parametrize(
-    ("format", "options"), [("csc", {}), ("csc", HASHED), ("csr", HASHED), ("csc", BY_SOURCE), ("coo", BY_SOURCE)], ids=str
-)
+@pytest.mark.parametrize(("format", "options"), [("csc", HASHED), ("csr", {}), ("coo", BY_SOURCE)], ids=str)
 @pytest.mark.parametrize("name", NUMBERS)
 def test_scipy_has_the_graph(name, format, options, tmp_path):
     graph = GRAPHS[name](**options)
