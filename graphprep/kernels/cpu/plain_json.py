@@ -139,7 +139,7 @@ def _scan(
     num_nodes, num_edges = progress[NODES], progress[EDGES]
     line = base + progress[POS]
     seen[:] = -1
-    owner = 0  # nodes and edges with features are numbered
+    owner = np.int64(0)  # nodes and edges with features are numbered
     at = line
     while line < last:
         at = _skip_blanks(line)
@@ -151,7 +151,7 @@ def _scan(
             break
         start_row(progress)
         mask = 0
-        node_id, kind, weight, num_slots = _U(0), _U(0), 0.0, 0
+        node_id, kind, weight, num_slots = _U(0), _U(0), 0.0, np.int64(0)
         edge_end, num_others = num_edges, 0
         node_owner = owner
         owner += 1
@@ -198,33 +198,14 @@ def _scan(
         ):
             at = np.int64(_ODD)
             break
-        if is_edge and is_neighbor:
-            if num_others != edge_end - num_edges:
-                at = np.int64(_ODD)
+        if is_neighbor:
+            edge_end = _take_neighbors(
+                node_id, num_edges, edge_end, is_edge, num_others, edge_src, edge_dst, edge_types, edge_weights, edge_num_slots,
+                others_dst, others_types, others_weights,
+            )  # fmt: skip
+            if edge_end < 0:
+                at = edge_end
                 break
-            for i in range(num_others):
-                k = _U(num_edges + i)
-                if (
-                    edge_src[k] != node_id
-                    or edge_dst[k] != others_dst[_U(i)]
-                    or edge_types[k] != others_types[_U(i)]
-                    or edge_weights[k] != others_weights[_U(i)]
-                ):
-                    at = np.int64(_ODD)
-            if at < 0:
-                break
-        elif is_neighbor:
-            edge_end = num_edges + num_others
-            if edge_end > edge_src.size:
-                at = np.int64(_FULL)
-                break
-            for i in range(num_others):
-                k = _U(num_edges + i)
-                edge_src[k] = node_id
-                edge_dst[k] = others_dst[_U(i)]
-                edge_types[k] = others_types[_U(i)]
-                edge_weights[k] = others_weights[_U(i)]
-                edge_num_slots[k] = 0
         node_ids[num_nodes] = node_id
         node_types[num_nodes] = np.int64(kind)
         node_weights[num_nodes] = weight
@@ -355,7 +336,7 @@ def _edges(
     while at >= 0 and not is_last:
         if row == edge_src.size:
             return np.int64(_FULL), row, owner
-        src, dst, kind, weight, num_slots = _U(0), _U(0), _U(0), 0.0, 0
+        src, dst, kind, weight, num_slots = _U(0), _U(0), _U(0), 0.0, np.int64(0)
         mask = 0
         at = _open(at, _OPEN_OBJECT)
         while at >= 0:
@@ -418,7 +399,7 @@ def _edges(
 @njit(cache=True, nogil=True)
 def _neighbors(buf, base, at, weight_limit, dst, types, weights, table):
     """Read ``{"<edge type>": {"<dst>": weight}}``: (what follows, number of neighbours)."""
-    count = 0
+    count = np.int64(0)
     at = _open(at, _OPEN_OBJECT)
     if at >= 0 and load_byte(at) == _CLOSE_OBJECT:
         return at + 1, count
@@ -460,6 +441,37 @@ def _neighbors(buf, base, at, weight_limit, dst, types, weights, table):
             at = np.int64(_ODD)
         at, is_last = _behind_value(at, _CLOSE_OBJECT)
     return at, count
+
+
+@njit(cache=True, nogil=True)
+def _take_neighbors(
+    node_id, first, stop, are_listed, num_others, edge_src, edge_dst, edge_types, edge_weights, edge_num_slots,
+    others_dst, others_types, others_weights,
+):  # fmt: skip
+    """Make neighbours the rows from ``first`` on, or compare them with those up to ``stop``: the row behind the last one."""
+    if not are_listed:
+        stop = first + num_others
+        if stop > edge_src.size:
+            return np.int64(_FULL)
+        for i in range(num_others):
+            k = _U(first + i)
+            edge_src[k] = node_id
+            edge_dst[k] = others_dst[_U(i)]
+            edge_types[k] = others_types[_U(i)]
+            edge_weights[k] = others_weights[_U(i)]
+            edge_num_slots[k] = 0
+        return stop
+    differ = num_others != stop - first
+    for i in range(0 if differ else num_others):
+        k = _U(first + i)
+        differ = (
+            differ
+            or edge_src[k] != node_id
+            or edge_dst[k] != others_dst[_U(i)]
+            or edge_types[k] != others_types[_U(i)]
+            or edge_weights[k] != others_weights[_U(i)]
+        )
+    return np.int64(_ODD) if differ else stop
 
 
 @njit(cache=True, nogil=True, forceinline=True, error_model="numpy")
@@ -578,7 +590,7 @@ def _text_end(at):
 @njit(cache=True, nogil=True)
 def _numbers(buf, base, at, dtype, values, first):
     """Read a number, or a list of numbers: (how many, what follows)."""
-    size = 0
+    size = np.int64(0)
     most = values.size - first
     is_list = load_byte(at) == _OPEN_LIST
     if is_list:

@@ -381,7 +381,7 @@ def _read_numbers(buf, base, at, separator, count, ends, dtype, values, first):
 
     There are _NOT_PLAIN of them where one is wrong or there are fewer than ``count``, _NO_ROOM where ``values`` ends.
     """
-    size = 0
+    size = np.int64(0)
     end = at
     most = values.size - first
     is_float = FIRST_FLOAT <= dtype <= LAST_FLOAT

@@ -14,12 +14,12 @@ from graphprep.kernels.cpu.numbers import OK, find_byte, parse_float, parse_int,
 
 GROUP, ROW, COUNT, START, STOP = range(5)
 OWNER, SLOT, DTYPE, WIDTH = range(4)
-NODE, EDGE = 0, 1
+NODE, EDGE = np.int64(0), np.int64(1)  # plain integers would have every function compiled once for each
 DTYPES = (
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
     *("float16", "float32", "float64", "complex64", "complex128"),
 )
-TEXT_DTYPE = len(DTYPES)  # the DTYPE of texts; that of numbers is their dtype's position
+TEXT_DTYPE = np.int64(len(DTYPES))  # the DTYPE of texts; that of numbers is their dtype's position
 NOT_SPARSE = -1  # a group's WIDTH; 0 is flat
 
 _MAX_EXACT = 1 << 53  # float64 holds every integer up to here, and the powers of ten up to 10^22
