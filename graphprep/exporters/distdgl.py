@@ -250,9 +250,9 @@ def _edge_features(graph: StoredGraph, part: int) -> dict[str, TensorPieces]:
 def _original_nodes(graph: StoredGraph, number: int, part: int) -> TensorPieces:
     """Return raw IDs; typed ones where raw IDs are no int64, for which maps stand beside."""
     low, high = graph.node_offsets(number)[part : part + 2].tolist()
-    pieces: Callable[[], Iterator[Any]] = graph.raw_ids(number, part).pieces
-    if has_map(graph.metadata, number):
-        pieces = lambda: counted(low, high, step_of(graph))  # noqa: E731
+    pieces: Callable[[], Iterator[Any]] = partial(counted, low, high, step_of(graph))
+    if not has_map(graph.metadata, number):
+        pieces = graph.raw_ids(number, part).pieces
     return TensorPieces("int64", (high - low,), pieces)
 
 

@@ -21,7 +21,7 @@ from graphprep.exporters.graph import StoredGraph
 from graphprep.exporters.graphbolt_graph import FUSED_NAME, ORIGINAL_EDGE_ID, FusedGraph, fitting_dtype, type_dtype
 from graphprep.exporters.graphbolt_tasks import write_tasks
 from graphprep.exporters.joined_rows import JoinedBlock, JoinedGraph, JoinedRows
-from graphprep.exporters.part_nodes import counted, step_of
+from graphprep.exporters.part_nodes import counted, out_of_range, step_of
 from graphprep.exporters.torch_files import TensorPieces, tensor, write_pt
 from graphprep.model.errors import UsageError
 from graphprep.model.export import ExportPlan, Side, StoreNeed
@@ -150,9 +150,16 @@ class _NumberedGraph:
         }
 
     def sources(self, part: int, edge: int, low: int, high: int) -> NDArray[np.int64]:
-        """Return sources among all nodes."""
-        typed = self._graph.indices(edge, "csc", part).read(low, high)
-        return typed.astype(np.int64) + self._first[self._graph.ends_of(edge)[0]]
+        """Return sources among all nodes.
+
+        Raises DataError where one is no node.
+        """
+        number, metadata = self._graph.ends_of(edge)[0], self._graph.metadata
+        typed = self._graph.indices(edge, "csc", part).read(low, high).astype(np.int64)
+        wrong = (typed < 0) | (typed >= metadata.num_nodes_per_type[number])
+        if wrong.any():
+            raise out_of_range(int(typed[np.argmax(wrong)]), metadata.node_types[number])
+        return typed + self._first[number]
 
     def edge_ids(self, part: int, edge: int, low: int, high: int) -> NDArray[np.int64]:
         """Return edge IDs."""

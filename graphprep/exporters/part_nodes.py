@@ -15,6 +15,7 @@ from graphprep.kernels.cpu.group import mark_bits
 from graphprep.kernels.cpu.part_graph import number_rows, to_part_ids
 from graphprep.model.errors import DataError
 from graphprep.model.ids import PartSpace, TypeNames
+from graphprep.stages.stored_items import FIX
 
 Ints = NDArray[np.int64]
 _MOST = 1 << 17  # nodes or edges of a piece
@@ -53,11 +54,7 @@ class PartBook:
         """
         found, wrong = to_part_ids(typed, self.nodes.typed_starts[number], self._shifts[number])
         if wrong >= 0:
-            raise DataError(
-                f"node {typed[wrong]} of type {self.nodes.types.names[number]!r} is out of range",
-                place="the store's indices",
-                fix="graphprep validate tells more about the store",
-            )
+            raise out_of_range(int(typed[wrong]), self.nodes.types.names[number])
         return found
 
     def range_of(self, part: int) -> tuple[int, int]:
@@ -192,6 +189,11 @@ def node_bits(graph: StoredGraph) -> NDArray[np.uint8]:
         return np.zeros(0, np.uint8)
     words = -(-sum(graph.metadata.num_nodes_per_type) // 64)
     return np.asarray(graph.room.scratch.zeros(8 * words, np.uint8))
+
+
+def out_of_range(typed: int, name: str) -> DataError:
+    """Return the error of a neighbour that is no node."""
+    return DataError(f"node {typed} of type {name!r} is out of range", place="the store's indices", fix=FIX)
 
 
 def step_of(graph: StoredGraph) -> int:

@@ -21,11 +21,6 @@ from graphprep.testing.export_contract import ExporterContract
 
 class TestContract(ExporterContract):
     target = "dgl-chunked"
-    options: ClassVar = {"chunks": 2, "edges": "csv"}
-
-
-class TestParquetContract(ExporterContract):
-    target = "dgl-chunked"
     options: ClassVar = {"chunks": 3, "data": "parquet"}
 
 

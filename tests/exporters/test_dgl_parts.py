@@ -181,3 +181,14 @@ def test_without_edge_ids_edge_rows_stand_in(tmp_path):
     out, _ = _export(tmp_path, GRAPHS["homogeneous"](), partitions=2, edge_ids=False)
     ids = [read_tensors((out / f"part{part}/orig_eids.dgl").read_bytes())["paper:cites:paper"] for part in range(2)]
     assert np.concatenate(ids).tolist() == list(range(200))
+
+
+@pytest.mark.parametrize("target", ["distdgl", "graphbolt"])
+def test_ids_out_of_range_are_refused(target, tmp_path):
+    store = make_store(GRAPHS["multi_edge"](), tmp_path, partitions=2)
+    indices = np.load(next(store.glob("part-00001/edges/*/csc/indices.npy")), mmap_mode="r+")
+    indices[3] = 77
+    indices.flush()
+    with pytest.raises(DataError, match="node 77 of type '_N' is out of range"):
+        graphprep.export(str(store), str(tmp_path / "out"), target)
+    assert not (tmp_path / "out").exists()
