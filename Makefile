@@ -6,13 +6,14 @@ RUN := .venv/bin/python
 PEERS := deepgnn-ge==0.1.66 graphlearn-torch==0.2.4
 TORCH := torch==2.13.0 torch-geometric==2.8.1
 
-.PHONY: help setup clients demo test lint pytest coverage golden samples bench bench-full bench-kernels docs clean
+.PHONY: help setup clients test-clients demo test lint pytest coverage golden samples bench bench-full bench-kernels docs clean
 
 help:
 	@echo "make setup    install graphprep and its tools into .venv"
 	@echo "make demo     convert, validate and describe the graphs of sample_data"
 	@echo "make test     lint, then every test, also with the trainers' own loaders: what CI runs"
 	@echo "make clients  install DGL for the tests with its loaders, into .venv/clients"
+	@echo "make test-clients  the tests with the trainers' own loaders, also those that take gigabytes to install"
 	@echo "make lint     ruff, mypy and the direction of imports"
 	@echo "make coverage the tests, and which lines they reach"
 	@echo "make golden   rewrite tests/golden; review the diff"
@@ -43,14 +44,24 @@ test: lint clients pytest
 
 # DGL cannot live in .venv; its own loaders open what export writes.
 clients: setup
-	@wanted="$$(pwd) $$(cksum < tests/clients/dgl-requirements.txt)"; \
-	if [ "$$(cat .venv/clients/dgl/installed 2>/dev/null)" != "$$wanted" ]; then \
-	  echo "installing DGL into .venv/clients/dgl ..."; \
-	  { $(PYTHON) -m venv .venv/clients/dgl && \
-	    .venv/clients/dgl/bin/python -m pip install -qq --disable-pip-version-check -r tests/clients/dgl-requirements.txt && \
-	    echo "$$wanted" > .venv/clients/dgl/installed; } || \
-	    echo "note: no DGL for this machine; the tests with its loaders are skipped"; \
-	fi
+	@$(call environment,dgl)
+
+# GraphBolt wants an older torch still, with 5 GB of CUDA libraries: not in CI.
+test-clients: clients
+	@$(call environment,graphbolt)
+	@$(RUN) -m pytest --quiet tests/clients $(PYTEST_FLAGS)
+
+# Install tests/clients/$(1)-requirements.txt into .venv/clients/$(1), unless that is done.
+define environment
+wanted="$$(pwd) $$(cksum < tests/clients/$(1)-requirements.txt)"; \
+if [ "$$(cat .venv/clients/$(1)/installed 2>/dev/null)" != "$$wanted" ]; then \
+  echo "installing $(1) into .venv/clients/$(1) ..."; \
+  { $(PYTHON) -m venv .venv/clients/$(1) && \
+    .venv/clients/$(1)/bin/python -m pip install -qq --disable-pip-version-check -r tests/clients/$(1)-requirements.txt && \
+    echo "$$wanted" > .venv/clients/$(1)/installed; } || \
+    echo "note: no $(1) for this machine; the tests with its loaders are skipped"; \
+fi
+endef
 
 lint: setup
 	@$(RUN) -m ruff check .
