@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from clients.checksums import Rows, checksum, graph_edges, graph_nodes
@@ -13,6 +14,7 @@ from clients.graphs import GRAPHS, make_store
 
 import graphprep
 from graphprep.exporters import parquet_files
+from graphprep.model.errors import DataError
 from graphprep.testing.export_contract import ExporterContract
 
 GOLDEN = Path(__file__).resolve().parent.parent / "golden"
@@ -139,3 +141,15 @@ def test_texts_may_be_bytes(tmp_path):
     (path,) = (tmp_path / "out" / "edges").iterdir()
     assert pq.read_table(path)["col_2"].to_pylist() == [b"red", None]
     assert pq.ParquetFile(path).metadata.row_group(0).column(0).compression == "UNCOMPRESSED"
+
+
+def test_texts_that_are_none_are_told(tmp_path):
+    table = pa.table({"src": [0, 1], "dst": [1, 0], "b": pa.array([b"ok", b"a\xff"], pa.binary())})
+    pq.write_table(table, tmp_path / "e.parquet")
+    graphprep.convert(str(tmp_path / "e.parquet"), str(tmp_path / "store"), format="edges")
+    with pytest.raises(DataError, match="column 'b': Invalid UTF8 sequence") as caught:
+        graphprep.export(str(tmp_path / "store"), str(tmp_path / "out"), "parquet")
+    assert caught.value.fix == "write the bytes as they are: --option texts=binary"
+    graphprep.export(str(tmp_path / "store"), str(tmp_path / "out"), "parquet", texts="binary")
+    graphprep.convert(str(tmp_path / "out" / "graph.yaml"), str(tmp_path / "again"))
+    assert store_files(tmp_path / "again") == store_files(tmp_path / "store")
