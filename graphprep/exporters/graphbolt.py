@@ -196,7 +196,7 @@ class _NumberedGraph:
         edges = tuple(edge for _, edge in self.edge_names if graph.ends_of(edge)[1] == number)
         tables = [graph.indptr(edge, "csc", part) for edge in edges]
         size = graph.metadata.num_nodes_per_chunk[number][part]
-        return JoinedBlock(part, edges, JoinedRows(size, tables, step_of(graph)))
+        return JoinedBlock(part, edges, JoinedRows(size, tables, step_of(graph), graph.room.threads))
 
 
 def _shared(columns: list[tuple[ColumnSchema, ...]]) -> list[ColumnSchema]:

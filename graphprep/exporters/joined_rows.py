@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphprep.engine.local import map_ordered
 from graphprep.kernels.cpu.part_graph import interleave_rows, number_rows
 
 Ints = NDArray[np.int64]
@@ -19,12 +20,14 @@ Read = Callable[[int, int, int], NDArray[Any]]
 class JoinedRows:
     """The rows of ``tables``, each an edge type's offsets (int64[num_rows + 1], from 0); row r of all stands together.
 
-    A row has the items of the first table, then those of the second, and so on. A piece is of ``step`` items or rows.
+    A row has the items of the first table, then those of the second, and so on. A piece is of ``step`` items or rows; pieces of
+    items are made on ``threads``.
     """
 
-    def __init__(self, num_rows: int, tables: Sequence[Ints], step: int) -> None:
+    def __init__(self, num_rows: int, tables: Sequence[Ints], step: int, threads: int = 1) -> None:
         self.num_rows = num_rows
         self.step = step
+        self._threads = threads
         self._tables = tables
 
     @property
@@ -38,17 +41,8 @@ class JoinedRows:
             yield first + self._bounds(low + 1, min(low + self.step, self.num_rows) + 1)
 
     def items(self, read: Read) -> Iterator[NDArray[Any]]:
-        """Yield the items in pieces [k, …]; ``read(table, low, high)`` returns those of a table."""
-        if len(self._tables) == 1:
-            yield from self._in_order(0, 0, int(self._tables[0][-1]), read)
-            return
-        for low, high in self._cut():
-            borders = [(int(table[low]), int(table[high])) for table in self._tables]
-            if high - low == 1:
-                for number, (start, stop) in enumerate(borders):
-                    yield from self._in_order(number, start, stop, read)
-            else:
-                yield self._join(low, high, read)
+        """Yield the items in pieces [k, …]; ``read(table, low, high)`` returns those of a table, on any thread."""
+        return map_ordered(lambda make: make(), self._pieces(read), self._threads)
 
     def positions(self, number: int, low: int, high: int) -> Ints:
         """Return where items [low, high) of a table stand among the joined ones: int64[high - low]."""
@@ -60,9 +54,21 @@ class JoinedRows:
                 found += behind[rows + (other < number)]
         return found
 
-    def _in_order(self, number: int, start: int, stop: int, read: Read) -> Iterator[NDArray[Any]]:
+    def _pieces(self, read: Read) -> Iterator[Callable[[], NDArray[Any]]]:
+        """Yield what makes each piece."""
+        if len(self._tables) == 1:
+            yield from self._in_order(0, 0, int(self._tables[0][-1]), read)
+            return
+        for low, high in self._cut():
+            if high - low > 1:
+                yield partial(self._join, low, high, read)
+                continue
+            for number, table in enumerate(self._tables):
+                yield from self._in_order(number, int(table[low]), int(table[high]), read)
+
+    def _in_order(self, number: int, start: int, stop: int, read: Read) -> Iterator[Callable[[], NDArray[Any]]]:
         for low in range(start, stop, self.step):
-            yield read(number, low, min(low + self.step, stop))
+            yield partial(read, number, low, min(low + self.step, stop))
 
     def _join(self, low: int, high: int, read: Read) -> NDArray[Any]:
         bounds = self._bounds(low, high + 1)

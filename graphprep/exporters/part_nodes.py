@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from graphprep.engine.local import map_ordered
 from graphprep.exporters.graph import StoredGraph
 from graphprep.exporters.joined_rows import JoinedBlock, JoinedGraph, JoinedRows
 from graphprep.kernels.cpu.bitmap import Ranks, members
@@ -83,8 +84,8 @@ class PartGraph:
         self._bits = bits
         bits[:] = 0
         for edge in range(self.num_edge_types) if bits.size else ():
-            for sources in self._sources(edge):
-                mark_bits(bits, sources[(sources < self.low) | (sources >= self.high)].view(np.uint64))
+            for others in self._on_threads(self._other_sources, edge):
+                mark_bits(bits, others.view(np.uint64))
         self._ranks = Ranks(bits)
 
     @property
@@ -125,8 +126,7 @@ class PartGraph:
 
     def sources(self, edge: int) -> Iterator[Ints]:
         """Yield the local IDs of the sources of a type's edges."""
-        for low, high in slices(int(self.indptrs[edge][-1]), self.step):
-            yield self.sources_at(edge, low, high)
+        return self._on_threads(self.sources_at, edge)
 
     def sources_at(self, edge: int, low: int, high: int) -> Ints:
         """Return the local IDs of the sources of a type's edges [low, high)."""
@@ -138,8 +138,7 @@ class PartGraph:
 
     def destinations(self, edge: int) -> Iterator[Ints]:
         """Yield the local IDs of the destinations of a type's edges."""
-        for low, high in slices(int(self.indptrs[edge][-1]), self.step):
-            yield self.destinations_at(edge, low, high)
+        return self._on_threads(self.destinations_at, edge)
 
     def destinations_at(self, edge: int, low: int, high: int) -> Ints:
         """Return the local IDs of the destinations of a type's edges [low, high)."""
@@ -156,9 +155,14 @@ class PartGraph:
         """Return the local IDs of a type's edges [low, high)."""
         return np.arange(low, high) + int(self.edge_starts[edge] - self.edge_starts[0])
 
-    def _sources(self, edge: int) -> Iterator[Ints]:
-        for low, high in slices(int(self.indptrs[edge][-1]), self.step):
-            yield self._part_sources(edge, low, high)
+    def _on_threads(self, read: Callable[[int, int, int], Ints], edge: int) -> Iterator[Ints]:
+        """Yield what ``read`` returns of pieces of a type's edges, in order."""
+        cuts = slices(int(self.indptrs[edge][-1]), self.step)
+        return map_ordered(lambda cut: read(edge, *cut), cuts, self.graph.room.threads)
+
+    def _other_sources(self, edge: int, low: int, high: int) -> Ints:
+        ids = self._part_sources(edge, low, high)
+        return ids[(ids < self.low) | (ids >= self.high)]
 
     def _part_sources(self, edge: int, low: int, high: int) -> Ints:
         return self.book.part_ids(self.graph.ends_of(edge)[0], self._indices[edge].read(low, high))
@@ -179,7 +183,11 @@ def in_edges(local: PartGraph) -> JoinedGraph:
     for number in range(len(graph.metadata.node_types)):
         edges = tuple(edge for edge in range(local.num_edge_types) if graph.ends_of(edge)[1] == number)
         size = graph.metadata.num_nodes_per_chunk[number][local.part]
-        blocks.append(JoinedBlock(local.part, edges, JoinedRows(size, [local.indptrs[edge] for edge in edges], local.step)))
+        blocks.append(
+            JoinedBlock(
+                local.part, edges, JoinedRows(size, [local.indptrs[edge] for edge in edges], local.step, graph.room.threads)
+            )
+        )
     return JoinedGraph(tuple(blocks), num_bare=local.num_nodes - local.num_owned)
 
 

@@ -21,12 +21,19 @@ def _whole(pieces):
 
 
 @settings(deadline=None, max_examples=150)
-@given(blocks=st.lists(st.lists(_TABLE, max_size=3), min_size=1, max_size=3), step=st.integers(1, 9), bare=st.integers(0, 3))
-def test_joined_rows_agree_with_lists(blocks, step, bare):
+@given(
+    blocks=st.lists(st.lists(_TABLE, max_size=3), min_size=1, max_size=3),
+    step=st.integers(1, 9),
+    bare=st.integers(0, 3),
+    threads=st.sampled_from([1, 3]),
+)
+def test_joined_rows_agree_with_lists(blocks, step, bare, threads):
     """Items are numbered by block, table and position; a step of few items cuts long rows."""
     graph = JoinedGraph(
         tuple(
-            JoinedBlock(part, tuple(range(10, 10 + len(tables))), JoinedRows(NUM_ROWS, [_offsets(one) for one in tables], step))
+            JoinedBlock(
+                part, tuple(range(10, 10 + len(tables))), JoinedRows(NUM_ROWS, [_offsets(one) for one in tables], step, threads)
+            )
             for part, tables in enumerate(blocks)
         ),
         num_bare=bare,
