@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from graphprep.engine.local import map_ordered
 from graphprep.exporters.arrow_columns import column_array, column_type, id_array, id_type
 from graphprep.exporters.arrow_files import ArrowSink
 from graphprep.exporters.edges_text import column_names
@@ -71,7 +72,7 @@ class ParquetExporter:
             return found
 
         counts = graph.metadata.num_nodes_per_chunk[number]
-        self._write(path, schema, _cut(counts, columns), read, out)
+        self._write(path, schema, _cut(counts, columns), read, out, graph.room.threads)
 
     def _write_edges(self, graph: StoredGraph, edge: int, ends: Sequence[RawEnds], path: str, out: FolderOutput) -> None:
         import pyarrow as pa
@@ -93,7 +94,7 @@ class ParquetExporter:
                 found.append(self._array(column, cells, graph.edge_present(edge, "input", 0, column, low, high)))
             return found
 
-        self._write(path, schema, _cut([graph.metadata.num_edges_per_type[edge]], columns), read, out)
+        self._write(path, schema, _cut([graph.metadata.num_edges_per_type[edge]], columns), read, out, graph.room.threads)
 
     def _schema(self, names: Sequence[str], own: Sequence[Any], columns: Sequence[ColumnSchema]) -> Any:
         import pyarrow as pa
@@ -114,14 +115,17 @@ class ParquetExporter:
         groups: Iterator[tuple[int, int, int]],
         read: Callable[[int, int, int], list[Any]],
         out: FolderOutput,
+        threads: int,
     ) -> None:
-        """Write a table, a row group after another; ``read`` returns the arrays of one."""
+        """Write a table, a row group after another; ``read`` returns the arrays of one, on the threads."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        with out.open(path) as file, pq.ParquetWriter(ArrowSink(file), schema, compression=self.compression) as writer:
-            for group in groups:
-                table = pa.Table.from_arrays(read(*group), schema=schema)
+        texts = [field.name for field in schema if field.type in (pa.string(), pa.binary())]  # the rest repeats too little
+        codec = {"compression": self.compression, "use_dictionary": texts or False}
+        with out.open(path) as file, pq.ParquetWriter(ArrowSink(file), schema, **codec) as writer:
+            tables = map_ordered(lambda group: pa.Table.from_arrays(read(*group), schema=schema), groups, threads)
+            for table in tables:
                 writer.write_table(table, row_group_size=max(1, table.num_rows))
 
 
