@@ -20,7 +20,7 @@ Ints = NDArray[np.int64]
 NodeIds = NDArray[np.uint64]
 _NUMBER = re.compile(r"0|[1-9][0-9]*")
 _MOST_TYPES = 1 << 12  # a list entry and a sampler's file for each number up to the highest one
-_NO_FEATURES = frozenset({"weight", "created_at", "removed_at", "created"})
+NO_FEATURES = frozenset({"weight", "created_at", "removed_at", "created"})
 _LEAST_HELD = 1 << 20
 _MIX = np.uint64(0x9E3779B97F4A7C15)  # spreads neighbouring IDs over all values
 
@@ -70,7 +70,7 @@ class FeatureSlot:
 
 def feature_slots(columns: tuple[ColumnSchema, ...]) -> tuple[FeatureSlot, ...]:
     """Give each column that is a feature its slot: its own, else the next one behind all of those, in the schema's order."""
-    features = [column for column in columns if column.role not in _NO_FEATURES]
+    features = [column for column in columns if column.role not in NO_FEATURES]
     free = 1 + max((column.slot for column in features if column.slot is not None), default=-1)
     found = []
     for column in features:
@@ -81,7 +81,7 @@ def feature_slots(columns: tuple[ColumnSchema, ...]) -> tuple[FeatureSlot, ...]:
 
 def unslotted(columns: tuple[ColumnSchema, ...]) -> bool:
     """Return whether a feature has no slot of its own."""
-    return any(column.slot is None and column.role not in _NO_FEATURES for column in columns)
+    return any(column.slot is None and column.role not in NO_FEATURES for column in columns)
 
 
 def types_document(metadata: GraphMetadata, numbers: TypeNumbers, graph: StoredGraph, *, homo: bool) -> dict[str, Any]:

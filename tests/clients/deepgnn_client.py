@@ -14,6 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
+_DRAWS = 20_000  # of a few hundred elements: that one is missed is one in 10^30
+
 
 def convert(
     name, source, out, parts=1, how="range", watermark=None, skip_node_sampler=False, skip_edge_sampler=False, **options
@@ -61,7 +63,7 @@ def _decoder(name, options):
 def decode(name, source, **options):
     """Return the records of a file as its decoder yields them, cut at line feeds alone."""
     found = []
-    for line in Path(source).read_text(encoding="utf-8", newline="\n").split("\n"):
+    for line in Path(source).read_bytes().decode().split("\n"):
         if line:
             for src, dst, kind, weight, created, removed, features in _decoder(name, options).decode(line):
                 found.append([src, dst, kind, repr(np.float32(weight)), created, removed, [_feature(one) for one in features]])
@@ -92,13 +94,14 @@ def ask(folder, parts, nodes, timestamps=None):
         )
         edges = []
         for dst, kind, weight in sorted(zip(ids.tolist(), kinds.tolist(), weights.tolist(), strict=True)):
-            key = np.array([[node], [dst], [kind]])
-            features = [_text(*graph.edge_string_features(key, [slot], np.uint8)) for slot in range(edge_slots)]
-            edges.append([dst, kind, weight, features])
+            slot = [_text(*graph.edge_string_features([node], [dst], [kind], [one], np.uint8)) for one in range(edge_slots)]
+            edges.append([dst, kind, weight, slot])
         found["neighbors"].append(edges)
     found["counts"] = graph.neighbor_counts(np.array(nodes), types).tolist()
-    found["nodes drawn"] = _drawn(lambda: NodeSampler(graph, -1).sample(4000, 7), folder, "node")
-    found["edges drawn"] = _drawn(lambda: EdgeSampler(graph, -1).sample(4000, 7), folder, "edge")
+    found["nodes drawn"] = _drawn(NodeSampler(graph, -1, "uniform").sample(_DRAWS, 7))
+    found["edges drawn"] = _drawn(EdgeSampler(graph, -1, "uniform").sample(_DRAWS, 7))
+    NodeSampler(graph, -1, "weighted").sample(10, 7)
+    EdgeSampler(graph, -1, "weighted").sample(10, 7)
     return found
 
 
@@ -106,17 +109,10 @@ def _text(values, sizes):
     return [values.tobytes().hex(), sizes.ravel().tolist()]
 
 
-def _drawn(sample, folder, prefix):
-    """Return what a sampler can draw; None without its tables."""
-    if not any(path.stat().st_size for path in Path(folder).glob(f"{prefix}_*.alias")):
-        return None
-    drawn = sample()
-    rows = (
-        np.stack([np.ravel(part) for part in drawn], 1)
-        if prefix == "node"
-        else np.concatenate([np.reshape(part, (4000, -1)) for part in drawn], 1)
-    )
-    return sorted(map(list, set(map(tuple, rows.tolist()))))
+def _drawn(columns):
+    """Return what a sampler can draw, each once."""
+    rows = np.concatenate([np.reshape(column, (_DRAWS, -1)) for column in columns], axis=1)
+    return np.unique(rows, axis=0).tolist()
 
 
 def versions():

@@ -5,14 +5,17 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import random
 import subprocess
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from clients.deepgnn_graphs import edgelist, json_lines, random_graph, tsv
+from clients.graphs import GRAPHS, make_store
 
 import graphprep
 
@@ -135,3 +138,91 @@ def test_every_file_is_that_of_their_converter(name, theirs, tmp_path):
     for part, sums in partitions.items():
         for key, values in sums.items():
             assert values == pytest.approx(their_partitions[part][key], rel=1e-6, nan_ok=True)
+
+
+# ---------------------------------------------------------------------------------------------------- lines
+
+
+def test_their_decoders_read_our_lines_as_theirs(tmp_path):
+    """What the decoders make of what we wrote is what they make of the input that the store came from."""
+    jobs = []
+    names = {"edgelist": "graph.csv", "json": "graph.json", "tsv": "graph.tsv"}
+    for case in CASES.values():
+        if case.name in ("edgelist dated", "a loop", "created in parts") or "no" in case.name.split():
+            continue
+        folder = tmp_path / case.name
+        folder.mkdir()
+        (folder / "input").write_text(case.text, encoding="utf-8", newline="")
+        graphprep.convert(str(folder / "input"), str(folder / "store"), format=case.format, **case.convert)
+        graphprep.export(str(folder / "store"), str(folder / "out"), f"deepgnn-{case.format}")
+        files = (folder / "input", folder / "out" / names[case.format])
+        jobs += [["decode", case.format, str(file)] for file in files]
+    answers = run_client(*jobs)
+    assert len(answers) > 40
+    for job, wanted, found in zip(jobs[::2], answers[::2], answers[1::2], strict=True):
+        assert wanted, job
+        assert found == wanted, job
+
+
+# ---------------------------------------------------------------------------------------------------- the engine
+
+
+def _shuffled(seed: int, dated: bool) -> list[Any]:
+    """Make nodes in any order, each with its edges by type, else in any order, of which no two are parallel."""
+    graph = random_graph(seed, "dst", nodes=50, dated=dated)
+    rng = random.Random(seed)
+    for node in graph:
+        node.edges = list({(edge.type, edge.dst): edge for edge in node.edges}.values())
+        if not dated:
+            rng.shuffle(node.edges)
+            node.edges.sort(key=lambda edge: edge.type)
+    rng.shuffle(graph)
+    return graph
+
+
+@pytest.mark.parametrize("dated", [False, True])
+def test_the_engine_says_the_same_of_any_order(dated, tmp_path):
+    """Theirs of one partition, ours of one and of several, of unsorted input."""
+    jobs, asked = [], []
+    for seed in (20, 23):
+        graph = _shuffled(seed, dated)
+        nodes = sorted(node.id for node in graph)
+        text, folder = edgelist(graph, dated=dated), tmp_path / str(seed)
+        folder.mkdir()
+        (folder / "input").write_text(text, encoding="utf-8", newline="")
+        given = {"watermark": 60, "is_temporal": True} if dated else {}
+        jobs.append(["convert", "edgelist", str(folder / "input"), str(folder / "theirs"), given])
+        asked.append(["ask", str(folder / "theirs"), 1, nodes, 30 if dated else None])
+        decoder = {"decoder_options": {"temporal": True}} if dated else {}
+        target = {"target_options": {"watermark": 60}} if dated else {}
+        graphprep.convert(str(folder / "input"), str(folder / "store"), format="edgelist", **decoder)
+        for parts, how in ((1, "range"), (3, "random")):
+            graphprep.export(str(folder / "store"), str(folder / how), "deepgnn", partitions=parts, partition_by=how, **target)
+            asked.append(["ask", str(folder / how), parts, nodes, 30 if dated else None])
+    answers = run_client(*jobs, *asked)[len(jobs) :]
+    for wanted, *others in zip(answers[::3], answers[1::3], answers[2::3], strict=True):
+        assert sum(map(len, wanted["neighbors"])) > 50
+        assert len(wanted["edges drawn"]) > 100
+        for found in others:
+            for key in wanted:
+                assert found[key] == wanted[key], key
+
+
+def test_the_engine_knows_graphs_of_other_formats(tmp_path):
+    """Names as IDs, in two partitions: types, features and weighted edges by homo ID."""
+    graph = GRAPHS["string_ids"]()
+    store = make_store(graph, tmp_path, partitions=2)
+    graphprep.export(str(store), str(tmp_path / "out"), "deepgnn")
+    names = {
+        name: pq.read_table(tmp_path / "out" / "id_map" / f"{name}.parquet")["raw"].to_pylist() for name in ("user", "shop")
+    }
+    ids = {(kind, raw): at + 20 * (kind == "shop") for kind, raws in names.items() for at, raw in enumerate(raws)}
+    (answer,) = run_client(["ask", str(tmp_path / "out"), 2, list(range(24))])
+    assert answer["types"] == [0] * 20 + [1] * 4
+    for raw, features in zip(graph.nodes["user"].ids, graph.nodes["user"].columns["feat"], strict=True):
+        assert answer["features"][ids["user", raw]][0] == [features.tobytes().hex(), [features.nbytes]]
+    wanted: list[list[Any]] = [[] for _ in range(24)]
+    for number, ((src_type, _, dst_type), edges) in enumerate(graph.edges.items()):
+        for src, dst in zip(edges.src, edges.dst, strict=True):
+            wanted[ids[src_type, src]].append([ids[dst_type, dst], number])
+    assert [[edge[:2] for edge in edges] for edges in answer["neighbors"]] == [sorted(edges) for edges in wanted]

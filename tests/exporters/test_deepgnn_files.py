@@ -150,7 +150,7 @@ def test_names_become_homo_ids_with_a_map(tmp_path):
     assert document["node_types"]["user"] == {
         "number": 0,
         "first_id": 0,
-        "slots": {"feat": 0, "age": 1, "y": 2, "part": 3, "seed": 4},
+        "slots": {"feat": 0, "age": 1, "y": 2, "part": 3},
     }
     assert (tmp_path / "out" / "id_map" / "user.parquet").exists()
     rows = read_rows(tmp_path / "out")

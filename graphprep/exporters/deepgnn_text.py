@@ -1,0 +1,255 @@
+"""``deepgnn-edgelist``, ``deepgnn-json`` and ``deepgnn-tsv``: text for DeepGNN's decoders, sorted by node, type, destination.
+
+Source: the decoders of DeepGNN 0.1.66 (PyPI ``deepgnn-ge``).
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphprep.engine.local import map_ordered
+from graphprep.exporters.deepgnn_edges import EdgeBatch
+from graphprep.exporters.deepgnn_ids import NO_FEATURES, EngineIds, TypeNumbers, feature_slots, types_document
+from graphprep.exporters.deepgnn_lines import EdgeListLines, Edges, JsonLines, LineFormat, Nodes, Places, SlotTexts, TsvLines
+from graphprep.exporters.deepgnn_part import PartReader
+from graphprep.exporters.deepgnn_rows import PLACEHOLDER, RowBatch, Run
+from graphprep.exporters.deepgnn_texts import Texts, join_texts
+from graphprep.exporters.graph import StoredGraph
+from graphprep.exporters.uncarried import list_uncarried
+from graphprep.model.export import ExportPlan, Side, StoreNeed
+from graphprep.model.metadata import GraphMetadata
+from graphprep.model.schema import ColumnSchema
+from graphprep.storage.outputs import FileOutput, FolderOutput
+
+Ints = NDArray[np.int64]
+
+_NO_TIMES = "TSV has no times"
+_DECLARED = "nodes that were created and have edges get a record, without which the format has no edges"
+_TEMPORAL = "lines have times: DeepGNN's decoder needs is_temporal=True, graphprep convert --temporal"
+_BOOLS = "DeepGNN's decoder takes every bool for true; --feature-dtype NAME=uint8 is read as it is meant"
+
+
+@dataclass(frozen=True)
+class EdgeListExporter:
+    """Writes ``graph.csv``, a line for every node and edge."""
+
+    name: ClassVar[str] = "deepgnn-edgelist"
+    loads_in: ClassVar[str] = "DeepGNN's converter (EdgeListDecoder); graphprep convert --format edgelist"
+    carries: ClassVar[str] = "all columns as feature slots, and times; no features with dates"
+    root_file: ClassVar[str] = "graph.csv"
+    node_ids: ClassVar[Literal["dense", "any", "own"]] = "own"
+
+    def plan(self, metadata: GraphMetadata) -> ExportPlan:
+        """See ``Exporter``."""
+        columns = _all_columns(metadata)
+        notes = [_TEMPORAL] if any(column.role == "created_at" for column in columns) else []
+        if any(column.dtype == "bool" and column.role not in NO_FEATURES for column in columns):
+            notes.append(_BOOLS)
+        return _plan(metadata, EdgeListLines(), notes)
+
+    def export(self, graph: StoredGraph, out: FolderOutput) -> None:
+        """See ``Exporter``."""
+        _write(graph, EdgeListLines(), self.root_file, out, always_declares=False)
+
+
+@dataclass(frozen=True)
+class JsonExporter:
+    """Writes ``graph.json``, a line for every node."""
+
+    name: ClassVar[str] = "deepgnn-json"
+    loads_in: ClassVar[str] = "DeepGNN's converter (JsonDecoder); graphprep convert --format json"
+    carries: ClassVar[str] = "all columns but bool and complex ones as feature slots, and times"
+    root_file: ClassVar[str] = "graph.json"
+    node_ids: ClassVar[Literal["dense", "any", "own"]] = "own"
+
+    def plan(self, metadata: GraphMetadata) -> ExportPlan:
+        """See ``Exporter``."""
+        return _plan(metadata, JsonLines(), _declared_note(metadata))
+
+    def export(self, graph: StoredGraph, out: FolderOutput) -> None:
+        """See ``Exporter``."""
+        _write(graph, JsonLines(), self.root_file, out, always_declares=True)
+
+
+@dataclass(frozen=True)
+class TsvExporter:
+    """Writes ``graph.tsv``, a line for every node. DeepGNN's decoder fails at neighbours of more than 131,072 characters."""
+
+    name: ClassVar[str] = "deepgnn-tsv"
+    loads_in: ClassVar[str] = "DeepGNN's converter (TsvDecoder); graphprep convert --format tsv"
+    carries: ClassVar[str] = "numbers and texts as feature slots; no times, no sparse, bool or complex columns"
+    root_file: ClassVar[str] = "graph.tsv"
+    node_ids: ClassVar[Literal["dense", "any", "own"]] = "own"
+
+    def plan(self, metadata: GraphMetadata) -> ExportPlan:
+        """See ``Exporter``."""
+        return _plan(metadata, TsvLines(), _declared_note(metadata), with_times=False)
+
+    def export(self, graph: StoredGraph, out: FolderOutput) -> None:
+        """See ``Exporter``."""
+        _write(graph, TsvLines(), self.root_file, out, always_declares=True)
+
+
+# ---------------------------------------------------------------------------------------------------- plans
+
+
+def _all_columns(metadata: GraphMetadata) -> list[ColumnSchema]:
+    sides = [*(one.columns for one in metadata.node_schemas), *(one.columns for one in metadata.edge_schemas)]
+    return [column for columns in sides for column in columns]
+
+
+def _declared_note(metadata: GraphMetadata) -> list[str]:
+    return [_DECLARED] if any(column.role == "created" for column in _all_columns(metadata)) else []
+
+
+def _plan(metadata: GraphMetadata, lines: LineFormat, notes: list[str], *, with_times: bool = True) -> ExportPlan:
+    def why_not(_: Side, column: ColumnSchema) -> str | None:
+        if column.role in ("created_at", "removed_at") and not with_times:
+            return _NO_TIMES
+        return None if column.role in NO_FEATURES else lines.why_not(column)
+
+    need = StoreNeed(layouts=("csr",), edge_columns="csr", num_parts=1, partition_by="range")
+    return ExportPlan(need, list_uncarried(metadata, why_not), (*TypeNumbers.of(metadata).notes, *notes))
+
+
+# ---------------------------------------------------------------------------------------------------- writing
+
+
+def _write(graph: StoredGraph, lines: LineFormat, name: str, out: FolderOutput, *, always_declares: bool) -> None:
+    ids, numbers = EngineIds(graph), TypeNumbers.of(graph.metadata)
+    if ids.are_homo:
+        graph.ids.write_maps(out)
+    document = types_document(graph.metadata, numbers, graph, homo=ids.are_homo)
+    out.write("types.json", (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode())
+    with out.open(name) as file:
+        for part in range(graph.metadata.num_parts):
+            reader = PartReader(graph, part, ids, numbers, "destination")
+            _LineReader(reader, lines, numbers, always_declares=always_declares).write(file)
+
+
+class _LineReader:
+    """Makes the lines of one partition."""
+
+    def __init__(self, reader: PartReader, lines: LineFormat, numbers: TypeNumbers, *, always_declares: bool) -> None:
+        self._reader = reader
+        self._lines = lines
+        self._numbers = numbers
+        self._always_declares = always_declares
+        self._weight_dtypes: dict[Side, str] = {side: self._weight_dtype(side) for side in ("node", "edge")}
+        graph = reader.graph
+        self._types: dict[Side, range] = {
+            "node": range(len(graph.metadata.node_types)),
+            "edge": range(len(graph.metadata.edge_types)),
+        }
+        self._is_dated = any(
+            column.role in ("created_at", "removed_at")
+            for side, types in self._types.items()
+            for number in types
+            for column in reader.columns(side, number)
+        )
+
+    def write(self, file: FileOutput) -> None:
+        """Write all lines."""
+        room = self._reader.graph.room
+        for batch, pieces in map_ordered(self._read, self._reader.batches(), room.threads):
+            for piece in self._long(batch, *pieces) if len(pieces) > 1 else pieces:
+                file.write(piece.data)
+            self._reader.graph.reporter.advance(records=batch.num_edges)
+
+    def _read(self, batch: RowBatch) -> tuple[RowBatch, tuple[Texts, ...]]:
+        """Make the lines of a batch; of a long row only what stands before and behind its edges."""
+        nodes, tails = self._lines.heads(self._nodes(batch)), self._lines.tails(batch.ids.size)
+        if self._reader.is_long(batch):
+            return batch, (join_texts(nodes, size=1), join_texts(tails, size=1))
+        edges = self._reader.edges(batch)
+        is_first = np.append(True, edges.rows[1:] != edges.rows[:-1])[: edges.rows.size]
+        texts = self._lines.edges(self._edges(batch, edges, is_first)).grouped(batch.degrees)
+        return batch, (join_texts(nodes, texts, tails, size=batch.ids.size),)
+
+    def _long(self, batch: RowBatch, head: Texts, tail: Texts) -> Iterator[Texts]:
+        """Yield the line of a long row, or its lines, in pieces."""
+        yield head
+        with self._reader.graph.room.scratch.inner() as scratch:
+            is_begin = True
+            for edges in self._reader.long_edges(batch, scratch):
+                is_first = np.zeros(edges.rows.size, bool)
+                is_first[0] = is_begin
+                is_begin = False
+                yield self._lines.edges(self._edges(batch, edges, is_first))
+        yield tail
+
+    def _nodes(self, batch: RowBatch) -> Nodes:
+        size = batch.ids.size
+        types = batch.types.copy()
+        is_created = types == PLACEHOLDER
+        for run in batch.runs:
+            kept = run.at[run.at >= 0]
+            types[kept] = self._numbers.nodes[run.number]
+        return Nodes(
+            ids=batch.ids,
+            types=types,
+            weights=self._reader.weights("node", batch.runs, size).astype(self._weight_dtypes["node"]),
+            times=self._times("node", batch.runs, size),
+            features=self._features("node", batch.runs, size, lambda at: f"node {batch.ids[at]}"),
+            is_declared=~is_created | self._always_declares,
+        )
+
+    def _edges(self, batch: RowBatch, edges: EdgeBatch, is_first: NDArray[np.bool_]) -> Edges:
+        size = edges.dst.size
+        src = batch.ids[edges.rows]
+        return Edges(
+            src=src,
+            dst=edges.dst,
+            types=edges.types,
+            weights=self._reader.weights("edge", edges.runs, size).astype(self._weight_dtypes["edge"]),
+            times=self._times("edge", edges.runs, size),
+            features=self._features("edge", edges.runs, size, lambda at: f"edge from {src[at]} to {edges.dst[at]}"),
+            is_first=is_first,
+        )
+
+    def _weight_dtype(self, side: Side) -> str:
+        """Return the dtype as whose numbers weights are written: texts are as short as that allows."""
+        metadata = self._reader.graph.metadata
+        schemas: Sequence[Any] = metadata.node_schemas if side == "node" else metadata.edge_schemas
+        dtypes = {column.dtype for schema in schemas for column in schema.columns if column.role == "weight"}
+        return "float32" if dtypes <= {"float32"} else "float64"
+
+    def _times(self, side: Side, runs: Sequence[Run], size: int) -> Ints | None:
+        if not self._is_dated:
+            return None
+        out = np.empty((size, 2), np.int64)
+        for run in runs:
+            kept = np.flatnonzero(run.at >= 0)
+            for at, role in enumerate(("created_at", "removed_at")):
+                column = next((one for one in self._reader.columns(side, run.number) if one.role == role), None)
+                times = -at if column is None else self._reader.cells(side, run, column).flat[kept]
+                out[run.at[kept], at] = times
+        return out
+
+    def _features(self, side: Side, runs: Sequence[Run], size: int, place: Places) -> Texts:
+        slots: list[SlotTexts] = []
+        stated = np.zeros(size, np.int64)
+        for run in runs:
+            given = self._reader.stated_slots(side, run)
+            kept = np.flatnonzero(run.at >= 0)
+            if given is not None:
+                stated[run.at[kept]] = given[kept]
+            for one in feature_slots(self._reader.columns(side, run.number)):
+                present = self._reader.present(side, run, one.column)
+                chosen = kept if present is None else kept[present[kept]]
+                cells = self._reader.cells(side, run, one.column)
+                texts = self._lines.cells(one.column, cells, functools.partial(_place, place, run))
+                slots.append(SlotTexts(one.column, one.slot, run.at[chosen], texts.take(chosen)))
+        return self._lines.features(size, slots, stated)
+
+
+def _place(place: Places, run: Run, at: int) -> str:
+    """Say what has the cell of an item of a run."""
+    return place(int(run.at[at]))
