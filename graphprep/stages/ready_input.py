@@ -3,33 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.kernels.cpu.intervals import find_intervals
+from graphprep.engine.local import map_ordered
 from graphprep.model.errors import DataError
 from graphprep.stages.build import settle_index_dtype
+from graphprep.stages.edge_buckets import EdgeRows, fields_of
 from graphprep.stages.joined import CountingArray, WholeStore
+from graphprep.stages.leaves import EdgeRuns
 from graphprep.stages.move_parts import OnePart, PartMover, RenamedFiles
-from graphprep.stages.moves import Blocks, Room, move
+from graphprep.stages.moves import Blocks, Room
 from graphprep.stages.raw_merge import nodes_by_raw_id
-from graphprep.stages.ready_layouts import entry_spans
+from graphprep.stages.ready_edges import EdgeSpan, bucket_bytes, end_types, make_buckets, map_edges
 from graphprep.stages.ready_store import ReadyFiles, ReadyStore
 from graphprep.stages.reorder_order import outside
-from graphprep.stages.shuffle import Dealer, Desk, FlatRows, plan_buckets
 from graphprep.stages.stored_files import StoredFile, column_files
-from graphprep.stages.stored_items import FIX, Items, StoredItems, read_offsets
+from graphprep.stages.stored_items import FIX, StoredItems
 from graphprep.storage.faults import display_url
-from graphprep.storage.runs import Runs
 
 Ints = NDArray[np.int64]
 Array = NDArray[Any]
 _STEP = 1 << 17
-_PAIR_BYTES = 32  # of an edge ID with its edge row while they are dealt out
+_EDGE_BYTES = 32  # of an edge while a range of edge IDs is put in order
 
 
 def order_nodes(ready: ReadyStore, files: ReadyFiles, number: int, room: Room) -> None:
@@ -56,14 +56,16 @@ def order_edges(ready: ReadyStore, files: ReadyFiles, number: int, room: Room, *
     Raises DataError where the store's arrays are faulty.
     """
     schema, folder = ready.metadata.edge_schemas[number], ready.edge_folder(number)
+    found = list(column_files(folder, schema.columns, num_slots=schema.num_slots)) if columns else []
     with room.scratch.inner() as scratch:
-        inner = replace(room, scratch=scratch)
-        order = _edge_order(ready, number, inner)
-        if ends:
-            _write_ends(ready, files, number, order, inner)
-        if columns:
-            found = list(column_files(folder, schema.columns, num_slots=schema.num_slots))
-            _write_columns(ready, files, folder, found, order, inner)
+        inner, order = replace(room, scratch=scratch), None
+        if not _is_in_order(ready, number):
+            if found:
+                order = scratch.zeros(ready.metadata.num_edges_per_type[number], np.int64)
+            _EdgesById(ready, number, inner, order).write(files if ends else None)
+        elif ends:
+            _write_ends(ready, files, number, inner)
+        _write_columns(ready, files, folder, found, order, inner)
     files.show(ready)
 
 
@@ -94,118 +96,145 @@ def _raw_order(ready: ReadyStore, number: int, room: Room) -> Ints | None:
     return None if is_same else order
 
 
-def _edge_order(ready: ReadyStore, number: int, room: Room) -> Ints | None:
-    """Return the edge row of the i-th edge by edge ID: int64[m]; None where these count up."""
+def _is_in_order(ready: ReadyStore, number: int) -> bool:
+    """Return whether edge rows are edge IDs."""
     metadata = ready.metadata
     if metadata.edge_schemas[number].edge_id_dtype is None:
-        return None
-    path = f"{ready.edge_folder(number)}/{metadata.primary_layout}/edge_ids.npy"
-    items = StoredItems(WholeStore(ready).array(0, path))
-    items.check_size(metadata.num_edges_per_type[number])
-    if all((ids == np.arange(start, start + ids.size)).all() for start, ids in _read_slices(items)):
-        return None
-    return invert(items, room)
+        return True
+    items = _stored_ids(ready, number)
+    for start in range(0, items.size, _STEP):
+        ids = items.read(start, min(start + _STEP, items.size))
+        if (ids != np.arange(start, start + ids.size)).any():
+            return False
+    return True
 
 
-def invert(items: StoredItems, room: Room) -> Ints:
-    """Return where each of 0..n-1 stands in a stored permutation of them: int64[n].
-
-    Raises DataError where it is none.
-    """
-    size = items.size
-    plan = plan_buckets(size, 0 if 8 * size <= room.held_bytes else size * _PAIR_BYTES, room.piece_bytes)
-    dealer: Dealer[FlatRows] = Dealer(Runs(room.pool, plan.num_buckets), plan, Desk(room.piece_bytes))
-    behind = room.scratch.zeros(size, np.int64)  # one more than the place: 0 says that there was none
-    try:
-        for start, ids in _read_slices(items):
-            bad = (ids < 0) | (ids >= size)
-            if bad.any():
-                at = int(np.argmax(bad))
-                raise outside(items, start + at, int(ids[at]), size, "edge ID")
-            places = np.arange(start + 1, start + ids.size + 1)
-            if plan.num_buckets == 1:
-                behind[ids] = places
-            else:
-                dealer.add(FlatRows((ids.astype(np.int64), places)))
-        dealer.flush()
-        for bucket in range(plan.num_buckets):
-            for ids, places in dealer.runs.read(bucket, consume=True):
-                behind[ids] = places
-    finally:
-        dealer.runs.close()
-    for start in range(0, size, _STEP):
-        some = behind[start : start + _STEP]
-        if not some.all():
-            missing = start + int(np.argmin(some != 0))
-            raise DataError(f"edge ID {missing} is missing", place=display_url(items.reader.url), fix=FIX)
-        some -= 1
-    return behind
+def _stored_ids(ready: ReadyStore, number: int) -> StoredItems:
+    path = f"{ready.edge_folder(number)}/{ready.metadata.primary_layout}/edge_ids.npy"
+    return StoredItems(WholeStore(ready).array(0, path))
 
 
-def _write_ends(ready: ReadyStore, files: ReadyFiles, number: int, order: Ints | None, room: Room) -> None:
-    """Write both ends of all edges."""
-    metadata, whole = ready.metadata, WholeStore(ready)
+def _write_ends(ready: ReadyStore, files: ReadyFiles, number: int, room: Room) -> None:
+    """Write the ends of edges whose rows are in order: one of them stands so."""
+    metadata = ready.metadata
     folder, layout = ready.edge_folder(number), metadata.primary_layout
-    indices = StoredItems(whole.array(0, f"{folder}/{layout}/indices.npy"))
-    indptr = read_offsets(whole.array(0, f"{folder}/{layout}/indptr.npy"), indices.size, room.scratch)
-    owners = OwnerItems(indptr)
-    names = ("dst", "src") if layout == "csc" else ("src", "dst")
-    for name, items in zip(names, (owners, indices), strict=True):
-        path = f"{folder}/input/{name}.npy"
-        if order is None and isinstance(items, StoredItems):
-            ready.add(0, path, partial(whole.array, 0, f"{folder}/{layout}/indices.npy"))
-            continue
-        dtype = items.reader.dtype.name if isinstance(items, StoredItems) else owners.dtype.name
-        pieces = (one for _, one in owners.pieces()) if order is None else move(items, Blocks(order), room)
-        OnePart(files, 0).write(path, dtype, (indices.size,), pieces)
+    row_end, other_end = ("dst", "src") if layout == "csc" else ("src", "dst")
+    dtype, num_edges = row_dtype(ready, number), metadata.num_edges_per_type[number]
+    rows = map_edges(ready, number, room, room.scratch, lambda span: span.rows.astype(dtype))
+    OnePart(files, 0).write(f"{folder}/input/{row_end}.npy", dtype, (num_edges,), rows)
+    others = partial(WholeStore(ready).array, 0, f"{folder}/{layout}/indices.npy")
+    ready.add(0, f"{folder}/input/{other_end}.npy", others)
 
 
-class OwnerItems:
-    """The owner of every entry of rows: where an entry lies in ``indptr`` (int64[n + 1]). See ``Items``."""
+def row_dtype(ready: ReadyStore, number: int) -> str:
+    """Return the dtype of the nodes whose edges are a row of the primary layout."""
+    row_type, _ = end_types(ready.metadata, number, ready.metadata.primary_layout)
+    return settle_index_dtype("auto", ready.metadata.num_nodes_per_type[row_type])
 
-    is_mapped = False
 
-    def __init__(self, indptr: Ints) -> None:
-        self._indptr = indptr
-        self.dtype = np.dtype(settle_index_dtype("auto", indptr.size - 1))
-        self.size = int(indptr[-1])
-        self.item_bytes = self.dtype.itemsize
+@dataclass(frozen=True)
+class _Range:
+    """The edges with IDs from ``low`` on: the nodes of their rows, their other ends, their edge rows."""
+
+    low: int
+    rows: Array
+    others: Array
+    edge_rows: Ints | None
+
+
+class _EdgesById:
+    """Deals edges out to ranges of edge IDs, and writes one range after another.
+
+    ``order`` (int64[m]) is filled with the edge row of every edge ID, where it is wanted.
+    """
+
+    def __init__(self, ready: ReadyStore, number: int, room: Room, order: Ints | None) -> None:
+        metadata = ready.metadata
+        self._ready = ready
+        self._number = number
+        self._room = room
+        self._order = order
+        self._size = metadata.num_edges_per_type[number]
+        self._dtypes = row_dtype(ready, number), metadata.edge_schemas[number].index_dtype
+        ends = end_types(metadata, number, metadata.primary_layout)
+        most = max(metadata.num_nodes_per_type[end] for end in ends)
+        self._buckets = make_buckets(room, self._size, self._size, most)
+        self._edges = EdgeRuns(self._buckets, "input", None, by_arrival=False)
+
+    def write(self, files: ReadyFiles | None) -> None:
+        """Write both ends, where there are files for them."""
+        for rows in map_edges(self._ready, self._number, self._room, self._room.scratch, self._turn):
+            self._buckets.add(rows)
+        self._buckets.flush()
+        try:
+            if files is None:
+                for _ in self._ranges():
+                    pass
+            else:
+                self._write(files)
+        finally:
+            self._edges.runs.close()
+
+    def _turn(self, span: EdgeSpan) -> EdgeRows:
+        """Return edges as rows of edge IDs: the other end travels as what is an edge ID elsewhere."""
+        dtype, ids = self._buckets.dtype, span.ids
+        bad = (ids < 0) | (ids >= self._size)
+        if bad.any():
+            at = int(np.argmax(bad))
+            items = StoredItems(self._ready.array(span.part, self._ids_path))
+            raise outside(items, span.start + at, int(ids[at]), self._size, "edge ID")
+        edge_rows = None if self._order is None else span.edge_rows
+        return EdgeRows(ids.astype(dtype), span.rows.astype(dtype), span.others.astype(np.uint64), edge_rows=edge_rows)
 
     @property
-    def num_bytes(self) -> int:
-        """See ``Items``."""
-        return self.size * self.item_bytes
+    def _ids_path(self) -> str:
+        return f"{self._ready.edge_folder(self._number)}/{self._ready.metadata.primary_layout}/edge_ids.npy"
 
-    def pieces(self) -> Iterator[tuple[int, Array]]:
-        """Yield all owners: (entry of the first, owners)."""
-        for span in entry_spans(self._indptr, _STEP):
-            bounds = np.clip(self._indptr[span.low : span.high + 1], span.start, span.stop)
-            yield span.start, np.repeat(np.arange(span.low, span.high, dtype=self.dtype), np.diff(bounds))
+    def _write(self, files: ReadyFiles) -> None:
+        folder = f"{self._ready.edge_folder(self._number)}/input"
+        names = ("dst", "src") if self._ready.metadata.primary_layout == "csc" else ("src", "dst")
+        arrays = [
+            files.open(0, f"{folder}/{name}.npy", dtype, (self._size,)) for name, dtype in zip(names, self._dtypes, strict=True)
+        ]
+        for found in self._ranges():
+            arrays[0].append(found.rows)
+            arrays[1].append(found.others)
+        files.entries[0] += [array.close() for array in arrays]
 
-    def read(self, start: int, stop: int) -> Array:
-        """See ``Items``."""
-        return np.asarray(find_intervals(np.arange(start, stop), self._indptr), self.dtype)
+    def _ranges(self) -> Iterator[_Range]:
+        """Yield the edges, range by range; fill in the order."""
+        for found in map_ordered(lambda cut: self._gather(*cut), self._cuts(), self._room.threads):
+            if self._order is not None and found.edge_rows is not None:
+                self._order[found.low : found.low + found.edge_rows.size] = found.edge_rows
+            yield found
 
-    def whole(self) -> Array:
-        """See ``Items``."""
-        out = np.empty(self.size, self.dtype)
-        for start, owners in self.pieces():
-            out[start : start + owners.size] = owners
-        return out
+    def _cuts(self) -> Iterator[tuple[int, int, int]]:
+        """Yield (bucket, low, high): ranges of edge IDs that are put in order at once."""
+        most = max(1, bucket_bytes(self._room) // _EDGE_BYTES)
+        for bucket in range(self._buckets.plan.num_buckets):
+            low, high = self._buckets.plan.bounds(bucket)
+            for start in range(low, high, most):
+                yield bucket, start, min(start + most, high)
 
-    def gather(self, starts: Ints, stops: Ints) -> Array:
-        """See ``Items``."""
-        entries = CountingArray("", self.size).gather(starts, stops)
-        return np.asarray(find_intervals(entries, self._indptr), self.dtype)
-
-    def check_size(self, wanted: int) -> None:
-        """See ``Items``."""
-        assert self.size == wanted
-
-
-def _read_slices(items: Items) -> Iterator[tuple[int, Array]]:
-    for start in range(0, items.size, _STEP):
-        yield start, items.read(start, min(start + _STEP, items.size))
+    def _gather(self, bucket: int, low: int, high: int) -> _Range:
+        """Put the edges [low, high) of a bucket in order."""
+        size, whole = high - low, (low, high) == self._buckets.plan.bounds(bucket)
+        rows, others = (np.empty(size, dtype) for dtype in self._dtypes)
+        edge_rows = None if self._order is None else np.empty(size, np.int64)
+        seen = np.zeros(size, bool)
+        for block, tag in self._edges.bucket(bucket):
+            fields = fields_of(block.unpacked(self._buckets.dtype), tag, None)
+            if not whole:
+                fields = fields.take((fields.owners >= low) & (fields.owners < high))
+            at = fields.owners.astype(np.int64) - low
+            seen[at] = True
+            rows[at], others[at] = fields.others, fields.ids
+            if edge_rows is not None:
+                edge_rows[at] = fields.edge_rows
+        if not seen.all():
+            place = display_url(_stored_ids(self._ready, self._number).reader.url)
+            raise DataError(f"edge ID {low + int(np.argmin(seen))} is missing", place=place, fix=FIX)
+        return _Range(low, rows, others, edge_rows)
 
 
 def _slices(array: Array) -> Iterator[Array]:
