@@ -88,3 +88,17 @@ class _Raw:
 
     def __getitem__(self, ids):
         return ids if self._map is None else self._map[ids]
+
+
+@pytest.mark.slow
+def test_servers_answer_a_trainer(tmp_path):
+    """Two servers, each with a partition, and a trainer that samples from both."""
+    DGL.find_python()
+    graph = GRAPHS["heterogeneous"]()
+    store = make_store(graph, tmp_path, partitions=2, partition_by="hash")
+    graphprep.export(str(store), str(tmp_path / "out"), "distdgl", formats="csc")
+    DGL.run("dgl_servers.py", tmp_path / "seen.npz", tmp_path / "out")
+    with np.load(tmp_path / "seen.npz") as seen:
+        for name in graph.edges:
+            found = Rows(*(seen[f"{':'.join(name)} {end}"] for end in ("src", "dst", "id")))
+            assert checksum(name, found) == checksum(name, graph_edges(graph, name).only([]))
