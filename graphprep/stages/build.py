@@ -94,15 +94,15 @@ class LayoutBuilder:
 
     @cached_property
     def is_direct(self) -> bool:
-        """Return whether records need but be dealt to their rows, which is done from where they lie."""
-        edges = self.edges
-        return edges.missing_key is None and edges.order != "id" and edges.by_arrival and edges.are_packed
+        """Return whether whole buckets are built from where their records lie."""
+        return self.edges.missing_key is None and self.edges.by_arrival and self.edges.are_packed
 
     def build(self, leaf: Leaf, *, positions: bool = True) -> BuiltLeaf:
         """Sort a leaf's edges by row, inside a row by the neighbour order, ties by edge ID."""
         if self.is_direct and not positions and self.edges.is_whole(leaf):
             counts, others, ids = self.edges.place(leaf, self.index_dtype, self.id_dtype)
-            return BuiltLeaf(leaf, counts, counts, others, ids)
+            repeated = self.edges.order == "id" and has_repeats(counts, others)
+            return BuiltLeaf(leaf, counts, counts, others, ids, repeated=repeated)
         if self.edges.missing_key is not None:
             return self._order(leaf, positions)
         if self.edges.order != "id" and self.edges.by_arrival:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.kernels.cpu.records import Block, count_rows, place_stretch
+from graphprep.kernels.cpu.records import Block, count_rows
+from graphprep.kernels.cpu.stretches import Stretch, place_stretch
 from graphprep.model.schema import NeighborOrder
 from graphprep.stages.edge_buckets import EdgeBuckets, EdgeFields, fields_of
 from graphprep.stages.record_tags import PACKED, packing_of, packings_of
@@ -69,10 +70,11 @@ class EdgeRuns:
         return all(tag & PACKED for tag in self.runs.tags)
 
     def place(self, leaf: Leaf, index_dtype: str, id_dtype: str | None) -> tuple[Ints, NDArray[Any], NDArray[Any] | None]:
-        """Deal the packed records of whole buckets to their rows, from where they lie: see ``place_stretch``."""
+        """Put the packed records of whole buckets in their order, from where they lie: see ``place_stretch``."""
         with self.runs.stretch(leaf.bucket, leaf.bucket + leaf.num_buckets) as some:
             packings, num_rows = packings_of(some.tags), leaf.high - leaf.low
-            placed = place_stretch(some.bounds, some.bases, packings, self.plan.shift, num_rows, index_dtype, id_dtype)
+            stretch = Stretch(some.bounds, some.bases, packings, self.plan.shift, num_rows)
+            placed = place_stretch(stretch, index_dtype, id_dtype, ascending=self.order == "id")
         return placed[0], placed[1], placed[2]
 
     def blocks(self, leaf: Leaf) -> Iterator[tuple[Block, int]]:

@@ -136,39 +136,6 @@ def test_packed_records_say_what_plain_ones_do(dtype, shift, size, seed):
             assert position is None or (position == other_position).all()
 
 
-@pytest.mark.parametrize(("index_dtype", "id_dtype"), [("int32", "int32"), ("int32", "int64"), ("int64", None)])
-@given(shift=st.integers(0, 7), sizes=st.lists(st.integers(0, 60), max_size=4), cuts=st.tuples(*[st.integers(0, 90)] * 2))
-@settings(max_examples=40, deadline=None)
-def test_buckets_are_placed_from_where_they_lie(index_dtype, id_dtype, shift, sizes, cuts):
-    """Segments may be packed differently, and keep more bits of an owner than its bucket needs."""
-    first, stop = sorted(cut >> shift for cut in cuts)
-    num_rows = min((stop + 1) << shift, 90) - (first << shift)
-    segments = []
-    for number, size in enumerate(sizes):
-        owners, others = _edges(number, size, 90, np.uint32)
-        packing = records.Packing(shift + number, 20 + number)
-        words, offsets = records.deal_records([(owners, others)], (), None, shift, (89 >> shift) + 1)
-        owner, other, edge = (words[:, at].astype(np.uint64) for at in range(3))
-        owner &= np.uint64((1 << packing.row_bits) - 1)
-        packed = (edge << np.uint64(packing.other_bits) | other) << np.uint64(packing.row_bits) | owner
-        segments.append((owners, others, packing, packed, offsets))
-    bounds = np.array([packed.ctypes.data + 8 * offsets[first : stop + 2] for *_, packed, offsets in segments], np.int64)
-    packings = np.array([(packing.row_bits, packing.other_bits) for _, _, packing, *_ in segments], np.int64)
-    bases = 1000 * np.arange(len(segments))
-    lengths, found, ids = records.place_stretch(
-        bounds.reshape(len(segments), stop + 2 - first), bases, packings.reshape(-1, 2), shift, num_rows, index_dtype, id_dtype
-    )
-    edges = [
-        (int(owner) - (first << shift), int(other), 1000 * number + edge)
-        for number, (owners, others, *_) in enumerate(segments)
-        for edge, (owner, other) in enumerate(zip(owners, others, strict=True))
-    ]
-    wanted = sorted((edge for edge in edges if 0 <= edge[0] < num_rows), key=lambda edge: edge[0])
-    assert lengths.tolist() == np.bincount([row for row, *_ in wanted], minlength=num_rows).tolist()
-    assert (found.dtype, found.tolist()) == (index_dtype, [other for _, other, _ in wanted])
-    assert ids is None if id_dtype is None else (ids.dtype, ids.tolist()) == (id_dtype, [edge for *_, edge in wanted])
-
-
 def test_what_takes_more_than_a_word_is_not_packed():
     assert records.find_packing(12, 2**22) == records.Packing(12, 22)
     assert records.find_packing(24, 2**24) == records.Packing(24, 24)

@@ -15,13 +15,11 @@ from typing import Any
 import numpy as np
 
 from graphprep.kernels.cpu.jit import njit
-from graphprep.kernels.cpu.words import load_word
 
 OWNER, OTHER, EDGE_ID = 0, 1, 2
 NUM_FIELDS = 3
 _DIGIT_BITS = 11  # 2048 cursors fit L1
 _LEAST_ID_BITS = 16  # with fewer, too few edges could be packed at a time
-_WORD_BYTES = 8
 _U = np.uint64
 
 
@@ -315,58 +313,6 @@ def _place_packed(words, starts, bases, row_mask, row_bits, other_bits, offset, 
                 ids[at] = bases[segment] + np.int64(high >> np.uint64(other_bits))
             if places.size:
                 places[i] = at
-
-
-def place_stretch(
-    bounds: Any, bases: Any, packings: Any, shift: int, num_rows: int, index_dtype: str, id_dtype: str | None
-) -> tuple[Any, Any, Any]:
-    """Put packed records of consecutive buckets in the order of their rows, from where they lie: see ``place_records``.
-
-    A bucket has 2^``shift`` rows, the last one what is left of ``num_rows``. ``bounds`` (int64[segments, buckets + 1]) are
-    addresses: the records of segment k in bucket b lie in [bounds[k, b], bounds[k, b + 1]). ``bases`` (int64[segments]) are to
-    be added to their edge IDs; ``packings`` (int64[segments, 2]) hold ``row_bits``, of which there may be more than ``shift``,
-    or fewer where rows of the segment need no more, and ``other_bits``. Returns (lengths of the rows int64[num_rows], others,
-    edge IDs or None).
-    """
-    size = int((bounds[:, -1] - bounds[:, 0]).sum()) // _WORD_BYTES
-    lengths = np.empty(num_rows, np.int64)
-    others = np.empty(size, index_dtype)
-    ids = np.empty(size if id_dtype else 0, id_dtype or "int32")
-    cursors = np.empty(min(num_rows, 1 << shift), np.uint64)
-    _place_stretch(bounds, bases, packings, shift, lengths, cursors, others, ids)
-    return lengths, others, ids if id_dtype else None
-
-
-@njit(cache=True, nogil=True)
-def _place_stretch(bounds, bases, packings, shift, lengths, cursors, others, ids):
-    end = _U(0)
-    for bucket in range(bounds.shape[1] - 1):
-        first_row = bucket << shift
-        num_rows = min(cursors.size, lengths.size - first_row)
-        for row in range(num_rows):
-            cursors[row] = _U(0)
-        for k in range(bounds.shape[0]):
-            row_mask = (_U(1) << _U(min(shift, packings[k, 0]))) - _U(1)
-            for at in range(bounds[k, bucket], bounds[k, bucket + 1], _WORD_BYTES):
-                cursors[load_word(at) & row_mask] += _U(1)
-        for row in range(num_rows):
-            count = cursors[row]
-            lengths[first_row + row] = np.int64(count)
-            cursors[row] = end
-            end += count
-        for k in range(bounds.shape[0]):
-            base, other_shift = _U(bases[k]), _U(packings[k, 0])
-            row_mask = (_U(1) << _U(min(shift, packings[k, 0]))) - _U(1)
-            id_shift = other_shift + _U(packings[k, 1])
-            other_mask = (_U(1) << _U(packings[k, 1])) - _U(1)
-            for at in range(bounds[k, bucket], bounds[k, bucket + 1], _WORD_BYTES):
-                word = load_word(at)
-                row = word & row_mask
-                to = cursors[row]
-                cursors[row] = to + _U(1)
-                others[to] = (word >> other_shift) & other_mask
-                if ids.size:
-                    ids[to] = base + (word >> id_shift)
 
 
 def sort_records(records: Any, field: int) -> Any:
