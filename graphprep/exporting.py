@@ -26,6 +26,7 @@ from graphprep.stages.ready import ready_store
 from graphprep.storage.arrays import StoreReader
 from graphprep.storage.faults import display_url
 from graphprep.storage.outputs import FolderOutput
+from graphprep.storage.twins import TwinFinder
 from graphprep.storage.urls import Storage
 
 RECORD_NAME = "export.json"
@@ -69,9 +70,10 @@ def export(
         columns = choose_columns(ready.metadata, plan.uncarried, options.feature_dtypes, drop=options.drop_unsupported)
         ids = TrainerIds(ready, _wanted_ids(exporter, options), room.scratch, any_raw=exporter.node_ids == "any")
         clock.stage("export")
-        graph = StoredGraph(ready, ids, columns, room, clock.reporter, link=options.link)
+        graph = StoredGraph(ready, ids, columns, room, clock.reporter)
         digest = getattr(exporter, "file_digest", None)
         with FolderOutput(storage, out, exists=exists, last=exporter.root_file, digest=digest) as folder:
+            folder.twins = TwinFinder.of(source, storage) if options.link else None
             notes = _write(graph, exporter, plan, options, folder)
             folder.publish()
         clock.finish()
@@ -84,6 +86,7 @@ def export(
             num_edges=dict(zip(map(edge_type_text, metadata.edge_types), metadata.num_edges_per_type, strict=True)),
             num_parts=metadata.num_parts,
             num_files=folder.num_files,
+            num_linked=folder.num_linked,
             ids=_id_spaces(exporter, graph),
             input_bytes=sum(array_bytes(source)),
             output_bytes=folder.num_bytes,

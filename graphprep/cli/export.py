@@ -238,7 +238,10 @@ def summary_text(summary: ExportSummary) -> str:
     nodes, edges = sum(summary.num_nodes.values()), sum(summary.num_edges.values())
     seconds = max(summary.elapsed_s, 1e-3)
     sizes = f"{count(nodes, 'node')}, {count(edges, 'edge')}, {count(summary.num_parts, 'partition')}"
-    lines = [f"{summary.out}: {sizes} for {summary.target}, {count(summary.num_files, 'file')}"]
+    lines = [
+        f"{summary.out}: {sizes} for {summary.target}, {count(summary.num_files, 'file')}"
+        + (f", {summary.num_linked} of them links to the store's" if summary.num_linked else "")
+    ]
     lines.append(f"  loads in {summary.loads_in}")
     lines.append(
         f"  read {size(summary.input_bytes)}, wrote {size(summary.output_bytes)} in {duration(summary.elapsed_s)}: "

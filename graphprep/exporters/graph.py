@@ -49,14 +49,11 @@ class StoredGraph:
     Everything comes in pieces of ``room.piece_bytes`` or by ranges of rows, so that no graph is too large.
     """
 
-    def __init__(
-        self, store: ReadyStore, ids: TrainerIds, columns: CarriedColumns, room: Room, reporter: Reporter, *, link: bool = False
-    ) -> None:
+    def __init__(self, store: ReadyStore, ids: TrainerIds, columns: CarriedColumns, room: Room, reporter: Reporter) -> None:
         self.store = store
         self.ids = ids
         self.room = room
         self.reporter = reporter
-        self.link = link
         self._columns = columns
 
     @property

@@ -62,7 +62,7 @@ class ExportOptions:
     ``target_options`` are the exporter's own fields, as given. ``ids``: what trainers see of nodes. ``partitions``,
     ``partition_by`` and ``seed``: another partitioning on the way. ``feature_dtypes`` maps a column (``name``, or
     ``type:name``) to the dtype in which it is written. ``drop_unsupported`` leaves out what the target cannot carry.
-    ``link`` lets files of the store that the target takes as they are be hard links where OUT is on the same disk.
+    ``link`` lets arrays of the store that the target takes as they are be hard links where OUT is on the same disk.
     """
 
     target_options: Mapping[str, Any] = field(default_factory=dict)
@@ -81,7 +81,8 @@ class ExportOptions:
 class ExportSummary:
     """What ``export`` did. Sizes in bytes, times in seconds; ``ids`` says of each node type which IDs its nodes have.
 
-    ``dropped`` are the columns that were left out, ``notes`` sentences for the user.
+    ``num_linked`` of the files are hard links to the store's. ``dropped`` are the columns that were left out, ``notes`` sentences
+    for the user.
     """
 
     out: str
@@ -96,6 +97,7 @@ class ExportSummary:
     output_bytes: int
     elapsed_s: float
     peak_memory_bytes: int
+    num_linked: int = 0
     dropped: tuple[str, ...] = ()
     stage_s: Mapping[str, float] = field(default_factory=dict)
     spilled_bytes: int = 0

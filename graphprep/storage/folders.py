@@ -50,6 +50,10 @@ class FolderTarget:
             self._folders.add(folder)
         return FileSink(self._fs, full)
 
+    def link(self, path: str, source: str) -> bool:
+        """See ``Target.link``."""
+        return False
+
     def url(self, path: str) -> str:
         """See ``Target.url``."""
         return f"{self._stage_url}/{path}"

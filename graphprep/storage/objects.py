@@ -61,6 +61,10 @@ class ObjectTarget:
         self._paths.append(path)
         return ObjectSink(self, f"{self._stage}/{path}", max(PART_BYTES, -(-num_bytes // _MOST_PARTS)))
 
+    def link(self, path: str, source: str) -> bool:
+        """See ``Target.link``."""
+        return False
+
     def url(self, path: str) -> str:
         """See ``Target.url``."""
         self._flush()

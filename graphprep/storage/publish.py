@@ -246,6 +246,15 @@ class _LocalTarget:
         full.parent.mkdir(parents=True, exist_ok=True)
         return _LocalSink(full, sync=path == self._last)
 
+    def link(self, path: str, source: str) -> bool:
+        full = self._stage / path
+        full.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            os.link(source, full)
+        except OSError:  # another disk, or one without links
+            return False
+        return True
+
     def url(self, path: str) -> str:
         return str(self._stage / path)
 

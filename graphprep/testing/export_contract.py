@@ -119,9 +119,9 @@ class ExporterContract:
         """Threads, and pieces of a few rows, change nothing."""
         self.export(graph_store, tmp_path / "first", run=graphprep.RunOptions(threads=1))
         wanted = _files(tmp_path / "first")
-        from graphprep import exporting
+        from graphprep import exporting, rewrite
 
-        real = exporting.room_for
+        real = rewrite.room_for
 
         def starved(*given: Any) -> Room:
             return dataclasses.replace(real(*given), piece_bytes=64, held_bytes=0, mapped_bytes=0)
@@ -141,6 +141,14 @@ class ExporterContract:
         root = f"/{tmp_path.name}-{self.target}/"
         found = {path.removeprefix(root): memory.cat_file(path) for path in memory.find(root)}
         assert found == _files(tmp_path / "local")
+
+    def test_same_files_with_links(self, graph_store: Path, tmp_path: Path) -> None:
+        """Hard links stand for files of the same bytes, and for no others."""
+        self.export(graph_store, tmp_path / "copied")
+        summary = self.export(graph_store, tmp_path / "linked", link=True)
+        assert _files(tmp_path / "linked") == _files(tmp_path / "copied")
+        linked = [path for path in (tmp_path / "linked").rglob("*") if path.is_file() and path.stat().st_nlink > 1]
+        assert summary.num_linked == len(linked)
 
     def test_columns_are_not_dropped_silently(self, graph_store: Path, tmp_path: Path) -> None:
         """Without --drop-unsupported a column that cannot be carried is an error that names it."""
@@ -195,8 +203,8 @@ def make_store(graph: str, folder: Path) -> Path:
             (folder / name).write_text(text)
         graphprep.convert(str(folder / "graph.yaml"), str(store), partitions=2)
         return store
-    text = folder / f"{graph}.txt"
-    text.write_text(_LINES[graph])
+    lines = folder / f"{graph}.txt"
+    lines.write_text(_LINES[graph])
     options: dict[str, Any] = {"decoder_options": {"src_col": "0", "dst_col": "1", "weight_col": "2"}, "format": "edges"}
     if graph == "texts":
         options["decoder_options"]["id_type"] = "string"
@@ -206,7 +214,7 @@ def make_store(graph: str, folder: Path) -> Path:
         options |= {"partitions": 5}
     if graph == "empty":
         options["decoder_options"] = {}
-    graphprep.convert([str(text)], str(store), **options)
+    graphprep.convert([str(lines)], str(store), **options)
     return store
 
 
