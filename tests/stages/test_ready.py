@@ -19,6 +19,7 @@ from graphprep.model.errors import DataError, StorageError, UsageError
 from graphprep.model.export import StoreNeed
 from graphprep.model.schema import path_name
 from graphprep.stages import disk_need
+from graphprep.stages import ready_store as stages_ready_store
 from graphprep.stages.moves import Room
 from graphprep.stages.ready import ready_store
 from graphprep.storage.arrays import ArrayReader, StoreReader
@@ -241,8 +242,9 @@ def test_a_file_says_where_nodes_go(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["shop_edgelist", "names_lesmis", "edges_timed", "lesmis_weight"])
-def test_everything_at_once(name, tmp_path):
+def test_everything_at_once(name, tmp_path, monkeypatch):
     """Another partitioning, a layout that is not there, columns in its order, and all by edge ID and raw ID."""
+    monkeypatch.setattr(stages_ready_store, "_MOST_OPEN", 1)
     case = BY_NAME[name]
     convert(case, tmp_path / "have", layout="csc", partitions=2, partition_by="hash")
     wanted = convert(case, tmp_path / "want", layout="csr", partitions=3, partition_by="random", seed=4)
@@ -395,6 +397,8 @@ def test_what_stands_in_order_is_not_copied(tmp_path):
         assert str(tmp_path / "store") in src.url
         assert str(tmp_path / "store") in weight.url
         assert str(tmp_path / "store") not in dst.url
+        assert ready.local_file(0, "edges/_N___E___N/input/src.npy") == src.url
+        assert ready.local_file(0, "edges/_N___E___N/input/dst.npy") == dst.url
         assert (src.read().tolist(), dst.read().tolist()) == ([2, 1, 0, 2], [0, 0, 1, 1])
 
 
