@@ -81,8 +81,8 @@ class ExportOptions:
 class ExportSummary:
     """What ``export`` did. Sizes in bytes, times in seconds; ``ids`` says of each node type which IDs its nodes have.
 
-    ``num_linked`` of the files are hard links to the store's. ``dropped`` are the columns that were left out, ``notes`` sentences
-    for the user.
+    ``num_linked`` of the files are hard links to the store's. ``dropped`` are the columns that were left out, ``notes``
+    sentences for the user.
     """
 
     out: str

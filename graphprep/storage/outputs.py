@@ -162,7 +162,7 @@ class FolderOutput:
         with plain_words(self._url):
             linked = self._target.link(name, twins.path)
         if linked and self._digest is not None:
-            self.digests[name] = hashlib.new(self._digest, twins.data, usedforsecurity=False).hexdigest()
+            self.digests[name] = hashlib.new(self._digest, twins.data.data, usedforsecurity=False).hexdigest()
         self.num_files += linked
         self.num_linked += linked
         return linked
