@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.exporters.arrow_files import ArrowSink
-from graphprep.exporters.dgl_columns import Feature, Rows, check_names, dgl_name, features_of
+from graphprep.exporters.column_rows import Rows
+from graphprep.exporters.dgl_columns import Feature, check_names, dgl_name, features_of
 from graphprep.exporters.graph import StoredGraph
 from graphprep.exporters.text_lines import LineWriter, TextColumn
 from graphprep.exporters.uncarried import all_columns, list_uncarried, why_no_array

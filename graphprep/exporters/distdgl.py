@@ -13,7 +13,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.exporters.dgl_columns import Rows, dgl_edge_type, dgl_name, features_of, find_uncarried, plan_notes
+from graphprep.exporters.column_rows import Rows
+from graphprep.exporters.dgl_columns import dgl_edge_type, dgl_name, features_of, find_uncarried, plan_notes
 from graphprep.exporters.dgl_files import GRAPH_FORMATS, CompressedMatrix, CooMatrix, GraphFile, GraphFormat, Matrix, TensorFile
 from graphprep.exporters.graph import StoredGraph
 from graphprep.exporters.graphbolt_graph import EDGE_ID, FUSED_NAME, NODE_ID, FusedGraph, fitting_dtype

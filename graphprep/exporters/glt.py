@@ -13,7 +13,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.exporters.dgl_columns import Rows
+from graphprep.exporters.column_rows import Rows
 from graphprep.exporters.glt_cache import FeatureCache, check_scores
 from graphprep.exporters.graph import StoredGraph
 from graphprep.exporters.torch_features import (

@@ -16,7 +16,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.exporters.dgl_columns import Feature, Rows, dgl_edge_type, dgl_name, features_of, find_uncarried, plan_notes
+from graphprep.exporters.column_rows import Rows
+from graphprep.exporters.dgl_columns import Feature, dgl_edge_type, dgl_name, features_of, find_uncarried, plan_notes
 from graphprep.exporters.graph import StoredGraph
 from graphprep.exporters.graphbolt_graph import FUSED_NAME, ORIGINAL_EDGE_ID, FusedGraph, fitting_dtype, type_dtype
 from graphprep.exporters.graphbolt_tasks import write_tasks

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.exporters.dgl_columns import Feature, Rows, dgl_edge_type, dgl_name
+from graphprep.exporters.column_rows import Rows
+from graphprep.exporters.dgl_columns import Feature, dgl_edge_type, dgl_name
 from graphprep.exporters.graph import StoredGraph
 from graphprep.exporters.graphbolt_graph import fitting_dtype
 from graphprep.model.export import Side
@@ -19,6 +21,7 @@ from graphprep.storage.outputs import FolderOutput
 
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
+Read = Callable[[int, int, int], NDArray[Any]]
 SETS = ("train_set", "validation_set", "test_set")
 _SHORT = ("train", "validation", "test")
 _ROW_BYTES = 32  # of a row while it is looked at
@@ -59,7 +62,7 @@ class _Set:
     def write(self, out: FolderOutput, stem: str, size: int) -> list[dict[str, object]]:
         """Write seeds and labels; return what the list of sets says of them."""
         owner, pairs = self.owner, (2,) if self.owner.side == "edge" else ()
-        files = [("seeds", owner.seed_dtype, pairs, owner.seeds)]
+        files: list[tuple[str, str, tuple[int, ...], Read]] = [("seeds", owner.seed_dtype, pairs, owner.seeds)]
         if self.label is not None:
             label = Feature(self.label.name, self.label)
             files.append(("labels", label.dtype, label.item_shape, lambda run, *at: label.read(owner.runs[run], *at)))
@@ -141,7 +144,8 @@ def _edge_owners(graph: StoredGraph) -> Iterator[_Owner]:
         columns = graph.edge_columns(edge)
         if any(column.role == "split" for column in columns):
             runs = (Rows.of_edges(graph, edge, "input", 0),)
-            seeds = partial(_edge_seeds, *map(StoredItems, graph.store.input_ends(edge)))
+            src, dst = map(StoredItems, graph.store.input_ends(edge))
+            seeds = partial(_edge_seeds, src, dst)
             yield _Owner("edge", dgl_edge_type(edge_type), edge_type_path(edge_type), columns, runs, seeds, dtype)
 
 

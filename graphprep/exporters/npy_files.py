@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.exporters.dgl_columns import Rows
+from graphprep.exporters.column_rows import Rows
 from graphprep.exporters.graph import StoredGraph
 from graphprep.exporters.whole_graph import WholeGraph
 from graphprep.model.errors import UsageError

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from graphprep.exporters.dgl_columns import Rows
+from graphprep.exporters.column_rows import Rows
 from graphprep.exporters.graph import StoredGraph
 from graphprep.exporters.torch_columns import edge_attributes, node_attributes
 from graphprep.exporters.torch_features import KINDS, all_types, check_file_names, check_homo, check_wanted, is_homo, is_number

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.exporters.dgl_columns import MASKS, Rows
+from graphprep.exporters.column_rows import Rows
+from graphprep.exporters.dgl_columns import MASKS
 from graphprep.exporters.graph import StoredGraph
 from graphprep.exporters.torch_features import FeatureMatrix, choose_features
 from graphprep.exporters.torch_files import TensorPieces

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.exporters.carried import cast_cells
-from graphprep.exporters.dgl_columns import Rows
+from graphprep.exporters.column_rows import Rows
 from graphprep.exporters.torch_files import TensorPieces
 from graphprep.exporters.torch_graph import slices
 from graphprep.exporters.torch_pickle import BFLOAT16

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.exporters.dgl_columns import Rows
+from graphprep.exporters.column_rows import Rows
 from graphprep.exporters.graph import StoredGraph
 from graphprep.exporters.torch_files import TensorPieces
 from graphprep.kernels.cpu.part_graph import number_rows
