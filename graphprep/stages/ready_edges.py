@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -57,8 +58,12 @@ def map_edges(ready: ReadyStore, number: int, room: Room, scratch: Scratch, make
     for part in range(ready.metadata.num_parts):
         reader = _PartEdges(ready, number, part, first_row, scratch)
         spans = entry_spans(reader.indptr, max(1, room.piece_bytes // _EDGE_BYTES))
-        yield from map_ordered(lambda span, reader=reader: make(reader.read(*span)), spans, room.threads)
+        yield from map_ordered(partial(_make, make, reader), spans, room.threads)
         first_row += reader.indices.size
+
+
+def _make(make: Callable[[EdgeSpan], Made], reader: _PartEdges, span: tuple[int, int, int, int]) -> Made:
+    return make(reader.read(*span))
 
 
 class _PartEdges:

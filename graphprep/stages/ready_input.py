@@ -194,7 +194,8 @@ class _EdgesById:
         folder = f"{self._ready.edge_folder(self._number)}/input"
         names = ("dst", "src") if self._ready.metadata.primary_layout == "csc" else ("src", "dst")
         arrays = [
-            files.open(0, f"{folder}/{name}.npy", dtype, (self._size,)) for name, dtype in zip(names, self._dtypes, strict=True)
+            files.open(0, f"{folder}/{name}.npy", np.dtype(dtype), (self._size,))
+            for name, dtype in zip(names, self._dtypes, strict=True)
         ]
         for found in self._ranges():
             arrays[0].append(found.rows)
@@ -229,7 +230,7 @@ class _EdgesById:
             at = fields.owners.astype(np.int64) - low
             seen[at] = True
             rows[at], others[at] = fields.others, fields.ids
-            if edge_rows is not None:
+            if edge_rows is not None and fields.edge_rows is not None:
                 edge_rows[at] = fields.edge_rows
         if not seen.all():
             place = display_url(_stored_ids(self._ready, self._number).reader.url)
