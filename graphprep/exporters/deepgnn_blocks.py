@@ -63,22 +63,16 @@ def _edge_block(reader: PartReader, batch: RowBatch, edges: EdgeBatch, *, dated:
 def _times(reader: PartReader, runs: Sequence[Run], size: int) -> Ints:
     out = np.empty((size, 2), np.int64)
     for run in runs:
-        out[run.at] = reader.times(run)
+        out[run.target] = reader.times(run)
     return out
 
 
 def _slots(reader: PartReader, side: Side, runs: Sequence[Run], size: int) -> PackedSlots:
     """Read the features of all elements of a batch."""
     contents: list[Contents] = []
-    stated = np.zeros(size, np.int64)
     for run in runs:
-        given = reader.stated_slots(side, run)
-        kept = np.flatnonzero(run.at >= 0)
-        if given is not None:
-            stated[run.at[kept]] = given[kept]
         for one in feature_slots(reader.columns(side, run.number)):
-            present = reader.present(side, run, one.column)
-            chosen = kept if present is None else kept[present[kept]]
+            chosen = reader.chosen(side, run, one.column)
             found = slot_contents(one.column, one.slot, reader.cells(side, run, one.column))
             contents.append(found.at(chosen, run.at[chosen]))
-    return pack_slots(size, contents, stated)
+    return pack_slots(size, contents, reader.stated(side, runs, size))

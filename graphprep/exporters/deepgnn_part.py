@@ -101,7 +101,7 @@ class PartReader:
         ]
         return np.stack(found, axis=1)
 
-    def stated_slots(self, side: Side, run: Run) -> Ints | None:
+    def _stated_slots(self, side: Side, run: Run) -> Ints | None:
         """Return how many slots the items of a run have at least; None: as many as they fill."""
         metadata, store = self.graph.metadata, self.graph.store
         if not (metadata.node_schemas if side == "node" else metadata.edge_schemas)[run.number].num_slots:
@@ -112,14 +112,31 @@ class PartReader:
         cells = self._read(lambda low, high: read_cells(store, self.part, stem, _NUM_SLOTS, low, high), run, concat_cells)
         return cells.flat.astype(np.int64)
 
+    def chosen(self, side: Side, run: Run, column: ColumnSchema) -> Ints:
+        """Return which items of a run have a column and are not left out."""
+        present = self.present(side, run, column)
+        kept = run.kept
+        if isinstance(kept, slice):
+            return np.arange(run.at.size) if present is None else np.flatnonzero(present)
+        return kept if present is None else kept[present[kept]]
+
+    def stated(self, side: Side, runs: Sequence[Run], size: int) -> Ints | None:
+        """Return how many slots the elements of a batch have at least; None: as many as they fill."""
+        out: Ints | None = None
+        for run in runs:
+            given = self._stated_slots(side, run)
+            if given is not None:
+                out = np.zeros(size, np.int64) if out is None else out
+                out[run.target] = given[run.kept]
+        return out
+
     def weights(self, side: Side, runs: Sequence[Run], size: int) -> NDArray[np.float64]:
         """Return the weight of every element of a batch; 1 in types without weights."""
         out = np.ones(size)
         for run in runs:
             column = next((one for one in self.columns(side, run.number) if one.role == "weight"), None)
             if column is not None:
-                kept = np.flatnonzero(run.at >= 0)
-                out[run.at[kept]] = self.cells(side, run, column).flat[kept]
+                out[run.target] = self.cells(side, run, column).flat[run.kept]
         return out
 
     def _read(self, read: Callable[[int, int], Rows], run: Run, join: Callable[[list[Rows]], Rows]) -> Rows:

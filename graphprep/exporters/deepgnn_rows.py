@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +37,19 @@ class Run:
     high: int
     at: Ints
     items: Ints | None = None
+
+    @cached_property
+    def kept(self) -> Ints | slice:
+        """Return which items are not left out."""
+        return slice(None) if self.at.size and int(self.at.min()) >= 0 else np.flatnonzero(self.at >= 0)
+
+    @cached_property
+    def target(self) -> Ints | slice:
+        """Return which elements of the batch they are."""
+        at = self.at[self.kept]
+        if at.size and (at[1:] == at[:-1] + 1).all():
+            return slice(int(at[0]), int(at[0]) + at.size)
+        return at
 
     def part(self, low: int, high: int) -> Run | None:
         """Return the items that are numbers [low, high) of the batch, counted from there, and those left out between them."""

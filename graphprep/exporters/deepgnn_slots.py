@@ -86,6 +86,8 @@ def slot_contents(column: ColumnSchema, slot: int, cells: Cells) -> Contents:
 def pack_slots(num_rows: int, contents: Sequence[Contents], stated: Ints | None = None) -> PackedSlots:
     """Put slots together, row by row. ``stated`` (int64[num_rows]) are slots that rows have at least."""
     counts = np.zeros(num_rows, np.int64) if stated is None else stated.copy()
+    if not contents and stated is None:
+        return PackedSlots(counts, counts, counts[:0], np.zeros(0, np.uint8))
     for one in contents:
         counts[one.rows] = np.maximum(counts[one.rows], one.slot + 1)
     firsts = np.cumsum(counts) - counts

@@ -226,28 +226,22 @@ class _LineReader:
             return None
         out = np.empty((size, 2), np.int64)
         for run in runs:
-            kept = np.flatnonzero(run.at >= 0)
             for at, role in enumerate(("created_at", "removed_at")):
                 column = next((one for one in self._reader.columns(side, run.number) if one.role == role), None)
-                times = -at if column is None else self._reader.cells(side, run, column).flat[kept]
-                out[run.at[kept], at] = times
+                times = -at if column is None else self._reader.cells(side, run, column).flat[run.kept]
+                out[run.target, at] = times
         return out
 
     def _features(self, side: Side, runs: Sequence[Run], size: int, place: Places) -> Texts:
         slots: list[SlotTexts] = []
-        stated = np.zeros(size, np.int64)
         for run in runs:
-            given = self._reader.stated_slots(side, run)
-            kept = np.flatnonzero(run.at >= 0)
-            if given is not None:
-                stated[run.at[kept]] = given[kept]
             for one in feature_slots(self._reader.columns(side, run.number)):
-                present = self._reader.present(side, run, one.column)
-                chosen = kept if present is None else kept[present[kept]]
+                chosen = self._reader.chosen(side, run, one.column)
                 cells = self._reader.cells(side, run, one.column)
                 texts = self._lines.cells(one.column, cells, functools.partial(_place, place, run))
                 slots.append(SlotTexts(one.column, one.slot, run.at[chosen], texts.take(chosen)))
-        return self._lines.features(size, slots, stated)
+        stated = self._reader.stated(side, runs, size)
+        return self._lines.features(size, slots, np.zeros(size, np.int64) if stated is None else stated)
 
 
 def _place(place: Places, run: Run, at: int) -> str:

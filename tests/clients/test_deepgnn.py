@@ -55,8 +55,8 @@ class Case:
 
 def _cases() -> list[Case]:
     found = []
-    for seed in range(6):
-        dyadic = seed < 4
+    for seed in range(5):
+        dyadic = seed < 3
         found += [
             Case(f"edgelist {seed}", "edgelist", edgelist(random_graph(seed, "dst", dyadic=dyadic))),
             Case(f"json {seed}", "json", json_lines(random_graph(seed, "dstmh", dyadic=dyadic))),
@@ -147,9 +147,8 @@ def test_their_decoders_read_our_lines_as_theirs(tmp_path):
     """What the decoders make of what we wrote is what they make of the input that the store came from."""
     jobs = []
     names = {"edgelist": "graph.csv", "json": "graph.json", "tsv": "graph.tsv"}
-    for case in CASES.values():
-        if case.name in ("edgelist dated", "a loop", "created in parts") or "no" in case.name.split():
-            continue
+    for name in ("edgelist 0", "edgelist 4", "json 1", "json 4", "tsv 2", "tsv 4", "json dated", "created", "one type far up"):
+        case = CASES[name]
         folder = tmp_path / case.name
         folder.mkdir()
         (folder / "input").write_text(case.text, encoding="utf-8", newline="")
@@ -158,7 +157,6 @@ def test_their_decoders_read_our_lines_as_theirs(tmp_path):
         files = (folder / "input", folder / "out" / names[case.format])
         jobs += [["decode", case.format, str(file)] for file in files]
     answers = run_client(*jobs)
-    assert len(answers) > 40
     for job, wanted, found in zip(jobs[::2], answers[::2], answers[1::2], strict=True):
         assert wanted, job
         assert found == wanted, job
