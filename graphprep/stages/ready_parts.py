@@ -52,8 +52,7 @@ class StorePartitioner:
     """Writes a store again in another partitioning.
 
     ``layouts`` are those to write, the primary one among them, ``with_columns`` the numbers of the edge types whose columns are
-    to be there. Raises DataError where the store's arrays are faulty, or the partition
-    function cannot say where a node belongs.
+    to be there. Raises DataError where the store's arrays are faulty, or the function cannot say where a node belongs.
     """
 
     def __init__(

@@ -63,11 +63,6 @@ class ReadyStore:
         self._made[part, path] = make
         self._open.pop((part, path), None)
 
-    def local_file(self, part: int, path: str) -> str | None:
-        """Return the local file that holds just this array of the partition, None where there is none such."""
-        array = self.array(part, path)
-        return array.url if isinstance(array, ArrayReader) and array.is_local else None
-
     # ---- where arrays lie
 
     def node_folder(self, number: int) -> str:
