@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import posixpath
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import md5
 from itertools import chain
 from typing import Any, ClassVar, Literal
@@ -68,9 +68,10 @@ class GraphBoltExporter:
         if not metadata.edge_types:
             raise UsageError("the graph has no edge type, and GraphBolt's graph cannot be without", fix="add one")
         has_edge_sets = any(column.role == "split" for schema in metadata.edge_schemas for column in schema.columns)
-        is_in_order = metadata.partition_by == "range" or metadata.num_parts == 1
-        is_in_order &= all(schema.node_order is None for schema in metadata.node_schemas)
-        need = StoreNeed(("csc",), "input", has_edge_sets, *(() if is_in_order else (1, "range")))
+        need = StoreNeed(("csc",), "input", has_edge_sets)
+        if not _is_in_order(metadata):
+            # One partition is by raw ID whatever the method; a store that has this one already would stay as it is.
+            need = replace(need, num_parts=1, partition_by="hash" if metadata.partition_by == "range" else "range")
         return ExportPlan(need, find_uncarried(metadata), plan_notes(metadata))
 
     def export(self, graph: StoredGraph, out: FolderOutput) -> None:
@@ -259,6 +260,12 @@ def _features(graph: StoredGraph, *, is_typed: bool) -> Iterator[_FeatureFile]:
 def _hashes(opened_as: str, digests: Mapping[str, str]) -> bytes:
     """Return what GraphBolt compares with the files that it finds, by their paths as it puts them together."""
     return json.dumps({posixpath.join(opened_as, path): digests[path] for path in sorted(digests)}, indent=4).encode()
+
+
+def _is_in_order(metadata: GraphMetadata) -> bool:
+    """Return whether nodes stand by raw ID, partition after partition."""
+    is_cut_by_rank = metadata.partition_by == "range" or metadata.num_parts == 1
+    return is_cut_by_rank and all(schema.node_order is None for schema in metadata.node_schemas)
 
 
 def _check_order(graph: StoredGraph) -> None:

@@ -173,3 +173,15 @@ def test_chunks_are_one_or_more(tmp_path):
     store = make_store(GRAPHS["multi_edge"](), tmp_path)
     with pytest.raises(UsageError, match="chunks must be 1 or more, found 0"):
         _export(tmp_path, store, chunks=0)
+
+
+def test_reordered_nodes_are_put_back_by_raw_id(tmp_path):
+    store = make_store(GRAPHS["heterogeneous"](), tmp_path, partitions=2, partition_by="hash")
+    graphprep.reorder(str(store), str(tmp_path / "reordered"), by="degree")
+    found = []
+    for name in ("store", "reordered"):
+        graphprep.export(str(tmp_path / name), str(tmp_path / f"{name}-out"), "dgl-chunked", chunks=2)
+        out = tmp_path / f"{name}-out"
+        files = {str(path.relative_to(out)): path.read_bytes() for path in out.rglob("*") if path.is_file()}
+        found.append({path: data for path, data in files.items() if path != "export.json"})
+    assert found[0] == found[1]

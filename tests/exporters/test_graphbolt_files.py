@@ -214,3 +214,14 @@ def test_partitions_are_those_of_dgl(name, tmp_path):
         if len(graph.edges) > 1:
             assert kinds.tolist() == wanted.edge_data["_TYPE"][order].tolist()
     assert read_tensors((out / "part0/orig_nids.dgl").read_bytes()).keys() == graph.nodes.keys()
+
+
+def test_reordered_nodes_are_put_back_by_raw_id(tmp_path):
+    graph = GRAPHS["homogeneous"]()
+    store = make_store(graph, tmp_path)
+    graphprep.reorder(str(store), str(tmp_path / "reordered"), by="degree")
+    states = []
+    for name in ("store", "reordered"):
+        graphprep.export(str(tmp_path / name), str(tmp_path / f"{name}-gb"), "graphbolt")
+        states.append({path.name: path.read_bytes() for path in (tmp_path / f"{name}-gb/preprocessed").rglob("*.*")})
+    assert states[0] == states[1]
