@@ -211,7 +211,7 @@ class _Reading:
         unknown = self.found.unknown[: self.found.sizes[records.NUM_UNKNOWN]]
         if not unknown.size:
             return {}
-        firsts, counts = keys.tally_texts(*self.tape, unknown)
+        firsts, counts = keys.tally_texts(self.tape, unknown)
         starts, stops = positions(self.tape, firsts).tolist(), self.tape.extra[firsts].tolist()
         names = [json.loads(self.data[start : stop + 1]) for start, stop in zip(starts, stops, strict=True)]
         return {f"unknown key {name!r} ignored": count for name, count in zip(names, counts.tolist(), strict=True)}

@@ -205,7 +205,7 @@ def _parse_as(dtype: np.dtype[Any], buf: NDArray[np.uint8], starts: Ints, stops:
     return ints.astype(dtype, copy=False), code, at
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _plain_ints(buf, between, width, values):
     """Fill ``values`` with rows of integers of up to 18 digits, no -0. Returns (rows, position behind them)."""
     base = address_of(buf)
@@ -233,7 +233,7 @@ def _plain_ints(buf, between, width, values):
     return field // width, at - base
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _plain_floats(buf, between, width, values):
     """Fill ``values`` with rows of numbers. Returns (rows, position behind them)."""
     base = address_of(buf)

@@ -89,7 +89,7 @@ def _parse_date(buf, at, stop, digits):
     return _scale(day * 86400 + second, numerator, digits)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _scale(seconds, numerator, digits):
     """Return (code, seconds in units plus the fraction)."""
     factor = np.int64(10) ** digits

@@ -101,21 +101,22 @@ class Slots(NamedTuple):
 # Helpers are given the few arrays that they need: a tuple of many, passed for every line, costs more than all the parsing.
 
 
-@njit(cache=True, nogil=True)
-def walk(buf, grammar, owners, found, progress):
+def walk(buf: NDArray[np.uint8], grammar: Grammar, owners: Owners, found: Slots, progress: NDArray[np.int64]) -> int:
     """Read all lines from ``progress[POS]`` on.
 
     ``owners`` has a row for every line. On FULL (grow ``found``) and UNKNOWN_DTYPE (add it to the words, if it is one) a
     further call goes on with that line. On a fault, ``progress`` counts what was found before it, the slots of the faulty line
     included.
     """
-    delimiter, length_delimiter, escape = grammar.delimiter, grammar.length_delimiter, grammar.escape
-    words, word_stops, word_dtypes = grammar.words, grammar.word_stops, grammar.word_dtypes
-    node_slots, edge_slots = grammar.node_slots, grammar.edge_slots
-    has_edge_type, has_created_at, has_removed_at = grammar.has_edge_type, grammar.has_created_at, grammar.has_removed_at
-    ids, byte_of, types, weights, times = owners.ids, owners.at, owners.types, owners.weights, owners.times
-    num_slots = owners.num_slots
-    slots, groups, buckets = found.slots, found.groups, found.buckets
+    return int(_walk(buf, *grammar, *owners, *found, progress))
+
+
+@njit(cache=True, nogil=True)
+def _walk(
+    buf, delimiter, length_delimiter, escape, words, word_stops, word_dtypes, node_slots, edge_slots, has_node_type,
+    has_node_weight, has_edge_type, has_edge_weight, has_created_at, has_removed_at, weight_limit,
+    ids, byte_of, types, weights, times, num_slots, slots, groups, buckets, progress,
+):  # fmt: skip
     step = delimiter.size
     following = progress[POS]
     progress[SLOTS] = progress[SLOTS_BEFORE]  # a line that did not fit is read again; its groups may stay
@@ -146,7 +147,7 @@ def walk(buf, grammar, owners, found, progress):
         at = second_end + step if second_end < stop else stop + 1
 
         if is_node:
-            if grammar.has_node_type:
+            if has_node_type:
                 if at > stop:
                     return _fault(progress, MISSING_FIELD, NODE_TYPE, stop, stop)
                 end = find_text(buf, at, stop, delimiter)
@@ -171,13 +172,13 @@ def walk(buf, grammar, owners, found, progress):
             ids[owner, row, 1] = value
             byte_of[owner, row, 1] = dst
 
-        if (is_node and grammar.has_node_weight) or (not is_node and grammar.has_edge_weight):
+        if (is_node and has_node_weight) or (not is_node and has_edge_weight):
             field = NODE_WEIGHT if is_node else EDGE_WEIGHT
             if at > stop:
                 return _fault(progress, MISSING_FIELD, field, stop, stop)
             end = find_text(buf, at, stop, delimiter)
             code, weight = parse_float(buf, at, end)
-            if code != OK or is_too_large(weight, grammar.weight_limit):
+            if code != OK or is_too_large(weight, weight_limit):
                 return _fault(progress, BAD_FIELD, field, at, end)
             weights[owner, row] = weight
             at = end + step if end < stop else stop + 1

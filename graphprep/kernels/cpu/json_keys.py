@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.kernels.cpu.jit import njit
-from graphprep.kernels.cpu.json_tape import ESCAPED, OBJECT, TEXT, after, kind_of, start_of, unescape
-from graphprep.kernels.cpu.words import load_word
+from graphprep.kernels.cpu.json_tape import ESCAPED, OBJECT, TEXT, Tape, after, kind_of, start_of, unescape
+from graphprep.kernels.cpu.words import WORD, address_of, load_word
 
 # Names of DeepGNN's JSON format. A name's number is its position here; a set of names is a mask of 64 bits.
 (KEY_NODE_ID, KEY_NODE_TYPE, KEY_NODE_WEIGHT, KEY_EDGE, KEY_NEIGHBOR, KEY_CREATED_AT, KEY_REMOVED_AT) = range(7)
@@ -74,46 +74,24 @@ def _perfect_hash() -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.u
 _FACTOR, _TABLE, _MARKS, _LENGTHS = _perfect_hash()
 
 
-@njit(cache=True, nogil=True)
-def name_of(buf, windows, words, extra, token):
-    """Return the number of the known name that a key spells, UNKNOWN_GROUP or UNKNOWN.
+def spelling_room(tape: Tape) -> NDArray[np.uint8]:
+    """Allocate room for what two keys spell: uint8. What is not written to costs nothing."""
+    return np.empty(2 * tape.buf.size + WORD, np.uint8)
 
-    ``windows``: uint64[size - 7], the eight bytes from each position.
-    """
+
+# Below, ``spelled`` is that room, and ``table`` (int64) has one for every token, rounded up to a power of two.
+
+
+@njit(cache=True, nogil=True)
+def name_of(buf, words, extra, spelled, token):
+    """Return the number of the known name that a key spells, UNKNOWN_GROUP or UNKNOWN."""
     start, stop = start_of(words, token) + 1, extra[token]
-    if kind_of(words, token) == TEXT:
-        if start + 8 <= buf.size:
-            return _lookup(windows, start, stop)
-        return _lookup_padded(buf[start:stop])
-    spelled = np.empty(stop - start, np.uint8)
-    stop, _ = unescape(buf, start, stop, spelled, 0)
-    return _lookup_padded(spelled[:stop])
-
-
-@njit(cache=True, nogil=True)
-def _lookup_padded(spelled):
-    """Look up a name that no eight bytes follow, or that was escaped: rare."""
-    padded = np.zeros(spelled.size + 8, np.uint8)
-    padded[: spelled.size] = spelled
-    windows = np.zeros(spelled.size + 1, np.uint64)
-    for at in range(windows.size):
-        for i in range(8):
-            windows[at] |= np.uint64(padded[at + i]) << np.uint64(8 * i)
-    return _lookup(windows, 0, spelled.size)
-
-
-@njit(cache=True, nogil=True)
-def _lookup(windows, start, stop):
-    size = stop - start
-    head = windows[start]
-    tail = np.uint64(0)
-    if size < 8:
-        head &= (np.uint64(1) << np.uint64(8 * size)) - np.uint64(1)
-    elif 8 < size <= 16:
-        tail = windows[stop - 8]
-    elif size > 16:
-        tail = windows[stop - 16]
-    return _known_name(size, head, tail, windows[stop - 8] if size >= 8 else np.uint64(0))
+    if kind_of(words, token) == TEXT and start + WORD <= buf.size:
+        base = address_of(buf)
+        return name_between(base + start, base + stop)
+    size, _ = unescape(buf, start, stop, spelled, 0)  # or merely copy what no eight bytes follow
+    base = address_of(spelled)
+    return name_between(base, base + size)
 
 
 @njit(cache=True, nogil=True)
@@ -148,7 +126,7 @@ def _known_name(size, head, tail, last):
 
 
 @njit(cache=True, nogil=True)
-def same_text(buf, words, extra, one, two):
+def same_text(buf, words, extra, spelled, one, two):
     """Compare what two texts stand for, escapes resolved."""
     start, stop = start_of(words, one) + 1, extra[one]
     start_2, stop_2 = start_of(words, two) + 1, extra[two]
@@ -159,26 +137,23 @@ def same_text(buf, words, extra, one, two):
             if buf[start + i] != buf[start_2 + i]:
                 return False
         return True
-    letters = np.empty(stop - start, np.uint8)
-    letters_2 = np.empty(stop_2 - start_2, np.uint8)
-    size, _ = unescape(buf, start, stop, letters, 0)
-    size_2, _ = unescape(buf, start_2, stop_2, letters_2, 0)
-    if size != size_2:
+    size, _ = unescape(buf, start, stop, spelled, 0)
+    end, _ = unescape(buf, start_2, stop_2, spelled, size)
+    if end != 2 * size:
         return False
     for i in range(size):
-        if letters[i] != letters_2[i]:
+        if spelled[i] != spelled[size + i]:
             return False
     return True
 
 
 @njit(cache=True, nogil=True)
-def hash_text(buf, words, extra, token):
+def hash_text(buf, words, extra, spelled, token):
     """Hash what a text stands for, escapes resolved (FNV-1a)."""
     start, stop = start_of(words, token) + 1, extra[token]
     if kind_of(words, token) == ESCAPED:
-        letters = np.empty(stop - start, np.uint8)
-        size, _ = unescape(buf, start, stop, letters, 0)
-        return _hash_bytes(letters, 0, size)
+        size, _ = unescape(buf, start, stop, spelled, 0)
+        return _hash_bytes(spelled, 0, size)
     return _hash_bytes(buf, start, stop)
 
 
@@ -191,7 +166,7 @@ def _hash_bytes(buf, start, stop):
 
 
 @njit(cache=True, nogil=True)
-def find_duplicate(buf, words, extra, token):
+def find_duplicate(buf, words, extra, spelled, table, token):
     """Return the first key of an object that stands there a second time, -1 if none does."""
     end = extra[token]
     num_keys = 0
@@ -200,12 +175,12 @@ def find_duplicate(buf, words, extra, token):
         num_keys += 1
         key = after(words, extra, key + 1)
     if num_keys > _FEW_KEYS:
-        return _find_duplicate_hashed(buf, words, extra, token)
+        return _find_duplicate_hashed(buf, words, extra, spelled, table, token)
     key = token + 1
     while key < end:
         other = token + 1
         while other < key:
-            if same_text(buf, words, extra, other, key):
+            if same_text(buf, words, extra, spelled, other, key):
                 return key
             other = after(words, extra, other + 1)
         key = after(words, extra, key + 1)
@@ -213,52 +188,53 @@ def find_duplicate(buf, words, extra, token):
 
 
 @njit(cache=True, nogil=True)
-def _find_duplicate_hashed(buf, words, extra, token):
+def _find_duplicate_hashed(buf, words, extra, spelled, table, token):
     end = extra[token]
     num_slots = 64
     while num_slots < end - token:  # at least two tokens a key
         num_slots *= 2
-    seen = np.full(num_slots, -1, np.int64)
+    table[:num_slots] = -1
     key = token + 1
     while key < end:
-        slot = np.int64(hash_text(buf, words, extra, key) & np.uint64(num_slots - 1))
-        while seen[slot] >= 0:
-            if same_text(buf, words, extra, seen[slot], key):
+        slot = np.int64(hash_text(buf, words, extra, spelled, key) & np.uint64(num_slots - 1))
+        while table[slot] >= 0:
+            if same_text(buf, words, extra, spelled, table[slot], key):
                 return key
             slot = (slot + 1) & (num_slots - 1)
-        seen[slot] = key
+        table[slot] = key
         key = after(words, extra, key + 1)
     return -1
 
 
 @njit(cache=True, nogil=True)
-def find_duplicate_within(buf, words, extra, token):
+def find_duplicate_within(buf, words, extra, spelled, table, token):
     """Return the first key that stands twice in one of the objects in a value, at any depth; -1 if none does."""
     for inner in range(token, after(words, extra, token)):
         if kind_of(words, inner) == OBJECT:
-            key = find_duplicate(buf, words, extra, inner)
+            key = find_duplicate(buf, words, extra, spelled, table, inner)
             if key >= 0:
                 return key
     return -1
 
 
-@njit(cache=True, nogil=True)
-def tally_texts(buf, words, extra, tokens):
+def tally_texts(tape: Tape, tokens: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Count equal texts: ``(firsts, counts)``, int64 each, in the order of their first occurrence."""
-    num_slots = 16
-    while num_slots < 2 * tokens.size:
-        num_slots *= 2
-    slots = np.full(num_slots, -1, np.int64)
-    firsts = np.empty(tokens.size, np.int64)
-    counts = np.zeros(tokens.size, np.int64)
+    firsts, counts = np.empty(tokens.size, np.int64), np.zeros(tokens.size, np.int64)
+    slots = np.full(max(16, 1 << (2 * tokens.size - 1).bit_length()), -1, np.int64)
+    num_texts = _tally_texts(*tape, spelling_room(tape), tokens, slots, firsts, counts)
+    return firsts[:num_texts], counts[:num_texts]
+
+
+@njit(cache=True, nogil=True)
+def _tally_texts(buf, words, extra, spelled, tokens, slots, firsts, counts):
     num_texts = 0
     for i in range(tokens.size):
-        slot = np.int64(hash_text(buf, words, extra, tokens[i]) & np.uint64(num_slots - 1))
-        while slots[slot] >= 0 and not same_text(buf, words, extra, firsts[slots[slot]], tokens[i]):
-            slot = (slot + 1) & (num_slots - 1)
+        slot = np.int64(hash_text(buf, words, extra, spelled, tokens[i]) & np.uint64(slots.size - 1))
+        while slots[slot] >= 0 and not same_text(buf, words, extra, spelled, firsts[slots[slot]], tokens[i]):
+            slot = (slot + 1) & (slots.size - 1)
         if slots[slot] < 0:
             slots[slot] = num_texts
             firsts[num_texts] = tokens[i]
             num_texts += 1
         counts[slots[slot]] += 1
-    return firsts[:num_texts], counts[:num_texts]
+    return num_texts

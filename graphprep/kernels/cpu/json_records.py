@@ -33,6 +33,7 @@ from graphprep.kernels.cpu.json_keys import (
     find_duplicate,
     find_duplicate_within,
     name_of,
+    spelling_room,
 )
 from graphprep.kernels.cpu.json_tape import (
     ARRAY,
@@ -48,7 +49,6 @@ from graphprep.kernels.cpu.json_tape import (
     Tokens,
     after,
     bits_of,
-    eight_bytes,
     float_of,
     kind_of,
     start_of,
@@ -86,6 +86,7 @@ _EDGE_NEEDS = 1 << KEY_SRC_ID | 1 << KEY_DST_ID | 1 << KEY_EDGE_TYPE | 1 << KEY_
 _EDGE_NAMES = _EDGE_NEEDS | _TIMES | _GROUPS
 _SPARSE_NAMES = 1 << KEY_COORDINATES | 1 << KEY_VALUES
 _DATED_NAMES = 1 << KEY_VALUES | _TIMES
+_NUM_NAMES = 64  # that there can be
 _FEW_SLOTS = 4096  # slots below are looked up, those above compared
 
 
@@ -122,7 +123,14 @@ def find_records(tokens: Tokens, weight_limit: float) -> tuple[Found, int, int, 
     rows = [np.empty((num_nodes if row is NODE_ROW else pairs, len(row)), np.int64) for row in columns]
     found = Found(np.zeros(8, np.int64), *rows, np.empty(size + 1, np.int64), np.empty(pairs, np.int64))
     buf, words, extra = tokens.tape
-    code, token, name = _walk(buf, eight_bytes(buf), words, extra, tokens.roots, weight_limit, *found)
+    scratch = (
+        spelling_room(tokens.tape),
+        np.empty(1 << (size + 64).bit_length(), np.int64),
+        np.empty(_NUM_NAMES + MAX_DIMENSIONS, np.int64),
+        np.empty(_NUM_NAMES, np.int64),
+        np.full(_FEW_SLOTS, -1, np.int64),
+    )
+    code, token, name = _walk(buf, words, extra, tokens.roots, weight_limit, *found, *scratch)
     return found, code, token, name
 
 
@@ -132,60 +140,48 @@ def _last_token(words, extra, token):
 
 
 @njit(cache=True, nogil=True)
-def _walk(buf, windows, words, extra, roots, limit, sizes, nodes, edges, neighbors, features, dated, dimensions, unknown):
+def _walk(
+    buf, words, extra, roots, limit, sizes, nodes, edges, neighbors, features, dated, dimensions, unknown,
+    spelled, table, inner, member, slots_seen,
+):  # fmt: skip
     # Arrays, not tuples of arrays: taking one out of a tuple counts references, and that would take half of the time.
-    member = np.empty(64, np.int64)
-    slots_seen = np.full(_FEW_SLOTS, -1, np.int64)
     for node in range(roots.size):
         code, token, name, edge_mask = _node(
-            buf, windows, words, extra, roots[node], node, limit, sizes, nodes, unknown, member
+            buf, spelled, table, words, extra, roots[node], node, limit, sizes, nodes, unknown, member
         )
         if code != OK:
             return code, token, name
         sizes[NUM_NODES] = node + 1
         code, token, name, nodes[node, SLOTS] = _features(
-            buf, windows, words, extra, edge_mask, member, False, node, sizes, features, dated, dimensions, unknown, slots_seen
-        )
+            buf, spelled, table, inner, words, extra, edge_mask, member, False, node, sizes, features, dated, dimensions,
+            unknown, slots_seen,
+        )  # fmt: skip
         if code != OK:
             return code, token, name
         edge = nodes[node, EDGE_TOKEN]
         if edge >= 0:
             code, token, name = _edges(
-                buf,
-                windows,
-                words,
-                extra,
-                edge,
-                node,
-                limit,
-                sizes,
-                nodes,
-                edges,
-                features,
-                dated,
-                dimensions,
-                unknown,
-                slots_seen,
-                member,
-            )
+                buf, spelled, table, inner, words, extra, edge, node, limit, sizes, nodes, edges, features, dated, dimensions,
+                unknown, slots_seen, member,
+            )  # fmt: skip
             if code != OK:
                 return code, token, name
         if nodes[node, NEIGHBOR_TOKEN] >= 0:
-            code, token, name = _neighbors(buf, words, extra, node, limit, sizes, nodes, edges, neighbors)
+            code, token, name = _neighbors(buf, spelled, table, words, extra, node, limit, sizes, nodes, edges, neighbors)
             if code != OK:
                 return code, token, name
     return OK, 0, 0
 
 
 @njit(cache=True, nogil=True)
-def _members(buf, windows, words, extra, token, allowed, sizes, unknown, member):
+def _members(buf, spelled, table, words, extra, token, allowed, sizes, unknown, member):
     """Fill ``member`` with the values of an object's known keys: ``(code, token, mask of names)``."""
     mask = 0
     num_unknown = 0
     key = token + 1
     end = extra[token]
     while key < end:
-        name = name_of(buf, windows, words, extra, key)
+        name = name_of(buf, words, extra, spelled, key)
         value = key + 1
         if name >= 0 and allowed >> name & 1:
             if mask >> name & 1:
@@ -199,12 +195,12 @@ def _members(buf, windows, words, extra, token, allowed, sizes, unknown, member)
             unknown[sizes[NUM_UNKNOWN]] = key
             sizes[NUM_UNKNOWN] += 1
             if OBJECT <= kind_of(words, value) <= NESTED:
-                twice = find_duplicate_within(buf, words, extra, value)
+                twice = find_duplicate_within(buf, words, extra, spelled, table, value)
                 if twice >= 0:
                     return DUPLICATE_KEY, twice, mask
         key = after(words, extra, value)
     if num_unknown > 1:
-        twice = find_duplicate(buf, words, extra, token)
+        twice = find_duplicate(buf, words, extra, spelled, table, token)
         if twice >= 0:
             return DUPLICATE_KEY, twice, mask
     return OK, token, mask
@@ -220,11 +216,11 @@ def _missing(mask, needed):
 
 
 @njit(cache=True, nogil=True)
-def _node(buf, windows, words, extra, token, node, limit, sizes, nodes, unknown, member):
+def _node(buf, spelled, table, words, extra, token, node, limit, sizes, nodes, unknown, member):
     """Read a node's own fields: ``(code, token, name, mask of its names)``."""
     if kind_of(words, token) != OBJECT:
         return NOT_RECORD, token, 0, 0
-    code, blame, mask = _members(buf, windows, words, extra, token, _NODE_NAMES, sizes, unknown, member)
+    code, blame, mask = _members(buf, spelled, table, words, extra, token, _NODE_NAMES, sizes, unknown, member)
     if code != OK:
         return code, blame, 0, 0
     if mask & _NODE_NEEDS != _NODE_NEEDS:
@@ -320,23 +316,9 @@ def _signed(words, extra, token):
 
 @njit(cache=True, nogil=True)
 def _edges(
-    buf,
-    windows,
-    words,
-    extra,
-    token,
-    node,
-    limit,
-    sizes,
-    nodes,
-    edges,
-    features,
-    dated,
-    dimensions,
-    unknown,
-    slots_seen,
-    member,
-):
+    buf, spelled, table, inner, words, extra, token, node, limit, sizes, nodes, edges, features, dated, dimensions, unknown,
+    slots_seen, member,
+):  # fmt: skip
     """Read the list of edges on a node's record."""
     if kind_of(words, token) != ARRAY and kind_of(words, token) != NESTED:
         return NOT_EDGE_LIST, token, KEY_EDGE
@@ -345,7 +327,7 @@ def _edges(
     while edge < end:
         if kind_of(words, edge) != OBJECT:
             return NOT_EDGE, edge, KEY_EDGE
-        code, blame, mask = _members(buf, windows, words, extra, edge, _EDGE_NAMES, sizes, unknown, member)
+        code, blame, mask = _members(buf, spelled, table, words, extra, edge, _EDGE_NAMES, sizes, unknown, member)
         if code != OK:
             return code, blame, 0
         if mask & _EDGE_NEEDS != _EDGE_NEEDS:
@@ -359,8 +341,9 @@ def _edges(
         edges[row, SLOTS] = 0
         if mask & _GROUPS:  # a call with so many arrays costs as much as reading an edge
             code, blame, name, edges[row, SLOTS] = _features(
-                buf, windows, words, extra, mask, member, True, row, sizes, features, dated, dimensions, unknown, slots_seen
-            )
+                buf, spelled, table, inner, words, extra, mask, member, True, row, sizes, features, dated, dimensions, unknown,
+                slots_seen,
+            )  # fmt: skip
             if code != OK:
                 return code, blame, name
         edge = after(words, extra, edge)
@@ -401,29 +384,29 @@ def _inherit_times(nodes, node, edges, row):
 
 
 @njit(cache=True, nogil=True)
-def _neighbors(buf, words, extra, node, limit, sizes, nodes, edges, neighbors):
+def _neighbors(buf, spelled, table, words, extra, node, limit, sizes, nodes, edges, neighbors):
     """Read ``{"<edge type>": {"<dst>": weight}}``: as edges where there is no ``edge``, else to be compared with it."""
     token = nodes[node, NEIGHBOR_TOKEN]
     used = nodes[node, EDGE_TOKEN] < 0
     if kind_of(words, token) != OBJECT:
         return NOT_NEIGHBOR, token, KEY_NEIGHBOR
-    twice = find_duplicate(buf, words, extra, token)
+    twice = find_duplicate(buf, words, extra, spelled, table, token)
     if twice >= 0:
         return DUPLICATE_KEY, twice, KEY_NEIGHBOR
     relation = token + 1
     while relation < extra[token]:
-        code, number = _key_number(buf, words, extra, relation)
+        code, number = _key_number(buf, spelled, words, extra, relation)
         if code != OK or number > np.uint64(MAX_TYPE):
             return NOT_TYPE_KEY, relation, KEY_NEIGHBOR
         ends = relation + 1
         if kind_of(words, ends) != OBJECT:
             return NOT_NEIGHBOR, ends, KEY_NEIGHBOR
-        twice = find_duplicate(buf, words, extra, ends)
+        twice = find_duplicate(buf, words, extra, spelled, table, ends)
         if twice >= 0:
             return DUPLICATE_KEY, twice, KEY_NEIGHBOR
         key = ends + 1
         while key < extra[ends]:
-            code, dst = _key_number(buf, words, extra, key)
+            code, dst = _key_number(buf, spelled, words, extra, key)
             if code != OK:
                 return NOT_DST_KEY, key, KEY_NEIGHBOR
             code, weight = _weight(words, extra, key + 1, limit)
@@ -456,20 +439,22 @@ def _neighbors(buf, words, extra, node, limit, sizes, nodes, edges, neighbors):
 
 
 @njit(cache=True, nogil=True)
-def _key_number(buf, words, extra, token):
+def _key_number(buf, spelled, words, extra, token):
     """Read a key as an unsigned integer: ``(code of numbers, uint64)``."""
     start, stop = start_of(words, token) + 1, extra[token]
     if stop == start + 1 and 48 <= buf[start] <= 57:  # one digit: most slots and types
         return OK, np.uint64(buf[start] - 48)
     if kind_of(words, token) == TEXT:
         return parse_uint(buf, start, stop)
-    letters = np.empty(stop - start, np.uint8)
-    size, _ = unescape(buf, start, stop, letters, 0)
-    return parse_uint(letters, 0, size)
+    size, _ = unescape(buf, start, stop, spelled, 0)
+    return parse_uint(spelled, 0, size)
 
 
 @njit(cache=True, nogil=True)
-def _features(buf, windows, words, extra, mask, member, on_edge, row, sizes, features, dated, dimensions, unknown, slots_seen):
+def _features(
+    buf, spelled, table, inner, words, extra, mask, member, on_edge, row, sizes, features, dated, dimensions, unknown,
+    slots_seen,
+):  # fmt: skip
     """Locate all features of a node or edge: ``(code, token, name, number of slots)``."""
     owner = sizes[NUM_OWNERS]
     sizes[NUM_OWNERS] += 1
@@ -490,7 +475,7 @@ def _features(buf, windows, words, extra, mask, member, on_edge, row, sizes, fea
             return NOT_GROUP, group, name, 0
         key = group + 1
         while key < extra[group]:
-            code, number = _key_number(buf, words, extra, key)
+            code, number = _key_number(buf, spelled, words, extra, key)
             if code != OK or number > np.uint64(MAX_SLOT):
                 return NOT_SLOT, key, name, 0
             slot = np.int64(number)
@@ -507,9 +492,11 @@ def _features(buf, windows, words, extra, mask, member, on_edge, row, sizes, fea
             features[at, GROUP] = name
             features[at, SLOT] = slot
             if name == BINARY_GROUP:
-                code, blame = _binary(buf, windows, words, extra, key + 1, sizes, features, dated, dimensions, unknown)
+                code, blame = _binary(
+                    buf, spelled, table, inner, words, extra, key + 1, sizes, features, dated, dimensions, unknown
+                )
             elif name >= SPARSE_GROUP:
-                code, blame = _sparse(buf, windows, words, extra, key + 1, sizes, features, dimensions, unknown)
+                code, blame = _sparse(buf, spelled, table, inner, words, extra, key + 1, sizes, features, dimensions, unknown)
             elif kind_of(words, key + 1) == ARRAY:  # most features are a flat list of numbers
                 features[at, FAMILY] = NUMBERS
                 features[at, TOKEN] = key + 1
@@ -517,31 +504,43 @@ def _features(buf, windows, words, extra, mask, member, on_edge, row, sizes, fea
                 features[at, EXTENT] = 1
                 code, blame = OK, 0
             else:
-                code, blame = _dense(buf, windows, words, extra, key + 1, sizes, features, dated, dimensions, unknown)
+                code, blame = _dense(
+                    buf, spelled, table, inner, words, extra, key + 1, sizes, features, dated, dimensions, unknown
+                )
             if code != OK:
                 return code, blame, name, 0
             if features[at, COUNT] > 0:
                 sizes[NUM_FEATURES] = at + 1
             key = after(words, extra, key + 1)
     if first_large >= 0:
-        return _check_large_slots(buf, words, extra, mask, member, num_slots)
+        return _check_large_slots(buf, spelled, table, words, extra, mask, member, num_slots)
     return OK, 0, 0, num_slots
 
 
 @njit(cache=True, nogil=True)
-def _check_large_slots(buf, words, extra, mask, member, num_slots):
+def _check_large_slots(buf, spelled, table, words, extra, mask, member, num_slots):
     """Look for slots from _FEW_SLOTS on that stand twice; rows with such slots are rare."""
-    seen = set()
+    num_keys = 0
+    for name in range(DENSE_GROUP, BINARY_GROUP + 1):
+        if mask >> name & 1 and kind_of(words, member[name]) != NULL:
+            num_keys += extra[member[name]] - member[name]  # tokens: at least two a key
+    size = 64
+    while size < num_keys:
+        size *= 2
+    table[:size] = -1
     for name in range(DENSE_GROUP, BINARY_GROUP + 1):
         if not mask >> name & 1 or kind_of(words, member[name]) == NULL:
             continue
         key = member[name] + 1
         while key < extra[member[name]]:
-            slot = np.int64(_key_number(buf, words, extra, key)[1])
+            slot = np.int64(_key_number(buf, spelled, words, extra, key)[1])
             if slot >= _FEW_SLOTS:
-                if slot in seen:
+                at = slot & (size - 1)
+                while table[at] >= 0 and table[at] != slot:
+                    at = (at + 1) & (size - 1)
+                if table[at] == slot:
                     return SAME_SLOT, key, name, 0
-                seen.add(slot)
+                table[at] = slot
             key = after(words, extra, key + 1)
     return OK, 0, 0, num_slots
 
@@ -569,9 +568,11 @@ def _is_text(words, token):
 
 
 @njit(cache=True, nogil=True)
-def _binary(buf, windows, words, extra, token, sizes, features, dated, dimensions, unknown):
+def _binary(buf, spelled, table, inner, words, extra, token, sizes, features, dated, dimensions, unknown):
     if _is_dated(words, token):
-        return _dated(buf, windows, words, extra, token, DATED_BINARY, sizes, features, dated, dimensions, unknown)
+        return _dated(
+            buf, spelled, table, inner, words, extra, token, DATED_BINARY, sizes, features, dated, dimensions, unknown
+        )
     if kind_of(words, token) == ARRAY and extra[token] == token + 1:
         _put(sizes, features, BINARY, token, 0, 0, 0)
         return OK, 0
@@ -582,10 +583,12 @@ def _binary(buf, windows, words, extra, token, sizes, features, dated, dimension
 
 
 @njit(cache=True, nogil=True)
-def _dense(buf, windows, words, extra, token, sizes, features, dated, dimensions, unknown):
+def _dense(buf, spelled, table, inner, words, extra, token, sizes, features, dated, dimensions, unknown):
     if _is_dated(words, token):
-        return _dated(buf, windows, words, extra, token, DATED_NUMBERS, sizes, features, dated, dimensions, unknown)
-    code, blame, count, depth = _measure(words, extra, token, sizes, dimensions)
+        return _dated(
+            buf, spelled, table, inner, words, extra, token, DATED_NUMBERS, sizes, features, dated, dimensions, unknown
+        )
+    code, blame, count, depth = _measure(inner, words, extra, token, sizes, dimensions)
     if code != OK:
         return code, blame
     _put(sizes, features, NUMBERS, token, count, depth, sizes[NUM_DIMENSIONS])
@@ -595,7 +598,7 @@ def _dense(buf, windows, words, extra, token, sizes, features, dated, dimensions
 
 
 @njit(cache=True, nogil=True)
-def _measure(words, extra, token, sizes, dimensions):
+def _measure(inner, words, extra, token, sizes, dimensions):
     """Measure a scalar (one value in one dimension) or a list: ``(code, token, number of values, number of dimensions)``.
 
     The lengths of a nested list stand in ``dimensions`` from the number that ``sizes`` says, not counted there yet.
@@ -608,30 +611,29 @@ def _measure(words, extra, token, sizes, dimensions):
     first = sizes[NUM_DIMENSIONS]
     depth = 0
     count = 1
-    inner = token
-    while ARRAY <= kind_of(words, inner) <= NESTED:
-        length = _num_elements(words, extra, inner)
+    at = token
+    while ARRAY <= kind_of(words, at) <= NESTED:
+        length = _num_elements(words, extra, at)
         dimensions[first + depth] = length
         depth += 1
         count *= length
         if length == 0:
             break
-        inner += 1
+        at += 1
     if depth > MAX_DIMENSIONS:
         return TOO_MANY_DIMENSIONS, token, 0, 0
-    ends = np.empty(MAX_DIMENSIONS, np.int64)
     level = 0
-    for inner in range(token, extra[token]):
-        while level > 0 and inner >= ends[level - 1]:
+    for at in range(token, extra[token]):
+        while level > 0 and at >= inner[_NUM_NAMES + level - 1]:
             level -= 1
-        kind = kind_of(words, inner)
+        kind = kind_of(words, at)
         if kind == OBJECT:
-            return NOT_FEATURE, inner, 0, 0
+            return NOT_FEATURE, at, 0, 0
         is_list = ARRAY <= kind <= NESTED
-        if is_list != (level < depth) or (is_list and _num_elements(words, extra, inner) != dimensions[first + level]):
-            return UNEVEN, inner, 0, 0
+        if is_list != (level < depth) or (is_list and _num_elements(words, extra, at) != dimensions[first + level]):
+            return UNEVEN, at, 0, 0
         if is_list:
-            ends[level] = extra[inner]
+            inner[_NUM_NAMES + level] = extra[at]
             level += 1
     return OK, 0, count, depth
 
@@ -649,24 +651,23 @@ def _num_elements(words, extra, token):
 
 
 @njit(cache=True, nogil=True)
-def _sparse(buf, windows, words, extra, token, sizes, features, dimensions, unknown):
+def _sparse(buf, spelled, table, inner, words, extra, token, sizes, features, dimensions, unknown):
     if _is_dated(words, token):
         return DATED_SPARSE, token
     if kind_of(words, token) != OBJECT:
         return NOT_SPARSE, token
-    member = np.empty(64, np.int64)
-    code, blame, mask = _members(buf, windows, words, extra, token, _SPARSE_NAMES, sizes, unknown, member)
+    code, blame, mask = _members(buf, spelled, table, words, extra, token, _SPARSE_NAMES, sizes, unknown, inner)
     if code != OK:
         return code, blame
     if mask != _SPARSE_NAMES:
         return NOT_SPARSE, token
-    coordinates, values = member[KEY_COORDINATES], member[KEY_VALUES]
+    coordinates, values = inner[KEY_COORDINATES], inner[KEY_VALUES]
     if not ARRAY <= kind_of(words, coordinates) <= NESTED:
         return NOT_COORDINATES, coordinates
     if kind_of(words, values) == NESTED or kind_of(words, values) == OBJECT:
         return NOT_FLAT, values
     count = extra[values] - values - 1 if kind_of(words, values) == ARRAY else 1
-    code, blame, num_coordinates, depth = _measure(words, extra, coordinates, sizes, dimensions)
+    code, blame, num_coordinates, depth = _measure(inner, words, extra, coordinates, sizes, dimensions)
     if code != OK:
         return code, blame
     if depth > 2:
@@ -679,27 +680,26 @@ def _sparse(buf, windows, words, extra, token, sizes, features, dimensions, unkn
 
 
 @njit(cache=True, nogil=True)
-def _dated(buf, windows, words, extra, token, family, sizes, features, dated, dimensions, unknown):
+def _dated(buf, spelled, table, inner, words, extra, token, family, sizes, features, dated, dimensions, unknown):
     """Read the dates of a temporal feature's entries and measure their values."""
-    member = np.empty(64, np.int64)
     first = sizes[NUM_DATED]
     entry = token + 1
     while entry < extra[token]:
         if kind_of(words, entry) != OBJECT:
             return NOT_DATED, entry
-        code, blame, mask = _members(buf, windows, words, extra, entry, _DATED_NAMES, sizes, unknown, member)
+        code, blame, mask = _members(buf, spelled, table, words, extra, entry, _DATED_NAMES, sizes, unknown, inner)
         if code != OK:
             return code, blame
         if not mask >> KEY_VALUES & 1 or not mask >> KEY_CREATED_AT & 1:
             return NOT_DATED, entry
         row = sizes[NUM_DATED]
-        code, name, dated[row, START], dated[row, END], _ = _times(words, extra, mask, member)
+        code, name, dated[row, START], dated[row, END], _ = _times(words, extra, mask, inner)
         if code != OK:
-            return code, member[name]
-        values = member[KEY_VALUES]
+            return code, inner[name]
+        values = inner[KEY_VALUES]
         count = 0
         if family == DATED_NUMBERS:
-            code, blame, count, _ = _measure(words, extra, values, sizes, dimensions)
+            code, blame, count, _ = _measure(inner, words, extra, values, sizes, dimensions)
             if code != OK:
                 return code, blame
         elif not _is_text(words, values):

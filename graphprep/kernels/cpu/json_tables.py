@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.kernels.cpu.jit import njit
-from graphprep.kernels.cpu.json_keys import hash_text, same_text
+from graphprep.kernels.cpu.json_keys import hash_text, same_text, spelling_room
 from graphprep.kernels.cpu.json_tape import ESCAPED, OBJECT, TEXT, Tape, Tokens, after, kind_of, start_of, unescape
 
 _FEW_SLOTS = 256
@@ -32,9 +32,9 @@ def label_keys(tape: Tape, records: NDArray[np.int64], keys: NDArray[np.int64]) 
     Returns every key's number (int32[n]), and the token at which each number stands first (int64[k]).
     """
     codes, firsts = np.empty(keys.size, np.int32), np.empty(keys.size, np.int64)
-    num_slots = _FEW_SLOTS
+    num_slots, spelled = _FEW_SLOTS, spelling_room(tape)
     while True:
-        count = _label_keys(*tape, records, keys, np.full(num_slots, -1, np.int32), codes, firsts)
+        count = _label_keys(*tape, spelled, records, keys, np.full(num_slots, -1, np.int32), codes, firsts)
         if count >= 0:
             return codes, firsts[:count].copy()
         num_slots *= 16
@@ -80,7 +80,7 @@ def _find_members(words, extra, roots, records, keys):
 
 
 @njit(cache=True, nogil=True)
-def _label_keys(buf, words, extra, records, keys, slots, codes, firsts):
+def _label_keys(buf, words, extra, spelled, records, keys, slots, codes, firsts):
     """Fill ``codes`` and ``firsts``. Returns the number of distinct keys, -1 where they fill more than half of the slots."""
     count = 0
     begin = 0  # of the record
@@ -90,11 +90,11 @@ def _label_keys(buf, words, extra, records, keys, slots, codes, firsts):
             before = begin
             begin = i
         guess = before + i - begin
-        if guess < begin and same_text(buf, words, extra, keys[guess], keys[i]):
+        if guess < begin and same_text(buf, words, extra, spelled, keys[guess], keys[i]):
             codes[i] = codes[guess]
             continue
-        slot = np.int64(hash_text(buf, words, extra, keys[i]) & np.uint64(slots.size - 1))
-        while slots[slot] >= 0 and not same_text(buf, words, extra, firsts[slots[slot]], keys[i]):
+        slot = np.int64(hash_text(buf, words, extra, spelled, keys[i]) & np.uint64(slots.size - 1))
+        while slots[slot] >= 0 and not same_text(buf, words, extra, spelled, firsts[slots[slot]], keys[i]):
             slot = (slot + 1) & (slots.size - 1)
         if slots[slot] < 0:
             if 2 * (count + 1) > slots.size:

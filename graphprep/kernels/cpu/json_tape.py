@@ -31,6 +31,9 @@ _POSITION = (1 << KIND_SHIFT) - 1
 _NESTED_BIT = 1 << KIND_SHIFT
 
 _TAB, _LF, _CR, _SPACE, _QUOTE, _PLUS, _COMMA, _MINUS, _POINT, _ZERO = 9, 10, 13, 32, 34, 43, 44, 45, 46, 48
+_NULL, _TRUE, _FALSE, _NAN, _INFINITY = (
+    np.frombuffer(word, np.uint8) for word in (b"null", b"true", b"false", b"NaN", b"Infinity")
+)
 _COLON, _OPEN_ARRAY, _BACKSLASH, _CLOSE_ARRAY, _OPEN_OBJECT, _CLOSE_OBJECT = 58, 91, 92, 93, 123, 125
 _EXACT_POWERS = 10.0 ** np.arange(23)  # those that a float64 holds exactly
 _EXACT_MANTISSA = np.uint64(1 << 53)
@@ -79,13 +82,8 @@ def tokenize(data: bytes) -> Tokens:
     capacity = buf.size // 2 + 2 * MAX_DEPTH + 2
     tape = Tape(buf, np.empty(capacity, np.int64), np.empty(capacity, np.int64))
     roots = np.empty(data.count(b"\n"), np.int64)
-    code, at, num_records = _tokenize(*tape, roots)
+    code, at, num_records = _tokenize(*tape, roots, np.empty(MAX_DEPTH, np.int64))
     return Tokens(tape, roots[:num_records], code, at)
-
-
-def eight_bytes(buf: NDArray[np.uint8]) -> NDArray[np.uint64]:
-    """View the eight bytes from each position as a number: uint64[size - 7], unaligned. Nothing is copied."""
-    return np.lib.stride_tricks.as_strided(buf[:_WINDOW].view("<u8"), (buf.size - _WINDOW + 1,), (1,), writeable=False)
 
 
 @njit(cache=True, nogil=True)
@@ -120,8 +118,7 @@ def bits_of(value):
 
 
 @njit(cache=True, nogil=True)
-def _tokenize(buf, words, extra, roots):
-    stack = np.empty(MAX_DEPTH, np.int64)
+def _tokenize(buf, words, extra, roots, stack):
     at = token = num_records = 0
     while at < buf.size:
         at = _skip_blanks(buf, at)
@@ -231,22 +228,22 @@ def _document(buf, words, extra, at, token, stack):
 @njit(cache=True, nogil=True)
 def _word(buf, at):
     """Recognise a bare word: ``(kind, size)``, size 0 for none. ``NaN`` and the infinities as Python's parser takes them."""
-    if _spells(buf, at, (110, 117, 108, 108)):
+    if _spells(buf, at, _NULL):
         return NULL, 4
-    if _spells(buf, at, (116, 114, 117, 101)):
+    if _spells(buf, at, _TRUE):
         return TRUE, 4
-    if _spells(buf, at, (102, 97, 108, 115, 101)):
+    if _spells(buf, at, _FALSE):
         return FALSE, 5
-    if _spells(buf, at, (78, 97, 78)):
+    if _spells(buf, at, _NAN):
         return NAN, 3
-    if _spells(buf, at, (73, 110, 102, 105, 110, 105, 116, 121)):
+    if _spells(buf, at, _INFINITY):
         return INFINITE, 8
     return NULL, 0
 
 
 @njit(cache=True, nogil=True)
 def _spells(buf, at, word):
-    for i in range(len(word)):  # a line feed differs from every letter, so this stays inside
+    for i in range(word.size):  # a line feed differs from every letter, so this stays inside
         if buf[at + i] != word[i]:
             return False
     return True
@@ -325,7 +322,7 @@ def _utf8_size(buf, at):
     return 0 if overlong or beyond else 4
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _number(buf, start):
     """Read a number: ``(code, stop or fault, kind, integer, float)``.
 

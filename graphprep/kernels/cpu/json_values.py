@@ -40,16 +40,14 @@ def label_columns(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[n
     """
     labels = np.empty(len(keys), np.int64)
     firsts = np.empty(len(keys), np.int64)
-    num_labels = _label(keys, labels, firsts)
+    slots = np.full(max(64, 1 << (2 * len(keys) - 1).bit_length()), -1, np.int64)
+    num_labels = _label(np.ascontiguousarray(keys), slots, labels, firsts)
     return labels, firsts[:num_labels]
 
 
 @njit(cache=True, nogil=True)
-def _label(keys, labels, firsts):
-    num_slots = 64
-    while num_slots < 2 * keys.shape[0]:
-        num_slots *= 2
-    slots = np.full(num_slots, -1, np.int64)
+def _label(keys, slots, labels, firsts):
+    num_slots = slots.size
     num_labels = 0
     for row in range(keys.shape[0]):
         value = np.uint64(0)

@@ -35,6 +35,7 @@ NEGATIVE = 4  # an integer below 0 where none may be
 FRACTION = 5  # a number with a fraction where none may be
 
 _TAB, _SPACE, _PLUS, _MINUS, _POINT, _ZERO = 9, 32, 43, 45, 46, 48
+_TRUE, _FALSE = (np.frombuffer(word, np.uint8) for word in (b"true", b"false"))
 _UINT64_MAX = np.uint64(0xFFFFFFFFFFFFFFFF)
 _TENTH_OF_UINT64 = np.uint64(0xFFFFFFFFFFFFFFFF // 10)
 _INT64_MAX = np.uint64(0x7FFFFFFFFFFFFFFF)
@@ -396,14 +397,13 @@ def parse_bool(buf, start, stop):
         return EMPTY, False
     if size == 1 and (buf[start] == _ZERO or buf[start] == _ZERO + 1):
         return OK, buf[start] != _ZERO
-    value = size == 4
-    word = (116, 114, 117, 101, 0) if value else (102, 97, 108, 115, 101)  # true, false
-    if not value and size != 5:
+    if size not in (_TRUE.size, _FALSE.size):
         return INVALID, False
+    word = _TRUE if size == _TRUE.size else _FALSE
     for i in range(size):
         if (buf[start + i] | 32) != word[i]:
             return INVALID, False
-    return OK, value
+    return OK, size == _TRUE.size
 
 
 @njit(cache=True, nogil=True)

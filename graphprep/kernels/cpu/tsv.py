@@ -91,20 +91,25 @@ class Slots(NamedTuple):
     word_dtypes: NDArray[np.int64]
 
 
-@njit(cache=True, nogil=True)
-def walk(buf, weight_limit, nodes, edges, found, progress):
+def walk(
+    buf: NDArray[np.uint8], weight_limit: float, nodes: Nodes, edges: Edges, found: Slots, progress: NDArray[np.int64]
+) -> int:
     """Read all rows from ``progress[POS]`` on.
 
     ``buf`` is written to: doubled quotes inside a quoted cell close ranks. ``nodes`` has a row for every line, ``edges`` one
     for every line and bar. On FULL (grow ``found``) a further call goes on with that row: it must find the text as it was
     before. On a fault, ``progress`` counts what was found before it, edges and slots of the faulty row included.
     """
-    # Helpers are given arrays: a tuple of many, passed for every row, costs more than all the parsing.
-    node_ids, node_at, node_types, node_weights, node_num_slots = nodes
-    edge_dst, edge_at, edge_types, edge_weights, edge_num_slots, record = edges
-    slots, groups, buckets, words, word_stops, word_dtypes = found
-    field_starts, field_stops = np.empty(NUM_COLUMNS, np.int64), np.empty(NUM_COLUMNS, np.int64)
-    starts, stops = np.empty(NUM_COLUMNS, np.int64), np.empty(NUM_COLUMNS, np.int64)
+    cells = np.empty((4, NUM_COLUMNS), np.int64)
+    return int(_walk(buf, weight_limit, *nodes, *edges, *found, *cells, progress))
+
+
+@njit(cache=True, nogil=True)
+def _walk(
+    buf, weight_limit, node_ids, node_at, node_types, node_weights, node_num_slots,
+    edge_dst, edge_at, edge_types, edge_weights, edge_num_slots, record,
+    slots, groups, buckets, words, word_stops, word_dtypes, field_starts, field_stops, starts, stops, progress,
+):  # fmt: skip
     following = progress[POS]
     progress[SLOTS] = progress[SLOTS_BEFORE]
     progress[EDGES] = progress[EDGES_BEFORE]
