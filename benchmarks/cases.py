@@ -198,6 +198,8 @@ class Cases:
             makers[f"deepgnn-{format}"] = partial(self._deepgnn, format)
         makers |= {"chunked": self._chunked, "names": self._names, "scale": self._scale, "parts": self._parts}
         makers |= {f"export-{target}": partial(self._trainer, target) for target in ("glt", "pyg", "distdgl")}
+        for format in ("edgelist", "json", "tsv"):
+            makers[f"export-deepgnn-{format}"] = partial(self._deepgnn_files, format)
         return makers | {"skew": self._skew, "slow-source": self._slow_source, "start-up": self._start_up}
 
     def _text(self, scale: int) -> Case:
@@ -293,6 +295,11 @@ class Cases:
         from trainers import trainer_case
 
         return trainer_case(target, self._input("stored"), self._peers)
+
+    def _deepgnn_files(self, format: str) -> Case:
+        from exports import deepgnn_case
+
+        return deepgnn_case(format, self._input(f"deepgnn-{format}"), self._peers)
 
     def _scale(self) -> Case:
         """Compare the rate of the smallest input that is large with that of the largest."""
