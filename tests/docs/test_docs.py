@@ -14,6 +14,7 @@ import typer
 
 from graphprep.cli.main import build_app
 from graphprep.decoders.registry import find_decoder, flag_of, known_decoders
+from graphprep.exporters.registry import find_exporter, known_targets
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -125,6 +126,18 @@ def test_every_decoder_and_its_options_are_documented():
         for field in filter(lambda field: field.init, dataclasses.fields(find_decoder(name))):
             assert f"`{flag_of(field.name)}" in page, f"docs/formats/{name}.md does not mention {flag_of(field.name)}"
         assert f"docs/formats/{name}.md" in DOCUMENTS["README.md"].read_text()
+
+
+def test_every_target_and_its_options_are_documented():
+    for name in known_targets():
+        link = re.search(rf"^\| [^|]*`{name}`.*\((export-[a-z]+\.md)\)", DOCUMENTS["docs/export.md"].read_text(), re.M)
+        assert link, f"docs/export.md does not mention {name}"
+        page = DOCUMENTS[f"docs/{link[1]}"].read_text()
+        for field in dataclasses.fields(find_exporter(name)):
+            assert re.search(rf"`(--option )?{field.name}\b|`--{field.name.replace('_', '-')}", page), (
+                f"{link[1]}: {field.name}"
+            )
+        assert f"docs/{link[1]}" in DOCUMENTS["README.md"].read_text()
 
 
 def test_every_public_name_is_documented():
