@@ -218,13 +218,14 @@ def export(
     return exporting.export(store, out, target, options, reporter)
 
 
-def check_exports(exports: Sequence[tuple[str, str]], options: ExportOptions) -> None:
-    """Check before a long run that ``exports`` (target, place) can be written.
+def check_exports(store: str, exports: Sequence[tuple[str, str]], options: ExportOptions) -> None:
+    """Check before a long run that ``exports`` (target, place) of a store that is to be can be written.
 
     Raises UsageError for unknown targets and for places that are taken.
     """
     from graphprep import exporting
 
+    exporting.check_places(store, *(out for _, out in exports))
     with _open_storage(options.run) as storage:
         for target, out in exports:
             exporting.check_target(storage, target, out, options)

@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping
 
 from graphprep.engine.budget import PeakSampler
-from graphprep.exporters.carried import choose_columns
+from graphprep.exporters.carried import CarriedColumns, choose_columns
 from graphprep.exporters.exporter import Exporter
 from graphprep.exporters.graph import StoredGraph
 from graphprep.exporters.ids import TrainerIds
@@ -21,7 +21,8 @@ from graphprep.model.options import ConvertOptions
 from graphprep.model.protocols import Reporter
 from graphprep.model.schema import edge_type_text
 from graphprep.pipeline import SilentReporter, StageClock, folder_beside, plan_memory
-from graphprep.rewrite import array_bytes, refuse_same, room_for
+from graphprep.rewrite import array_bytes, lies_in, refuse_same, room_for
+from graphprep.stages.plan import check_partition_method
 from graphprep.stages.ready import ready_store
 from graphprep.storage.arrays import StoreReader
 from graphprep.storage.faults import display_url
@@ -59,16 +60,19 @@ def export(
         tmp_dir = options.run.tmp_dir or folder_beside(out)
         storage = stack.enter_context(Storage(options.run.storage_options, tmp_dir))
         storage.load_drivers((store, out))
-        refuse_same(store, out)
+        check_places(store, out)
         exporter, exists = check_target(storage, target, out, options)
         memory = plan_memory(ConvertOptions(run=options.run))
         source = StoreReader(storage, store)
         plan = exporter.plan(source.metadata)
+        carried_columns(source.metadata, exporter, plan, options)  # what is refused is refused before anything is made
         room = room_for(memory, tmp_dir, stack)
         clock.stage("prepare")
         ready = stack.enter_context(ready_store(source, _need(plan, options), storage, room, clock.reporter, tmp_dir))
-        columns = choose_columns(ready.metadata, plan.uncarried, options.feature_dtypes, drop=options.drop_unsupported)
-        ids = TrainerIds(ready, _wanted_ids(exporter, options), room.scratch, any_raw=exporter.node_ids == "any")
+        columns = carried_columns(ready.metadata, exporter, plan, options)
+        ids = TrainerIds(
+            ready, "typed" if exporter.node_ids == "own" else options.ids, room.scratch, any_raw=exporter.node_ids == "any"
+        )
         clock.stage("export")
         graph = StoredGraph(ready, ids, columns, room, clock.reporter)
         digest = getattr(exporter, "file_digest", None)
@@ -99,12 +103,35 @@ def export(
         )
 
 
+def check_places(store: str, *outs: str) -> None:
+    """Raise UsageError where a place has no name, or one of ``outs`` is the store, lies in it, or in another one of them."""
+    if not store:
+        raise UsageError("the store has no name", fix="name the folder or URL of a store")
+    for number, out in enumerate(outs):
+        if not out:
+            raise UsageError("the output has no name", fix="name the folder or URL to write")
+        refuse_same(store, out)
+        for other in outs[:number]:
+            if lies_in(out, other) or lies_in(other, out):
+                raise UsageError(f"two exports go to {display_url(other)} and {display_url(out)}", fix="name different folders")
+
+
 def check_target(storage: Storage, target: str, out: str, options: ExportOptions) -> tuple[Exporter, bool]:
     """Return the exporter of a target, and whether an earlier export is to be replaced.
 
-    Raises UsageError for an unknown target, options that it does not have, and a place that is taken.
+    Raises UsageError for an unknown target, options that it does not have or that make no sense, and a place that is taken.
     """
-    return make_exporter(target, options.target_options), _may_replace(storage, out, options.overwrite)
+    exporter = make_exporter(target, options.target_options)
+    if exporter.node_ids == "own" and options.ids != "auto":
+        raise UsageError(f"--ids {options.ids}: target {exporter.name!r} has IDs of its own", fix="leave it out")
+    if options.partition_by is not None:
+        check_partition_method(options.partition_by, storage)
+    return exporter, _may_replace(storage, out, options.overwrite)
+
+
+def carried_columns(metadata: GraphMetadata, exporter: Exporter, plan: ExportPlan, options: ExportOptions) -> CarriedColumns:
+    """Return the columns that are written. Raises UsageError where others would be lost unasked."""
+    return choose_columns(metadata, plan.uncarried, options.feature_dtypes, target=exporter.name, drop=options.drop_unsupported)
 
 
 def _write(graph: StoredGraph, exporter: Exporter, plan: ExportPlan, options: ExportOptions, folder: FolderOutput) -> list[str]:
@@ -124,19 +151,7 @@ def _write(graph: StoredGraph, exporter: Exporter, plan: ExportPlan, options: Ex
 def _need(plan: ExportPlan, options: ExportOptions) -> StoreNeed:
     if options.partitions is None and options.partition_by is None:
         return plan.need
-    return dataclasses.replace(
-        plan.need, num_parts=options.partitions, partition_by=options.partition_by or "range", seed=options.seed
-    )
-
-
-def _wanted_ids(exporter: Exporter, options: ExportOptions) -> str:
-    """Return the space that nodes' IDs are to have.
-
-    Raises UsageError where the target has IDs of its own and others are asked for.
-    """
-    if exporter.node_ids == "own" and options.ids != "auto":
-        raise UsageError(f"--ids {options.ids}: target {exporter.name!r} has IDs of its own", fix="leave it out")
-    return "typed" if exporter.node_ids == "own" else options.ids
+    return dataclasses.replace(plan.need, num_parts=options.partitions, partition_by=options.partition_by, seed=options.seed)
 
 
 def _id_spaces(exporter: Exporter, graph: StoredGraph) -> dict[str, str]:

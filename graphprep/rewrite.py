@@ -81,16 +81,18 @@ def refuse_same(store: str, out: str) -> None:
 
     Raises UsageError.
     """
-    paths = local_path(store), local_path(out)
-    if None in paths:
-        source, target = store.rstrip("/"), out.rstrip("/")
-        same, inside = source == target, target.startswith(f"{source}/")
-    else:
-        source_path, target_path = (Path(str(path)).resolve() for path in paths)
-        same, inside = source_path == target_path, target_path.is_relative_to(source_path)
-    if same or inside:
-        words = "the output is the store itself" if same else "the output lies in the store"
+    if lies_in(out, store):
+        words = "the output is the store itself" if lies_in(store, out) else "the output lies in the store"
         raise UsageError(words, place=display_url(out), fix="choose another name")
+
+
+def lies_in(url: str, folder: str) -> bool:
+    """Return whether a path or URL is a folder, or lies in it."""
+    paths = local_path(url), local_path(folder)
+    if None in paths:
+        return f"{url.rstrip('/')}/".startswith(f"{folder.rstrip('/')}/")
+    inner, outer = (Path(str(path)).resolve() for path in paths)
+    return inner.is_relative_to(outer)
 
 
 def _order_rules(metadata: GraphMetadata, options: ReorderOptions) -> OrderRules:

@@ -16,8 +16,10 @@ from graphprep.cli.options import AsJson, ReportFlags, RunFlags, StorageFlags, o
 from graphprep.cli.tables import TableFlags, make_graph
 
 if TYPE_CHECKING:
-    from graphprep.model.export import ExportSummary
+    from graphprep.model.errors import GraphprepError
+    from graphprep.model.export import ExportOptions, ExportSummary
     from graphprep.model.options import ConvertOptions, ConvertSummary, RunOptions
+    from graphprep.model.protocols import Reporter
 
 _INPUT = "Input"
 _ERRORS = "Faulty input"
@@ -411,13 +413,31 @@ def convert(
     export_options = ExportOptions(drop_unsupported=last_flags.drop_unsupported, overwrite=overwrite, run=run_options)
     with reporting(report_flags) as reporter:
         if exports:
-            api.check_exports(exports, export_options)
+            api.check_exports(out, exports, export_options)
         summary = api.convert(urls, out, with_store_options(options, store_flags), reporter)
-        exported = [api.export(out, folder, target, export_options, reporter) for target, folder in exports]
+        exported, failure = run_exports(out, exports, export_options, reporter)
     if as_json:
         typer.echo(summary_json(summary, exported))
     else:
         typer.echo("\n".join([summary_text(summary), *map(export.summary_text, exported)]))
+    if failure is not None:
+        raise failure
+
+
+def run_exports(
+    store: str, exports: Sequence[tuple[str, str]], options: ExportOptions, reporter: Reporter
+) -> tuple[list[ExportSummary], GraphprepError | None]:
+    """Export a finished store to one target after another; stop at one that fails, and return its error with what is done."""
+    from graphprep import api
+    from graphprep.model.errors import GraphprepError
+
+    done: list[ExportSummary] = []
+    try:
+        for target, folder in exports:
+            done.append(api.export(store, folder, target, options, reporter))
+    except GraphprepError as error:
+        return done, error
+    return done, None
 
 
 def check_inputs(inputs: list[str] | None, tables: TableFlags, missing: str) -> list[str]:

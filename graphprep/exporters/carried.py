@@ -33,7 +33,7 @@ class CarriedColumns:
 
 
 def choose_columns(
-    metadata: GraphMetadata, uncarried: Sequence[Uncarried], feature_dtypes: Mapping[str, str], *, drop: bool
+    metadata: GraphMetadata, uncarried: Sequence[Uncarried], feature_dtypes: Mapping[str, str], *, target: str, drop: bool
 ) -> CarriedColumns:
     """Leave out what the target cannot carry, and give columns their dtypes.
 
@@ -42,7 +42,7 @@ def choose_columns(
     """
     if uncarried and not drop:
         listed = "\n".join(f"  {one.text}" for one in uncarried)
-        raise UsageError(f"the target cannot carry all columns:\n{listed}", fix="leave them out with --drop-unsupported")
+        raise UsageError(f"target {target!r} cannot carry all columns:\n{listed}", fix="leave them out with --drop-unsupported")
     lost = {(one.side, one.type, one.column) for one in uncarried}
     given = dict(feature_dtypes)
     used: set[str] = set()
@@ -90,8 +90,8 @@ def _checked_dtype(column: ColumnSchema, text: str) -> str:
     return dtype.name
 
 
-def cast_cells(cells: Cells, dtype: str, place: str) -> Cells:
-    """Return cells with values of another dtype.
+def cast_cells(cells: Cells, dtype: str, place: str, first: int | None = None) -> Cells:
+    """Return cells with values of another dtype; ``first`` is the row at ``place`` where they begin, if that is known.
 
     Raises DataError where one does not fit: infinite where it was not, or another number among integers.
     """
@@ -99,14 +99,17 @@ def cast_cells(cells: Cells, dtype: str, place: str) -> Cells:
         cast = cells.cast(dtype)
     bad = _lost(cells.values, cast.values)
     if bad.any():
-        found = cells.values.flat[int(np.argmax(bad))]
-        raise DataError(f"{found} does not fit {dtype}", place=place, fix="choose a wider --feature-dtype")
+        at = int(np.argmax(bad))
+        if first is not None:
+            place += f" [{first + int(np.searchsorted(np.cumsum(cells.value_counts), at, side='right'))}]"
+        fix = "choose a wider --feature-dtype, such as float64"
+        raise DataError(f"{cells.flat[at]} does not fit {dtype}", place=place, fix=fix)
     return cast
 
 
 def _lost(values: NDArray[Any], cast: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return which numbers became others; floats may be rounded."""
+    """Return which numbers became others; floats may be rounded. Signs change where unsigned numbers have the same width."""
     if cast.dtype.kind == "f":
-        return np.asarray(np.isinf(cast) & np.isfinite(values)).reshape(-1)
+        return np.asarray((np.isinf(cast) & np.isfinite(values)) | (values.imag != 0)).reshape(-1)
     with np.errstate(all="ignore"):
-        return np.asarray(cast.astype(values.dtype) != values).reshape(-1)
+        return np.asarray((cast.astype(values.dtype) != values) | ((cast < 0) != (values.real < 0))).reshape(-1)

@@ -228,7 +228,7 @@ class StoredGraph:
     def _read(self, side: Side, number: int, part: int, stem: str, column: ColumnSchema, low: int, high: int) -> Cells:
         stored = self._columns.stored(side, number, column)
         cells = read_cells(self.store, part, stem, stored, low, high)
-        return cells if stored.dtype == column.dtype else cast_cells(cells, column.dtype, f"{stem} [{low}]")
+        return cells if stored.dtype == column.dtype else cast_cells(cells, column.dtype, stem, low)
 
     def _row_slices(self, column: ColumnSchema, size: int) -> Iterator[tuple[int, int]]:
         row_bytes = max(1, np.dtype(column.dtype).itemsize * int(np.prod(column.item_shape, dtype=np.int64)))
@@ -238,7 +238,7 @@ class StoredGraph:
 
 
 def _shaped(cells: Cells, column: ColumnSchema) -> NDArray[Any]:
-    return np.ascontiguousarray(cells.values).reshape(-1, *column.item_shape)
+    return np.ascontiguousarray(cells.values).reshape(len(cells.values), *column.item_shape)
 
 
 def _cut_rows(indptr: Ints, most_items: int) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:

@@ -96,7 +96,7 @@ def _plain(column: ColumnSchema, name: str) -> Attribute:
         name,
         matrix.dtype,
         column.item_shape,
-        lambda rows, low, high: matrix.read(rows, low, high).reshape(-1, *column.item_shape),
+        lambda rows, low, high: matrix.read(rows, low, high).reshape(high - low, *column.item_shape),
     )
 
 

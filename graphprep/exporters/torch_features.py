@@ -25,13 +25,13 @@ from graphprep.stages.cells import Cells
 _WIDER = {"uint16": "int32", "uint32": "int64", "uint64": "int64"}
 
 
-def _widen(cells: Cells, column: ColumnSchema) -> NDArray[Any]:
-    """Return values in a dtype that torch computes with.
+def _widen(cells: Cells, column: ColumnSchema, first: int) -> NDArray[Any]:
+    """Return values in a dtype that torch computes with; ``first`` is their first row.
 
     Raises DataError where one does not fit.
     """
     wider = _WIDER.get(column.dtype)
-    return cells.values if wider is None else cast_cells(cells, wider, f"column {column.name!r}").values
+    return cells.values if wider is None else cast_cells(cells, wider, f"column {column.name!r}", first).values
 
 
 @dataclass(frozen=True)
@@ -66,13 +66,13 @@ class FeatureMatrix:
 
     def read(self, rows: Rows, low: int, high: int) -> NDArray[Any]:
         """Return rows [low, high): [k, *item_shape]; zeros where a column is absent."""
-        return self.join([_widen(rows.cells(column, low, high), column) for column in self.columns])
+        return self.join([_widen(rows.cells(column, low, high), column, low) for column in self.columns])
 
     def join(self, values: Sequence[NDArray[Any]]) -> NDArray[Any]:
         """Put the values of the columns for some rows side by side."""
         flat = [some.reshape(len(some), math.prod(some.shape[1:])) for some in values]
         joined = flat[0] if len(flat) == 1 else np.concatenate(flat, axis=1)
-        return joined.reshape(-1, *self.item_shape)
+        return joined.reshape(len(joined), *self.item_shape)
 
     def tensor(self, rows: Rows, low: int = 0, high: int | None = None) -> TensorPieces:
         """Return rows [low, high) as a tensor."""

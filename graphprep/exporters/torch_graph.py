@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphprep.exporters.carried import cast_cells
 from graphprep.exporters.column_rows import Rows
 from graphprep.exporters.graph import StoredGraph
 from graphprep.exporters.torch_files import TensorPieces
@@ -241,7 +242,8 @@ def label_dtype(column: ColumnSchema) -> str:
 
 def read_labels(rows: Rows, column: ColumnSchema, low: int, high: int) -> NDArray[Any]:
     """Return the labels of rows [low, high); -1, or NaN among floats, where there is none."""
-    values = rows.cells(column, low, high).values.astype(label_dtype(column)).reshape(-1, *column.item_shape)
+    cells = cast_cells(rows.cells(column, low, high), label_dtype(column), f"label {column.name!r}", low)
+    values = np.array(cells.values).reshape(high - low, *column.item_shape)
     present = rows.present(column, low, high) if column.optional else None
     if present is not None:
         values[~present] = np.nan if values.dtype.kind == "f" else -1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -173,4 +174,5 @@ def as_column(values: Array, column: ColumnSchema, place: str) -> Array:
     """
     if values.dtype == np.dtype(column.dtype):
         return values
-    return cast_cells(Cells(None, values.reshape(len(values), -1)), column.dtype, place).values.reshape(values.shape)
+    flat = values.reshape(len(values), math.prod(values.shape[1:]))
+    return cast_cells(Cells(None, flat), column.dtype, place).values.reshape(values.shape)

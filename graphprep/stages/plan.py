@@ -48,7 +48,7 @@ def plan_input(inputs: Sequence[str], options: ConvertOptions, storage: Storage,
     Raises UsageError for flags that contradict each other or the format, StorageError where there is no input.
     """
     _check_flags(options)
-    _check_partition(options, storage)
+    check_partition_method(options.partition_by, storage)
     chosen = _read_by_decoder(inputs, options, storage, reporter) if options.graph is None else _read_tables(options, storage)
     chosen = _with_data(chosen, options, storage)
     _check_format_flags(options, chosen.format, chosen.sources)
@@ -181,9 +181,8 @@ def _check_flags(options: ConvertOptions) -> None:
         raise UsageError("--max-errors belongs to --on-error skip", fix="add --on-error skip, or drop --max-errors")
 
 
-def _check_partition(options: ConvertOptions, storage: Storage) -> None:
+def check_partition_method(given: str, storage: Storage) -> None:
     """Refuse a way to partition that is neither a method nor a file, before anything is read."""
-    given = options.partition_by
     if given not in PARTITION_METHODS and not storage.exists(given) and not storage.is_dir(given):
         raise UsageError(
             f"--partition-by {given!r} is neither a method nor a file",

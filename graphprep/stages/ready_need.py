@@ -54,7 +54,7 @@ def is_partitioned(metadata: GraphMetadata, need: StoreNeed) -> bool:
         return True
     method = need.partition_by or metadata.partition_by
     is_same = method == metadata.partition_by and need.num_parts in (None, metadata.num_parts)
-    return is_same and method in ("range", "hash", "modulo")
+    return is_same and (need.partition_by is None or method in ("range", "hash", "modulo"))
 
 
 def may_stay(metadata: GraphMetadata, need: StoreNeed) -> bool:

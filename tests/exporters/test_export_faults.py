@@ -1,0 +1,157 @@
+"""``export`` with what users get wrong: values that do not fit, odd columns, places, partitionings, what fails half-way."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from clients.graphs import Edges, Graph, Nodes, make_store
+
+import graphprep
+from graphprep.cli.main import run
+from graphprep.model.errors import DataError, UsageError
+
+NO_EDGES = {("n", "to", "n"): Edges([0, 1], [1, 2])}
+
+
+def _store(tmp_path: Path, columns: dict[str, np.ndarray] | None = None, **options: Any) -> Path:
+    return make_store(Graph({"n": Nodes([0, 1, 2], columns or {})}, NO_EDGES), tmp_path, **options)
+
+
+def _export(store: Path, target: str, **given: Any) -> Path:
+    out = store.parent / f"out-{target}"
+    graphprep.export(str(store), str(out), target, **given)
+    return out
+
+
+# ---------------------------------------------------------------------------------------------- values
+
+
+@pytest.mark.parametrize(
+    ("stored", "wanted", "row", "said"),
+    [
+        (np.array([1, 2, -1], np.int64), "uint64", 2, "-1 does not fit uint64"),
+        (np.array([1, -1, 2], np.int8), "uint8", 1, "-1 does not fit uint8"),
+        (np.array([2**63, 1, 2], np.uint64), "int64", 0, "9223372036854775808 does not fit int64"),
+        (np.array([1, 300, 2], np.int64), "int8", 1, "300 does not fit int8"),
+        (np.array([1, 2, np.nan]), "int32", 2, "nan does not fit int32"),
+        (np.array([1, 2.5, 3]), "int32", 1, "2.5 does not fit int32"),
+        (np.array([1, 1e5, 3]), "float16", 1, "100000.0 does not fit float16"),
+        (np.array([[1, 2], [3, -4], [5, 6]], np.int16), "uint16", 1, "-4 does not fit uint16"),
+    ],
+)
+def test_values_that_do_not_fit_another_dtype(stored, wanted, row, said, tmp_path):
+    store = _store(tmp_path, {"some": stored})
+    with pytest.raises(DataError, match=f"nodes/n/data/some .{row}.: {said}"):
+        _export(store, "npy", feature_dtypes={"some": wanted})
+    assert not (tmp_path / "out-npy").exists()
+
+
+@pytest.mark.parametrize("target", ["pyg", "glt"])
+@pytest.mark.parametrize("label", [None, "some"])
+def test_numbers_beyond_int64_are_not_wrapped(target, label, tmp_path):
+    graph = Graph({"n": Nodes([0, 1, 2], {"some": np.array([1, 2**63 + 5, 2], np.uint64)}, label)}, NO_EDGES)
+    store = make_store(graph, tmp_path)
+    with pytest.raises(DataError, match=r"'some' \[1\]: 9223372036854775813 does not fit int64"):
+        _export(store, target)
+    _export(store, target, feature_dtypes={"some": "float64"})
+
+
+@pytest.mark.parametrize("target", ["pyg", "glt", "scipy", "npy", "parquet"])
+def test_columns_without_items(target, tmp_path):
+    """A type without nodes may have vectors of which no length is known."""
+    nodes = {"n": Nodes([0, 1, 2]), "none": Nodes([], {"feat": np.zeros((0, 3), np.float32)})}
+    store = make_store(Graph(nodes, NO_EDGES), tmp_path, partitions=2)
+    _export(store, target, feature_dtypes={"feat": "float64"})
+
+
+# ---------------------------------------------------------------------------------------------- places
+
+
+def test_places_without_a_name(tmp_path):
+    store = _store(tmp_path)
+    with pytest.raises(UsageError, match="the output has no name"):
+        graphprep.export(str(store), "", "npy")
+    with pytest.raises(UsageError, match="the store has no name"):
+        graphprep.export("", str(tmp_path / "out"), "npy")
+
+
+def test_places_of_exports_after_convert_are_looked_at_before(tmp_path, capsys):
+    (tmp_path / "e.txt").write_text("0 1\n1 2\n")
+    out = tmp_path / "store"
+    for exports, said in [
+        (f"npy={out}", "the output is the store itself"),
+        (f"npy={out}/npy", "the output lies in the store"),
+        (f"npy={tmp_path}/a,mtx={tmp_path}/a", "two exports go to"),
+        (f"npy={tmp_path}/a,mtx={tmp_path}/a/b", "two exports go to"),
+        (f"npy={tmp_path}/a/b,mtx={tmp_path}/a", "two exports go to"),
+    ]:
+        code = run(["convert", str(tmp_path / "e.txt"), str(out), "--export", exports, "--overwrite", "--quiet"])
+        stderr = capsys.readouterr().err
+        assert (code, said in stderr, out.exists()) == (2, True, False), stderr
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_a_store_whose_export_fails_is_told(as_json, tmp_path, capsys):
+    (tmp_path / "e.txt").write_text("0 1 2.5\n1 2 1.5\n")
+    args = [
+        "convert",
+        str(tmp_path / "e.txt"),
+        str(tmp_path / "store"),
+        "--weight-col",
+        "2",
+        "--export",
+        "npy,metis",
+        "--quiet",
+    ]
+    assert run([*args, *(["--json"] if as_json else [])]) == 2
+    stdout, stderr = capsys.readouterr()
+    assert "target 'metis' cannot carry all columns:\n  edge column _N:_E:_N 'weight'" in stderr
+    if as_json:
+        assert [one["target"] for one in json.loads(stdout)["exports"]] == ["npy"]
+    else:
+        assert f"{tmp_path}/store: 3 nodes" in stdout and f"{tmp_path}/store-npy: 3 nodes" in stdout
+    assert (tmp_path / "store-npy" / "export.json").exists()
+    assert not (tmp_path / "store-metis").exists()
+
+
+# ---------------------------------------------------------------------------------------------- partitionings
+
+
+def test_another_number_of_partitions_keeps_the_method(tmp_path):
+    store = _store(tmp_path, partitions=2, partition_by="hash")
+    record = json.loads((_export(store, "npy", partitions=3) / "export.json").read_text())
+    assert (record["num_parts"], record["partition_by"]) == (3, "hash")
+
+
+def test_the_same_number_of_partitions_keeps_them(tmp_path):
+    """Also where nobody knows how they were made: of random ones the seed, of a file all."""
+    (tmp_path / "parts.txt").write_text("1\n0\n1\n")
+    store = _store(tmp_path, partition_by=str(tmp_path / "parts.txt"))
+    record = json.loads((_export(store, "npy", partitions=2) / "export.json").read_text())
+    assert (record["partition_by"], record["num_nodes_per_chunk"]) == ("file", [[1, 2]])
+    with pytest.raises(UsageError, match="the store is partitioned by a file"):
+        _export(store, "mtx", partitions=3)
+
+
+def test_a_way_to_partition_that_is_none(tmp_path):
+    with pytest.raises(UsageError, match="--partition-by 'nope' is neither a method nor a file"):
+        _export(_store(tmp_path), "npy", partition_by="nope")
+
+
+# ---------------------------------------------------------------------------------------------- broken stores
+
+
+def test_columns_are_refused_before_anything_is_made(tmp_path, monkeypatch):
+    from graphprep import exporting
+
+    def made(*given: Any) -> None:
+        raise AssertionError("something was made")
+
+    store = _store(tmp_path, {"name": np.array(["a", "b", "c"], object)})
+    monkeypatch.setattr(exporting, "ready_store", made)
+    with pytest.raises(UsageError, match="target 'pyg' cannot carry all columns"):
+        _export(store, "pyg", partitions=2)
