@@ -12,6 +12,8 @@ from clients.graphs import GRAPHS, Edges, Graph, homogeneous, make_store, shared
 
 import graphprep
 
+pytestmark = pytest.mark.client("graphlearn-torch")
+
 torch = pytest.importorskip("torch", reason="torch is not installed")
 glt = load_glt()
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from clients.checksums import Rows, checksum, graph_edges, graph_nodes
+from clients.dgl_environment import DGL
 from clients.graphs import GRAPHS, make_store
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-DGL_PYTHON = ROOT / ".venv" / "clients" / "dgl" / "bin" / "python"
 NAMES = ("homogeneous", "heterogeneous", "multi_edge", "empty_type", "empty_partition", "string_ids")
 
 # DGL's environment lacks what graphprep needs: that is found behind its own packages.
@@ -92,13 +92,14 @@ def run(python: Path | str, script: str, *arguments: str) -> str:
 @pytest.fixture(scope="module")
 def dgl_stores(tmp_path_factory):
     """Stores of all graphs; beside each, what DGL made of it."""
-    if not DGL_PYTHON.exists():
-        pytest.skip("DGL is not installed: make clients")
+    python = DGL.find_python()
     stores = {name: make_store(GRAPHS[name](), tmp_path_factory.mktemp(name)) for name in NAMES}
-    run(DGL_PYTHON, DGL_SCRIPT, str(ROOT), sysconfig.get_paths()["purelib"], *map(str, stores.values()))
+    run(python, DGL_SCRIPT, str(ROOT), sysconfig.get_paths()["purelib"], *map(str, stores.values()))
     return stores
 
 
+@pytest.mark.client("dgl")
+@pytest.mark.xdist_group("dgl")
 @pytest.mark.parametrize("name", NAMES)
 def test_dgl_has_the_graph_and_answers_alike(name, dgl_stores):
     graph, store = GRAPHS[name](), dgl_stores[name]
@@ -129,6 +130,7 @@ def raw_ids(store: Path, node_type: str) -> np.ndarray:
     return found if isinstance(found, np.ndarray) else np.array(found.tolist(), object)
 
 
+@pytest.mark.client("graphlearn-torch")
 @pytest.mark.parametrize("name", ["homogeneous", "empty_partition"])
 def test_glt_takes_the_topology(name, tmp_path):
     pytest.importorskip("torch", reason="torch is not installed")

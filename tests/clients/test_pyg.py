@@ -17,6 +17,8 @@ from torch_geometric.distributed import LocalFeatureStore, LocalGraphStore  # no
 from torch_geometric.sampler import NeighborSampler  # noqa: E402
 from torch_geometric.testing import MyGraphStore  # noqa: E402
 
+pytestmark = pytest.mark.client("torch-geometric")
+
 # Columns of the graphs by the names that PyG has for them. x is made of feat and age.
 NODE_NAMES = {"y": "y"}
 EDGE_NAMES = {"weight": "edge_weight", "time": "edge_time", "feat": "edge_attr"}

@@ -11,6 +11,8 @@ import pytest
 from graphprep.exporters.torch_files import TensorPieces, tensor, write_pt, write_tensor_chunks
 from graphprep.exporters.torch_zip import ZipEntry, zip_pieces
 
+pytestmark = pytest.mark.client("torch")
+
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
 DTYPES = (

@@ -1,0 +1,20 @@
+"""CI has the trainers whose own code tests run: none of them is passed over in silence there."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+
+import pytest
+from clients.dgl_environment import DGL
+
+pytestmark = pytest.mark.skipif(os.environ.get("CI") != "true", reason="only CI has to have every trainer")
+
+
+@pytest.mark.parametrize("name", ["torch", "torch_geometric", "graphlearn_torch", "deepgnn", "opencensus", "tenacity"])
+def test_ci_has_the_package(name):
+    assert importlib.util.find_spec(name), f"{name} is not installed: make setup says why"
+
+
+def test_ci_has_dgl():
+    assert DGL.find_python()
