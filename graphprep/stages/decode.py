@@ -345,7 +345,7 @@ class _Collector:
         # In tables, columns of one name in different types have nothing to do with each other.
         group = decoded.sources.spans[work.span].role if decoded.sources.nodes == "tables" else ""
         node_columns = self._store_nodes(rows.nodes, group)
-        edge_columns, codes = self._store_dealt(work) if num_dealt >= 0 else self._store_edges(rows.edges, group)
+        edge_columns, codes = self._store_dealt(work, num_dealt) if num_dealt >= 0 else self._store_edges(rows.edges, group)
         self._store_texts(work, keyed)
         num_nodes = rows.nodes.num_rows if rows.nodes else 0
         num_edges = max(num_dealt, rows.edges.num_rows if rows.edges else 0)
@@ -390,10 +390,10 @@ class _Collector:
         self.decoded.edges.append(0, (ids_of(edges, 0), ids_of(edges, 1), relations, edges.num_slots))
         return self._store_columns(self.decoded.edge_columns, edges.columns, edges.num_rows, group), codes
 
-    def _store_dealt(self, work: _Work) -> tuple[tuple[BatchColumn, ...], tuple[int, ...]]:
+    def _store_dealt(self, work: _Work, num_edges: int) -> tuple[tuple[BatchColumn, ...], tuple[int, ...]]:
         """Note a batch whose edges were dealt out: all of the only relation, between numbers."""
         self.decoded.edge_columns.append(0, ())
-        for side in range(2):
+        for side in range(2 if num_edges else 0):
             self._note_kind(work, self.decoded.spaces.of_end(self.decoded.relations[0], side), None)
         return (), (0,)
 

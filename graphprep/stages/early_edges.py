@@ -78,8 +78,12 @@ class Segment:
 def plain_ends(keyed: KeyedRows | None, relation: Relation) -> Ends | None:
     """Return the ends of a block's edges; None where there is more than those, or they are of several relations, or wide."""
     rows = None if keyed is None else keyed.rows
-    edges = None if rows is None else rows.edges
-    if rows is None or edges is None or rows.nodes is not None or rows.aligned or edges.columns or edges.num_slots is not None:
+    if rows is None or rows.nodes is not None or rows.aligned:
+        return None
+    edges = rows.edges
+    if edges is None:
+        return _NO_IDS, _NO_IDS
+    if edges.columns or edges.num_slots is not None:
         return None
     src, dst = edges.src, edges.dst
     if edges.relation_names != (relation,) or isinstance(src, RawTexts) or isinstance(dst, RawTexts):

@@ -14,6 +14,8 @@ from graphprep import pipeline
 from graphprep.kernels.cpu.records import Packing, deal_packed, undeal_packed
 from graphprep.model.errors import DataError, GraphprepError
 from graphprep.model.options import ConvertOptions, RunOptions
+from graphprep.stages import route_edges
+from graphprep.stages.adopt_edges import adopt_edges
 from graphprep.stages.early_edges import EarlyDealer, EarlyEdges, EarlyRules, Marks
 from graphprep.storage.runs import SpillPool
 
@@ -186,6 +188,17 @@ def test_rejected_lines_count_in_input_order(tmp_path, monkeypatch, group_bytes)
             max_errors=1,
         )
     assert "memory" not in found.value.message
+
+
+def test_blocks_without_edges_are_no_obstacle(tmp_path, monkeypatch):
+    """Of rejected lines nothing is left; comments hold no edges."""
+    adopted = []
+    monkeypatch.setattr(route_edges, "adopt_edges", lambda routing: adopted.append(adopt_edges(routing)) or adopted[-1])
+    edges = [f"{row} {row + 1}\n" for row in range(100)]
+    text = "".join([*edges, *["1 x\n"] * 60, *edges, *["# 1 x\n"] * 60, *edges])
+    found = _convert(text, tmp_path, monkeypatch, early=True, on_error="skip")
+    assert adopted == [True]
+    assert _convert(text, tmp_path, monkeypatch, early=False, on_error="skip") == found
 
 
 def test_a_node_beyond_the_stated_number_is_placed(tmp_path, monkeypatch):
