@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
 from graphprep.model.errors import UsageError
 from graphprep.model.option_values import coerce_option, option_types
+from graphprep.model.plugins import Plugins
 from graphprep.model.protocols import Decoder
 
 if TYPE_CHECKING:
@@ -43,9 +44,12 @@ _TABLE_OPTIONS = ("id_col", "type_col", "id_space", "null", "escape", "comment")
 _FLAGS = {field: f"--{option.replace('_', '-')}" for option, field in _FIELDS.items()}
 
 
+_PLUGINS = Plugins(GROUP, _BUILT_IN, "decoder", "choose one with --decoder package.module:Class")
+
+
 def known_decoders() -> tuple[str, ...]:
     """List the names of decoders: ours, then those that installed packages register, by name."""
-    return (*_BUILT_IN, *sorted({point.name for point in _registered()} - set(_BUILT_IN)))
+    return _PLUGINS.names(_registered())
 
 
 def find_decoder(name: str) -> type:
@@ -53,25 +57,7 @@ def find_decoder(name: str) -> type:
 
     Raises UsageError where there is none, where two packages register the name, or where its module cannot be imported.
     """
-    places = {point.value: point for point in _registered() if point.name == name}
-    if name in _BUILT_IN:
-        places.setdefault(_BUILT_IN[name], EntryPoint(name, _BUILT_IN[name], GROUP))
-    if not places:
-        known = ", ".join(known_decoders())
-        raise UsageError(
-            f"no decoder named {name!r}", fix=f"use one of {known}, or install a package that registers it under {GROUP!r}"
-        )
-    if len(places) > 1:
-        raise UsageError(
-            f"several decoders are named {name!r}: {', '.join(sorted(places))}",
-            fix="choose one with --decoder package.module:Class",
-        )
-    try:
-        return cast(type, next(iter(places.values())).load())
-    except (ImportError, AttributeError) as error:
-        raise UsageError(
-            f"decoder {name!r} cannot be loaded: {error}", fix="install what it needs, or reinstall its package"
-        ) from None
+    return _PLUGINS.find(name, _registered())
 
 
 @functools.cache  # asked once for every decoder; looking through what is installed takes 15 ms

@@ -13,6 +13,7 @@ from graphprep.model.errors import UsageError
 from graphprep.model.export import TargetInfo
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.option_values import coerce_option, option_types
+from graphprep.model.plugins import Plugins
 
 GROUP = "graphprep.exporters"
 # They work from a checkout that is not installed, too.
@@ -35,9 +36,12 @@ _BUILT_IN = {
 }
 
 
+_PLUGINS = Plugins(GROUP, _BUILT_IN, "target", "uninstall all packages but one of these")
+
+
 def known_targets() -> tuple[str, ...]:
     """List the names of targets: ours, then those that installed packages register, by name."""
-    return (*_BUILT_IN, *sorted({point.name for point in _registered()} - set(_BUILT_IN)))
+    return _PLUGINS.names(_registered())
 
 
 def find_exporter(name: str) -> type:
@@ -45,23 +49,7 @@ def find_exporter(name: str) -> type:
 
     Raises UsageError where there is none, where two packages register the name, or where its module cannot be imported.
     """
-    places = {point.value: point for point in _registered() if point.name == name}
-    if name in _BUILT_IN:
-        places.setdefault(_BUILT_IN[name], EntryPoint(name, _BUILT_IN[name], GROUP))
-    if not places:
-        known = ", ".join(known_targets())
-        raise UsageError(
-            f"there is no target named {name!r}",
-            fix=f"use one of {known}, or install a package that registers it under {GROUP!r}",
-        )
-    if len(places) > 1:
-        raise UsageError(f"several exporters are named {name!r}: {', '.join(sorted(places))}", fix="uninstall all but one")
-    try:
-        return cast(type, next(iter(places.values())).load())
-    except (ImportError, AttributeError) as error:
-        raise UsageError(
-            f"the exporter of {name!r} cannot be loaded: {error}", fix="install what it needs, or reinstall its package"
-        ) from None
+    return _PLUGINS.find(name, _registered())
 
 
 @functools.cache

@@ -176,7 +176,7 @@ def test_the_record_says_what_was_exported(tmp_path: Path) -> None:
 
 
 def test_an_unknown_target_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="there is no target named 'gtl'") as caught:
+    with pytest.raises(UsageError, match="no target named 'gtl'") as caught:
         graphprep.export(str(make_store("homogeneous", tmp_path)), str(tmp_path / "out"), "gtl")
     assert caught.value.fix.startswith("use one of deepgnn, ")
 

@@ -31,13 +31,13 @@ def test_an_installed_package_adds_a_target(points):
 
 def test_a_name_that_two_packages_register_is_refused(points):
     points.append(EntryPoint("npy", "somebody.else:Exporter", registry.GROUP))
-    with pytest.raises(UsageError, match="several exporters are named 'npy'"):
+    with pytest.raises(UsageError, match="several targets are named 'npy'"):
         find_exporter("npy")
 
 
 def test_a_package_that_is_broken_is_named(points):
     points.append(EntryPoint("mine", "not_there_at_all:Exporter", registry.GROUP))
-    with pytest.raises(UsageError, match="the exporter of 'mine' cannot be loaded: No module named 'not_there_at_all'"):
+    with pytest.raises(UsageError, match="target 'mine' cannot be loaded: No module named 'not_there_at_all'"):
         find_exporter("mine")
 
 

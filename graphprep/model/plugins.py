@@ -1,0 +1,48 @@
+"""Classes that packages register under an entry point group, ours among them, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint
+from typing import cast
+
+from graphprep.model.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Plugins:
+    """What is registered under ``group``, and ``built_in``, which also works from a checkout that is not installed.
+
+    ``word`` is what messages call one of them; ``choose`` says what to do where two packages have one name.
+    """
+
+    group: str
+    built_in: Mapping[str, str]
+    word: str
+    choose: str
+
+    def names(self, registered: Iterable[EntryPoint]) -> tuple[str, ...]:
+        """List ours, then those of other packages by name."""
+        return (*self.built_in, *sorted({point.name for point in registered} - set(self.built_in)))
+
+    def find(self, name: str, registered: Iterable[EntryPoint]) -> type:
+        """Load the class of a name.
+
+        Raises UsageError where there is none, where two packages register the name, or where its module cannot be imported.
+        """
+        points = list(registered)
+        places = {point.value: point for point in points if point.name == name}
+        if name in self.built_in:
+            places.setdefault(self.built_in[name], EntryPoint(name, self.built_in[name], self.group))
+        if not places:
+            known = ", ".join(self.names(points))
+            fix = f"use one of {known}, or install a package that registers it under {self.group!r}"
+            raise UsageError(f"no {self.word} named {name!r}", fix=fix)
+        if len(places) > 1:
+            raise UsageError(f"several {self.word}s are named {name!r}: {', '.join(sorted(places))}", fix=self.choose)
+        try:
+            return cast(type, next(iter(places.values())).load())
+        except (ImportError, AttributeError) as error:
+            fix = "install what it needs, or reinstall its package"
+            raise UsageError(f"{self.word} {name!r} cannot be loaded: {error}", fix=fix) from None
