@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from graphprep.exporters.arrow_files import ArrowSink
 from graphprep.exporters.raw_ids import RawBlock, RawIds
-from graphprep.model.errors import UsageError
+from graphprep.model.errors import DataError, UsageError
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.rows import RawTexts
 from graphprep.model.schema import path_name
-from graphprep.stages.stored_items import StoredArrays
+from graphprep.stages.stored_items import FIX, StoredArrays
 from graphprep.storage.outputs import FolderOutput
 from graphprep.storage.scratch import Scratch
 
@@ -89,9 +89,16 @@ class TrainerIds:
         return "typed"
 
     def _is_dense(self, number: int) -> bool:
-        """Return whether the raw IDs, of which no two are the same, are 0..n-1."""
-        size = int(self._offsets[number][-1])
-        return all(some.size == 0 or (int(some.min()) >= 0 and int(some.max()) < size) for some in self._raw_numbers(number))
+        """Return whether the raw IDs are 0..n-1. Raises DataError where their sum says that some occur twice."""
+        size, total = int(self._offsets[number][-1]), 0
+        for some in self._raw_numbers(number):
+            if some.size and not 0 <= int(some.min()) <= int(some.max()) < size:
+                return False
+            total += int(some.sum())
+        if total != size * (size - 1) // 2:
+            name = self._metadata.node_types[number]
+            raise DataError(f"raw IDs of node type {name!r} occur twice", place=f"nodes/{path_name(name)}/raw_ids.npy", fix=FIX)
+        return True
 
     def _raw_pieces(self, number: int) -> Iterator[RawBlock]:
         for part in range(self._metadata.num_parts):

@@ -15,8 +15,9 @@ from graphprep.exporters.column_rows import Rows
 from graphprep.exporters.graph import StoredGraph
 from graphprep.exporters.torch_files import TensorPieces
 from graphprep.kernels.cpu.part_graph import number_rows
-from graphprep.model.errors import UsageError
+from graphprep.model.errors import DataError, UsageError
 from graphprep.model.schema import ColumnSchema, Layout
+from graphprep.stages.stored_items import FIX
 
 Ints = NDArray[np.int64]
 STEP = 1 << 17  # nodes or edges of a piece
@@ -82,6 +83,9 @@ def edge_book(graph: StoredGraph, edge: int, layout: Layout) -> TensorPieces:
             found = np.zeros(high - low, dtype)
             for part in range(1, graph.metadata.num_parts):
                 for ids in edge_ids(graph, edge, layout, part).pieces():
+                    if ids.size and not 0 <= ids.min() <= ids.max() < size:
+                        name = f"edge IDs of {graph.edge_names[edge]}, partition {part}"
+                        raise DataError(f"they must be those of {size} edges, found {ids.max()}", place=name, fix=FIX)
                     inside = ids if high - low == size else ids[(ids >= low) & (ids < high)]
                     found[inside - low] = part
             yield from (found[start:stop] for start, stop in slices(found.size))

@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 
 from graphprep.kernels.cpu.text_search import copy_ranges, find_texts, rank_texts
 from graphprep.kernels.cpu.texts import take_texts
+from graphprep.model.errors import DataError
 from graphprep.model.rows import RawTexts
-from graphprep.stages.stored_items import StoredArray
+from graphprep.stages.stored_items import FIX, StoredArray
+from graphprep.storage.faults import display_url
 
 Ints = NDArray[np.int64]
 
@@ -34,6 +36,7 @@ class TextSource:
     def take(self, rows: Ints) -> RawTexts:
         """Return the texts at ``rows`` (any order)."""
         starts, stops = self._offsets.take(rows), self._offsets.take(rows + 1)
+        self._check(starts, stops)
         if self._is_local:
             return RawTexts(*copy_ranges(self._values.map(), starts, stops))
         offsets = np.zeros(rows.size + 1, np.int64)
@@ -87,6 +90,7 @@ class TextSource:
         offsets = self._offsets.gather(starts, stops + 1)  # with one entry more a block than it has rows
         inner = np.arange(rows.size) + np.repeat(np.arange(numbers.size), stops - starts)
         begins, ends = offsets[inner], offsets[inner + 1]
+        self._check(begins, ends)
         sizes = np.concatenate([[0], np.cumsum(ends - begins)])
         at = 0
         while at < rows.size:
@@ -100,6 +104,7 @@ class TextSource:
         """Yield the texts [start, stop) in pieces of a bounded number of bytes, each with its first row."""
         for low in range(start, stop, _SCAN_ROWS):
             offsets = self._offsets.read(low, min(low + _SCAN_ROWS, stop) + 1)
+            self._check(offsets[:-1], offsets[1:])
             at = 0
             while at < offsets.size - 1:
                 end = int(np.searchsorted(offsets, offsets[at] + _MOST_BYTES, side="right")) - 1
@@ -107,6 +112,12 @@ class TextSource:
                 values = self._values.read(int(offsets[at]), int(offsets[end]))
                 yield low + at, RawTexts(offsets[at : end + 1] - offsets[at], values)
                 at = end
+
+    def _check(self, starts: Ints, stops: Ints) -> None:
+        """Raise DataError where texts do not lie among the values, before a kernel or pyarrow follows their offsets."""
+        if starts.size and (starts.min() < 0 or (stops < starts).any() or stops.max() > self._values.shape[0]):
+            place, most = display_url(self._offsets.url), self._values.shape[0]
+            raise DataError(f"offsets must not descend, nor go beyond {most}, the number of values", place=place, fix=FIX)
 
 
 def take_rows(texts: RawTexts, rows: Ints) -> RawTexts:

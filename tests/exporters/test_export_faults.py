@@ -155,3 +155,41 @@ def test_columns_are_refused_before_anything_is_made(tmp_path, monkeypatch):
     monkeypatch.setattr(exporting, "ready_store", made)
     with pytest.raises(UsageError, match="target 'pyg' cannot carry all columns"):
         _export(store, "pyg", partitions=2)
+
+
+@pytest.fixture
+def named(tmp_path):
+    """Return a store whose nodes have names."""
+    graph = Graph({"n": Nodes(["ada", "bob", "eve"])}, {("n", "to", "n"): Edges(["ada", "bob"], ["bob", "eve"])})
+    return make_store(graph, tmp_path)
+
+
+@pytest.mark.parametrize("offsets", [[0, 2**40, 6, 9], [0, -3, 6, 9], [0, 3, 6, 10], [5, 3, 6, 9], [0, 3, 2**63 - 1, 9]])
+@pytest.mark.parametrize("target", ["npy", "parquet", "graphbolt"])
+def test_offsets_of_names_that_lead_elsewhere(target, offsets, named):
+    np.save(named / "part-00000/nodes/n/raw_ids.offsets.npy", np.array(offsets))
+    with pytest.raises(DataError, match=r"raw_ids.offsets.npy: offsets must not descend, nor go beyond 9"):
+        _export(named, target)
+
+
+@pytest.mark.parametrize("edge_id", [7, -1, 2**31 - 1])
+@pytest.mark.parametrize("target", ["pyg", "glt", "npy", "parquet", "edges", "distdgl", "graphbolt", "dgl-chunked", "mtx"])
+def test_edge_ids_beyond_the_edges(target, edge_id, tmp_path):
+    """No kernel follows them, and where they are only copied, no error of ours is a mistake of ours."""
+    store = _store(tmp_path, partitions=2)
+    path = store / "part-00001/edges/n__to__n/csc/edge_ids.npy"
+    np.save(path, np.full_like(np.load(path), edge_id))
+    try:
+        _export(store, target)
+    except DataError as error:
+        assert error.place and error.fix
+    else:
+        assert target in ("distdgl", "graphbolt", "glt")
+
+
+def test_raw_ids_that_occur_twice(tmp_path):
+    store = _store(tmp_path, partitions=2, partition_by="hash")
+    path = next(path for path in sorted(store.glob("part-*/nodes/n/raw_ids.npy")) if np.load(path).size > 1)
+    np.save(path, np.zeros_like(np.load(path)))
+    with pytest.raises(DataError, match="raw IDs of node type 'n' occur twice"):
+        _export(store, "scipy")
