@@ -9,14 +9,16 @@ from numpy.typing import NDArray
 
 from graphprep.exporters.deepgnn_edges import EdgeBatch
 from graphprep.exporters.deepgnn_files import EdgeBlock, RowBlock
-from graphprep.exporters.deepgnn_ids import feature_slots
+from graphprep.exporters.deepgnn_ids import NodeIds, feature_slots
 from graphprep.exporters.deepgnn_part import PartReader
 from graphprep.exporters.deepgnn_rows import PLACEHOLDER, RowBatch, Run
 from graphprep.exporters.deepgnn_slots import Contents, PackedSlots, pack_slots, slot_contents
+from graphprep.model.errors import DataError
 from graphprep.model.export import Side
 from graphprep.storage.scratch import Scratch
 
 Ints = NDArray[np.int64]
+_FIX = "the engine's weights are float32: scale them"
 
 
 def read_blocks(reader: PartReader, batch: RowBatch, *, dated: bool) -> tuple[RowBatch, RowBlock, EdgeBlock | None]:
@@ -34,7 +36,7 @@ def read_long(reader: PartReader, batch: RowBatch, scratch: Scratch, *, dated: b
 
 def _row_block(reader: PartReader, batch: RowBatch) -> RowBlock:
     size = batch.ids.size
-    weights = reader.weights("node", batch.runs, size)
+    weights = _checked(reader.weights("node", batch.runs, size), batch.ids)
     weights[batch.types == PLACEHOLDER] = 0
     return RowBlock(batch.ids, batch.types, batch.degrees, weights, _slots(reader, "node", _declared(batch), size))
 
@@ -49,15 +51,27 @@ def _declared(batch: RowBatch) -> list[Run]:
 
 def _edge_block(reader: PartReader, batch: RowBatch, edges: EdgeBatch, *, dated: bool) -> EdgeBlock:
     """Return edges of rows of a batch as they are written."""
-    size = edges.dst.size
+    size, src = edges.dst.size, batch.ids[edges.rows]
     return EdgeBlock(
-        src=batch.ids[edges.rows],
+        src=src,
         dst=edges.dst,
         types=edges.types,
-        weights=reader.weights("edge", edges.runs, size),
+        weights=_checked(reader.weights("edge", edges.runs, size), src),
         slots=_slots(reader, "edge", edges.runs, size),
         times=_times(reader, edges.runs, size) if dated else None,
     )
+
+
+def _checked(weights: NDArray[np.float64], ids: NodeIds) -> NDArray[np.float64]:
+    """Return weights that are finite in float32, or were infinite.
+
+    Raises DataError for another one.
+    """
+    bad = (np.abs(weights) > np.finfo(np.float32).max) & np.isfinite(weights)
+    if bad.any():
+        at = int(np.argmax(bad))
+        raise DataError(f"weight {weights[at]} does not fit float32", place=f"node {ids[at]}, or an edge from it", fix=_FIX)
+    return weights
 
 
 def _times(reader: PartReader, runs: Sequence[Run], size: int) -> Ints:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -68,7 +68,7 @@ class FeatureSlot:
     column: ColumnSchema
 
 
-def feature_slots(columns: tuple[ColumnSchema, ...]) -> tuple[FeatureSlot, ...]:
+def feature_slots(columns: Sequence[ColumnSchema]) -> tuple[FeatureSlot, ...]:
     """Give each column that is a feature its slot: its own, else the next one behind all of those, in the schema's order."""
     features = [column for column in columns if column.role not in NO_FEATURES]
     free = 1 + max((column.slot for column in features if column.slot is not None), default=-1)
@@ -79,7 +79,7 @@ def feature_slots(columns: tuple[ColumnSchema, ...]) -> tuple[FeatureSlot, ...]:
     return tuple(found)
 
 
-def unslotted(columns: tuple[ColumnSchema, ...]) -> bool:
+def unslotted(columns: Sequence[ColumnSchema]) -> bool:
     """Return whether a feature has no slot of its own."""
     return any(column.slot is None and column.role not in NO_FEATURES for column in columns)
 

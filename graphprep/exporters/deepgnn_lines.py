@@ -117,8 +117,8 @@ class EdgeListLines:
 
     def features(self, size: int, slots: Sequence[SlotTexts], stated: Ints) -> Texts:
         """See ``LineFormat``."""
-        missing = _missing_slots(size, slots, stated)
-        return _packed(size, [*map(_contents, slots), *(_fill(slot, rows, b",int8,0") for slot, rows in missing)])
+        counts, missing, rows = _missing_slots(slots, stated)
+        return _packed(size, [*map(_contents, slots), _fill(missing, rows, b",int8,0")], counts)
 
     def heads(self, nodes: Nodes) -> Texts:
         """See ``LineFormat``."""
@@ -160,9 +160,9 @@ class TsvLines:
 
     def features(self, size: int, slots: Sequence[SlotTexts], stated: Ints) -> Texts:
         """See ``LineFormat``."""
+        counts, missing, rows = _missing_slots(slots, stated)
         behind = [_contents(one, b";" if one.slot else b"") for one in slots]
-        missing = [_fill(slot, rows, b";") for slot, rows in _missing_slots(size, slots, stated) if slot]
-        return _packed(size, [*behind, *missing])
+        return _packed(size, [*behind, _fill(missing[missing > 0], rows[missing > 0], b";")], counts)
 
     def heads(self, nodes: Nodes) -> Texts:
         """See ``LineFormat``."""
@@ -360,26 +360,28 @@ def _contents(one: SlotTexts, behind: bytes = b"") -> Contents:
     return Contents(one.slot, one.rows, texts.sizes, (_part(texts),))
 
 
-def _fill(slot: int, rows: Ints, text: bytes) -> Contents:
+def _fill(slot: int | Ints, rows: Ints, text: bytes) -> Contents:
     texts = Texts.repeated(text, rows.size)
     return Contents(slot, rows, texts.sizes, (_part(texts),))
 
 
-def _missing_slots(size: int, slots: Sequence[SlotTexts], stated: Ints) -> list[tuple[int, Ints]]:
-    """Return the slots that rows have and do not fill: slot, rows."""
+def _missing_slots(slots: Sequence[SlotTexts], stated: Ints) -> tuple[Ints, Ints, Ints]:
+    """Return how many slots each row has, and those that it does not fill: slots, rows."""
     counts = stated.copy()
-    filled: dict[int, Flags] = {}
     for one in slots:
         counts[one.rows] = np.maximum(counts[one.rows], one.slot + 1)
-        filled.setdefault(one.slot, np.zeros(size, bool))[one.rows] = True
-    none = np.zeros(size, bool)
-    found = ((slot, np.flatnonzero((counts > slot) & ~filled.get(slot, none))) for slot in range(int(counts.max(initial=0))))
-    return [(slot, rows) for slot, rows in found if rows.size]
+    firsts = np.cumsum(counts) - counts
+    is_missing = np.ones(int(counts.sum()), bool)
+    for one in slots:
+        is_missing[firsts[one.rows] + one.slot] = False
+    missing = np.flatnonzero(is_missing)
+    rows = np.repeat(np.arange(counts.size), counts)[missing]
+    return counts, missing - firsts[rows], rows
 
 
-def _packed(size: int, contents: Sequence[Contents]) -> Texts:
+def _packed(size: int, contents: Sequence[Contents], counts: Ints | None = None) -> Texts:
     """Join the slots of each row."""
-    packed = pack_slots(size, contents)
+    packed = pack_slots(size, contents, counts)
     bounds = np.append(packed.begins, packed.data.size)
     starts = bounds[packed.firsts]
     return Texts(packed.data, starts, bounds[packed.firsts + packed.counts] - starts)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.exporters.deepgnn_edges import EdgeBatch, EdgeOrdering, PartEdges
-from graphprep.exporters.deepgnn_ids import EngineIds, TypeNumbers
+from graphprep.exporters.deepgnn_ids import EngineIds, TypeNumbers, feature_slots
 from graphprep.exporters.deepgnn_long import LongRow
 from graphprep.exporters.deepgnn_rows import PartRows, RowBatch, Run
 from graphprep.exporters.graph import StoredGraph
@@ -24,7 +24,7 @@ Rows = TypeVar("Rows", Cells, NDArray[np.bool_], Ints)
 
 _ROW_BYTES = 96  # what is computed of a row, its columns apart
 _EDGE_BYTES = 128  # of an edge
-_SLOT_BYTES = 40  # of a slot, its content apart
+_SLOT_BYTES = 32  # of a slot, its content apart
 _NUM_SLOTS = ColumnSchema("num_slots", "dense", "int32", role="weight")  # lies beside data/, as weights do
 
 
@@ -159,23 +159,30 @@ class PartReader:
 
     def _node_bytes(self, number: int) -> float:
         folder, size = self.graph.store.node_folder(number), self.graph.metadata.num_nodes_per_chunk[number][self.part]
-        return sum(self._value_bytes(one, f"{folder}/{one.path}", size) for one in self.graph.node_columns(number))
+        columns = self.graph.node_columns(number)
+        return _index_bytes(columns) + sum(self._value_bytes(one, f"{folder}/{one.path}", size) for one in columns)
 
     def _edge_bytes(self, number: int) -> float:
         stem, size = self.graph.store.edge_column_stem, self.graph.num_edges(number, "csr", self.part)
-        return sum(self._value_bytes(one, stem(number, "csr", one), size) for one in self.graph.edge_columns(number))
+        columns = self.graph.edge_columns(number)
+        return _index_bytes(columns) + sum(self._value_bytes(one, stem(number, "csr", one), size) for one in columns)
 
     def _value_bytes(self, column: ColumnSchema, stem: str, size: int) -> float:
         """Return about how many bytes of a column one of ``size`` items has."""
         if column.kind == "dense":
-            return _SLOT_BYTES + np.dtype(column.dtype).itemsize * float(np.prod(column.item_shape))
+            return np.dtype(column.dtype).itemsize * float(np.prod(column.item_shape))
         names = ("values", "coords", "start")
         arrays = [
             self.graph.store.array(self.part, f"{stem}.{one}.npy")
             for one in names
             if self.graph.store.has(self.part, f"{stem}.{one}.npy")
         ]
-        return _SLOT_BYTES + sum(array.entry.num_bytes for array in arrays) / max(1, size)
+        return sum(array.entry.num_bytes for array in arrays) / max(1, size)
+
+
+def _index_bytes(columns: Sequence[ColumnSchema]) -> int:
+    """Return what the slots of an item take, filled or not, what they hold apart."""
+    return _SLOT_BYTES * max((one.slot + 1 for one in feature_slots(columns)), default=0)
 
 
 def _by_number(numbers: tuple[int, ...], sizes: Sequence[int]) -> Ints:

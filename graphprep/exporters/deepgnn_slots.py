@@ -19,6 +19,8 @@ from graphprep.stages.cells import Cells
 Ints = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
 
+_MOST_SLOTS = 1 << 24  # of a row: a number in a file for each, filled or not
+
 
 @dataclass(frozen=True)
 class Part:
@@ -36,9 +38,12 @@ class Part:
 
 @dataclass(frozen=True)
 class Contents:
-    """What stands in slot ``slot`` of the rows ``rows`` (int64[k], each once): ``sizes`` bytes, put together from parts."""
+    """What stands in slot ``slot`` of the rows ``rows`` (int64[k], each once): ``sizes`` bytes, put together from parts.
 
-    slot: int
+    Where ``slot`` is an array, too, it is the slot ``slot[i]`` of row ``rows[i]``.
+    """
+
+    slot: int | Ints
     rows: Ints
     sizes: Ints
     parts: tuple[Part, ...]
@@ -90,6 +95,8 @@ def pack_slots(num_rows: int, contents: Sequence[Contents], stated: Ints | None 
         return PackedSlots(counts, counts, counts[:0], np.zeros(0, np.uint8))
     for one in contents:
         counts[one.rows] = np.maximum(counts[one.rows], one.slot + 1)
+    if int(counts.max(initial=0)) > _MOST_SLOTS:
+        raise DataError(f"a row has {int(counts.max())} feature slots", fix="number the features of the input from 0 on")
     firsts = np.cumsum(counts) - counts
     if len(contents) == 1 and _is_whole(contents[0], counts):
         return PackedSlots(counts, firsts, contents[0].parts[0].starts, contents[0].parts[0].source)
@@ -119,7 +126,12 @@ def _slot_sizes(contents: Sequence[Contents], firsts: Ints, num_slots: int) -> I
 
 def _is_whole(contents: Contents, counts: Ints) -> bool:
     """Return whether the source of the only column is the data: every row has its slot, and nothing else, in order."""
-    if len(contents.parts) != 1 or contents.slot != 0 or contents.rows.size != counts.size or counts.max(initial=1) != 1:
+    if (
+        len(contents.parts) != 1
+        or not np.array_equal(contents.slot, 0)
+        or contents.rows.size != counts.size
+        or counts.max(initial=1) != 1
+    ):
         return False
     part = contents.parts[0]
     ends = part.starts + part.sizes

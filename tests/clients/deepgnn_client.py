@@ -115,6 +115,15 @@ def _drawn(columns):
     return np.unique(rows, axis=0).tolist()
 
 
+def vose(path):
+    """Write their alias table of the weights (float32) in ``path``.npy to ``path``.npz."""
+    from deepgnn.graph_engine.snark.alias import Vose
+
+    weights = np.load(f"{path}.npy")
+    table = Vose(range(weights.size), weights)
+    np.savez(f"{path}.npz", prob=table.prob, alias=np.where(table.prob < 1, table.alias.astype(np.int64), -1))
+
+
 def versions():
     """Return the versions of what is compared with."""
     from importlib.metadata import version
@@ -123,7 +132,7 @@ def versions():
 
 
 def main() -> None:
-    jobs = {"convert": convert, "decode": decode, "ask": ask, "versions": versions}
+    jobs = {"convert": convert, "decode": decode, "ask": ask, "vose": vose, "versions": versions}
     answers = []
     out = os.dup(1)
     with contextlib.redirect_stdout(sys.stderr):

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from clients.deepgnn_graphs import edgelist, json_lines, random_graph, tsv
@@ -19,6 +20,7 @@ from clients.dgl_environment import Environment
 from clients.graphs import GRAPHS, make_store
 
 import graphprep
+from graphprep.kernels.cpu.alias import fill_alias, scale_weights
 
 pytestmark = [pytest.mark.client("deepgnn-ge"), pytest.mark.xdist_group("deepgnn-ge")]
 
@@ -99,6 +101,7 @@ def _cases() -> list[Case]:
         Case("nodes alone", "edgelist", "5,-1,0,1.5\n7,-1,2,0.5\n"),
         Case("a loop", "tsv", "9\t0\t1\t\t9,0,2,\n"),
         Case("weights of zero", "edgelist", "1,-1,0,0\n1,0,1,0\n1,0,2,0\n2,-1,0,0\n"),
+        Case("IDs beyond int64", "edgelist", "5,-1,1,1\n5,0,9223372036854775809,1\n9223372036854775809,-1,0,1\n18446744073709551615,-1,1,1\n18446744073709551615,0,5,1\n"),
         Case("one type far up", "edgelist", "1,-1,40,1\n1,30,1,2\n"),
         Case("wide", "edgelist", edgelist(random_graph(12, "d", nodes=150))),
     ]  # fmt: skip
@@ -139,6 +142,22 @@ def test_every_file_is_that_of_their_converter(name, theirs, tmp_path):
     for part, sums in partitions.items():
         for key, values in sums.items():
             assert values == pytest.approx(their_partitions[part][key], rel=1e-6, nan_ok=True)
+
+
+def test_tables_of_a_million_elements(tmp_path):
+    """Where rounding tells one order of adding from another."""
+    paths = []
+    for size in (50_000, 1_000_000):
+        paths.append(str(tmp_path / str(size)))
+        np.save(f"{paths[-1]}.npy", np.random.default_rng(size).pareto(1.5, size).astype(np.float32))
+    run_client(*(["vose", path] for path in paths))
+    for path in paths:
+        wanted, scaled = np.load(f"{path}.npz"), np.load(f"{path}.npy")
+        aliases, stack = np.empty(scaled.size, np.int32), np.empty(scaled.size, np.int32)
+        scale_weights(scaled)
+        fill_alias(scaled, aliases, stack)
+        assert (scaled.view(np.uint32) == wanted["prob"].view(np.uint32)).all()
+        assert (aliases == wanted["alias"]).all()
 
 
 # ---------------------------------------------------------------------------------------------------- lines

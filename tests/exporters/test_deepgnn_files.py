@@ -269,6 +269,24 @@ def test_two_columns_in_one_slot_are_refused():
         pack_slots(2, [one, one])
 
 
+def test_weights_beyond_float32_are_refused(tmp_path):
+    with pytest.raises(DataError, match="weight 1e\\+39 does not fit float32") as caught:
+        export(tmp_path, "1,-1,0,1\n3,-1,0,inf\n3,0,1,1e39\n", {"format": "edgelist", "weight_dtype": "float64"})
+    assert caught.value.place == "node 3, or an edge from it"
+
+
+def test_slots_with_huge_numbers(tmp_path):
+    line = '{"node_id": %d, "node_type": 0, "node_weight": 1, "float_feature": {"%d": [1]}, "edge": []}\n'
+    out = export(tmp_path / "a", line % (1, 70_000) + line % (2, 3), {"format": "json"})
+    assert [len(row[2]) for row in read_rows(out)] == [70_001, 4]
+    with pytest.raises(DataError, match="a row has 100000001 feature slots"):
+        export(tmp_path / "b", line % (1, 100_000_000), {"format": "json"})
+    graphprep.export(str(tmp_path / "a" / "store"), str(tmp_path / "text"), "deepgnn-edgelist")
+    assert (
+        tmp_path / "text" / "graph.csv"
+    ).read_text() == f"1,-1,0,1{',int8,0' * 70_000},float32,1,1\n2,-1,0,1{',int8,0' * 3},float32,1,1\n"
+
+
 def test_notes(tmp_path):
     out = tmp_path / "out"
     (tmp_path / "x").write_text("1,-1,0,1,0,-1\n1,0,1,1,3,-1\n")
