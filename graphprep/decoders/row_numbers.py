@@ -5,17 +5,29 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+Ints = NDArray[np.int64]
 _MOST_ROWS = 1 << 20  # beyond, they are made each time: what is kept stays small
-_shared = np.arange(0)
+_shared = (np.arange(0), np.ones(0, np.int64))
 
 
-def every_row(num_rows: int) -> NDArray[np.int64]:
+def every_row(num_rows: int) -> Ints:
     """Return 0..num_rows-1, an array that cannot be written to."""
+    return _of_size(num_rows)[0][:num_rows]
+
+
+def one_a_row(num_rows: int) -> Ints:
+    """Return ``num_rows`` times 1, an array that cannot be written to."""
+    return _of_size(num_rows)[1][:num_rows]
+
+
+def _of_size(num_rows: int) -> tuple[Ints, Ints]:
     global _shared
-    rows = _shared
-    if num_rows > rows.size:
-        rows = np.arange(num_rows if num_rows > _MOST_ROWS else max(num_rows, min(2 * rows.size, _MOST_ROWS)))
-        rows.flags.writeable = False
-        if num_rows <= _MOST_ROWS:
-            _shared = rows  # of two threads, either may be the last
-    return rows[:num_rows]
+    if num_rows <= _shared[0].size:
+        return _shared
+    size = num_rows if num_rows > _MOST_ROWS else max(num_rows, min(2 * _shared[0].size, _MOST_ROWS))
+    made = np.arange(size), np.ones(size, np.int64)
+    for array in made:
+        array.flags.writeable = False
+    if num_rows <= _MOST_ROWS:
+        _shared = made  # of two threads, either may be the last
+    return made

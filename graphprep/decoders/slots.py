@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from graphprep.decoders.row_numbers import every_row, one_a_row
 from graphprep.kernels.cpu import slots as kernels
 from graphprep.kernels.cpu.group import group_by_key
 from graphprep.kernels.cpu.slots import DTYPES, TEXT_DTYPE
@@ -19,7 +19,6 @@ from graphprep.model.rows import ColumnChunk, ColumnKey, Role
 
 _SHOWN_CHARS = 60
 _SNIFFED_LINES = 32
-_LEAST_SHARED = 1 << 12
 _FEW_TYPES = 1 << 12
 _FIRST_GROUPS = 64
 _Room = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
@@ -31,7 +30,7 @@ _LIMITS = {"float16": 65520.0, "float32": 2.0**128 - 2.0**103, "float64": np.inf
 def dtype_code(text: str) -> int:
     """Return the code of a dtype as NumPy spells it (``float32``, ``float``, ``<f4`` …), -1 where it is none of ours."""
     if text == "binary":
-        return TEXT_DTYPE
+        return int(TEXT_DTYPE)
     if not _NAME.fullmatch(text) or text.startswith("a"):  # 'a' is a deprecated name of texts
         return -1
     try:
@@ -88,22 +87,8 @@ def raise_first(faults: Sequence[DecodeError | None]) -> None:
 
 def side_chunk(role: Role, dtype: str, values: NDArray[np.generic]) -> ColumnChunk:
     """Make the chunk of a column that every row has one number of: weight, created_at, removed_at."""
-    rows, counts = _full_rows(values.shape[0])
+    rows, counts = every_row(values.shape[0]), one_a_row(values.shape[0])
     return ColumnChunk(key=ColumnKey(role, "numbers", dtype, role=role), rows=rows, counts=counts, values=values, item_shape=())
-
-
-def _full_rows(num_rows: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return 0, 1, 2 … and 1, 1, 1 …, int64[num_rows] each; read-only, since all chunks share them."""
-    size = 1 << max(num_rows - 1, 1).bit_length()
-    rows, counts = _first_numbers(max(size, _LEAST_SHARED))
-    return rows[:num_rows], counts[:num_rows]
-
-
-@functools.lru_cache(maxsize=2)
-def _first_numbers(size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    rows, ones = np.arange(size, dtype=np.int64), np.ones(size, np.int64)
-    rows.flags.writeable = ones.flags.writeable = False
-    return rows, ones
 
 
 def code_types(types: NDArray[np.int32]) -> tuple[NDArray[np.int32], tuple[str, ...]]:

@@ -76,6 +76,32 @@ def test_reads_a_record():
     assert (rows.num_records, rows.warnings) == (2, {})
 
 
+def read_or_fault(line, places):
+    """Return all that a line says of edges; with places, nothing but the reader of any line takes part."""
+    try:
+        edges = decode(line, places=places).edges
+    except DecodeError as error:
+        return str(error), error.at
+    columns = [(one.key, one.rows.tolist(), one.counts.tolist(), list(map(str, one.values))) for one in edges.columns]
+    ends = [part.tolist() for part in (edges.src, edges.dst, edges.relations, edges.num_slots)]
+    return ends, edges.relation_names, columns
+
+
+NUMBERS = ["0", "7", "12345678", "123456789", "98765432109876543210", "007", "-1", "1.5", "0.1234567", "12.345678", "1.", ".5"]
+NUMBERS += ["1e3", "-0.0", "NaN", "null", '"7"', "", "1 ", "2147483648", "3.4028235677973366e38"]
+
+
+@pytest.mark.parametrize("place", ["src_id", "dst_id", "edge_type", "weight"])
+@pytest.mark.parametrize("behind", ["", ', "float_feature": {"0": [1.5]}', ', "weight": 2', " ", ', "other": 1'])
+def test_edges_as_they_are_mostly_written_are_read_like_all_others(place, behind):
+    """There is a way of its own for them. It must not be taken where something is written in another way."""
+    for number in NUMBERS:
+        values = {"src_id": "1", "dst_id": "2", "edge_type": "3", "weight": "0.25"} | {place: number}
+        edge = ", ".join(f'"{key}": {value}' for key, value in values.items()) + behind
+        line = f'{{"node_id": 1, "node_type": 0, "node_weight": 1, "edge": [{{{edge}}}, {{{edge}}}]}}'
+        assert read_or_fault(line, places=False) == read_or_fault(line, places=True), line
+
+
 def test_types_are_named_in_the_order_of_their_numbers():
     rows = decode(*(node(i, node_type=kind) for i, kind in enumerate([70000, 3, 70000, 12])))
     assert rows.nodes.type_names == ("3", "12", "70000")

@@ -32,6 +32,7 @@ lines = {
     "edgelist": ["1,-1,0,1.5,float32,2,0.25,1234567.5", "1,0,2,0.5", "12345678901,1,98765432109,123.5,float64,1,1e-300"],
     "json": [
         '{"node_id": 1, "node_type": 0, "node_weight": 1.5, "float_feature": {"0": [1, 2.5, 0.1234567]}, "edge": []}',
+        '{"node_id": 1, "node_type": 0, "node_weight": 1, "edge": [{"src_id": 1, "dst_id": 2, "edge_type": 0, "weight": 0.5}]}',
         '{"node_id": 1, "node_type": 0, "node_weight": 1, "neighbor": {"0": {"7": 1}}, "binary_feature": {"1": "text"}}',
     ],
     "tsv": ["1\t0\t1.5\tf:0.25 1234567.5;b:text\t2,0,0.5|12345678901,1,123.5", "7"],
@@ -39,7 +40,11 @@ lines = {
 digits = "1" * 40
 many = {
     "edgelist": [digits, f"1,{digits}", f"1,0,{digits}", f"1,0,2,{digits}", f"1,0,2,0.{digits}", f"1,-1,0,1,float32,1,0.{digits}"],
-    "json": [f'{{"node_id": {digits}', f'{{"node_weight": 0.{digits}', f'{{"neighbor": {{"0": {{"{digits}', f'{{"neighbor": {{"{digits}'],
+    "json": [
+        *(f'{{"node_id": {digits}', f'{{"node_weight": 0.{digits}', f'{{"neighbor": {{"0": {{"{digits}', f'{{"neighbor": {{"{digits}'),
+        *(f'{{"edge": [{{"src_id": 1, "dst_id": 2, "edge_type": 0, "weight": {sign}{digits}' for sign in ("", "0.", "-1.")),
+        *(f'{{"edge": [{{"src_id": {ends}' for ends in (digits, f'1, "dst_id": {digits}', f'1, "dst_id": 1, "edge_type": {digits}')),
+    ],
     "tsv": [digits, f"1\t{digits}", f"1\t0\t{digits}", f"1\t0\t1\tf:0.{digits}", f"1\t0\t1\t\t2,0,0.{digits}"],
 }
 for name, scan in scans.items():

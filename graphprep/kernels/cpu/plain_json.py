@@ -83,6 +83,11 @@ def _word(text: bytes) -> np.uint64:
 
 
 _SRC, _DST, _WEIGHT, _EDGE_TY, _PE = (_word(text) for text in (b'src_id":', b'dst_id":', b'weight":', b"edge_typ", b'e":'))
+# {"src_id": 0, "dst_id": 5, "edge_type": 1, "weight": 0.5: the words that begin and end what stands between the numbers
+_OPEN_SRC, _SRC_END = _word(b'{"src_id'), _word(b'rc_id": ')
+_OPEN_DST, _DST_END = _word(b', "dst_i'), _word(b'st_id": ')
+_OPEN_TYPE, _TYPE_END = _word(b', "edge_'), _word(b'_type": ')
+_OPEN_WEIGHT, _WEIGHT_END = _word(b', "weigh'), _word(b'eight": ')
 _FLOAT_FE, _ATURE, _BEFORE_WEIGHT = _word(b"float_fe"), _word(b'ature":'), _word(b'": ')
 _THREE_BYTES, _FOUR_BYTES, _SEVEN_BYTES = (_U((1 << 8 * size) - 1) for size in (3, 4, 7))
 _EXACT_POWERS = 10.0 ** np.arange(WORD)
@@ -336,10 +341,15 @@ def _edges(
     while at >= 0 and not is_last:
         if row == edge_src.size:
             return np.int64(_FULL), row, owner
-        src, dst, kind, weight, num_slots = _U(0), _U(0), _U(0), 0.0, np.int64(0)
         mask = 0
-        at = _open(at, _OPEN_OBJECT)
-        while at >= 0:
+        num_slots = np.int64(0)
+        end, src, dst, kind, weight = _usual_edge(at)
+        if end > at:
+            mask = _EDGE_NEEDS
+            at, is_last = _behind_value(end, _CLOSE_OBJECT)
+        else:
+            at, is_last = _open(at, _OPEN_OBJECT), False
+        while at >= 0 and not is_last:
             word = load_word(at + 1)
             if load_byte(at) != _QUOTE:
                 at = np.int64(_ODD)
@@ -378,8 +388,6 @@ def _edges(
             else:
                 at = np.int64(_ODD)
             at, is_last = _behind_value(at, _CLOSE_OBJECT)
-            if is_last:
-                break
         if at >= 0 and (mask & _EDGE_NEEDS != _EDGE_NEEDS or kind > _U(MAX_TYPE) or is_too_large(weight, weight_limit)):
             at = np.int64(_ODD)
         if at < 0:
@@ -394,6 +402,47 @@ def _edges(
         owner += 1
         at, is_last = _behind_value(at, _CLOSE_LIST)
     return at, row, owner
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _usual_edge(at):
+    """Read an edge as ``json.dumps`` writes one, up to its weight: (where that ends, src, dst, type, weight).
+
+    The end is ``at`` where it is written in another way.
+    """
+    none = (at, _U(0), _U(0), _U(0), 0.0)
+    if load_word(at) != _OPEN_SRC or load_word(at + 3) != _SRC_END:
+        return none
+    end, src = _uint(at + 11)
+    if end < 0 or load_word(end) != _OPEN_DST or load_word(end + 4) != _DST_END:
+        return none
+    end, dst = _uint(end + 12)
+    if end < 0 or load_word(end) != _OPEN_TYPE or load_word(end + 7) != _TYPE_END:
+        return none
+    end, kind = _uint(end + 15)
+    if end < 0 or load_word(end) != _OPEN_WEIGHT or load_word(end + 4) != _WEIGHT_END:
+        return none
+    end, weight = _usual_float(end + 12)
+    return (at, _U(0), _U(0), _U(0), 0.0) if end < 0 else (end, src, dst, kind, weight)
+
+
+@njit(cache=True, nogil=True, forceinline=True, error_model="numpy")
+def _usual_float(at):
+    """Read ``0.5``, where eight bytes hold it: (end, float64); the end is _ODD where it is something else."""
+    others = non_digits(at)
+    point = trailing_zeros(others)
+    has_point = np.int64(load_byte(at + point) == _POINT)
+    end = trailing_zeros(others & (others - _U(1))) if has_point else point
+    num_fraction = end - has_point - point
+    last = load_byte(at + end)
+    wrong = (last != _COMMA) & (last != _CLOSE_OBJECT) | ((load_byte(at) == _ZERO) & (point > 1))
+    # As an unsigned number, a size of 0 is large, too, and so is one whose end the window does not show.
+    if wrong or _U(end - 1) | _U(point - 1) | _U(num_fraction - has_point) >= WORD:
+        return np.int64(_ODD), 0.0
+    word = load_word(at)
+    whole = (_U(1) << _U(8 * point & 63)) - _U(1)
+    word = (word & whole) | ((word >> _U(8 * has_point)) & ~whole)  # closing ranks over the point
+    return at + end, np.float64(np.int64(digits_of_word(word, end - has_point))) / _EXACT_POWERS[_U(num_fraction)]
 
 
 @njit(cache=True, nogil=True)
