@@ -78,10 +78,11 @@ assert not {"pandas", "pyarrow.compute"} & sys.modules.keys()
 @given(sizes=st.lists(st.integers(0, 50), max_size=6))
 def test_row_numbers_are_shared(sizes):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(row_numbers, "_shared", np.arange(0))
+        patch.setattr(row_numbers, "_shared", (np.arange(0), np.ones(0, np.int64)))
         patch.setattr(row_numbers, "_MOST_ROWS", 20)
         for size in sizes:
-            rows = row_numbers.every_row(size)
+            rows, ones = row_numbers.every_row(size), row_numbers.one_a_row(size)
             assert rows.tolist() == list(range(size))
-            assert not size or not rows.flags.writeable
-        assert row_numbers._shared.size <= 20
+            assert ones.tolist() == [1] * size
+            assert not size or not (rows.flags.writeable or ones.flags.writeable)
+        assert row_numbers._shared[0].size <= 20
