@@ -27,6 +27,7 @@ _SHORTEST_LINE = 4  # ``1 2`` and its line feed
 _SAMPLES = 16  # places of the text where its IDs are looked at beforehand
 _SAMPLE_BYTES = 1 << 15
 _MORE_EDGES = 1 << 16  # room beside half as many again as were expected
+_LF = 10
 _ID_BITS = 32  # of either end in a record
 _NO_IDS = np.empty(0, np.int32)
 
@@ -55,7 +56,8 @@ def read_edges(
     lines, rows = np.zeros(len(spans), np.int64), np.zeros(len(spans), np.int64)
 
     def count(block: int) -> None:
-        lines[block] = count_lines(text.buf, *spans[block])
+        ends_line = text.buf[spans[block][1] - 1] == _LF  # all do but perhaps the last: rows of blocks then join without a gap
+        lines[block] = count_lines(text.buf, *spans[block]) - int(ends_line)
 
     run_tasks(count, range(len(spans)), threads)
     offsets = np.concatenate([[0], np.cumsum(lines)])
