@@ -23,6 +23,9 @@ from graphprep.model.export import ExportPlan, StoreNeed
 from graphprep.model.metadata import GraphMetadata
 from graphprep.storage.outputs import FolderOutput
 
+_TIMES = "times of nodes and edges are left out; --watermark writes those of edges"
+_NODE_TIMES = "times of nodes are left out: the engine has times of edges alone"
+
 
 @dataclass(frozen=True)
 class DeepGnnExporter:
@@ -52,10 +55,8 @@ class DeepGnnExporter:
         notes = list(TypeNumbers.of(metadata).notes)
         if any(map(unslotted, columns)):
             notes.append("columns without a slot get the next free ones; types.json says which")
-        if self.watermark is None and any(
-            one.role == "created_at" for schema in metadata.edge_schemas for one in schema.columns
-        ):
-            notes.append("times of edges are left out; --watermark writes them")
+        if any(column.role == "created_at" for own in columns for column in own):
+            notes.append(_NODE_TIMES if self.watermark is not None else _TIMES)
         return ExportPlan(need, notes=tuple(notes))
 
     def export(self, graph: StoredGraph, out: FolderOutput) -> None:

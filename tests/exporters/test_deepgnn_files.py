@@ -292,4 +292,6 @@ def test_notes(tmp_path):
     (tmp_path / "x").write_text("1,-1,0,1,0,-1\n1,0,1,1,3,-1\n")
     graphprep.convert(str(tmp_path / "x"), str(tmp_path / "store"), format="edgelist", decoder_options={"temporal": True})
     notes = graphprep.export(str(tmp_path / "store"), str(out), "deepgnn").notes
-    assert notes == ("times of edges are left out; --watermark writes them",)
+    assert notes == ("times of nodes and edges are left out; --watermark writes those of edges",)
+    notes = graphprep.export(str(tmp_path / "store"), str(tmp_path / "dated"), "deepgnn", watermark=3).notes
+    assert notes == ("times of nodes are left out: the engine has times of edges alone",)
