@@ -145,7 +145,7 @@ def _parse_plain(
     most = min(count_lines(buf, 0, buf.size), most_rows) * width
     if target.kind != "f":
         ints = np.empty(most, np.int64)
-        rows, at = _plain_ints(buf, between, width, ints)
+        rows, at = _plain_numbers(buf, between, width, False, ints)
         found = ints[: rows * width].reshape(rows, width)
         if dtype is None and not _is_integers(buf, at, delimiter, width):
             return _parse_plain(buf, delimiter, width, most_rows, "float64")
@@ -153,7 +153,7 @@ def _parse_plain(
         fits = target == np.int64 or not rows or (found.min() >= limits.min and found.max() <= limits.max)
         return (found.astype(target, copy=False), at) if fits else (found[:0].astype(target), 0)
     floats = np.empty(most, np.float64)
-    rows, at = _plain_floats(buf, between, width, floats)
+    rows, at = _plain_numbers(buf, between, width, True, floats.view(np.int64))
     rounded, lost = round_to(floats[: rows * width], target)
     return (rounded.reshape(rows, width), at) if lost < 0 else (rounded[:0].reshape(0, width), 0)
 
@@ -206,8 +206,8 @@ def _parse_as(dtype: np.dtype[Any], buf: NDArray[np.uint8], starts: Ints, stops:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _plain_ints(buf, between, width, values):
-    """Fill ``values`` with rows of integers of up to 18 digits, no -0. Returns (rows, position behind them)."""
+def _plain_numbers(buf, between, width, are_floats, values):
+    """Fill ``values`` (int64) with rows of integers, or the bits of floats. Returns (rows, position behind them)."""
     base = address_of(buf)
     safe = base + buf.size - DECIMAL_REACH
     at = base
@@ -217,48 +217,40 @@ def _plain_ints(buf, between, width, values):
         for column in range(width):
             if at > safe:
                 return field // width, line - base
-            negative = load_byte(at) == _MINUS
-            at += np.int64(negative)
-            size = trailing_zeros(non_digits(at))
-            if size < 1 or size > _SAFE_DIGITS:
-                return field // width, line - base
-            value = np.int64(digits_at(at, size))
-            if negative and value == 0:
-                return field // width, line - base
-            values[field + column] = -value if negative else value
-            at = _behind_plain(at + size, between, column + 1 == width)
+            if are_floats:
+                end, value = _plain_float(buf, base, at, safe, between)
+                values[field + column] = np.float64(value).view(np.int64)
+            else:
+                end, values[field + column] = _plain_int(at)
+            at = _behind_plain(end, between, column + 1 == width) if end >= 0 else end
             if at < 0:
                 return field // width, line - base
         field += width
     return field // width, at - base
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _plain_floats(buf, between, width, values):
-    """Fill ``values`` with rows of numbers. Returns (rows, position behind them)."""
-    base = address_of(buf)
-    safe = base + buf.size - DECIMAL_REACH
-    at = base
-    field = 0
-    while field + width <= values.size:
-        line = at
-        for column in range(width):
-            if at > safe:
-                return field // width, line - base
-            value, end = read_decimal(at)
-            if end < 0:
-                end = _find_end(at, base + buf.size, between)
-                code, value = parse_float(buf, at - base, end - base)
-                if code != OK:
-                    return field // width, line - base
-                if end > safe:
-                    return field // width, line - base
-            values[field + column] = value
-            at = _behind_plain(end, between, column + 1 == width)
-            if at < 0:
-                return field // width, line - base
-        field += width
-    return field // width, at - base
+@njit(cache=True, nogil=True, forceinline=True)
+def _plain_int(at):
+    """Read an integer of up to 18 digits, no -0: (end, int64); the end is -1 where there is none."""
+    negative = load_byte(at) == _MINUS
+    at += np.int64(negative)
+    size = trailing_zeros(non_digits(at))
+    if size < 1 or size > _SAFE_DIGITS:
+        return np.int64(-1), np.int64(0)
+    value = np.int64(digits_at(at, size))
+    return np.int64(-1) if negative and value == 0 else at + size, -value if negative else value
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _plain_float(buf, base, at, safe, between):
+    """Read a number that ends before ``safe``: (end, float64); the end is -1 where there is none."""
+    value, end = read_decimal(at)
+    if end < 0:
+        end = _find_end(at, base + buf.size, between)
+        code, value = parse_float(buf, at - base, end - base)
+        if code != OK or end > safe:
+            return np.int64(-1), value
+    return end, value
 
 
 @njit(cache=True, nogil=True, inline="always")
