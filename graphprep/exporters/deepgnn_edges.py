@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from graphprep.exporters.deepgnn_ids import EngineIds, NodeIds, TypeNumbers
 from graphprep.exporters.deepgnn_rows import RowBatch, Run
 from graphprep.exporters.graph import StoredGraph
+from graphprep.kernels.cpu.interleave import interleave, rows_ascend
 from graphprep.kernels.cpu.sort import stable_order
 
 Ints = NDArray[np.int64]
@@ -33,17 +34,25 @@ class EdgeBatch:
 
 @dataclass(frozen=True)
 class _Piece:
-    """Edges of one edge type, from ``low`` on: rows and destinations, and what orders the edges of a row, first key first."""
+    """The edges of one edge type that nodes of a run have: row r of the run owns [bounds[r], bounds[r + 1])."""
 
     edge: int
-    low: int
-    rows: Ints
+    run: Run
+    bounds: Ints
     dst: NodeIds
-    keys: tuple[NDArray[Any], ...]
 
     @property
-    def high(self) -> int:
-        return self.low + self.rows.size
+    def low(self) -> int:
+        return int(self.bounds[0])
+
+    @property
+    def size(self) -> int:
+        return self.dst.size
+
+    @property
+    def rows(self) -> Ints:
+        """Return the row of each edge in the batch."""
+        return np.repeat(self.run.at, np.diff(self.bounds))
 
 
 class PartEdges:
@@ -61,28 +70,43 @@ class PartEdges:
 
     def read(self, batch: RowBatch) -> EdgeBatch:
         """Read the edges of a batch of rows, in order."""
-        pieces = list(self._pieces(batch))
+        pieces = sorted(self._pieces(batch), key=lambda piece: self._numbers[piece.edge])
         if not pieces:
             none = np.zeros(0, np.int64)
             return EdgeBatch(none, none.view(np.uint64), none.astype(np.int32), ())
-        rows, dst = np.concatenate([piece.rows for piece in pieces]), np.concatenate([piece.dst for piece in pieces])
-        sizes = [piece.rows.size for piece in pieces]
-        types = np.repeat(np.array([self._numbers[piece.edge] for piece in pieces], np.int32), sizes)
-        order = self._order(pieces, rows, types)
-        at = np.arange(rows.size)
-        if order is not None:
+        dst = np.concatenate([piece.dst for piece in pieces])
+        numbers = np.array([self._numbers[piece.edge] for piece in pieces], np.int32)
+        if self._are_in_order(pieces):
+            rows, dst, types, at = interleave(_counts(pieces, batch.ids.size), numbers, dst)
+        else:
+            rows, types = np.concatenate([piece.rows for piece in pieces]), np.repeat(numbers, [piece.size for piece in pieces])
+            order, at = self._order(pieces, rows, types), np.empty(rows.size, np.int64)
             at[order] = np.arange(order.size)
             rows, dst, types = rows[order], dst[order], types[order]
-        ends = np.cumsum(sizes).tolist()
-        runs = (Run(one.edge, one.low, one.high, at[end - one.rows.size : end]) for one, end in zip(pieces, ends, strict=True))
+        ends = np.cumsum([piece.size for piece in pieces]).tolist()
+        runs = (
+            Run(one.edge, one.low, one.low + one.size, at[end - one.size : end]) for one, end in zip(pieces, ends, strict=True)
+        )
         return EdgeBatch(rows, dst, types, tuple(runs))
 
     def _pieces(self, batch: RowBatch) -> Iterator[_Piece]:
         for edge, low, high in self.spans(batch):
             run = next(one for one in batch.runs if one.number == self._graph.ends_of(edge)[0])
-            dst = self.destinations(edge, low, high)
-            rows = np.repeat(run.at, np.diff(self.indptr[edge][run.low : run.high + 1]))
-            yield _Piece(edge, low, rows, dst, self.keys(edge, low, dst))
+            yield _Piece(edge, run, self.indptr[edge][run.low : run.high + 1], self.destinations(edge, low, high))
+
+    def _are_in_order(self, pieces: Sequence[_Piece]) -> bool:
+        """Return whether the edges of each row and number are those of one piece, in their order."""
+        if self._ordering == "time" or len({self._numbers[piece.edge] for piece in pieces}) < len(pieces):
+            return False
+        return self._ordering == "stored" or all(rows_ascend(piece.dst, piece.bounds) for piece in pieces)
+
+    def _order(self, pieces: Sequence[_Piece], rows: Ints, types: Numbers) -> Ints:
+        """Return the order of the edges of all pieces: by row, type and keys."""
+        order: Ints | None = None
+        all_keys = [self.keys(piece.edge, piece.low, piece.dst) for piece in pieces]
+        for keys in reversed(list(zip(*all_keys, strict=True))):
+            order = _then_by(order, np.concatenate(keys))
+        return _then_by(_then_by(order, types), rows)
 
     def spans(self, batch: RowBatch) -> Iterator[tuple[int, int, int]]:
         """Yield which edges of each type a batch of rows has: the type, and [low, high)."""
@@ -118,19 +142,6 @@ class PartEdges:
         found = self._graph.edge_cells(edge, "csr", self._part, column, low, high).flat.astype(np.int64)
         return np.where(found == 0, -1, found) if role == "removed_at" else found
 
-    def _order(self, pieces: Sequence[_Piece], rows: Ints, types: Numbers) -> Ints | None:
-        """Return the order of the edges of all pieces; None: it is theirs."""
-        order = None
-        numbers = {self._numbers[piece.edge] for piece in pieces}
-        if len(numbers) < len(pieces) or not all(ascend((piece.rows, *piece.keys)) for piece in pieces):
-            for keys in reversed(list(zip(*(piece.keys for piece in pieces), strict=True))):
-                order = _then_by(order, np.concatenate(keys))
-        if len(pieces) > 1 or order is not None:
-            ranks = np.zeros(max(numbers) + 1, np.int64)
-            ranks[sorted(numbers)] = np.arange(len(numbers))
-            order = _then_by(order, rows * len(numbers) + ranks[types])
-        return order
-
 
 def ascend(keys: Sequence[NDArray[Any]]) -> bool:
     """Return whether rows ascend by keys, the first key first, of which one is there at least."""
@@ -146,3 +157,11 @@ def _then_by(order: Ints | None, key: NDArray[Any]) -> Ints:
     """Return an order by ``key``, rows of equal keys in the order that they have."""
     found: Ints = stable_order(key if order is None else key[order])
     return found if order is None else order[found]
+
+
+def _counts(pieces: Sequence[_Piece], num_rows: int) -> Ints:
+    """Return the number of edges of each piece in each row of the batch: int64[pieces, num_rows]."""
+    found = np.zeros((len(pieces), num_rows), np.int64)
+    for own, piece in zip(found, pieces, strict=True):
+        own[piece.run.target] = np.diff(piece.bounds)[piece.run.kept]
+    return found
