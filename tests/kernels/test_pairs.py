@@ -11,6 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from graphprep.kernels.cpu import pairs
 from graphprep.kernels.cpu.numbers import OK
 from graphprep.kernels.cpu.pairs import IS_FULL, NOT_PLAIN, TOO_WIDE, count_lines, parse_pairs, parse_weighted_pairs
 from graphprep.kernels.cpu.words import MOST_DIGITS
@@ -64,6 +65,17 @@ def bits(value: float) -> int:
 
 
 def parse(text: bytes, delimiter: bytes, weighted: bool, dtype: type, room: int):
+    """Parse a text from its beginning on, and from its beginning and its middle in turn: the same comes of both."""
+    with pytest.MonkeyPatch.context() as patch:
+        found = []
+        for least in () if weighted else (1, 1 << 60):
+            patch.setattr(pairs, "_LEAST_HALVED", least)
+            found.append(_parse(text, delimiter, weighted, dtype, room))
+    assert not found or found[0] == found[1]
+    return _parse(text, delimiter, weighted, dtype, room)
+
+
+def _parse(text: bytes, delimiter: bytes, weighted: bool, dtype: type, room: int):
     buf = np.frombuffer(text, np.uint8)
     src, dst, weight = np.empty(room, dtype), np.empty(room, dtype), np.empty(room)
     if weighted:
@@ -130,6 +142,10 @@ def assert_agrees(drawn, weighted, dtype, room):
 @example((b"", b"1 2\n" * 40), np.uint32, None)
 @example((b"", b"1 2\r\n" * 40 + b"3 4\n" * 40 + b"5\t6\n" * 40), np.uint64, None)
 @example((b",", b"12345678,9\n" * 20 + b"1,123456789\n" * 20), np.uint64, 30)
+@example((b"", b"1 2\n" * 9 + b"# 3\n\n" + b"4 5\n" * 60), np.uint32, None)
+@example((b"", b"1\t2\r\n" * 60 + b"\r\n" + b"4\t5\r\n" * 60), np.uint32, None)
+@example((b"", b"1 2\n" + b"4 " + b"5" * 9), np.uint32, None)
+@example((b"", b"1 2\n" * 40 + b"x\n" + b"1 2\n" * 90), np.uint32, None)
 @example((b"", b"1 4294967295\n" * 9 + b"4294967296 1\n" * 9), np.uint32, None)
 def test_pairs_agree_with_regular_expressions(drawn, dtype, room):
     assert_agrees(drawn, False, dtype, room)

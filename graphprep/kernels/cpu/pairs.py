@@ -38,6 +38,7 @@ _TAB, _LF, _CR, _SPACE, _HASH, _PERCENT, _MINUS, _POINT, _ZERO = 9, 10, 13, 32, 
 _EXACT_DIGITS = 15  # any number of so many digits is exact as a float64
 _IN_NUMBERS = b"+-.eE"  # delimiters that a weight may hold
 _BLANKS = -1  # the delimiter where fields are separated by runs of blanks
+_LEAST_HALVED = 1 << 12  # bytes; with fewer, finding the middle takes what it spares
 _U = np.uint64
 
 
@@ -56,7 +57,8 @@ def parse_pairs(
     the arrays' type) or IS_FULL, and where the line begins that this is said of. The rows before it are there: a caller may
     deal with them and go on from ``at``.
     """
-    rows, code, at = _parse_pairs(buf, start, stop, _code_of(delimiter), _U(np.iinfo(src.dtype).max), src, dst)
+    high = _U(np.iinfo(src.dtype).max)
+    rows, code, at = _parse_pairs(buf, start, stop, _code_of(delimiter), high, _LEAST_HALVED, src, dst)
     return int(rows), int(code), int(at)
 
 
@@ -94,14 +96,82 @@ def _count_lines(buf, start, stop):
 
 
 @njit(cache=True, nogil=True)
-def _parse_pairs(buf, start, stop, delimiter, high, src, dst):
-    """Fill ``src`` and ``dst``. Returns (rows, code, position)."""
+def _parse_pairs(buf, start, stop, delimiter, high, least, src, dst):
+    """Fill ``src`` and ``dst``. Returns (rows, code, position).
+
+    Where a line begins is known only behind the one before: lines of two places in turn, where there are ``least`` bytes,
+    spare much of the waiting.
+    """
     base = address_of(buf)
     at, stop = base + start, base + stop
+    if stop - at < least:
+        row, code, at = _parse_lines(at, stop, delimiter, high, src, dst, 0)
+        return row, code, at - base
+    half = min(_find(at + (stop - at) // 2, stop, _LF) + 1, stop)
+    first_row = _count_lines(buf, start, half - base) - 1
+    at, row, second_at, second_row = _parse_in_turn(at, half, stop, delimiter, src, dst, first_row)
+    row, code, at = _parse_lines(at, half, delimiter, high, src, dst, row)
+    if code != OK:
+        return row, code, at - base
+    for i in range(first_row, second_row if row < first_row else first_row):  # some lines of the first half hold no row
+        src[row + i - first_row] = src[i]
+        dst[row + i - first_row] = dst[i]
+    row, code, at = _parse_lines(second_at, stop, delimiter, high, src, dst, row + second_row - first_row)
+    return row, code, at - base
+
+
+@njit(cache=True, nogil=True)
+def _parse_in_turn(at, half, stop, delimiter, src, dst, first_row):
+    """Parse usual lines from ``at`` and from ``half`` on until one is not: rows from 0 and from ``first_row`` on.
+
+    Returns (address, row) of both places where they stopped.
+    """
+    between, ending, after = _usual_line(at, stop, delimiter)
+    safe = stop - 2 * WINDOW - 2
+    row, second_at, second_row = 0, half, first_row
+    while at < half and second_at <= safe and second_row < src.size:
+        others, second_others = non_digits(at), non_digits(second_at)
+        first = trailing_zeros(others)
+        second = trailing_zeros(others & (others - _U(1)))
+        third = trailing_zeros(second_others)
+        fourth = trailing_zeros(second_others & (second_others - _U(1)))
+        # See ``_parse_lines``.
+        wrong = (load_byte(at + first) ^ between) | (load_byte(second_at + third) ^ between)
+        wrong |= (load_byte(at + second) ^ ending) | (load_byte(second_at + fourth) ^ ending)
+        wrong |= (load_byte(at + second + after - 1) ^ _LF) | (load_byte(second_at + fourth + after - 1) ^ _LF)
+        sizes = _U(first - 1) | _U(second - first - 2) | _U(third - 1) | _U(fourth - third - 2)
+        if sizes >= _U(WORD) or wrong != 0:
+            break
+        src[_U(row)] = digits_of_word(load_word(at), first)
+        dst[_U(row)] = digits_of_word(load_word(at + first + 1), second - first - 1)
+        src[_U(second_row)] = digits_of_word(load_word(second_at), third)
+        dst[_U(second_row)] = digits_of_word(load_word(second_at + third + 1), fourth - third - 1)
+        row += 1
+        second_row += 1
+        at += second + after
+        second_at += fourth + after
+    return at, row, second_at, second_row
+
+
+@njit(cache=True, nogil=True)
+def _usual_line(at, stop, delimiter):
+    """Guess from a line what stands between IDs, behind them, and how far from there the next line is."""
+    between = _SPACE if delimiter == _BLANKS else delimiter
+    if stop - at < 2 * WINDOW + 2:
+        return between, _LF, 1
+    others = non_digits(at)
+    if delimiter == _BLANKS and load_byte(at + trailing_zeros(others)) == _TAB:
+        between = _TAB
+    is_cr = load_byte(at + trailing_zeros(others & (others - _U(1)))) == _CR
+    return between, _CR if is_cr else _LF, 2 if is_cr else 1
+
+
+@njit(cache=True, nogil=True)
+def _parse_lines(at, stop, delimiter, high, src, dst, row):
+    """Parse the lines from an address on to rows from ``row`` on. Returns (rows, code, address)."""
     between = _SPACE if delimiter == _BLANKS else delimiter
     ending, after = _LF, 1  # what stands behind the second ID, and how far from there the next line is
     safe = stop - 2 * WINDOW - 2
-    row = 0
     while at < stop:
         while at <= safe and row < src.size:
             others = non_digits(at)
@@ -124,11 +194,11 @@ def _parse_pairs(buf, start, stop, delimiter, high, src, dst):
             at = -begin
             continue
         if row == src.size:
-            return row, IS_FULL, at - base
+            return row, IS_FULL, at
         code, src_id, behind_src, dst_id, behind = _two_ids(begin, stop, delimiter, high)
         following = _end_line(behind, stop, delimiter) if code == OK else 0
         if code != OK or following < 0:
-            return row, max(code, NOT_PLAIN), at - base
+            return row, max(code, NOT_PLAIN), at
         src[row] = src_id
         dst[row] = dst_id
         row += 1
@@ -137,7 +207,7 @@ def _parse_pairs(buf, start, stop, delimiter, high, src, dst):
             ending, after = load_byte(behind), at - behind
         if delimiter == _BLANKS:
             between = load_byte(behind_src)
-    return row, OK, at - base
+    return row, OK, at
 
 
 @njit(cache=True, nogil=True)
