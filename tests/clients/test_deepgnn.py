@@ -58,8 +58,8 @@ class Case:
 
 def _cases() -> list[Case]:
     found = []
-    for seed in range(5):
-        dyadic = seed < 3
+    for seed in range(4):
+        dyadic = seed < 2
         found += [
             Case(f"edgelist {seed}", "edgelist", edgelist(random_graph(seed, "dst", dyadic=dyadic))),
             Case(f"json {seed}", "json", json_lines(random_graph(seed, "dstmh", dyadic=dyadic))),
@@ -167,7 +167,7 @@ def test_their_decoders_read_our_lines_as_theirs(tmp_path):
     """What the decoders make of what we wrote is what they make of the input that the store came from."""
     jobs = []
     names = {"edgelist": "graph.csv", "json": "graph.json", "tsv": "graph.tsv"}
-    for name in ("edgelist 0", "edgelist 4", "json 1", "json 4", "tsv 2", "tsv 4", "json dated", "created", "one type far up"):
+    for name in ("edgelist 3", "json 2", "tsv 3", "json dated", "created", "one type far up"):
         case = CASES[name]
         folder = tmp_path / case.name
         folder.mkdir()

@@ -6,7 +6,6 @@ import dataclasses
 import json
 import struct
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -28,11 +27,6 @@ EDGE = np.dtype([("dst", "<u8"), ("slot", "<u8"), ("type", "<i4"), ("weight", "<
 
 class TestDeepGnn(ExporterContract):
     target = "deepgnn"
-
-
-class TestDeepGnnDated(ExporterContract):
-    target = "deepgnn"
-    options: ClassVar = {"target_options": {"watermark": 7}}
 
 
 def read_rows(folder: Path, part: int = 0) -> list[tuple]:
