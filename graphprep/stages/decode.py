@@ -387,7 +387,10 @@ class _Collector:
             return (), ()
         codes = tuple(self._relation_code(relation) for relation in edges.relation_names)
         relations = None if len(codes) == 1 else np.array(codes, np.int32)[edges.relations]
-        self.decoded.edges.append(0, (ids_of(edges, 0), ids_of(edges, 1), relations, edges.num_slots))
+        num_slots = edges.num_slots
+        if num_slots is not None and not num_slots.any():
+            num_slots = None  # as of most edges: then they need not travel
+        self.decoded.edges.append(0, (ids_of(edges, 0), ids_of(edges, 1), relations, num_slots))
         return self._store_columns(self.decoded.edge_columns, edges.columns, edges.num_rows, group), codes
 
     def _store_dealt(self, work: _Work, num_edges: int) -> tuple[tuple[BatchColumn, ...], tuple[int, ...]]:
