@@ -29,6 +29,7 @@ from graphprep.model.schema import ColumnSchema
 from graphprep.storage.outputs import FileOutput, FolderOutput
 
 Ints = NDArray[np.int64]
+TextOrder = Literal["destination", "stored"]
 
 _NO_TIMES = "TSV has no times"
 _DECLARED = "nodes that were created and have edges get a record, without which the format has no edges"
@@ -38,13 +39,18 @@ _BOOLS = "DeepGNN's decoder takes every bool for true; --feature-dtype NAME=uint
 
 @dataclass(frozen=True)
 class EdgeListExporter:
-    """Writes ``graph.csv``, a line for every node and edge."""
+    """Writes ``graph.csv``, a line for every node and edge.
+
+    ``edge_order``: of the edges of a node and type, by ``destination`` or as they are ``stored``.
+    """
 
     name: ClassVar[str] = "deepgnn-edgelist"
     loads_in: ClassVar[str] = "DeepGNN's converter (EdgeListDecoder); graphprep convert --format edgelist"
     carries: ClassVar[str] = "all columns as feature slots, and times; no features with dates"
     root_file: ClassVar[str] = "graph.csv"
     node_ids: ClassVar[Literal["dense", "any", "own"]] = "own"
+
+    edge_order: TextOrder = "destination"
 
     def plan(self, metadata: GraphMetadata) -> ExportPlan:
         """See ``Exporter``."""
@@ -56,12 +62,12 @@ class EdgeListExporter:
 
     def export(self, graph: StoredGraph, out: FolderOutput) -> None:
         """See ``Exporter``."""
-        _write(graph, EdgeListLines(), self.root_file, out, always_declares=False)
+        _write(graph, EdgeListLines(), self.root_file, self.edge_order, out, always_declares=False)
 
 
 @dataclass(frozen=True)
 class JsonExporter:
-    """Writes ``graph.json``, a line for every node."""
+    """Writes ``graph.json``, a line for every node. ``edge_order`` is that of ``EdgeListExporter``."""
 
     name: ClassVar[str] = "deepgnn-json"
     loads_in: ClassVar[str] = "DeepGNN's converter (JsonDecoder); graphprep convert --format json"
@@ -69,18 +75,23 @@ class JsonExporter:
     root_file: ClassVar[str] = "graph.json"
     node_ids: ClassVar[Literal["dense", "any", "own"]] = "own"
 
+    edge_order: TextOrder = "destination"
+
     def plan(self, metadata: GraphMetadata) -> ExportPlan:
         """See ``Exporter``."""
         return _plan(metadata, JsonLines(), _declared_note(metadata))
 
     def export(self, graph: StoredGraph, out: FolderOutput) -> None:
         """See ``Exporter``."""
-        _write(graph, JsonLines(), self.root_file, out, always_declares=True)
+        _write(graph, JsonLines(), self.root_file, self.edge_order, out, always_declares=True)
 
 
 @dataclass(frozen=True)
 class TsvExporter:
-    """Writes ``graph.tsv``, a line for every node. DeepGNN's decoder fails at neighbours of more than 131,072 characters."""
+    """Writes ``graph.tsv``, a line for every node. ``edge_order`` is that of ``EdgeListExporter``.
+
+    DeepGNN's decoder fails at neighbours of more than 131,072 characters.
+    """
 
     name: ClassVar[str] = "deepgnn-tsv"
     loads_in: ClassVar[str] = "DeepGNN's converter (TsvDecoder); graphprep convert --format tsv"
@@ -88,13 +99,15 @@ class TsvExporter:
     root_file: ClassVar[str] = "graph.tsv"
     node_ids: ClassVar[Literal["dense", "any", "own"]] = "own"
 
+    edge_order: TextOrder = "destination"
+
     def plan(self, metadata: GraphMetadata) -> ExportPlan:
         """See ``Exporter``."""
         return _plan(metadata, TsvLines(), _declared_note(metadata), with_times=False)
 
     def export(self, graph: StoredGraph, out: FolderOutput) -> None:
         """See ``Exporter``."""
-        _write(graph, TsvLines(), self.root_file, out, always_declares=True)
+        _write(graph, TsvLines(), self.root_file, self.edge_order, out, always_declares=True)
 
 
 # ---------------------------------------------------------------------------------------------------- plans
@@ -122,7 +135,9 @@ def _plan(metadata: GraphMetadata, lines: LineFormat, notes: list[str], *, with_
 # ---------------------------------------------------------------------------------------------------- writing
 
 
-def _write(graph: StoredGraph, lines: LineFormat, name: str, out: FolderOutput, *, always_declares: bool) -> None:
+def _write(
+    graph: StoredGraph, lines: LineFormat, name: str, order: TextOrder, out: FolderOutput, *, always_declares: bool
+) -> None:
     ids, numbers = EngineIds(graph), TypeNumbers.of(graph.metadata)
     if ids.are_homo:
         graph.ids.write_maps(out)
@@ -130,7 +145,7 @@ def _write(graph: StoredGraph, lines: LineFormat, name: str, out: FolderOutput, 
     out.write("types.json", (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode())
     with out.open(name) as file:
         for part in range(graph.metadata.num_parts):
-            reader = PartReader(graph, part, ids, numbers, "destination")
+            reader = PartReader(graph, part, ids, numbers, order)
             _LineReader(reader, lines, numbers, always_declares=always_declares).write(file)
 
 

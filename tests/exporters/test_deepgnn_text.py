@@ -74,6 +74,14 @@ def test_times_and_partitions(name, write, tmp_path):
     round_trip(tmp_path, name, write(graph, dated=True), options)
 
 
+@pytest.mark.parametrize("name", ["shop.edgelist", "shop.jsonl", "shop.tsv", "town.jsonl"])
+def test_edges_keep_their_order_if_asked(name, sample_data, tmp_path):
+    """Nodes of the samples are sorted, the edges of some are not."""
+    text = (sample_data / name.split(".")[0] / name).read_text(encoding="utf-8")
+    format_name = {"edgelist": "edgelist", "jsonl": "json", "tsv": "tsv"}[name.split(".")[1]]
+    round_trip(tmp_path, format_name, text, edge_order="stored")
+
+
 def test_edgelist_of_all_dtypes(tmp_path):
     """Bools, complex numbers, blanks at the ends of texts, commas, double backslashes, empty slots and texts."""
     text = "1,-1,0,1,bool,3,0,1,1,complex64,2,1+2j,-0.5-1e-7j,complex128,1,nanj,binary,1, a\\,\\,b \n"
