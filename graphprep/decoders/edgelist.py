@@ -332,7 +332,7 @@ class _Fixed:
     num_slots: NDArray[np.int32]
 
     @classmethod
-    def of(cls, owners: kernels.Owners, owner: int, size: int) -> _Fixed:
+    def of(cls, owners: kernels.Owners, owner: np.int64, size: int) -> _Fixed:
         """Take what was walked."""
         rows = (owner, slice(size))
         return cls(owners.types[rows], owners.weights[rows], owners.times[rows], owners.num_slots[rows])

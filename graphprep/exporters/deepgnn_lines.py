@@ -122,14 +122,20 @@ class EdgeListLines:
 
     def heads(self, nodes: Nodes) -> Texts:
         """See ``LineFormat``."""
-        fields = [number_texts(nodes.ids), b",-1,", number_texts(nodes.types), b",", number_texts(nodes.weights)]
+        fields: list[Texts | bytes] = [
+            number_texts(nodes.ids),
+            b",-1,",
+            number_texts(nodes.types),
+            b",",
+            number_texts(nodes.weights),
+        ]
         found = join_texts(*fields, *_times(nodes.times, b",", b","), nodes.features, b"\n", size=nodes.ids.size)
         return Texts(found.source, found.starts, found.sizes * nodes.is_declared)
 
     def edges(self, edges: Edges) -> Texts:
         """See ``LineFormat``."""
-        ends = [number_texts(edges.src), b",", number_texts(edges.types), b",", number_texts(edges.dst)]
-        rest = [b",", number_texts(edges.weights), *_times(edges.times, b",", b","), edges.features, b"\n"]
+        ends: list[Texts | bytes] = [number_texts(edges.src), b",", number_texts(edges.types), b",", number_texts(edges.dst)]
+        rest: list[Texts | bytes] = [b",", number_texts(edges.weights), *_times(edges.times, b",", b","), edges.features, b"\n"]
         return join_texts(*ends, *rest, size=edges.dst.size)
 
     def tails(self, count: int) -> Texts:
@@ -166,13 +172,26 @@ class TsvLines:
 
     def heads(self, nodes: Nodes) -> Texts:
         """See ``LineFormat``."""
-        fields = [number_texts(nodes.ids), b"\t", number_texts(nodes.types), b"\t", number_texts(nodes.weights)]
+        fields: list[Texts | bytes] = [
+            number_texts(nodes.ids),
+            b"\t",
+            number_texts(nodes.types),
+            b"\t",
+            number_texts(nodes.weights),
+        ]
         return join_texts(*fields, b"\t", nodes.features, b"\t", size=nodes.ids.size)
 
     def edges(self, edges: Edges) -> Texts:
         """See ``LineFormat``."""
         behind = Texts.chosen((b"|", b""), edges.is_first.astype(np.int64))
-        fields = [behind, number_texts(edges.dst), b",", number_texts(edges.types), b",", number_texts(edges.weights)]
+        fields: list[Texts | bytes] = [
+            behind,
+            number_texts(edges.dst),
+            b",",
+            number_texts(edges.types),
+            b",",
+            number_texts(edges.weights),
+        ]
         return join_texts(*fields, b",", edges.features, size=edges.dst.size)
 
     def tails(self, count: int) -> Texts:
@@ -232,7 +251,7 @@ class JsonLines:
 
     def heads(self, nodes: Nodes) -> Texts:
         """See ``LineFormat``."""
-        fields = [b'{"node_id": ', number_texts(nodes.ids), b', "node_type": ', number_texts(nodes.types)]
+        fields: list[Texts | bytes] = [b'{"node_id": ', number_texts(nodes.ids), b', "node_type": ', number_texts(nodes.types)]
         fields += [b', "node_weight": ', number_texts(nodes.weights, as_json=True)]
         times = _times(nodes.times, b', "created_at": ', b', "removed_at": ')
         return join_texts(*fields, *times, nodes.features, b', "edge": [', size=nodes.ids.size)
@@ -240,7 +259,7 @@ class JsonLines:
     def edges(self, edges: Edges) -> Texts:
         """See ``LineFormat``."""
         begin = Texts.chosen((b', {"src_id": ', b'{"src_id": '), edges.is_first.astype(np.int64))
-        fields = [begin, number_texts(edges.src), b', "dst_id": ', number_texts(edges.dst)]
+        fields: list[Texts | bytes] = [begin, number_texts(edges.src), b', "dst_id": ', number_texts(edges.dst)]
         fields += [b', "edge_type": ', number_texts(edges.types), b', "weight": ', number_texts(edges.weights, as_json=True)]
         times = _times(edges.times, b', "created_at": ', b', "removed_at": ')
         return join_texts(*fields, *times, edges.features, b"}", size=edges.dst.size)
@@ -282,7 +301,13 @@ class JsonLines:
         begin = Texts.chosen((b', {"values": ', b'{"values": '), _is_first(entries).astype(np.int64))
         removed = join_texts(b', "removed_at": ', number_texts(cells.end), size=size)
         removed = Texts(removed.source, removed.starts, removed.sizes * (cells.end != -1))
-        fields = [begin, _json_arrays(cells.flat, cells.item_counts), b', "created_at": ', number_texts(cells.start), removed]
+        fields: list[Texts | bytes] = [
+            begin,
+            _json_arrays(cells.flat, cells.item_counts),
+            b', "created_at": ',
+            number_texts(cells.start),
+            removed,
+        ]
         found = join_texts(b"[", join_texts(*fields, b"}", size=size).grouped(entries), b"]", size=entries.size)
         return Texts(found.source, found.starts, found.sizes * (entries > 0))
 

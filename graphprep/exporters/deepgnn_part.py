@@ -87,11 +87,12 @@ class PartReader:
             return None
         if side == "node":
             return self.graph.node_present(run.number, self.part, column, run.low, run.high)
-        return self._read(
+        found: NDArray[np.bool_] = self._read(
             lambda low, high: np.asarray(self.graph.edge_present(run.number, "csr", self.part, column, low, high)),
             run,
             np.concatenate,
         )
+        return found
 
     def times(self, run: Run) -> Ints:
         """Return when the edges of a run were created and removed: int64[k, 2]."""
