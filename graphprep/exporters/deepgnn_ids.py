@@ -122,9 +122,9 @@ class EngineIds:
     def of(self, number: int, typed: Ints | NDArray[np.int32]) -> NodeIds:
         """Return the IDs of typed ones of a node type."""
         if self._raw is not None:
-            raw: NodeIds = self._raw.of(number, typed).view(np.uint64)
-            return raw
-        return (typed.astype(np.int64, copy=False) + self._first[number]).view(np.uint64)
+            return self._raw.of(number, typed).view(np.uint64)
+        homo: Ints = typed.astype(np.int64, copy=False) + self._first[number]
+        return homo.view(np.uint64)
 
 
 def _share_space(graph: StoredGraph) -> bool:
