@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.kernels.cpu.place import place_bytes, replace_bytes
+from graphprep.kernels.cpu.write_text import write_integers
 
 Ints = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
@@ -77,15 +78,15 @@ def number_texts(values: NDArray[Any], *, as_json: bool = False) -> Texts:
 
     JSON has other words for what is not finite, and would read ``-0`` as an integer.
     """
-    import pyarrow as pa
-
     if values.dtype.kind == "c":
         return _complex_texts(values)
     if values.dtype.kind == "b":
         values = values.view(np.uint8)
     if values.dtype == np.float16:
         values = values.astype(np.float32)
-    found = _from_arrow(pa.array(np.ascontiguousarray(values)).cast(pa.large_string()))
+    if values.dtype.kind in "iu" and (not values.size or (int(values.min()) >= 0 and int(values.max()) < 2**63)):
+        return Texts.packed(*write_integers(values.astype(np.uint64)))
+    found = _arrow_texts(values)
     if as_json and values.dtype.kind == "f":
         return _json_numbers(values, found)
     return found
@@ -110,7 +111,10 @@ def _complex_texts(values: NDArray[Any]) -> Texts:
     return join_texts(number_texts(values.real), signs, number_texts(values.imag), b"j", size=values.size)
 
 
-def _from_arrow(array: Any) -> Texts:
+def _arrow_texts(values: NDArray[Any]) -> Texts:
+    import pyarrow as pa
+
+    array = pa.array(np.ascontiguousarray(values)).cast(pa.large_string())
     _, offsets, data = array.buffers()
     ends = np.frombuffer(offsets, np.int64)[: len(array) + 1] if len(array) else np.zeros(1, np.int64)
     source = np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)[: int(ends[-1])]

@@ -15,6 +15,7 @@ from graphprep.kernels.cpu.write_text import (
     MICRO,
     SLACK_BYTES,
     Template,
+    write_integers,
     write_nodes,
     write_rows,
 )
@@ -83,3 +84,12 @@ def test_nodes_are_written_with_their_features_and_edges(nodes, width, separator
         wanted += f"{number}[{texts}]({separators[1].join(f'{a}-{b}' for a, b in own)})\n"
     assert out[:count].tobytes().decode() == wanted
     assert (memory[size:] == 7).all()
+
+
+@settings(deadline=None)
+@given(numbers=st.lists(INTEGERS, max_size=20))
+def test_integers_alone(numbers):
+    data, sizes = write_integers(np.array(numbers, np.uint64))
+    ends = np.cumsum(sizes).tolist()
+    assert [data[a:b].tobytes().decode() for a, b in zip([0, *ends], ends, strict=False)] == list(map(str, numbers))
+    assert data.size == sizes.sum()

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from graphprep.kernels.cpu.jit import njit
+from graphprep.kernels.cpu.memory import copy_bytes
+from graphprep.kernels.cpu.words import address_of
 
 _LINE_ENDS = (b"\xc2\x85", b"\xe2\x80\xa8", b"\xe2\x80\xa9")  # U+0085, U+2028, U+2029: what Python cuts lines at, beside ASCII
 _FIRST_OF_TWO, _SECOND_OF_TWO = _LINE_ENDS[0]
@@ -42,10 +44,9 @@ def replace_bytes(source: Any, starts: Any, sizes: Any, table: Any, widths: Any,
 
 @njit(cache=True, nogil=True)
 def _place_bytes(source, starts, sizes, out, ats):
+    begin, target = address_of(source), address_of(out)
     for i in range(starts.size):
-        start, at = starts[i], ats[i]
-        for k in range(sizes[i]):
-            out[at + k] = source[start + k]
+        copy_bytes(begin + starts[i], target + ats[i], sizes[i])
 
 
 @njit(cache=True, nogil=True)

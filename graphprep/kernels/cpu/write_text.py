@@ -118,6 +118,23 @@ def _write_fraction(number, places, out, at):
     return at + 2 + places
 
 
+@njit(cache=True, nogil=True)
+def _write_integers(numbers, sizes, out):
+    at = 0
+    for i in range(numbers.size):
+        end = _write_integer(numbers[i], out, at)
+        sizes[i] = end - at
+        at = end
+    return at
+
+
+def write_integers(numbers: NDArray[np.uint64]) -> tuple[Bytes, Ints]:
+    """Write numbers below 10^19 as decimal texts, one behind the other: their bytes, and the size of each."""
+    sizes = np.empty(numbers.size, np.int64)
+    out = np.empty(numbers.size * _MOST_BYTES[INTEGER] + SLACK_BYTES, np.uint8)
+    return out[: _write_integers(numbers, sizes, out)], sizes
+
+
 # ---- rows
 
 
