@@ -29,6 +29,7 @@ from graphprep.stages.texts import UNKNOWN, KeyCollisionError, TextIndexer
 from graphprep.storage.faults import display_url
 from graphprep.storage.runs import Runs, SpillPool
 from graphprep.storage.spans import text_blocks
+from graphprep.storage.stored_text import StoredBlock
 
 if TYPE_CHECKING:
     from graphprep.storage.urls import Storage
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 _MOST_TYPES = 1 << 16
 _AHEAD_BYTES = 64 << 20  # of ``text_bytes``; with less, one table is read at a time
 _TEXT_SHARDS = 16  # so many threads add texts without waiting; a shard of a few million texts fits the cache
+_PATIENCE_S = 0.1  # of blocks that are to be dealt out together, with a stream
 _FEW_TYPES = 8  # with more, shards take too much memory
 _LEAST_SHARDED_BYTES = 4 << 20  # of texts that may be held: empty shards take 1 MiB a type
 
@@ -218,9 +220,13 @@ class _Collector:
                 for item in items:
                     group.append(item)
                     num_bytes += item.num_bytes
-                    if num_bytes >= self._group_bytes():
+                    least = self._group_bytes()
+                    rests = least > 0 and not _goes_on(item, storage, self.decoded.sources)
+                    if rests or num_bytes >= least:
                         yield group
                         group, num_bytes = [], 0
+                    if rests:  # what was begun is collected meanwhile: a fault is not to wait for more input
+                        yield from [[]] * (2 * self.settings.threads)
             except Exception:  # of what comes first, one thing may be at fault in the blocks before it
                 if group:
                     yield group
@@ -530,6 +536,13 @@ class _Collector:
             self.relation_codes[relation] = len(self.decoded.relations)
             self.decoded.relations.append(relation)
         return self.relation_codes[relation]
+
+
+def _goes_on(item: _Work, storage: Storage, sources: Sources) -> bool:
+    """Return whether nobody has to wait for the block behind a block: a stream may be at rest for long."""
+    if isinstance(item.data, StoredBlock):
+        return item.data.next_comes(_PATIENCE_S)
+    return not storage.is_arriving(sources.spans[item.span].url)
 
 
 def _num_edges(done: _Done) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import os
 import select
@@ -57,13 +58,13 @@ class Spool:
             file = open(self.path, "rb", buffering=0)  # noqa: SIM115, PTH123 - the reader closes it
         return io.BufferedReader(_Follower(self, file), _BUFFER_BYTES)
 
-    def wait(self, num_bytes: int | None = None) -> int:
-        """Wait until there are ``num_bytes`` (None: until the end); return how many there are, fewer at the end.
+    def wait(self, num_bytes: int | None = None, most_s: float | None = None) -> int:
+        """Wait until there are ``num_bytes`` (None: until the end), or for ``most_s``; return how many there are.
 
         Raises StorageError where the stream or the copy failed before.
         """
         with self._changed:
-            self._changed.wait_for(lambda: self._ended or (num_bytes is not None and self.size >= num_bytes))
+            self._changed.wait_for(lambda: self._ended or (num_bytes is not None and self.size >= num_bytes), most_s)
             if self._failure is not None and (num_bytes is None or self.size < num_bytes):
                 raise self._failure
             return self.size
@@ -92,18 +93,33 @@ class Spool:
             self._changed.notify_all()
 
     def _copy(self) -> None:
-        read = getattr(self._source, "readinto1", None) or self._source.readinto
         ready = _Readiness(self._source, self._wake[0])
+        read = getattr(self._source, "readinto1", None) or self._source.readinto
         piece = memoryview(bytearray(_PIECE_BYTES))
-        while not self._closed:
-            with plain_words(self._url):
-                count = read(piece) if ready.wait() else 0
+        pipe: int | None = None
+        while not self._closed and ready.wait():
+            count = None if pipe is None else self._move(pipe)
+            if count is None:
+                with plain_words(self._url):
+                    count = read(piece)
+                self._write(piece[: count or 0])
+                # What a buffer of the stream held has been read now: from here on there is nothing but the pipe.
+                pipe, ready.pipe = ready.pipe, None
             if not count:
                 return
-            self._write(piece[:count])
             with self._changed:
                 self.size += count
                 self._changed.notify_all()
+
+    def _move(self, pipe: int) -> int | None:
+        """Let the system copy a piece from a pipe to the file; None where it cannot."""
+        with plain_words(str(Path(self.path).parent), TMP_DIR_OPTION):
+            try:
+                return os.splice(pipe, self._file.fileno(), _PIECE_BYTES)
+            except OSError as error:
+                if error.errno not in (errno.EINVAL, errno.ENOSYS):
+                    raise
+                return None
 
     def _write(self, data: memoryview) -> None:
         with plain_words(str(Path(self.path).parent), TMP_DIR_OPTION):
@@ -117,9 +133,12 @@ class _Readiness:
     def __init__(self, source: Any, stop: int) -> None:
         self._stop = stop
         self._poll: select.poll | None = None
+        self.pipe: int | None = None  # the stream's descriptor, where the system can copy from it to a file
         with contextlib.suppress(OSError, AttributeError):  # a stream without a descriptor lies in memory
             descriptor = source.fileno()
-            _widen_pipe(descriptor)
+            if stat.S_ISFIFO(os.fstat(descriptor).st_mode):
+                self.pipe = descriptor if hasattr(os, "splice") else None
+                _widen_pipe(descriptor)
             self._poll = select.poll()
             self._poll.register(descriptor, select.POLLIN)
             self._poll.register(stop, select.POLLIN)
@@ -130,7 +149,7 @@ class _Readiness:
 
 
 def _widen_pipe(descriptor: int) -> None:
-    if sys.platform == "linux" and stat.S_ISFIFO(os.fstat(descriptor).st_mode):
+    if sys.platform == "linux":
         import fcntl
 
         with contextlib.suppress(OSError):
@@ -171,8 +190,8 @@ class _Follower(io.RawIOBase):
         """Return the current byte."""
         return self._file.tell()
 
-    def growing(self) -> tuple[int, Callable[[int], int]]:
-        """Return the descriptor of the file, and what waits until it has so many bytes and returns how many it has."""
+    def growing(self) -> tuple[int, Callable[[int, float | None], int]]:
+        """Return the descriptor of the file, and ``Spool.wait``."""
         return self._file.fileno(), self._spool.wait
 
     def close(self) -> None:

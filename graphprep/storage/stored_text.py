@@ -31,11 +31,11 @@ _AHEAD_BLOCKS = 2  # asked of the system before anybody reads them
 class StoredText:
     """A file that is read by ranges. Its descriptor is closed, and its buffers go, when the last block of it is dropped.
 
-    ``wait`` is for a file that still grows: it returns how many bytes there are, once there are those it is asked for, or at
-    the end.
+    ``wait`` is for a file that still grows: it returns how many bytes there are, once there are those it is asked for, at the
+    end, or after so many seconds (None: however long that takes).
     """
 
-    def __init__(self, descriptor: int, url: str, wait: Callable[[int], int] | None = None) -> None:
+    def __init__(self, descriptor: int, url: str, wait: Callable[[int, float | None], int] | None = None) -> None:
         self.url = url
         self._descriptor = os.dup(descriptor)
         weakref.finalize(self, os.close, self._descriptor)
@@ -60,7 +60,11 @@ class StoredText:
 
     def reach(self, stop: int) -> int:
         """Return ``stop`` once there are so many bytes, or the size where there will never be."""
-        return min(stop, self._size if self._wait is None else self._wait(stop))
+        return min(stop, self._size if self._wait is None else self._wait(stop, None))
+
+    def comes(self, stop: int, most_s: float) -> bool:
+        """Return whether there are ``stop`` bytes, or will be soon; always where the file does not grow."""
+        return self._wait is None or self._wait(stop, most_s) >= stop
 
     def read_into(self, target: NDArray[np.uint8], start: int) -> None:
         """Fill an array with what begins at ``start``. Raises DataError where the file ends before."""
@@ -175,6 +179,10 @@ class StoredBlock(TextBlock):
     def begins_behind(self, line: int) -> bool:
         """Return whether the block begins behind a line: surely where more blocks than that lie before it."""
         return self._index >= line or self.first_line > line
+
+    def next_comes(self, most_s: float) -> bool:
+        """Return whether what follows is there, as much as this is, or will be soon."""
+        return self._text.comes(self._range[1] + self.num_bytes, most_s)
 
     def held(self) -> AbstractContextManager[NDArray[np.uint8]]:
         """Hold ``data`` in a buffer."""

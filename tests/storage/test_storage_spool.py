@@ -1,5 +1,6 @@
 """Streams are read while they come, as often as wanted, and never hold anybody up."""
 
+import errno
 import gzip
 import io
 import os
@@ -46,6 +47,51 @@ def test_what_has_come_is_read_before_the_end(pipe):
         assert (second.seek(1), second.tell(), second.read()) == (1, 1, b"bcdef")
     assert spool.wait() == 6
     assert spool.is_complete
+
+
+def test_what_a_buffer_held_comes_first(tmp_path):
+    """Behind it, the system copies from pipe to file by itself."""
+    read_end, write_end = os.pipe()
+    with os.fdopen(read_end, "rb") as source, os.fdopen(write_end, "wb", buffering=0) as writer:
+        writer.write(b"abcd")
+        assert source.peek()[:2] == b"ab"
+        spool = Spool(source, "-", tmp_path / "stream", owned=False)
+        writer.write(b"efg")
+        assert spool.wait(7) == 7
+        writer.write(b"hi")
+        assert spool.wait(9) == 9
+        writer.close()
+        assert spool.wait() == 9
+        spool.close()
+    assert (tmp_path / "stream").read_bytes() == b"abcdefghi"
+
+
+@pytest.mark.skipif(not hasattr(os, "splice"), reason="the system cannot copy from pipe to file")
+@pytest.mark.parametrize("code", [errno.EINVAL, errno.ENOSPC])
+def test_where_the_system_cannot_copy_the_thread_does(pipe, monkeypatch, code):
+    def fail(*_):
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(os, "splice", fail)
+    spool, writer = pipe
+    writer.write(b"abc")
+    assert spool.wait(3) == 3
+    writer.write(b"def")
+    if code == errno.EINVAL:
+        assert spool.wait(6) == 6
+    else:
+        with pytest.raises(StorageError, match="no space left") as found:
+            spool.wait()
+        assert "--tmp-dir" in found.value.fix
+
+
+def test_nobody_has_to_wait_for_long(pipe):
+    spool, writer = pipe
+    writer.write(b"abc")
+    assert spool.wait(3) == 3
+    assert spool.wait(4, most_s=0.01) == 3
+    writer.close()
+    assert spool.wait(4, most_s=10) == 3
 
 
 def test_seeking_from_the_end_waits_for_it(pipe):

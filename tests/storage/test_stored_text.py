@@ -51,6 +51,20 @@ def test_every_block_can_be_found_again(tmp_path):
         assert [block_at(storage, Span(str(path)), 64, i) for i in range(len(blocks))] == blocks
 
 
+def test_a_block_knows_whether_another_follows_soon(tmp_path):
+    assert all(block.next_comes(0) for block in stored(tmp_path / "a.txt", b"1 2\n" * 1000, 400))
+    waits = []
+    with (tmp_path / "a.txt").open("rb") as file:
+
+        def wait(stop: int, most_s: float | None) -> int:
+            waits.append((stop, most_s))
+            return 1500
+
+        text = StoredText(file.fileno(), "a.txt", wait)
+        assert [StoredBlock(text, Span("a.txt"), 0, start, start + 400).next_comes(0.5) for start in (0, 701)] == [True, False]
+    assert waits == [(800, 0.5), (1501, 0.5)]
+
+
 def test_buffers_are_used_again(tmp_path):
     blocks = stored(tmp_path / "a.txt", b"1 2\n" * 1000, 400)
     addresses = set()
