@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
+import tempfile
 import time
 from collections.abc import Mapping
 
@@ -27,6 +28,7 @@ from graphprep.stages.ready import ready_store
 from graphprep.storage.arrays import StoreReader
 from graphprep.storage.faults import display_url
 from graphprep.storage.outputs import FolderOutput
+from graphprep.storage.private import remove_leftovers
 from graphprep.storage.twins import TwinFinder
 from graphprep.storage.urls import Storage
 
@@ -63,6 +65,7 @@ def export(
         check_places(store, out)
         exporter, exists = check_target(storage, target, out, options)
         memory = plan_memory(ConvertOptions(run=options.run))
+        remove_leftovers(tmp_dir or tempfile.gettempdir())  # of a killed run, which this one might need no folder to find
         source = StoreReader(storage, store)
         plan = exporter.plan(source.metadata)
         carried_columns(source.metadata, exporter, plan, options)  # what is refused is refused before anything is made

@@ -45,10 +45,18 @@ class TrainerIds:
         return self.spaces[number] == "typed" or self._metadata.node_schemas[number].raw_ids == "identity"
 
     def of(self, number: int, typed: NDArray[np.int32] | Ints) -> Ints:
-        """Return the IDs (int64[k]) of typed ones (int32 or int64 [k], in range)."""
+        """Return the IDs (int64[k]) of typed ones (int32 or int64 [k]).
+
+        Raises DataError where there is no such node, and the IDs are not just the typed ones.
+        """
         if self.is_typed(number):
             return typed.astype(np.int64, copy=False)
-        return self._map(number)[typed].astype(np.int64, copy=False)
+        try:
+            return self._map(number)[typed].astype(np.int64, copy=False)
+        except IndexError:
+            size, name = int(self._offsets[number][-1]), self._metadata.node_types[number]
+            message = f"expected typed IDs of the {size} nodes of type {name!r}, found {typed.max()}"
+            raise DataError(message, place="indices.npy", fix=FIX) from None
 
     def in_part(self, number: int, part: int) -> Iterator[Ints]:
         """Yield the IDs of a partition's nodes in typed order, piece by piece."""

@@ -13,6 +13,7 @@ from clients.graphs import Edges, Graph, Nodes, make_store
 import graphprep
 from graphprep.cli.main import run
 from graphprep.model.errors import DataError, UsageError
+from graphprep.storage.private import PrivateFolder
 
 NO_EDGES = {("n", "to", "n"): Edges([0, 1], [1, 2])}
 
@@ -118,6 +119,17 @@ def test_a_store_whose_export_fails_is_told(as_json, tmp_path, capsys):
     assert not (tmp_path / "store-metis").exists()
 
 
+def test_what_a_killed_run_left_is_removed(tmp_path):
+    """Also by a run that makes no temporary files itself."""
+    store = _store(tmp_path / "store")
+    left = PrivateFolder(str(tmp_path))
+    path = Path(left.make())
+    (path / "ready.npy").write_bytes(b"much")
+    left.release()  # its lock goes with the process
+    graphprep.export(str(store), str(tmp_path / "out"), "scipy")
+    assert not path.exists()
+
+
 # ---------------------------------------------------------------------------------------------- partitionings
 
 
@@ -193,3 +205,14 @@ def test_raw_ids_that_occur_twice(tmp_path):
     np.save(path, np.zeros_like(np.load(path)))
     with pytest.raises(DataError, match="raw IDs of node type 'n' occur twice"):
         _export(store, "scipy")
+
+
+@pytest.mark.parametrize("target", ["pyg", "glt", "npy", "scipy", "parquet", "mtx", "edges", "metis", "distdgl", "graphbolt"])
+def test_neighbours_beyond_the_nodes(target, tmp_path):
+    store = _store(tmp_path, partitions=2, partition_by="hash")
+    for path in store.glob("part-*/edges/n__to__n/csc/indices.npy"):
+        np.save(path, np.full_like(np.load(path), 1000))
+    with pytest.raises(DataError) as caught:
+        _export(store, target)
+    assert caught.value.place
+    assert caught.value.fix
