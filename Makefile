@@ -2,9 +2,9 @@
 
 PYTHON ?= python3
 RUN := .venv/bin/python
-# Tests compare with them, and let their loaders open what export writes. Of what the second line depends on they need little:
-# a networkx of years ago and CUDA stay away.
-CLIENTS := torch==2.13.0 torch-geometric==2.8.1 opencensus-ext-azure==1.1.15 tenacity
+# Tests compare with them, and let their loaders open what export writes. DeepGNN's decoders and GraphLearn's loaders need nothing
+# of what these two packages depend on.
+CLIENTS := torch==2.13.0 torch-geometric==2.8.1
 PEERS := deepgnn-ge==0.1.66 graphlearn-torch==0.2.4
 
 .PHONY: help setup clients test-clients demo test lint pytest coverage golden samples bench bench-full bench-kernels docs clean
