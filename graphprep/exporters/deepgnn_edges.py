@@ -14,6 +14,7 @@ from graphprep.exporters.deepgnn_rows import RowBatch, Run
 from graphprep.exporters.graph import StoredGraph
 from graphprep.kernels.cpu.interleave import interleave, rows_ascend
 from graphprep.kernels.cpu.sort import stable_order
+from graphprep.stages.reorder_order import outside
 
 Ints = NDArray[np.int64]
 Numbers = NDArray[np.int32]
@@ -122,8 +123,16 @@ class PartEdges:
         return self._numbers[edge]
 
     def destinations(self, edge: int, low: int, high: int) -> NodeIds:
-        """Return the IDs that edges [low, high) lead to."""
-        return self._ids.of(self._graph.ends_of(edge)[1], self._indices[edge].read(low, high))
+        """Return the IDs that edges [low, high) lead to.
+
+        Raises DataError where one leads beyond the nodes of its type.
+        """
+        number, items = self._graph.ends_of(edge)[1], self._indices[edge]
+        typed, size = items.read(low, high), self._graph.metadata.num_nodes_per_type[number]
+        if typed.size and (int(typed.min()) < 0 or int(typed.max()) >= size):
+            at = int(np.argmax((typed < 0) | (typed >= size)))
+            raise outside(items, low + at, int(typed[at]), size, "typed ID")
+        return self._ids.of(number, typed)
 
     def keys(self, edge: int, low: int, dst: NodeIds) -> tuple[NDArray[Any], ...]:
         """Return what orders edges from ``low`` on among those of their row and type, the first key first."""

@@ -76,7 +76,9 @@ def slot_contents(column: ColumnSchema, slot: int, cells: Cells) -> Contents:
 
     Numbers are raw values in C order, texts UTF-8. Sparse: uint32 number of coordinates, uint32 width, int64 coordinates,
     values. Temporal: see ``_temporal_parts``.
+    Raises DataError where the numbers are not as many as the rows are said to have.
     """
+    _check_counts(column, cells)
     rows = np.arange(cells.num_rows)
     if column.kind == "sparse":
         sizes, parts = _sparse_parts(column, cells)
@@ -137,6 +139,20 @@ def _is_whole(contents: Contents, counts: Ints) -> bool:
     ends = part.starts + part.sizes
     in_order = bool((contents.rows[1:] > contents.rows[:-1]).all()) and bool((part.starts[1:] == ends[:-1]).all())
     return in_order and (not ends.size or (int(part.starts[0]) == 0 and int(ends[-1]) == part.source.size))
+
+
+def _check_counts(column: ColumnSchema, cells: Cells) -> None:
+    """Refuse what a damaged store may say: what is copied by counts must be there."""
+    if cells.counts is None:
+        return
+    width = column.item_shape[0] if column.kind == "sparse" and column.item_shape else 1
+    wanted = [(cells.counts, cells.flat.size, 1)]
+    wanted += [] if cells.coords is None else [(cells.counts, cells.coords.size, width)]
+    wanted += [] if cells.entry_counts is None else [(cells.entry_counts, cells.counts.size, 1)]
+    for counts, size, each in wanted:
+        if counts.min(initial=0) < 0 or int(counts.sum()) * each != size:
+            message = f"column {column.name!r} has {size} numbers where its rows have {int(counts.sum()) * each}"
+            raise DataError(message, fix="graphprep validate tells more about the store")
 
 
 def _part(values: NDArray[np.generic], counts: Ints, shifts: Ints | int = 0) -> Part:

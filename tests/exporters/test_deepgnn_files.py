@@ -257,6 +257,13 @@ def _cells(rng: np.random.Generator, kind: str, size: int) -> tuple[ColumnSchema
     return ColumnSchema("x", "temporal", "float64"), cells, texts
 
 
+@pytest.mark.parametrize("counts", [[3, 2], [5, -1]])
+def test_counts_of_other_values_are_refused(counts):
+    column = ColumnSchema("x", "binary", "uint8")
+    with pytest.raises(DataError, match="column 'x' has 4 numbers"):
+        slot_contents(column, 0, Cells(np.array(counts), np.zeros(4, np.uint8)))
+
+
 def test_two_columns_in_one_slot_are_refused():
     one = slot_contents(ColumnSchema("x", "dense", "int8"), 1, Cells(None, np.zeros((2, 1), np.int8)))
     with pytest.raises(DataError, match="two columns fill slot 1 of one row"):
@@ -279,6 +286,19 @@ def test_slots_with_huge_numbers(tmp_path):
     assert (
         tmp_path / "text" / "graph.csv"
     ).read_text() == f"1,-1,0,1{',int8,0' * 70_000},float32,1,1\n2,-1,0,1{',int8,0' * 3},float32,1,1\n"
+
+
+@pytest.mark.parametrize("found", [-1, 1000])
+def test_edges_that_lead_beyond_the_nodes(found, tmp_path):
+    store = make_store(GRAPHS["string_ids"](), tmp_path, layout="csr")
+    path = next(store.glob("part-*/edges/user__visits__shop/csr/indices.npy"))
+    indices = np.load(path)
+    indices[7] = found
+    np.save(path, indices)
+    with pytest.raises(DataError) as caught:
+        graphprep.export(str(store), str(tmp_path / "out"), "deepgnn")
+    assert caught.value.place == f"{path}[7]"
+    assert str(found) in caught.value.message
 
 
 def test_notes(tmp_path):
