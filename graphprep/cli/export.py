@@ -261,13 +261,23 @@ def targets_json(targets: Sequence[TargetInfo]) -> str:
 
 
 def targets_text(targets: Sequence[TargetInfo]) -> str:
-    """Write the targets for people."""
+    """Write the targets for people, in 80 columns."""
     lines = []
     for target in targets:
-        lines += [target.name, f"  loads in   {target.loads_in}", f"  carries    {target.carries}"]
         options = ", ".join(f"{name}={value}" if value else name for name, value in target.options.items())
-        lines += [f"  options    {options}"] if options else []
-        lines += [f"  makes      {', '.join(target.makes)}"] if target.makes else []
-        lines += [f"  leaves out {text}" for text in target.uncarried]
-        lines += [f"  cannot     {target.refusal}"] if target.refusal else []
+        told = [("loads in", target.loads_in), ("carries", target.carries), ("options", options)]
+        told += [("makes", ", ".join(target.makes)), *(("leaves out", text) for text in target.uncarried)]
+        told += [("cannot", target.refusal)]
+        lines += [target.name, *(_wrapped(f"  {label:10} ", text) for label, text in told if text)]
     return "\n".join(lines)
+
+
+def _wrapped(label: str, text: str) -> str:
+    """Return a text behind its label, in lines of 80 columns where its words are not longer."""
+    import textwrap
+
+    indent = " " * len(label)
+    wrapper = textwrap.TextWrapper(
+        80, initial_indent=label, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
+    return wrapper.fill(text)

@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from dataclasses import replace
 
+from graphprep.model.errors import StorageError
 from graphprep.model.export import StoreNeed
 from graphprep.model.protocols import Reporter
 from graphprep.stages.moves import Room
@@ -25,7 +26,8 @@ from graphprep.stages.ready_parts import StorePartitioner
 from graphprep.stages.ready_store import ReadyFiles, ReadyStore
 from graphprep.stages.stored_items import check_arrays
 from graphprep.storage.arrays import StoreReader
-from graphprep.storage.private import PrivateFolder
+from graphprep.storage.faults import storage_error
+from graphprep.storage.private import TMP_DIR_OPTION, PrivateFolder
 from graphprep.storage.publish import StoreWriter
 from graphprep.storage.urls import Storage
 
@@ -46,10 +48,11 @@ def ready_store(
     check_room(store, need, tmp_dir, reporter)
     with contextlib.ExitStack() as stack:
         maker = _Maker(storage, room, reporter, tmp_dir, stack)
-        ready = maker.partition(store, need)
-        maker.make_edges(ready, need)
-        if need.input_order:
-            maker.order_nodes(ready)
+        with maker.naming_tmp_dir():
+            ready = maker.partition(store, need)
+            maker.make_edges(ready, need)
+            if need.input_order:
+                maker.order_nodes(ready)
         yield ready
 
 
@@ -65,6 +68,16 @@ class _Maker:
         self._stack = stack
         self._folder = PrivateFolder(tmp_dir)
         self._writer: StoreWriter | None = None
+
+    @contextlib.contextmanager
+    def naming_tmp_dir(self) -> Iterator[None]:
+        """Let failures in the private folder name its parent, and the option that chooses it."""
+        try:
+            yield
+        except StorageError as error:
+            if not error.place.startswith(self._folder.make()):
+                raise
+            raise storage_error(error.__cause__ or error, self._folder.parent, TMP_DIR_OPTION) from error
 
     def partition(self, store: StoreReader, need: StoreNeed) -> ReadyStore:
         """Return the store in the partitioning that is needed.

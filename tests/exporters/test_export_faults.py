@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from clients.graphs import Edges, Graph, Nodes, make_store
 
 import graphprep
 from graphprep.cli.main import run
-from graphprep.model.errors import DataError, UsageError
+from graphprep.model.errors import DataError, StorageError, UsageError
 from graphprep.storage.private import PrivateFolder
 
 NO_EDGES = {("n", "to", "n"): Edges([0, 1], [1, 2])}
@@ -128,6 +129,33 @@ def test_what_a_killed_run_left_is_removed(tmp_path):
     left.release()  # its lock goes with the process
     graphprep.export(str(store), str(tmp_path / "out"), "scipy")
     assert not path.exists()
+
+
+def test_a_full_disk_of_temporary_files_is_told_with_its_option(tmp_path, monkeypatch):
+    from graphprep.storage import publish
+
+    store = _store(tmp_path)
+
+    def full(*given: Any) -> None:
+        raise OSError(errno.ENOSPC, "no space left on device")
+
+    monkeypatch.setattr(publish._LocalSink, "write", full)
+    given = {"partition_by": "hash", "run": graphprep.RunOptions(tmp_dir=str(tmp_path))}
+    with pytest.raises(StorageError, match="no space left") as caught:
+        _export(store, "pyg", partitions=2, **given)
+    assert caught.value.place == str(tmp_path)
+    assert caught.value.fix == "free some space, or choose another place with --tmp-dir"
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+# ---------------------------------------------------------------------------------------------- lists
+
+
+def test_the_list_fits_80_columns(capsys):
+    assert run(["export", "--list"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert all(len(line) <= 80 for line in lines)
+    assert "layout=COO," in " ".join(lines)
 
 
 # ---------------------------------------------------------------------------------------------- partitionings
