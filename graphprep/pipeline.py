@@ -15,7 +15,7 @@ from typing import Any
 
 import graphprep
 from graphprep.engine.budget import PeakSampler, default_threads, memory_limit, private_bytes
-from graphprep.engine.heap import bound_heap, trim_heap
+from graphprep.engine.heap import bound_heap, end_stage, trim_heap
 from graphprep.engine.scratch import release_scratch
 from graphprep.model.errors import DataError, MemoryLimitError
 from graphprep.model.graph_schema import GraphSchema, OwnerSchema
@@ -167,7 +167,7 @@ class StageClock:
     def stage(self, name: str, *, total_bytes: int | None = None) -> None:
         """Begin a stage."""
         self.finish()
-        trim_heap()
+        end_stage()
         self._name = name
         self.reporter.stage(name, total_bytes=total_bytes)
 

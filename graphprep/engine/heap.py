@@ -5,6 +5,8 @@ from __future__ import annotations
 import ctypes
 import functools
 
+from graphprep.engine.budget import private_bytes
+
 _M_TRIM_THRESHOLD = -1
 _M_MMAP_THRESHOLD = -3
 _M_ARENA_MAX = -8
@@ -13,6 +15,9 @@ _KEPT_SHARE = 16  # of a small limit: 16 MiB of 256
 _HEAP_SHARE = 64  # larger arrays have pages of their own, which go when they go
 _KEPT_BYTES = 256 << 20
 _MOST_IN_HEAP = 32 << 20  # as much as glibc allows
+_SPARE_SHARE = 4  # of a generous limit: who holds less keeps what is free of it
+
+_kept_below = 0
 
 
 def bound_heap(limit_bytes: int) -> None:
@@ -22,6 +27,8 @@ def bound_heap(limit_bytes: int) -> None:
     what was freed in it: with a limit of 256 MiB that was 60 MiB of nothing. One arena costs lock traffic, which generous
     limits spare. Does nothing where the C library is another one.
     """
+    global _kept_below
+    _kept_below = limit_bytes // _SPARE_SHARE if limit_bytes >= _SMALL_LIMIT_BYTES else 0
     if not hasattr(_libc(), "mallopt"):
         return
     if limit_bytes < _SMALL_LIMIT_BYTES:
@@ -33,8 +40,14 @@ def bound_heap(limit_bytes: int) -> None:
         _libc().mallopt(_M_MMAP_THRESHOLD, _MOST_IN_HEAP)
 
 
+def end_stage() -> None:
+    """Give free memory back to the system, unless the limit is far: then the next stage has a use for it."""
+    if not _kept_below or private_bytes() >= _kept_below:
+        trim_heap()
+
+
 def trim_heap() -> None:
-    """Give free memory back to the system; between stages, since it takes milliseconds."""
+    """Give free memory back to the system; it takes milliseconds."""
     if hasattr(_libc(), "malloc_trim"):
         _libc().malloc_trim(0)
 
