@@ -21,15 +21,22 @@ class Environment:
     command: str
     in_ci: bool
 
+    @property
+    def _python(self) -> str:
+        return os.environ.get(self.variable) or str(ROOT / f".venv/clients/{self.name}/bin/python")
+
+    def is_there(self) -> bool:
+        """Return whether the Python is there."""
+        return Path(self._python).exists()
+
     def find_python(self) -> str:
         """Return the Python; without one the test is skipped, with the remedy, and fails in CI if that is to have it."""
-        path = os.environ.get(self.variable) or str(ROOT / f".venv/clients/{self.name}/bin/python")
-        if not Path(path).exists():
+        if not self.is_there():
             reason = f"no {self.name}: {self.command} installs it, or {self.variable} names a Python that has it"
             if self.in_ci and os.environ.get("CI") == "true":
                 pytest.fail(reason)
             pytest.skip(reason)
-        return path
+        return self._python
 
     def run(self, script: str, *arguments: str | Path) -> str:
         """Run a script of this folder there, and return what it printed."""

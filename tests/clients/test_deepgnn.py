@@ -30,8 +30,8 @@ _MODULES = ("deepgnn", "opencensus", "tenacity")  # installed without what it ne
 
 
 def find_python() -> str:
-    """Return a Python that has deepgnn-ge with all that it needs: this one, or one of its own."""
-    if not os.environ.get(DEEPGNN.variable) and all(map(importlib.util.find_spec, _MODULES)):
+    """Return a Python that has deepgnn-ge with all that it imports: one of its own, or this one."""
+    if not DEEPGNN.is_there() and all(map(importlib.util.find_spec, _MODULES)):
         return sys.executable
     return DEEPGNN.find_python()
 
