@@ -73,7 +73,7 @@ class Feature:
                 place=f"column {self.column.name!r}",
                 fix=f"write it as floats: --feature-dtype {self.column.name}=float64",
             )
-        return np.ascontiguousarray(values, self.dtype).reshape(-1, *self.item_shape)
+        return np.ascontiguousarray(values, self.dtype).reshape(high - low, *self.item_shape)
 
 
 def features_of(columns: Sequence[ColumnSchema], *, masks: bool = True, exact: bool = False) -> list[Feature]:

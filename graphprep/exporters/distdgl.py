@@ -70,8 +70,9 @@ class DistDglExporter:
         """Write ``part<i>/`` for every partition, then the partition config."""
         book = PartBook(graph)
         bits = node_bits(graph)
-        if any(has_map(graph.metadata, number) for number in range(len(graph.metadata.node_types))):
-            graph.ids.write_maps(out)
+        graph.ids.write_maps(
+            out, [number for number in range(len(graph.metadata.node_types)) if has_map(graph.metadata, number)]
+        )
         for part in range(graph.metadata.num_parts):
             local = PartGraph(graph, book, part, bits)
             self._write_graph(local, out)

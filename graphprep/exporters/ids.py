@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Literal
 
 import numpy as np
@@ -64,14 +64,17 @@ class TrainerIds:
         for start in range(low, high, _STEP):
             yield self.of(number, np.arange(start, min(start + _STEP, high)))
 
-    def write_maps(self, out: FolderOutput) -> list[str]:
-        """Write ``id_map/<type>``, the raw ID of every typed one, for the types that go by typed IDs. Return the paths."""
+    def write_maps(self, out: FolderOutput, numbers: Iterable[int] | None = None) -> list[str]:
+        """Write ``id_map/<type>``, the raw ID of every typed one, for the types that go by typed IDs. Return the paths.
+
+        ``numbers``: of these types alone.
+        """
         paths = []
-        for number, name in enumerate(self._metadata.node_types):
+        for number in range(len(self._metadata.node_types)) if numbers is None else numbers:
             kind = self._metadata.node_schemas[number].raw_ids
             if kind == "identity" or self.spaces[number] == "raw":
                 continue
-            stem = f"id_map/{path_name(name)}"
+            stem = f"id_map/{path_name(self._metadata.node_types[number])}"
             if kind == "string":
                 paths.append(f"{stem}.parquet")
                 self._write_texts(number, paths[-1], out)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from clients.graphs import Edges, Graph, Nodes, make_store
+from exporters.dgl_reader import read_tensors
 
 import graphprep
 from graphprep.cli.main import run
@@ -62,7 +63,7 @@ def test_numbers_beyond_int64_are_not_wrapped(target, label, tmp_path):
     _export(store, target, feature_dtypes={"some": "float64"})
 
 
-@pytest.mark.parametrize("target", ["pyg", "glt", "scipy", "npy", "parquet"])
+@pytest.mark.parametrize("target", ["pyg", "glt", "scipy", "npy", "parquet", "dgl-chunked", "distdgl", "graphbolt"])
 def test_columns_without_items(target, tmp_path):
     """A type without nodes may have vectors of which no length is known."""
     nodes = {"n": Nodes([0, 1, 2]), "none": Nodes([], {"feat": np.zeros((0, 3), np.float32)})}
@@ -244,3 +245,17 @@ def test_neighbours_beyond_the_nodes(target, tmp_path):
         _export(store, target)
     assert caught.value.place
     assert caught.value.fix
+
+
+def test_distdgl_has_maps_only_where_its_original_ids_are_typed(tmp_path):
+    """Else nobody knew whether ``orig_nids`` are to be looked up in the map."""
+    (tmp_path / "near.csv").write_text("id\n0\n500\n7\n")
+    (tmp_path / "far.csv").write_text(f"id\n1\n{2**63 + 1}\n")
+    (tmp_path / "to.csv").write_text(f"src,dst\n0,1\n7,{2**63 + 1}\n")
+    tables = ["--nodes", f"near={tmp_path}/near.csv", "--nodes", f"far={tmp_path}/far.csv"]
+    assert run(["convert", *tables, "--edges", f"near:to:far={tmp_path}/to.csv", str(tmp_path / "store"), "--quiet"]) == 0
+    out = _export(tmp_path / "store", "distdgl")
+    found = read_tensors((out / "part0" / "orig_nids.dgl").read_bytes())
+    assert {name: ids.tolist() for name, ids in found.items()} == {"near": [0, 7, 500], "far": [0, 1]}
+    assert [path.name for path in (out / "id_map").iterdir()] == ["far.npy"]
+    assert np.load(out / "id_map" / "far.npy").tolist() == [1, 2**63 + 1]
