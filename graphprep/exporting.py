@@ -6,10 +6,8 @@ import contextlib
 import dataclasses
 import json
 import tempfile
-import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from graphprep.engine.budget import PeakSampler
 from graphprep.exporters.carried import CarriedColumns, choose_columns
 from graphprep.exporters.exporter import Exporter
 from graphprep.exporters.graph import StoredGraph
@@ -18,11 +16,8 @@ from graphprep.exporters.registry import make_exporter
 from graphprep.model.errors import StorageError, UsageError
 from graphprep.model.export import ExportOptions, ExportPlan, ExportSummary, StoreNeed
 from graphprep.model.metadata import GraphMetadata, dump_json
-from graphprep.model.options import ConvertOptions
 from graphprep.model.protocols import Reporter
 from graphprep.model.schema import edge_type_text
-from graphprep.pipeline import SilentReporter, StageClock, folder_beside, plan_memory
-from graphprep.rewrite import array_bytes, lies_in, refuse_same, room_for
 from graphprep.stages.plan import check_partition_method
 from graphprep.stages.ready import ready_store
 from graphprep.storage.arrays import StoreReader
@@ -31,6 +26,7 @@ from graphprep.storage.outputs import FolderOutput
 from graphprep.storage.private import remove_leftovers
 from graphprep.storage.twins import TwinFinder
 from graphprep.storage.urls import Storage
+from graphprep.store_run import StoreRun, array_bytes, lies_in, refuse_same
 
 RECORD_NAME = "export.json"
 _FORMAT = "graphprep-export"
@@ -55,55 +51,61 @@ def export(
     Raises the GraphprepErrors that the command line maps to its exit codes; then nothing is left at ``out``.
     """
     options = options or ExportOptions()
-    clock = StageClock(reporter or SilentReporter())
-    begin = time.perf_counter()
     with contextlib.ExitStack() as stack:
-        sampler = stack.enter_context(PeakSampler())
-        tmp_dir = options.run.tmp_dir or folder_beside(out)
-        storage = stack.enter_context(Storage(options.run.storage_options, tmp_dir))
-        storage.load_drivers((store, out))
+        run = StoreRun(store, out, options.run, reporter, stack)
         check_places(store, out)
-        exporter, exists = check_target(storage, target, out, options)
-        memory = plan_memory(ConvertOptions(run=options.run))
-        remove_leftovers(tmp_dir or tempfile.gettempdir())  # of a killed run, which this one might need no folder to find
-        source = StoreReader(storage, store)
+        exporter, exists = check_target(run.storage, target, out, options)
+        memory = run.plan_memory()
+        remove_leftovers(run.tmp_dir or tempfile.gettempdir())  # of a killed run, which this one might need no folder to find
+        source = run.open_store()
         plan = exporter.plan(source.metadata)
         carried_columns(source.metadata, exporter, plan, options)  # what is refused is refused before anything is made
-        room = room_for(memory, tmp_dir, stack)
-        clock.stage("prepare")
-        ready = stack.enter_context(ready_store(source, _need(plan, options), storage, room, clock.reporter, tmp_dir))
+        room = run.room(memory)
+        run.clock.stage("prepare")
+        need = _need(plan, options)
+        ready = stack.enter_context(ready_store(source, need, run.storage, room, run.clock.reporter, run.tmp_dir))
         columns = carried_columns(ready.metadata, exporter, plan, options)
-        ids = TrainerIds(
-            ready, "typed" if exporter.node_ids == "own" else options.ids, room.scratch, any_raw=exporter.node_ids == "any"
-        )
-        clock.stage("export")
-        graph = StoredGraph(ready, ids, columns, room, clock.reporter)
+        wanted = "typed" if exporter.node_ids == "own" else options.ids
+        ids = TrainerIds(ready, wanted, room.scratch, any_raw=exporter.node_ids == "any")
+        run.clock.stage("export")
+        graph = StoredGraph(ready, ids, columns, room, run.clock.reporter)
         digest = getattr(exporter, "file_digest", None)
-        with FolderOutput(storage, out, exists=exists, last=exporter.root_file, digest=digest) as folder:
-            folder.twins = TwinFinder.of(source, storage) if options.link else None
+        with FolderOutput(run.storage, out, exists=exists, last=exporter.root_file, digest=digest) as folder:
+            folder.twins = TwinFinder.of(source, run.storage) if options.link else None
             notes = _write(graph, exporter, plan, options, folder)
             folder.publish()
-        clock.finish()
-        metadata = ready.metadata
-        return ExportSummary(
-            out=out,
-            target=exporter.name,
-            loads_in=exporter.loads_in,
-            num_nodes=dict(zip(metadata.node_types, metadata.num_nodes_per_type, strict=True)),
-            num_edges=dict(zip(map(edge_type_text, metadata.edge_types), metadata.num_edges_per_type, strict=True)),
-            num_parts=metadata.num_parts,
-            num_files=folder.num_files,
-            num_linked=folder.num_linked,
-            ids=_id_spaces(exporter, graph),
-            input_bytes=sum(array_bytes(source)),
-            output_bytes=folder.num_bytes,
-            elapsed_s=time.perf_counter() - begin,
-            peak_memory_bytes=sampler.stop(),
-            dropped=tuple(one.text for one in plan.uncarried),
-            stage_s=dict(clock.seconds),
-            spilled_bytes=room.pool.spilled_bytes,
-            notes=(*plan.notes, *notes),
-        )
+        return _summary(run, source, graph, exporter, plan, folder, notes)
+
+
+def _summary(
+    run: StoreRun,
+    source: StoreReader,
+    graph: StoredGraph,
+    exporter: Exporter,
+    plan: ExportPlan,
+    folder: FolderOutput,
+    notes: Sequence[str],
+) -> ExportSummary:
+    metadata = graph.metadata
+    return ExportSummary(
+        out=run.out,
+        target=exporter.name,
+        loads_in=exporter.loads_in,
+        num_nodes=dict(zip(metadata.node_types, metadata.num_nodes_per_type, strict=True)),
+        num_edges=dict(zip(map(edge_type_text, metadata.edge_types), metadata.num_edges_per_type, strict=True)),
+        num_parts=metadata.num_parts,
+        num_files=folder.num_files,
+        num_linked=folder.num_linked,
+        ids=_id_spaces(exporter, graph),
+        input_bytes=sum(array_bytes(source)),
+        output_bytes=folder.num_bytes,
+        peak_memory_bytes=run.finish(),
+        elapsed_s=run.elapsed_s,
+        dropped=tuple(one.text for one in plan.uncarried),
+        stage_s=dict(run.clock.seconds),
+        spilled_bytes=graph.room.pool.spilled_bytes,
+        notes=(*plan.notes, *notes),
+    )
 
 
 def check_places(store: str, *outs: str) -> None:

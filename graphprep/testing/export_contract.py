@@ -119,14 +119,14 @@ class ExporterContract:
         """Threads, and pieces of a few rows, change nothing."""
         self.export(graph_store, tmp_path / "first", run=graphprep.RunOptions(threads=1))
         wanted = _files(tmp_path / "first")
-        from graphprep import exporting, rewrite
+        from graphprep import store_run
 
-        real = rewrite.room_for
+        real = store_run.room_for
 
         def starved(*given: Any) -> Room:
             return dataclasses.replace(real(*given), piece_bytes=64, held_bytes=0, mapped_bytes=0)
 
-        monkeypatch.setattr(exporting, "room_for", starved)
+        monkeypatch.setattr(store_run, "room_for", starved)
         self.export(graph_store, tmp_path / "second", run=graphprep.RunOptions(threads=4))
         assert _files(tmp_path / "second") == wanted
 

@@ -88,10 +88,10 @@ def test_any_order_of_lines_gives_the_files_of_the_sorted_ones(tmp_path):
 @pytest.fixture
 def starved(monkeypatch):
     """Let pieces be so small that a row of three edges is a long one."""
-    from graphprep import exporting
+    from graphprep import store_run
 
-    real = exporting.room_for
-    monkeypatch.setattr(exporting, "room_for", lambda *given: dataclasses.replace(real(*given), piece_bytes=256, held_bytes=0))
+    real = store_run.room_for
+    monkeypatch.setattr(store_run, "room_for", lambda *given: dataclasses.replace(real(*given), piece_bytes=256, held_bytes=0))
 
 
 @pytest.mark.parametrize("order", ["destination", "time", "stored"])

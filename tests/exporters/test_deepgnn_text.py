@@ -135,7 +135,7 @@ def test_created_nodes(tmp_path):
 )
 def test_long_rows(name, write, kinds, tmp_path, monkeypatch):
     """Rows of three edges are long ones, and give the same lines."""
-    from graphprep import exporting
+    from graphprep import store_run
 
     graph = random_graph(6, kinds)
     for node in graph:
@@ -144,8 +144,8 @@ def test_long_rows(name, write, kinds, tmp_path, monkeypatch):
     (tmp_path / "input").write_text(write(graph), encoding="utf-8")
     graphprep.convert(str(tmp_path / "input"), str(tmp_path / "store"), format=name)
     graphprep.export(str(tmp_path / "store"), str(tmp_path / "whole"), f"deepgnn-{name}")
-    real = exporting.room_for
-    monkeypatch.setattr(exporting, "room_for", lambda *given: dataclasses.replace(real(*given), piece_bytes=128, held_bytes=0))
+    real = store_run.room_for
+    monkeypatch.setattr(store_run, "room_for", lambda *given: dataclasses.replace(real(*given), piece_bytes=128, held_bytes=0))
     graphprep.export(str(tmp_path / "store"), str(tmp_path / "pieces"), f"deepgnn-{name}")
     assert (tmp_path / "pieces" / FILES[name]).read_bytes() == (tmp_path / "whole" / FILES[name]).read_bytes()
 

@@ -77,10 +77,10 @@ def test_the_graph_is_there_undirected(name, options, tmp_path):
 def test_weights_of_nodes_and_edges(piece_bytes, options, tmp_path, monkeypatch):
     from dataclasses import replace
 
-    from graphprep import exporting
+    from graphprep import store_run
 
-    real = exporting.room_for
-    monkeypatch.setattr(exporting, "room_for", lambda *given: replace(real(*given), piece_bytes=piece_bytes))
+    real = store_run.room_for
+    monkeypatch.setattr(store_run, "room_for", lambda *given: replace(real(*given), piece_bytes=piece_bytes))
     rng = np.random.default_rng(5)
     src, dst, weights = rng.integers(0, 12, 90), rng.integers(0, 6, 90), rng.integers(1, 2**40, 90)
     sizes, pairs = rng.integers(0, 9, 14), rng.integers(0, 99, (14, 2))
