@@ -81,6 +81,29 @@ class TextRows:
         return cls(keys, types, records, offsets, values)
 
     @classmethod
+    def drain(cls, parts: list[TextRows]) -> TextRows:
+        """Return the rows of all parts, one after another, and forget each part as soon as it is copied."""
+        num_rows, num_bytes = sum(part.keys.size for part in parts), sum(int(np.ptp(part.offsets[[0, -1]])) for part in parts)
+        joined = cls(
+            np.empty(num_rows, np.uint64),
+            np.empty(num_rows, np.int32),
+            np.empty(num_rows, np.int64),
+            np.full(num_rows + 1, num_bytes),
+            np.empty(num_bytes, np.uint8),
+        )
+        while parts:
+            part = parts.pop()
+            first, last = num_rows - part.keys.size, num_bytes
+            num_bytes -= int(part.offsets[-1] - part.offsets[0])
+            joined.keys[first:num_rows] = part.keys
+            joined.types[first:num_rows] = part.types
+            joined.records[first:num_rows] = part.records
+            joined.offsets[first:num_rows] = part.offsets[:-1] + (num_bytes - part.offsets[0])
+            joined.values[num_bytes:last] = part.values[part.offsets[0] : part.offsets[-1]]
+            num_rows = first
+        return joined
+
+    @classmethod
     def concat(cls, parts: list[TextRows]) -> TextRows:
         """Return the rows of all parts, one after another."""
         offsets, values = concat_texts([(part.offsets, part.values) for part in parts])
@@ -188,12 +211,12 @@ class TextIndexer:
         for code, shards in self._seen.items():
             for shard in shards:
                 keys, offsets, values = shard.take()
-                ends = np.full(keys.size, -1, np.int64)
-                parts.append(TextRows(keys, np.full(keys.size, code, np.int32), ends, offsets, values))
+                types, ends = (np.broadcast_to(np.array(one), keys.size) for one in (np.int32(code), np.int64(-1)))
+                parts.append(TextRows(keys, types, ends, offsets, values))
         parts = [part for part in parts if part.keys.size]
         if not parts:
             return None
-        return parts[0] if len(parts) == 1 else TextRows.concat(parts), is_distinct
+        return parts[0] if len(parts) == 1 else TextRows.drain(parts), is_distinct
 
     def _ascending(self, held: TextRows, is_distinct: bool) -> Iterator[TextRows]:
         """Yield rows in ascending order, one for each text."""
