@@ -336,7 +336,10 @@ class Graph:
     def _partition(self, partition: int) -> int:
         count = self.metadata.num_parts
         if not 0 <= partition < count:
-            raise DataError(f"partition {partition} is out of range: valid ones are in [0, {count})")
+            raise DataError(
+                f"partition {partition} is out of range: valid ones are in [0, {count})",
+                fix="name one of these, or None for all",
+            )
         return int(partition)
 
     def _parts(self, partition: int | None) -> list[int]:

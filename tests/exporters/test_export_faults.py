@@ -149,6 +149,22 @@ def test_a_full_disk_of_temporary_files_is_told_with_its_option(tmp_path, monkey
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 
+@pytest.mark.parametrize("target", ["glt", "graphbolt"])
+def test_from_one_bucket_place_to_another(target, bucket, tmp_path, monkeypatch):
+    """A store on S3 is partitioned on the way to S3; the objects are those of local files, and no upload is left open."""
+    monkeypatch.setenv("AWS_ENDPOINT_URL", bucket.endpoint)
+    store = _store(tmp_path, {"feat": np.arange(6, dtype=np.float32).reshape(3, 2)})
+    url, given = bucket.put_folder(store, "store"), {"partitions": 2, "partition_by": "hash", "ids": "typed"}
+    out = _export(store, target, **given)
+    graphprep.export(url, f"{bucket.url}/out", target, **given)
+    assert bucket.files("out") == {str(path.relative_to(out)): path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    with pytest.raises(UsageError, match="the output exists"):
+        graphprep.export(url, f"{bucket.url}/out", target)
+    with pytest.raises(UsageError, match="the output lies in the store"):
+        graphprep.export(url, f"{url}/out", target)
+    assert bucket.uploads() == []
+
+
 # ---------------------------------------------------------------------------------------------- lists
 
 
