@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from graphprep.engine.local import map_ordered
 from graphprep.exporters.graph import StoredGraph
-from graphprep.exporters.uncarried import list_uncarried
+from graphprep.exporters.uncarried import count_types, list_uncarried
 from graphprep.exporters.whole_graph import WholeGraph, WholeRows
 from graphprep.kernels.cpu.write_text import EDGES, INTEGER, SLACK_BYTES, Template, write_nodes
 from graphprep.model.errors import DataError, UsageError
@@ -54,9 +54,9 @@ class MetisExporter:
     def plan(self, metadata: GraphMetadata) -> ExportPlan:
         """See ``Exporter``."""
         if (len(metadata.node_types), len(metadata.edge_types)) != (1, 1):
-            found = f"{len(metadata.node_types)} node types and {len(metadata.edge_types)} edge types"
             raise UsageError(
-                f"METIS holds one node type and one edge type, the graph has {found}", fix="export to mtx, a file each"
+                f"METIS holds one node type and one edge type, the graph has {count_types(metadata)}",
+                fix="export to mtx, a file each",
             )
         edges, nodes = metadata.edge_schemas[0].columns, metadata.node_schemas[0].columns
         _check_named("weight", self.weight, edges, 0)

@@ -15,6 +15,7 @@ from graphprep.exporters.column_rows import Rows
 from graphprep.exporters.torch_files import TensorPieces
 from graphprep.exporters.torch_graph import slices
 from graphprep.exporters.torch_pickle import BFLOAT16
+from graphprep.exporters.uncarried import count_types
 from graphprep.model.errors import UsageError
 from graphprep.model.export import Side
 from graphprep.model.metadata import GraphMetadata
@@ -111,11 +112,7 @@ def is_homo(metadata: GraphMetadata, graph_class: str) -> bool:
 def check_homo(metadata: GraphMetadata, graph_class: str) -> None:
     """Raise UsageError where a graph of several types is to be one without."""
     if graph_class == "homo" and not is_homo(metadata, graph_class):
-        raise UsageError(
-            f"option graph_class=homo: the graph has {len(metadata.node_types)} node types and "
-            f"{len(metadata.edge_types)} edge types",
-            fix="leave it out",
-        )
+        raise UsageError(f"option graph_class=homo: the graph has {count_types(metadata)}", fix="leave it out")
 
 
 def check_file_names(metadata: GraphMetadata, system: str) -> None:

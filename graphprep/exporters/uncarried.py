@@ -42,6 +42,12 @@ def why_no_cell(side: Side, column: ColumnSchema) -> str | None:
     return why_no_array(side, column)
 
 
+def count_types(metadata: GraphMetadata) -> str:
+    """Say how many types a graph has, for targets that know only some graphs."""
+    nodes, edges = len(metadata.node_types), len(metadata.edge_types)
+    return f"{nodes} node type{'s' * (nodes != 1)} and {edges} edge type{'s' * (edges != 1)}"
+
+
 def all_columns(metadata: GraphMetadata) -> Iterator[tuple[Side, str, ColumnSchema]]:
     """Yield (side, type, column) of all types, as they are listed."""
     for name, nodes in zip(metadata.node_types, metadata.node_schemas, strict=True):
