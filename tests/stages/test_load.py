@@ -373,7 +373,11 @@ def test_scalars_in_scalars_out(graph):
             lambda g: g.has_edges([0, 1], [0, 1, 2], "buys"),
             "src has shape (2,), dst (3,)\n  fix: pass one of each for every pair",
         ),
-        (DataError, lambda g: g.adjacency("buys", 2), "partition 2 is out of range: valid ones are in [0, 2)"),
+        (
+            DataError,
+            lambda g: g.adjacency("buys", 2),
+            "partition 2 is out of range: valid ones are in [0, 2)\n  fix: name one of these, or None for all",
+        ),
         (
             DataError,
             lambda g: g.column("user", "age"),
