@@ -418,7 +418,7 @@ def test_validate_a_faulty_input(tmp_path, capsys):
     path = tmp_path / "a.csv"
     path.write_text("0,1\n2,x\n")
     assert run(["validate", str(path), "--format", "edges"]) == 1
-    assert capsys.readouterr().err.startswith(f"error: {path}:2:3: ")
+    assert f"error: {path}:2:3: " in capsys.readouterr().err  # a first run may say before how long kernels took
 
 
 def test_validate_a_store_takes_no_format(capsys):
