@@ -13,7 +13,7 @@ pytestmark = pytest.mark.skipif(os.environ.get("CI") != "true", reason="only CI 
 
 @pytest.mark.parametrize("name", ["torch", "torch_geometric", "graphlearn_torch", "deepgnn"])
 def test_ci_has_the_package(name):
-    assert importlib.util.find_spec(name), f"{name} is not installed: make setup says why"
+    assert importlib.util.find_spec(name), f"{name} is not installed: make clients says why"
 
 
 @pytest.mark.parametrize("name", ["dgl", "deepgnn"])
