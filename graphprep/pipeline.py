@@ -9,7 +9,6 @@ import socket
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ import graphprep
 from graphprep.engine.budget import PeakSampler, default_threads, memory_limit, private_bytes
 from graphprep.engine.heap import bound_heap, end_stage, trim_heap
 from graphprep.engine.scratch import release_scratch
+from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, MemoryLimitError
 from graphprep.model.graph_schema import GraphSchema, OwnerSchema
 from graphprep.model.options import ConvertOptions, ConvertSummary

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+
+from graphprep.model.dataclass import dataclass
 
 if TYPE_CHECKING:
     from graphprep.model.options import RunOptions

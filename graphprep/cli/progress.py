@@ -8,10 +8,11 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, TextIO
 
 from graphprep.cli.words import duration, quantity, size
+from graphprep.model.dataclass import dataclass
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from graphprep.cli.options import option
+from graphprep.model.dataclass import dataclass
 
 if TYPE_CHECKING:
     from graphprep.model.errors import UsageError

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import BinaryIO, ClassVar, Literal
 
 from graphprep.decoders.arrays_files import ZIP_MAGICS, Arrays, find_arrays
 from graphprep.decoders.arrays_find import ArrayRules, FoundEdges, find_edges
 from graphprep.decoders.arrays_read import IdKind
+from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.graph_config import EdgeTable
 from graphprep.model.protocols import (

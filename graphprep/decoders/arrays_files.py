@@ -12,13 +12,13 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, BinaryIO, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.decoders.chunked_tables import read_fortran_rows
+from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError
 from graphprep.model.protocols import InputStorage, PlainArray
 from graphprep.model.rows import ColumnKey, Relation

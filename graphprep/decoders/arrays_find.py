@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Literal
 
 from graphprep.decoders.arrays_files import Arrays, ArraySource, plain_array, read_small
@@ -17,6 +17,7 @@ from graphprep.decoders.arrays_read import (
     PairsReader,
     SparseReader,
 )
+from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.protocols import DeclaredColumn, InputStorage, Span
 from graphprep.model.rows import ColumnKey, Relation

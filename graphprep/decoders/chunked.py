@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
 
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from graphprep.decoders.chunked_plan import METADATA_NAME, Chunk, plan_chunked
 from graphprep.decoders.chunked_tables import dense_chunk, read_npy, read_parquet_edges, read_parquet_feature
 from graphprep.decoders.edges_columns import parse_declared
+from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DecodeError, UsageError
 from graphprep.model.metadata import STORE_FORMAT
 from graphprep.model.protocols import InputStorage, Sniffed, SniffedFile, Sources, Span, TextBlock

@@ -10,13 +10,13 @@ import io
 import math
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, BinaryIO, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.decoders.row_numbers import every_row
+from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, DecodeError
 from graphprep.model.protocols import InputStorage
 from graphprep.model.rows import ColumnChunk, ColumnKey

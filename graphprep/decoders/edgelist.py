@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import string
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -28,6 +28,7 @@ from graphprep.decoders.slots import (
 from graphprep.kernels.cpu import edgelist as kernels
 from graphprep.kernels.cpu import plain_edgelist as plain
 from graphprep.kernels.cpu.slots import DTYPES, EDGE, NODE, NOT_SPARSE
+from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DecodeError, UsageError
 from graphprep.model.protocols import InputStorage, Sniffed, SniffedFile, Sources, Span, TextBlock
 from graphprep.model.rows import ColumnChunk, RawEdges, RawNodes, RawRows, Relation

@@ -6,7 +6,7 @@ import copy
 import dataclasses
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import BinaryIO, ClassVar, Literal
 
 from graphprep.decoders.edges_columns import (
@@ -35,6 +35,7 @@ from graphprep.decoders.edges_head import (
     split_line,
 )
 from graphprep.decoders.quoted_records import Grammar
+from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.protocols import DeclaredNodes, InputStorage, Sniffed, SniffedFile, Sources, Span, TextBlock
 from graphprep.model.rows import RawRows, Relation

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +23,7 @@ from graphprep.decoders.text_cells import (
 )
 from graphprep.kernels.cpu import delimited, numbers
 from graphprep.kernels.cpu.text_dictionary import TextDictionary
+from graphprep.model.dataclass import dataclass
 from graphprep.model.protocols import TextBlock
 from graphprep.model.rows import ColumnChunk, ColumnKey, RawEdges, RawIds, RawRows, RawTexts, Relation
 

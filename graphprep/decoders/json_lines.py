@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -21,6 +20,7 @@ from graphprep.kernels.cpu import plain_json as plain
 from graphprep.kernels.cpu.group import group_by_key
 from graphprep.kernels.cpu.json_tape import Tape, positions, tokenize
 from graphprep.kernels.cpu.plain_rows import Room
+from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DecodeError
 from graphprep.model.protocols import InputStorage, Sniffed, SniffedFile, Sources, Span, TextBlock
 from graphprep.model.rows import ColumnChunk, ColumnKey, RawEdges, RawNodes, RawRows, Relation, Role

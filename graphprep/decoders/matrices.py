@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import BinaryIO, Self
 
 from graphprep.decoders.arrays import parse_relation
+from graphprep.model.dataclass import dataclass
 from graphprep.model.graph_config import EdgeTable, TableConfig
 from graphprep.model.protocols import Span, SpanReader, TextBlock
 from graphprep.model.rows import RawRows

@@ -6,7 +6,6 @@ Source: R. F. Boisvert, R. Pozo, K. A. Remington, The Matrix Market Exchange For
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, BinaryIO, ClassVar, Literal, cast
 
 import numpy as np
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from graphprep.decoders.arrays import EdgePlan, matrix_relation, matrix_sources
 from graphprep.decoders.matrices import MatrixOptions
+from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, DecodeError, UsageError
 from graphprep.model.graph_config import EdgeTable
 from graphprep.model.protocols import DeclaredColumn, InputStorage, Sniffed, SniffedFile, Sources, Span, TextBlock

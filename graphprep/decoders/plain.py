@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +17,7 @@ from graphprep.decoders.slots import are_utf8
 from graphprep.kernels.cpu import plain_rows as kernels
 from graphprep.kernels.cpu.plain_rows import PADDING, Room, deal_slots, gather_texts, gather_values, make_room
 from graphprep.kernels.cpu.slots import DTYPE, DTYPES, EDGE, NODE, OWNER, SLOT, TEXT_DTYPE
+from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DecodeError
 from graphprep.model.rows import ColumnChunk, ColumnKey, RawRows
 

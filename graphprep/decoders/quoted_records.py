@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+
+from graphprep.model.dataclass import dataclass
 
 if TYPE_CHECKING:
     from graphprep.kernels.cpu.record_ends import RecordRules

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +12,7 @@ from graphprep.decoders.row_numbers import every_row, one_a_row
 from graphprep.kernels.cpu import slots as kernels
 from graphprep.kernels.cpu.group import group_by_key
 from graphprep.kernels.cpu.slots import DTYPES, TEXT_DTYPE
+from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DecodeError
 from graphprep.model.protocols import SniffedFile
 from graphprep.model.rows import ColumnChunk, ColumnKey, Role

@@ -7,10 +7,11 @@ import io
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
+from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import GraphprepError
 from graphprep.storage.urls import DirEntry
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import copy
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
 
 from graphprep.decoders.edges_columns import IdKind
 from graphprep.decoders.tables_ids import IdSpaces, KeyUse
 from graphprep.decoders.tables_plan import PlannedTable, check_mentioned, look_at_table, settle_group, spans_of
+from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.graph_config import EdgeTable, GraphConfig, NodeTable, TableConfig
 from graphprep.model.protocols import DeclaredColumn, DeclaredNodes, InputStorage, Sources, Span, TextBlock

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -16,6 +15,7 @@ from graphprep.decoders.arrow_cells import ArrowCells
 from graphprep.decoders.tables_arrow import ArrowBatch
 from graphprep.decoders.tables_columns import TableLayout
 from graphprep.decoders.tables_rows import table_rows
+from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError
 from graphprep.model.protocols import InputStorage, Span
 from graphprep.model.rows import RawRows

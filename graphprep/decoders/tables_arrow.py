@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import BinaryIO
 
@@ -37,6 +36,7 @@ from graphprep.decoders.tables_rows import table_rows
 from graphprep.decoders.tables_types import StoredType
 from graphprep.decoders.tables_values import check_size, parse_texts
 from graphprep.decoders.text_cells import TIME_KEY
+from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.protocols import Span
 from graphprep.model.rows import ColumnChunk, RawIds, RawRows, RawTexts

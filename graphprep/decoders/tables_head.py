@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
 
 from graphprep.decoders.edges_head import PARQUET_MAGIC, HeadLine, is_header, refuse_lone_returns, split_line
 from graphprep.decoders.quoted_records import Grammar
 from graphprep.decoders.tables_columns import Header
+from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.graph_config import TableConfig
 from graphprep.model.protocols import InputStorage

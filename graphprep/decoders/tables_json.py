@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import BinaryIO
 
 import numpy as np
@@ -25,6 +25,7 @@ from graphprep.kernels.cpu.json_records import TOO_LARGE
 from graphprep.kernels.cpu.json_tables import label_keys, list_members, scalar_texts
 from graphprep.kernels.cpu.json_tape import Tape, Tokens, positions, tokenize
 from graphprep.kernels.cpu.json_values import read_numbers
+from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError
 from graphprep.model.protocols import InputStorage, Span, TextBlock
 from graphprep.model.rows import ColumnChunk, ColumnKey, RawIds, RawRows, RawTexts

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import BinaryIO
 
 import numpy as np
@@ -28,6 +27,7 @@ from graphprep.decoders.text_cells import (
 )
 from graphprep.kernels.cpu import delimited
 from graphprep.kernels.cpu.text_lists import blank_cells
+from graphprep.model.dataclass import dataclass
 from graphprep.model.protocols import Span, TextBlock
 from graphprep.model.rows import ColumnChunk, RawIds, RawRows, RawTexts
 from graphprep.storage.spans import read_blocks

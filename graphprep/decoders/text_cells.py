@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from graphprep.decoders.edges_columns import IdKind
 from graphprep.decoders.edges_faults import Faults, Words, column_words, record_words, show, time_words, weight_words
 from graphprep.decoders.quoted_records import Grammar
 from graphprep.kernels.cpu import delimited, numbers
+from graphprep.model.dataclass import dataclass
 from graphprep.model.protocols import TextBlock
 from graphprep.model.rows import ColumnChunk, ColumnKey, RawIds, RawTexts
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import BinaryIO, ClassVar, Literal
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy as np
 from graphprep.decoders.chunked_tables import dense_chunk
 from graphprep.decoders.edges import EdgesDecoder
 from graphprep.decoders.edges_columns import EdgeLayout
+from graphprep.model.dataclass import dataclass
 from graphprep.model.protocols import InputStorage, Sniffed, SniffedFile, Sources, Span, TextBlock
 from graphprep.model.rows import ColumnKey, RawRows
 from graphprep.storage.faults import display_url

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import json
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -19,6 +18,7 @@ from graphprep.exporters.deepgnn_files import EdgeBlock, PartFiles, PartSamplers
 from graphprep.exporters.deepgnn_ids import EngineIds, TypeNumbers, types_document, unslotted
 from graphprep.exporters.deepgnn_part import PartReader
 from graphprep.exporters.graph import StoredGraph
+from graphprep.model.dataclass import dataclass
 from graphprep.model.export import ExportPlan, StoreNeed
 from graphprep.model.metadata import GraphMetadata
 from graphprep.storage.outputs import FolderOutput

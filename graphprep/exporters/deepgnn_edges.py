@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -14,6 +13,7 @@ from graphprep.exporters.deepgnn_rows import RowBatch, Run
 from graphprep.exporters.graph import StoredGraph
 from graphprep.kernels.cpu.interleave import interleave, rows_ascend
 from graphprep.kernels.cpu.sort import stable_order
+from graphprep.model.dataclass import dataclass
 from graphprep.stages.reorder_order import outside
 
 Ints = NDArray[np.int64]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from graphprep.exporters.deepgnn_rows import Numbers
 from graphprep.exporters.deepgnn_samplers import Sampler
 from graphprep.exporters.deepgnn_slots import PackedSlots
 from graphprep.kernels.cpu.place import add_by_type
+from graphprep.model.dataclass import dataclass
 from graphprep.storage.outputs import FileOutput, FolderOutput
 from graphprep.storage.scratch import Scratch
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any, Protocol
 
@@ -21,6 +20,7 @@ from graphprep.exporters.deepgnn_texts import (
     join_texts,
     number_texts,
 )
+from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError
 from graphprep.model.schema import ColumnSchema
 from graphprep.stages.cells import Cells

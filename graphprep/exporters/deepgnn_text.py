@@ -8,7 +8,6 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -23,6 +22,7 @@ from graphprep.exporters.deepgnn_rows import PLACEHOLDER, RowBatch, Run
 from graphprep.exporters.deepgnn_texts import Texts, join_texts
 from graphprep.exporters.graph import StoredGraph
 from graphprep.exporters.uncarried import list_uncarried
+from graphprep.model.dataclass import dataclass
 from graphprep.model.export import ExportPlan, Side, StoreNeed
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.schema import ColumnSchema

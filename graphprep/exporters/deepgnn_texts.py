@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 
 from graphprep.kernels.cpu.place import place_bytes, replace_bytes
 from graphprep.kernels.cpu.write_text import write_integers
+from graphprep.model.dataclass import dataclass
 
 Ints = NDArray[np.int64]
 Bytes = NDArray[np.uint8]

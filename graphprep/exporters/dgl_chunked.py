@@ -6,7 +6,6 @@ Source: DGL's user guide, chapter 7.1, and the tools that read it (``tools/distp
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
 from typing import Any, ClassVar, Literal
@@ -20,6 +19,7 @@ from graphprep.exporters.dgl_columns import Feature, check_names, dgl_name, feat
 from graphprep.exporters.graph import StoredGraph
 from graphprep.exporters.text_lines import LineWriter, TextColumn
 from graphprep.exporters.uncarried import all_columns, list_uncarried, why_no_array
+from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import UsageError
 from graphprep.model.export import ExportPlan, Side, StoreNeed
 from graphprep.model.metadata import METADATA_NAME, GraphMetadata, dump_json

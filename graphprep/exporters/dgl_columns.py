@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from graphprep.exporters.column_rows import Rows
 from graphprep.exporters.torch_files import TensorPieces
 from graphprep.exporters.uncarried import WhyNot, all_columns, list_uncarried, why_no_array
+from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.export import Side, Uncarried
 from graphprep.model.metadata import GraphMetadata

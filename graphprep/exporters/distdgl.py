@@ -6,7 +6,6 @@ Source: DGL 2.1, ``dgl.distributed`` and ``tools/dispatch_data.py``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Literal
 
@@ -23,6 +22,7 @@ from graphprep.exporters.part_nodes import PartBook, PartGraph, counted, in_edge
 from graphprep.exporters.torch_files import TensorPieces, tensor, write_pt
 from graphprep.kernels.cpu.degree import count_ids
 from graphprep.kernels.cpu.part_graph import scatter_rows
+from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import UsageError
 from graphprep.model.export import ExportPlan, StoreNeed
 from graphprep.model.metadata import GraphMetadata, dump_json

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, Literal
 
@@ -14,6 +13,7 @@ from graphprep.exporters.graph import EdgePiece, StoredGraph
 from graphprep.exporters.raw_ends import RawEnds
 from graphprep.exporters.text_lines import LineWriter, TextColumn
 from graphprep.exporters.uncarried import list_uncarried, why_no_cell
+from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import UsageError
 from graphprep.model.export import ExportPlan, Side, StoreNeed
 from graphprep.model.metadata import GraphMetadata

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -42,6 +41,7 @@ from graphprep.exporters.torch_graph import (
     others,
     owners,
 )
+from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import UsageError
 from graphprep.model.export import ExportPlan, Side, StoreNeed, Uncarried
 from graphprep.model.metadata import GraphMetadata

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from graphprep.exporters.carried import CarriedColumns, cast_cells
 from graphprep.exporters.ids import TrainerIds, node_offsets
 from graphprep.exporters.raw_ids import RawIds
+from graphprep.model.dataclass import dataclass
 from graphprep.model.export import EdgeOrder, Side
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.protocols import Reporter

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import posixpath
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import md5
 from itertools import chain
 from typing import Any, ClassVar, Literal
@@ -24,6 +24,7 @@ from graphprep.exporters.graphbolt_tasks import write_tasks
 from graphprep.exporters.joined_rows import JoinedBlock, JoinedGraph, JoinedRows
 from graphprep.exporters.part_nodes import counted, out_of_range, step_of
 from graphprep.exporters.torch_files import TensorPieces, tensor, write_pt
+from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import UsageError
 from graphprep.model.export import ExportPlan, Side, StoreNeed
 from graphprep.model.metadata import GraphMetadata

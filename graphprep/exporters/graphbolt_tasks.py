@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -14,6 +13,7 @@ from graphprep.exporters.column_rows import Rows
 from graphprep.exporters.dgl_columns import Feature, dgl_edge_type, dgl_name
 from graphprep.exporters.graph import StoredGraph
 from graphprep.exporters.graphbolt_graph import fitting_dtype
+from graphprep.model.dataclass import dataclass
 from graphprep.model.export import Side
 from graphprep.model.schema import ColumnSchema, edge_type_path, path_name
 from graphprep.stages.stored_items import StoredItems

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -18,6 +17,7 @@ from graphprep.exporters.graph import StoredGraph
 from graphprep.exporters.uncarried import count_types, list_uncarried
 from graphprep.exporters.whole_graph import WholeGraph, WholeRows
 from graphprep.kernels.cpu.write_text import EDGES, INTEGER, SLACK_BYTES, Template, write_nodes
+from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.export import ExportPlan, Side, StoreNeed
 from graphprep.model.metadata import GraphMetadata

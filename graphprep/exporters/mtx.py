@@ -6,7 +6,6 @@ Source: R. F. Boisvert, R. Pozo, K. A. Remington, The Matrix Market Exchange For
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -16,6 +15,7 @@ from graphprep.exporters.graph import StoredGraph
 from graphprep.exporters.scipy_files import check_weight, find_weight, note_weights
 from graphprep.exporters.text_lines import LineWriter, TextColumn
 from graphprep.exporters.uncarried import list_uncarried
+from graphprep.model.dataclass import dataclass
 from graphprep.model.export import ExportPlan, Side, StoreNeed
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.schema import ColumnSchema, edge_type_path

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Literal
 
@@ -16,6 +15,7 @@ from graphprep.exporters.edges_text import column_names
 from graphprep.exporters.graph import StoredGraph
 from graphprep.exporters.raw_ends import RawEnds
 from graphprep.exporters.uncarried import list_uncarried
+from graphprep.model.dataclass import dataclass
 from graphprep.model.export import ExportPlan, Side, StoreNeed
 from graphprep.model.metadata import GraphMetadata, dump_json
 from graphprep.model.schema import ColumnSchema, edge_type_path, path_name

@@ -6,7 +6,6 @@ Source: torch_geometric 2.8, ``Data`` and ``HeteroData.from_dict``, ``distribute
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from graphprep.exporters.column_rows import Rows
@@ -26,6 +25,7 @@ from graphprep.exporters.torch_graph import (
     owners,
     rows_ascend,
 )
+from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import UsageError
 from graphprep.model.export import ExportPlan, StoreNeed, Uncarried
 from graphprep.model.metadata import GraphMetadata, dump_json

@@ -8,7 +8,6 @@ from __future__ import annotations
 import io
 import zipfile
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -18,6 +17,7 @@ from graphprep.exporters.graph import StoredGraph
 from graphprep.exporters.uncarried import list_uncarried, why_no_array
 from graphprep.exporters.whole_graph import WholeGraph, WholeRows
 from graphprep.kernels.cpu.part_graph import number_rows
+from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import UsageError
 from graphprep.model.export import ExportPlan, StoreNeed
 from graphprep.model.metadata import GraphMetadata

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from graphprep.exporters.torch_features import FeatureMatrix, choose_features
 from graphprep.exporters.torch_files import TensorPieces
 from graphprep.exporters.torch_graph import by_id, equals, label_dtype, read_labels, slices
 from graphprep.exporters.torch_pickle import BFLOAT16
+from graphprep.model.dataclass import dataclass
 from graphprep.model.schema import ColumnSchema
 
 

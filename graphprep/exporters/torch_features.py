@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from graphprep.exporters.torch_files import TensorPieces
 from graphprep.exporters.torch_graph import slices
 from graphprep.exporters.torch_pickle import BFLOAT16
 from graphprep.exporters.uncarried import count_types
+from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import UsageError
 from graphprep.model.export import Side
 from graphprep.model.metadata import GraphMetadata

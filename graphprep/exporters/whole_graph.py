@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from graphprep.exporters.carried import cast_cells
 from graphprep.exporters.graph import StoredGraph
+from graphprep.model.dataclass import dataclass
 from graphprep.model.schema import ColumnSchema, Layout, edge_type_path
 from graphprep.stages.cells import Cells
 from graphprep.stages.joined import CountingArray, WholeStore

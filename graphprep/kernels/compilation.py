@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+
+from graphprep.model.dataclass import dataclass
 
 
 @dataclass

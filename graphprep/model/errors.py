@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from graphprep.model.dataclass import dataclass
 
 EXIT_DATA = 1
 EXIT_USAGE = 2

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import Any, Literal
 
+from graphprep.model.dataclass import dataclass
 from graphprep.model.options import RunOptions
 
 GraphKind = Literal["rmat", "grid", "hetero"]

@@ -13,7 +13,6 @@ Every function takes scalars and arrays of integers. A scalar in gives Python in
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -21,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.model.counts import TypeCounts, read_counts
+from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.schema import EdgeType, edge_type_text, parse_edge_type

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from graphprep.model.dataclass import dataclass
 from graphprep.model.options import RunOptions
 from graphprep.model.schema import NodeOrder
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from graphprep.decoders.row_numbers import every_row
 from graphprep.kernels.cpu.group import group_by_key
 from graphprep.kernels.cpu.hash import edge_checksum, hash_ints, pair_checksum
+from graphprep.model.dataclass import dataclass
 from graphprep.model.rows import ColumnKey
 from graphprep.model.schema import NeighborOrder
 from graphprep.stages.cells import Arrays, Cells, scalar_cells

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Literal, Protocol
 
@@ -14,6 +14,7 @@ from graphprep.engine.local import map_ordered
 from graphprep.kernels.cpu.group import group_by_key
 from graphprep.kernels.cpu.records import EDGE_ID, OTHER, Block, carried, has_repeats, place_records, sort_records
 from graphprep.kernels.cpu.sort import stable_order
+from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import UsageError
 from graphprep.model.schema import Layout, NeighborOrder
 from graphprep.stages.cells import Cells

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from graphprep.engine.budget import default_threads, parse_memory
+from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import StorageError
 from graphprep.model.metadata import METADATA_NAME, GraphMetadata
 from graphprep.model.options import RunOptions

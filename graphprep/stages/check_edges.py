@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 
 from graphprep.kernels.cpu.check import add_edge_sums, choose_buckets, find_unset, hash_pairs, mark_ids
 from graphprep.kernels.cpu.hash import pair_checksum
+from graphprep.model.dataclass import dataclass
 from graphprep.model.metadata import METADATA_NAME
 from graphprep.model.schema import EdgeType, EdgeTypeSchema, Layout, edge_type_text
 from graphprep.stages.check_files import CheckedArray, CheckedStore, edge_folder, order_column

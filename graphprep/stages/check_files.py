@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -13,6 +12,7 @@ import xxhash
 from numpy.typing import NDArray
 
 from graphprep.engine.local import map_ordered
+from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, GraphprepError
 from graphprep.model.metadata import MANIFEST_NAME, METADATA_NAME, ArrayEntry, GraphMetadata, Manifest, part_name
 from graphprep.model.schema import ColumnSchema, EdgeTypeSchema, Layout, edge_type_path, edge_type_text, path_name

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 from graphprep.kernels.cpu.text_check import find_not_above, find_not_utf8
 from graphprep.kernels.cpu.text_search import rank_texts
 from graphprep.kernels.cpu.texts import concat_texts, hash_texts, repeats_of_sorted, sort_texts, take_texts
+from graphprep.model.dataclass import dataclass
 from graphprep.model.metadata import METADATA_NAME
 from graphprep.model.rows import RawTexts
 from graphprep.stages.check_files import CheckedArray, CheckedStore, node_folder

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.engine.local import map_ordered
+from graphprep.model.dataclass import dataclass
 from graphprep.model.metadata import ArrayEntry
 from graphprep.model.rows import ColumnKey
 from graphprep.stages.build import BuiltEdges

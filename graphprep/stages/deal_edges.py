@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from graphprep.model.dataclass import dataclass
 from graphprep.model.schema import NeighborOrder
 from graphprep.stages.assign import count_parts
 from graphprep.stages.batch_edges import BatchEdges, order_keys

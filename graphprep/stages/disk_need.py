@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from graphprep.engine.budget import format_size
+from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import GraphprepError, StorageError
 from graphprep.model.protocols import Reporter, Span, TextBlock
 from graphprep.model.rows import ColumnChunk, RawRows

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from graphprep.kernels.cpu.group import mark_bits
 from graphprep.kernels.cpu.hash import edge_checksum
 from graphprep.kernels.cpu.partition import find_limits
 from graphprep.kernels.cpu.records import Packing, deal_packed, undeal_packed
+from graphprep.model.dataclass import dataclass
 from graphprep.model.rows import RawTexts, Relation
 from graphprep.stages.keys import KeyedRows
 from graphprep.stages.record_tags import packed_tag, packing_of

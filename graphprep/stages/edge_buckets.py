@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.kernels.cpu.records import OTHER, OWNER, Block, Packing, carried, deal_packed, deal_records
+from graphprep.model.dataclass import dataclass
 from graphprep.stages.record_tags import KEYED, WITH_ROWS, packed_tag
 from graphprep.stages.shuffle import BucketPlan, Desk
 from graphprep.storage.records import RecordRuns

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -15,6 +14,7 @@ from graphprep.kernels.cpu.coo import Dealt
 from graphprep.kernels.cpu.pairs import count_lines
 from graphprep.kernels.cpu.partition import Packing, bits_below, deal_pairs, find_limits, plan_bucket_bits
 from graphprep.model.adjacency import Adjacency
+from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.schema import Layout
 from graphprep.stages.array_rows import build_dealt, count_threads, run_tasks

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from graphprep.engine.local import map_ordered
 from graphprep.kernels.cpu import write_text
 from graphprep.kernels.cpu.write_text import EDGES, EIGHTHS, FEATURE_BYTES, FEATURES, INTEGER, Template
+from graphprep.model.dataclass import dataclass
 from graphprep.stages.generate_files import Advance, ParquetPieces, Pieces
 from graphprep.stages.generate_hetero import (
     EDGE_TYPES,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.kernels.cpu import generate as kernel
+from graphprep.model.dataclass import dataclass
 from graphprep.stages.generate_edges import check_range
 
 Ints = NDArray[np.int64]

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Literal
 
 from graphprep.decoders.graph_file import dump_graph, folder_of
 from graphprep.decoders.table_samples import Dialect, SampleColumn, SampledFolder, SampleTable, part_name, sample_folder
+from graphprep.model.dataclass import dataclass
 from graphprep.model.graph_config import EdgeTable, GraphConfig, NodeTable, TableConfig
 
 if TYPE_CHECKING:

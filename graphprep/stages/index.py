@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +11,7 @@ from graphprep.kernels.cpu.bitmap import members
 from graphprep.kernels.cpu.group import mark_bits
 from graphprep.kernels.cpu.sort import sort_keys, stable_order
 from graphprep.kernels.cpu.unique import SeenIds
+from graphprep.model.dataclass import dataclass
 from graphprep.storage.runs import Runs, SpillPool
 
 _CHUNK_ROWS = 1 << 16  # rows of a sorted run that a merge holds in memory at a time

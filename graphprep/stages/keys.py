@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.kernels.cpu.texts import distinct_texts, first_non_integer, hash_texts
+from graphprep.model.dataclass import dataclass
 from graphprep.model.protocols import Sources
 from graphprep.model.rows import RawEdges, RawIds, RawNodes, RawRows, RawTexts, Relation
 from graphprep.stages.texts import KeyCollisionError

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from graphprep.kernels.cpu.records import Block, count_rows
 from graphprep.kernels.cpu.stretches import Stretch, place_stretch
+from graphprep.model.dataclass import dataclass
 from graphprep.model.schema import NeighborOrder
 from graphprep.stages.edge_buckets import EdgeBuckets, EdgeFields, fields_of
 from graphprep.stages.record_tags import PACKED, packing_of, packings_of

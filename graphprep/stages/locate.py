@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from graphprep.model.dataclass import dataclass
 from graphprep.model.rows import RawEdges, RawNodes, RawRows, RawTexts
 from graphprep.stages.blocks import DecodedBlock, decode_block, read_table
 from graphprep.stages.decode import DecodeSettings

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 
 from graphprep.engine.local import map_ordered
 from graphprep.kernels.cpu.move import sort_rows
+from graphprep.model.dataclass import dataclass
 from graphprep.stages.moves import Array, Blocks, Ints, Piece, Room, copy_spans
 from graphprep.stages.stored_items import Items
 

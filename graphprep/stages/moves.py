@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from graphprep.engine.local import map_ordered
 from graphprep.kernels.cpu.move import copy_blocks, count_blocks, deal_blocks
 from graphprep.kernels.cpu.sort import stable_order
+from graphprep.model.dataclass import dataclass
 from graphprep.stages.stored_items import Items
 from graphprep.storage.runs import Runs, SpillPool
 from graphprep.storage.scratch import Scratch

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from graphprep.engine.budget import format_size
 from graphprep.engine.local import map_ordered
 from graphprep.kernels.cpu.group import mark_bits
+from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import MemoryLimitError, UsageError
 from graphprep.stages.decoded import Decoded, wide_ids
 from graphprep.stages.node_spaces import NodeRules, end_space

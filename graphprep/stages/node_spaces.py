@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from graphprep.model.dataclass import dataclass
 from graphprep.stages.assign import PartitionFunction, RawBatch
 from graphprep.stages.decoded import Batch, Decoded
 from graphprep.stages.index import CREATED, SpaceIndexer

@@ -6,7 +6,6 @@ import itertools
 import mmap
 import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from graphprep.kernels.cpu.numbers import OK
 from graphprep.kernels.cpu.pairs import TOO_WIDE, count_lines, parse_pairs, parse_weighted_pairs
+from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, UsageError
 from graphprep.storage.faults import display_url, plain_words
 from graphprep.storage.streams import find_codec

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.engine.local import map_ordered
+from graphprep.model.dataclass import dataclass
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.schema import Layout
 from graphprep.stages.edge_buckets import EdgeBuckets

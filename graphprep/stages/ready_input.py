@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.engine.local import map_ordered
+from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError
 from graphprep.stages.build import settle_index_dtype
 from graphprep.stages.edge_buckets import EdgeRows, fields_of

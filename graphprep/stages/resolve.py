@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from graphprep.kernels.cpu.bitmap import Ranks
 from graphprep.kernels.cpu.group import group_by_key, mark_bits
 from graphprep.kernels.cpu.lookup import KeyTable, bucket_index, find_sorted, take_dense
+from graphprep.model.dataclass import dataclass
 from graphprep.storage.runs import Runs, SpillPool
 
 Ints = NDArray[np.int64]

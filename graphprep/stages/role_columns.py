@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from graphprep.model.dataclass import dataclass
 from graphprep.model.graph_schema import GraphSchema
 from graphprep.model.rows import ColumnKey
 from graphprep.model.schema import ColumnSchema

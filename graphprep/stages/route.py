@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Literal
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.kernels.cpu.records import Packing, find_packing
+from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import BadRecord, DataError
 from graphprep.model.graph_schema import GraphSchema
 from graphprep.model.protocols import Reporter

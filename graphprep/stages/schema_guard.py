@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.kernels.cpu.text_dictionary import TextDictionary
+from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError
 from graphprep.model.graph_schema import GraphSchema, OwnerSchema
 from graphprep.model.rows import ColumnKey

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from graphprep.kernels.cpu.text_search import find_texts
 from graphprep.kernels.cpu.texts import concat_texts, count_up_to, sort_texts, take_texts
+from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError
 from graphprep.model.protocols import Span
 from graphprep.model.rows import RawTexts

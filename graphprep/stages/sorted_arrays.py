@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from graphprep.kernels.cpu.pair_sort import BucketSort, DealtKeys, deal_keys, fi
 from graphprep.kernels.cpu.partition import as_input, bits_below
 from graphprep.kernels.cpu.rank_ids import DealtIds, collect_ranks, deal_ids, number_bucket, rank_bucket
 from graphprep.kernels.cpu.relabel import invert
+from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import UsageError
 from graphprep.stages.array_rows import CHUNK, count_threads, even_pieces, index_dtype, run_tasks
 from graphprep.stages.graph_arrays import as_ends, limits

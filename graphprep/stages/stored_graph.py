@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.model.adjacency import Adjacency
+from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.ids import EdgeTypeLike, IDConverter, IdLike, NodeTypeLike, TypedSpace
 from graphprep.model.metadata import GraphMetadata

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -14,6 +13,7 @@ from graphprep.kernels.cpu.degree import count_ids
 from graphprep.kernels.cpu.find_pairs import count_pairs, find_pairs
 from graphprep.kernels.cpu.partition import as_input
 from graphprep.model.adjacency import Adjacency
+from graphprep.model.dataclass import dataclass
 from graphprep.stages.stored_columns import join_offsets
 
 Ints = NDArray[np.int64]

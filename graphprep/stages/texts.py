@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -21,6 +20,7 @@ from graphprep.kernels.cpu.texts import (
     sort_texts,
     take_texts,
 )
+from graphprep.model.dataclass import dataclass
 from graphprep.storage.runs import Chunk, Runs, SpillPool
 
 Ints = NDArray[np.int64]

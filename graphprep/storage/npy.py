@@ -6,10 +6,10 @@ import ast
 import math
 import struct
 import warnings
-from dataclasses import dataclass
 
 import numpy as np
 
+from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError
 
 MAGIC = b"\x93NUMPY"

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.kernels.cpu.jit import njit
 from graphprep.kernels.cpu.numbers import NEGATIVE, OK, OVERFLOW, find_line, parse_float, parse_uint, skip_blanks
+from graphprep.model.dataclass import dataclass
 
 # Codes beside those of ``numbers``.
 OUT_OF_RANGE = 41  # a neighbour that is no node

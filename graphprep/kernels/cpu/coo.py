@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 
 from graphprep.kernels.cpu.jit import njit
 from graphprep.kernels.cpu.partition import Packing
+from graphprep.model.dataclass import dataclass
 
 _MOST_DIGIT_BITS = 12  # 4096 cursors of 4 bytes: half of L1, and as many open lines fit L2
 

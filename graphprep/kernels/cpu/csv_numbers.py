@@ -6,7 +6,7 @@ One pair of double quotes around a number is taken off. Lines end at LF; one CR 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,7 @@ from graphprep.kernels.cpu.numbers import (
 )
 from graphprep.kernels.cpu.pairs import count_lines
 from graphprep.kernels.cpu.words import address_of, digits_at, load_byte, non_digits, trailing_zeros
+from graphprep.model.dataclass import dataclass
 
 # Codes beyond those of ``numbers``.
 TOO_FEW = 11  # fields; the position is the end of the line

@@ -24,7 +24,6 @@ import re
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -33,6 +32,7 @@ import numpy as np
 from xxhash import xxh3_128_hexdigest
 
 from graphprep.kernels.compilation import compiling
+from graphprep.model.dataclass import dataclass
 
 _FORMAT = "graphprep kernel 1"
 _OURS = re.compile(r"^from (graphprep(?:\.\w+)+) import (.*)", re.MULTILINE)

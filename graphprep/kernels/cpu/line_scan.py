@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.kernels.cpu.jit import njit
+from graphprep.model.dataclass import dataclass
 
 _LF, _SPACE, _PERCENT = 10, 32, 37
 _BLANKS = bytes(range(33))

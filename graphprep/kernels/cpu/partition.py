@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.kernels.cpu.jit import njit
+from graphprep.model.dataclass import dataclass
 
 _BUCKET_BITS = 16  # of 64 k edges and rows each: their records, cursors and output fit L2
 _MOST_BUCKETS_BITS = 10  # beyond 1024 streams of stores the partition falls off the cache

@@ -9,12 +9,12 @@ given. Source: radix partitioning (Polychroniou and Ross 2014), propagation bloc
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from graphprep.kernels.cpu.jit import njit
+from graphprep.model.dataclass import dataclass
 
 OWNER, OTHER, EDGE_ID = 0, 1, 2
 NUM_FIELDS = 3

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 
 from graphprep.kernels.cpu.coo import Rows, plan_digits, scatter_by_digit, scatter_to_rows, to_starts
 from graphprep.kernels.cpu.jit import njit
+from graphprep.model.dataclass import dataclass
 
 
 @dataclass(frozen=True)

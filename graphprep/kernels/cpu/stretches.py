@@ -5,13 +5,13 @@ Records are those of ``records.Packing``; a segment has its own. The public func
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from graphprep.kernels.cpu.jit import njit
 from graphprep.kernels.cpu.words import load_word
+from graphprep.model.dataclass import dataclass
 
 _WORD_BYTES = 8
 _MOST_DIGIT_BITS = 11  # 2048 cursors of 8 bytes: half of L1
