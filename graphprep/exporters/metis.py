@@ -90,8 +90,9 @@ class MetisExporter:
 
     def _why_not(self, side: Side, column: ColumnSchema) -> str | None:
         if side == "edge":
-            return None if column.name == self.weight else "it is not the option weight"
-        return None if column.name in (self.node_weight, self.node_size) else "it is neither option node_weight nor node_size"
+            return None if column.name == self.weight else "METIS takes the one that --option weight=NAME names"
+        taken = column.name in (self.node_weight, self.node_size)
+        return None if taken else "METIS takes those that --option node_weight=NAME and node_size=NAME name"
 
 
 class _Undirected:

@@ -155,3 +155,12 @@ def test_a_graph_of_several_types_is_refused(tmp_path):
         "METIS holds one node type and one edge type, the graph has 3 node types and 4 edge types\n"
         "  fix: export to mtx, a file each"
     )
+
+
+def test_columns_that_no_option_names_are_told_with_the_option(tmp_path):
+    store = make_store(GRAPHS["homogeneous"](), tmp_path)
+    with pytest.raises(UsageError) as caught:
+        graphprep.export(str(store), str(tmp_path / "out"), "metis")
+    told = str(caught.value).split("\n")
+    assert "  edge column paper:cites:paper 'weight': METIS takes the one that --option weight=NAME names" in told
+    assert "  node column paper 'feat': METIS takes those that --option node_weight=NAME and node_size=NAME name" in told
