@@ -62,6 +62,9 @@ class Drivers:
         with plain_words(url):
             from fsspec.core import url_to_fs
 
+            for protocol in protocols_of(url):
+                if len(protocol) == 1:  # fsspec takes it for a drive of Windows, and the URL for a path
+                    raise _unknown_protocol(protocol, url)
             try:
                 fs, target = url_to_fs(url, **self.options_for(url))
             except (ImportError, ValueError) as error:
@@ -138,8 +141,13 @@ def _missing_driver(error: Exception, url: str) -> UsageError | StorageError:
     if "not known" in str(error):
         named = re.search(r"not known: (\S+)", str(error))
         protocol = named[1] if named else protocols_of(url)[-1]
-        return UsageError(f"there is no driver for {protocol}://", place=place, fix="check the spelling of the URL")
+        return _unknown_protocol(protocol, url)
     return storage_error(error, url)
+
+
+def _unknown_protocol(protocol: str, url: str) -> UsageError:
+    fix = "check the spelling: http://, https://, s3://, hdfs:// and memory:// are known, and whatever else fsspec has"
+    return UsageError(f"there is no driver for {protocol}://", place=display_url(url), fix=fix)
 
 
 def _protocol_without_driver(url: str, package: str) -> str:

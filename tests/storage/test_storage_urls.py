@@ -298,6 +298,9 @@ def test_options(monkeypatch):
     assert storage._drivers.options_for("zip://a.csv::s3://b/a.zip") == {"anon": True, "s3": {"endpoint_url": "http://h:1"}}
 
 
+UNKNOWN = "check the spelling: http://, https://, s3://, hdfs:// and memory:// are known, and whatever else fsspec has"
+
+
 @pytest.mark.parametrize(
     ("url", "module", "message", "fix"),
     [
@@ -305,7 +308,9 @@ def test_options(monkeypatch):
         ("s3://b/a", "s3fs", "the driver for s3:// is not installed", "pip install 'graphprep[s3]'"),
         ("hdfs://h:1/a", "hdfs_native", "the driver for hdfs:// is not installed", "pip install 'graphprep[hdfs]'"),
         ("gs://b/a", "gcsfs", "the driver for gs:// is not installed", "pip install gcsfs"),
-        ("tvs://b/a", "none", "there is no driver for tvs://", "check the spelling of the URL"),
+        ("tvs://b/a", "none", "there is no driver for tvs://", UNKNOWN),
+        ("x://b/a", "none", "there is no driver for x://", UNKNOWN),
+        ("simplecache::x://b/a", "none", "there is no driver for x://", UNKNOWN),
     ],
 )
 def test_a_missing_driver_is_one_line(url, module, message, fix, monkeypatch):
