@@ -9,7 +9,7 @@ mkdir out
 
 show() {
     printf '\n$ %s\n' "$*"
-    "$@" --progress none
+    "$@"
 }
 
 convert() {
