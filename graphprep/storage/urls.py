@@ -193,13 +193,13 @@ class Storage:
     # ---- looking ----
 
     def exists(self, url: str) -> bool:
-        """Return whether there is a file or folder."""
+        """Return whether there is a file or folder. Raises StorageError where nobody may look."""
         path = self._local(url)
         if url == STDIN:
             return True
         with plain_words(url):
             if path is not None:
-                return os.path.lexists(path)
+                return _stands(path)
             fs, target = self.filesystem(url)
             return bool(fs.exists(target))
 
@@ -450,6 +450,17 @@ def _check_tmp_dir(folder: str | None) -> None:
             pass
         if not os.access(folder, os.W_OK | os.X_OK):
             raise PermissionError
+
+
+def _stands(path: str) -> bool:
+    """Return whether something has this name, be it a link to nothing. Unlike os.path.lexists: raises PermissionError."""
+    try:
+        os.lstat(path)
+    except PermissionError:
+        raise
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 def _remote_entry(fs: Any, info: Mapping[str, Any]) -> DirEntry:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from unittest import mock
 
 import fsspec
 import numpy as np
@@ -476,3 +477,16 @@ def test_http_statuses(storage, status, message):
             assert message in caught.value.message
         made.shutdown()
         thread.join()
+
+
+def test_what_may_not_be_looked_at_is_no_missing_file(tmp_path, monkeypatch):
+    (tmp_path / "link").symlink_to("nothing")
+    storage = Storage()
+    assert storage.exists(str(tmp_path / "link"))
+    assert not storage.exists(str(tmp_path / "none"))
+    assert not storage.exists(str(tmp_path / "link" / "a"))
+    assert not storage.exists("a" * 5000)
+    assert not storage.exists("a\0b")
+    monkeypatch.setattr(os, "lstat", mock.Mock(side_effect=PermissionError(13, "x")))
+    with pytest.raises(StorageError, match="permission denied"):
+        storage.exists(str(tmp_path / "locked" / "a"))
