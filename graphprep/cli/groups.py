@@ -5,13 +5,16 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
+import re
 from collections.abc import Callable
-from typing import Any, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from typer.core import TyperCommand, TyperGroup
 
 _TEXTS = (str, str | None)
 _TEXT_LISTS = (list[str], list[str] | None)
+_NUMBERS = (int, int | None)
+_NUMBER = re.compile("[0-9]{1,18}")
 
 
 def with_groups(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -64,17 +67,28 @@ def _sparing(param: Any, declared: inspect.Parameter | None) -> Callable[[Any, A
     """Return what makes the value of a parameter, of which ``declared`` says what ours are; None: it is typer's own."""
     convert, default = param.process_value, declared.default if declared else None
     kind = getattr(declared.annotation, "__origin__", declared.annotation) if declared else None
+    words = _words(kind)
 
     def process(context: Any, value: Any) -> Any:
         if context.get_parameter_source(param.name).name == "DEFAULT":
             return convert(context, value) if param.required else default  # with the former, it is missing
-        if param.callback is None and kind in _TEXTS and isinstance(value, str):
+        if param.callback is None and isinstance(value, str) and (kind in _TEXTS or value in words):
             return value
+        if param.callback is None and kind in _NUMBERS and isinstance(value, str) and _NUMBER.fullmatch(value):
+            return int(value)
         if param.callback is None and kind in _TEXT_LISTS and isinstance(value, list | tuple) and value:
             return list(value)
         return convert(context, value)
 
     return process
+
+
+def _words(kind: Any) -> tuple[Any, ...]:
+    """Return the words that a parameter of this type takes: those of its Literal."""
+    for one in (kind, *get_args(kind)):
+        if get_origin(one) is Literal:
+            return get_args(one)
+    return ()
 
 
 class Commands(TyperGroup):

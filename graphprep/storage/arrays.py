@@ -17,6 +17,7 @@ from graphprep.model.metadata import MANIFEST_NAME, METADATA_NAME, STORE_FORMAT,
 from graphprep.model.schema import parse_edge_type
 from graphprep.storage.faults import display_url, plain_words
 from graphprep.storage.npy import MAX_HEADER_BYTES, parse_npy_header
+from graphprep.storage.own_documents import is_own
 from graphprep.storage.urls import Storage
 
 _HEADER_BYTES = 128  # what the headers of ordinary arrays take
@@ -351,7 +352,8 @@ def read_metadata(data: bytes, place: str) -> GraphMetadata:
     value = parse_json(data, place)
     if isinstance(value, dict) and value.get("format", STORE_FORMAT) != STORE_FORMAT:
         raise DataError("not the metadata of a store", place=place, fix="name a folder that graphprep convert wrote")
-    check_json(value, "metadata", place)
+    if not is_own(data):
+        check_json(value, "metadata", place)
     for path, message in _find_contradictions(value):
         raise DataError(message, place=f"{place}: {path}", fix=_AGAIN)
     return GraphMetadata.from_json(value)
@@ -388,7 +390,8 @@ def _read_manifest(data: bytes, part: int, place: str) -> Manifest:
     from graphprep.storage.schemas import check_json, parse_json
 
     value = parse_json(data, place)
-    check_json(value, "manifest", place)
+    if not is_own(data):
+        check_json(value, "manifest", place)
     manifest = Manifest.from_json(value)
     if manifest.part != part:
         raise DataError(f"expected {part}, found {manifest.part}", place=f"{place}: part", fix=_AGAIN)

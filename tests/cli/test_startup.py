@@ -57,6 +57,13 @@ def test_text_is_converted_without_numba_pyarrow_and_fsspec(store, name):
     assert loaded(["convert", str(EDGES / name), store, "--overwrite"], HEAVY + OF_OTHERS) == {"numpy", "llvmlite"}
 
 
+def test_an_export_at_once_needs_no_schemas_and_plain_values_no_converter(store, tmp_path):
+    flags = ["--layout", "csr", "--partitions", "2", "--export", f"scipy={tmp_path / 'out'}", "--overwrite", "--quiet"]
+    command = ["convert", str(EDGES / "plain.txt"), str(tmp_path / "store"), *flags]
+    loaded(command)  # kernels are compiled
+    assert loaded(command, (*HEAVY, "pydantic")) <= {"numpy", "llvmlite"}
+
+
 def test_blas_starts_no_threads():
     probe = "import os; from graphprep.cli.start import main; main(); "
     probe = f"import atexit, os; atexit.register(lambda: print(os.environ['OPENBLAS_NUM_THREADS'])); {probe}"

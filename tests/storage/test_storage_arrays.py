@@ -304,3 +304,10 @@ def test_a_remote_look_up_reads_few_blocks(tmp_path, monkeypatch):
     asked.clear()
     assert reader.take(np.array([500_000, 500_001, 500_002])).tolist() == [1_500_000, 1_500_003, 1_500_006]
     assert asked == []  # read lately
+
+
+def test_a_document_of_this_process_that_was_changed_since_is_held_against_its_schema(store):
+    assert StoreReader(Storage(), store).metadata.num_parts == 1
+    change_metadata(store, num_parts="one")
+    with pytest.raises(DataError, match=r"metadata\.json: num_parts: expected"):
+        StoreReader(Storage(), store)
