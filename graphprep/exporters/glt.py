@@ -197,7 +197,8 @@ class GltFolder:
         graph, name = self._graph, self._metadata.node_types[number]
         write_pt(self._out, f"{self._folder('node_pb', name)}.pt", node_book(graph, number))
         columns = graph.node_columns(number)
-        chosen = choose_features(name, columns, self._options.features)
+        stored = self._metadata.node_schemas[number].columns
+        chosen = choose_features(name, columns, self._options.features, stored)
         if chosen and self._metadata.num_nodes_per_type[number]:
             matrix = FeatureMatrix(chosen, self._options.bfloat16)
             rows = [Rows.of_nodes(graph, number, part) for part in self._parts]
@@ -237,7 +238,8 @@ class GltFolder:
     def _write_edges(self, edge: int) -> None:
         graph, layout = self._graph, self._layout
         name = "__".join(self._metadata.edge_types[edge])
-        chosen = choose_features(graph.edge_names[edge], graph.edge_columns(edge), self._options.features)
+        stored = self._metadata.edge_schemas[edge].columns
+        chosen = choose_features(graph.edge_names[edge], graph.edge_columns(edge), self._options.features, stored)
         has_ids = self._options.edge_ids or bool(chosen)
         if self._options.graph_caching:
             self._write_graph(edge, self._folder("graph", name), self._parts, has_ids=has_ids)

@@ -10,8 +10,17 @@ from typing import Any, ClassVar, Literal
 
 from graphprep.exporters.column_rows import Rows
 from graphprep.exporters.graph import StoredGraph
-from graphprep.exporters.torch_columns import edge_attributes, node_attributes
-from graphprep.exporters.torch_features import KINDS, all_types, check_file_names, check_homo, check_wanted, is_homo, is_number
+from graphprep.exporters.torch_columns import Attribute, edge_attributes, node_attributes
+from graphprep.exporters.torch_features import (
+    KINDS,
+    all_types,
+    check_file_names,
+    check_homo,
+    check_wanted,
+    choose_features,
+    is_homo,
+    is_number,
+)
 from graphprep.exporters.torch_files import TensorPieces, write_pt
 from graphprep.exporters.torch_graph import (
     check_rows_ascend,
@@ -102,7 +111,7 @@ class PygExporter:
         for side, name, columns in all_types(metadata):
             kept = [column for column in columns if (side, name, column.name) not in lost]
             make = node_attributes if side == "node" else edge_attributes
-            names.append((name, [one.name for one in make(name, kept, self.features, bfloat16=False)]))
+            names.append((name, [one.name for one in make(kept, choose_features(name, kept, self.features), bfloat16=False)]))
         if is_homo(metadata, self.graph_class):
             names = [(names[0][0], [one for _, some in names for one in some])]
         for name, some in names:
@@ -139,14 +148,12 @@ class PygTensors:
         self._metadata = graph.metadata
         self._parts = range(graph.metadata.num_parts)
         self._is_homo = homo
-        self._nodes = [
-            node_attributes(name, graph.node_columns(number), features, bfloat16=bfloat16)
-            for number, name in enumerate(self._metadata.node_types)
-        ]
-        self._edges = [
-            edge_attributes(name, graph.edge_columns(edge), features, bfloat16=bfloat16)
-            for edge, name in enumerate(graph.edge_names)
-        ]
+        self._nodes: list[list[Attribute]] = []
+        self._edges: list[list[Attribute]] = []
+        for side, name, stored in all_types(graph.metadata):
+            found, make = (self._nodes, node_attributes) if side == "node" else (self._edges, edge_attributes)
+            columns = graph.node_columns(len(found)) if side == "node" else graph.edge_columns(len(found))
+            found.append(make(columns, choose_features(name, columns, features, stored), bfloat16=bfloat16))
 
     # ------------------------------------------------------------------------------------------ one file
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from graphprep.exporters.column_rows import Rows
 from graphprep.exporters.dgl_columns import MASKS
 from graphprep.exporters.graph import StoredGraph
-from graphprep.exporters.torch_features import FeatureMatrix, choose_features
+from graphprep.exporters.torch_features import FeatureMatrix
 from graphprep.exporters.torch_files import TensorPieces
 from graphprep.exporters.torch_graph import by_id, equals, label_dtype, read_labels, slices
 from graphprep.exporters.torch_pickle import BFLOAT16
@@ -47,33 +47,31 @@ class Attribute:
         return TensorPieces(self.dtype, found.shape, found.pieces)
 
 
-def node_attributes(name: str, columns: Sequence[ColumnSchema], features: Sequence[str], *, bfloat16: bool) -> list[Attribute]:
-    """Return the tensors of a node type: ``x``, ``y``, masks of split and seeds, and the other columns by their names."""
-    return _attributes(name, columns, features, "x", "y", "", bfloat16=bfloat16)
+def node_attributes(columns: Sequence[ColumnSchema], features: Sequence[ColumnSchema], *, bfloat16: bool) -> list[Attribute]:
+    """Return the tensors of a node type: ``x`` of its features, ``y``, masks of split and seeds, other columns by name."""
+    return _attributes(columns, features, "x", "y", "", bfloat16=bfloat16)
 
 
-def edge_attributes(name: str, columns: Sequence[ColumnSchema], features: Sequence[str], *, bfloat16: bool) -> list[Attribute]:
+def edge_attributes(columns: Sequence[ColumnSchema], features: Sequence[ColumnSchema], *, bfloat16: bool) -> list[Attribute]:
     """Return the tensors of an edge type: ``edge_attr``, ``edge_label``, ``edge_weight``, ``edge_time`` and so on.
 
     In a graph without types, names that begin with ``edge`` are how PyG tells them from those of nodes.
     """
-    return _attributes(name, columns, features, "edge_attr", "edge_label", "edge_", bfloat16=bfloat16)
+    return _attributes(columns, features, "edge_attr", "edge_label", "edge_", bfloat16=bfloat16)
 
 
 def _attributes(
-    name: str,
     columns: Sequence[ColumnSchema],
-    features: Sequence[str],
+    features: Sequence[ColumnSchema],
     matrix_name: str,
     label_name: str,
     prefix: str,
     *,
     bfloat16: bool,
 ) -> list[Attribute]:
-    chosen = choose_features(name, columns, features)
     found: list[Attribute] = []
-    if chosen:
-        matrix = FeatureMatrix(chosen, bfloat16)
+    if features:
+        matrix = FeatureMatrix(tuple(features), bfloat16)
         found.append(Attribute(matrix_name, matrix.dtype, matrix.item_shape, matrix.read))
     labels = [column for column in columns if column.role == "label"]
     for column in columns:
@@ -85,7 +83,7 @@ def _attributes(
         elif column.role == "seeds":
             found.append(_mask(column, f"{prefix}seed_mask", 1))
         else:
-            found += [] if column in chosen else [_plain(column, own)]
+            found += [] if column in features else [_plain(column, own)]
             found += [_present(column, f"{own}_present")] if column.optional else []
     return found
 

@@ -130,16 +130,19 @@ def is_number(column: ColumnSchema) -> bool:
     return column.kind == "dense" and np.dtype(column.dtype).kind in "biufc"
 
 
-def choose_features(name: str, columns: Sequence[ColumnSchema], wanted: Sequence[str]) -> tuple[ColumnSchema, ...]:
+def choose_features(
+    name: str, columns: Sequence[ColumnSchema], wanted: Sequence[str], stored: Sequence[ColumnSchema] | None = None
+) -> tuple[ColumnSchema, ...]:
     """Choose the columns of a type that make its feature matrix.
 
     ``wanted`` are names, perhaps of other types' columns (``column`` or ``type:column``), in the order in which columns stand
     side by side. Where none of them is of this type, it is all floats in the order of the schema, or where there are none
-    all whole numbers.
+    all whole numbers: as they are ``stored``, if ``columns`` have the dtypes of files.
     """
     plain = [column for column in columns if column.role is None and is_number(column)]
     named = [column for key in wanted for column in plain if key in (column.name, f"{name}:{column.name}")]
-    floats = [column for column in plain if np.dtype(column.dtype).kind == "f"]
+    floats_stored = {column.name for column in stored or columns if column.role is None and np.dtype(column.dtype).kind == "f"}
+    floats = [column for column in plain if column.name in floats_stored]
     return tuple(dict.fromkeys(named or floats or plain))
 
 

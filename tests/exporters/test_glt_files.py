@@ -168,6 +168,16 @@ def test_columns_side_by_side(tmp_path):
         export(store, tmp_path / "four", features="c")
 
 
+def test_another_dtype_makes_no_feature_lost(tmp_path):
+    columns = {"a": np.array([[1, 2], [3, 4], [5, 6]], np.float32), "b": np.array([7, 8, 9], np.float32)}
+    edges = {"c": np.arange(4), "d": np.arange(4, 8)}
+    graph = Graph({"n": Nodes([0, 1, 2], columns)}, {("n", "to", "n"): Edges([0, 0, 2, 0], [1, 2, 0, 1], edges)})
+    export(make_store(graph, tmp_path), tmp_path / "out", feature_dtypes={"a": "int16", "c": "float32"})
+    [nodes], [edges] = (chunks(tmp_path / f"out/part0/{side}_feat/feats.pkl") for side in ("node", "edge"))
+    assert nodes.tolist() == [[1, 2, 7], [3, 4, 8], [5, 6, 9]]
+    assert sorted(edges.tolist()) == [[0, 4], [1, 5], [2, 6], [3, 7]]
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [

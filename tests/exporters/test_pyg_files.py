@@ -91,6 +91,15 @@ def test_one_file_holds_all(tmp_path):
     assert any("convert with --neighbor-order time" in note for note in summary.notes)
 
 
+def test_another_dtype_leaves_features_where_they_are(tmp_path):
+    columns = {"a": np.array([[1, 2], [3, 4], [5, 6]], np.float32), "b": np.array([7, 8, 9], np.float32)}
+    graph = Graph({"n": Nodes([0, 1, 2], columns)}, {("n", "to", "n"): Edges([0], [1])})
+    export(make_store(graph, tmp_path), tmp_path / "out", feature_dtypes={"a": "int16"})
+    found = plain(tensors(tmp_path / "out/data.pt"))
+    assert found["x"] == [[1, 2, 7], [3, 4, 8], [5, 6, 9]]
+    assert "a" not in found
+
+
 def test_sorted_arrays_in_place_of_pairs(tmp_path):
     store, out = make_store(small(neighbor_order="time"), tmp_path), tmp_path / "out"
     summary = export(store, out, layout="CSC", graph_class="hetero")
