@@ -18,6 +18,7 @@ from graphprep.decoders.chunked_tables import dense_chunk, read_npy, read_parque
 from graphprep.decoders.edges_columns import parse_declared
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DecodeError, UsageError
+from graphprep.model.export import EXPORT_FORMAT
 from graphprep.model.metadata import STORE_FORMAT
 from graphprep.model.protocols import InputStorage, Sniffed, SniffedFile, Sources, Span, TextBlock
 from graphprep.model.rows import AlignedColumn, ColumnChunk, ColumnKey, RawEdges, RawRows, Relation
@@ -89,7 +90,7 @@ class ChunkedDecoder:
                 value = json.loads(file.head)
             except (ValueError, RecursionError):
                 return None
-            if not isinstance(value, dict) or value.get("format") == STORE_FORMAT:
+            if not isinstance(value, dict) or value.get("format") in (STORE_FORMAT, EXPORT_FORMAT):
                 return None
             return Sniffed("chunked", 1.0) if {"node_type", "edge_type"} <= value.keys() else None
         is_named = file.url.endswith(METADATA_NAME) and STORE_FORMAT.encode() not in file.head

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from graphprep.decoders.registry import find_decoder, known_decoders
 from graphprep.model.errors import DataError, UsageError
+from graphprep.model.export import EXPORT_FORMAT, RECORD_NAME
 from graphprep.model.metadata import METADATA_NAME, STORE_FORMAT
 from graphprep.model.protocols import Sniffed, SniffedFile
 from graphprep.storage.faults import display_url
@@ -20,6 +21,7 @@ _HEAD_BYTES = 256 << 10  # holds the first line of most nodes with many edges
 _LEAST_CONFIDENCE = 0.5
 _LEAST_MARGIN = 0.1
 _EMPTY = "edges"  # the decoder of an empty input: an empty graph; it takes any table that begins with two IDs
+_RECORD_BYTES = 256  # more than the first key takes
 _LOOK_ROWS, _LOOK_FILES = 20, 64  # of a folder, to tell whether its files are the parts of one table
 
 
@@ -27,7 +29,8 @@ def sniff(storage: Storage, urls: Sequence[str]) -> Sniffed:
     """Ask every decoder whether it knows the input, and return the bid that stands out.
 
     ``urls`` are inputs as the user named them: files, folders, globs. The first file that is not blank decides. Raises
-    UsageError where no format, or more than one, is likely; DataError where the file is binary data.
+    UsageError where no format, or more than one, is likely, and for a store or an export; DataError where the file is binary
+    data.
     """
     found = chunked_metadata(storage, urls)
     if found is not None:
@@ -37,6 +40,7 @@ def sniff(storage: Storage, urls: Sequence[str]) -> Sniffed:
         if bid is not None:
             return bid
     if len(urls) == 1 and storage.is_dir(urls[0]):
+        _refuse_export(storage, urls[0])
         bids = [bid for bid in (_folder_bid(name, storage, urls[0]) for name in known_decoders()) if bid is not None]
         if bids:
             return max(bids, key=lambda bid: bid.confidence)
@@ -141,12 +145,36 @@ def _folder_bid(name: str, storage: Storage, url: str) -> Sniffed | None:
 
 def _refuse_store(url: str, metadata: bytes) -> None:
     """Raise UsageError where metadata.json is a store's: its first key says so."""
-    if re.match(rb'\s*\{\s*"format"\s*:\s*"' + STORE_FORMAT.encode() + rb'"', metadata):
+    if _begins_with(STORE_FORMAT, metadata):
         raise UsageError(
             "this is a graphprep store, not raw input",
             place=display_url(url),
             fix="give its folder to graphprep info, which shows what is in it, or to graphprep validate, which checks it",
         )
+
+
+def _refuse_export(storage: Storage, url: str) -> None:
+    """Raise UsageError where a folder is what ``graphprep export`` wrote: it says which of its files can be converted."""
+    record = storage.join(url, RECORD_NAME)
+    if not storage.exists(record) or not _begins_with(EXPORT_FORMAT, storage.head(record, _RECORD_BYTES)):
+        return
+    files = [one.url for one in storage.list_dir(url) if not one.is_dir and one.name != RECORD_NAME][:_LOOK_FILES]
+    readable = next((file for file in files if _is_known(storage, file)), None)
+    instead = f"give raw files; see {RECORD_NAME} in it" if readable is None else f"name a file in it: {display_url(readable)}"
+    raise UsageError("this is what graphprep exported, not raw input", place=display_url(url), fix=instead)
+
+
+def _begins_with(text: str, document: bytes) -> bool:
+    """Return whether a JSON document's first key is its format, and this one."""
+    return re.match(rb'\s*\{\s*"format"\s*:\s*"' + text.encode() + rb'"', document) is not None
+
+
+def _is_known(storage: Storage, url: str) -> bool:
+    try:
+        _choose(SniffedFile(url, *_head(storage, url)))
+    except (UsageError, DataError):
+        return False
+    return True
 
 
 def _refuse_binary(file: SniffedFile) -> None:

@@ -12,6 +12,9 @@ from graphprep.model.schema import Layout
 
 EdgeOrder = Literal["csc", "csr", "input"]
 Side = Literal["node", "edge"]
+# Every export has this file, whose first key is its format.
+RECORD_NAME = "export.json"
+EXPORT_FORMAT = "graphprep-export"
 
 
 @dataclass(frozen=True)

@@ -305,6 +305,31 @@ def test_convert_takes_no_store(capsys, tmp_path):
     )
 
 
+@pytest.mark.parametrize(
+    ("target", "fix"),
+    [
+        ("glt", "give raw files; see export.json in it"),
+        ("distdgl", "give raw files; see export.json in it"),
+        ("npy", "give raw files; see export.json in it"),
+        ("parquet", "name a file in it: OUT/graph.yaml"),
+        ("mtx", "name a file in it: OUT/_N___E___N.mtx"),
+        ("deepgnn-tsv", "name a file in it: OUT/graph.tsv"),
+    ],
+)
+def test_an_export_is_no_raw_input(capsys, tmp_path, target, fix):
+    """Unless it is one: dgl-chunked. What can be converted of others is named."""
+    store, out = str(tmp_path / "store"), str(tmp_path / "out")
+    assert (
+        run(["convert", str(ROOT / "sample_data" / "karate" / "karate.csv"), store, "--weight-col", "weight", "--quiet"]) == 0
+    )
+    assert run(["export", store, out, "--to", target, "--quiet"]) == 0
+    capsys.readouterr()
+    for command in (["convert", out, f"{out}-again"], ["info", out]):
+        assert run([*command, "--quiet"]) == 2
+        wanted = f"error: {out}: this is what graphprep exported, not raw input\n  fix: {fix.replace('OUT', out)}\n"
+        assert capsys.readouterr().err == wanted
+
+
 def test_info_quotes_paths(capsys, tmp_path):
     path = tmp_path / "a b;c.csv"
     path.write_text("0;1;2;0.5;x\n")
