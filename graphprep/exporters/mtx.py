@@ -57,7 +57,7 @@ class MtxExporter:
     def _why_not(self, side: Side, column: ColumnSchema) -> str | None:
         if side == "node":
             return "a matrix holds no columns of nodes"
-        return None if find_weight([column], self.weight) else "an entry holds one number"
+        return None if find_weight([column], self.weight) else "an entry holds one number, which --option weight=NAME names"
 
 
 def _head(graph: StoredGraph, edge: int, weight: ColumnSchema | None) -> bytes:
