@@ -60,6 +60,8 @@ def choose_columns(
         tuple(chosen("edge", name, schema.columns) for name, schema in edges),
     )
     if missing := sorted(set(given) - used):
+        if any(missing[0] in (name, f"{type_name}:{name}") for _, type_name, name in lost):
+            raise UsageError(f"--feature-dtype: target {target!r} leaves out column {missing[0]!r}", fix="leave it out")
         names = sorted({column.name for columns in (*found.nodes, *found.edges) for column in columns})
         raise UsageError(
             f"--feature-dtype: there is no column {missing[0]!r}", fix=f"use one of {', '.join(names) or '(there is none)'}"

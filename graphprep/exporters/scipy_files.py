@@ -62,7 +62,7 @@ class ScipyExporter:
     def plan(self, metadata: GraphMetadata) -> ExportPlan:
         """See ``Exporter``."""
         check_weight(metadata, self.weight)
-        layout = self._layout(metadata)
+        layout = self._layout
         return ExportPlan(
             StoreNeed(layouts=(layout,), edge_columns=layout), list_uncarried(metadata, why_no_array), note_weights(metadata)
         )
@@ -79,13 +79,14 @@ class ScipyExporter:
                     out.write_npy(f"{stem}.present.npy", "bool", (size,), whole.node_present(number, column))
         for edge in range(len(graph.metadata.edge_types)):
             with graph.room.scratch.inner() as scratch:
-                rows = whole.rows(edge, self._layout(graph.metadata), scratch)
+                rows = whole.rows(edge, self._layout, scratch)
                 self._write_matrix(graph, rows, out)
                 self._write_columns(graph, rows, out)
             graph.reporter.advance(records=graph.metadata.num_edges_per_type[edge])
 
-    def _layout(self, metadata: GraphMetadata) -> Layout:
-        return metadata.primary_layout if self.format == "coo" else self.format
+    @property
+    def _layout(self) -> Layout:
+        return "csc" if self.format == "coo" else self.format
 
     def _write_matrix(self, graph: StoredGraph, rows: WholeRows, out: FolderOutput) -> None:
         src, dst = graph.ends_of(rows.edge)
@@ -121,8 +122,7 @@ class ScipyExporter:
                 ),
             ]
         owners = (number_rows(rows.indptr, 0, low, min(low + _STEP, size)).astype(dtype) for low in range(0, size, _STEP))
-        names = ("row", "col") if rows.layout == "csc" else ("col", "row")
-        return [Member(name, dtype, (size,), ids) for name, ids in zip(names, (others, owners), strict=True)]
+        return [Member("row", dtype, (size,), others), Member("col", dtype, (size,), owners)]
 
     def _write_columns(self, graph: StoredGraph, rows: WholeRows, out: FolderOutput) -> None:
         """Write what belongs to the matrix's entries, in their order."""

@@ -154,6 +154,8 @@ def test_dtypes_of_columns(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="there is no column 'wieght'") as caught:
         graphprep.export(str(store), str(tmp_path / "b"), "everything", feature_dtypes={"wieght": "float16"})
     assert caught.value.fix == "use one of weight"
+    with pytest.raises(UsageError, match="target 'metis' leaves out column 'weight'"):
+        graphprep.export(str(store), str(tmp_path / "b"), "metis", feature_dtypes={"weight": "int32"}, drop_unsupported=True)
     with pytest.raises(UsageError, match="column 'weight' cannot be 'thing'"):
         graphprep.export(str(store), str(tmp_path / "b"), "everything", feature_dtypes={"weight": "thing"})
     with pytest.raises(DataError, match=r"0\.25 does not fit int8|does not fit int8"):

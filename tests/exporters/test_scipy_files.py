@@ -68,6 +68,18 @@ def test_scipy_has_the_graph(name, format, options, tmp_path):
         assert checksum(node_type, found) == checksum(node_type, wanted.only(names))
 
 
+@pytest.mark.parametrize("format", ["csc", "csr", "coo"])
+def test_the_layouts_of_a_store_change_no_file(format, tmp_path):
+    found = []
+    for layout in ("both", "csc", "csr"):
+        out = tmp_path / layout / "out"
+        store = make_store(GRAPHS["homogeneous"](layout=layout), tmp_path / layout)
+        graphprep.export(str(store), str(out), "scipy", format=format)
+        found.append({str(path.relative_to(out)): path.read_bytes() for path in out.rglob("*") if path.is_file()})
+    assert "paper__cites__paper.npz" in found[0]
+    assert found[0] == found[1] == found[2]
+
+
 def test_raw_ids_that_are_dense_stay(tmp_path):
     graph = GRAPHS["homogeneous"](partitions=3, partition_by="hash")
     store = make_store(graph, tmp_path)
