@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import xxhash
 from numpy.typing import NDArray
 
 from graphprep.model.errors import DataError, StorageError
+from graphprep.model.export import RECORD_NAME
 from graphprep.model.metadata import MANIFEST_NAME, METADATA_NAME, STORE_FORMAT, ArrayEntry, GraphMetadata, Manifest
 from graphprep.model.schema import parse_edge_type
 from graphprep.storage.faults import display_url, plain_words
@@ -304,8 +306,9 @@ class StoreReader:
         self._cache = BlockCache()
         metadata_url = storage.join(url, METADATA_NAME)
         if not storage.exists(metadata_url):
-            fix = "convert the graph again; metadata.json is written last" if storage.exists(url) else "check the path"
-            raise StorageError(f"there is no store: {METADATA_NAME} is missing", place=display_url(url), fix=fix)
+            raise StorageError(
+                f"there is no store: {METADATA_NAME} is missing", place=display_url(url), fix=_where(storage, url)
+            )
         self.metadata = read_metadata(storage.read_bytes(metadata_url), display_url(metadata_url))
 
     def part_url(self, part: int) -> str:
@@ -342,6 +345,17 @@ class StoreReader:
         return ArrayReader(self._storage, self._storage.join(self.part_url(part), path), self._entries[part][path], self._cache)
 
 
+def _where(storage: Storage, url: str) -> str:
+    """Return how to come to a store, where at ``url`` there is none."""
+    if not storage.exists(url):
+        return "check the path"
+    if storage.is_local(url) and not storage.is_dir(url):
+        return "make a store of it with graphprep convert"
+    if storage.exists(storage.join(url, RECORD_NAME)):
+        return "name the store that was exported"
+    return f"convert the graph again; {METADATA_NAME} is written last"
+
+
 def read_metadata(data: bytes, place: str) -> GraphMetadata:
     """Read metadata.json: strict JSON, held against its schema, and its lists against each other.
 
@@ -349,11 +363,12 @@ def read_metadata(data: bytes, place: str) -> GraphMetadata:
     """
     from graphprep.storage.schemas import check_json, parse_json
 
-    value = parse_json(data, place)
-    if isinstance(value, dict) and value.get("format", STORE_FORMAT) != STORE_FORMAT:
-        raise DataError("not the metadata of a store", place=place, fix="name a folder that graphprep convert wrote")
-    if not is_own(data):
-        check_json(value, "metadata", place)
+    with _repeated():
+        value = parse_json(data, place)
+        if isinstance(value, dict) and value.get("format", STORE_FORMAT) != STORE_FORMAT:
+            raise DataError("not the metadata of a store", place=place, fix="name a folder that graphprep convert wrote")
+        if not is_own(data):
+            check_json(value, "metadata", place)
     for path, message in _find_contradictions(value):
         raise DataError(message, place=f"{place}: {path}", fix=_AGAIN)
     return GraphMetadata.from_json(value)
@@ -389,10 +404,21 @@ def _find_contradictions(value: dict[str, Any]) -> list[tuple[str, str]]:
 def _read_manifest(data: bytes, part: int, place: str) -> Manifest:
     from graphprep.storage.schemas import check_json, parse_json
 
-    value = parse_json(data, place)
-    if not is_own(data):
-        check_json(value, "manifest", place)
+    with _repeated():
+        value = parse_json(data, place)
+        if not is_own(data):
+            check_json(value, "manifest", place)
     manifest = Manifest.from_json(value)
     if manifest.part != part:
         raise DataError(f"expected {part}, found {manifest.part}", place=f"{place}: part", fix=_AGAIN)
     return manifest
+
+
+@contextlib.contextmanager
+def _repeated() -> Iterator[None]:
+    """Give errors of documents that no user writes a fix."""
+    try:
+        yield
+    except DataError as error:
+        error.fix = error.fix or _AGAIN
+        raise

@@ -28,7 +28,7 @@ from graphprep.storage.objects import ObjectTarget, is_unfinished
 from graphprep.storage.own_documents import remember
 from graphprep.storage.private import PrivateFolder
 from graphprep.storage.targets import Sink, Target
-from graphprep.storage.urls import Storage, local_path
+from graphprep.storage.urls import STDIN, Storage, local_path
 
 _BUFFER_BYTES = 1 << 20
 _RENAME_EXCHANGE = 2
@@ -109,6 +109,10 @@ class StoreWriter:
         out = out.rstrip("/") or out
         if not out:
             raise UsageError("the output has no name", fix="name the folder to write")
+        if out == STDIN:
+            raise UsageError(
+                "a store is a folder, and cannot go to stdout", place=out, fix="name the folder to write, or a URL"
+            )
         self._out = out
         self._published = False
         self._tally = _Tally()

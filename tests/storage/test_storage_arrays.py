@@ -125,6 +125,18 @@ def test_no_store(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("name", "fix"), [("raw.csv", "make a store of it with graphprep convert"), ("out", "name the store that was exported")]
+)
+def test_something_else_than_a_store(tmp_path, name, fix):
+    (tmp_path / "raw.csv").write_text("0,1\n")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "export.json").write_text("{}")
+    with pytest.raises(StorageError) as caught:
+        StoreReader(Storage(), str(tmp_path / name))
+    assert str(caught.value) == f"{tmp_path / name}: there is no store: metadata.json is missing\n  fix: {fix}"
+
+
+@pytest.mark.parametrize(
     ("changes", "text"),
     [
         ({"num_parts": "1"}, 'num_parts: expected an integer >= 1, found "1"'),
@@ -151,8 +163,9 @@ def test_metadata_of_something_else(store):
         f"{store}/metadata.json: not the metadata of a store\n  fix: name a folder that graphprep convert wrote"
     )
     put(f"{store}/metadata.json", b"{")
-    with pytest.raises(DataError, match=r"metadata\.json:1:2: invalid JSON"):
+    with pytest.raises(DataError, match=r"metadata\.json:1:2: invalid JSON") as caught:
         StoreReader(Storage(), store)
+    assert str(caught.value).endswith(AGAIN)
 
 
 def test_a_manifest_that_is_not_the_one_named(store):

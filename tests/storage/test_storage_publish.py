@@ -123,6 +123,12 @@ def test_what_exists_is_not_touched(out):
     assert everything(out) == FILES
 
 
+def test_a_store_does_not_go_to_stdout():
+    with pytest.raises(UsageError) as caught:
+        StoreWriter(Storage(), "-")
+    assert str(caught.value) == ("-: a store is a folder, and cannot go to stdout\n  fix: name the folder to write, or a URL")
+
+
 def test_overwrite_replaces_a_store(out):
     write(out)
     write(out, overwrite=True, values=(7, 8))
