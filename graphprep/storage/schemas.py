@@ -48,7 +48,8 @@ def parse_json(data: bytes, place: str) -> Any:
     try:
         value = json.loads(text, object_pairs_hook=_object_hook(faults), parse_constant=_constant_hook(faults))
     except json.JSONDecodeError as error:
-        raise DataError(f"invalid JSON: {error.msg}", place=f"{place}:{error.lineno}:{error.colno}") from None
+        message = f"invalid JSON: {error.msg.removesuffix(' starting at')}"
+        raise DataError(message, place=f"{place}:{error.lineno}:{error.colno}") from None
     except RecursionError:
         raise DataError("JSON is nested too deeply", place=place) from None
     except ValueError:  # Python converts no integer of so many digits

@@ -194,6 +194,7 @@ def test_parse_json_reads_what_json_writes(value, ascii_only, bom):
         (b"\xef\xbb\xbf \n", "x: expected JSON, found an empty file"),
         (b'\n{"a":1,}', "x:2:8: invalid JSON: Expecting property name enclosed in double quotes"),
         (b"{} {}", "x:1:4: invalid JSON: Extra data"),
+        (b'{"a": "b', "x:1:7: invalid JSON: Unterminated string"),
         (b'{"a":\n "\xc3("}', "x:2:3: invalid UTF-8 byte 0xc3"),
         (b'{"a":1,"b":{"c":[0,{"d e":1,"d e":2}]}}', 'x: b.c[1]["d e"]: the key stands twice in its object'),
         (b'{"a":1,"a":1,"b":NaN}', "x: a: the key stands twice in its object"),
