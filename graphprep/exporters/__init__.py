@@ -1,1 +1,1 @@
-"""One target a file. None yet: export comes with its own issue."""
+"""Stores as the files of trainers: one target a file, and the file formats that they share."""

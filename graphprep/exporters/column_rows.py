@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.exporters.graph import StoredGraph
+from graphprep.exporters.graph import StoredGraph, slices
 from graphprep.model.dataclass import dataclass
 from graphprep.model.export import EdgeOrder
 from graphprep.model.schema import ColumnSchema
@@ -58,6 +58,4 @@ class Rows:
 
     def slices(self, row_bytes: int) -> Iterator[tuple[int, int]]:
         """Cut the rows into pieces."""
-        step = max(1, self.piece_bytes // max(1, row_bytes))
-        for low in range(0, self.size, step):
-            yield low, min(low + step, self.size)
+        return slices(self.size, max(1, self.piece_bytes // max(1, row_bytes)))

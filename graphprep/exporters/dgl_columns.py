@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.exporters.column_rows import Rows
+from graphprep.exporters.torch_features import WIDER
 from graphprep.exporters.torch_files import TensorPieces
 from graphprep.exporters.uncarried import WhyNot, all_columns, list_uncarried, why_no_array
 from graphprep.model.dataclass import dataclass
@@ -19,8 +20,6 @@ from graphprep.model.metadata import GraphMetadata
 from graphprep.model.schema import ColumnSchema, EdgeType
 
 MASKS = ("train_mask", "val_mask", "test_mask")  # of the parts 0, 1, 2 of a split
-# Unsigned dtypes that torch 2.1 lacks, and what holds their values; those of uint64 are looked at.
-_WIDER = {"uint16": "int32", "uint32": "int64", "uint64": "int64"}
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ class Feature:
         dtype = self.column.dtype if self.what == "values" else "bool"
         if self.is_exact:
             return dtype
-        return "uint8" if dtype == "bool" else _WIDER.get(dtype, dtype)
+        return "uint8" if dtype == "bool" else WIDER.get(dtype, dtype)
 
     @property
     def item_shape(self) -> tuple[int, ...]:
@@ -105,9 +104,9 @@ def plan_notes(metadata: GraphMetadata) -> tuple[str, ...]:
     Raises UsageError where two tensors of a type would have one name.
     """
     notes = [
-        f"{side} column {name} {column.name!r}: {column.dtype} is written as {_WIDER[column.dtype]}"
+        f"{side} column {name} {column.name!r}: {column.dtype} is written as {WIDER[column.dtype]}"
         for side, name, column in all_columns(metadata)
-        if column.dtype in _WIDER and _why_not(side, column) is None
+        if column.dtype in WIDER and _why_not(side, column) is None
     ]
     named = [*metadata.node_types, *(relation for _, relation, _ in metadata.edge_types)]
     named += [column.name for *_, column in all_columns(metadata)]

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from graphprep.exporters.column_rows import Rows
 from graphprep.exporters.dgl_columns import dgl_edge_type, dgl_name, features_of, find_uncarried, plan_notes
 from graphprep.exporters.dgl_files import GRAPH_FORMATS, CompressedMatrix, CooMatrix, GraphFile, GraphFormat, Matrix, TensorFile
-from graphprep.exporters.graph import StoredGraph
+from graphprep.exporters.graph import StoredGraph, slices
 from graphprep.exporters.graphbolt_graph import EDGE_ID, FUSED_NAME, NODE_ID, FusedGraph, fitting_dtype
 from graphprep.exporters.joined_rows import JoinedGraph
-from graphprep.exporters.part_nodes import PartBook, PartGraph, counted, in_edges, node_bits, repeated, slices, step_of
+from graphprep.exporters.part_nodes import PartBook, PartGraph, counted, in_edges, node_bits, repeated, step_of
 from graphprep.exporters.torch_files import TensorPieces, tensor, write_pt
 from graphprep.kernels.cpu.degree import count_ids
 from graphprep.kernels.cpu.part_graph import scatter_rows

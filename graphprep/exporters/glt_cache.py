@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.exporters.graph import StoredGraph
+from graphprep.exporters.graph import StoredGraph, slices
 from graphprep.exporters.hot_rows import find_hot_rows
 from graphprep.exporters.torch_features import FeatureMatrix
 from graphprep.exporters.torch_files import TensorPieces
-from graphprep.exporters.torch_graph import slices
 from graphprep.model.errors import DataError, StorageError, UsageError
 from graphprep.model.schema import ColumnSchema
 from graphprep.stages.stored_items import StoredArray

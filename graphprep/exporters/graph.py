@@ -232,9 +232,13 @@ class StoredGraph:
 
     def _row_slices(self, column: ColumnSchema, size: int) -> Iterator[tuple[int, int]]:
         row_bytes = max(1, np.dtype(column.dtype).itemsize * int(np.prod(column.item_shape, dtype=np.int64)))
-        step = max(1, self.room.piece_bytes // row_bytes)
-        for low in range(0, size, step):
-            yield low, min(low + step, size)
+        return slices(size, max(1, self.room.piece_bytes // row_bytes))
+
+
+def slices(size: int, step: int) -> Iterator[tuple[int, int]]:
+    """Cut [0, size) into pieces."""
+    for low in range(0, size, step):
+        yield low, min(low + step, size)
 
 
 def _shaped(cells: Cells, column: ColumnSchema) -> NDArray[Any]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.engine.local import map_ordered
-from graphprep.exporters.graph import StoredGraph
+from graphprep.exporters.graph import StoredGraph, slices
 from graphprep.exporters.joined_rows import JoinedBlock, JoinedGraph, JoinedRows
 from graphprep.kernels.cpu.bitmap import Ranks, members
 from graphprep.kernels.cpu.group import mark_bits
@@ -207,12 +207,6 @@ def out_of_range(typed: int, name: str) -> DataError:
 def step_of(graph: StoredGraph) -> int:
     """Return of how many nodes or edges a piece is."""
     return max(1, min(_MOST, graph.room.piece_bytes // _ITEM_BYTES))
-
-
-def slices(size: int, step: int) -> Iterator[tuple[int, int]]:
-    """Cut [0, size) into pieces."""
-    for low in range(0, size, step):
-        yield low, min(low + step, size)
 
 
 def counted(low: int, high: int, step: int) -> Iterator[Ints]:

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from graphprep.exporters.column_rows import Rows
 from graphprep.exporters.dgl_columns import MASKS
-from graphprep.exporters.graph import StoredGraph
+from graphprep.exporters.graph import StoredGraph, slices
 from graphprep.exporters.torch_features import FeatureMatrix
 from graphprep.exporters.torch_files import TensorPieces
-from graphprep.exporters.torch_graph import by_id, equals, label_dtype, read_labels, slices
+from graphprep.exporters.torch_graph import by_id, equals, label_dtype, read_labels
 from graphprep.exporters.torch_pickle import BFLOAT16
 from graphprep.model.dataclass import dataclass
 from graphprep.model.schema import ColumnSchema

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from graphprep.exporters.carried import cast_cells
 from graphprep.exporters.column_rows import Rows
+from graphprep.exporters.graph import slices
 from graphprep.exporters.torch_files import TensorPieces
-from graphprep.exporters.torch_graph import slices
 from graphprep.exporters.torch_pickle import BFLOAT16
 from graphprep.exporters.uncarried import count_types
 from graphprep.model.dataclass import dataclass
@@ -22,8 +22,8 @@ from graphprep.model.metadata import GraphMetadata
 from graphprep.model.schema import ColumnSchema, edge_type_text
 from graphprep.stages.cells import Cells
 
-# Unsigned dtypes that torch can hold, but hardly compute with, and what has room for their values but for the largest uint64.
-_WIDER = {"uint16": "int32", "uint32": "int64", "uint64": "int64"}
+# Unsigned dtypes that torch 2.1 lacks and later ones hardly compute with, and what has room for all but the largest uint64.
+WIDER = {"uint16": "int32", "uint32": "int64", "uint64": "int64"}
 
 
 def _widen(cells: Cells, column: ColumnSchema, first: int) -> NDArray[Any]:
@@ -31,7 +31,7 @@ def _widen(cells: Cells, column: ColumnSchema, first: int) -> NDArray[Any]:
 
     Raises DataError where one does not fit.
     """
-    wider = _WIDER.get(column.dtype)
+    wider = WIDER.get(column.dtype)
     return cells.values if wider is None else cast_cells(cells, wider, f"column {column.name!r}", first).values
 
 
@@ -45,7 +45,7 @@ class FeatureMatrix:
     @property
     def array_dtype(self) -> np.dtype[Any]:
         """Return the dtype that holds all columns."""
-        return np.result_type(*(np.dtype(_WIDER.get(column.dtype, column.dtype)) for column in self.columns))
+        return np.result_type(*(np.dtype(WIDER.get(column.dtype, column.dtype)) for column in self.columns))
 
     @property
     def dtype(self) -> str:

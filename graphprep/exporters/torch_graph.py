@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from graphprep.exporters.carried import cast_cells
 from graphprep.exporters.column_rows import Rows
-from graphprep.exporters.graph import StoredGraph
+from graphprep.exporters.graph import StoredGraph, slices
 from graphprep.exporters.torch_files import TensorPieces
 from graphprep.kernels.cpu.part_graph import number_rows
 from graphprep.model.errors import DataError, UsageError
@@ -21,12 +21,6 @@ from graphprep.stages.stored_items import FIX
 
 Ints = NDArray[np.int64]
 STEP = 1 << 17  # nodes or edges of a piece
-
-
-def slices(size: int, step: int = STEP) -> Iterator[tuple[int, int]]:
-    """Cut [0, size) into pieces."""
-    for low in range(0, size, step):
-        yield low, min(low + step, size)
 
 
 # ---------------------------------------------------------------------------------------------- edges
@@ -39,7 +33,7 @@ def owners(graph: StoredGraph, edge: int, layout: Layout, part: int) -> TensorPi
 
     def pieces() -> Iterator[Ints]:
         indptr = graph.indptr(edge, layout, part)
-        for low, high in slices(int(indptr[-1])):
+        for low, high in slices(int(indptr[-1]), STEP):
             yield graph.to_ids(number, number_rows(indptr, first, low, high))
 
     return TensorPieces("int64", (graph.num_edges(edge, layout, part),), pieces)
@@ -52,7 +46,7 @@ def others(graph: StoredGraph, edge: int, layout: Layout, part: int) -> TensorPi
 
     def pieces() -> Iterator[Ints]:
         items = graph.indices(edge, layout, part)
-        for low, high in slices(items.size):
+        for low, high in slices(items.size, STEP):
             yield graph.to_ids(number, items.read(low, high))
 
     return TensorPieces("int64", (graph.num_edges(edge, layout, part),), pieces)
@@ -66,7 +60,7 @@ def edge_ids(graph: StoredGraph, edge: int, layout: Layout, part: int) -> Tensor
         if items is None:
             yield from (piece.edge_ids for piece in graph.edges(edge, layout, part))
             return
-        for low, high in slices(items.size):
+        for low, high in slices(items.size, STEP):
             yield items.read(low, high).astype(np.int64, copy=False)
 
     return TensorPieces("int64", (graph.num_edges(edge, layout, part),), pieces)
@@ -88,7 +82,7 @@ def edge_book(graph: StoredGraph, edge: int, layout: Layout) -> TensorPieces:
                         raise DataError(f"they must be those of {size} edges, found {ids.max()}", place=name, fix=FIX)
                     inside = ids if high - low == size else ids[(ids >= low) & (ids < high)]
                     found[inside - low] = part
-            yield from (found[start:stop] for start, stop in slices(found.size))
+            yield from (found[start:stop] for start, stop in slices(found.size, STEP))
 
     return TensorPieces("int64", (size,), pieces)
 
@@ -106,10 +100,10 @@ def offsets_by_id(graph: StoredGraph, edge: int, layout: Layout, part: int) -> T
 
 def _typed_offsets(graph: StoredGraph, number: int, indptr: Ints, part: int) -> Iterator[Ints]:
     before, last = graph.node_offsets(number)[part : part + 2].tolist()
-    yield from (np.zeros(high - low, np.int64) for low, high in slices(before))
-    yield from (indptr[low:high] for low, high in slices(indptr.size))
+    yield from (np.zeros(high - low, np.int64) for low, high in slices(before, STEP))
+    yield from (indptr[low:high] for low, high in slices(indptr.size, STEP))
     after = graph.metadata.num_nodes_per_type[number] - last
-    yield from (np.full(high - low, indptr[-1]) for low, high in slices(after))
+    yield from (np.full(high - low, indptr[-1]) for low, high in slices(after, STEP))
 
 
 def _raw_offsets(graph: StoredGraph, number: int, indptr: Ints, part: int) -> Iterator[Ints]:
@@ -120,7 +114,7 @@ def _raw_offsets(graph: StoredGraph, number: int, indptr: Ints, part: int) -> It
             offsets[ids + 1] = np.diff(indptr[row : row + ids.size + 1])
             row += ids.size
         total = 0
-        for low, high in slices(offsets.size):
+        for low, high in slices(offsets.size, STEP):
             some = np.cumsum(offsets[low:high]) + total
             total = int(some[-1])
             yield some
@@ -135,7 +129,7 @@ def joined_offsets(graph: StoredGraph, edge: int, layout: Layout) -> TensorPiece
         yield np.zeros(1, np.int64)
         for part in range(graph.metadata.num_parts):
             indptr = graph.indptr(edge, layout, part)
-            for low, high in slices(indptr.size - 1):
+            for low, high in slices(indptr.size - 1, STEP):
                 yield indptr[low + 1 : high + 1] + first
             first += indptr[-1]
 
@@ -225,7 +219,7 @@ def nodes_where(graph: StoredGraph, number: int, part: int, column: ColumnSchema
     first = int(graph.node_offsets(number)[part])
 
     def found() -> Iterator[Ints]:
-        for low, high in slices(rows.size):
+        for low, high in slices(rows.size, STEP):
             mask = equals(rows, column, value, low, high)
             yield graph.to_ids(number, np.flatnonzero(mask) + (first + low))
 
