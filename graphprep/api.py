@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from graphprep.stages.lookup import GivenIds, IdLookup
     from graphprep.stages.stored_graph import Graph
 
+Place = str | os.PathLike[str]  # a path or a URL
 _MAX_FAULTS = 20
 _INPUT_OPTIONS = (
     "format",
@@ -63,8 +64,8 @@ _FLAGS_OF_OPTIONS = {
 
 
 def convert(
-    inputs: str | Sequence[str],
-    out: str,
+    inputs: Place | Sequence[Place],
+    out: Place,
     options: ConvertOptions | None = None,
     reporter: Reporter | None = None,
     **given: Any,
@@ -75,13 +76,13 @@ def convert(
     """
     from graphprep import pipeline
 
-    urls, options = _as_list(inputs), replace(options or ConvertOptions(), **given)
+    urls, out, options = _as_list(inputs), os.fspath(out), replace(options or ConvertOptions(), **given)
     _check_bad_records(options, urls, out)
     return pipeline.convert(urls, out, options, reporter)
 
 
 def info(
-    inputs: str | Sequence[str],
+    inputs: Place | Sequence[Place],
     *,
     head: int = 0,
     options: ConvertOptions | None = None,
@@ -102,7 +103,7 @@ def info(
 
 
 def validate(
-    inputs: str | Sequence[str],
+    inputs: Place | Sequence[Place],
     options: ConvertOptions | None = None,
     reporter: Reporter | None = None,
     *,
@@ -126,7 +127,7 @@ def validate(
 
 
 def ids(
-    store: str,
+    store: Place,
     values: ArrayLike,
     *,
     from_: str,
@@ -153,7 +154,7 @@ def ids(
     if lost.size and missing == "error":
         first = int(lost[0])
         text = repr(wanted.text(first)) if isinstance(wanted, RawTexts) else wanted[first]
-        raise DataError(f"there is no {lookup.from_} ID {text} (position {first})", place=store)
+        raise DataError(f"there is no {lookup.from_} ID {text} (position {first})", place=os.fspath(store))
     out: Any = result.ids
     out[lost] = {"u": np.uint64(2**64 - 1), "O": None}.get(out.dtype.kind, -1)
     if result.parts is None:
@@ -164,7 +165,7 @@ def ids(
 
 def generate(
     kind: str,
-    out: str,
+    out: Place,
     options: GenerateOptions | None = None,
     reporter: Reporter | None = None,
     **given: Any,
@@ -177,12 +178,12 @@ def generate(
 
     options = replace(options or GenerateOptions(), **given)
     with _open_storage(options.run) as storage:
-        return stage.generate(kind, out, options, reporter or QuietReporter(), storage)
+        return stage.generate(kind, os.fspath(out), options, reporter or QuietReporter(), storage)
 
 
 def reorder(
-    store: str,
-    out: str,
+    store: Place,
+    out: Place,
     options: ReorderOptions | None = None,
     reporter: Reporter | None = None,
     **given: Any,
@@ -193,12 +194,12 @@ def reorder(
     """
     from graphprep import rewrite
 
-    return rewrite.reorder(store, out, replace(options or ReorderOptions(), **given), reporter)
+    return rewrite.reorder(os.fspath(store), os.fspath(out), replace(options or ReorderOptions(), **given), reporter)
 
 
 def export(
-    store: str,
-    out: str,
+    store: Place,
+    out: Place,
     target: str,
     options: ExportOptions | None = None,
     reporter: Reporter | None = None,
@@ -215,7 +216,7 @@ def export(
     own = {name: value for name, value in given.items() if name not in names}
     options = replace(options, **{name: value for name, value in given.items() if name in names})
     options = replace(options, target_options={**options.target_options, **own})
-    return exporting.export(store, out, target, options, reporter)
+    return exporting.export(os.fspath(store), os.fspath(out), target, options, reporter)
 
 
 def check_exports(store: str, exports: Sequence[tuple[str, str]], options: ExportOptions) -> None:
@@ -231,7 +232,7 @@ def check_exports(store: str, exports: Sequence[tuple[str, str]], options: Expor
             exporting.check_target(storage, target, out, options)
 
 
-def export_targets(store: str | None = None, storage_options: Mapping[str, str] | None = None) -> list[TargetInfo]:
+def export_targets(store: Place | None = None, storage_options: Mapping[str, str] | None = None) -> list[TargetInfo]:
     """List all targets: their options, what they carry, what loads the files, and what of ``store`` each would leave out."""
     from graphprep.exporters.registry import describe_targets
 
@@ -243,7 +244,7 @@ def export_targets(store: str | None = None, storage_options: Mapping[str, str] 
 
 @contextlib.contextmanager
 def open_ids(
-    store: str,
+    store: Place,
     *,
     from_: str,
     to: str,
@@ -255,30 +256,30 @@ def open_ids(
     from graphprep.stages.lookup import IdLookup
 
     with Storage(storage_options) as storage:
-        yield IdLookup(storage, StoreReader(storage, store), from_=from_, to=to, type_=type_, edges=edges)
+        yield IdLookup(storage, StoreReader(storage, os.fspath(store)), from_=from_, to=to, type_=type_, edges=edges)
 
 
 @contextlib.contextmanager
-def open_store(store: str, storage_options: Mapping[str, str] | None = None) -> Iterator[StoreReader]:
+def open_store(store: Place, storage_options: Mapping[str, str] | None = None) -> Iterator[StoreReader]:
     """Open a store for reading: ``.metadata``, and ``.array(part, path)`` for slices of its arrays."""
     with Storage(storage_options) as storage:
-        yield StoreReader(storage, store)
+        yield StoreReader(storage, os.fspath(store))
 
 
-def load(store: str, storage_options: Mapping[str, str] | None = None) -> Graph:
+def load(store: Place, storage_options: Mapping[str, str] | None = None) -> Graph:
     """Open a store for questions: ``.adjacency``, ``.column``, ``.find_edges``, ``.to_pyg`` …; arrays are memory maps.
 
     A store at a URL is read when it is asked; then ``close``, or use it in a ``with`` statement. Raises GraphprepError.
     """
     from graphprep.stages.stored_graph import Graph
 
-    return Graph(Storage(storage_options), store)
+    return Graph(Storage(storage_options), os.fspath(store))
 
 
 @contextlib.contextmanager
-def open_file(url: str, storage_options: Mapping[str, str] | None = None) -> Iterator[BinaryIO]:
+def open_file(url: Place, storage_options: Mapping[str, str] | None = None) -> Iterator[BinaryIO]:
     """Open any file for reading, decompressed where it is compressed."""
-    with Storage(storage_options) as storage, storage.open(url) as handle:
+    with Storage(storage_options) as storage, storage.open(os.fspath(url)) as handle:
         yield handle
 
 
@@ -306,8 +307,8 @@ def _open_storage(run: RunOptions) -> Storage:
     return Storage(run.storage_options, run.tmp_dir)
 
 
-def _as_list(inputs: str | Sequence[str]) -> list[str]:
-    return [inputs] if isinstance(inputs, str) else [str(url) for url in inputs]
+def _as_list(inputs: Place | Sequence[Place]) -> list[str]:
+    return [os.fspath(url) for url in ([inputs] if isinstance(inputs, str | os.PathLike) else inputs)]
 
 
 def _as_given(values: ArrayLike, kind: RawIdKind) -> GivenIds:
