@@ -308,7 +308,10 @@ def _open_storage(run: RunOptions) -> Storage:
 
 
 def _as_list(inputs: Place | Sequence[Place]) -> list[str]:
-    return [os.fspath(url) for url in ([inputs] if isinstance(inputs, str | os.PathLike) else inputs)]
+    urls = [os.fspath(url) for url in ([inputs] if isinstance(inputs, str | os.PathLike) else inputs)]
+    if "" in urls:
+        raise UsageError("an input has no name", fix="name a file, folder, glob or URL")
+    return urls
 
 
 def _as_given(values: ArrayLike, kind: RawIdKind) -> GivenIds:

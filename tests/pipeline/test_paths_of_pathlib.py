@@ -9,7 +9,7 @@ from golden.golden_cases import SAMPLE_DATA
 
 import graphprep
 from graphprep.api import open_file
-from graphprep.model.errors import DataError
+from graphprep.model.errors import DataError, UsageError
 
 KARATE = Path(SAMPLE_DATA) / "karate" / "karate.csv"
 
@@ -27,6 +27,12 @@ def test_what_is_written(store, tmp_path):
     assert graphprep.export(store, tmp_path / "npy", "npy").out == str(tmp_path / "npy")
     assert graphprep.generate("grid", tmp_path / "grid.txt", rows=2, cols=2).out == str(tmp_path / "grid.txt")
     assert {path.name for path in tmp_path.iterdir()} == {"twice", "hot", "npy", "grid.txt"}
+
+
+def test_an_input_without_a_name(tmp_path):
+    for inputs in ("", [KARATE, ""]):
+        with pytest.raises(UsageError, match="an input has no name"):
+            graphprep.convert(inputs, tmp_path / "out")
 
 
 def test_what_is_read(store):
