@@ -33,7 +33,10 @@ Ints = NDArray[np.int64]
 # A group is as large as is worth a piece of memory for every bucket, if memory allows: some are on their way at a time.
 _MOST_GROUP = 1 << 20
 _LEAST_GROUP = 1 << 14
-_GROUP_EDGE_BYTES = 8
+_WORK_BYTES = (
+    72  # of an edge while it is dealt out, beside what comes in: codes and positions of types, typed IDs, keys, records
+)
+_TYPED_WORK_BYTES = 24  # where its type goes without saying, and so does its order
 
 
 def route_edges(routing: Routing) -> None:
@@ -53,22 +56,35 @@ def route_edges(routing: Routing) -> None:
 def _groups(routing: Routing, ends: Ends) -> Iterator[list[BatchInput]]:
     """Yield batches, a few at a time: dealing out few edges to many buckets costs as much as dealing out many."""
     decoded = routing.decoded
-    most = max(_LEAST_GROUP, min(_MOST_GROUP, routing.rules.bucket_bytes // _GROUP_EDGE_BYTES))
+    rules = routing.rules
+    most_bytes = 4 * rules.cap_bytes // (3 * rules.threads + 2)  # cap_bytes is a quarter of what there is to work with
     edges = decoded.raw_edges(consume=ends.fit_in_memory())
     streams = (decoded.batches, edges, decoded.edge_columns.read(0), text_hashes(decoded))
     group: list[BatchInput] = []
-    num_edges = 0
+    num_edges = num_bytes = 0
     for batch, chunk, columns, hashes in zip(*streams, strict=True):
         if not batch.num_edges:
             continue
-        if group and num_edges + batch.num_edges > most:
-            yield group
-            group, num_edges = [], 0
         keep = _without_dropped_records(routing, batch)
-        group.append(BatchInput(batch, chunk, columns, hashes, keep, ends.resolve_in_order(batch, chunk)))
+        one = BatchInput(batch, chunk, columns, hashes, keep, ends.resolve_in_order(batch, chunk))
+        taken = _bytes_of(one)
+        beyond = num_edges + batch.num_edges > _MOST_GROUP or num_bytes + taken > most_bytes
+        if group and (num_edges + batch.num_edges > _LEAST_GROUP) and beyond:
+            yield group
+            group, num_edges, num_bytes = [], 0, 0
+        group.append(one)
         num_edges += batch.num_edges
+        num_bytes += taken
     if group:
         yield group
+
+
+def _bytes_of(one: BatchInput) -> int:
+    """Return about how many bytes a batch takes while it is dealt out."""
+    came = sum(int(array.nbytes) for array in (*one.chunk, *one.columns, *(one.hashes or ())) if array is not None)
+    plain = one.batch.relation is not None and one.resolved is None and not one.columns
+    resolved = 0 if one.resolved is None else sum(end.types.nbytes + end.typed.nbytes for end in one.resolved)
+    return came + resolved + one.batch.num_edges * (_TYPED_WORK_BYTES if plain else _WORK_BYTES)
 
 
 def _add_group(routing: Routing, group: DealtGroup, aligned: AlignedEdges) -> None:

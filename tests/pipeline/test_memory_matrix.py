@@ -107,6 +107,27 @@ def test_the_least_limit_is_enough(write, options, tmp_path):
     assert convert_within(tmp_path, *options)["spilled_bytes"] > MIB
 
 
+@pytest.mark.slow
+def test_many_edges_whose_map_does_not_fit_are_dealt_out_within_the_limit(tmp_path):
+    """A map of 1,000,000 IDs takes more than its share of 256 MiB, and 4 M edges have types and weights."""
+    with (tmp_path / "in").open("wb") as file:
+        for low in range(0, 1_000_000, 10_000):
+            ids = np.arange(low, low + 10_000)
+            nodes = [b"%d,-1,%d,1" % (node * 3, node % 2) for node in ids.tolist()]
+            ends = np.random.default_rng(low).integers(0, 1_000_000, (ids.size, 4))
+            edges = [
+                b"%d,%d,%d,0.5" % (node * 3, end % 2, end * 3)
+                for node, row in zip(ids.tolist(), ends.tolist(), strict=True)
+                for end in row
+            ]
+            file.write(b"\n".join([*nodes, *edges, b""]))
+    limit = ["--memory-limit", "256MiB"]
+    code, peak, err, done = convert(tmp_path, "in", "out", "--format", "edgelist", "--layout", "csr", *limit)
+    assert code == 0, err
+    assert done["spilled_bytes"] > 100 * MIB
+    assert peak < 256 * MIB, f"{peak / MIB:.0f} MiB"
+
+
 @pytest.mark.parametrize(
     "more", [[], ["--layout", "both"], ["--partitions", "3", "--neighbor-order", "id"]], ids=["one", "both", "id"]
 )
