@@ -81,6 +81,7 @@ class Sizes:
         found |= {"weighted": f"rmat-{self.small_scale}-weighted", "hub": f"hub-{self.small_scale}"}
         found |= {"chunked": f"chunked-{self.chunked[0]}-{self.chunked[1]}", "names": f"names-{self.names}"}
         found["stored"] = f"stored-{self.chunked[0]}-{self.chunked[1]}"
+        found |= {f"dump-{name}": f"hetero-{self.chunked[0]}-{self.chunked[1]}-{name}" for name in ("edgelist", "json", "tsv")}
         return found | {"start": f"rmat-{self.start_up}"}
 
 
@@ -145,17 +146,18 @@ _SCRIPTS = {
     "glt": ["trainer_parts.py", "glt"],
     "pyg": ["trainer_parts.py", "pyg"],
     "distdgl": ["trainer_parts.py", "dgl"],
+    "dispatch": ["dgl_dispatch.py"],
 }
 
 
 def find_peers(python: str) -> Peers:
     """Ask every peer script for its versions."""
-    from trainers import dgl_python
+    from trainers import peer_python
 
     versions, missing = {}, {}
     for name, (script, *args) in _SCRIPTS.items():
-        own = dgl_python(python) if name == "distdgl" else python
-        done = subprocess.run([own, str(PEERS / script), *args, "versions"], capture_output=True, text=True, check=False)
+        command = [peer_python(name, python), str(PEERS / script), *args, "versions"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode == 0:
             versions[name] = json.loads(done.stdout.splitlines()[-1])
         else:
@@ -198,6 +200,7 @@ class Cases:
             makers[f"deepgnn-{format}"] = partial(self._deepgnn, format)
         makers |= {"chunked": self._chunked, "names": self._names, "scale": self._scale, "parts": self._parts}
         makers |= {f"export-{target}": partial(self._trainer, target) for target in ("glt", "pyg", "distdgl")}
+        makers["export-dispatch"] = self._dispatch
         for format in ("edgelist", "json", "tsv"):
             makers[f"export-deepgnn-{format}"] = partial(self._deepgnn_files, format)
         return makers | {"skew": self._skew, "slow-source": self._slow_source, "start-up": self._start_up}
@@ -296,10 +299,15 @@ class Cases:
 
         return trainer_case(target, self._input("stored"), self._peers)
 
+    def _dispatch(self) -> Case:
+        from trainers import dispatch_case
+
+        return dispatch_case(self._input("chunked"), self._peers)
+
     def _deepgnn_files(self, format: str) -> Case:
         from exports import deepgnn_case
 
-        return deepgnn_case(format, self._input(f"deepgnn-{format}"), self._peers)
+        return deepgnn_case(format, self._input(f"dump-{format}"), self._peers)
 
     def _scale(self) -> Case:
         """Compare the rate of the smallest input that is large with that of the largest."""
