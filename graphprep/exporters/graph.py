@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
@@ -55,6 +56,7 @@ class StoredGraph:
         self.room = room
         self.reporter = reporter
         self._columns = columns
+        self._entry_starts: dict[tuple[int, Layout], list[int]] = {}
 
     @property
     def metadata(self) -> GraphMetadata:
@@ -150,11 +152,11 @@ class StoredGraph:
         return StoredItems(self.store.array(part, f"{self._edge_folder(edge, layout)}/edge_ids.npy"))
 
     def edge_numbers(self, edge: int, layout: Layout, part: int, low: int, high: int) -> Ints:
-        """Return the edge IDs of entries [low, high) of the layout; edge rows where the store has none."""
+        """Return the edge IDs of entries [low, high) of the layout; where the store has none edge rows, or their positions."""
         ids = self._row_ids(edge, layout, part)
         if ids is not None:
             return ids.read(low, high).astype(np.int64)
-        first = sum(self.metadata.num_edges_per_chunk[edge][:part])
+        first = self._first_entries(edge, layout)[part]
         return np.arange(first + low, first + high)
 
     def num_edges(self, edge: int, layout: Layout, part: int) -> int:
@@ -211,6 +213,13 @@ class StoredGraph:
     def input_edge_dense(self, edge: int, column: ColumnSchema) -> Iterator[NDArray[Any]]:
         """Yield a dense column of all edges by edge ID."""
         return self.edge_dense(edge, "input", 0, column)
+
+    def _first_entries(self, edge: int, layout: Layout) -> list[int]:
+        """Return how many entries of a layout lie in the partitions before each."""
+        if (edge, layout) not in self._entry_starts:
+            sizes = (self.num_edges(edge, layout, part) for part in range(self.metadata.num_parts))
+            self._entry_starts[edge, layout] = list(itertools.accumulate(sizes, initial=0))
+        return self._entry_starts[edge, layout]
 
     def _row_ids(self, edge: int, layout: Layout, part: int) -> StoredItems | None:
         """Return what identifies the layout's entries: edge IDs, else edge rows; None: their own positions do."""

@@ -215,11 +215,12 @@ def test_edge_ids_can_be_left_out(graph_class, tmp_path):
         assert checksum(edge_type, rows) == checksum(edge_type, graph_edges(one, edge_type).only(["weight"], edge_ids=has_ids))
 
 
+@pytest.mark.parametrize("stored", ["csc", "csr", "both"])
 @pytest.mark.parametrize("assign", ["by_src", "by_dst"])
-def test_edges_without_ids_are_numbered(assign, tmp_path):
+def test_edges_without_ids_are_numbered(assign, stored, tmp_path):
     """In a store without edge IDs: features and weights belong to the edges by the numbers that these get."""
     graph = GRAPHS["heterogeneous"]()
-    store = make_store(graph, tmp_path, partitions=2, edge_ids=False)
+    store = make_store(graph, tmp_path, partitions=2, edge_ids=False, layout=stored)
     export(store, tmp_path / "out", edge_assign=assign)
     client = Client(tmp_path / "out", store, 2, "COO")
     for edge_type in graph.edges:
