@@ -14,6 +14,7 @@ from graphprep.cli.export import LastStageFlags
 from graphprep.cli.groups import with_groups
 from graphprep.cli.options import AsJson, ReportFlags, RunFlags, StorageFlags, option
 from graphprep.cli.tables import TableFlags, make_graph
+from graphprep.cli.words import summary_json
 from graphprep.model.dataclass import dataclass
 
 if TYPE_CHECKING:
@@ -571,14 +572,6 @@ def parse_num_nodes(texts: list[str]) -> dict[str, int]:
             raise UsageError(f"--num-nodes is given {what}", fix="give it once")
         values[node_type] = int(number)
     return values
-
-
-def summary_json(summary: ConvertSummary, exports: Sequence[ExportSummary] = ()) -> str:
-    """Write the summary for machines: sizes in bytes, times in seconds; those of exports under ``exports``."""
-    import json
-
-    exported = {"exports": [dataclasses.asdict(one) for one in exports]} if exports else {}
-    return json.dumps(dataclasses.asdict(summary) | exported, indent=2, ensure_ascii=False)
 
 
 def summary_text(summary: ConvertSummary) -> str:

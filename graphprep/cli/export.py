@@ -11,6 +11,7 @@ import typer
 
 from graphprep.cli.groups import with_groups
 from graphprep.cli.options import AsJson, ReportFlags, RunFlags, StorageFlags, option, parse_pairs
+from graphprep.cli.words import summary_json
 from graphprep.model.dataclass import dataclass
 
 if TYPE_CHECKING:
@@ -223,13 +224,6 @@ def make_options(
         overwrite=files.overwrite,
         run=run.to_options(storage),
     )
-
-
-def summary_json(summary: ExportSummary) -> str:
-    """Write the summary for machines: sizes in bytes, times in seconds."""
-    import json
-
-    return json.dumps(dataclasses.asdict(summary), indent=2, ensure_ascii=False)
 
 
 def summary_text(summary: ExportSummary) -> str:

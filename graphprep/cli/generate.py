@@ -9,6 +9,7 @@ import typer
 
 from graphprep.cli.groups import with_groups
 from graphprep.cli.options import AsJson, ReportFlags, StorageFlags, Threads, option
+from graphprep.cli.words import summary_json
 from graphprep.model.dataclass import dataclass
 
 if TYPE_CHECKING:
@@ -122,13 +123,6 @@ def generate(
     text = summary_json(summary) if as_json else summary_text(summary)
     if out != _STDOUT or not report_flags.quiet:
         typer.echo(text, err=out == _STDOUT)
-
-
-def summary_json(summary: GenerateSummary) -> str:
-    """Write the summary for machines: sizes in bytes, times in seconds."""
-    import json
-
-    return json.dumps(dataclasses.asdict(summary), indent=2, ensure_ascii=False)
 
 
 def summary_text(summary: GenerateSummary) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import field
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -10,6 +9,7 @@ import typer
 
 from graphprep.cli.groups import with_groups
 from graphprep.cli.options import AsJson, ReportFlags, RunFlags, StorageFlags, option
+from graphprep.cli.words import summary_json
 from graphprep.model.dataclass import dataclass
 
 if TYPE_CHECKING:
@@ -90,13 +90,6 @@ def reorder(
     with reporting(report_flags) as reporter:
         summary = api.reorder(store, out, options, reporter)
     typer.echo(summary_json(summary) if as_json else summary_text(summary))
-
-
-def summary_json(summary: ReorderSummary) -> str:
-    """Write the summary for machines: sizes in bytes, times in seconds."""
-    import json
-
-    return json.dumps(dataclasses.asdict(summary), indent=2, ensure_ascii=False)
 
 
 def summary_text(summary: ReorderSummary) -> str:

@@ -37,8 +37,31 @@ _TEMPORAL = "lines have times: DeepGNN's decoder needs is_temporal=True, graphpr
 _BOOLS = "DeepGNN's decoder takes every bool for true; --feature-dtype NAME=uint8 is read as it is meant"
 
 
+class _TextExporter:
+    """What the three have in common; each has a line format, and says whether that has a line for every node, and times."""
+
+    lines: ClassVar[LineFormat]
+    always_declares: ClassVar[bool] = True
+    with_times: ClassVar[bool] = True
+    root_file: ClassVar[str]
+    node_ids: ClassVar[Literal["dense", "any", "own"]] = "own"
+
+    edge_order: TextOrder
+
+    def plan(self, metadata: GraphMetadata) -> ExportPlan:
+        """See ``Exporter``."""
+        return _plan(metadata, self.lines, self._notes(_all_columns(metadata)), with_times=self.with_times)
+
+    def export(self, graph: StoredGraph, out: FolderOutput) -> None:
+        """See ``Exporter``."""
+        _write(graph, self.lines, self.root_file, self.edge_order, out, always_declares=self.always_declares)
+
+    def _notes(self, columns: Sequence[ColumnSchema]) -> list[str]:
+        return [_DECLARED] if any(column.role == "created" for column in columns) else []
+
+
 @dataclass(frozen=True)
-class EdgeListExporter:
+class EdgeListExporter(_TextExporter):
     """Writes ``graph.csv``, a line for every node and edge.
 
     ``edge_order``: of the edges of a node and type, by ``destination`` or as they are ``stored``.
@@ -48,46 +71,33 @@ class EdgeListExporter:
     loads_in: ClassVar[str] = "DeepGNN's converter (EdgeListDecoder); graphprep convert --format edgelist"
     carries: ClassVar[str] = "all columns as feature slots, and times; no features with dates"
     root_file: ClassVar[str] = "graph.csv"
-    node_ids: ClassVar[Literal["dense", "any", "own"]] = "own"
+    lines: ClassVar[LineFormat] = EdgeListLines()
+    always_declares: ClassVar[bool] = False
 
     edge_order: TextOrder = "destination"
 
-    def plan(self, metadata: GraphMetadata) -> ExportPlan:
-        """See ``Exporter``."""
-        columns = _all_columns(metadata)
+    def _notes(self, columns: Sequence[ColumnSchema]) -> list[str]:
         notes = [_TEMPORAL] if any(column.role == "created_at" for column in columns) else []
         if any(column.dtype == "bool" and column.role not in NO_FEATURES for column in columns):
             notes.append(_BOOLS)
-        return _plan(metadata, EdgeListLines(), notes)
-
-    def export(self, graph: StoredGraph, out: FolderOutput) -> None:
-        """See ``Exporter``."""
-        _write(graph, EdgeListLines(), self.root_file, self.edge_order, out, always_declares=False)
+        return notes
 
 
 @dataclass(frozen=True)
-class JsonExporter:
+class JsonExporter(_TextExporter):
     """Writes ``graph.json``, a line for every node. ``edge_order`` is that of ``EdgeListExporter``."""
 
     name: ClassVar[str] = "deepgnn-json"
     loads_in: ClassVar[str] = "DeepGNN's converter (JsonDecoder); graphprep convert --format json"
     carries: ClassVar[str] = "all columns but bool and complex ones as feature slots, and times"
     root_file: ClassVar[str] = "graph.json"
-    node_ids: ClassVar[Literal["dense", "any", "own"]] = "own"
+    lines: ClassVar[LineFormat] = JsonLines()
 
     edge_order: TextOrder = "destination"
 
-    def plan(self, metadata: GraphMetadata) -> ExportPlan:
-        """See ``Exporter``."""
-        return _plan(metadata, JsonLines(), _declared_note(metadata))
-
-    def export(self, graph: StoredGraph, out: FolderOutput) -> None:
-        """See ``Exporter``."""
-        _write(graph, JsonLines(), self.root_file, self.edge_order, out, always_declares=True)
-
 
 @dataclass(frozen=True)
-class TsvExporter:
+class TsvExporter(_TextExporter):
     """Writes ``graph.tsv``, a line for every node. ``edge_order`` is that of ``EdgeListExporter``.
 
     DeepGNN's decoder fails at neighbours of more than 131,072 characters.
@@ -97,17 +107,10 @@ class TsvExporter:
     loads_in: ClassVar[str] = "DeepGNN's converter (TsvDecoder); graphprep convert --format tsv"
     carries: ClassVar[str] = "numbers and texts as feature slots; no times, no sparse, bool or complex columns"
     root_file: ClassVar[str] = "graph.tsv"
-    node_ids: ClassVar[Literal["dense", "any", "own"]] = "own"
+    lines: ClassVar[LineFormat] = TsvLines()
+    with_times: ClassVar[bool] = False
 
     edge_order: TextOrder = "destination"
-
-    def plan(self, metadata: GraphMetadata) -> ExportPlan:
-        """See ``Exporter``."""
-        return _plan(metadata, TsvLines(), _declared_note(metadata), with_times=False)
-
-    def export(self, graph: StoredGraph, out: FolderOutput) -> None:
-        """See ``Exporter``."""
-        _write(graph, TsvLines(), self.root_file, self.edge_order, out, always_declares=True)
 
 
 # ---------------------------------------------------------------------------------------------------- plans
@@ -118,11 +121,7 @@ def _all_columns(metadata: GraphMetadata) -> list[ColumnSchema]:
     return [column for columns in sides for column in columns]
 
 
-def _declared_note(metadata: GraphMetadata) -> list[str]:
-    return [_DECLARED] if any(column.role == "created" for column in _all_columns(metadata)) else []
-
-
-def _plan(metadata: GraphMetadata, lines: LineFormat, notes: list[str], *, with_times: bool = True) -> ExportPlan:
+def _plan(metadata: GraphMetadata, lines: LineFormat, notes: list[str], *, with_times: bool) -> ExportPlan:
     def why_not(_: Side, column: ColumnSchema) -> str | None:
         if column.role in ("created_at", "removed_at") and not with_times:
             return _NO_TIMES

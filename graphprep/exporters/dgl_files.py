@@ -7,6 +7,7 @@ for byte, except that what DGL leaves uninitialised in a header is zero here.
 from __future__ import annotations
 
 import struct
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import Literal
 
@@ -69,8 +70,29 @@ class CompressedMatrix:
 Matrix = CooMatrix | CompressedMatrix
 
 
+class _File(ABC):
+    """A file that consists of parts, whose sizes are known beforehand."""
+
+    @property
+    def num_bytes(self) -> int:
+        """Return the size of the file."""
+        return sum(part.num_bytes if isinstance(part, TensorPieces) else len(part) for part in self._parts())
+
+    def write(self, file: ByteSink) -> None:
+        """Write the file; every array's pieces are asked for once."""
+        for part in self._parts():
+            if isinstance(part, TensorPieces):
+                _write_values(file, part)
+            else:
+                file.write(part)
+
+    @abstractmethod
+    def _parts(self) -> Parts:
+        """Yield what the file consists of."""
+
+
 @dataclass(frozen=True)
-class GraphFile:
+class GraphFile(_File):
     """A file of one homogeneous graph, as ``dgl.load_graphs`` reads it.
 
     ``matrices``: the formats that are stored, one at least. ``node_data`` and ``edge_data``: one row a node or an edge, in the
@@ -81,15 +103,6 @@ class GraphFile:
     matrices: Mapping[GraphFormat, Matrix]
     node_data: Mapping[str, TensorPieces]
     edge_data: Mapping[str, TensorPieces]
-
-    @property
-    def num_bytes(self) -> int:
-        """Return the size of the file."""
-        return _size(self._parts())
-
-    def write(self, file: ByteSink) -> None:
-        """Write the file; every array's pieces are asked for once."""
-        _write(file, self._parts())
 
     def _parts(self) -> Parts:
         head = _u64(_GRAPHS_MAGIC, _GRAPHS_VERSION, _HETEROGRAPHS, 1)
@@ -117,19 +130,10 @@ class GraphFile:
 
 
 @dataclass(frozen=True)
-class TensorFile:
+class TensorFile(_File):
     """A file of named tensors, as ``dgl.data.utils.load_tensors`` reads it."""
 
     tensors: Mapping[str, TensorPieces]
-
-    @property
-    def num_bytes(self) -> int:
-        """Return the size of the file."""
-        return _size(self._parts())
-
-    def write(self, file: ByteSink) -> None:
-        """Write the file; every array's pieces are asked for once."""
-        _write(file, self._parts())
 
     def _parts(self) -> Parts:
         yield _u64(_TENSORS_MAGIC, len(self.tensors))
@@ -196,18 +200,6 @@ def _u64(*values: int) -> bytes:
 
 def _i64(*values: int) -> bytes:
     return struct.pack(f"<{len(values)}q", *values)
-
-
-def _size(parts: Parts) -> int:
-    return sum(part.num_bytes if isinstance(part, TensorPieces) else len(part) for part in parts)
-
-
-def _write(file: ByteSink, parts: Parts) -> None:
-    for part in parts:
-        if isinstance(part, TensorPieces):
-            _write_values(file, part)
-        else:
-            file.write(part)
 
 
 def _write_values(file: ByteSink, array: TensorPieces) -> None:

@@ -1,4 +1,4 @@
-"""Which JSON documents this process has written: to hold its own ones against their schema costs a tenth of a second of loading."""
+"""Which JSON documents this process has written: holding its own ones against their schema takes 0.1 s of loading."""
 
 from __future__ import annotations
 
