@@ -1,4 +1,5 @@
-"""Partitions for trainers: ``graphprep export`` of a store against the trainers' own partitioners of arrays in memory."""
+"""Partitions for trainers, against the trainers' own partitioners: of a store theirs are of arrays in memory, of a chunked
+graph DGL's tools."""
 
 from __future__ import annotations
 
@@ -17,12 +18,14 @@ if TYPE_CHECKING:
 NUM_PARTS = 4
 PEERS = {"glt": "graphlearn-torch", "pyg": "torch-geometric", "distdgl": "dgl"}
 _SCRIPT = "trainer_parts.py"
+_PYTHONS = {"distdgl": "GRAPHPREP_DGL_PYTHON", "dispatch": "GRAPHPREP_GRAPHBOLT_PYTHON"}
+_DISPATCH = "dgl, dispatch"
 _HOW = {"glt": "RandomPartitioner", "pyg": "Partitioner, METIS replaced", "distdgl": "partition_graph, random"}
 
 
-def dgl_python(default: str) -> str:
-    """Return the Python that has DGL, which wants an older NumPy: GRAPHPREP_DGL_PYTHON names it."""
-    return os.environ.get("GRAPHPREP_DGL_PYTHON", default)
+def peer_python(peer: str, default: str) -> str:
+    """Return the Python that has a peer: DGL wants an older NumPy, its tools GraphBolt, which wants an older torch."""
+    return os.environ.get(_PYTHONS.get(peer, ""), default)
 
 
 def trainer_case(target: str, given: Input, peers: Peers) -> Case:
@@ -44,6 +47,29 @@ def trainer_case(target: str, given: Input, peers: Peers) -> Case:
     )
 
 
+def dispatch_case(given: Input, peers: Peers) -> Case:
+    """Return the case of a chunked graph to partitions for DGL, at random, which its own tools make of it, too."""
+
+    def command(out: Path, *flags: str) -> list[str]:
+        parts = ("--partitions", NUM_PARTS, "--partition-by", "random", "--export", f"distdgl={out / 'files'}")
+        return graphprep_command("convert", "-q", given.path, out / "store", *parts, *flags)
+
+    def check(out: Path) -> None:
+        _check("distdgl", given, peers, out / "files")
+
+    sides = [_side("graphprep", given, command, check)]
+    sides.append(_side("graphprep 512MiB", given, lambda out: command(out, "--memory-limit", "512MiB"), check))
+    missing, bars = {}, []
+    if "dispatch" in peers.versions:
+        script = [peer_python("dispatch", peers.python), *peers.command("dgl_dispatch.py", given.path)[1:]]
+        sides.append(_side(_DISPATCH, given, lambda out: [*script, str(out / "files"), str(NUM_PARTS)], check))
+        bars = [Bar(_DISPATCH, "graphprep", what, least=1.0) for what in ("wall_s", "private_bytes")]
+    else:
+        missing = {_DISPATCH: peers.missing["dispatch"]}
+    title = f"chunked graph to {NUM_PARTS} partitions for dgl"
+    return Case("export-dispatch", title, tuple(sides), tuple(bars), missing, 3)
+
+
 def _limited(given: Input, out: Path, flags: tuple[object, ...]) -> list[str]:
     return graphprep_command("export", given.path, out, *flags, "--memory-limit", "512MiB")
 
@@ -54,7 +80,7 @@ def _side(name: str, given: Input, command: object, check: object) -> Side:
 
 def _command(target: str, peers: Peers, *args: object) -> list[str]:
     command = peers.command(_SCRIPT, "dgl" if target == "distdgl" else target, *args)
-    return [dgl_python(peers.python), *command[1:]] if target == "distdgl" else command
+    return [peer_python(target, peers.python), *command[1:]]
 
 
 def _check(target: str, given: Input, peers: Peers, out: Path) -> None:
