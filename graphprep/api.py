@@ -222,24 +222,32 @@ def export(
 def check_exports(store: str, exports: Sequence[tuple[str, str]], options: ExportOptions) -> None:
     """Check before a long run that ``exports`` (target, place) of a store that is to be can be written.
 
-    Raises UsageError for unknown targets and for places that are taken.
+    Raises UsageError for unknown targets and for places that are taken, StorageError for those that cannot be written to.
     """
     from graphprep import exporting
+    from graphprep.storage.files import check_place
 
     exporting.check_places(store, *(out for _, out in exports))
     with _open_storage(options.run) as storage:
         for target, out in exports:
             exporting.check_target(storage, target, out, options)
+            check_place(storage, out)
 
 
-def export_targets(store: Place | None = None, storage_options: Mapping[str, str] | None = None) -> list[TargetInfo]:
-    """List all targets: their options, what they carry, what loads the files, and what of ``store`` each would leave out."""
+def export_targets(
+    store: Place | None = None, storage_options: Mapping[str, str] | None = None, target: str | None = None
+) -> list[TargetInfo]:
+    """List all targets, or one: options, what is carried, what loads the files, and what of ``store`` each would leave out.
+
+    Raises GraphprepError.
+    """
     from graphprep.exporters.registry import describe_targets
 
+    wanted = () if target is None else (target,)
     if store is None:
-        return describe_targets()
+        return describe_targets(wanted)
     with open_store(store, storage_options) as reader:
-        return describe_targets(reader.metadata)
+        return describe_targets(wanted, reader.metadata)
 
 
 @contextlib.contextmanager

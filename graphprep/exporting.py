@@ -14,7 +14,7 @@ from graphprep.exporters.graph import StoredGraph
 from graphprep.exporters.ids import TrainerIds
 from graphprep.exporters.registry import make_exporter
 from graphprep.model.errors import StorageError, UsageError
-from graphprep.model.export import ExportOptions, ExportPlan, ExportSummary, StoreNeed
+from graphprep.model.export import EXPORT_FORMAT, RECORD_NAME, ExportOptions, ExportPlan, ExportSummary, StoreNeed
 from graphprep.model.metadata import GraphMetadata, dump_json
 from graphprep.model.protocols import Reporter
 from graphprep.model.schema import edge_type_text
@@ -25,11 +25,9 @@ from graphprep.storage.faults import display_url
 from graphprep.storage.outputs import FolderOutput
 from graphprep.storage.private import remove_leftovers
 from graphprep.storage.twins import TwinFinder
-from graphprep.storage.urls import Storage
+from graphprep.storage.urls import STDIN, Storage
 from graphprep.store_run import StoreRun, array_bytes, lies_in, refuse_same
 
-RECORD_NAME = "export.json"
-_FORMAT = "graphprep-export"
 _COUNT_KEYS = (
     "graph_name",
     "node_type",
@@ -118,7 +116,8 @@ def check_places(store: str, *outs: str) -> None:
         refuse_same(store, out)
         for other in outs[:number]:
             if lies_in(out, other) or lies_in(other, out):
-                raise UsageError(f"two exports go to {display_url(other)} and {display_url(out)}", fix="name different folders")
+                places = [display_url(other)] if other == out else [display_url(other), display_url(out)]
+                raise UsageError(f"two exports go to {' and '.join(places)}", fix="name different folders")
 
 
 def check_target(storage: Storage, target: str, out: str, options: ExportOptions) -> tuple[Exporter, bool]:
@@ -169,7 +168,7 @@ def _record(graph: StoredGraph, exporter: Exporter, plan: ExportPlan, maps: list
     metadata = graph.metadata
     fields: dict[str, object] = dataclasses.asdict(exporter) if dataclasses.is_dataclass(exporter) else {}
     return {
-        "format": _FORMAT,
+        "format": EXPORT_FORMAT,
         "format_version": 1,
         "target": exporter.name,
         "options": fields,
@@ -197,13 +196,15 @@ def _may_replace(storage: Storage, out: str, overwrite: bool) -> bool:
     if not storage.exists(out):
         return False
     place = display_url(out)
+    if out == STDIN:
+        raise UsageError("an export is a folder, and cannot go to stdout", place=out, fix="name the folder to write, or a URL")
     if not overwrite:
         raise UsageError("the output exists", place=place, fix="choose another name, or give --overwrite")
     try:
         value = json.loads(storage.read_bytes(storage.join(out, RECORD_NAME)))
     except (StorageError, ValueError, RecursionError):
         value = None
-    if not isinstance(value, dict) or value.get("format") != _FORMAT:
+    if not isinstance(value, dict) or value.get("format") != EXPORT_FORMAT:
         raise UsageError(
             "is not what graphprep exported; --overwrite replaces nothing else",
             place=place,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -434,11 +435,13 @@ def run_exports(
     from graphprep.model.errors import GraphprepError
 
     done: list[ExportSummary] = []
-    try:
-        for target, folder in exports:
+    for target, folder in exports:
+        try:
             done.append(api.export(store, folder, target, options, reporter))
-    except GraphprepError as error:
-        return done, error
+        except GraphprepError as error:
+            again = shlex.join(["graphprep", "export", store, folder, "--to", target])
+            error.fix = f"{error.fix or 'see to that'}; the store is whole, so then only: {again}"
+            return done, error
     return done, None
 
 

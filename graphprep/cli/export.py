@@ -141,14 +141,20 @@ class LastStageFlags:
     def folders(self, out: str) -> list[tuple[str, str]]:
         """Return targets and where their files go.
 
-        Raises UsageError for a target that is not there.
+        Raises UsageError for a target that is not there, and where there is none.
         """
+        from graphprep.model.errors import UsageError
+
         if not self.export:
+            if self.drop_unsupported:
+                raise UsageError("--drop-unsupported is of --export, which is not given", fix="leave it out, or give both")
             return []  # and nothing of exporters is loaded
         from graphprep.exporters.registry import find_exporter
 
-        named = [text.partition("=") for given in self.export for text in given.split(",") if text]
+        named = [text.strip().partition("=") for given in self.export for text in given.split(",")]
         for target, _, _ in named:
+            if not target:
+                raise UsageError(f"--export {','.join(self.export)!r} lacks a target", fix="graphprep export --list shows all")
             find_exporter(target)
         return [(target, folder or f"{out.rstrip('/')}-{target}") for target, _, folder in named]
 
@@ -162,7 +168,7 @@ def export(
         bool,
         option(
             "--list",
-            "Show all targets with their options; with STORE also what of it each would leave out.",
+            "Show all targets with their options, or that of --to; with STORE also what of it each would leave out.",
             group=_TARGET,
             default=False,
         ),
@@ -187,13 +193,17 @@ def export(
     from graphprep.model.errors import UsageError
 
     if list_targets:
-        targets = api.export_targets(store, storage_flags.to_mapping())
+        if out is not None:
+            raise UsageError("--list shows targets, and writes nothing", place=out, fix="leave OUT or --list out")
+        targets = api.export_targets(store, storage_flags.to_mapping(), target_flags.to)
         typer.echo(targets_json(targets) if as_json else targets_text(targets))
         return
     if store is None or out is None:
         raise UsageError("STORE and OUT are both needed: what to export, and the folder or URL of the files", fix="name both")
     if target_flags.to is None:
         raise UsageError("--to is needed: what the files are for", fix="name a target; graphprep export --list shows all")
+    if "," in target_flags.to:
+        raise UsageError(f"--to {target_flags.to}: one target at a time", fix="export once for each")
     options = make_options(target_flags, graph_flags, files_flags, run_flags, storage_flags)
     with reporting(report_flags) as reporter:
         summary = api.export(store, out, target_flags.to, options, reporter)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, cast, get_origin
 
@@ -79,9 +79,9 @@ def make_exporter(name: str, options: Mapping[str, object]) -> Exporter:
     return cast(Exporter, cls(**given))
 
 
-def describe_targets(metadata: GraphMetadata | None = None) -> list[TargetInfo]:
-    """Describe all targets, and what each would make of a store."""
-    return [_describe(name, metadata) for name in known_targets()]
+def describe_targets(names: Sequence[str] = (), metadata: GraphMetadata | None = None) -> list[TargetInfo]:
+    """Describe targets, by default all, and what each would make of a store. Raises UsageError for one that is not there."""
+    return [_describe(name, metadata) for name in names or known_targets()]
 
 
 def _describe(name: str, metadata: GraphMetadata | None) -> TargetInfo:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +27,20 @@ def check_writable(storage: Storage, url: str) -> None:
         elif not Path(path).exists() or Path(path).is_file():
             Path(path).parent.mkdir(parents=True, exist_ok=True)
             Path(path).open("ab").close()
+
+
+def check_place(storage: Storage, url: str) -> None:
+    """Raise StorageError where a folder cannot be made, before the work that fills it."""
+    path = local_path(url)
+    if path is None:
+        check_writable(storage, url)
+        return
+    with plain_words(url):
+        parent = next(one for one in Path(path).absolute().parents if one.exists())
+        if not parent.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(parent))
+        if not os.access(parent, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(parent))
 
 
 def write_pieces(storage: Storage, url: str, pieces: Iterable[bytes | memoryview]) -> None:

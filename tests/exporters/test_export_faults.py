@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -88,13 +89,55 @@ def test_places_of_exports_after_convert_are_looked_at_before(tmp_path, capsys):
     for exports, said in [
         (f"npy={out}", "the output is the store itself"),
         (f"npy={out}/npy", "the output lies in the store"),
-        (f"npy={tmp_path}/a,mtx={tmp_path}/a", "two exports go to"),
+        (f"npy={tmp_path}/a,mtx={tmp_path}/a", f"two exports go to {tmp_path}/a\n"),
+        ("", "--export '' lacks a target"),
+        ("npy,=x", "--export 'npy,=x' lacks a target"),
+        (f"npy={tmp_path}/e.txt/npy", f"{tmp_path}/e.txt/npy: "),
         (f"npy={tmp_path}/a,mtx={tmp_path}/a/b", "two exports go to"),
         (f"npy={tmp_path}/a/b,mtx={tmp_path}/a", "two exports go to"),
     ]:
         code = run(["convert", str(tmp_path / "e.txt"), str(out), "--export", exports, "--overwrite", "--quiet"])
         stderr = capsys.readouterr().err
-        assert (code, said in stderr, out.exists()) == (2, True, False), stderr
+        assert (code in (2, 3), said in stderr, out.exists()) == (True, True, False), stderr
+
+
+def test_exports_after_convert_may_be_listed_with_blanks(tmp_path):
+    (tmp_path / "e.txt").write_text("0 1\n1 2\n")
+    assert run(["convert", str(tmp_path / "e.txt"), str(tmp_path / "s"), "--export", "npy, mtx", "--quiet"]) == 0
+    assert {one.name for one in tmp_path.iterdir()} == {"e.txt", "s", "s-npy", "s-mtx"}
+
+
+def test_a_place_of_an_export_that_cannot_be_written_is_told_before_converting(tmp_path, capsys, monkeypatch):
+    (tmp_path / "e.txt").write_text("0 1\n1 2\n")
+    (tmp_path / "locked").mkdir()
+    monkeypatch.setattr(os, "access", lambda path, _: path.name != "locked")  # root may write everywhere
+    place = f"npy={tmp_path}/locked/deep/npy"
+    assert run(["convert", str(tmp_path / "e.txt"), str(tmp_path / "s"), "--export", place, "--quiet"]) == 3
+    assert "permission denied" in capsys.readouterr().err
+    assert not (tmp_path / "s").exists()
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["convert", "IN", "OUT", "--drop-unsupported"], "--drop-unsupported is of --export, which is not given"),
+        (["export", "STORE", "OUT", "--to", "npy,mtx"], "--to npy,mtx: one target at a time"),
+        (["export", "STORE", "-", "--to", "npy"], "-: an export is a folder, and cannot go to stdout"),
+        (["export", "--list", "STORE", "OUT"], "OUT: --list shows targets, and writes nothing"),
+        (["export", "--list", "--to", "nothing"], "no target named 'nothing'"),
+    ],
+)
+def test_commands_that_make_no_sense(args, said, tmp_path, capsys):
+    (tmp_path / "e.txt").write_text("0 1\n1 2\n")
+    places = {"IN": str(tmp_path / "e.txt"), "STORE": str(_store(tmp_path)), "OUT": str(tmp_path / "out")}
+    assert run([places.get(one, one) for one in args]) == 2
+    assert said.replace("OUT", places["OUT"]) in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_one_target_is_listed(capsys):
+    assert run(["export", "--list", "--to", "glt", "--json"]) == 0
+    assert [one["name"] for one in json.loads(capsys.readouterr().out)] == ["glt"]
 
 
 @pytest.mark.parametrize("as_json", [False, True])
@@ -113,6 +156,8 @@ def test_a_store_whose_export_fails_is_told(as_json, tmp_path, capsys):
     assert run([*args, *(["--json"] if as_json else [])]) == 2
     stdout, stderr = capsys.readouterr()
     assert "target 'metis' cannot carry all columns:\n  edge column _N:_E:_N 'weight'" in stderr
+    again = f"; the store is whole, so then only: graphprep export {tmp_path}/store {tmp_path}/store-metis --to metis\n"
+    assert again in stderr
     if as_json:
         assert [one["target"] for one in json.loads(stdout)["exports"]] == ["npy"]
     else:
