@@ -8,7 +8,7 @@ import json
 import tempfile
 from collections.abc import Mapping, Sequence
 
-from graphprep.exporters.carried import CarriedColumns, choose_columns
+from graphprep.exporters.carried import CarriedColumns, choose_columns, without_columns
 from graphprep.exporters.exporter import Exporter
 from graphprep.exporters.graph import StoredGraph
 from graphprep.exporters.ids import TrainerIds
@@ -18,6 +18,7 @@ from graphprep.model.export import EXPORT_FORMAT, RECORD_NAME, ExportOptions, Ex
 from graphprep.model.metadata import GraphMetadata, dump_json
 from graphprep.model.protocols import Reporter
 from graphprep.model.schema import edge_type_text
+from graphprep.stages.assign import PARTITION_METHODS
 from graphprep.stages.plan import check_partition_method
 from graphprep.stages.ready import ready_store
 from graphprep.storage.arrays import StoreReader
@@ -56,13 +57,15 @@ def export(
         memory = run.plan_memory()
         remove_leftovers(run.tmp_dir or tempfile.gettempdir())  # of a killed run, which this one might need no folder to find
         source = run.open_store()
-        plan = exporter.plan(source.metadata)
-        carried_columns(source.metadata, exporter, plan, options)  # what is refused is refused before anything is made
+        kept, left_out = without_columns(source.metadata, options.drop_columns)
+        plan = exporter.plan(_repartitioned(kept, options))
+        _check_partitioning(exporter, plan, options)
+        carried_columns(kept, exporter, plan, options)  # what is refused is refused before anything is made
         room = run.room(memory)
         run.clock.stage("prepare")
         need = _need(plan, options)
         ready = stack.enter_context(ready_store(source, need, run.storage, room, run.clock.reporter, run.tmp_dir))
-        columns = carried_columns(ready.metadata, exporter, plan, options)
+        columns = carried_columns(without_columns(ready.metadata, options.drop_columns)[0], exporter, plan, options)
         wanted = "typed" if exporter.node_ids == "own" else options.ids
         ids = TrainerIds(ready, wanted, room.scratch, any_raw=exporter.node_ids == "any")
         run.clock.stage("export")
@@ -70,9 +73,10 @@ def export(
         digest = getattr(exporter, "file_digest", None)
         with FolderOutput(run.storage, out, exists=exists, last=exporter.root_file, digest=digest) as folder:
             folder.twins = TwinFinder.of(source, run.storage) if options.link else None
-            notes = _write(graph, exporter, plan, options, folder)
+            dropped = (*left_out, *(one.text for one in plan.uncarried))
+            notes = _write(graph, exporter, plan, dropped, folder)
             folder.publish()
-        return _summary(run, source, graph, exporter, plan, folder, notes)
+        return _summary(run, source, graph, exporter, plan, folder, dropped, notes)
 
 
 def _summary(
@@ -82,6 +86,7 @@ def _summary(
     exporter: Exporter,
     plan: ExportPlan,
     folder: FolderOutput,
+    dropped: tuple[str, ...],
     notes: Sequence[str],
 ) -> ExportSummary:
     metadata = graph.metadata
@@ -99,7 +104,7 @@ def _summary(
         output_bytes=folder.num_bytes,
         peak_memory_bytes=run.finish(),
         elapsed_s=run.elapsed_s,
-        dropped=tuple(one.text for one in plan.uncarried),
+        dropped=dropped,
         stage_s=dict(run.clock.seconds),
         spilled_bytes=graph.room.pool.spilled_bytes,
         notes=(*plan.notes, *notes),
@@ -138,10 +143,10 @@ def carried_columns(metadata: GraphMetadata, exporter: Exporter, plan: ExportPla
     return choose_columns(metadata, plan.uncarried, options.feature_dtypes, target=exporter.name, drop=options.drop_unsupported)
 
 
-def _write(graph: StoredGraph, exporter: Exporter, plan: ExportPlan, options: ExportOptions, folder: FolderOutput) -> list[str]:
+def _write(graph: StoredGraph, exporter: Exporter, plan: ExportPlan, dropped: Sequence[str], folder: FolderOutput) -> list[str]:
     """Write what every export has, then the trainer's own files; return notes."""
     maps = [] if exporter.node_ids == "own" else graph.ids.write_maps(folder)
-    record = dump_json(_record(graph, exporter, plan, maps))
+    record = dump_json(_record(graph, exporter, plan, maps, dropped))
     if exporter.root_file != RECORD_NAME:
         folder.write(RECORD_NAME, record)
     exporter.export(graph, folder)
@@ -150,6 +155,21 @@ def _write(graph: StoredGraph, exporter: Exporter, plan: ExportPlan, options: Ex
     if not maps:
         return []
     return [f"nodes go by typed IDs; {', '.join(maps)} {'have' if len(maps) > 1 else 'has'} the raw ones"]
+
+
+def _repartitioned(metadata: GraphMetadata, options: ExportOptions) -> GraphMetadata:
+    """Return the metadata with the number and the method of the partitions that are asked for; counts are still the store's."""
+    method = options.partition_by if options.partition_by in (None, *PARTITION_METHODS) else "file"
+    return dataclasses.replace(
+        metadata, num_parts=options.partitions or metadata.num_parts, partition_by=method or metadata.partition_by
+    )
+
+
+def _check_partitioning(exporter: Exporter, plan: ExportPlan, options: ExportOptions) -> None:
+    """Raise UsageError where a partitioning is asked for that the target does not have."""
+    if plan.need.is_fixed and (options.partitions not in (None, 1) or options.partition_by is not None):
+        message = f"target {exporter.name!r} has one partition, by ID"
+        raise UsageError(message, fix="leave --partitions and --partition-by out")
 
 
 def _need(plan: ExportPlan, options: ExportOptions) -> StoreNeed:
@@ -163,7 +183,9 @@ def _id_spaces(exporter: Exporter, graph: StoredGraph) -> dict[str, str]:
     return dict(zip(graph.metadata.node_types, spaces, strict=True))
 
 
-def _record(graph: StoredGraph, exporter: Exporter, plan: ExportPlan, maps: list[str]) -> dict[str, object]:
+def _record(
+    graph: StoredGraph, exporter: Exporter, plan: ExportPlan, maps: list[str], dropped: Sequence[str]
+) -> dict[str, object]:
     """Say what an export is; the same for the same arguments."""
     metadata = graph.metadata
     fields: dict[str, object] = dataclasses.asdict(exporter) if dataclasses.is_dataclass(exporter) else {}
@@ -174,16 +196,21 @@ def _record(graph: StoredGraph, exporter: Exporter, plan: ExportPlan, maps: list
         "options": fields,
         "ids": _id_spaces(exporter, graph),
         "id_maps": maps,
-        **_counts(metadata),
+        **_counts(graph, plan),
         "node_columns": {name: [one.to_json() for one in graph.node_columns(i)] for i, name in enumerate(metadata.node_types)},
         "edge_columns": {name: [one.to_json() for one in graph.edge_columns(i)] for i, name in enumerate(graph.edge_names)},
-        "dropped": [one.text for one in plan.uncarried],
+        "dropped": list(dropped),
     }
 
 
-def _counts(metadata: GraphMetadata) -> Mapping[str, object]:
-    """Return names and numbers under the keys of a store's metadata.json."""
+def _counts(graph: StoredGraph, plan: ExportPlan) -> Mapping[str, object]:
+    """Return names and numbers under the keys of a store's metadata.json; edges are counted where the exporter reads them."""
+    metadata = graph.metadata
+    layout = plan.need.layouts[0] if plan.need.layouts else metadata.primary_layout
     value = metadata.to_json()
+    value["num_edges_per_chunk"] = [
+        [graph.num_edges(edge, layout, part) for part in range(metadata.num_parts)] for edge in range(len(metadata.edge_types))
+    ]
     checksums = {name: value["edge_schema"][name]["checksum"] for name in value["edge_type"]}
     return {**{key: value[key] for key in _COUNT_KEYS}, "edge_checksums": checksums}
 

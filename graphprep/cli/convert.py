@@ -439,8 +439,9 @@ def run_exports(
         try:
             done.append(api.export(store, folder, target, options, reporter))
         except GraphprepError as error:
-            again = shlex.join(["graphprep", "export", store, folder, "--to", target])
-            error.fix = f"{error.fix or 'see to that'}; the store is whole, so then only: {again}"
+            error.fix = (
+                f"{error.fix or 'see to that'}; the store is whole, so go on with graphprep export {shlex.quote(store)} ..."
+            )
             return done, error
     return done, None
 

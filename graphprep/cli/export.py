@@ -92,6 +92,9 @@ class GraphFlags:
             metavar="NAME=DTYPE",
         ),
     ] = field(default_factory=list)
+    drop_column: Annotated[
+        list[str], option("--drop-column", "Column to leave out; may be repeated.", group=_GRAPH, metavar="[TYPE:]COL")
+    ] = field(default_factory=list)
     drop_unsupported: Annotated[
         bool, option("--drop-unsupported", "Leave out columns that the target cannot carry.", group=_GRAPH, default=False)
     ] = False
@@ -229,6 +232,7 @@ def make_options(
         partition_by=graph.partition_by,
         seed=graph.seed,
         feature_dtypes=parse_pairs("--feature-dtype", graph.feature_dtype),
+        drop_columns=graph.drop_column,
         drop_unsupported=graph.drop_unsupported,
         link=files.link,
         overwrite=files.overwrite,

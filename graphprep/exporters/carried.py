@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +13,10 @@ from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.export import Side, Uncarried
 from graphprep.model.metadata import GraphMetadata
-from graphprep.model.schema import ColumnSchema, edge_type_text
+from graphprep.model.schema import ColumnSchema, EdgeTypeSchema, NodeTypeSchema, edge_type_text
 from graphprep.stages.cells import Cells
+
+Schema = TypeVar("Schema", NodeTypeSchema, EdgeTypeSchema)
 
 _DTYPE_FIX = "name a NumPy dtype, such as float16 or int64"
 
@@ -31,6 +33,41 @@ class CarriedColumns:
         """Return a column as it is stored."""
         schemas = self.metadata.node_schemas if side == "node" else self.metadata.edge_schemas
         return next(one for one in schemas[number].columns if one.name == column.name and one.role == column.role)
+
+
+def without_columns(metadata: GraphMetadata, dropped: Sequence[str]) -> tuple[GraphMetadata, tuple[str, ...]]:
+    """Return the metadata of a graph without some columns (``name``, or ``type:name``), and what to say of each.
+
+    Raises UsageError for a name that no column has.
+    """
+    found: dict[str, list[str]] = {name: [] for name in dropped}
+
+    def is_kept(side: Side, type_name: str, column: ColumnSchema) -> bool:
+        names = [key for key in (column.name, f"{type_name}:{column.name}") if key in found]
+        for key in names:
+            found[key].append(f"{side} column {type_name} {column.name!r}: left out as asked")
+        return not names
+
+    def kept(side: Side, type_name: str, schema: Schema) -> Schema:
+        return replace(schema, columns=tuple(one for one in schema.columns if is_kept(side, type_name, one)))
+
+    nodes = zip(metadata.node_types, metadata.node_schemas, strict=True)
+    edges = zip(map(edge_type_text, metadata.edge_types), metadata.edge_schemas, strict=True)
+    reduced = replace(
+        metadata,
+        node_schemas=tuple(kept("node", name, schema) for name, schema in nodes),
+        edge_schemas=tuple(kept("edge", name, schema) for name, schema in edges),
+    )
+    for name, texts in found.items():
+        if not texts:
+            raise UsageError(f"--drop-column: there is no column {name!r}", fix=_name_one_of(metadata))
+    return reduced, tuple(dict.fromkeys(text for texts in found.values() for text in texts))
+
+
+def _name_one_of(metadata: GraphMetadata) -> str:
+    columns = [*(one.columns for one in metadata.node_schemas), *(one.columns for one in metadata.edge_schemas)]
+    names = sorted({column.name for own in columns for column in own})
+    return f"use one of {', '.join(names)}" if names else "leave it out: the store has no columns"
 
 
 def choose_columns(
@@ -62,10 +99,7 @@ def choose_columns(
     if missing := sorted(set(given) - used):
         if any(missing[0] in (name, f"{type_name}:{name}") for _, type_name, name in lost):
             raise UsageError(f"--feature-dtype: target {target!r} leaves out column {missing[0]!r}", fix="leave it out")
-        names = sorted({column.name for columns in (*found.nodes, *found.edges) for column in columns})
-        raise UsageError(
-            f"--feature-dtype: there is no column {missing[0]!r}", fix=f"use one of {', '.join(names) or '(there is none)'}"
-        )
+        raise UsageError(f"--feature-dtype: there is no column {missing[0]!r}", fix=_name_one_of(metadata))
     return found
 
 

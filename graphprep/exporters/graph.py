@@ -60,8 +60,8 @@ class StoredGraph:
 
     @property
     def metadata(self) -> GraphMetadata:
-        """Return what is stored, in the partitioning that is exported."""
-        return self.store.metadata
+        """Return what is exported, without columns that users leave out, in the partitioning in which it is."""
+        return self._columns.metadata
 
     @cached_property
     def edge_names(self) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Any, Literal
 
@@ -24,7 +24,7 @@ class StoreNeed:
     ``layouts`` are the adjacency layouts that must be there. ``edge_columns`` is the order in which edge columns are read: the
     rows of a layout, or ``input``, by edge ID; None: they are not read. ``input_order``: the ends of all edges are read by edge
     ID, and nodes with their columns by raw ID. ``num_parts``, ``partition_by`` (a method of ``convert``, or a file) and
-    ``seed``: another partitioning; None stands for that of the store.
+    ``seed``: another partitioning; None stands for that of the store. ``is_fixed``: users cannot ask for another one.
     """
 
     layouts: tuple[Layout, ...] = ()
@@ -33,6 +33,7 @@ class StoreNeed:
     num_parts: int | None = None
     partition_by: str | None = None
     seed: int = 0
+    is_fixed: bool = False
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,8 @@ class ExportOptions:
 
     ``target_options`` are the exporter's own fields, as given. ``ids``: what trainers see of nodes. ``partitions``,
     ``partition_by`` and ``seed``: another partitioning on the way. ``feature_dtypes`` maps a column (``name``, or
-    ``type:name``) to the dtype in which it is written. ``drop_unsupported`` leaves out what the target cannot carry.
+    ``type:name``) to the dtype in which it is written. ``drop_columns`` (named likewise) are left out, ``drop_unsupported``
+    leaves out what the target cannot carry.
     ``link`` lets arrays of the store that the target takes as they are be hard links where OUT is on the same disk.
     """
 
@@ -75,6 +77,7 @@ class ExportOptions:
     partition_by: str | None = None
     seed: int = 0
     feature_dtypes: Mapping[str, str] = field(default_factory=dict)
+    drop_columns: Sequence[str] = ()
     drop_unsupported: bool = False
     link: bool = False
     overwrite: bool = False

@@ -183,12 +183,17 @@ def _foreign(error: BaseException) -> str:
 
 @contextlib.contextmanager
 def plain_words(url: str, option: str = "") -> Iterator[None]:
-    """Turn whatever fails inside into a ``StorageError`` that names ``url``; ``option`` is what chooses its place."""
+    """Turn whatever fails inside into a ``StorageError`` that names ``url``; ``option`` is what chooses its place.
+
+    Mistakes of ours stay what they are: a file's name that was never defined is no fault of the network.
+    """
     try:
         yield
-    except (GraphprepError, MemoryError):
+    except (GraphprepError, MemoryError, NameError, AssertionError):
         raise
     except Exception as error:
+        if "://" not in url and isinstance(error, AttributeError | LookupError | TypeError):
+            raise  # no driver had a hand in it
         if getattr(error, "errno", None) == errno.ENOMEM:
             raise MemoryError(*error.args) from error
         raise storage_error(error, url, option) from error

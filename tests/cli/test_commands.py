@@ -362,12 +362,6 @@ def test_info_writes_narrow_floats_as_they_were_given():
     assert _plain(np.float64(0.1234567890123456)) == 0.1234567890123456
 
 
-def test_a_driver_that_is_missing_is_told_of_the_url_given(capsys, monkeypatch):
-    monkeypatch.setitem(sys.modules, "s3fs", None)
-    assert run(["info", "s3://bucket/x"]) == 2
-    assert capsys.readouterr().err.startswith("error: s3://bucket/x: the driver for s3:// is not installed\n")
-
-
 # ------------------------------------------------------------------------------------------------ validate
 
 

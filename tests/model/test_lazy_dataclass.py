@@ -46,7 +46,9 @@ def test_instances_look_and_compare_alike(flags):
     mine, theirs = both(**flags)
     one, other = mine(**AS_TEXT), theirs(**AS_TEXT)
     assert repr(one) == repr(other)
-    assert dataclasses.asdict(one) == dataclasses.asdict(other) == {**AS_TEXT, "values": (), "names": [], "cache": 0, "total": 3.5}
+    assert (
+        dataclasses.asdict(one) == dataclasses.asdict(other) == {**AS_TEXT, "values": (), "names": [], "cache": 0, "total": 3.5}
+    )
     assert dataclasses.replace(one, x=4).total == dataclasses.replace(other, x=4).total == 6.5
     for change in ({}, {"cache": 7}, {"x": 2}, {"names": ["a"]}):
         assert (one == mine(**AS_TEXT | change)) == (other == theirs(**AS_TEXT | change)), change

@@ -16,7 +16,7 @@ import pytest
 
 from graphprep.model.errors import StorageError, UsageError
 from graphprep.storage.drivers import parse_options, protocol_of
-from graphprep.storage.faults import display_url, storage_error
+from graphprep.storage.faults import display_url, plain_words, storage_error
 from graphprep.storage.urls import Storage, local_path
 
 
@@ -190,6 +190,22 @@ def test_failures_in_plain_words(error, text):
     found = storage_error(error, "s3://b/a")
     assert (found.place, found.message) == ("s3://b/a", text)
     assert found.fix
+
+
+@pytest.mark.parametrize(
+    ("error", "url", "is_ours"),
+    [
+        (NameError("name 'os' is not defined"), "s3://b/a", True),
+        (AssertionError(), "s3://b/a", True),
+        (TypeError("x"), "a.csv", True),
+        (KeyError("x"), "a.csv", True),
+        (TypeError("a driver's option"), "s3://b/a", False),
+        (OSError(5, "x"), "a.csv", False),
+    ],
+)
+def test_mistakes_of_ours_are_no_faults_of_storage(error, url, is_ours):
+    with pytest.raises(type(error) if is_ours else StorageError), plain_words(url):
+        raise error
 
 
 def test_a_read_that_fails_names_the_file(storage, folder, monkeypatch):
