@@ -28,17 +28,9 @@ def main() -> None:
 
 
 def dispatch(tools: Path, chunked: Path, out: Path, num_parts: int) -> None:
-    """Deal nodes out to ``assigned`` beside ``out``, then dispatch the graph.
-
-    The tools ask for totals that DGL's description of the format does not have: they get metadata with both.
-    """
-    assigned, schema = out.with_name("assigned"), out.with_name("chunked.json")
+    """Deal nodes out to ``assigned`` beside ``out``, then dispatch the graph."""
+    assigned, schema = out.with_name("assigned"), chunked / "metadata.json"
     out.mkdir(parents=True)
-    metadata = json.loads((chunked / "metadata.json").read_text())
-    totals = {
-        f"num_{items}_per_type": [sum(sizes) for sizes in metadata[f"num_{items}_per_chunk"]] for items in ("nodes", "edges")
-    }
-    schema.write_text(json.dumps(metadata | totals))
     with socket.socket() as some:
         some.bind(("127.0.0.1", 0))
         port = some.getsockname()[1]

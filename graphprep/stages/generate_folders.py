@@ -204,12 +204,15 @@ def write_chunked(
         _write_edge_chunk(graph, chunk, (low, low + size), folder, threads, advance, counts)
         edge_chunks.append((counts.num_edges - before).tolist())
         low += size
+    edge_columns = [list(column) for column in zip(*edge_chunks, strict=True)]
     metadata = {
         "graph_name": "shop",
         "node_type": list(NODE_TYPES),
+        "num_nodes_per_type": [sum(sizes) for sizes in node_chunks],  # DGL's tools need what its description does not name
         "num_nodes_per_chunk": node_chunks,
         "edge_type": list(EDGE_TYPES),
-        "num_edges_per_chunk": [list(column) for column in zip(*edge_chunks, strict=True)],
+        "num_edges_per_type": [sum(sizes) for sizes in edge_columns],
+        "num_edges_per_chunk": edge_columns,
         "edges": {name: _chunk_entry(name, "", ".csv", chunks, {"name": "csv", "delimiter": " "}) for name in EDGE_TYPES},
         "node_data": node_data,
         "edge_data": {

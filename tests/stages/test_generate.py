@@ -315,6 +315,8 @@ def test_chunks_are_what_the_definition_says(tmp_path):
     folder = tmp_path / "out"
     graphprep.generate("hetero", str(folder), nodes=50, edges=300, features=3, seed=2, format="chunked", chunks=40)
     metadata = json.loads((folder / "metadata.json").read_text())
+    assert metadata["num_nodes_per_type"] == [sum(own == kind for own, *_ in nodes) for kind in range(2)]
+    assert metadata["num_edges_per_type"] == [sum(own == relation for _, own, *_ in edges) for relation in range(2)]
     for kind, name in enumerate(metadata["node_type"]):
         entry = metadata["node_data"][name]["feat"]
         found = np.concatenate([np.load(folder / path) for path in entry["data"]])
