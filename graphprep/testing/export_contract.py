@@ -19,6 +19,7 @@ import pytest
 
 import graphprep
 from graphprep.exporters.registry import find_exporter, make_exporter
+from graphprep.exporters.uncarried import all_columns
 from graphprep.model.errors import DataError, StorageError, UsageError
 from graphprep.stages.moves import Room
 
@@ -33,17 +34,21 @@ _LINES = {
 
 
 _CONFIG = """\
+labels: user:grade
+splits: user:part
+seeds: user=seeds.txt
 nodes:
-  - {type: user, files: users.csv, id_col: id}
+  - {type: user, files: users.csv, id_col: id, columns: {tags: list<int32>}}
   - {type: item, files: items.csv, id_col: id}
 edges:
-  - {type: "user:buys:item", files: buys.csv, src_col: src, dst_col: dst}
+  - {type: "user:buys:item", files: buys.csv, src_col: src, dst_col: dst, weight_col: weight, time_col: time}
   - {type: "user:knows:user", files: knows.csv, src_col: src, dst_col: dst}
 """
 _TABLES = {
-    "users.csv": "id,age,score,name\n" + "".join(f"{i},{i + 20},{i / 8},u{i}\n" for i in range(9)),
+    "users.csv": "id,age,score,name,tags,grade,part\n"
+    + "".join(f"{i},{i + 20},{i / 8},u{i},[{i};{i * 2}],{i % 4},{('train', 'valid', 'test')[i % 3]}\n" for i in range(9)),
     "items.csv": "id,price\n" + "".join(f"{100 + i},{i * 1.5}\n" for i in range(4)),
-    "buys.csv": "src,dst,amount\n" + "".join(f"{i % 9},{100 + i % 4},{i}\n" for i in range(20)),
+    "buys.csv": "src,dst,amount,weight,time\n" + "".join(f"{i % 9},{100 + i % 4},{i},{i / 4},{i * 60}\n" for i in range(20)),
     "knows.csv": "src,dst\n" + "".join(f"{i % 9},{i * 2 % 9}\n" for i in range(12)),
     "graph.yaml": _CONFIG,
 }
@@ -161,6 +166,24 @@ class ExporterContract:
         assert all(text in caught.value.message for text in dropped)
         assert not (tmp_path / "all").exists()
 
+    def test_no_column_is_lost_in_silence(self, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+        """Other values of a column make other files, or the column is named as left out."""
+        graph = next(one for one in ("heterogeneous", "homogeneous") if one not in self.refuses)
+        folder = tmp_path_factory.getbasetemp() / "export-contract" / graph
+        dropped = self.export(_shared_store(graph, folder), tmp_path / "all").dropped
+        lost = []
+        with graphprep.open_store(str(_shared_store(graph, folder))) as store:
+            columns = list(all_columns(store.metadata))
+        for side, name, column in columns:
+            if any(text.startswith(f"{side} column {name} {column.name!r}: ") for text in dropped):
+                continue
+            self.export(_shared_store(graph, folder, other=column.name), tmp_path / column.name)
+            found, wanted = _files(tmp_path / column.name), _files(tmp_path / "all")
+            assert found.pop("export.json") == wanted.pop("export.json")
+            lost += [f"{side} column {name} {column.name!r}"] if found == wanted else []
+        assert columns
+        assert not lost, f"other values change no file: {lost}"
+
     def test_overwrites_its_own_only(self, tmp_path: Path) -> None:
         """An earlier export is replaced if asked for, and nothing else is."""
         store, out = make_store("homogeneous", tmp_path), tmp_path / "out"
@@ -194,17 +217,18 @@ class ExporterContract:
         assert not [path.name for path in tmp_path.iterdir() if "out" in path.name]
 
 
-def make_store(graph: str, folder: Path) -> Path:
-    """Make the store of one of ``GRAPHS`` in a folder."""
+def make_store(graph: str, folder: Path, *, other: str = "") -> Path:
+    """Make the store of one of ``GRAPHS`` in a folder; ``other`` names a column that has other values than without it."""
     folder.mkdir(parents=True, exist_ok=True)
     store = folder / f"{graph}-store"
     if graph == "heterogeneous":
         for name, text in _TABLES.items():
-            (folder / name).write_text(text)
+            (folder / name).write_text(_with_other_values(text, other))
+        (folder / "seeds.txt").write_text("7\n" if other == "seeds" else "0\n1\n")
         graphprep.convert(str(folder / "graph.yaml"), str(store), partitions=2)
         return store
     lines = folder / f"{graph}.txt"
-    lines.write_text(_LINES[graph])
+    lines.write_text(_with_other_values(f"src dst weight\n{_LINES[graph]}", other, " ").partition("\n")[2])
     options: dict[str, Any] = {"decoder_options": {"src_col": "0", "dst_col": "1", "weight_col": "2"}, "format": "edges"}
     if graph == "texts":
         options["decoder_options"]["id_type"] = "string"
@@ -216,6 +240,23 @@ def make_store(graph: str, folder: Path) -> Path:
         options["decoder_options"] = {}
     graphprep.convert([str(lines)], str(store), **options)
     return store
+
+
+def _shared_store(graph: str, folder: Path, *, other: str = "") -> Path:
+    """Return a store that is made once for all targets, and only to be read."""
+    store = folder / other / f"{graph}-store"
+    return store if store.exists() else make_store(graph, folder / other, other=other)
+
+
+def _with_other_values(text: str, column: str, separator: str = ",") -> str:
+    """Turn a column of a table upside down, if it has one of that name."""
+    rows = [line.split(separator) for line in text.splitlines()]
+    if rows and column in rows[0]:
+        at = rows[0].index(column)
+        cells = [row[at] for row in rows[:0:-1]]
+        for row, cell in zip(rows[1:], cells, strict=True):
+            row[at] = cell
+    return "".join(f"{separator.join(row)}\n" for row in rows)
 
 
 def _files(folder: Path) -> dict[str, bytes]:
