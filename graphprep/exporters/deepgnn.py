@@ -17,14 +17,15 @@ from graphprep.exporters.deepgnn_edges import EdgeOrdering
 from graphprep.exporters.deepgnn_files import EdgeBlock, PartFiles, PartSamplers, Totals
 from graphprep.exporters.deepgnn_ids import EngineIds, TypeNumbers, types_document, unslotted
 from graphprep.exporters.deepgnn_part import PartReader
+from graphprep.exporters.deepgnn_times import find_lost_times
 from graphprep.exporters.graph import StoredGraph
 from graphprep.model.dataclass import dataclass
-from graphprep.model.export import ExportPlan, StoreNeed
+from graphprep.model.export import ExportPlan, Side, StoreNeed
 from graphprep.model.metadata import GraphMetadata
 from graphprep.storage.outputs import FolderOutput
 
-_TIMES = "times of nodes and edges are left out; --watermark writes those of edges"
-_NODE_TIMES = "times of nodes are left out: the engine has times of edges alone"
+_NO_NODE_TIMES = "the engine has no times of nodes"
+_NO_WATERMARK = "times of edges are written with --watermark"
 
 
 @dataclass(frozen=True)
@@ -55,9 +56,7 @@ class DeepGnnExporter:
         notes = list(TypeNumbers.of(metadata).notes)
         if any(map(unslotted, columns)):
             notes.append("columns without a slot get the next free ones; types.json says which")
-        if any(column.role == "created_at" for own in columns for column in own):
-            notes.append(_NODE_TIMES if self.watermark is not None else _TIMES)
-        return ExportPlan(need, notes=tuple(notes))
+        return ExportPlan(need, tuple(find_lost_times(metadata, self._why_no_times)), tuple(notes))
 
     def export(self, graph: StoredGraph, out: FolderOutput) -> None:
         """See ``Exporter``."""
@@ -78,6 +77,11 @@ class DeepGnnExporter:
         if self.edge_order == "auto":
             return "destination" if self.watermark is None else "time"
         return self.edge_order
+
+    def _why_no_times(self, side: Side) -> str | None:
+        if side == "node":
+            return _NO_NODE_TIMES
+        return _NO_WATERMARK if self.watermark is None else None
 
     def _write_empty_tables(self, found: list[PartTotals], node_types: int, edge_types: int, out: FolderOutput) -> None:
         """Write a table for each type that a partition has no elements of: the engine opens one for all."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from graphprep.exporters.deepgnn_ids import EngineIds, NodeIds, TypeNumbers
 from graphprep.exporters.deepgnn_rows import RowBatch, Run
+from graphprep.exporters.deepgnn_times import time_columns
 from graphprep.exporters.graph import StoredGraph
 from graphprep.kernels.cpu.interleave import interleave, rows_ascend
 from graphprep.kernels.cpu.sort import stable_order
@@ -140,16 +141,23 @@ class PartEdges:
             return ()
         if self._ordering == "destination":
             return (dst,)
-        created, removed = (self.times(edge, low, low + dst.size, role) for role in ("created_at", "removed_at"))
+        created, removed = self.times(edge, low, low + dst.size)
         return created, np.where(removed == -1, _NEVER, removed), dst
 
-    def times(self, edge: int, low: int, high: int, role: str) -> Ints:
-        """Return when edges were created or removed. Without such a column it is 0 and -1; removed at 0 is never, as there."""
-        column = next((one for one in self._graph.edge_columns(edge) if one.role == role), None)
-        if column is None:
-            return np.full(high - low, 0 if role == "created_at" else -1, np.int64)
-        found = self._graph.edge_cells(edge, "csr", self._part, column, low, high).flat.astype(np.int64)
-        return np.where(found == 0, -1, found) if role == "removed_at" else found
+    def times(self, edge: int, low: int, high: int) -> tuple[Ints, Ints]:
+        """Return when edges were created and removed, 0 and -1 where no column says it; removed at 0 is never, as there.
+
+        Edges go by times that are not written, too.
+        """
+        created, removed = (
+            None if column is None else self._graph.edge_cells(edge, "csr", self._part, column, low, high).flat.astype(np.int64)
+            for column in time_columns(self._graph.metadata.edge_schemas[edge].columns)
+        )
+        never = np.full(high - low, -1, np.int64)
+        return (
+            np.zeros(high - low, np.int64) if created is None else created,
+            never if removed is None else np.where(removed == 0, never, removed),
+        )
 
 
 def ascend(keys: Sequence[NDArray[Any]]) -> bool:

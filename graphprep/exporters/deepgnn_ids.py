@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphprep.exporters.deepgnn_times import TIME_ROLES
 from graphprep.exporters.graph import StoredGraph
 from graphprep.exporters.ids import TrainerIds, node_offsets
 from graphprep.model.dataclass import dataclass
@@ -20,7 +21,7 @@ Ints = NDArray[np.int64]
 NodeIds = NDArray[np.uint64]
 _NUMBER = re.compile(r"0|[1-9][0-9]*")
 _MOST_TYPES = 1 << 12  # a list entry and a sampler's file for each number up to the highest one
-NO_FEATURES = frozenset({"weight", "created_at", "removed_at", "created"})
+NO_FEATURES = TIME_ROLES | {"weight", "created"}
 _LEAST_HELD = 1 << 20
 _MIX = np.uint64(0x9E3779B97F4A7C15)  # spreads neighbouring IDs over all values
 

@@ -96,11 +96,11 @@ class PartReader:
 
     def times(self, run: Run) -> Ints:
         """Return when the edges of a run were created and removed: int64[k, 2]."""
-        found = [
-            self._read(lambda low, high, role=role: self._edges.times(run.number, low, high, role), run, np.concatenate)  # type: ignore[misc]
-            for role in ("created_at", "removed_at")
-        ]
-        return np.stack(found, axis=1)
+
+        def read(low: int, high: int) -> Cells:
+            return Cells(None, np.stack(self._edges.times(run.number, low, high), axis=1))
+
+        return np.asarray(self._read(read, run, concat_cells).values, np.int64)
 
     def _stated_slots(self, side: Side, run: Run) -> Ints | None:
         """Return how many slots the items of a run have at least; None: as many as they fill."""

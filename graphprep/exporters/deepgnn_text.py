@@ -20,6 +20,7 @@ from graphprep.exporters.deepgnn_lines import EdgeListLines, Edges, JsonLines, L
 from graphprep.exporters.deepgnn_part import PartReader
 from graphprep.exporters.deepgnn_rows import PLACEHOLDER, RowBatch, Run
 from graphprep.exporters.deepgnn_texts import Texts, join_texts
+from graphprep.exporters.deepgnn_times import find_lost_times, have_times, time_columns
 from graphprep.exporters.graph import StoredGraph
 from graphprep.exporters.uncarried import list_uncarried
 from graphprep.model.dataclass import dataclass
@@ -77,7 +78,7 @@ class EdgeListExporter(_TextExporter):
     edge_order: TextOrder = "destination"
 
     def _notes(self, columns: Sequence[ColumnSchema]) -> list[str]:
-        notes = [_TEMPORAL] if any(column.role == "created_at" for column in columns) else []
+        notes = [_TEMPORAL] if have_times(columns) else []
         if any(column.dtype == "bool" and column.role not in NO_FEATURES for column in columns):
             notes.append(_BOOLS)
         return notes
@@ -123,12 +124,11 @@ def _all_columns(metadata: GraphMetadata) -> list[ColumnSchema]:
 
 def _plan(metadata: GraphMetadata, lines: LineFormat, notes: list[str], *, with_times: bool) -> ExportPlan:
     def why_not(_: Side, column: ColumnSchema) -> str | None:
-        if column.role in ("created_at", "removed_at") and not with_times:
-            return _NO_TIMES
         return None if column.role in NO_FEATURES else lines.why_not(column)
 
-    need = StoreNeed(layouts=("csr",), edge_columns="csr", num_parts=1, partition_by="range")
-    return ExportPlan(need, list_uncarried(metadata, why_not), (*TypeNumbers.of(metadata).notes, *notes))
+    lost = find_lost_times(metadata, lambda _: None if with_times else _NO_TIMES)
+    need = StoreNeed(layouts=("csr",), edge_columns="csr", num_parts=1, partition_by="range", is_fixed=True)
+    return ExportPlan(need, (*lost, *list_uncarried(metadata, why_not)), (*TypeNumbers.of(metadata).notes, *notes))
 
 
 # ---------------------------------------------------------------------------------------------------- writing
@@ -163,10 +163,7 @@ class _LineReader:
             "edge": range(len(graph.metadata.edge_types)),
         }
         self._is_dated = any(
-            column.role in ("created_at", "removed_at")
-            for side, types in self._types.items()
-            for number in types
-            for column in reader.columns(side, number)
+            have_times(reader.columns(side, number)) for side, types in self._types.items() for number in types
         )
 
     def write(self, file: FileOutput) -> None:
@@ -240,8 +237,7 @@ class _LineReader:
             return None
         out = np.empty((size, 2), np.int64)
         for run in runs:
-            for at, role in enumerate(("created_at", "removed_at")):
-                column = next((one for one in self._reader.columns(side, run.number) if one.role == role), None)
+            for at, column in enumerate(time_columns(self._reader.columns(side, run.number))):
                 times = -at if column is None else self._reader.cells(side, run, column).flat[run.kept]
                 out[run.target, at] = times
         return out

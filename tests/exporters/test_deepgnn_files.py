@@ -15,8 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import graphprep
+from graphprep.exporters.deepgnn_ids import feature_slots
 from graphprep.exporters.deepgnn_slots import pack_slots, slot_contents
-from graphprep.model.errors import DataError
+from graphprep.exporters.deepgnn_times import time_columns
+from graphprep.model.errors import DataError, UsageError
 from graphprep.model.schema import ColumnSchema
 from graphprep.stages.cells import Cells
 from graphprep.testing.export_contract import ExporterContract
@@ -103,7 +105,7 @@ def test_long_rows_in_pieces(order, tmp_path, request):
         node.edges.sort(key=lambda edge: edge.type)
     text = edgelist(graph, dated=True)
     options = {"format": "edgelist", "decoder_options": {"temporal": True}}
-    given = {"target_options": {"watermark": 3, "edge_order": order}}
+    given = {"target_options": {"watermark": 3, "edge_order": order}, "drop_unsupported": True}
     wanted = export(tmp_path / "whole", text, options, **given)
     request.getfixturevalue("starved")
     found = export(tmp_path / "pieces", text, options, **given)
@@ -119,7 +121,7 @@ def test_times_order_edges(tmp_path):
         f"{i},-1,0,1,0,-1\n" for i in range(5, 10)
     )
     options = {"format": "edgelist", "decoder_options": {"temporal": True}}
-    out = export(tmp_path, lines, options, target_options={"watermark": 1})
+    out = export(tmp_path, lines, options, target_options={"watermark": 1}, drop_unsupported=True)
     assert [edge[1] for edge in read_rows(out)[0][3]] == [6, 5, 9, 7, 8]
     times = np.frombuffer((out / "edge_0_0.timestamp").read_bytes(), "<i8")
     assert times.tolist() == [1, 4, 9, 5, 6, 5, 7, 5, -1, 5, -1]
@@ -301,11 +303,70 @@ def test_edges_that_lead_beyond_the_nodes(found, tmp_path):
     assert str(found) in caught.value.message
 
 
-def test_notes(tmp_path):
-    out = tmp_path / "out"
-    (tmp_path / "x").write_text("1,-1,0,1,0,-1\n1,0,1,1,3,-1\n")
-    graphprep.convert(str(tmp_path / "x"), str(tmp_path / "store"), format="edgelist", decoder_options={"temporal": True})
-    notes = graphprep.export(str(tmp_path / "store"), str(out), "deepgnn").notes
-    assert notes == ("times of nodes and edges are left out; --watermark writes those of edges",)
-    notes = graphprep.export(str(tmp_path / "store"), str(tmp_path / "dated"), "deepgnn", watermark=3).notes
-    assert notes == ("times of nodes are left out: the engine has times of edges alone",)
+# ---------------------------------------------------------------------------------------------------- times
+
+
+def dated_store(folder: Path) -> str:
+    """Convert an edge list in which one edge has no time."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "edges.csv").write_text("src,dst,at,size\n1,2,30,5\n1,3,10,6\n1,2,,7\n2,1,20,8\n")
+    options = {"format": "edges", "decoder_options": {"time_col": "at"}}
+    graphprep.convert(str(folder / "edges.csv"), str(folder / "store"), **options)
+    return str(folder / "store")
+
+
+def test_the_time_of_an_edge_is_its_creation(tmp_path):
+    """A missing one is 0, none is removed, and it is no feature."""
+    summary = graphprep.export(dated_store(tmp_path), str(tmp_path / "out"), "deepgnn", watermark=40)
+    assert summary.dropped == ()
+    times = np.frombuffer((tmp_path / "out" / "edge_0_0.timestamp").read_bytes(), "<i8")
+    assert times.tolist() == [40, 0, -1, 10, -1, 30, -1, 20, -1]
+    edges = [edge for row in read_rows(tmp_path / "out") for edge in row[3]]
+    assert [(dst, [np.frombuffer(one, np.int64).item() for one in slots]) for _, dst, _, slots in edges] == [
+        (2, [7]), (3, [6]), (2, [5]), (1, [8]),
+    ]  # fmt: skip
+    slots = json.loads((tmp_path / "out" / "types.json").read_text())["edge_types"]["_N:_E:_N"]["slots"]
+    assert slots == {"size": 0}
+
+
+def test_times_are_not_lost_in_silence(tmp_path):
+    reason = "times of edges are written with --watermark"
+    with pytest.raises(UsageError) as caught:
+        graphprep.export(dated_store(tmp_path), str(tmp_path / "out"), "deepgnn")
+    assert caught.value.message == f"target 'deepgnn' cannot carry all columns:\n  edge column _N:_E:_N 'time': {reason}"
+    summary = graphprep.export(str(tmp_path / "store"), str(tmp_path / "out"), "deepgnn", drop_unsupported=True)
+    assert summary.dropped == (f"edge column _N:_E:_N 'time': {reason}",)
+    assert json.loads((tmp_path / "out" / "export.json").read_text())["dropped"] == list(summary.dropped)
+    assert not (tmp_path / "out" / "edge_0_0.timestamp").exists()
+
+
+def test_edges_go_by_times_that_are_left_out(tmp_path):
+    graphprep.export(dated_store(tmp_path), str(tmp_path / "out"), "deepgnn", drop_unsupported=True, edge_order="time")
+    assert [[edge[1] for edge in row[3]] for row in read_rows(tmp_path / "out")] == [[], [2, 3, 2], [1], []]
+
+
+def test_times_of_nodes_are_not_lost_in_silence(tmp_path):
+    (tmp_path / "input").write_text("1,-1,0,1,0,-1\n1,0,1,1,3,-1\n")
+    options = {"format": "edgelist", "decoder_options": {"temporal": True}}
+    graphprep.convert(str(tmp_path / "input"), str(tmp_path / "store"), **options)
+    nodes = [f"node column 0 {name!r}: the engine has no times of nodes" for name in ("created_at", "removed_at")]
+    edges = [
+        f"edge column 0:0:0 {name!r}: times of edges are written with --watermark" for name in ("created_at", "removed_at")
+    ]
+    for watermark, wanted in ((None, [*nodes, *edges]), (3, nodes)):
+        given = {"target_options": {"watermark": watermark}}
+        with pytest.raises(UsageError) as caught:
+            graphprep.export(str(tmp_path / "store"), str(tmp_path / "out"), "deepgnn", **given)
+        assert caught.value.message.splitlines()[1:] == [f"  {one}" for one in wanted]
+        summary = graphprep.export(
+            str(tmp_path / "store"), str(tmp_path / f"out{watermark}"), "deepgnn", drop_unsupported=True, **given
+        )
+        assert summary.dropped == tuple(wanted)
+
+
+def test_of_two_creations_one_is_written():
+    """A decoder of someone else may give an edge both."""
+    both = tuple(ColumnSchema(role, "dense", "int64", role=role) for role in ("time", "created_at"))
+    assert time_columns(both) == (both[1], None)
+    assert time_columns(both[:1]) == (both[0], None)
+    assert feature_slots(both) == ()

@@ -209,6 +209,24 @@ def test_what_is_not_carried(tmp_path):
     assert dropped == {"edgelist": [], "json": features, "tsv": [*times, *features, "node column 0 'feat_2'"]}
 
 
+def test_the_time_of_an_edge_is_its_creation(tmp_path):
+    """A missing one is 0; TSV has none."""
+    (tmp_path / "edges.csv").write_text("src,dst,at\n1,0,30\n1,0,\n1,1,-7\n")
+    graphprep.convert(str(tmp_path / "edges.csv"), str(tmp_path / "store"), format="edges", decoder_options={"time_col": "at"})
+    for name in FILES:
+        found = graphprep.export(str(tmp_path / "store"), str(tmp_path / name), f"deepgnn-{name}", drop_unsupported=True)
+        assert found.dropped == (("edge column _N:_E:_N 'time': TSV has no times",) if name == "tsv" else ())
+        assert any("is_temporal=True" in note for note in found.notes) == (name == "edgelist")
+        assert json.loads((tmp_path / name / "types.json").read_text())["edge_types"]["_N:_E:_N"]["slots"] == {}
+    lines = (tmp_path / "edgelist" / "graph.csv").read_text()
+    assert lines == "0,-1,0,1,0,-1\n1,-1,0,1,0,-1\n1,0,0,1,30,-1\n1,0,0,1,0,-1\n1,0,1,1,-7,-1\n"
+    node = json.loads((tmp_path / "json" / "graph.json").read_text().splitlines()[1])
+    assert [(edge["dst_id"], edge["created_at"], edge["removed_at"]) for edge in node["edge"]] == [
+        (0, 30, -1), (0, 0, -1), (1, -7, -1),
+    ]  # fmt: skip
+    assert (tmp_path / "tsv" / "graph.tsv").read_text() == "0\t0\t1\t\t\n1\t0\t1\t\t0,0,1,|0,0,1,|1,0,1,\n"
+
+
 # ---------------------------------------------------------------------------------------------------- texts
 
 
