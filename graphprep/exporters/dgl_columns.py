@@ -10,16 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.exporters.column_rows import Rows
-from graphprep.exporters.torch_features import WIDER
 from graphprep.exporters.torch_files import TensorPieces
 from graphprep.exporters.uncarried import WhyNot, all_columns, list_uncarried, why_no_array
 from graphprep.model.dataclass import dataclass
-from graphprep.model.errors import DataError, UsageError
+from graphprep.model.errors import UsageError
 from graphprep.model.export import Side, Uncarried
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.schema import ColumnSchema, EdgeType
-
-MASKS = ("train_mask", "val_mask", "test_mask")  # of the parts 0, 1, 2 of a split
+from graphprep.stages.torch_rows import WIDER, equals, fit, read_present
+from graphprep.stages.trainer_columns import MASKS
 
 
 @dataclass(frozen=True)
@@ -59,20 +58,12 @@ class Feature:
 
     def read(self, rows: Rows, low: int, high: int) -> NDArray[Any]:
         """Return the values of rows [low, high)."""
-        present = None if self.what == "values" else rows.present(self.column, low, high)
         if self.what == "present":
-            return np.asarray(np.ones(high - low, np.bool_) if present is None else present, self.dtype)
-        values = rows.cells(self.column, low, high).values
+            return read_present(rows, self.column, low, high).astype(self.dtype, copy=False)
         if self.what != "values":
-            mask = values.reshape(-1) == self.what
-            return np.asarray(mask if present is None else mask & present, self.dtype)
-        if values.dtype == np.uint64 and not self.is_exact and values.size and int(values.max()) >= 2**63:
-            raise DataError(
-                f"{values.max()} is too large for int64, the widest integer of torch",
-                place=f"column {self.column.name!r}",
-                fix=f"write it as floats: --feature-dtype {self.column.name}=float64",
-            )
-        return np.ascontiguousarray(values, self.dtype).reshape(high - low, *self.item_shape)
+            return equals(rows, self.column, self.what, low, high).astype(self.dtype, copy=False)
+        values = fit(rows.cells(self.column, low, high).values, self.dtype, self.column.name, low)
+        return np.ascontiguousarray(values).reshape(high - low, *self.item_shape)
 
 
 def features_of(columns: Sequence[ColumnSchema], *, masks: bool = True, exact: bool = False) -> list[Feature]:

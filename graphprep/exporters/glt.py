@@ -15,17 +15,7 @@ from numpy.typing import NDArray
 from graphprep.exporters.column_rows import Rows
 from graphprep.exporters.glt_cache import FeatureCache, check_scores
 from graphprep.exporters.graph import StoredGraph
-from graphprep.exporters.torch_features import (
-    KINDS,
-    FeatureMatrix,
-    all_types,
-    check_file_names,
-    check_homo,
-    check_wanted,
-    choose_features,
-    is_homo,
-    is_number,
-)
+from graphprep.exporters.torch_features import FeatureMatrix, check_file_names, check_homo
 from graphprep.exporters.torch_files import TensorPieces, chunk_bytes, tensor, write_pt, write_tensor_chunks
 from graphprep.exporters.torch_graph import (
     check_rows_ascend,
@@ -46,6 +36,7 @@ from graphprep.model.errors import UsageError
 from graphprep.model.export import ExportPlan, Side, StoreNeed, Uncarried
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.schema import ColumnSchema, Layout
+from graphprep.stages.trainer_columns import KINDS, all_types, check_wanted, choose_features, is_homo, is_number
 from graphprep.storage.outputs import FolderOutput
 
 SPLITS = ("train", "val", "test")  # the parts 0, 1, 2 of a split

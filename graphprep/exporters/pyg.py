@@ -10,17 +10,8 @@ from typing import Any, ClassVar, Literal
 
 from graphprep.exporters.column_rows import Rows
 from graphprep.exporters.graph import StoredGraph
-from graphprep.exporters.torch_columns import Attribute, edge_attributes, node_attributes
-from graphprep.exporters.torch_features import (
-    KINDS,
-    all_types,
-    check_file_names,
-    check_homo,
-    check_wanted,
-    choose_features,
-    is_homo,
-    is_number,
-)
+from graphprep.exporters.torch_columns import tensor_by_id, tensor_of_rows, to_bfloat16
+from graphprep.exporters.torch_features import check_file_names, check_homo
 from graphprep.exporters.torch_files import TensorPieces, write_pt
 from graphprep.exporters.torch_graph import (
     check_rows_ascend,
@@ -39,9 +30,16 @@ from graphprep.model.errors import UsageError
 from graphprep.model.export import ExportPlan, StoreNeed, Uncarried
 from graphprep.model.metadata import GraphMetadata, dump_json
 from graphprep.model.schema import edge_type_text
+from graphprep.stages.trainer_columns import (
+    Attribute,
+    all_types,
+    check_pyg_names,
+    check_wanted,
+    is_homo,
+    pyg_attributes,
+    why_not_pyg,
+)
 from graphprep.storage.outputs import FolderOutput
-
-_TAKEN = ("edge_index", "edge_id", "num_nodes", "row", "colptr")
 
 
 @dataclass(frozen=True)
@@ -85,9 +83,9 @@ class PygExporter:
             Uncarried(side, name, column.name, reason)
             for side, name, columns in types
             for column in columns
-            if (reason := _why_not(column.kind, column.name, is_number=is_number(column)))
+            if (reason := why_not_pyg(column))
         ]
-        self._check_names(metadata, {(one.side, one.type, one.column) for one in uncarried})
+        self._check_names(metadata)
         need = StoreNeed(layouts=("csc",), edge_columns="csc")
         if self._is_whole(metadata) and metadata.num_parts > 1 and metadata.partition_by != "range":
             need = StoreNeed(layouts=("csc",), edge_columns="csc", num_parts=1, partition_by="range")
@@ -105,30 +103,13 @@ class PygExporter:
     def _is_whole(self, metadata: GraphMetadata) -> bool:
         return self.form == "data" or (self.form == "auto" and metadata.num_parts == 1)
 
-    def _check_names(self, metadata: GraphMetadata, lost: set[tuple[str, str, str]]) -> None:
+    def _check_names(self, metadata: GraphMetadata) -> None:
         """Raise UsageError where two tensors of a type, or of a graph without types, would have one name."""
-        names: list[tuple[str, list[str]]] = []
-        for side, name, columns in all_types(metadata):
-            kept = [column for column in columns if (side, name, column.name) not in lost]
-            make = node_attributes if side == "node" else edge_attributes
-            names.append((name, [one.name for one in make(kept, choose_features(name, kept, self.features), bfloat16=False)]))
-        if is_homo(metadata, self.graph_class):
-            names = [(names[0][0], [one for _, some in names for one in some])]
-        for name, some in names:
-            taken = set(_TAKEN)
-            for one in some:
-                if one in taken:
-                    raise UsageError(
-                        f"type {name!r} has a column {one!r}, a name that PyG or another column has",
-                        fix="rename it in the input, or leave it out",
-                    )
-                taken.add(one)
-
-
-def _why_not(kind: str, name: str, *, is_number: bool) -> str:
-    if not is_number:
-        return f"PyG takes numbers only, and {KINDS[kind]}"
-    return "PyG keeps names that begin with '_' to itself" if name.startswith("_") else ""
+        types = [
+            (name, pyg_attributes(side, name, [column for column in columns if not why_not_pyg(column)], self.features))
+            for side, name, columns in all_types(metadata)
+        ]
+        check_pyg_names(types, homo=is_homo(metadata, self.graph_class))
 
 
 def _time_notes(metadata: GraphMetadata) -> list[str]:
@@ -151,9 +132,10 @@ class PygTensors:
         self._nodes: list[list[Attribute]] = []
         self._edges: list[list[Attribute]] = []
         for side, name, stored in all_types(graph.metadata):
-            found, make = (self._nodes, node_attributes) if side == "node" else (self._edges, edge_attributes)
+            found = self._nodes if side == "node" else self._edges
             columns = graph.node_columns(len(found)) if side == "node" else graph.edge_columns(len(found))
-            found.append(make(columns, choose_features(name, columns, features, stored), bfloat16=bfloat16))
+            attributes = pyg_attributes(side, name, columns, features, stored)
+            found.append([to_bfloat16(one) if bfloat16 else one for one in attributes])
 
     # ------------------------------------------------------------------------------------------ one file
 
@@ -170,7 +152,7 @@ class PygTensors:
 
     def _all_nodes(self, number: int) -> dict[str, Any]:
         values: dict[str, Any] = {"num_nodes": self._metadata.num_nodes_per_type[number]}
-        return {**values, **{one.name: one.by_id(self._graph, number) for one in self._nodes[number]}}
+        return {**values, **{one.name: tensor_by_id(one, self._graph, number) for one in self._nodes[number]}}
 
     def _all_edges(self, edge: int, layout: str) -> dict[str, Any]:
         graph = self._graph
@@ -184,7 +166,7 @@ class PygTensors:
             values = {"row": concat(sources), "colptr": joined_offsets(graph, edge, "csc")}
         values["edge_id"] = concat([edge_ids(graph, edge, "csc", part) for part in self._parts])
         rows = [Rows.of_edges(graph, edge, "csc", part) for part in self._parts]
-        return {**values, **{one.name: concat([one.tensor(some) for some in rows]) for one in self._edges[edge]}}
+        return {**values, **{one.name: concat([tensor_of_rows(one, some) for some in rows]) for one in self._edges[edge]}}
 
     # ------------------------------------------------------------------------------------------ partitions
 
@@ -250,10 +232,10 @@ class PygTensors:
         ids = ids_in_part(self._graph, number, part)
         rows = Rows.of_nodes(self._graph, number, part)
         found: dict[str, Any] = {"global_id": ids} if self._is_homo else {"global_id": ids, "id": ids}
-        return {**found, "feats": {one.name: one.tensor(rows) for one in self._nodes[number]}}
+        return {**found, "feats": {one.name: tensor_of_rows(one, rows) for one in self._nodes[number]}}
 
     def _part_edge_features(self, edge: int, part: int) -> dict[str, Any]:
         rows = Rows.of_edges(self._graph, edge, "csc", part)
-        feats = {one.name: one.tensor(rows) for one in self._edges[edge]}
+        feats = {one.name: tensor_of_rows(one, rows) for one in self._edges[edge]}
         times = {"edge_time": feats.pop("edge_time")} if "edge_time" in feats else {}
         return {"global_id": edge_ids(self._graph, edge, "csc", part), "feats": feats, **times}

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.exporters.carried import cast_cells
 from graphprep.exporters.column_rows import Rows
 from graphprep.exporters.graph import StoredGraph, slices
 from graphprep.exporters.torch_files import TensorPieces
@@ -18,6 +17,7 @@ from graphprep.kernels.cpu.part_graph import number_rows
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.schema import ColumnSchema, Layout
 from graphprep.stages.stored_items import FIX
+from graphprep.stages.torch_rows import equals, label_dtype, read_labels
 
 Ints = NDArray[np.int64]
 STEP = 1 << 17  # nodes or edges of a piece
@@ -224,28 +224,6 @@ def nodes_where(graph: StoredGraph, number: int, part: int, column: ColumnSchema
             yield graph.to_ids(number, np.flatnonzero(mask) + (first + low))
 
     return TensorPieces("int64", (sum(ids.size for ids in found()),), found)
-
-
-def equals(rows: Rows, column: ColumnSchema, value: int, low: int, high: int) -> NDArray[np.bool_]:
-    """Return which rows [low, high) have a value in a column; those without the column have none."""
-    mask = rows.cells(column, low, high).values.reshape(-1) == value
-    present = rows.present(column, low, high) if column.optional else None
-    return np.asarray(mask if present is None else mask & present)
-
-
-def label_dtype(column: ColumnSchema) -> str:
-    """Return the dtype of a label: whole numbers are int64, as losses over classes want them."""
-    return column.dtype if np.dtype(column.dtype).kind == "f" else "int64"
-
-
-def read_labels(rows: Rows, column: ColumnSchema, low: int, high: int) -> NDArray[Any]:
-    """Return the labels of rows [low, high); -1, or NaN among floats, where there is none."""
-    cells = cast_cells(rows.cells(column, low, high), label_dtype(column), f"label {column.name!r}", low)
-    values = np.array(cells.values).reshape(high - low, *column.item_shape)
-    present = rows.present(column, low, high) if column.optional else None
-    if present is not None:
-        values[~present] = np.nan if values.dtype.kind == "f" else -1
-    return values
 
 
 def labels_by_id(graph: StoredGraph, number: int, column: ColumnSchema) -> TensorPieces:

@@ -142,7 +142,7 @@ def test_unsigned_numbers_are_written_wider(tmp_path):
 
 def test_numbers_beyond_int64_are_refused(tmp_path):
     graph = _table(c=np.array([0, 2**63, 1, 2], np.uint64))
-    with pytest.raises(DataError, match="9223372036854775808 is too large for int64"):
+    with pytest.raises(DataError, match="9223372036854775808 does not fit int64"):
         _export(tmp_path, graph)
     graphprep.export(str(tmp_path / "store"), str(tmp_path / "out"), "distdgl", feature_dtypes={"c": "float64"})
     found = read_tensors((tmp_path / "out/part0/node_feat.dgl").read_bytes())
