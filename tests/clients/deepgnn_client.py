@@ -98,10 +98,10 @@ def ask(folder, parts, nodes, timestamps=None):
             edges.append([dst, kind, weight, slot])
         found["neighbors"].append(edges)
     found["counts"] = graph.neighbor_counts(np.array(nodes), types).tolist()
-    found["nodes drawn"] = _drawn(NodeSampler(graph, -1, "uniform").sample(_DRAWS, 7))
-    found["edges drawn"] = _drawn(EdgeSampler(graph, -1, "uniform").sample(_DRAWS, 7))
-    NodeSampler(graph, -1, "weighted").sample(10, 7)
-    EdgeSampler(graph, -1, "weighted").sample(10, 7)
+    for what, sampler in (("node", NodeSampler), ("edge", EdgeSampler)):
+        if meta[f"{what}_count"]:  # they fail where there is nothing to draw from
+            found[f"{what}s drawn"] = _drawn(sampler(graph, -1, "uniform").sample(_DRAWS, 7))
+            sampler(graph, -1, "weighted").sample(10, 7)
     return found
 
 

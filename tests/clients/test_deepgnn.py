@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import importlib.util
 import json
 import random
 import subprocess
 import sys
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
+from clients.checksums import Rows, checksum, id_map, store_edges, store_nodes
 from clients.deepgnn_graphs import edgelist, json_lines, random_graph, tsv
 from clients.dgl_environment import Environment
-from clients.graphs import GRAPHS, make_store
+from clients.graphs import GRAPHS, Edges, Graph, make_store
 
 import graphprep
 from graphprep.kernels.cpu.alias import fill_alias, scale_weights
+from graphprep.model.schema import edge_type_text
 
 pytestmark = [pytest.mark.client("deepgnn-ge"), pytest.mark.xdist_group("deepgnn-ge")]
 
@@ -254,21 +258,158 @@ def test_the_engine_says_the_same_of_any_order(dated, tmp_path):
                 assert found[key] == wanted[key], key
 
 
-def test_the_engine_knows_graphs_of_other_formats(tmp_path):
-    """Names as IDs, in two partitions: types, features and weighted edges by homo ID."""
-    graph = GRAPHS["string_ids"]()
-    store = make_store(graph, tmp_path, partitions=2)
-    graphprep.export(str(store), str(tmp_path / "out"), "deepgnn")
-    names = {
-        name: pq.read_table(tmp_path / "out" / "id_map" / f"{name}.parquet")["raw"].to_pylist() for name in ("user", "shop")
-    }
-    ids = {(kind, raw): at + 20 * (kind == "shop") for kind, raws in names.items() for at, raw in enumerate(raws)}
-    (answer,) = run_client(["ask", str(tmp_path / "out"), 2, list(range(24))])
-    assert answer["types"] == [0] * 20 + [1] * 4
-    for raw, features in zip(graph.nodes["user"].ids, graph.nodes["user"].columns["feat"], strict=True):
-        assert answer["features"][ids["user", raw]][0] == [features.tobytes().hex(), [features.nbytes]]
-    wanted: list[list[Any]] = [[] for _ in range(24)]
-    for number, ((src_type, _, dst_type), edges) in enumerate(graph.edges.items()):
-        for src, dst in zip(edges.src, edges.dst, strict=True):
-            wanted[ids[src_type, src]].append([ids[dst_type, dst], number])
-    assert [[edge[:2] for edge in edges] for edges in answer["neighbors"]] == [sorted(edges) for edges in wanted]
+@dataclass(frozen=True)
+class Asked:
+    """A graph's store, what was exported of it, and what the engine says: now, and for a graph with times earlier."""
+
+    graph: Graph
+    store: Path
+    out: Path
+    now: dict[str, Any]
+    earlier: dict[str, Any] | None
+
+    @functools.cached_property
+    def numbers(self) -> dict[str, Any]:
+        """Return types.json."""
+        return json.loads((self.out / "types.json").read_text())
+
+    @functools.cached_property
+    def nodes(self) -> dict[int, tuple[str, Any]]:
+        """Return the type and the raw ID of every ID of the engine, in the order in which it is asked of them."""
+        found = {}
+        for name, entry in self.numbers["node_types"].items():
+            raws = store_nodes(self.store, name).ids.tolist()
+            if "first_id" in entry:
+                raws = id_map(self.out, self.store, name).tolist()
+            ids = range(entry["first_id"], entry["first_id"] + len(raws)) if "first_id" in entry else raws
+            found.update(zip(ids, ((name, raw) for raw in raws), strict=True))
+        return found
+
+    def edges(self, edge_type: tuple[str, str, str], answer: dict[str, Any]) -> list[Any]:
+        """Return (source, destination, weight, slots) of the edges of a type, by raw IDs."""
+        number = self.numbers["edge_types"][edge_type_text(edge_type)]["number"]
+        found = []
+        for (name, src), edges in zip(self.nodes.values(), answer["neighbors"], strict=True):
+            for dst, kind, weight, slots in edges:
+                if kind == number:
+                    assert (name, self.nodes[dst][0]) == edge_type[::2]
+                    found.append((src, self.nodes[dst][1], weight, slots))
+        return found
+
+
+_NOW, _EARLIER = 40, 20  # of times from 0 to 39
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Asked]:
+    """Ask the engine of all kinds of graphs, in one process."""
+    graphs, jobs = {}, []
+    for name, make in GRAPHS.items():
+        folder = tmp_path_factory.mktemp(name)
+        graph = _with_dyadic_weights(make())
+        store = make_store(graph, folder, **{"partitions": 3, **graph.options})
+        is_dated = any(edges.time for edges in graph.edges.values())
+        graphprep.export(str(store), str(folder / "out"), "deepgnn", watermark=_NOW if is_dated else None)
+        graphs[name] = Asked(graph, store, folder / "out", {}, None)
+        ask = ["ask", str(folder / "out"), graphprep.load(str(store)).metadata.num_parts, list(graphs[name].nodes)]
+        jobs += [[*ask, _NOW if is_dated else None], *([[*ask, _EARLIER]] if is_dated else [])]
+    answers = iter(run_client(*jobs))
+    for name, one in graphs.items():
+        is_dated = any(edges.time for edges in one.graph.edges.values())
+        graphs[name] = dataclasses.replace(one, now=next(answers), earlier=next(answers) if is_dated else None)
+    return graphs
+
+
+def _with_dyadic_weights(graph: Graph) -> Graph:
+    """Let weights be such that sums of them are exact: the engine answers with differences of sums in float32."""
+
+    def dyadic(edges: Edges) -> Edges:
+        if edges.weight is None:
+            return edges
+        weights = np.round(edges.columns[edges.weight] * 16 + 1).astype(np.float32) / 16
+        return dataclasses.replace(edges, columns={**edges.columns, edges.weight: weights})
+
+    return dataclasses.replace(graph, edges={name: dyadic(edges) for name, edges in graph.edges.items()})
+
+
+def _ids(raws: list[Any]) -> np.ndarray:
+    return np.array(raws, object if raws and isinstance(raws[0], str) else np.int64)
+
+
+def _slot(slots: list[Any], number: int, like: np.ndarray) -> np.ndarray:
+    """Return what a slot holds, as the rows of a column; zeros where it is empty."""
+    data = bytes.fromhex(slots[number][0])
+    return np.frombuffer(data or bytes(like[:1].nbytes), like.dtype).reshape(like.shape[1:])
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_the_engine_knows_the_nodes_of_every_graph(name, asked):
+    """Types and all columns: their checksum is that of the store; a value that is missing is an empty slot."""
+    one = asked[name]
+    rows = list(zip(one.nodes.values(), one.now["types"], one.now["features"], strict=True))
+    for kind, nodes in one.graph.nodes.items():
+        entry, stored = one.numbers["node_types"][kind], store_nodes(one.store, kind)
+        own = [(raw, number, slots) for (its, raw), number, slots in rows if its == kind]
+        assert {number for _, number, _ in own} <= {entry["number"]}
+        columns = {}
+        for column, slot in entry["slots"].items():
+            like = stored.columns[column]
+            columns[column] = np.array([_slot(slots, slot, like) for *_, slots in own], like.dtype).reshape(like.shape)
+            missing = sum(not slots[slot][0] for *_, slots in own)
+            assert missing == np.ma.count_masked(nodes.columns.get(column, like)), column
+        assert set(columns) >= set(nodes.columns)
+        assert checksum(kind, Rows(_ids([raw for raw, *_ in own]), columns=columns)) == checksum(kind, stored)
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_the_engine_knows_the_edges_of_every_graph(name, asked):
+    """Neighbours, relations and weights, and columns of edges that are not parallel: their checksums are those of the store."""
+    one = asked[name]
+    num_edges = 0
+    for edge_type, edges in one.graph.edges.items():
+        found, stored = one.edges(edge_type, one.now), store_edges(one.store, edge_type)
+        assert len(found) == len(edges.src)
+        num_edges += len(found)
+        weights = np.array([weight for _, _, weight, _ in found], np.float32)
+        names = ["weight"] if edges.weight else []
+        assert edges.weight or (weights == 1).all()
+        own = Rows(_ids([src for src, *_ in found]), _ids([dst for _, dst, *_ in found]), None, {"weight": weights})
+        assert checksum(edge_type, own.only(names)) == checksum(edge_type, stored.only(names, edge_ids=False))
+        slots = one.numbers["edge_types"][edge_type_text(edge_type)]["slots"]
+        for column, slot in slots.items():
+            like = stored.columns[column]
+            own.columns[column] = np.array([_slot(one, slot, like) for *_, one in found], like.dtype).reshape(like.shape)
+            assert _cells(own, column) <= _cells(stored, column)  # of parallel edges the engine finds one
+        assert set(slots) == set(edges.columns) - {edges.weight, edges.time}
+        names += slots
+        assert checksum(edge_type, _single(own).only(names)) == checksum(edge_type, _single(stored).only(names, edge_ids=False))
+    assert num_edges == sum(one.now["counts"])
+
+
+def _cells(rows: Rows, column: str) -> set[tuple[Any, Any, bytes]]:
+    cells = (one.tobytes() for one in rows.columns[column])
+    return set(zip(rows.ids.tolist(), rows.dst.tolist(), cells, strict=True))
+
+
+def _single(rows: Rows) -> Rows:
+    """Return the edges that have no parallel one: the engine looks columns up by both ends and the type."""
+    ends = list(zip(rows.ids.tolist(), rows.dst.tolist(), strict=True))
+    counts = Counter(ends)
+    kept = np.array([counts[one] == 1 for one in ends], bool)
+    return Rows(rows.ids[kept], rows.dst[kept], None, {name: values[kept] for name, values in rows.columns.items()})
+
+
+def test_the_engine_knows_when_edges_were_created(asked):
+    one = asked["temporal"]
+    ((edge_type, _),) = one.graph.edges.items()
+    found, stored = one.edges(edge_type, one.earlier), store_edges(one.store, edge_type)
+    kept = stored.columns["time"] <= _EARLIER
+    assert 0 < len(found) < kept.size
+    own = Rows(
+        _ids([src for src, *_ in found]),
+        _ids([dst for _, dst, *_ in found]),
+        None,
+        {"weight": np.array([w for *_, w, _ in found], np.float32)},
+    )
+    wanted = Rows(stored.ids[kept], stored.dst[kept], None, {"weight": stored.columns["weight"][kept]})
+    assert checksum(edge_type, own) == checksum(edge_type, wanted)
