@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import os
+import sys
 
 from graphprep.engine.budget import private_bytes
 
@@ -25,10 +27,12 @@ def bound_heap(limit_bytes: int) -> None:
 
     What the system gives must be cleared, a page at a time, which was a fifth of all work. But every thread's own arena keeps
     what was freed in it: with a limit of 256 MiB that was 60 MiB of nothing. One arena costs lock traffic, which generous
-    limits spare. Does nothing where the C library is another one.
+    limits spare. Does nothing where the C library is another one. Arrow's own pool keeps 60 MiB of what was freed, too.
     """
     global _kept_below
     _kept_below = limit_bytes // _SPARE_SHARE if limit_bytes >= _SMALL_LIMIT_BYTES else 0
+    if limit_bytes < _SMALL_LIMIT_BYTES:
+        _let_arrow_share()
     if not hasattr(_libc(), "mallopt"):
         return
     if limit_bytes < _SMALL_LIMIT_BYTES:
@@ -50,6 +54,15 @@ def trim_heap() -> None:
     """Give free memory back to the system; it takes milliseconds."""
     if hasattr(_libc(), "malloc_trim"):
         _libc().malloc_trim(0)
+
+
+def _let_arrow_share() -> None:
+    """Let Arrow take its memory from the heap, where it is imported and where it will be."""
+    arrow = sys.modules.get("pyarrow")
+    if arrow is None:
+        os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
+    else:
+        arrow.set_memory_pool(arrow.system_memory_pool())
 
 
 @functools.cache
