@@ -34,6 +34,10 @@ from graphprep.storage.outputs import FolderOutput
 FOLDER = "preprocessed"
 METADATA_NAME = f"{FOLDER}/metadata.yaml"
 HASHES_NAME = f"{FOLDER}/dataset_hash_value.txt"
+_IS_REMOVED = (
+    f"OnDiskDataset removes the folder {FOLDER} unless it is opened with force_preprocess=False; with option opened_as=PATH it "
+    "has hashes to know it by"
+)
 
 
 @dataclass(frozen=True)
@@ -73,7 +77,8 @@ class GraphBoltExporter:
         if not _is_in_order(metadata):
             # One partition is by raw ID whatever the method; a store that has this one already would stay as it is.
             need = replace(need, num_parts=1, partition_by="hash" if metadata.partition_by == "range" else "range")
-        return ExportPlan(need, find_uncarried(metadata), plan_notes(metadata))
+        notes = plan_notes(metadata) if self.opened_as else (*plan_notes(metadata), _IS_REMOVED)
+        return ExportPlan(need, find_uncarried(metadata), notes)
 
     def export(self, graph: StoredGraph, out: FolderOutput) -> None:
         """Write the graph, features and sets, then their list."""

@@ -178,6 +178,14 @@ def test_hashes_are_those_that_graphbolt_computes(tmp_path):
     assert f"{opened_as}/export.json" in listed
 
 
+def test_that_the_dataset_may_be_removed_is_said(tmp_path):
+    store = make_store(GRAPHS["multi_edge"](), tmp_path)
+    (note,) = graphprep.export(str(store), str(tmp_path / "out"), "graphbolt").notes
+    assert "removes the folder preprocessed unless it is opened with force_preprocess=False" in note
+    assert "opened_as=PATH" in note
+    assert not graphprep.export(str(store), str(tmp_path / "known"), "graphbolt", opened_as="known").notes
+
+
 def test_nodes_out_of_order_are_refused(tmp_path):
     store = make_store(GRAPHS["homogeneous"](), tmp_path, partitions=3, partition_by="hash")
     with pytest.raises(UsageError, match="not in the order of their raw IDs"):
