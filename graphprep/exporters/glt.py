@@ -192,6 +192,7 @@ class GltFolder:
         chosen = choose_features(name, columns, self._options.features, stored)
         if chosen and self._metadata.num_nodes_per_type[number]:
             matrix = FeatureMatrix(chosen, self._options.bfloat16)
+            self._tell_dtype("node", name, matrix, stored)
             rows = [Rows.of_nodes(graph, number, part) for part in self._parts]
             ids = [ids_in_part(graph, number, part) for part in self._parts]
             self._write_features("node_feat", name, matrix, rows, ids)
@@ -242,9 +243,11 @@ class GltFolder:
             book = edge_book(graph, edge, layout) if has_ids else tensor([], "int64")
             write_pt(self._out, f"{self._folder('edge_pb', name)}.pt", book)
         if chosen and self._metadata.num_edges_per_type[edge]:
+            matrix = FeatureMatrix(chosen, self._options.bfloat16)
+            self._tell_dtype("edge", graph.edge_names[edge], matrix, stored)
             rows = [Rows.of_edges(graph, edge, layout, part) for part in self._parts]
             ids = [edge_ids(graph, edge, layout, part) for part in self._parts]
-            self._write_features("edge_feat", name, FeatureMatrix(chosen, self._options.bfloat16), rows, ids)
+            self._write_features("edge_feat", name, matrix, rows, ids)
 
     def _write_graph(self, edge: int, folder: str, parts: Sequence[int], *, has_ids: bool) -> None:
         """Write the edges of one partition, or those of all."""
@@ -283,6 +286,17 @@ class GltFolder:
             )
 
     # ------------------------------------------------------------------------------------------ features
+
+    def _tell_dtype(self, side: Side, name: str, matrix: FeatureMatrix, stored: Sequence[ColumnSchema]) -> None:
+        """Say where a column does not get the dtype that is asked for, as all columns of a matrix have one."""
+        before = {column.name: column.dtype for column in stored}
+        asked = [column for column in matrix.columns if column.dtype != before[column.name]]
+        dtype = matrix.array_dtype
+        if len(matrix.columns) > 1 and any(column.dtype != dtype for column in asked):
+            listed = ", ".join(f"{column.name} {column.dtype}" for column in matrix.columns)
+            self._graph.reporter.message(
+                f"{side} type {name!r}: its features are {dtype}, the dtype that has room for all of them: {listed}"
+            )
 
     def _write_features(
         self, stem: str, name: str, matrix: FeatureMatrix, rows: Sequence[Rows], ids: Sequence[TensorPieces]

@@ -110,24 +110,29 @@ def test_a_partition_without_nodes_has_a_row_that_nothing_asks_for(tmp_path):
     assert [one.tolist() for one in chunks(out / "part4/node_feat/feats.pkl")] == [[[0, 0.5]]]
 
 
+class Listener:
+    """A reporter that keeps the messages."""
+
+    def __init__(self):
+        self.said = []
+
+    def stage(self, name, *, total_bytes=None): ...
+
+    def advance(self, *, records=0, num_bytes=0): ...
+
+    def message(self, text):
+        self.said.append(text)
+
+
 def test_empty_partitions_are_told_where_coo_cannot_hold_them(tmp_path):
-    said = []
-
-    class Reporter:
-        def stage(self, name, *, total_bytes=None): ...
-
-        def advance(self, *, records=0, num_bytes=0): ...
-
-        def message(self, text):
-            said.append(text)
-
+    reporter = Listener()
     store = make_store(small(), tmp_path, partition_by="modulo", partitions=3)
-    export(store, tmp_path / "coo", reporter=Reporter())
-    assert said == [
+    export(store, tmp_path / "coo", reporter=reporter)
+    assert reporter.said == [
         "edge type 'n:to:n': 1 of 3 partitions have no edges, which GLT cannot load as COO; it can with option layout=CSR"
     ]
-    export(store, tmp_path / "csr", layout="CSR", reporter=Reporter())
-    assert len(said) == 1
+    export(store, tmp_path / "csr", layout="CSR", reporter=reporter)
+    assert len(reporter.said) == 1
 
 
 def test_features_are_written_in_chunks(tmp_path):
@@ -176,6 +181,22 @@ def test_another_dtype_makes_no_feature_lost(tmp_path):
     [nodes], [edges] = (chunks(tmp_path / f"out/part0/{side}_feat/feats.pkl") for side in ("node", "edge"))
     assert nodes.tolist() == [[1, 2, 7], [3, 4, 8], [5, 6, 9]]
     assert sorted(edges.tolist()) == [[0, 4], [1, 5], [2, 6], [3, 7]]
+
+
+def test_one_dtype_of_several_is_told(tmp_path):
+    """Columns side by side have one dtype, whatever is asked for one of them."""
+    columns = {"a": np.array([1, 2, 3], np.float32), "b": np.array([7, 8, 9], np.float32)}
+    store = make_store(Graph({"n": Nodes([0, 1, 2], columns)}, small().edges, {}), tmp_path)
+    reporter = Listener()
+    export(store, tmp_path / "both", feature_dtypes={"a": "float16", "b": "float16"}, reporter=reporter)
+    export(store, tmp_path / "wider", feature_dtypes={"a": "float64"}, features="a", drop_unsupported=True, reporter=reporter)
+    assert reporter.said == []
+    export(store, tmp_path / "one", feature_dtypes={"a": "float16"}, reporter=reporter)
+    assert reporter.said == [
+        "node type 'n': its features are float32, the dtype that has room for all of them: a float16, b float32"
+    ]
+    [found] = chunks(tmp_path / "one/part0/node_feat/feats.pkl")
+    assert found.dtype == np.float32
 
 
 @pytest.mark.parametrize(
