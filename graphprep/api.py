@@ -235,9 +235,12 @@ def check_exports(store: str, exports: Sequence[tuple[str, str]], options: Expor
 
 
 def export_targets(
-    store: Place | None = None, storage_options: Mapping[str, str] | None = None, target: str | None = None
+    store: Place | None = None,
+    storage_options: Mapping[str, str] | None = None,
+    target: str | None = None,
+    target_options: Mapping[str, Any] | None = None,
 ) -> list[TargetInfo]:
-    """List all targets, or one: options, what is carried, what loads the files, and what of ``store`` each would leave out.
+    """List all targets, or one with its options: what they mean, what it carries, and what of ``store`` it would leave out.
 
     Raises GraphprepError.
     """
@@ -245,9 +248,9 @@ def export_targets(
 
     wanted = () if target is None else (target,)
     if store is None:
-        return describe_targets(wanted)
+        return describe_targets(wanted, options=target_options)
     with open_store(store, storage_options) as reader:
-        return describe_targets(wanted, reader.metadata)
+        return describe_targets(wanted, reader.metadata, target_options)
 
 
 @contextlib.contextmanager

@@ -15,7 +15,7 @@ from graphprep.cli.words import summary_json
 from graphprep.model.dataclass import dataclass
 
 if TYPE_CHECKING:
-    from graphprep.model.export import ExportOptions, ExportSummary, TargetInfo
+    from graphprep.model.export import ExportOptions, ExportSummary, TargetInfo, TargetOption
 
 _TARGET = "Target"
 _GRAPH = "Graph"
@@ -198,7 +198,7 @@ def export(
     if list_targets:
         if out is not None:
             raise UsageError("--list shows targets, and writes nothing", place=out, fix="leave OUT or --list out")
-        targets = api.export_targets(store, storage_flags.to_mapping(), target_flags.to)
+        targets = api.export_targets(store, storage_flags.to_mapping(), target_flags.to, target_flags.to_mapping())
         typer.echo(targets_json(targets) if as_json else targets_text(targets))
         return
     if store is None or out is None:
@@ -273,12 +273,21 @@ def targets_text(targets: Sequence[TargetInfo]) -> str:
     """Write the targets for people, in 80 columns."""
     lines = []
     for target in targets:
-        options = ", ".join(f"{name}={value}" if value else name for name, value in target.options.items())
-        told = [("loads in", target.loads_in), ("carries", target.carries), ("options", options)]
+        told = [("loads in", target.loads_in), ("carries", target.carries), ("needs", target.needs)]
         told += [("makes", ", ".join(target.makes)), *(("leaves out", text) for text in target.uncarried)]
         told += [("cannot", target.refusal)]
         lines += [target.name, *(_wrapped(f"  {label:10} ", text) for label, text in told if text)]
+        labels = ("options" if one is target.options[0] else "" for one in target.options)
+        lines += [f"  {label:10} {_option_text(one)}" for label, one in zip(labels, target.options, strict=True)]
     return "\n".join(lines)
+
+
+def _option_text(option: TargetOption) -> str:
+    """Return an option as ``--help`` has it, what it means below."""
+    values = f"={option.values}" if option.values else ""
+    default = f"  [default: {option.default}]" if option.default else ""
+    meaning = f"\n{_wrapped(' ' * 15, option.meaning)}" if option.meaning else ""
+    return option.name + values + default + meaning
 
 
 def _wrapped(label: str, text: str) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import json
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -32,22 +32,23 @@ _NO_WATERMARK = "times of edges are written with --watermark"
 class DeepGnnExporter:
     """Writes the engine's files.
 
-    ``skip_node_sampler``, ``skip_edge_sampler``: leave out the tables that it draws nodes or edges from. ``watermark``: the
-    latest known time of a temporal graph; then edges have times. ``edge_order``: of the edges of a node and type:
-    ``destination``, ``time`` (created, removed, destination) or ``stored``; ``auto`` is time with a watermark, as its searches
-    want it, else destination.
+    ``edge_order``: ``time`` is by creation, removal, destination, as the engine's searches in temporal graphs want it.
     """
 
     name: ClassVar[str] = "deepgnn"
     loads_in: ClassVar[str] = "the DeepGNN engine: MemoryGraph, DistributedGraph (deepgnn-ge 0.1.60 and later)"
     carries: ClassVar[str] = "all columns of nodes and edges, as feature slots; times of edges with --watermark, none of nodes"
+    needs: ClassVar[str] = "edges by source (csr), their columns in that order"
     root_file: ClassVar[str] = "meta.json"
     node_ids: ClassVar[Literal["dense", "any", "own"]] = "own"
 
-    skip_node_sampler: bool = False
-    skip_edge_sampler: bool = False
-    watermark: int | None = None
-    edge_order: Literal["auto", "destination", "time", "stored"] = "auto"
+    skip_node_sampler: Annotated[bool, "leave out the tables that the engine draws nodes from"] = False
+    skip_edge_sampler: Annotated[bool, "leave out the tables that the engine draws edges from"] = False
+    watermark: Annotated[int | None, "latest known time of a temporal graph; with it, edges have times"] = None
+    edge_order: Annotated[
+        Literal["auto", "destination", "time", "stored"],
+        "of the edges of a node and type; auto: time with a watermark, else destination",
+    ] = "auto"
 
     def plan(self, metadata: GraphMetadata) -> ExportPlan:
         """See ``Exporter``."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,19 +63,17 @@ class _TextExporter:
 
 @dataclass(frozen=True)
 class EdgeListExporter(_TextExporter):
-    """Writes ``graph.csv``, a line for every node and edge.
-
-    ``edge_order``: of the edges of a node and type, by ``destination`` or as they are ``stored``.
-    """
+    """Writes ``graph.csv``, a line for every node and edge."""
 
     name: ClassVar[str] = "deepgnn-edgelist"
     loads_in: ClassVar[str] = "DeepGNN's converter (EdgeListDecoder); graphprep convert --format edgelist"
     carries: ClassVar[str] = "all columns as feature slots, and times; no features with dates"
+    needs: ClassVar[str] = "edges by source (csr), their columns in that order; one partition"
     root_file: ClassVar[str] = "graph.csv"
     lines: ClassVar[LineFormat] = EdgeListLines()
     always_declares: ClassVar[bool] = False
 
-    edge_order: TextOrder = "destination"
+    edge_order: Annotated[TextOrder, "of the edges of a node and type"] = "destination"
 
     def _notes(self, columns: Sequence[ColumnSchema]) -> list[str]:
         notes = [_TEMPORAL] if have_times(columns) else []
@@ -86,20 +84,21 @@ class EdgeListExporter(_TextExporter):
 
 @dataclass(frozen=True)
 class JsonExporter(_TextExporter):
-    """Writes ``graph.json``, a line for every node. ``edge_order`` is that of ``EdgeListExporter``."""
+    """Writes ``graph.json``, a line for every node."""
 
     name: ClassVar[str] = "deepgnn-json"
     loads_in: ClassVar[str] = "DeepGNN's converter (JsonDecoder); graphprep convert --format json"
     carries: ClassVar[str] = "all columns but bool and complex ones as feature slots, and times"
+    needs: ClassVar[str] = "edges by source (csr), their columns in that order; one partition"
     root_file: ClassVar[str] = "graph.json"
     lines: ClassVar[LineFormat] = JsonLines()
 
-    edge_order: TextOrder = "destination"
+    edge_order: Annotated[TextOrder, "of the edges of a node and type"] = "destination"
 
 
 @dataclass(frozen=True)
 class TsvExporter(_TextExporter):
-    """Writes ``graph.tsv``, a line for every node. ``edge_order`` is that of ``EdgeListExporter``.
+    """Writes ``graph.tsv``, a line for every node.
 
     DeepGNN's decoder fails at neighbours of more than 131,072 characters.
     """
@@ -107,11 +106,12 @@ class TsvExporter(_TextExporter):
     name: ClassVar[str] = "deepgnn-tsv"
     loads_in: ClassVar[str] = "DeepGNN's converter (TsvDecoder); graphprep convert --format tsv"
     carries: ClassVar[str] = "numbers and texts as feature slots; no times, no sparse, bool or complex columns"
+    needs: ClassVar[str] = "edges by source (csr), their columns in that order; one partition"
     root_file: ClassVar[str] = "graph.tsv"
     lines: ClassVar[LineFormat] = TsvLines()
     with_times: ClassVar[bool] = False
 
-    edge_order: TextOrder = "destination"
+    edge_order: Annotated[TextOrder, "of the edges of a node and type"] = "destination"
 
 
 # ---------------------------------------------------------------------------------------------------- plans

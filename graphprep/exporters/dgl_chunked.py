@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from math import prod
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,22 +39,19 @@ _EXTENSIONS = {"csv": "csv", "numpy": "npy", "parquet": "parquet"}
 
 @dataclass(frozen=True)
 class ChunkedExporter:
-    """Writes a graph in chunks: edges by edge ID, nodes by the IDs that edges name them by.
-
-    ``chunks``: the number of files of each kind; a type of fewer nodes or edges has fewer. ``edges`` and ``data``: formats of
-    the files; DGL's own tools read no numpy edges. ``masks``: a split is three masks, else its column.
-    """
+    """Writes a graph in chunks: edges by edge ID, nodes by the IDs that edges name them by."""
 
     name: ClassVar[str] = "dgl-chunked"
     loads_in: ClassVar[str] = "DGL's partition tools, graphprep convert"
     carries: ClassVar[str] = "dense columns, lists and texts; splits as train_mask, val_mask, test_mask"
+    needs: ClassVar[str] = "edges in the order of edge IDs, nodes in that of raw IDs"
     root_file: ClassVar[str] = METADATA_NAME
     node_ids: ClassVar[Literal["dense", "any", "own"]] = "dense"
 
-    chunks: int = 1
-    edges: Literal["csv", "numpy", "parquet"] = "parquet"
-    data: Literal["numpy", "parquet"] = "numpy"
-    masks: bool = True
+    chunks: Annotated[int, "number of files of each kind; a type of fewer nodes or edges has fewer"] = 1
+    edges: Annotated[Literal["csv", "numpy", "parquet"], "format of edges; DGL's own tools read no numpy ones"] = "parquet"
+    data: Annotated[Literal["numpy", "parquet"], "format of columns"] = "numpy"
+    masks: Annotated[bool, "a split is three masks, else its column"] = True
 
     def plan(self, metadata: GraphMetadata) -> ExportPlan:
         """Ask for everything in input order.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,23 +34,22 @@ CONFIG_NAME = "metadata.json"
 
 @dataclass(frozen=True)
 class DistDglExporter:
-    """Writes partitions that DGL's distributed training loads.
-
-    ``formats``: how edges are stored, some of coo, csr and csc; with csc, DGL need not sort them when a trainer starts.
-    ``graphbolt``: graphs for ``DistGraph(use_graphbolt=True)`` instead. ``save_orig_nids`` and ``save_orig_eids``: the raw ID
-    of every node (numbers only) and the edge ID of every edge, as ``orig_nids.dgl`` and ``orig_eids.dgl``.
-    """
+    """Writes partitions that DGL's distributed training loads."""
 
     name: ClassVar[str] = "distdgl"
     loads_in: ClassVar[str] = "dgl.distributed.load_partition, DistGraph"
     carries: ClassVar[str] = "all dense columns; splits as train_mask, val_mask, test_mask; no texts, no lists"
+    needs: ClassVar[str] = "edges by destination (csc), their columns in that order"
     root_file: ClassVar[str] = CONFIG_NAME
     node_ids: ClassVar[Literal["dense", "any", "own"]] = "own"
 
-    formats: tuple[str, ...] = ("coo",)
-    graphbolt: bool = False
-    save_orig_nids: bool = True
-    save_orig_eids: bool = True
+    formats: Annotated[
+        tuple[str, ...],
+        "how edges are stored: some of coo, csr and csc; with csc, DGL need not sort them when a trainer starts",
+    ] = ("coo",)
+    graphbolt: Annotated[bool, "graphs for DistGraph(use_graphbolt=True) instead"] = False
+    save_orig_nids: Annotated[bool, "raw IDs of all nodes (numbers only), as orig_nids.dgl"] = True
+    save_orig_eids: Annotated[bool, "edge IDs of all edges, as orig_eids.dgl"] = True
 
     def plan(self, metadata: GraphMetadata) -> ExportPlan:
         """Ask for edges by destination, which is DGL's rule, too.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
@@ -32,19 +32,20 @@ _LOST_NODES = "nodes without edges are not in the files"
 class EdgesExporter:
     """Writes ``source destination [columns …]`` lines, in the order of edge IDs.
 
-    ``delimiter``: blank, tab or comma; auto: blanks where all cells are numbers and none is missing, else commas. Between tabs
-    and commas, texts that need it stand in double quotes, and a missing value is an empty cell. With ``header`` the first line
-    names the columns.
+    Between tabs and commas, texts that need it stand in double quotes, and a missing value is an empty cell.
     """
 
     name: ClassVar[str] = "edges"
     loads_in: ClassVar[str] = "text tools, networkx, igraph, SNAP; graphprep convert --format edges"
     carries: ClassVar[str] = "edges with raw IDs, columns of one number or text; no columns of nodes, no nodes without edges"
+    needs: ClassVar[str] = "edges in the order of edge IDs"
     root_file: ClassVar[str] = "export.json"
     node_ids: ClassVar[Literal["dense", "any", "own"]] = "own"
 
-    delimiter: Literal["auto", "blank", "tab", "comma"] = "auto"
-    header: bool = False
+    delimiter: Annotated[
+        Literal["auto", "blank", "tab", "comma"], "auto: blanks where all cells are numbers and none is missing, else commas"
+    ] = "auto"
+    header: Annotated[bool, "the first line names the columns"] = False
 
     def plan(self, metadata: GraphMetadata) -> ExportPlan:
         """See ``Exporter``."""

@@ -13,7 +13,8 @@ from graphprep.storage.outputs import FolderOutput
 class Exporter(Protocol):
     """Writes a store as the files of one trainer: a frozen dataclass whose fields are its options, each with a default.
 
-    ``loads_in`` and ``carries`` are one line each: what reads the files, and what of a store they hold and what not.
+    ``loads_in``, ``carries`` and ``needs`` are one line each: what reads the files, what of a store they hold and what not, and
+    in which order edges and nodes are read for them. ``Annotated[int, "number of files"]`` says what an option means.
     ``root_file`` is written last; that it is there says that all is. ``node_ids`` are the IDs that files name nodes by:
     ``dense`` are 0..n-1 within a type, for which raw IDs do where they are that; ``any`` takes all raw IDs that are integers,
     and ``own`` leaves the choice to the exporter. One that lists hashes of its files has ``file_digest``, the hash's name, and
@@ -23,6 +24,7 @@ class Exporter(Protocol):
     name: ClassVar[str]
     loads_in: ClassVar[str]
     carries: ClassVar[str]
+    needs: ClassVar[str]
     root_file: ClassVar[str]
     node_ids: ClassVar[Literal["dense", "any", "own"]]
 

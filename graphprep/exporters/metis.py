@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,20 +36,19 @@ _SLICE = 1 << 17
 class MetisExporter:
     """Writes ``graph.graph``: in the line of a node all that it has an edge to or from, ascending, each once.
 
-    ``weight`` names the edge column of edge weights, whole numbers from 1 on. Those of parallel edges add up, and of both
-    directions the larger sum counts. ``node_weight`` and ``node_size`` name node columns of whole numbers from 0 on; weights
-    may be several a node.
+    Weights of parallel edges add up, and of both directions the larger sum counts. Weights may be several a node.
     """
 
     name: ClassVar[str] = "metis"
     loads_in: ClassVar[str] = "METIS, ParMETIS, KaHIP, NetworKit"
     carries: ClassVar[str] = "one node type and one edge type, undirected; whole weights; no loops, directions and edge IDs"
+    needs: ClassVar[str] = "edges by source and destination (csr and csc)"
     root_file: ClassVar[str] = "export.json"
     node_ids: ClassVar[Literal["dense", "any", "own"]] = "dense"
 
-    weight: str = ""
-    node_weight: str = ""
-    node_size: str = ""
+    weight: Annotated[str, "edge column of edge weights, whole numbers from 1 on"] = ""
+    node_weight: Annotated[str, "node column of node weights, whole numbers from 0 on"] = ""
+    node_size: Annotated[str, "node column of node sizes, whole numbers from 0 on"] = ""
 
     def plan(self, metadata: GraphMetadata) -> ExportPlan:
         """See ``Exporter``."""

@@ -6,7 +6,7 @@ Source: R. F. Boisvert, R. Pozo, K. A. Remington, The Matrix Market Exchange For
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
@@ -26,17 +26,17 @@ from graphprep.storage.outputs import FolderOutput
 class MtxExporter:
     """Writes a matrix for each edge type, [sources, destinations], in coordinate format, its entries by edge ID.
 
-    ``weight`` names the edge column of its values; where that is left out, those are the weights, else the matrix is a
-    pattern. Whole numbers make an integer matrix.
+    Whole numbers make an integer matrix.
     """
 
     name: ClassVar[str] = "mtx"
     loads_in: ClassVar[str] = "scipy.io.mmread, and whatever else reads Matrix Market files"
     carries: ClassVar[str] = "edges with one number each; no columns of nodes"
+    needs: ClassVar[str] = "edges in the order of edge IDs"
     root_file: ClassVar[str] = "export.json"
     node_ids: ClassVar[Literal["dense", "any", "own"]] = "dense"
 
-    weight: str = ""
+    weight: Annotated[str, "edge column of the values; else the weights, or none: a pattern"] = ""
 
     def plan(self, metadata: GraphMetadata) -> ExportPlan:
         """See ``Exporter``."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,17 +29,19 @@ _ROWS = 1 << 14  # of a column that is not dense, read at once
 class NpyExporter:
     """Writes arrays for NumPy.
 
-    ``layouts`` are those of edges: ``coo`` (both ends, by edge ID), ``csc`` and ``csr``. Columns of nodes stand in the order of
-    the nodes' IDs, columns of edges by edge ID.
+    Columns of nodes stand in the order of the nodes' IDs, columns of edges by edge ID.
     """
 
     name: ClassVar[str] = "npy"
     loads_in: ClassVar[str] = "numpy.load, also as memory maps"
     carries: ClassVar[str] = "everything: columns of all kinds, edge IDs"
+    needs: ClassVar[str] = (
+        "edges in the order of edge IDs, nodes in that of raw IDs; csc and csr arrays where layouts names them"
+    )
     root_file: ClassVar[str] = "graph.json"
     node_ids: ClassVar[Literal["dense", "any", "own"]] = "dense"
 
-    layouts: tuple[str, ...] = ("coo",)
+    layouts: Annotated[tuple[str, ...], "of edges: some of coo (both ends, by edge ID), csc and csr"] = ("coo",)
 
     def plan(self, metadata: GraphMetadata) -> ExportPlan:
         """See ``Exporter``."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -29,19 +29,17 @@ _OTHER_BYTES = 64  # of a value whose size is not known beforehand
 
 @dataclass(frozen=True)
 class ParquetExporter:
-    """Writes nodes with raw IDs and columns, in typed order; edges with raw ends, edge IDs and columns, by edge ID.
-
-    ``compression``: zstd, snappy, gzip or none. ``texts``: columns of texts are strings, or binary.
-    """
+    """Writes nodes with raw IDs and columns, in typed order; edges with raw ends, edge IDs and columns, by edge ID."""
 
     name: ClassVar[str] = "parquet"
     loads_in: ClassVar[str] = "any reader of Parquet: pandas, Polars, DuckDB, Spark; graphprep convert OUT/graph.yaml"
     carries: ClassVar[str] = "everything: columns of all kinds, raw IDs, edge IDs; no complex numbers"
+    needs: ClassVar[str] = "edges in the order of edge IDs"
     root_file: ClassVar[str] = "graph.yaml"
     node_ids: ClassVar[Literal["dense", "any", "own"]] = "own"
 
-    compression: Literal["zstd", "snappy", "gzip", "none"] = "zstd"
-    texts: Literal["string", "binary"] = "string"
+    compression: Annotated[Literal["zstd", "snappy", "gzip", "none"], "of the files"] = "zstd"
+    texts: Annotated[Literal["string", "binary"], "type of columns of texts"] = "string"
 
     def plan(self, metadata: GraphMetadata) -> ExportPlan:
         """See ``Exporter``."""

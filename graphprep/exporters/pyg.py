@@ -6,7 +6,7 @@ Source: torch_geometric 2.8, ``Data`` and ``HeteroData.from_dict``, ``distribute
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from graphprep.exporters.column_rows import Rows
 from graphprep.exporters.graph import StoredGraph
@@ -47,10 +47,7 @@ class PygExporter:
     """Writes a graph for PyTorch Geometric.
 
     ``form``: ``data`` is one file, data.pt, that ``Data.from_dict`` or ``HeteroData.from_dict`` takes; ``parts`` are folders
-    that ``LocalGraphStore.from_partition`` and ``LocalFeatureStore.from_partition`` read; auto: data for a store of one
-    partition. ``layout`` of data.pt: COO has ``edge_index``, CSC ``row`` and ``colptr``; both ascend by destination.
-    ``graph_class``: homo for one node type and one edge type, hetero for any; auto: homo where it can be. ``features`` name
-    the columns that make ``x`` and ``edge_attr``. ``bfloat16`` rounds these to that.
+    that ``LocalGraphStore.from_partition`` and ``LocalFeatureStore.from_partition`` read.
     """
 
     name: ClassVar[str] = "pyg"
@@ -60,14 +57,23 @@ class PygExporter:
     carries: ClassVar[str] = (
         "all dense columns, labels as y, splits and seeds as masks, weights, times; no texts or ragged columns"
     )
+    needs: ClassVar[str] = "edges by destination (csc), their columns in that order; for data.pt nodes in the order of raw IDs"
     root_file: ClassVar[str] = "export.json"
     node_ids: ClassVar[Literal["dense", "any", "own"]] = "dense"
 
-    form: Literal["auto", "data", "parts"] = "auto"
-    layout: Literal["COO", "CSC"] = "COO"
-    graph_class: Literal["auto", "homo", "hetero"] = "auto"
-    features: tuple[str, ...] = ()
-    bfloat16: bool = False
+    form: Annotated[
+        Literal["auto", "data", "parts"],
+        "data.pt with the whole graph, or a folder for each partition; auto: data for one partition",
+    ] = "auto"
+    layout: Annotated[Literal["COO", "CSC"], "of data.pt: edge_index, or row and colptr; both ascend by destination"] = "COO"
+    graph_class: Annotated[
+        Literal["auto", "homo", "hetero"],
+        "homo for one node type and one edge type, hetero for any; auto: homo where it can be",
+    ] = "auto"
+    features: Annotated[
+        tuple[str, ...], "columns that make x and edge_attr: COL or TYPE:COL; else all floats, or all whole numbers"
+    ] = ()
+    bfloat16: Annotated[bool, "round x and edge_attr to bfloat16"] = False
 
     def plan(self, metadata: GraphMetadata) -> ExportPlan:
         """See ``Exporter.plan``."""

@@ -10,9 +10,9 @@ from typing import Any, cast, get_origin
 
 from graphprep.exporters.exporter import Exporter
 from graphprep.model.errors import UsageError
-from graphprep.model.export import TargetInfo
+from graphprep.model.export import TargetInfo, TargetOption
 from graphprep.model.metadata import GraphMetadata
-from graphprep.model.option_values import coerce_option, option_types
+from graphprep.model.option_values import coerce_option, describe_values, option_meanings, option_types
 from graphprep.model.plugins import Plugins
 
 GROUP = "graphprep.exporters"
@@ -79,20 +79,26 @@ def make_exporter(name: str, options: Mapping[str, object]) -> Exporter:
     return cast(Exporter, cls(**given))
 
 
-def describe_targets(names: Sequence[str] = (), metadata: GraphMetadata | None = None) -> list[TargetInfo]:
-    """Describe targets, by default all, and what each would make of a store. Raises UsageError for one that is not there."""
-    return [_describe(name, metadata) for name in names or known_targets()]
+def describe_targets(
+    names: Sequence[str] = (), metadata: GraphMetadata | None = None, options: Mapping[str, object] | None = None
+) -> list[TargetInfo]:
+    """Describe targets, by default all, and what each would make of a store.
+
+    ``options`` are those of the only target. Raises UsageError for a target that is not there, and options that it has not.
+    """
+    if options and len(names) != 1:
+        raise UsageError("options are of one target, and none is named", fix="name it with --to, or leave its options out")
+    return [_describe(name, metadata, options or {}) for name in names or known_targets()]
 
 
-def _describe(name: str, metadata: GraphMetadata | None) -> TargetInfo:
-    cls = find_exporter(name)
-    fields = dataclasses.fields(cls) if dataclasses.is_dataclass(cls) else ()
-    options = {field.name: _default_text(field) for field in fields}
-    info = TargetInfo(name, cls.loads_in, cls.carries, options)  # type: ignore[attr-defined]
+def _describe(name: str, metadata: GraphMetadata | None, options: Mapping[str, object]) -> TargetInfo:
+    cls: Any = find_exporter(name)
+    exporter = make_exporter(name, options)
+    info = TargetInfo(name, cls.loads_in, cls.carries, getattr(cls, "needs", ""), _list_options(cls))
     if metadata is None:
         return info
     try:
-        plan = make_exporter(name, {}).plan(metadata)
+        plan = exporter.plan(metadata)
     except UsageError as error:
         return dataclasses.replace(info, refusal=error.message)
     made = [f"{layout} arrays" for layout in plan.need.layouts if layout not in metadata.layouts]
@@ -101,6 +107,16 @@ def _describe(name: str, metadata: GraphMetadata | None) -> TargetInfo:
     if plan.need.input_order:
         made.append("the order of the input")
     return dataclasses.replace(info, makes=tuple(made), uncarried=tuple(one.text for one in plan.uncarried))
+
+
+def _list_options(cls: type) -> tuple[TargetOption, ...]:
+    hints, meanings = option_types(cls), option_meanings(cls)
+    fields = dataclasses.fields(cls) if dataclasses.is_dataclass(cls) else ()
+    return tuple(
+        TargetOption(one.name, describe_values(hints[one.name]), _default_text(one), meanings.get(one.name, ""))
+        for one in fields
+        if one.init
+    )
 
 
 def _default_text(field: dataclasses.Field[Any]) -> str:

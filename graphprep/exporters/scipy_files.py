@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import zipfile
 from collections.abc import Iterable, Iterator
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,21 +43,18 @@ class Member:
 
 @dataclass(frozen=True)
 class ScipyExporter:
-    """Writes a sparse matrix for each edge type, [sources, destinations].
-
-    ``format`` is the one of the matrix. ``weight`` names the edge column of its values; where that is left out, those are
-    the weights, else ones. ``compressed`` deflates the archives.
-    """
+    """Writes a sparse matrix for each edge type, [sources, destinations]."""
 
     name: ClassVar[str] = "scipy"
     loads_in: ClassVar[str] = "scipy.sparse.load_npz; numpy.load for columns"
     carries: ClassVar[str] = "dense columns of nodes and edges, edge IDs; no texts, ragged, sparse and temporal columns"
+    needs: ClassVar[str] = "edges by destination (csc), or source (csr) with format=csr; their columns in that order"
     root_file: ClassVar[str] = "export.json"
     node_ids: ClassVar[Literal["dense", "any", "own"]] = "dense"
 
-    format: Literal["csc", "csr", "coo"] = "csc"
-    weight: str = ""
-    compressed: bool = False
+    format: Annotated[Literal["csc", "csr", "coo"], "of the matrices"] = "csc"
+    weight: Annotated[str, "edge column of their values; else the weights, or ones"] = ""
+    compressed: Annotated[bool, "deflate the archives"] = False
 
     def plan(self, metadata: GraphMetadata) -> ExportPlan:
         """See ``Exporter``."""

@@ -112,8 +112,18 @@ class ExportSummary:
 
 
 @dataclass(frozen=True)
+class TargetOption:
+    """An option of a target: the values that it takes, as ``COO|CSR`` or ``N``, its default ("": none), and what it means."""
+
+    name: str
+    values: str
+    default: str
+    meaning: str = ""
+
+
+@dataclass(frozen=True)
 class TargetInfo:
-    """A target as ``export --list`` shows it: its options with their defaults, what it carries and not, what loads it.
+    """A target as ``export --list`` shows it: what loads it, what it carries and not, what it needs of a store, its options.
 
     Of a store: ``makes`` is what is made on the way, ``uncarried`` the columns that would be left out, ``refusal`` why it
     cannot be exported at all ("": it can).
@@ -122,7 +132,8 @@ class TargetInfo:
     name: str
     loads_in: str
     carries: str
-    options: Mapping[str, str]
+    needs: str
+    options: tuple[TargetOption, ...]
     makes: tuple[str, ...] = ()
     uncarried: tuple[str, ...] = ()
     refusal: str = ""

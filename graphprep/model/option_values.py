@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import types
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from graphprep.model.errors import UsageError
 
@@ -20,11 +20,33 @@ def option_types(cls: type) -> dict[str, Any]:
         keywords = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
         parameters = list(inspect.signature(target).parameters.values())[1:]
         names = [parameter.name for parameter in parameters if parameter.kind in keywords]
-    try:
-        hints = get_type_hints(target)
-    except (NameError, TypeError):
-        hints = {}
+    hints = _type_hints(target)
     return {name: hints.get(name, Any) for name in names}
+
+
+def option_meanings(cls: type) -> dict[str, str]:
+    """Return what the fields of a dataclass mean, where their annotations say it: ``Annotated[int, "number of files"]``."""
+    hints = _type_hints(cls, include_extras=True)
+    texts = {name: get_args(hint)[1:] for name, hint in hints.items() if get_origin(hint) is Annotated}
+    return {name: next((text for text in given if isinstance(text, str)), "") for name, given in texts.items()}
+
+
+def describe_values(hint: Any) -> str:
+    """Say in a word which values an option takes, by its annotation: ``COO|CSR``, ``N``; "" where nobody knows."""
+    origin = get_origin(hint)
+    if origin in (Union, types.UnionType):
+        kinds = [kind for kind in get_args(hint) if kind is not type(None)]
+        return describe_values(kinds[0]) if len(kinds) == 1 else ""
+    if origin is Literal:
+        return "|".join(map(str, get_args(hint)))
+    return "A,B,..." if origin in (tuple, list) else _VALUE_WORDS.get(hint, "")
+
+
+def _type_hints(target: Any, *, include_extras: bool = False) -> dict[str, Any]:
+    try:
+        return get_type_hints(target, include_extras=include_extras)
+    except (NameError, TypeError):
+        return {}
 
 
 def coerce_option(flag: str, value: Any, hint: Any) -> Any:
@@ -94,4 +116,5 @@ def _bool(value: Any) -> bool:
     raise TypeError
 
 
+_VALUE_WORDS = {int: "N", float: "X", bool: "true|false", str: "TEXT"}
 _CONVERTERS = {int: ("an integer", _integer), float: ("a number", _float), bool: ("true or false", _bool)}

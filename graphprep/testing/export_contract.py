@@ -86,9 +86,9 @@ class ExporterContract:
     # ------------------------------------------------------------------------------------------ what must hold
 
     def test_says_what_it_is(self) -> None:
-        """The class names itself, what loads its files and what they carry; every option has a default."""
+        """The class names itself, what loads its files, what they carry and need; every option has a default."""
         cls = find_exporter(self.target)
-        for name in ("name", "loads_in", "carries", "root_file"):
+        for name in ("name", "loads_in", "carries", "needs", "root_file"):
             text = getattr(cls, name)
             assert isinstance(text, str) and text and "\n" not in text, name
         assert cls.name == self.target  # type: ignore[attr-defined]
@@ -165,6 +165,13 @@ class ExporterContract:
             self.export(graph_store, tmp_path / "all", drop_unsupported=False)
         assert all(text in caught.value.message for text in dropped)
         assert not (tmp_path / "all").exists()
+
+    def test_says_which_layouts_it_needs(self, graph_store: Path) -> None:
+        """What the class needs in words is what its plan asks for."""
+        with graphprep.open_store(str(graph_store)) as store:
+            plan = make_exporter(self.target, self.options).plan(store.metadata)
+        needs = find_exporter(self.target).needs  # type: ignore[attr-defined]
+        assert all(layout in needs for layout in plan.need.layouts)
 
     def test_no_column_is_lost_in_silence(self, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
         """Other values of a column make other files, or the column is named as left out."""

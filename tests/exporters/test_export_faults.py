@@ -125,6 +125,8 @@ def test_a_place_of_an_export_that_cannot_be_written_is_told_before_converting(t
         (["export", "STORE", "-", "--to", "npy"], "-: an export is a folder, and cannot go to stdout"),
         (["export", "--list", "STORE", "OUT"], "OUT: --list shows targets, and writes nothing"),
         (["export", "--list", "--to", "nothing"], "no target named 'nothing'"),
+        (["export", "--list", "--to", "glt", "--option", "layout=ELL"], "option layout must be one of COO, CSR, CSC"),
+        (["export", "--list", "--cache-ratio", "0.5"], "options are of one target, and none is named"),
     ],
 )
 def test_commands_that_make_no_sense(args, said, tmp_path, capsys):
@@ -216,7 +218,26 @@ def test_the_list_fits_80_columns(capsys):
     assert run(["export", "--list"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert all(len(line) <= 80 for line in lines)
-    assert "layout=COO," in " ".join(lines)
+    assert lines.count("  options    layout=COO|CSR|CSC  [default: COO]") == 1
+    assert "               round float features to bfloat16" in lines
+
+
+def test_the_list_of_a_store_knows_the_options(tmp_path, capsys):
+    store = _store(tmp_path, layout="csc")
+    args = ["export", str(store), "--list", "--to", "glt"]
+    assert run(args) == 0
+    assert "  makes      csr arrays, edge columns in another order\n" in capsys.readouterr().out
+    assert run([*args, "--option", "layout=CSC"]) == 0
+    assert "  makes " not in capsys.readouterr().out
+    assert run([*args, "--option", "layout=CSC", "--json"]) == 0
+    (target,) = json.loads(capsys.readouterr().out)
+    assert (target["makes"], target["needs"][:15]) == ([], "edges by source")
+    assert target["options"][0] == {
+        "name": "layout",
+        "values": "COO|CSR|CSC",
+        "default": "COO",
+        "meaning": "what DistDataset.load(input_layout=...) is to be told; GLT sorts COO while it loads",
+    }
 
 
 # ---------------------------------------------------------------------------------------------- partitionings

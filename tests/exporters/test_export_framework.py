@@ -26,6 +26,7 @@ class Everything:
     name: ClassVar[str] = "everything"
     loads_in: ClassVar[str] = "numpy.load"
     carries: ClassVar[str] = "edges and dense columns"
+    needs: ClassVar[str] = "edges by source (csr), by destination (csc) or by edge ID"
     root_file: ClassVar[str] = "done.json"
     node_ids: ClassVar[str] = "dense"
 

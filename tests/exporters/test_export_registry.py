@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
+from typing import Annotated, ClassVar
 
 import pytest
 
 from graphprep.exporters import registry
 from graphprep.exporters.registry import describe_targets, find_exporter, known_targets, make_exporter
 from graphprep.model.errors import UsageError
+from graphprep.model.export import TargetOption
+from graphprep.model.plugins import Plugins
 
 
 @pytest.fixture
@@ -53,5 +57,41 @@ def test_options_become_what_the_fields_say():
 def test_every_target_describes_itself():
     found = {target.name: target for target in describe_targets()}
     assert tuple(found) == known_targets()
-    assert found["glt"].options["cache_ratio"] == "0.0"
-    assert found["deepgnn"].options["watermark"] == ""
+    assert all(target.needs and all(one.values and one.meaning for one in target.options) for target in found.values())
+    options = {one.name: (one.values, one.default) for one in (*found["glt"].options, *found["deepgnn"].options)}
+    assert options["cache_ratio"] == ("X", "0.0")
+    assert options["layout"] == ("COO|CSR|CSC", "COO")
+    assert options["features"] == ("A,B,...", "")
+    assert options["bfloat16"] == ("true|false", "false")
+    assert options["watermark"] == ("N", "")
+
+
+@dataclass(frozen=True)
+class Plain:
+    """An exporter that says little of itself."""
+
+    name: ClassVar[str] = "plain"
+    loads_in: ClassVar[str] = "anything"
+    carries: ClassVar[str] = "nothing"
+
+    level: int = 3
+    shape: object = None
+    labels: Annotated[tuple[str, ...], Plugins, "columns to write"] = ("a", "b")
+
+
+def test_what_a_target_does_not_say_is_not_shown(points):
+    points.append(EntryPoint("plain", f"{__name__}:Plain", registry.GROUP))
+    (found,) = describe_targets(["plain"])
+    assert found.needs == ""
+    assert found.options == (
+        TargetOption("level", "N", "3"),
+        TargetOption("shape", "", ""),
+        TargetOption("labels", "A,B,...", "a,b", "columns to write"),
+    )
+
+
+def test_options_are_of_one_target():
+    with pytest.raises(UsageError, match="options are of one target"):
+        describe_targets(options={"layout": "CSC"})
+    with pytest.raises(UsageError, match="has no option 'colour'"):
+        describe_targets(["glt"], options={"colour": "red"})
