@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator, Sequence
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,15 +46,9 @@ SPLITS = ("train", "val", "test")  # the parts 0, 1, 2 of a split
 class GltExporter:
     """Writes partitions for GraphLearn-for-PyTorch.
 
-    ``layout`` is what ``DistDataset.load(input_layout=…)`` is to be told: COO, which GLT sorts while it loads, or CSR (by
-    source) or CSC (by destination) over the whole ID space, which it takes as they are. ``edge_assign``: an edge is in the
-    partition of its source (``by_src``) or destination (``by_dst``); auto: of its destination with CSC, else of its source.
-    ``graph_class``: homo for one node type and one edge type, hetero for any; auto: homo where it can be. ``features`` name the
-    columns whose values make a type's feature matrix. ``cache_ratio`` is the share of a type's nodes whose features every
-    partition caches: those of the highest in-degrees, or scores from ``cache_scores`` (``FILE.npy`` or ``TYPE=FILE.npy``).
-    ``chunk_mb`` is the size of the pieces of feature files, in MiB. ``bfloat16`` rounds float features to that.
-    ``graph_caching`` writes all edges once, for ``load(graph_caching=True)``, and none of a partition. Without ``edge_ids``
-    types that have no edge features have no edge IDs and no book of edges either: only features are looked up by them.
+    ``layout``: CSR (by source) and CSC (by destination) go over the whole ID space; GLT takes them as they are. Without
+    ``edge_ids`` types that have no edge features have no edge IDs and no book of edges either: only features are looked up by
+    them.
     """
 
     name: ClassVar[str] = "glt"
@@ -62,19 +56,34 @@ class GltExporter:
     carries: ClassVar[str] = (
         "one feature matrix a type, edge weights, labels, splits and seeds of nodes; no times, no columns that are not dense"
     )
+    needs: ClassVar[str] = (
+        "edges by source (csr), or destination (csc) with layout=CSC or edge_assign=by_dst; their columns in that order"
+    )
     root_file: ClassVar[str] = "META"
     node_ids: ClassVar[Literal["dense", "any", "own"]] = "dense"
 
-    layout: Literal["COO", "CSR", "CSC"] = "COO"
-    edge_assign: Literal["auto", "by_src", "by_dst"] = "auto"
-    graph_class: Literal["auto", "homo", "hetero"] = "auto"
-    features: tuple[str, ...] = ()
-    cache_ratio: float = 0.0
-    cache_scores: tuple[str, ...] = ()
-    chunk_mb: int = 64
-    bfloat16: bool = False
-    graph_caching: bool = False
-    edge_ids: bool = True
+    layout: Annotated[
+        Literal["COO", "CSR", "CSC"], "what DistDataset.load(input_layout=...) is to be told; GLT sorts COO while it loads"
+    ] = "COO"
+    edge_assign: Annotated[
+        Literal["auto", "by_src", "by_dst"],
+        "in whose partition an edge is; auto: that of its destination with CSC, else of its source",
+    ] = "auto"
+    graph_class: Annotated[
+        Literal["auto", "homo", "hetero"],
+        "homo for one node type and one edge type, hetero for any; auto: homo where it can be",
+    ] = "auto"
+    features: Annotated[
+        tuple[str, ...], "columns that make the feature matrices: COL or TYPE:COL; else all floats, or all whole numbers"
+    ] = ()
+    cache_ratio: Annotated[
+        float, "share of a type's nodes whose features every partition caches: of the highest in-degrees, or scores"
+    ] = 0.0
+    cache_scores: Annotated[tuple[str, ...], "scores for cache_ratio: FILE.npy or TYPE=FILE.npy"] = ()
+    chunk_mb: Annotated[int, "size of the pieces of feature files, in MiB"] = 64
+    bfloat16: Annotated[bool, "round float features to bfloat16"] = False
+    graph_caching: Annotated[bool, "write all edges once, for load(graph_caching=True), and none of a partition"] = False
+    edge_ids: Annotated[bool, "write edge IDs also where there are no edge features to look up by them"] = True
 
     @property
     def stored_layout(self) -> Layout:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from hashlib import md5
 from itertools import chain
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,21 +44,23 @@ _IS_REMOVED = (
 class GraphBoltExporter:
     """Writes ``preprocessed/`` for ``OnDiskDataset(path, include_original_edge_id=…, force_preprocess=False)``.
 
-    ``include_original_edge_id``: edges know their edge IDs, by which edge features are fetched; the same is to be said when the
-    dataset is opened. ``in_memory``: features are read into memory when it is opened, else mapped. ``opened_as``: the path that
-    ``OnDiskDataset`` is going to get, letter by letter; with it, hashes of all files are written, and ``force_preprocess`` need
-    not be given.
+    With ``opened_as`` hashes of all files are written.
     """
 
     name: ClassVar[str] = "graphbolt"
     loads_in: ClassVar[str] = "dgl.graphbolt.OnDiskDataset, FusedCSCSamplingGraph"
     carries: ClassVar[str] = "all dense columns; splits as train, validation and test sets with labels; no texts, no lists"
+    needs: ClassVar[str] = "edges by destination (csc), their columns by edge ID; nodes in the order of raw IDs"
     root_file: ClassVar[str] = METADATA_NAME
     node_ids: ClassVar[Literal["dense", "any", "own"]] = "dense"
 
-    include_original_edge_id: bool = True
-    in_memory: bool = True
-    opened_as: str | None = None
+    include_original_edge_id: Annotated[
+        bool, "edges know their edge IDs, by which edge features are fetched; say the same to OnDiskDataset"
+    ] = True
+    in_memory: Annotated[bool, "features are read into memory when the dataset is opened, else mapped"] = True
+    opened_as: Annotated[
+        str | None, "path that OnDiskDataset is going to get, letter by letter; force_preprocess need not be given then"
+    ] = None
 
     @property
     def file_digest(self) -> str | None:
