@@ -11,7 +11,6 @@ import typer
 
 from graphprep.cli.groups import with_groups
 from graphprep.cli.options import AsJson, ReportFlags, RunFlags, StorageFlags, option, parse_pairs
-from graphprep.cli.words import summary_json
 from graphprep.model.dataclass import dataclass
 
 if TYPE_CHECKING:
@@ -198,6 +197,8 @@ def export(
     if list_targets:
         if out is not None:
             raise UsageError("--list shows targets, and writes nothing", place=out, fix="leave OUT or --list out")
+        if graph_flags != GraphFlags():
+            raise UsageError("--list tells of a store as it is", fix="leave --partitions and the like out")
         targets = api.export_targets(store, storage_flags.to_mapping(), target_flags.to, target_flags.to_mapping())
         typer.echo(targets_json(targets) if as_json else targets_text(targets))
         return

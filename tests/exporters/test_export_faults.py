@@ -126,6 +126,7 @@ def test_a_place_of_an_export_that_cannot_be_written_is_told_before_converting(t
         (["export", "--list", "STORE", "OUT"], "OUT: --list shows targets, and writes nothing"),
         (["export", "--list", "--to", "nothing"], "no target named 'nothing'"),
         (["export", "--list", "--to", "glt", "--option", "layout=ELL"], "option layout must be one of COO, CSR, CSC"),
+        (["export", "--list", "STORE", "--partitions", "2"], "--list tells of a store as it is"),
         (["export", "--list", "--cache-ratio", "0.5"], "options are of one target, and none is named"),
     ],
 )
