@@ -2,27 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import UsageError
 from graphprep.model.ids import EdgeTypeLike
 from graphprep.model.schema import ColumnSchema, EdgeType, edge_type_text
+from graphprep.stages.cells import Cells
+from graphprep.stages.shuffle import order_keys, order_role
 from graphprep.stages.stored_columns import TextColumn
+from graphprep.stages.trainer_columns import (
+    Attribute,
+    all_types,
+    check_names,
+    check_pyg_names,
+    check_wanted,
+    dgl_attributes,
+    is_homo,
+    pyg_attributes,
+    why_not_pyg,
+)
 
 if TYPE_CHECKING:
     from graphprep.stages.stored_graph import Graph
 
-_MASKS = ("train_mask", "val_mask", "test_mask")
+Ints = NDArray[np.int64]
+Attributes = list[list[Attribute]]
+# What installs a library that is asked for.
+_PACKAGES = {
+    "scipy": "scipy",
+    "networkx": "networkx",
+    "torch": "'graphprep[torch]'",
+    "torch_geometric": "'graphprep[torch]'",
+    "dgl": "dgl",
+    "graphlearn_torch": "graphlearn-torch",
+}
 
 
 def to_scipy(graph: Graph, edge_type: EdgeTypeLike | None, weight: str | None) -> Any:
     """See ``Graph.to_scipy``."""
-    sparse = _load("scipy.sparse", "scipy")
+    sparse = _load("scipy.sparse")
     rows = graph.adjacency(edge_type)
     values = np.ones(rows.num_edges, np.float32) if weight is None else _edge_numbers(graph, edge_type, weight)
     is_csc = rows.layout == "csc"
@@ -32,7 +57,7 @@ def to_scipy(graph: Graph, edge_type: EdgeTypeLike | None, weight: str | None) -
 
 def to_glt_topology(graph: Graph, edge_type: EdgeTypeLike | None, weight: str | None) -> Any:
     """See ``Graph.to_glt_topology``."""
-    topology = _load("graphlearn_torch.data", "torch graphlearn-torch").Topology
+    topology = _load("graphlearn_torch.data").Topology
     rows = graph.adjacency(edge_type)
     arrays = (rows.indices, rows.indptr) if rows.layout == "csc" else (rows.indptr, rows.indices)
     layout = rows.layout.upper()
@@ -50,7 +75,7 @@ def to_glt_topology(graph: Graph, edge_type: EdgeTypeLike | None, weight: str | 
 
 def to_networkx(graph: Graph, ids: Literal["raw", "typed"]) -> Any:
     """See ``Graph.to_networkx``."""
-    made = _load("networkx", "networkx").MultiDiGraph(name=graph.metadata.graph_name)
+    made = _load("networkx").MultiDiGraph(name=graph.metadata.graph_name)
     names: dict[str, list[Any]] = {}
     for node_type in graph.node_types:
         own = graph.ids(node_type).tolist() if ids == "raw" else list(range(graph.num_nodes(node_type)))
@@ -84,42 +109,60 @@ def _attributes(graph: Graph, type_: str | EdgeType) -> list[dict[str, Any]]:
 # ---- PyG
 
 
-def to_pyg(graph: Graph) -> Any:
+def to_pyg(graph: Graph, features: str | Sequence[str]) -> Any:
     """See ``Graph.to_pyg``."""
-    data = _load("torch_geometric.data", "torch torch-geometric")
-    is_plain = len(graph.node_types) == 1 and len(graph.edge_types) <= 1
-    made = data.Data() if is_plain else data.HeteroData()
-    for node_type in graph.node_types:
-        target = made if is_plain else made[node_type]
-        target.num_nodes = graph.num_nodes(node_type)
-        for name, values in _pyg_columns(graph, node_type, "x"):
-            target[name] = _tensor(values)
-    for edge_type in graph.edge_types:
-        target = made if is_plain else made[edge_type]
-        src, dst, edge_ids = graph.edges(edge_type, order="rows")
-        target["edge_index"] = _tensor(np.stack([src, dst]))
-        for name, values in _pyg_columns(graph, edge_type, "edge_attr"):
-            target[name] = _tensor(values)
-        if edge_ids is not None:
-            target["edge_id"] = _tensor(edge_ids.astype(np.int64))
-    return made
+    data = _load("torch_geometric.data")
+    homo = is_homo(graph.metadata)
+    nodes, edges = _pyg_attributes(graph, features.split(",") if isinstance(features, str) else features, homo=homo)
+    values: dict[str | EdgeType, dict[str, Any]] = {}
+    for node_type, some in zip(graph.node_types, nodes, strict=True):
+        values[node_type] = {"num_nodes": graph.num_nodes(node_type), **_tensors(some, _LoadedRows(graph, node_type))}
+    for edge_type, some in zip(graph.edge_types, edges, strict=True):
+        src, dst, edge_ids, order = _edges_by_destination(graph, edge_type)
+        ends = {"edge_index": _tensor(np.stack([src, dst])), "edge_id": _tensor(edge_ids)}
+        values[edge_type] = {**ends, **_tensors(some, _LoadedRows(graph, edge_type, order))}
+    if homo:
+        return data.Data.from_dict({name: one for some in values.values() for name, one in some.items()})
+    return data.HeteroData.from_dict(values)
 
 
-def _pyg_columns(graph: Graph, type_: str | EdgeType, features: str) -> Iterator[tuple[str, NDArray[Any]]]:
-    """Yield dense columns under the names that PyG's users know; those of edges begin with ``edge_``."""
-    prefix = "" if isinstance(type_, str) else "edge_"
-    found = list(_dense_columns(graph, type_))
-    names = {column.name: column.name if column.name.startswith(prefix) else prefix + column.name for column, _ in found}
-    wide = [column.name for column, values in found if column.role is None and values.ndim == 2]
-    labels = [column.name for column, _ in found if column.role == "label"]
-    for new, old in ((features, wide), ("edge_label" if prefix else "y", labels)):
-        if len(old) == 1 and new not in names.values():
-            names[old[0]] = new
-    for column, values in found:
-        if column.role == "split":
-            yield from _masks(graph, type_, column, values)
-        else:
-            yield names[column.name], values
+def _pyg_attributes(graph: Graph, features: Sequence[str], *, homo: bool) -> tuple[Attributes, Attributes]:
+    """Return the tensors of each node type, and of each edge type.
+
+    Raises UsageError for features that are not there, and where two tensors would have one name.
+    """
+    types = [
+        (side, name, [column for column in columns if not why_not_pyg(column)])
+        for side, name, columns in all_types(graph.metadata)
+    ]
+    check_wanted(features, [(name, columns) for _, name, columns in types])
+    found = [(name, pyg_attributes(side, name, columns, features)) for side, name, columns in types]
+    check_pyg_names(found, homo=homo)
+    return _by_side(graph, [some for _, some in found])
+
+
+def _edges_by_destination(graph: Graph, edge_type: EdgeType) -> tuple[Ints, Ints, Ints, Ints | None]:
+    """Return sources, destinations, edge IDs, and the row of each edge (None: in the order of rows), as in CSC.
+
+    Without edge IDs, rows stand in for them.
+    """
+    src, dst, edge_ids = graph.edges(edge_type, order="rows")
+    ids = np.arange(src.size) if edge_ids is None else edge_ids.astype(np.int64)
+    if graph.metadata.primary_layout == "csc":
+        return src, dst, ids, None
+    order = np.lexsort((ids, *_neighbor_keys(graph, edge_type, src), dst))
+    return src[order], dst[order], ids[order], order
+
+
+def _neighbor_keys(graph: Graph, edge_type: EdgeType, src: Ints) -> list[NDArray[Any]]:
+    """Return by what the edges of a destination are ordered, before their IDs: arrays in row order."""
+    order = graph.metadata.edge_schemas[graph.edge_types.index(edge_type)].neighbor_order
+    roles = {column.role: column.name for column in graph.columns(edge_type) if column.role is not None}
+    role = order_role(order, roles)
+    if role is None:
+        return [src] if order == "id" else []
+    values, present = np.asarray(graph.column(edge_type, roles[role])), graph.present(edge_type, roles[role])
+    return [order_keys(role, values, present)]
 
 
 # ---- DGL
@@ -127,20 +170,24 @@ def _pyg_columns(graph: Graph, type_: str | EdgeType, features: str) -> Iterator
 
 def to_dgl(graph: Graph) -> Any:
     """See ``Graph.to_dgl``."""
-    dgl = _load("dgl", "torch dgl")
-    ends = {edge_type: tuple(_tensor(end) for end in _edges_by_id(graph, edge_type)[:2]) for edge_type in graph.edge_types}
-    made = dgl.heterograph(ends, num_nodes_dict={node_type: graph.num_nodes(node_type) for node_type in graph.node_types})
-    for node_type in graph.node_types:
-        for name, values in _dgl_columns(graph, node_type):
-            made.nodes[node_type].data[name] = _tensor(values)
-    for edge_type in graph.edge_types:
-        order = _edges_by_id(graph, edge_type)[2]
-        for name, values in _dgl_columns(graph, edge_type):
-            made.edges[edge_type].data[name] = _tensor(values if order is None else values[order])
+    dgl = _load("dgl")
+    found = [(name, dgl_attributes(columns)) for _, name, columns in all_types(graph.metadata)]
+    for name, some in found:
+        check_names(name, some, "DGL")
+    nodes, edges = _by_side(graph, [some for _, some in found])
+    ends = {edge_type: _edges_by_id(graph, edge_type) for edge_type in graph.edge_types}
+    made = dgl.heterograph(
+        {edge_type: (_tensor(src), _tensor(dst)) for edge_type, (src, dst, _) in ends.items()},
+        num_nodes_dict={node_type: graph.num_nodes(node_type) for node_type in graph.node_types},
+    )
+    for node_type, some in zip(graph.node_types, nodes, strict=True):
+        made.nodes[node_type].data.update(_tensors(some, _LoadedRows(graph, node_type)))
+    for edge_type, some in zip(graph.edge_types, edges, strict=True):
+        made.edges[edge_type].data.update(_tensors(some, _LoadedRows(graph, edge_type, ends[edge_type][2])))
     return made
 
 
-def _edges_by_id(graph: Graph, edge_type: EdgeType) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None]:
+def _edges_by_id(graph: Graph, edge_type: EdgeType) -> tuple[Ints, Ints, Ints | None]:
     """Return sources and destinations by edge ID, and the row of each edge; None: in the order of rows, which have no IDs."""
     src, dst, edge_ids = graph.edges(edge_type, order="rows")
     if edge_ids is None:
@@ -150,31 +197,44 @@ def _edges_by_id(graph: Graph, edge_type: EdgeType) -> tuple[NDArray[Any], NDArr
     return src[order], dst[order], order
 
 
-def _dgl_columns(graph: Graph, type_: str | EdgeType) -> Iterator[tuple[str, NDArray[Any]]]:
-    for column, values in _dense_columns(graph, type_):
-        yield column.name, values
-        if column.role == "split":
-            yield from _masks(graph, type_, column, values)
-
-
 # ---- what they share
 
 
-def _dense_columns(graph: Graph, type_: str | EdgeType) -> Iterator[tuple[ColumnSchema, NDArray[Any]]]:
-    for column in graph.columns(type_):
-        values = graph.column(type_, column.name)
-        if isinstance(values, np.ndarray):
-            yield column, values
+@dataclass(frozen=True)
+class _LoadedRows:
+    """The columns of a type; ``order``: the row that stands in each place, None: as they are."""
+
+    graph: Graph
+    type: str | EdgeType
+    order: Ints | None = None
+
+    @property
+    def size(self) -> int:
+        """Return the number of rows."""
+        return self.graph.num_nodes(self.type) if isinstance(self.type, str) else self.graph.num_edges(self.type)
+
+    def cells(self, column: ColumnSchema, low: int, high: int, /) -> Cells:
+        """See ``ColumnRows``."""
+        values = self._take(np.asarray(self.graph.column(self.type, column.name)), low, high)
+        return Cells(None, values.reshape(high - low, math.prod(column.item_shape)))
+
+    def present(self, column: ColumnSchema, low: int, high: int, /) -> NDArray[np.bool_] | None:
+        """See ``ColumnRows``."""
+        found = self.graph.present(self.type, column.name)
+        return None if found is None else np.asarray(self._take(found, low, high), np.bool_)
+
+    def _take(self, values: NDArray[Any], low: int, high: int) -> NDArray[Any]:
+        return values[low:high] if self.order is None else values[self.order[low:high]]
 
 
-def _masks(
-    graph: Graph, type_: str | EdgeType, column: ColumnSchema, split: NDArray[Any]
-) -> Iterator[tuple[str, NDArray[Any]]]:
-    """Yield the three masks of a split: 0 is train, 1 valid, 2 test."""
-    present = graph.present(type_, column.name)
-    for number, name in enumerate(_MASKS):
-        mask = split == number
-        yield name, mask if present is None else mask & present
+def _by_side(graph: Graph, found: Attributes) -> tuple[Attributes, Attributes]:
+    """Take apart what ``all_types`` listed: node types, edge types."""
+    count = len(graph.node_types)
+    return found[:count], found[count:]
+
+
+def _tensors(attributes: Sequence[Attribute], rows: _LoadedRows) -> dict[str, Any]:
+    return {one.name: _tensor(one.read(rows, 0, rows.size)) for one in attributes}
 
 
 def _edge_numbers(graph: Graph, edge_type: EdgeTypeLike | None, name: str) -> NDArray[Any]:
@@ -191,9 +251,21 @@ def _tensor(array: NDArray[Any]) -> Any:
     return import_module("torch").from_numpy(np.array(array))
 
 
-def _load(module: str, packages: str) -> Any:
-    """Import a library. Raises UsageError that says what to install."""
+def _load(module: str) -> Any:
+    """Import a library. Raises UsageError that says what to install, or why what is installed does not load."""
+    name = module.partition(".")[0]
     try:
         return import_module(module)
-    except ImportError as error:
-        raise UsageError(f"{module.partition('.')[0]} cannot be imported: {error}", fix=f"pip install {packages}") from None
+    except ModuleNotFoundError as error:
+        if error.name not in _PACKAGES:
+            raise _broken(name, error) from error
+        raise UsageError(f"{error.name} is not installed", fix=f"pip install {_PACKAGES[error.name]}") from None
+    except (ImportError, OSError) as error:
+        raise _broken(name, error) from error
+
+
+def _broken(name: str, error: Exception) -> UsageError:
+    return UsageError(
+        f"{name} is installed, but does not load: {type(error).__name__}: {error}",
+        fix=f"reinstall {name} with all that it needs, in a build for the Python, torch and CUDA that are here",
+    )

@@ -13,7 +13,7 @@ from graphprep.stages.leaves import EdgeRuns
 from graphprep.stages.moves import Room
 from graphprep.stages.ready_edges import EdgeSpan, bucket_bytes, end_types, make_buckets, map_edges, part_borders
 from graphprep.stages.ready_store import ReadyFiles, ReadyStore
-from graphprep.stages.shuffle import missing_order_key, order_role, time_keys, weight_keys
+from graphprep.stages.shuffle import missing_order_key, order_keys, order_role
 from graphprep.stages.stored_cells import read_cells, read_present
 
 Ints = NDArray[np.int64]
@@ -77,9 +77,7 @@ class _LayoutMaker:
         column = next(one for one in self._schema.columns if one.role == self._role)
         stem = f"{self._ready.edge_folder(self._number)}/{column.path}"
         values = read_cells(self._ready, span.part, stem, column, span.start, span.stop).flat
-        keys = weight_keys(values) if self._role == "weight" else time_keys(values)
-        present = read_present(self._ready, span.part, stem, column, span.start, span.stop)
-        return keys if present is None else np.where(present, keys, np.uint64(missing_order_key(self._role)))
+        return order_keys(self._role, values, read_present(self._ready, span.part, stem, column, span.start, span.stop))
 
     def write(self, files: ReadyFiles) -> None:
         """Build the layout from the edges that were dealt out."""

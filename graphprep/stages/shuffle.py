@@ -359,6 +359,12 @@ def weight_keys(values: NDArray[np.generic]) -> NDArray[np.uint64]:
     return keys
 
 
+def order_keys(role: str, values: NDArray[np.generic], present: NDArray[np.bool_] | None) -> NDArray[np.uint64]:
+    """Return the order keys of edges (uint64[k], ascending) by a column of this role; ``present``: which have a value."""
+    keys = weight_keys(values) if role == "weight" else time_keys(values)
+    return keys if present is None else np.where(present, keys, np.uint64(missing_order_key(role)))
+
+
 def highest_slots(columns: Iterator[tuple[ColumnKey, Ints]], num_rows: int) -> Ints:
     """Return for every row of a batch its highest present slot + 1."""
     highest = np.zeros(num_rows, np.int64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -273,21 +274,24 @@ class Graph:
         """
         return _clients().to_networkx(self, ids)
 
-    def to_pyg(self) -> Any:
+    def to_pyg(self, features: str | Sequence[str] = ()) -> Any:
         """Return ``torch_geometric.data.Data``, ``HeteroData`` where there are several types; a copy in memory.
 
-        Edges lie in row order: with CSC, ``NeighborLoader(is_sorted=True)`` takes them as they are; ``edge_id`` are their IDs.
-        Dense columns keep their names, those of edges behind ``edge_`` (``edge_weight``, ``edge_time``). But the only feature
-        of two dimensions is ``x``, of edges ``edge_attr``; the only label ``y``, of edges ``edge_label``; a split the masks
-        ``train_mask``, ``val_mask`` and ``test_mask``. Needs torch and PyG.
+        It has the tensors of ``export --to pyg``, nodes by typed ID. ``features`` name the columns that make ``x`` and
+        ``edge_attr``, in a list or with commas; by default all floats do, or where a type has none all whole numbers. The label
+        is ``y``, -1 or NaN where there is none; a split ``train_mask``, ``val_mask`` and ``test_mask``, seeds ``seed_mask``.
+        Other columns of numbers keep their names, those of edges behind ``edge_`` (``edge_weight``, ``edge_time``);
+        ``NAME_present`` tells who has one that is optional. Edges ascend by destination, as ``NeighborLoader(is_sorted=True)``
+        takes them; ``edge_id`` are their IDs. Raises UsageError where two tensors would have one name. Needs torch and PyG.
         """
-        return _clients().to_pyg(self)
+        return _clients().to_pyg(self, features)
 
     def to_dgl(self) -> Any:
         """Return ``dgl.heterograph`` (of one type, DGL calls it homogeneous); a copy in memory.
 
-        Types and edges keep their names and IDs. Dense columns have their names, a split is also ``train_mask``, ``val_mask``
-        and ``test_mask``. Needs torch and DGL.
+        Types and edges keep their names and IDs. Columns of numbers have their names, and ``NAME_present`` beside them where
+        rows may lack one; a label is -1 or NaN there. A split is ``train_mask``, ``val_mask`` and ``test_mask``. Raises
+        UsageError where two tensors would have one name. Needs torch and DGL.
         """
         return _clients().to_dgl(self)
 

@@ -11,7 +11,10 @@ import numpy as np
 import pytest
 from clients.checksums import Rows, checksum, graph_edges, graph_nodes
 from clients.dgl_environment import DGL
+from clients.gaps import BUYS, make_gaps
+from clients.gaps import DGL as DGL_TENSORS
 from clients.graphs import GRAPHS, make_store
+from exporters.dgl_reader import read_tensors
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 NAMES = ("homogeneous", "heterogeneous", "multi_edge", "empty_type", "empty_partition", "string_ids")
@@ -94,6 +97,7 @@ def dgl_stores(tmp_path_factory):
     """Stores of all graphs; beside each, what DGL made of it."""
     python = DGL.find_python()
     stores = {name: make_store(GRAPHS[name](), tmp_path_factory.mktemp(name)) for name in NAMES}
+    stores["gaps"] = make_gaps(tmp_path_factory.mktemp("gaps"), partitions=2)
     run(python, DGL_SCRIPT, str(ROOT), sysconfig.get_paths()["purelib"], *map(str, stores.values()))
     return stores
 
@@ -121,6 +125,42 @@ def test_dgl_has_the_graph_and_answers_alike(name, dgl_stores):
             parts = np.asarray(some.columns[some.split])[[order[one] for one in raw[node_type].tolist()]]
             for number, mask in enumerate(("train_mask", "val_mask", "test_mask")):
                 assert found[f"{node_type}/{mask}"].tolist() == (parts == number).tolist()
+
+
+@pytest.mark.client("dgl")
+@pytest.mark.xdist_group("dgl")
+def test_dgl_has_no_class_where_a_label_is_missing(dgl_stores):
+    found = np.load(f"{dgl_stores['gaps']}.npz")
+    names = {
+        f"{kind if isinstance(kind, str) else ':'.join(kind)}/{name}": one
+        for kind, some in DGL_TENSORS.items()
+        for name, one in some.items()
+    }
+    others = {f"{name}/count" for name in ("user", "item")} | {f"{':'.join(BUYS)}/{end}" for end in ("src", "dst")}
+    assert set(found) == set(names) | others
+    for name, (dtype, values) in names.items():
+        assert found[name].dtype.name == dtype, name
+        np.testing.assert_array_equal(found[name], values, name)
+
+
+@pytest.mark.client("dgl")
+@pytest.mark.xdist_group("dgl")
+def test_dgl_has_what_its_partitions_have(dgl_stores, tmp_path):
+    """The tensors of ``export --to distdgl`` by name; there bool is uint8, and a label that is missing is 0."""
+    import graphprep
+
+    found = np.load(f"{dgl_stores['gaps']}.npz")
+    graphprep.export(str(dgl_stores["gaps"]), str(tmp_path / "out"), "distdgl", partitions=1, drop_unsupported=True)
+    part = tmp_path / "out/part0"
+    order = read_tensors((part / "orig_eids.dgl").read_bytes())[":".join(BUYS)]
+    tensors = {**read_tensors((part / "node_feat.dgl").read_bytes()), **read_tensors((part / "edge_feat.dgl").read_bytes())}
+    assert set(tensors) == {name for name in found if name.rpartition("/")[2] not in ("count", "src", "dst")}
+    for name, value in tensors.items():
+        own = found[name][order] if name.startswith(":".join(BUYS)) else found[name]
+        is_label = name.rpartition("/")[2] in ("country", "score", "how")
+        rows = tensors[f"{name}_present"].astype(bool) if is_label else slice(None)
+        np.testing.assert_array_equal(own[rows], value[rows], name)
+        assert is_label or value.dtype == (np.uint8 if own.dtype == bool else own.dtype), name
 
 
 def raw_ids(store: Path, node_type: str) -> np.ndarray:

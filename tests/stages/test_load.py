@@ -465,20 +465,51 @@ def test_networkx_of_one_type_has_plain_nodes(sample_data):
     assert set(people.to_networkx("typed")) == {(name, i) for name in people.node_types for i in range(people.num_nodes(name))}
 
 
+def hide(monkeypatch, module):
+    """Let a package be one that is not installed."""
+
+    def find_spec(name, path=None, target=None):
+        if name == module:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+    for name in [one for one in sys.modules if one.partition(".")[0] == module]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(sys, "meta_path", [SimpleNamespace(find_spec=find_spec), *sys.meta_path])
+
+
 @pytest.mark.parametrize(("method", "module", "packages"), [
     ("to_scipy", "scipy", "scipy"),
     ("to_networkx", "networkx", "networkx"),
-    ("to_pyg", "torch_geometric", "torch torch-geometric"),
-    ("to_dgl", "dgl", "torch dgl"),
-    ("to_glt_topology", "graphlearn_torch", "torch graphlearn-torch"),
+    ("to_pyg", "torch_geometric", "'graphprep[torch]'"),
+    ("to_dgl", "dgl", "dgl"),
+    ("to_glt_topology", "graphlearn_torch", "graphlearn-torch"),
 ])  # fmt: skip
 def test_a_library_that_is_missing_is_named(monkeypatch, method, module, packages):
-    for name in [one for one in sys.modules if one.partition(".")[0] == module] + [module]:
-        monkeypatch.setitem(sys.modules, name, None)
+    hide(monkeypatch, module)
     with pytest.raises(UsageError) as caught:
         getattr(graphprep.load(str(GOLDEN / "karate_csv" / "store")), method)()
-    assert caught.value.message.startswith(f"{module} cannot be imported: ")
-    assert caught.value.fix == f"pip install {packages}"
+    assert str(caught.value) == f"{module} is not installed\n  fix: pip install {packages}"
+
+
+@pytest.mark.parametrize(("code", "message", "fix"), [
+    ("import torch", "torch is not installed", "pip install 'graphprep[torch]'"),
+    ("raise OSError('libcudart.so.12: cannot open')", "dgl is installed, but does not load: OSError: libcudart.so.12: cannot open", ""),
+    ("raise ImportError('undefined symbol: _ZN3')", "dgl is installed, but does not load: ImportError: undefined symbol: _ZN3", ""),
+    ("import nothing_of_this_name", "dgl is installed, but does not load: ModuleNotFoundError: No module named 'nothing_of_this_name'", ""),
+    ("import dgl.nothing", "dgl is installed, but does not load: ModuleNotFoundError: No module named 'dgl.nothing'", ""),
+])  # fmt: skip
+def test_a_library_that_does_not_load_is_not_called_missing(monkeypatch, tmp_path, code, message, fix):
+    (tmp_path / "dgl").mkdir()
+    (tmp_path / "dgl/__init__.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    hide(monkeypatch, "torch")
+    monkeypatch.delitem(sys.modules, "dgl", raising=False)
+    with pytest.raises(UsageError) as caught:
+        graphprep.load(str(GOLDEN / "karate_csv" / "store")).to_dgl()
+    assert caught.value.message == message
+    assert caught.value.fix == (
+        fix or "reinstall dgl with all that it needs, in a build for the Python, torch and CUDA that are here"
+    )
 
 
 @pytest.fixture(scope="module")
