@@ -11,6 +11,7 @@ import typer
 
 from graphprep.cli.groups import with_groups
 from graphprep.cli.options import AsJson, ReportFlags, RunFlags, StorageFlags, option, parse_pairs
+from graphprep.cli.words import summary_json
 from graphprep.model.dataclass import dataclass
 
 if TYPE_CHECKING:

@@ -130,7 +130,7 @@ def _checked_dtype(column: ColumnSchema, text: str) -> str:
 def cast_cells(cells: Cells, dtype: str, place: str, first: int | None = None) -> Cells:
     """Return cells with values of another dtype; ``first`` is the row at ``place`` where they begin, if that is known.
 
-    Raises DataError where one does not fit: infinite where it was not, or another number among integers.
+    Raises DataError where one does not fit: infinite where it was not, or a whole number that becomes another one.
     """
     with np.errstate(all="ignore"):
         cast = cells.cast(dtype)
@@ -145,8 +145,14 @@ def cast_cells(cells: Cells, dtype: str, place: str, first: int | None = None) -
 
 
 def _lost(values: NDArray[Any], cast: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return which numbers became others; floats may be rounded. Signs change where unsigned numbers have the same width."""
-    if cast.dtype.kind == "f":
-        return np.asarray((np.isinf(cast) & np.isfinite(values)) | (values.imag != 0)).reshape(-1)
+    """Return which numbers became others. Signs change where unsigned numbers have the same width.
+
+    Floats may be rounded; whole numbers only in float64, beyond which there is nothing wider.
+    """
     with np.errstate(all="ignore"):
+        if cast.dtype.kind == "f" and cast.dtype.itemsize < 8 and values.dtype.kind in "iu":
+            wide, limit = cast.astype(np.float64), float(np.iinfo(values.dtype).max) + 1  # casts from there on are undefined
+            return np.asarray((wide >= limit) | (wide.astype(values.dtype) != values)).reshape(-1)
+        if cast.dtype.kind == "f":
+            return np.asarray((np.isinf(cast) & np.isfinite(values)) | (values.imag != 0)).reshape(-1)
         return np.asarray((cast.astype(values.dtype) != values) | ((cast < 0) != (values.real < 0))).reshape(-1)

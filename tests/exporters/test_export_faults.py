@@ -45,6 +45,11 @@ def _export(store: Path, target: str, **given: Any) -> Path:
         (np.array([1, 2.5, 3]), "int32", 1, "2.5 does not fit int32"),
         (np.array([1, 1e5, 3]), "float16", 1, "100000.0 does not fit float16"),
         (np.array([[1, 2], [3, -4], [5, 6]], np.int16), "uint16", 1, "-4 does not fit uint16"),
+        (np.array([2048, 2049, 2050], np.int16), "float16", 1, "2049 does not fit float16"),
+        (np.array([1, 70_000, 2]), "float16", 1, "70000 does not fit float16"),
+        (np.array([1, 2, -(2**24) - 1]), "float32", 2, "-16777217 does not fit float32"),
+        (np.array([1, 2**63 - 1, 2]), "float32", 1, "9223372036854775807 does not fit float32"),
+        (np.array([1, 2, 2**64 - 1], np.uint64), "float32", 2, "18446744073709551615 does not fit float32"),
     ],
 )
 def test_values_that_do_not_fit_another_dtype(stored, wanted, row, said, tmp_path):
@@ -52,6 +57,25 @@ def test_values_that_do_not_fit_another_dtype(stored, wanted, row, said, tmp_pat
     with pytest.raises(DataError, match=f"nodes/n/data/some .{row}.: {said}"):
         _export(store, "npy", feature_dtypes={"some": wanted})
     assert not (tmp_path / "out-npy").exists()
+
+
+@pytest.mark.parametrize(
+    ("stored", "wanted"),
+    [
+        (np.array([2048, -2050, 65504]), "float16"),
+        (np.array([2**24, -(2**63), 2**62]), "float32"),
+        (np.array([2**63, 2**63 + 2**40, 0], np.uint64), "float32"),
+        (np.array([2**53 + 1, -(2**53) - 1, 2**63 - 1]), "float64"),
+        (np.array([0.1, 1e-9, 65519.0]), "float16"),
+        (np.array([True, False, True]), "float16"),
+    ],
+)
+def test_values_that_another_dtype_holds_or_rounds(stored, wanted, tmp_path):
+    """Floats may be rounded, whole numbers only in the widest dtype."""
+    out = _export(_store(tmp_path, {"some": stored}), "npy", feature_dtypes={"some": wanted})
+    found = np.load(out / "nodes/n/data/some.npy")
+    assert found.dtype == wanted
+    assert np.array_equal(found, stored.astype(wanted))
 
 
 @pytest.mark.parametrize("target", ["pyg", "glt"])
