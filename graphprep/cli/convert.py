@@ -14,8 +14,9 @@ from graphprep.cli import export
 from graphprep.cli.export import LastStageFlags
 from graphprep.cli.groups import with_groups
 from graphprep.cli.options import AsJson, ReportFlags, RunFlags, StorageFlags, option
+from graphprep.cli.summaries import sizes_text, summary_json, types_lines, work_line
 from graphprep.cli.tables import TableFlags, make_graph
-from graphprep.cli.words import summary_json
+from graphprep.cli.words import count
 from graphprep.model.dataclass import dataclass
 
 if TYPE_CHECKING:
@@ -580,14 +581,7 @@ def parse_num_nodes(texts: list[str]) -> dict[str, int]:
 
 def summary_text(summary: ConvertSummary) -> str:
     """Write the summary for people."""
-    from graphprep.cli.words import count, duration, quantity, size, table
-
-    nodes, edges = sum(summary.num_nodes.values()), sum(summary.num_edges.values())
-    seconds = max(summary.elapsed_s, 1e-3)
-    lines = [f"{summary.out}: {count(nodes, 'node')}, {count(edges, 'edge')}, {count(summary.num_parts, 'partition')}"]
-    rows = [("nodes", name, f"{number:,}") for name, number in summary.num_nodes.items()]
-    rows += [("edges", name, f"{number:,}") for name, number in summary.num_edges.items()]
-    lines += table(rows, right=(2,))
+    lines = [f"{summary.out}: {sizes_text(summary)}", *types_lines(summary.num_nodes, summary.num_edges)]
     for number, noun, done in (
         (summary.num_skipped, "faulty record", "skipped"),
         (summary.num_dropped_edges, "edge", "dropped, for want of a node"),
@@ -595,11 +589,6 @@ def summary_text(summary: ConvertSummary) -> str:
     ):
         if number:
             lines.append(f"  {count(number, noun)} {done}")
-    lines.append(
-        f"  read {size(summary.input_bytes)}, wrote {size(summary.output_bytes)} in {duration(summary.elapsed_s)}: "
-        f"{quantity(edges / seconds)} edges/s, {size(summary.input_bytes / seconds)}/s, "
-        f"peak memory {size(summary.peak_memory_bytes)}"
-        + (f", spilled {size(summary.spilled_bytes)}" if summary.spilled_bytes else "")
-    )
+    lines.append(work_line(summary))
     lines += [f"  note: {note}" for note in summary.notes]
     return "\n".join(lines)

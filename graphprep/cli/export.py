@@ -11,7 +11,7 @@ import typer
 
 from graphprep.cli.groups import with_groups
 from graphprep.cli.options import AsJson, ReportFlags, RunFlags, StorageFlags, option, parse_pairs
-from graphprep.cli.words import summary_json
+from graphprep.cli.summaries import sizes_text, summary_json, work_line
 from graphprep.model.dataclass import dataclass
 
 if TYPE_CHECKING:
@@ -244,21 +244,11 @@ def make_options(
 
 def summary_text(summary: ExportSummary) -> str:
     """Write the summary for people."""
-    from graphprep.cli.words import count, duration, quantity, size
+    from graphprep.cli.words import count
 
-    nodes, edges = sum(summary.num_nodes.values()), sum(summary.num_edges.values())
-    seconds = max(summary.elapsed_s, 1e-3)
-    sizes = f"{count(nodes, 'node')}, {count(edges, 'edge')}, {count(summary.num_parts, 'partition')}"
-    lines = [
-        f"{summary.out}: {sizes} for {summary.target}, {count(summary.num_files, 'file')}"
-        + (f", {summary.num_linked} of them links to the store's" if summary.num_linked else "")
-    ]
-    lines.append(f"  loads in {summary.loads_in}")
-    lines.append(
-        f"  read {size(summary.input_bytes)}, wrote {size(summary.output_bytes)} in {duration(summary.elapsed_s)}: "
-        f"{quantity(edges / seconds)} edges/s, peak memory {size(summary.peak_memory_bytes)}"
-        + (f", spilled {size(summary.spilled_bytes)}" if summary.spilled_bytes else "")
-    )
+    files = f"{sizes_text(summary)} for {summary.target}, {count(summary.num_files, 'file')}"
+    links = f", {summary.num_linked} of them links to the store's" if summary.num_linked else ""
+    lines = [f"{summary.out}: {files}{links}", f"  loads in {summary.loads_in}", work_line(summary, input_rate=False)]
     lines += [f"  left out: {text}" for text in summary.dropped]
     lines += [f"  note: {note}" for note in summary.notes]
     return "\n".join(lines)

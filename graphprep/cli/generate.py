@@ -9,7 +9,7 @@ import typer
 
 from graphprep.cli.groups import with_groups
 from graphprep.cli.options import AsJson, ReportFlags, StorageFlags, Threads, option
-from graphprep.cli.words import summary_json
+from graphprep.cli.summaries import summary_json, types_lines
 from graphprep.model.dataclass import dataclass
 
 if TYPE_CHECKING:
@@ -127,14 +127,12 @@ def generate(
 
 def summary_text(summary: GenerateSummary) -> str:
     """Write the summary for people."""
-    from graphprep.cli.words import count, duration, quantity, size, table
+    from graphprep.cli.words import count, duration, quantity, size
 
     nodes, edges = sum(summary.num_nodes.values()), sum(summary.num_edges.values())
     seconds = max(summary.elapsed_s, 1e-3)
     lines = [f"{summary.out}: {summary.format}, {count(nodes, 'node')}, {count(edges, 'edge')}"]
     if len(summary.num_nodes) > 1:
-        rows = [("nodes", name, f"{number:,}") for name, number in summary.num_nodes.items()]
-        rows += [("edges", name, f"{number:,}") for name, number in summary.num_edges.items()]
-        lines += table(rows, right=(2,))
+        lines += types_lines(summary.num_nodes, summary.num_edges)
     lines.append(f"  wrote {size(summary.output_bytes)} in {duration(summary.elapsed_s)}: {quantity(edges / seconds)} edges/s")
     return "\n".join(lines)

@@ -9,7 +9,7 @@ import typer
 
 from graphprep.cli.groups import with_groups
 from graphprep.cli.options import AsJson, ReportFlags, RunFlags, StorageFlags, option
-from graphprep.cli.words import summary_json
+from graphprep.cli.summaries import sizes_text, summary_json, types_lines, work_line
 from graphprep.model.dataclass import dataclass
 
 if TYPE_CHECKING:
@@ -94,20 +94,7 @@ def reorder(
 
 def summary_text(summary: ReorderSummary) -> str:
     """Write the summary for people."""
-    from graphprep.cli.words import count, duration, quantity, size, table
-
-    nodes, edges = sum(summary.num_nodes.values()), sum(summary.num_edges.values())
-    seconds = max(summary.elapsed_s, 1e-3)
-    sizes = f"{count(nodes, 'node')}, {count(edges, 'edge')}, {count(summary.num_parts, 'partition')}"
-    lines = [f"{summary.out}: {sizes}, nodes by {summary.by}"]
-    rows = [("nodes", name, f"{number:,}") for name, number in summary.num_nodes.items()]
-    rows += [("edges", name, f"{number:,}") for name, number in summary.num_edges.items()]
-    lines += table(rows, right=(2,))
-    lines.append(
-        f"  read {size(summary.input_bytes)}, wrote {size(summary.output_bytes)} in {duration(summary.elapsed_s)}: "
-        f"{quantity(edges / seconds)} edges/s, {size(summary.input_bytes / seconds)}/s, "
-        f"peak memory {size(summary.peak_memory_bytes)}"
-        + (f", spilled {size(summary.spilled_bytes)}" if summary.spilled_bytes else "")
-    )
+    head = f"{summary.out}: {sizes_text(summary)}, nodes by {summary.by}"
+    lines = [head, *types_lines(summary.num_nodes, summary.num_edges), work_line(summary)]
     lines += [f"  note: {note}" for note in summary.notes]
     return "\n".join(lines)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
-from typing import Any
 
 _SIZES = ("B", "KB", "MB", "GB", "TB", "PB")
 _QUANTITIES = ("", "k", "M", "G", "T")
@@ -78,11 +76,3 @@ def table(rows: Sequence[Sequence[str]], right: Sequence[int] = (), indent: str 
         ]
         lines.append((indent + (" " * _GAP).join(cells)).rstrip())
     return lines
-
-
-def summary_json(summary: Any, exports: Sequence[Any] = ()) -> str:
-    """Write a summary for machines: sizes in bytes, times in seconds; those of exports under ``exports``."""
-    import json
-
-    exported = {"exports": [dataclasses.asdict(one) for one in exports]} if exports else {}
-    return json.dumps(dataclasses.asdict(summary) | exported, indent=2, ensure_ascii=False)

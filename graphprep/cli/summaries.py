@@ -1,0 +1,49 @@
+"""What a run did, for machines and for people."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from graphprep.cli.words import count, duration, quantity, size, table
+
+if TYPE_CHECKING:
+    from graphprep.model.export import ExportSummary
+    from graphprep.model.options import ConvertSummary
+    from graphprep.model.reorder import ReorderSummary
+
+    Summary = ConvertSummary | ExportSummary | ReorderSummary
+
+
+def summary_json(summary: Any, exports: Sequence[Any] = ()) -> str:
+    """Write a summary for machines: sizes in bytes, times in seconds; those of exports under ``exports``."""
+    import json
+
+    exported = {"exports": [dataclasses.asdict(one) for one in exports]} if exports else {}
+    return json.dumps(dataclasses.asdict(summary) | exported, indent=2, ensure_ascii=False)
+
+
+def sizes_text(summary: Summary) -> str:
+    """Say how large a graph is: ``34 nodes, 78 edges, 1 partition``."""
+    nodes, edges = sum(summary.num_nodes.values()), sum(summary.num_edges.values())
+    return f"{count(nodes, 'node')}, {count(edges, 'edge')}, {count(summary.num_parts, 'partition')}"
+
+
+def types_lines(num_nodes: Mapping[str, int], num_edges: Mapping[str, int]) -> list[str]:
+    """Return a line for each type, with its number of nodes or edges."""
+    rows = [("nodes", name, f"{number:,}") for name, number in num_nodes.items()]
+    rows += [("edges", name, f"{number:,}") for name, number in num_edges.items()]
+    return table(rows, right=(2,))
+
+
+def work_line(summary: Summary, *, input_rate: bool = True) -> str:
+    """Say what was read and written, and what that took; ``input_rate``: also how much a second was read."""
+    seconds = max(summary.elapsed_s, 1e-3)
+    rates = [f"{quantity(sum(summary.num_edges.values()) / seconds)} edges/s"]
+    rates += [f"{size(summary.input_bytes / seconds)}/s"] if input_rate else []
+    return (
+        f"  read {size(summary.input_bytes)}, wrote {size(summary.output_bytes)} in {duration(summary.elapsed_s)}: "
+        f"{', '.join(rates)}, peak memory {size(summary.peak_memory_bytes)}"
+        + (f", spilled {size(summary.spilled_bytes)}" if summary.spilled_bytes else "")
+    )
