@@ -135,6 +135,14 @@ def test_a_store_of_metis_comes_back(text, options, tmp_path):
     assert files[0] == files[1]
 
 
+def test_lines_in_another_order_come_back_sorted(tmp_path):
+    """The same graph; as its lines are others, edges have other IDs."""
+    (tmp_path / "first.graph").write_text("% a comment\n4 3 1\n3  9 2 1\n1 1\n4 5 1 9\n3 5 \n")
+    graphprep.convert(str(tmp_path / "first.graph"), str(tmp_path / "first"), format="metis")
+    graphprep.export(str(tmp_path / "first"), str(tmp_path / "out"), "metis", weight="weight")
+    assert (tmp_path / "out" / "graph.graph").read_text() == "4 3 001\n2 1 3 9\n1 1\n1 9 4 5\n3 5\n"
+
+
 def test_weights_that_metis_does_not_take(tmp_path):
     store = str(make_store(GRAPHS["homogeneous"](), tmp_path))
     (weight,) = [edges.weight for edges in GRAPHS["homogeneous"]().edges.values()]
