@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from graphprep.exporters.uncarried import all_types
 from graphprep.model.export import Side, Uncarried
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.schema import ColumnSchema
+from graphprep.stages.trainer_columns import all_types
 
 TIME_ROLES = frozenset({"created_at", "removed_at", "time"})
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from graphprep.model.export import Side, Uncarried
 from graphprep.model.metadata import GraphMetadata
-from graphprep.model.schema import ColumnSchema, edge_type_text
+from graphprep.model.schema import ColumnSchema
+from graphprep.stages.trainer_columns import all_types
 
 WhyNot = Callable[[Side, ColumnSchema], str | None]
 
@@ -51,11 +52,3 @@ def count_types(metadata: GraphMetadata) -> str:
 def all_columns(metadata: GraphMetadata) -> Iterator[tuple[Side, str, ColumnSchema]]:
     """Yield (side, type, column) of all types, as they are listed."""
     return ((side, name, column) for side, name, columns in all_types(metadata) for column in columns)
-
-
-def all_types(metadata: GraphMetadata) -> Iterator[tuple[Side, str, tuple[ColumnSchema, ...]]]:
-    """Yield every node and edge type (``src:rel:dst``) with its columns."""
-    for name, nodes in zip(metadata.node_types, metadata.node_schemas, strict=True):
-        yield "node", name, nodes.columns
-    for edge_type, edges in zip(metadata.edge_types, metadata.edge_schemas, strict=True):
-        yield "edge", edge_type_text(edge_type), edges.columns
