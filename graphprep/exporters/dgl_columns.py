@@ -133,5 +133,5 @@ def check_names(metadata: GraphMetadata, why_not: WhyNot, names: Callable[[Seque
         if twice := [one for one, count in Counter(names(columns)).items() if count > 1]:
             raise UsageError(
                 f"{side} type {name!r} has a column {twice[0]!r}, the name of what is made of another column",
-                fix="rename it in the input, or leave it out",
+                fix="rename it in the input, or leave it out with --drop-column",
             )

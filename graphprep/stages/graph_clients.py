@@ -15,6 +15,7 @@ from graphprep.model.errors import UsageError
 from graphprep.model.ids import EdgeTypeLike
 from graphprep.model.schema import ColumnSchema, EdgeType, edge_type_text
 from graphprep.stages.cells import Cells
+from graphprep.stages.graph_arrays import build_adjacency
 from graphprep.stages.shuffle import order_keys, order_role
 from graphprep.stages.stored_columns import TextColumn
 from graphprep.stages.trainer_columns import (
@@ -150,19 +151,24 @@ def _edges_by_destination(graph: Graph, edge_type: EdgeType) -> tuple[Ints, Ints
     ids = np.arange(src.size) if edge_ids is None else edge_ids.astype(np.int64)
     if graph.metadata.primary_layout == "csc":
         return src, dst, ids, None
-    order = np.lexsort((ids, *_neighbor_keys(graph, edge_type, src), dst))
-    return src[order], dst[order], ids[order], order
+    order = _invert(ids)
+    keys = _neighbor_keys(graph, edge_type, src)
+    if keys is not None:
+        order = order[np.argsort(keys[order], kind="stable")]
+    rows = build_adjacency(src[order], dst[order], (graph.num_nodes(edge_type[0]), graph.num_nodes(edge_type[2])))
+    assert rows.edge_ids is not None
+    order = order[rows.edge_ids]
+    return rows.indices.astype(np.int64), dst[order], ids[order], order
 
 
-def _neighbor_keys(graph: Graph, edge_type: EdgeType, src: Ints) -> list[NDArray[Any]]:
-    """Return by what the edges of a destination are ordered, before their IDs: arrays in row order."""
+def _neighbor_keys(graph: Graph, edge_type: EdgeType, src: Ints) -> NDArray[Any] | None:
+    """Return by what the edges of a destination are ordered, before their IDs, in row order; None: by these alone."""
     order = graph.metadata.edge_schemas[graph.edge_types.index(edge_type)].neighbor_order
     roles = {column.role: column.name for column in graph.columns(edge_type) if column.role is not None}
     role = order_role(order, roles)
     if role is None:
-        return [src] if order == "id" else []
-    values, present = np.asarray(graph.column(edge_type, roles[role])), graph.present(edge_type, roles[role])
-    return [order_keys(role, values, present)]
+        return src if order == "id" else None
+    return order_keys(role, np.asarray(graph.column(edge_type, roles[role])), graph.present(edge_type, roles[role]))
 
 
 # ---- DGL
@@ -192,12 +198,18 @@ def _edges_by_id(graph: Graph, edge_type: EdgeType) -> tuple[Ints, Ints, Ints | 
     src, dst, edge_ids = graph.edges(edge_type, order="rows")
     if edge_ids is None:
         return src, dst, None
-    order = np.empty(edge_ids.size, np.int64)
-    order[edge_ids] = np.arange(edge_ids.size)
+    order = _invert(edge_ids)
     return src[order], dst[order], order
 
 
 # ---- what they share
+
+
+def _invert(edge_ids: NDArray[Any]) -> Ints:
+    """Return the row of every edge ID."""
+    rows = np.empty(edge_ids.size, np.int64)
+    rows[edge_ids] = np.arange(edge_ids.size)
+    return rows
 
 
 @dataclass(frozen=True)

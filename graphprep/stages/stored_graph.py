@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from graphprep.model.adjacency import Adjacency
 from graphprep.model.dataclass import dataclass
-from graphprep.model.errors import DataError, UsageError
+from graphprep.model.errors import DataError, UsageError, one_of
 from graphprep.model.ids import EdgeTypeLike, IDConverter, IdLike, NodeTypeLike, TypedSpace
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.schema import ColumnSchema, EdgeType, Layout, edge_type_path, path_name
@@ -261,8 +261,8 @@ class Graph:
     def to_scipy(self, edge_type: EdgeTypeLike | None = None, weight: str | None = None) -> Any:
         """Return ``scipy.sparse.csc_array`` (``csr_array`` where the store has no CSC), [sources, destinations].
 
-        Values are those of the edge column ``weight``, else ones (float32). Several edges between a pair stay apart; SciPy
-        adds them up. Where IDs are int32, ``indices`` is a memory map. Needs SciPy.
+        Values are those of the edge column ``weight``, 0 where an edge has none, else ones (float32). Several edges between a
+        pair stay apart; SciPy adds them up. Where IDs are int32, ``indices`` is a memory map. Needs SciPy.
         """
         return _clients().to_scipy(self, edge_type, weight)
 
@@ -298,7 +298,7 @@ class Graph:
     def to_glt_topology(self, edge_type: EdgeTypeLike | None = None, weight: str | None = None) -> Any:
         """Return ``graphlearn_torch.data.Topology`` of an edge type, in the primary layout, with edge IDs; nothing is sorted.
 
-        ``weight`` names the edge column of its weights. Needs GraphLearn-for-PyTorch.
+        ``weight`` names the edge column of its weights, 0 where an edge has none. Needs GraphLearn-for-PyTorch.
         """
         return _clients().to_glt_topology(self, edge_type, weight)
 
@@ -329,8 +329,7 @@ class Graph:
             number = self.node_types.index(type_)
             return f"nodes/{path_name(type_)}", self.metadata.node_schemas[number].columns
         if isinstance(type_, str) and ":" not in type_ and not self._with_relation(type_):
-            known = ", ".join([*self.node_types, *self._edges.types.names])
-            raise DataError(f"unknown type {type_!r}", fix=f"use one of {known or '(there is none)'}")
+            raise DataError(f"unknown type {type_!r}", fix=one_of([*self.node_types, *self._edges.types.names]))
         edge = self._edge_number(type_)
         return f"edges/{edge_type_path(self.edge_types[edge])}", self.metadata.edge_schemas[edge].columns
 
@@ -466,7 +465,7 @@ def _distinct(own: Ints, other: Ints) -> tuple[Ints, Ints]:
 
 def _only(names: tuple[str, ...], word: str) -> int:
     if len(names) != 1:
-        raise UsageError(f"there are {len(names)} {word}s", fix=f"pass one of {', '.join(names) or '(there is none)'}")
+        raise UsageError(f"there are {len(names)} {word}s", fix=one_of(names, "pass one of"))
     return 0
 
 
@@ -474,8 +473,7 @@ def _find_column(columns: tuple[ColumnSchema, ...], name: str, type_: object) ->
     for column in columns:
         if column.name == name:
             return column
-    known = ", ".join(column.name for column in columns) or "(there is none)"
-    raise DataError(f"{type_!r} has no column {name!r}", fix=f"use one of {known}")
+    raise DataError(f"{type_!r} has no column {name!r}", fix=one_of(column.name for column in columns))
 
 
 def _clients() -> ModuleType:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.model.dataclass import dataclass
-from graphprep.model.errors import UsageError
+from graphprep.model.errors import UsageError, one_of
 from graphprep.model.export import Side
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.schema import ColumnSchema, edge_type_text
@@ -97,8 +97,8 @@ def check_wanted(wanted: Sequence[str], types: Iterable[tuple[str, Sequence[Colu
     }
     for key in wanted:
         if key not in known:
-            listed = ", ".join(sorted(key for key in known if ":" not in key)) or "(there is none)"
-            raise UsageError(f"option features: there is no feature {key!r}", fix=f"use some of {listed}")
+            fix = one_of(sorted(key for key in known if ":" not in key), "use some of")
+            raise UsageError(f"option features: there is no feature {key!r}", fix=fix)
 
 
 # ---------------------------------------------------------------------------------------------- PyG
@@ -173,7 +173,7 @@ def check_names(type_name: str, attributes: Sequence[Attribute], system: str, ta
         if one.name in known:
             raise UsageError(
                 f"type {type_name!r} has a column {one.name!r}, a name that {system} or another column has",
-                fix="rename it in the input, or leave it out",
+                fix="rename it in the input, or leave it out with --drop-column",
             )
         known.add(one.name)
 
