@@ -108,7 +108,7 @@ def plan_memory(options: ConvertOptions) -> MemoryPlan:
         need = -(-(private_bytes() + _KERNEL_BYTES + _LEAST_BYTES) // _MIB)
         can_have = memory_limit(f"{need}MiB") == need * _MIB
         raise MemoryLimitError(
-            f"the memory limit of {limit // _MIB} MiB leaves {max(0, room) // _MIB} MiB to work with",
+            f"the memory limit of {limit / _MIB:.3g} MiB leaves {max(0, room) // _MIB} MiB to work with",
             fix=f"raise --memory-limit to {need}MiB or more"
             if can_have
             else f"let the process have {need} MiB: raise its container's limit, or ulimit",

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.model.dataclass import dataclass
-from graphprep.model.errors import DataError, UsageError
+from graphprep.model.errors import DataError, UsageError, one_of
 from graphprep.model.export import Side, Uncarried
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.schema import ColumnSchema, EdgeTypeSchema, NodeTypeSchema, edge_type_text
@@ -66,8 +66,7 @@ def without_columns(metadata: GraphMetadata, dropped: Sequence[str]) -> tuple[Gr
 
 def _name_one_of(metadata: GraphMetadata) -> str:
     columns = [*(one.columns for one in metadata.node_schemas), *(one.columns for one in metadata.edge_schemas)]
-    names = sorted({column.name for own in columns for column in own})
-    return f"use one of {', '.join(names)}" if names else "leave it out: the store has no columns"
+    return one_of(sorted({column.name for own in columns for column in own}))
 
 
 def choose_columns(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from graphprep.model.dataclass import dataclass
 
 EXIT_DATA = 1
@@ -31,6 +33,12 @@ class GraphprepError(Exception):
 
     def __reduce__(self) -> tuple[object, ...]:
         return (_rebuild, (type(self), dict(self.__dict__), self.args))
+
+
+def one_of(names: Iterable[str], verb: str = "use one of") -> str:
+    """Return the fix for a name that is not there: ``use one of a, b``."""
+    listed = ", ".join(names)
+    return f"{verb} {listed}" if listed else "leave it out: there is none to name"
 
 
 def _rebuild(cls: type[GraphprepError], state: dict[str, object], args: tuple[object, ...]) -> GraphprepError:

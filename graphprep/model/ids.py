@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from graphprep.model.counts import TypeCounts, read_counts
 from graphprep.model.dataclass import dataclass
-from graphprep.model.errors import DataError, UsageError
+from graphprep.model.errors import DataError, UsageError, one_of
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.schema import EdgeType, edge_type_text, parse_edge_type
 
@@ -106,7 +106,7 @@ class TypeNames:
             return int(name)
         text = self._text(name)
         if text not in self._numbers:
-            raise DataError(f"unknown {self.word} {text!r}", fix=f"use one of {', '.join(self.names) or '(there is none)'}")
+            raise DataError(f"unknown {self.word} {text!r}", fix=one_of(self.names))
         return self._numbers[text]
 
     @cached_property

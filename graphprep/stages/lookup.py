@@ -12,7 +12,7 @@ from graphprep.kernels.cpu.hash import hash_ints
 from graphprep.kernels.cpu.text_search import rank_texts
 from graphprep.kernels.cpu.texts import concat_texts, hash_texts, sort_texts
 from graphprep.model.dataclass import dataclass
-from graphprep.model.errors import UsageError
+from graphprep.model.errors import UsageError, one_of
 from graphprep.model.ids import IDConverter, PartitionBook, PartSpace, TypedSpace
 from graphprep.model.rows import RawTexts
 from graphprep.model.schema import RawIdKind, edge_type_path, parse_edge_type, path_name
@@ -106,7 +106,7 @@ class IdLookup:
     def _find_type(self, name: str | None) -> int | None:
         names, word = self.type_names, "edge type" if self.edges else "node type"
         if name is not None:
-            fix = f"use one of {', '.join(names) or '(there is none)'}"
+            fix = one_of(names)
             text = _edge_type_text(name, fix) if self.edges else name
             if text not in names:
                 raise UsageError(f"unknown {word} {name!r}", fix=fix)

@@ -465,16 +465,24 @@ def test_networkx_of_one_type_has_plain_nodes(sample_data):
     assert set(people.to_networkx("typed")) == {(name, i) for name in people.node_types for i in range(people.num_nodes(name))}
 
 
-def hide(monkeypatch, module):
-    """Let a package be one that is not installed."""
+@pytest.fixture
+def hide(monkeypatch):
+    """Return what lets a package be one that is not installed. Importers that others add meanwhile stay."""
+    added = []
 
-    def find_spec(name, path=None, target=None):
-        if name == module:
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+    def hide_one(module):
+        def find_spec(name, path=None, target=None):
+            if name == module:
+                raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
-    for name in [one for one in sys.modules if one.partition(".")[0] == module]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setattr(sys, "meta_path", [SimpleNamespace(find_spec=find_spec), *sys.meta_path])
+        for name in [one for one in sys.modules if one.partition(".")[0] == module]:
+            monkeypatch.delitem(sys.modules, name)
+        added.append(SimpleNamespace(find_spec=find_spec))
+        sys.meta_path.insert(0, added[-1])
+
+    yield hide_one
+    for one in added:
+        sys.meta_path.remove(one)
 
 
 @pytest.mark.parametrize(("method", "module", "packages"), [
@@ -484,8 +492,8 @@ def hide(monkeypatch, module):
     ("to_dgl", "dgl", "dgl"),
     ("to_glt_topology", "graphlearn_torch", "graphlearn-torch"),
 ])  # fmt: skip
-def test_a_library_that_is_missing_is_named(monkeypatch, method, module, packages):
-    hide(monkeypatch, module)
+def test_a_library_that_is_missing_is_named(hide, method, module, packages):
+    hide(module)
     with pytest.raises(UsageError) as caught:
         getattr(graphprep.load(str(GOLDEN / "karate_csv" / "store")), method)()
     assert str(caught.value) == f"{module} is not installed\n  fix: pip install {packages}"
@@ -498,11 +506,11 @@ def test_a_library_that_is_missing_is_named(monkeypatch, method, module, package
     ("import nothing_of_this_name", "dgl is installed, but does not load: ModuleNotFoundError: No module named 'nothing_of_this_name'", ""),
     ("import dgl.nothing", "dgl is installed, but does not load: ModuleNotFoundError: No module named 'dgl.nothing'", ""),
 ])  # fmt: skip
-def test_a_library_that_does_not_load_is_not_called_missing(monkeypatch, tmp_path, code, message, fix):
+def test_a_library_that_does_not_load_is_not_called_missing(monkeypatch, hide, tmp_path, code, message, fix):
     (tmp_path / "dgl").mkdir()
     (tmp_path / "dgl/__init__.py").write_text(code)
     monkeypatch.syspath_prepend(tmp_path)
-    hide(monkeypatch, "torch")
+    hide("torch")
     monkeypatch.delitem(sys.modules, "dgl", raising=False)
     with pytest.raises(UsageError) as caught:
         graphprep.load(str(GOLDEN / "karate_csv" / "store")).to_dgl()
