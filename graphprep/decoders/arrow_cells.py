@@ -20,6 +20,7 @@ from graphprep.kernels.cpu import delimited, numbers
 from graphprep.model.errors import DataError
 from graphprep.model.protocols import Span
 from graphprep.model.rows import ColumnChunk, ColumnKey, RawIds, RawTexts
+from graphprep.storage.arrow_arrays import arrow_array, arrow_text
 
 Ints = NDArray[np.int64]
 Cells = tuple[NDArray[np.uint8], Ints, Ints]  # bytes, and where each text begins and ends
@@ -175,7 +176,7 @@ def cut_batch(batch: pa.RecordBatch, max_rows: int, max_bytes: int) -> Iterator[
 
 def _no_rows(file: pq.ParquetFile, names: Sequence[str]) -> pa.RecordBatch:
     fields = [file.schema_arrow.field(name) for name in names]
-    return pa.RecordBatch.from_arrays([pa.array([], field.type) for field in fields], schema=pa.schema(fields))
+    return pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in fields], schema=pa.schema(fields))
 
 
 class ArrowCells:
@@ -219,7 +220,7 @@ class ArrowCells:
             return ids
         if array.null_count:
             self.blame(position, int(np.flatnonzero(null_mask(array))[0]), say(numbers.EMPTY, ""))
-            array = array.fill_null(base)
+            array = array.fill_null(arrow_array(np.array([base])).cast(array.type)[0])
         values = numbers_of(array)
         for code, bad in _id_faults(values, base, kind):
             if bad.any():
@@ -333,7 +334,7 @@ def _id_faults(values: NDArray[Any], base: int, kind: IdKind) -> Iterator[tuple[
 def _key_cells(array: pa.Array) -> tuple[NDArray[np.uint8], Ints, Ints]:
     """Return the bytes of strings, or integers as decimal digits, and where each begins and ends; a null is empty."""
     kind = pa.string() if pa.types.is_integer(array.type) else pa.large_binary()
-    return _text_cells(array.cast(kind).fill_null(pa.scalar("" if kind == pa.string() else b"", kind)))
+    return _text_cells(array.cast(kind).fill_null(arrow_text("", kind)))
 
 
 def _text_cells(array: pa.Array) -> tuple[NDArray[np.uint8], Ints, Ints]:

@@ -115,7 +115,7 @@ def _arrow_batches(handle: BinaryIO, span: Span, max_rows: int, names: Sequence[
             return
     if is_empty and span.start <= 0:
         schema = pa.schema([reader.schema.field(name) for name in names])
-        yield pa.RecordBatch.from_arrays([pa.array([], field.type) for field in schema], schema=schema)
+        yield pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in schema], schema=schema)
 
 
 def _all_batches(reader: pa.ipc.RecordBatchFileReader | pa.ipc.RecordBatchStreamReader) -> Iterator[pa.RecordBatch]:

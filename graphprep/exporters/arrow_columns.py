@@ -13,6 +13,7 @@ from graphprep.model.errors import DataError
 from graphprep.model.rows import RawTexts
 from graphprep.model.schema import ColumnSchema, RawIdKind
 from graphprep.stages.cells import Cells
+from graphprep.storage.arrow_arrays import arrow_array, arrow_null
 
 Ints = NDArray[np.int64]
 Present = NDArray[np.bool_] | None
@@ -33,7 +34,7 @@ def id_array(ids: RawBlock, kind: RawIdKind) -> Any:
 
     if isinstance(ids, RawTexts):
         return _checked(text_array(ids), "raw IDs").cast(pa.string())
-    return pa.array(ids, id_type(kind))
+    return arrow_array(ids, id_type(kind))
 
 
 def column_type(column: ColumnSchema, *, texts: bool = True) -> Any:
@@ -64,12 +65,12 @@ def column_array(column: ColumnSchema, cells: Cells, present: Present, *, texts:
         return _text_array(column, cells, kind, missing)
     if column.kind == "temporal":
         end = np.asarray(cells.end)
-        values = _list_array(cells.item_counts, pa.array(cells.flat), kind.value_type.field("values").type, None)
-        items = [pa.array(cells.start), pa.array(end, mask=end == -1), values]
+        values = _list_array(cells.item_counts, arrow_array(cells.flat), kind.value_type.field("values").type, None)
+        items = [arrow_array(np.asarray(cells.start)), arrow_array(end, missing=end == -1), values]
         return _list_array(np.asarray(cells.entry_counts), _struct(items, kind.value_type), kind, missing)
-    values = pa.array(cells.flat)
+    values = arrow_array(cells.flat)
     if column.kind == "sparse":
-        at = pa.array(np.asarray(cells.coords))
+        at = arrow_array(np.asarray(cells.coords).reshape(-1))
         if column.item_shape:
             at = pa.FixedSizeListArray.from_arrays(at, type=kind.value_type.field("at").type)
         values = _struct([at, values], kind.value_type)
@@ -96,15 +97,15 @@ def _dense_array(values: NDArray[Any], kind: Any, shape: tuple[int, ...], missin
     flat = np.ascontiguousarray(values).reshape(-1)
     if not shape:
         flat = flat.astype(np.int32) if pa.types.is_date32(kind) else flat
-        return pa.array(flat, kind, mask=missing)
+        return arrow_array(flat, kind, missing)
     if 0 in shape:
-        return _list_array(np.zeros(len(values), np.int64), pa.array(flat), kind, missing)
+        return _list_array(np.zeros(len(values), np.int64), arrow_array(flat), kind, missing)
     kinds = [kind]
     for _ in shape[1:]:
         kinds.append(kinds[-1].value_type)
-    array = pa.array(flat)
+    array = arrow_array(flat)
     for inner in reversed(kinds):
-        mask = None if missing is None or inner is not kind else pa.array(missing)
+        mask = None if missing is None or inner is not kind else arrow_array(missing)
         array = pa.FixedSizeListArray.from_arrays(array, type=inner, mask=mask)
     return array
 
@@ -115,15 +116,16 @@ def _text_array(column: ColumnSchema, cells: Cells, kind: Any, missing: Present)
 
     found = text_array(RawTexts(_offsets(cells.item_counts), np.asarray(cells.values).view(np.uint8)))
     found = _checked(found, f"column {column.name!r}") if pa.types.is_string(kind) else found.cast(pa.large_binary())
-    found = found if missing is None else pc.if_else(pa.array(missing), pa.scalar(None, found.type), found)
+    found = found if missing is None else pc.if_else(arrow_array(missing), arrow_null(found.type), found)
     return found.cast(kind)
 
 
 def _list_array(counts: Ints, values: Any, kind: Any, missing: Present) -> Any:
     import pyarrow as pa
 
-    mask = None if missing is None else pa.array(missing)
-    return pa.ListArray.from_arrays(pa.array(_offsets(counts), pa.int32()), values, type=kind, mask=mask)
+    mask = None if missing is None else arrow_array(missing)
+    offsets = arrow_array(_offsets(counts).astype(np.int32))
+    return pa.ListArray.from_arrays(offsets, values, type=kind, mask=mask)
 
 
 def _struct(arrays: list[Any], kind: Any) -> Any:

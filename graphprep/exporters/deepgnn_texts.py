@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from graphprep.kernels.cpu.place import place_bytes, replace_bytes
 from graphprep.kernels.cpu.write_text import write_integers
 from graphprep.model.dataclass import dataclass
+from graphprep.storage.arrow_arrays import arrow_array
 
 Ints = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
@@ -114,7 +115,7 @@ def _complex_texts(values: NDArray[Any]) -> Texts:
 def _arrow_texts(values: NDArray[Any]) -> Texts:
     import pyarrow as pa
 
-    array = pa.array(np.ascontiguousarray(values)).cast(pa.large_string())
+    array = arrow_array(values).cast(pa.large_string())
     _, offsets, data = array.buffers()
     ends = np.frombuffer(offsets, np.int64)[: len(array) + 1] if len(array) else np.zeros(1, np.int64)
     source = np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)[: int(ends[-1])]

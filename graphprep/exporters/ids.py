@@ -15,6 +15,7 @@ from graphprep.model.metadata import GraphMetadata
 from graphprep.model.rows import RawTexts
 from graphprep.model.schema import path_name
 from graphprep.stages.stored_items import FIX, StoredArrays
+from graphprep.storage.arrow_arrays import arrow_array
 from graphprep.storage.outputs import FolderOutput
 from graphprep.storage.scratch import Scratch
 
@@ -143,7 +144,7 @@ class TrainerIds:
                 if isinstance(texts, RawTexts):
                     buffers = pa.py_buffer(texts.offsets), pa.py_buffer(texts.values)
                     raw = pa.LargeStringArray.from_buffers(texts.size, *buffers).cast(pa.string())
-                    ids = pa.array(np.arange(first, first + texts.size))
+                    ids = arrow_array(np.arange(first, first + texts.size))
                     writer.write_table(pa.Table.from_arrays([ids, raw], schema=schema))
                     first += texts.size
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from graphprep.kernels.cpu.write_text import INTEGER, SLACK_BYTES, Template, write_rows
 from graphprep.model.dataclass import dataclass
 from graphprep.model.rows import RawTexts
+from graphprep.storage.arrow_arrays import arrow_array, arrow_null, arrow_text
 
 Array = NDArray[Any]
 
@@ -75,12 +76,12 @@ class LineWriter:
             texts = text_array(values)
             if self._quoting is not None:
                 texts = _quoted(texts, self._quoting)
-            return texts if missing is None else pc.if_else(pa.array(missing), None, texts)
+            return texts if missing is None else pc.if_else(arrow_array(missing), arrow_null(texts.type), texts)
         if values.dtype.kind == "b":
             values = values.view(np.uint8)
         if values.dtype == np.float16:
             values = values.astype(np.float32)
-        texts = pc.cast(pa.array(values, mask=missing), pa.large_string())
+        texts = pc.cast(arrow_array(values, missing=missing), pa.large_string())
         if values.dtype.kind != "f":
             return texts
         return pc.if_else(pc.match_substring_regex(texts, _WHOLE), _join(texts, _text(".0")), texts)
@@ -114,4 +115,4 @@ def _join(*cells: Any, by: str = "") -> Any:
 def _text(text: str) -> Any:
     import pyarrow as pa
 
-    return pa.scalar(text, pa.large_string())
+    return arrow_text(text, pa.large_string())

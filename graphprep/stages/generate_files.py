@@ -15,6 +15,7 @@ from graphprep.engine.local import map_ordered
 from graphprep.kernels.cpu import write_text
 from graphprep.kernels.cpu.write_text import INTEGER, MICRO, Template
 from graphprep.stages.generate_edges import EdgeGraph, GridGraph, RmatGraph
+from graphprep.storage.arrow_arrays import arrow_array
 from graphprep.storage.npy import npy_header
 from graphprep.storage.outputs import FileOutput, FolderOutput
 
@@ -161,5 +162,5 @@ def _arrow_column(values: NDArray[Any]) -> Any:
     import pyarrow as pa
 
     if values.ndim == 1:
-        return pa.array(values)
-    return pa.FixedSizeListArray.from_arrays(pa.array(values.reshape(-1)), values.shape[1])
+        return arrow_array(values)
+    return pa.FixedSizeListArray.from_arrays(arrow_array(values.reshape(-1)), values.shape[1])

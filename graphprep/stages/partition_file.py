@@ -129,7 +129,7 @@ def _raw_ids(column: Any, url: str) -> _RawColumn:
     if not column.null_count and (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
         texts = column.cast(pa.large_binary()).combine_chunks()
         if isinstance(texts, pa.ChunkedArray):
-            texts = pa.concat_arrays(texts.chunks) if texts.num_chunks else pa.array([], pa.large_binary())
+            texts = pa.concat_arrays(texts.chunks) if texts.num_chunks else pa.nulls(0, pa.large_binary())
         offsets = np.frombuffer(texts.buffers()[1], np.int64, len(texts) + 1, 8 * texts.offset)
         values = np.frombuffer(texts.buffers()[2] or b"", np.uint8)
         keys = np.zeros(len(texts), np.uint64)
