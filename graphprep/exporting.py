@@ -73,7 +73,7 @@ def export(
         digest = getattr(exporter, "file_digest", None)
         with FolderOutput(run.storage, out, exists=exists, last=exporter.root_file, digest=digest) as folder:
             folder.twins = TwinFinder.of(source, run.storage) if options.link else None
-            dropped = (*left_out, *(one.text for one in plan.uncarried))
+            dropped = (*left_out, *(one.text for one in plan.unsupported))
             notes = _write(graph, exporter, plan, dropped, folder)
             folder.publish()
         return _summary(run, source, graph, exporter, plan, folder, dropped, notes)
@@ -140,7 +140,9 @@ def check_target(storage: Storage, target: str, out: str, options: ExportOptions
 
 def carried_columns(metadata: GraphMetadata, exporter: Exporter, plan: ExportPlan, options: ExportOptions) -> CarriedColumns:
     """Return the columns that are written. Raises UsageError where others would be lost unasked."""
-    return choose_columns(metadata, plan.uncarried, options.feature_dtypes, target=exporter.name, drop=options.drop_unsupported)
+    return choose_columns(
+        metadata, plan.unsupported, options.feature_dtypes, target=exporter.name, drop=options.drop_unsupported
+    )
 
 
 def _write(graph: StoredGraph, exporter: Exporter, plan: ExportPlan, dropped: Sequence[str], folder: FolderOutput) -> list[str]:

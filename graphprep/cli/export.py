@@ -96,7 +96,7 @@ class GraphFlags:
         list[str], option("--drop-column", "Column to leave out; may be repeated.", group=_GRAPH, metavar="[TYPE:]COL")
     ] = field(default_factory=list)
     drop_unsupported: Annotated[
-        bool, option("--drop-unsupported", "Leave out columns that the target cannot carry.", group=_GRAPH, default=False)
+        bool, option("--drop-unsupported", "Leave out columns that the target does not support.", group=_GRAPH, default=False)
     ] = False
 
 
@@ -138,7 +138,9 @@ class LastStageFlags:
     ] = field(default_factory=list)
     drop_unsupported: Annotated[
         bool,
-        option("--drop-unsupported", "--export leaves out columns that a target cannot carry.", group=_EXPORT, default=False),
+        option(
+            "--drop-unsupported", "--export leaves out columns that a target does not support.", group=_EXPORT, default=False
+        ),
     ] = False
 
     def folders(self, out: str) -> list[tuple[str, str]]:
@@ -266,7 +268,7 @@ def targets_text(targets: Sequence[TargetInfo]) -> str:
     lines = []
     for target in targets:
         told = [("loads in", target.loads_in), ("carries", target.carries), ("needs", target.needs)]
-        told += [("makes", ", ".join(target.makes)), *(("leaves out", text) for text in target.uncarried)]
+        told += [("makes", ", ".join(target.makes)), *(("leaves out", text) for text in target.unsupported)]
         told += [("cannot", target.refusal)]
         lines += [target.name, *(_wrapped(f"  {label:10} ", text) for label, text in told if text)]
         labels = ("options" if one is target.options[0] else "" for one in target.options)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, UsageError, one_of
-from graphprep.model.export import Side, Uncarried
+from graphprep.model.export import Side, Unsupported
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.schema import ColumnSchema, EdgeTypeSchema, NodeTypeSchema, edge_type_text
 from graphprep.stages.cells import Cells
@@ -70,17 +70,19 @@ def _name_one_of(metadata: GraphMetadata) -> str:
 
 
 def choose_columns(
-    metadata: GraphMetadata, uncarried: Sequence[Uncarried], feature_dtypes: Mapping[str, str], *, target: str, drop: bool
+    metadata: GraphMetadata, unsupported: Sequence[Unsupported], feature_dtypes: Mapping[str, str], *, target: str, drop: bool
 ) -> CarriedColumns:
-    """Leave out what the target cannot carry, and give columns their dtypes.
+    """Leave out what the target does not support, and give columns their dtypes.
 
     Raises UsageError that names the columns which would be lost where ``drop`` does not say that they may be, and for dtypes
     of columns that are not there.
     """
-    if uncarried and not drop:
-        listed = "\n".join(f"  {one.text}" for one in uncarried)
-        raise UsageError(f"target {target!r} cannot carry all columns:\n{listed}", fix="leave them out with --drop-unsupported")
-    lost = {(one.side, one.type, one.column) for one in uncarried}
+    if unsupported and not drop:
+        listed = "\n".join(f"  {one.text}" for one in unsupported)
+        raise UsageError(
+            f"target {target!r} does not support all columns:\n{listed}", fix="leave them out with --drop-unsupported"
+        )
+    lost = {(one.side, one.type, one.column) for one in unsupported}
     given = dict(feature_dtypes)
     used: set[str] = set()
 

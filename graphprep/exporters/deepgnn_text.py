@@ -22,7 +22,7 @@ from graphprep.exporters.deepgnn_rows import PLACEHOLDER, RowBatch, Run
 from graphprep.exporters.deepgnn_texts import Texts, join_texts
 from graphprep.exporters.deepgnn_times import find_lost_times, have_times, time_columns
 from graphprep.exporters.graph import StoredGraph
-from graphprep.exporters.uncarried import list_uncarried
+from graphprep.exporters.unsupported import list_unsupported
 from graphprep.model.dataclass import dataclass
 from graphprep.model.export import ExportPlan, Side, StoreNeed
 from graphprep.model.metadata import GraphMetadata
@@ -128,7 +128,7 @@ def _plan(metadata: GraphMetadata, lines: LineFormat, notes: list[str], *, with_
 
     lost = find_lost_times(metadata, lambda _: None if with_times else _NO_TIMES)
     need = StoreNeed(layouts=("csr",), edge_columns="csr", num_parts=1, partition_by="range", is_fixed=True)
-    return ExportPlan(need, (*lost, *list_uncarried(metadata, why_not)), (*TypeNumbers.of(metadata).notes, *notes))
+    return ExportPlan(need, (*lost, *list_unsupported(metadata, why_not)), (*TypeNumbers.of(metadata).notes, *notes))
 
 
 # ---------------------------------------------------------------------------------------------------- writing

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from graphprep.model.export import Side, Uncarried
+from graphprep.model.export import Side, Unsupported
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.schema import ColumnSchema
 from graphprep.stages.trainer_columns import all_types
@@ -23,7 +23,7 @@ def have_times(columns: Sequence[ColumnSchema]) -> bool:
     return any(column.role in TIME_ROLES for column in columns)
 
 
-def find_lost_times(metadata: GraphMetadata, why_not: Callable[[Side], str | None]) -> Iterator[Uncarried]:
+def find_lost_times(metadata: GraphMetadata, why_not: Callable[[Side], str | None]) -> Iterator[Unsupported]:
     """List the columns of times that are not written: all of a side for which ``why_not`` gives a reason, and second ones."""
     for side, name, columns in all_types(metadata):
         for column in columns:
@@ -31,4 +31,4 @@ def find_lost_times(metadata: GraphMetadata, why_not: Callable[[Side], str | Non
                 second = None if column in time_columns(columns) else "created_at is the time that is written"
                 reason = why_not(side) or second
                 if reason is not None:
-                    yield Uncarried(side, name, column.name, reason)
+                    yield Unsupported(side, name, column.name, reason)

@@ -18,7 +18,7 @@ from graphprep.exporters.column_rows import Rows
 from graphprep.exporters.dgl_columns import Feature, check_names, dgl_name, features_of
 from graphprep.exporters.graph import StoredGraph
 from graphprep.exporters.text_lines import LineWriter, TextColumn
-from graphprep.exporters.uncarried import all_columns, list_uncarried, why_no_array
+from graphprep.exporters.unsupported import all_columns, list_unsupported, why_no_array
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import UsageError
 from graphprep.model.export import ExportPlan, Side, StoreNeed
@@ -62,7 +62,7 @@ class ChunkedExporter:
             raise UsageError(f"dgl-chunked: chunks must be 1 or more, found {self.chunks}", fix="correct the option")
         check_names(metadata, _why_not, _names)
         need = StoreNeed(edge_columns="input", input_order=True)
-        return ExportPlan(need, list_uncarried(metadata, _why_not), tuple(_notes(metadata)))
+        return ExportPlan(need, list_unsupported(metadata, _why_not), tuple(_notes(metadata)))
 
     def export(self, graph: StoredGraph, out: FolderOutput) -> None:
         """Write the files, then their list."""

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from graphprep.exporters.column_rows import Rows
 from graphprep.exporters.torch_files import TensorPieces
-from graphprep.exporters.uncarried import WhyNot, all_columns, list_uncarried, why_no_array
+from graphprep.exporters.unsupported import WhyNot, all_columns, list_unsupported, why_no_array
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import UsageError
-from graphprep.model.export import Side, Uncarried
+from graphprep.model.export import Side, Unsupported
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.schema import ColumnSchema, EdgeType
 from graphprep.stages.torch_rows import WIDER, equals, fit, read_present
@@ -84,9 +84,9 @@ def features_of(columns: Sequence[ColumnSchema], *, masks: bool = True, exact: b
     return found
 
 
-def find_uncarried(metadata: GraphMetadata) -> tuple[Uncarried, ...]:
+def find_unsupported(metadata: GraphMetadata) -> tuple[Unsupported, ...]:
     """Return the columns that are no tensors: texts, and rows of different lengths."""
-    return list_uncarried(metadata, _why_not)
+    return list_unsupported(metadata, _why_not)
 
 
 def plan_notes(metadata: GraphMetadata) -> tuple[str, ...]:

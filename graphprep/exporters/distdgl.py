@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.exporters.column_rows import Rows
-from graphprep.exporters.dgl_columns import dgl_edge_type, dgl_name, features_of, find_uncarried, plan_notes
+from graphprep.exporters.dgl_columns import dgl_edge_type, dgl_name, features_of, find_unsupported, plan_notes
 from graphprep.exporters.dgl_files import GRAPH_FORMATS, CompressedMatrix, CooMatrix, GraphFile, GraphFormat, Matrix, TensorFile
 from graphprep.exporters.graph import StoredGraph, slices
 from graphprep.exporters.graphbolt_graph import EDGE_ID, FUSED_NAME, NODE_ID, FusedGraph, fitting_dtype
@@ -63,7 +63,7 @@ class DistDglExporter:
             found = f"found {unknown[0]!r}" if unknown else "found none"
             raise UsageError(f"distdgl: formats must be some of coo, csr, csc, {found}", fix="correct the option")
         need = StoreNeed(layouts=("csc",), edge_columns="csc")
-        return ExportPlan(need, find_uncarried(metadata), plan_notes(metadata))
+        return ExportPlan(need, find_unsupported(metadata), plan_notes(metadata))
 
     def export(self, graph: StoredGraph, out: FolderOutput) -> None:
         """Write ``part<i>/`` for every partition, then the partition config."""

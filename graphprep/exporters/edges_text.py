@@ -12,7 +12,7 @@ from graphprep.engine.local import map_ordered
 from graphprep.exporters.graph import EdgePiece, StoredGraph
 from graphprep.exporters.raw_ends import RawEnds
 from graphprep.exporters.text_lines import LineWriter, TextColumn
-from graphprep.exporters.uncarried import list_uncarried, why_no_cell
+from graphprep.exporters.unsupported import list_unsupported, why_no_cell
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import UsageError
 from graphprep.model.export import ExportPlan, Side, StoreNeed
@@ -52,7 +52,7 @@ class EdgesExporter:
         if self.delimiter == "blank" and (reason := _why_no_blanks(metadata)):
             raise UsageError(f"option delimiter=blank: {reason}", fix="use tab or comma")
         need = StoreNeed(edge_columns="input", input_order=True)
-        return ExportPlan(need, list_uncarried(metadata, _why_not), (_LOST_NODES,))
+        return ExportPlan(need, list_unsupported(metadata, _why_not), (_LOST_NODES,))
 
     def export(self, graph: StoredGraph, out: FolderOutput) -> None:
         """See ``Exporter``."""

@@ -29,7 +29,7 @@ class Exporter(Protocol):
     node_ids: ClassVar[Literal["dense", "any", "own"]]
 
     def plan(self, metadata: GraphMetadata) -> ExportPlan:
-        """Say what the exporter reads of such a store, and what of it it cannot carry.
+        """Say what the exporter reads of such a store, and which columns it does not support.
 
         Raises UsageError where the graph cannot be exported at all, or an option does not fit it.
         """

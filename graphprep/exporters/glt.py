@@ -33,7 +33,7 @@ from graphprep.exporters.torch_graph import (
 )
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import UsageError
-from graphprep.model.export import ExportPlan, Side, StoreNeed, Uncarried
+from graphprep.model.export import ExportPlan, Side, StoreNeed, Unsupported
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.schema import ColumnSchema, Layout
 from graphprep.stages.trainer_columns import KINDS, all_types, check_wanted, choose_features, is_homo, is_number
@@ -97,18 +97,18 @@ class GltExporter:
         self._check_options(metadata)
         sides = list(all_types(metadata))
         check_wanted(self.features, ((name, columns) for _, name, columns in sides))
-        uncarried: list[Uncarried] = []
+        unsupported: list[Unsupported] = []
         notes: list[str] = []
         for side, name, columns in sides:
             chosen = choose_features(name, columns, self.features)
-            uncarried += _find_uncarried(side, name, columns, chosen, by_choice=bool(self.features))
+            unsupported += _find_unsupported(side, name, columns, chosen, by_choice=bool(self.features))
             if len(chosen) > 1:
                 listed = ", ".join(column.name for column in chosen)
                 notes.append(f"{side} type {name!r}: its features are {listed}, side by side")
         layout = self.stored_layout
         layouts: tuple[Layout, ...] = (layout, "csc") if self.cache_ratio and not self.cache_scores else (layout,)
         need = StoreNeed(layouts=tuple(dict.fromkeys(layouts)), edge_columns=layout)
-        return ExportPlan(need, tuple(uncarried), tuple(notes))
+        return ExportPlan(need, tuple(unsupported), tuple(notes))
 
     def export(self, graph: StoredGraph, out: FolderOutput) -> None:
         """See ``Exporter.export``."""
@@ -135,9 +135,9 @@ class GltExporter:
             check_file_names(metadata, "GLT")
 
 
-def _find_uncarried(
+def _find_unsupported(
     side: Side, name: str, columns: Sequence[ColumnSchema], chosen: Sequence[ColumnSchema], *, by_choice: bool
-) -> Iterator[Uncarried]:
+) -> Iterator[Unsupported]:
     """Find the columns that no file holds. Features that ``by_choice`` are not among those named were left out knowingly."""
     labels = 0
     for column in columns:
@@ -155,7 +155,7 @@ def _find_uncarried(
         elif column.role not in (("split", "seeds") if side == "node" else ("weight",)):
             reason = f"GLT has no {column.role} of {side}s"
         if reason:
-            yield Uncarried(side, name, column.name, reason)
+            yield Unsupported(side, name, column.name, reason)
 
 
 class GltFolder:

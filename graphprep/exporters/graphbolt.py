@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.exporters.column_rows import Rows
-from graphprep.exporters.dgl_columns import Feature, dgl_edge_type, dgl_name, features_of, find_uncarried, plan_notes
+from graphprep.exporters.dgl_columns import Feature, dgl_edge_type, dgl_name, features_of, find_unsupported, plan_notes
 from graphprep.exporters.graph import StoredGraph
 from graphprep.exporters.graphbolt_graph import FUSED_NAME, ORIGINAL_EDGE_ID, FusedGraph, fitting_dtype, type_dtype
 from graphprep.exporters.graphbolt_tasks import write_tasks
@@ -80,7 +80,7 @@ class GraphBoltExporter:
             # One partition is by raw ID whatever the method; a store that has this one already would stay as it is.
             need = replace(need, num_parts=1, partition_by="hash" if metadata.partition_by == "range" else "range")
         notes = plan_notes(metadata) if self.opened_as else (*plan_notes(metadata), _IS_REMOVED)
-        return ExportPlan(need, find_uncarried(metadata), notes)
+        return ExportPlan(need, find_unsupported(metadata), notes)
 
     def export(self, graph: StoredGraph, out: FolderOutput) -> None:
         """Write the graph, features and sets, then their list."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from graphprep.engine.local import map_ordered
 from graphprep.exporters.graph import StoredGraph
-from graphprep.exporters.uncarried import count_types, list_uncarried
+from graphprep.exporters.unsupported import count_types, list_unsupported
 from graphprep.exporters.whole_graph import WholeGraph, WholeRows
 from graphprep.kernels.cpu.write_text import EDGES, INTEGER, SLACK_BYTES, Template, write_nodes
 from graphprep.model.dataclass import dataclass
@@ -64,7 +64,7 @@ class MetisExporter:
         second: Layout = "csr" if metadata.primary_layout == "csc" else "csc"
         need = StoreNeed(LAYOUTS, second if self.weight else None)
         notes = ("edges are written without direction, parallel ones as one; loops are left out",)
-        return ExportPlan(need, list_uncarried(metadata, self._why_not), notes)
+        return ExportPlan(need, list_unsupported(metadata, self._why_not), notes)
 
     def export(self, graph: StoredGraph, out: FolderOutput) -> None:
         """See ``Exporter``."""

@@ -14,7 +14,7 @@ from graphprep.engine.local import map_ordered
 from graphprep.exporters.graph import StoredGraph
 from graphprep.exporters.scipy_files import check_weight, find_weight, note_weights
 from graphprep.exporters.text_lines import LineWriter, TextColumn
-from graphprep.exporters.uncarried import list_uncarried
+from graphprep.exporters.unsupported import list_unsupported
 from graphprep.model.dataclass import dataclass
 from graphprep.model.export import ExportPlan, Side, StoreNeed
 from graphprep.model.metadata import GraphMetadata
@@ -42,7 +42,7 @@ class MtxExporter:
         """See ``Exporter``."""
         check_weight(metadata, self.weight)
         need = StoreNeed(edge_columns="input", input_order=True)
-        return ExportPlan(need, list_uncarried(metadata, self._why_not), note_weights(metadata))
+        return ExportPlan(need, list_unsupported(metadata, self._why_not), note_weights(metadata))
 
     def export(self, graph: StoredGraph, out: FolderOutput) -> None:
         """See ``Exporter``."""

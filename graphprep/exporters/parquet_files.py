@@ -14,7 +14,7 @@ from graphprep.exporters.arrow_files import ArrowSink
 from graphprep.exporters.edges_text import column_names
 from graphprep.exporters.graph import StoredGraph
 from graphprep.exporters.raw_ends import RawEnds
-from graphprep.exporters.uncarried import list_uncarried
+from graphprep.exporters.unsupported import list_unsupported
 from graphprep.model.dataclass import dataclass
 from graphprep.model.export import ExportPlan, Side, StoreNeed
 from graphprep.model.metadata import GraphMetadata, dump_json
@@ -43,7 +43,7 @@ class ParquetExporter:
 
     def plan(self, metadata: GraphMetadata) -> ExportPlan:
         """See ``Exporter``."""
-        return ExportPlan(StoreNeed(edge_columns="input", input_order=True), list_uncarried(metadata, _why_not))
+        return ExportPlan(StoreNeed(edge_columns="input", input_order=True), list_unsupported(metadata, _why_not))
 
     def export(self, graph: StoredGraph, out: FolderOutput) -> None:
         """See ``Exporter``."""

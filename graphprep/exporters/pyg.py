@@ -27,7 +27,7 @@ from graphprep.exporters.torch_graph import (
 )
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import UsageError
-from graphprep.model.export import ExportPlan, StoreNeed, Uncarried
+from graphprep.model.export import ExportPlan, StoreNeed, Unsupported
 from graphprep.model.metadata import GraphMetadata, dump_json
 from graphprep.model.schema import edge_type_text
 from graphprep.stages.trainer_columns import (
@@ -85,8 +85,8 @@ class PygExporter:
                 raise UsageError("option layout=CSC: partitions hold pairs of IDs", fix="give form=data, or leave it out")
             if not is_homo(metadata, self.graph_class):
                 check_file_names(metadata, "PyG")
-        uncarried = [
-            Uncarried(side, name, column.name, reason)
+        unsupported = [
+            Unsupported(side, name, column.name, reason)
             for side, name, columns in types
             for column in columns
             if (reason := why_not_pyg(column))
@@ -95,7 +95,7 @@ class PygExporter:
         need = StoreNeed(layouts=("csc",), edge_columns="csc")
         if self._is_whole(metadata) and metadata.num_parts > 1 and metadata.partition_by != "range":
             need = StoreNeed(layouts=("csc",), edge_columns="csc", num_parts=1, partition_by="range")
-        return ExportPlan(need, tuple(uncarried), tuple(_time_notes(metadata)))
+        return ExportPlan(need, tuple(unsupported), tuple(_time_notes(metadata)))
 
     def export(self, graph: StoredGraph, out: FolderOutput) -> None:
         """See ``Exporter.export``."""

@@ -106,7 +106,7 @@ def _describe(name: str, metadata: GraphMetadata | None, options: Mapping[str, o
         made.append("edge columns in another order")
     if plan.need.input_order:
         made.append("the order of the input")
-    return dataclasses.replace(info, makes=tuple(made), uncarried=tuple(one.text for one in plan.uncarried))
+    return dataclasses.replace(info, makes=tuple(made), unsupported=tuple(one.text for one in plan.unsupported))
 
 
 def _list_options(cls: type) -> tuple[TargetOption, ...]:

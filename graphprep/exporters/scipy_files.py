@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.exporters.graph import StoredGraph
-from graphprep.exporters.uncarried import list_uncarried, why_no_array
+from graphprep.exporters.unsupported import list_unsupported, why_no_array
 from graphprep.exporters.whole_graph import WholeGraph, WholeRows
 from graphprep.kernels.cpu.part_graph import number_rows
 from graphprep.model.dataclass import dataclass
@@ -61,7 +61,7 @@ class ScipyExporter:
         check_weight(metadata, self.weight)
         layout = self._layout
         return ExportPlan(
-            StoreNeed(layouts=(layout,), edge_columns=layout), list_uncarried(metadata, why_no_array), note_weights(metadata)
+            StoreNeed(layouts=(layout,), edge_columns=layout), list_unsupported(metadata, why_no_array), note_weights(metadata)
         )
 
     def export(self, graph: StoredGraph, out: FolderOutput) -> None:

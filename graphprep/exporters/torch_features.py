@@ -11,7 +11,7 @@ from graphprep.exporters.column_rows import Rows
 from graphprep.exporters.graph import slices
 from graphprep.exporters.torch_files import TensorPieces
 from graphprep.exporters.torch_pickle import BFLOAT16
-from graphprep.exporters.uncarried import count_types
+from graphprep.exporters.unsupported import count_types
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import UsageError
 from graphprep.model.metadata import GraphMetadata

@@ -37,8 +37,8 @@ class StoreNeed:
 
 
 @dataclass(frozen=True)
-class Uncarried:
-    """A column that a target cannot hold. ``type`` is a node type or ``src:rel:dst``."""
+class Unsupported:
+    """A column that a target does not support. ``type`` is a node type or ``src:rel:dst``."""
 
     side: Side
     type: str
@@ -53,10 +53,10 @@ class Uncarried:
 
 @dataclass(frozen=True)
 class ExportPlan:
-    """What an exporter says of a graph before anything is written: what it reads, what it cannot carry, and what to know."""
+    """What an exporter says of a graph before anything is written: what it reads, which columns it does not support, notes."""
 
     need: StoreNeed
-    uncarried: tuple[Uncarried, ...] = ()
+    unsupported: tuple[Unsupported, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -67,7 +67,7 @@ class ExportOptions:
     ``target_options`` are the exporter's own fields, as given. ``ids``: what trainers see of nodes. ``partitions``,
     ``partition_by`` and ``seed``: another partitioning on the way. ``feature_dtypes`` maps a column (``name``, or
     ``type:name``) to the dtype in which it is written. ``drop_columns`` (named likewise) are left out, ``drop_unsupported``
-    leaves out what the target cannot carry.
+    leaves out what the target does not support.
     ``link`` lets arrays of the store that the target takes as they are be hard links where OUT is on the same disk.
     """
 
@@ -125,7 +125,7 @@ class TargetOption:
 class TargetInfo:
     """A target as ``export --list`` shows it: what loads it, what it carries and not, what it needs of a store, its options.
 
-    Of a store: ``makes`` is what is made on the way, ``uncarried`` the columns that would be left out, ``refusal`` why it
+    Of a store: ``makes`` is what is made on the way, ``unsupported`` the columns that would be left out, ``refusal`` why it
     cannot be exported at all ("": it can).
     """
 
@@ -135,5 +135,5 @@ class TargetInfo:
     needs: str
     options: tuple[TargetOption, ...]
     makes: tuple[str, ...] = ()
-    uncarried: tuple[str, ...] = ()
+    unsupported: tuple[str, ...] = ()
     refusal: str = ""

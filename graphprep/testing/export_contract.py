@@ -19,7 +19,7 @@ import pytest
 
 import graphprep
 from graphprep.exporters.registry import find_exporter, make_exporter
-from graphprep.exporters.uncarried import all_columns
+from graphprep.exporters.unsupported import all_columns
 from graphprep.model.errors import DataError, StorageError, UsageError
 from graphprep.stages.moves import Room
 
@@ -79,7 +79,7 @@ class ExporterContract:
         return make_store(graph, tmp_path)
 
     def export(self, store: Path, out: Path | str, **given: Any) -> graphprep.ExportSummary:
-        """Export a store, without what the target cannot carry."""
+        """Export a store, without what the target does not support."""
         given = {"drop_unsupported": True, **self.options, **given}
         return graphprep.export(str(store), str(out), self.target, **given)
 
@@ -156,12 +156,12 @@ class ExporterContract:
         assert summary.num_linked == len(linked)
 
     def test_columns_are_not_dropped_silently(self, graph_store: Path, tmp_path: Path) -> None:
-        """Without --drop-unsupported a column that cannot be carried is an error that names it."""
+        """Without --drop-unsupported a column that is not supported is an error that names it."""
         dropped = self.export(graph_store, tmp_path / "dropped").dropped
         if not dropped:
             self.export(graph_store, tmp_path / "all", drop_unsupported=False)
             return
-        with pytest.raises(UsageError, match="cannot carry") as caught:
+        with pytest.raises(UsageError, match="does not support") as caught:
             self.export(graph_store, tmp_path / "all", drop_unsupported=False)
         assert all(text in caught.value.message for text in dropped)
         assert not (tmp_path / "all").exists()

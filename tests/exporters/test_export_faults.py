@@ -182,7 +182,7 @@ def test_a_store_whose_export_fails_is_told(as_json, tmp_path, capsys):
     ]
     assert run([*args, *(["--json"] if as_json else [])]) == 2
     stdout, stderr = capsys.readouterr()
-    assert "target 'metis' cannot carry all columns:\n  edge column _N:_E:_N 'weight'" in stderr
+    assert "target 'metis' does not support all columns:\n  edge column _N:_E:_N 'weight'" in stderr
     assert f"; the store is whole, so go on with graphprep export {tmp_path}/store ...\n" in stderr
     if as_json:
         assert [one["target"] for one in json.loads(stdout)["exports"]] == ["npy"]
@@ -308,7 +308,7 @@ def test_columns_are_refused_before_anything_is_made(tmp_path, monkeypatch):
 
     store = _store(tmp_path, {"name": np.array(["a", "b", "c"], object)})
     monkeypatch.setattr(exporting, "ready_store", made)
-    with pytest.raises(UsageError, match="target 'pyg' cannot carry all columns"):
+    with pytest.raises(UsageError, match="target 'pyg' does not support all columns"):
         _export(store, "pyg", partitions=2)
 
 
@@ -394,7 +394,7 @@ def test_columns_are_left_out_by_name(tmp_path):
 
 def test_a_column_left_out_is_no_hindrance(tmp_path):
     store = _store(tmp_path, {"name": np.array(["a", "b", "c"], object)})
-    with pytest.raises(UsageError, match="cannot carry all columns"):
+    with pytest.raises(UsageError, match="does not support all columns"):
         _export(store, "pyg")
     out = tmp_path / "left-out"
     assert run(["export", str(store), str(out), "--to", "pyg", "--drop-column", "name", "--quiet"]) == 0

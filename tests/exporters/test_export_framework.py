@@ -14,7 +14,7 @@ import pytest
 import graphprep
 from graphprep.exporters import registry
 from graphprep.model.errors import DataError, UsageError
-from graphprep.model.export import ExportPlan, StoreNeed, Uncarried
+from graphprep.model.export import ExportPlan, StoreNeed, Unsupported
 from graphprep.model.schema import path_name
 from graphprep.testing.export_contract import ExporterContract, make_store
 
@@ -35,7 +35,7 @@ class Everything:
     def plan(self, metadata: Any) -> ExportPlan:
         named = zip(metadata.node_types, metadata.node_schemas, strict=True)
         lost = [
-            Uncarried("node", name, one.name, "it holds texts")
+            Unsupported("node", name, one.name, "it holds texts")
             for name, schema in named
             for one in schema.columns
             if one.kind != "dense"

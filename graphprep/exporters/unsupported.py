@@ -1,4 +1,4 @@
-"""Which columns a target cannot hold, and why."""
+"""Which columns a target does not support, and why."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from graphprep.model.export import Side, Uncarried
+from graphprep.model.export import Side, Unsupported
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.schema import ColumnSchema
 from graphprep.stages.trainer_columns import all_types
@@ -21,10 +21,10 @@ _KINDS = {
 }
 
 
-def list_uncarried(metadata: GraphMetadata, why_not: WhyNot) -> tuple[Uncarried, ...]:
+def list_unsupported(metadata: GraphMetadata, why_not: WhyNot) -> tuple[Unsupported, ...]:
     """List the columns for which ``why_not`` gives a reason."""
     found = ((side, name, column, why_not(side, column)) for side, name, column in all_columns(metadata))
-    return tuple(Uncarried(side, name, column.name, reason) for side, name, column, reason in found if reason is not None)
+    return tuple(Unsupported(side, name, column.name, reason) for side, name, column, reason in found if reason is not None)
 
 
 def why_no_array(side: Side, column: ColumnSchema) -> str | None:
