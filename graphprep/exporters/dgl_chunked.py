@@ -26,6 +26,7 @@ from graphprep.model.metadata import METADATA_NAME, GraphMetadata, dump_json
 from graphprep.model.schema import ColumnSchema, edge_type_path, path_name
 from graphprep.stages.cells import Cells
 from graphprep.stages.stored_items import StoredItems
+from graphprep.storage.arrow_arrays import arrow_array
 from graphprep.storage.outputs import FolderOutput
 
 Blocks = dict[str, dict[str, object]]  # of a type's columns, by name
@@ -188,7 +189,7 @@ class _ChunkWriter:
 
         with self._out.open(path) as file, pq.ParquetWriter(ArrowSink(file), schema, **_PARQUET) as writer:
             for columns in pieces:
-                arrays = [some if isinstance(some, pa.Array) else pa.array(some) for some in columns]
+                arrays = [some if isinstance(some, pa.Array) else arrow_array(some) for some in columns]
                 writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=schema))
 
 
@@ -252,4 +253,4 @@ def _arrow_cells(cells: Cells, present: NDArray[np.bool_] | None, kind: Any) -> 
     values = np.ascontiguousarray(cells.flat)
     if pa.types.is_large_binary(kind):
         return pa.Array.from_buffers(kind, offsets.size - 1, [*buffers, pa.py_buffer(values)])
-    return pa.Array.from_buffers(kind, offsets.size - 1, buffers, children=[pa.array(values)])
+    return pa.Array.from_buffers(kind, offsets.size - 1, buffers, children=[arrow_array(values)])

@@ -19,6 +19,7 @@ from graphprep.model.dataclass import dataclass
 from graphprep.model.export import ExportPlan, Side, StoreNeed
 from graphprep.model.metadata import GraphMetadata, dump_json
 from graphprep.model.schema import ColumnSchema, edge_type_path, path_name
+from graphprep.storage.arrow_arrays import arrow_array
 from graphprep.storage.outputs import FolderOutput
 
 _GROUP_BYTES = 4 << 20  # of a row group: it does not depend on the memory limit, so that files do not
@@ -86,7 +87,7 @@ class ParquetExporter:
 
         def read(part: int, low: int, high: int) -> list[Any]:
             found = [id_array(side(low, high), kind) for side, kind in zip(sides, kinds, strict=True)]
-            found.append(pa.array(np.arange(low, high)))
+            found.append(arrow_array(np.arange(low, high)))
             for column in columns:
                 cells = graph.input_edge_cells(edge, column, low, high)
                 found.append(self._array(column, cells, graph.edge_present(edge, "input", 0, column, low, high)))
