@@ -189,7 +189,7 @@ def export(
     """Write a store as the files that a trainer loads.
 
     What the store lacks for it, another layout or number of partitions, is made on the way, under the memory limit. Nothing is
-    left out unless --drop-unsupported says so.
+    left out unasked.
 
     Example: graphprep export karate-store karate-glt --to glt
     """
