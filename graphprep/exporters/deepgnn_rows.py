@@ -51,10 +51,14 @@ class Run:
             return slice(int(at[0]), int(at[0]) + at.size)
         return at
 
+    @cached_property
+    def _last(self) -> Ints:
+        """Return the highest number so far: of what is left out that of the item before."""
+        return np.maximum.accumulate(self.at)
+
     def part(self, low: int, high: int) -> Run | None:
         """Return the items that are numbers [low, high) of the batch, counted from there, and those left out between them."""
-        last = np.maximum.accumulate(self.at)  # of what is left out: that of the item before
-        first, stop = np.searchsorted(last, [low, high]).tolist()
+        first, stop = np.searchsorted(self._last, [low, high]).tolist()
         if first == stop:
             return None
         at = self.at[first:stop]
