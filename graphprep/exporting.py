@@ -67,7 +67,7 @@ def export(
         ready = stack.enter_context(ready_store(source, need, run.storage, room, run.clock.reporter, run.tmp_dir))
         columns = carried_columns(without_columns(ready.metadata, options.drop_columns)[0], exporter, plan, options)
         wanted = "typed" if exporter.node_ids == "own" else options.ids
-        ids = TrainerIds(ready, wanted, room.scratch, any_raw=exporter.node_ids == "any")
+        ids = TrainerIds(ready, wanted, room.scratch)
         run.clock.stage("export")
         graph = StoredGraph(ready, ids, columns, room, run.clock.reporter)
         digest = getattr(exporter, "file_digest", None)

@@ -40,7 +40,7 @@ class DeepGnnExporter:
     carries: ClassVar[str] = "all columns of nodes and edges, as feature slots; times of edges with --watermark, none of nodes"
     needs: ClassVar[str] = "edges by source (csr), their columns in that order"
     root_file: ClassVar[str] = "meta.json"
-    node_ids: ClassVar[Literal["dense", "any", "own"]] = "own"
+    node_ids: ClassVar[Literal["dense", "own"]] = "own"
 
     skip_node_sampler: Annotated[bool, "leave out the tables that the engine draws nodes from"] = False
     skip_edge_sampler: Annotated[bool, "leave out the tables that the engine draws edges from"] = False

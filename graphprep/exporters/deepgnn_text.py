@@ -45,7 +45,7 @@ class _TextExporter:
     always_declares: ClassVar[bool] = True
     with_times: ClassVar[bool] = True
     root_file: ClassVar[str]
-    node_ids: ClassVar[Literal["dense", "any", "own"]] = "own"
+    node_ids: ClassVar[Literal["dense", "own"]] = "own"
 
     edge_order: TextOrder
 

@@ -47,7 +47,7 @@ class ChunkedExporter:
     carries: ClassVar[str] = "dense columns, lists and texts; splits as train_mask, val_mask, test_mask"
     needs: ClassVar[str] = "edges in the order of edge IDs, nodes in that of raw IDs"
     root_file: ClassVar[str] = METADATA_NAME
-    node_ids: ClassVar[Literal["dense", "any", "own"]] = "dense"
+    node_ids: ClassVar[Literal["dense", "own"]] = "dense"
 
     chunks: Annotated[int, "number of files of each kind; a type of fewer nodes or edges has fewer"] = 1
     edges: Annotated[Literal["csv", "numpy", "parquet"], "format of edges; DGL's own tools read no numpy ones"] = "parquet"

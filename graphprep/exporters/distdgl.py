@@ -41,7 +41,7 @@ class DistDglExporter:
     carries: ClassVar[str] = "all dense columns; splits as train_mask, val_mask, test_mask; no texts, no lists"
     needs: ClassVar[str] = "edges by destination (csc), their columns in that order"
     root_file: ClassVar[str] = CONFIG_NAME
-    node_ids: ClassVar[Literal["dense", "any", "own"]] = "own"
+    node_ids: ClassVar[Literal["dense", "own"]] = "own"
 
     formats: Annotated[
         tuple[str, ...],

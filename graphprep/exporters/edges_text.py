@@ -40,7 +40,7 @@ class EdgesExporter:
     carries: ClassVar[str] = "edges with raw IDs, columns of one number or text; no columns of nodes, no nodes without edges"
     needs: ClassVar[str] = "edges in the order of edge IDs"
     root_file: ClassVar[str] = "export.json"
-    node_ids: ClassVar[Literal["dense", "any", "own"]] = "own"
+    node_ids: ClassVar[Literal["dense", "own"]] = "own"
 
     delimiter: Annotated[
         Literal["auto", "blank", "tab", "comma"], "auto: blanks where all cells are numbers and none is missing, else commas"

@@ -16,9 +16,8 @@ class Exporter(Protocol):
     ``loads_in``, ``carries`` and ``needs`` are one line each: what reads the files, what of a store they hold and what not, and
     in which order edges and nodes are read for them. ``Annotated[int, "number of files"]`` says what an option means.
     ``root_file`` is written last; that it is there says that all is. ``node_ids`` are the IDs that files name nodes by:
-    ``dense`` are 0..n-1 within a type, for which raw IDs do where they are that; ``any`` takes all raw IDs that are integers,
-    and ``own`` leaves the choice to the exporter. One that lists hashes of its files has ``file_digest``, the hash's name, and
-    finds them in the folder's ``digests``.
+    ``dense`` are 0..n-1 within a type, for which raw IDs do where they are that; ``own`` leaves the choice to the exporter.
+    One that lists hashes of its files has ``file_digest``, the hash's name, and finds them in the folder's ``digests``.
     """
 
     name: ClassVar[str]
@@ -26,7 +25,7 @@ class Exporter(Protocol):
     carries: ClassVar[str]
     needs: ClassVar[str]
     root_file: ClassVar[str]
-    node_ids: ClassVar[Literal["dense", "any", "own"]]
+    node_ids: ClassVar[Literal["dense", "own"]]
 
     def plan(self, metadata: GraphMetadata) -> ExportPlan:
         """Say what the exporter reads of such a store, and which columns it does not support.

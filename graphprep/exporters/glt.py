@@ -60,7 +60,7 @@ class GltExporter:
         "edges by source (csr), or destination (csc) with layout=CSC or edge_assign=by_dst; their columns in that order"
     )
     root_file: ClassVar[str] = "META"
-    node_ids: ClassVar[Literal["dense", "any", "own"]] = "dense"
+    node_ids: ClassVar[Literal["dense", "own"]] = "dense"
 
     layout: Annotated[
         Literal["COO", "CSR", "CSC"], "what DistDataset.load(input_layout=...) is to be told; GLT sorts COO while it loads"

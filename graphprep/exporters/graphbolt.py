@@ -52,7 +52,7 @@ class GraphBoltExporter:
     carries: ClassVar[str] = "all dense columns; splits as train, validation and test sets with labels; no texts, no lists"
     needs: ClassVar[str] = "edges by destination (csc), their columns by edge ID; nodes in the order of raw IDs"
     root_file: ClassVar[str] = METADATA_NAME
-    node_ids: ClassVar[Literal["dense", "any", "own"]] = "dense"
+    node_ids: ClassVar[Literal["dense", "own"]] = "dense"
 
     include_original_edge_id: Annotated[
         bool, "edges know their edge IDs, by which edge features are fetched; say the same to OnDiskDataset"

@@ -44,7 +44,7 @@ class MetisExporter:
     carries: ClassVar[str] = "one node type and one edge type, undirected; whole weights; no loops, directions and edge IDs"
     needs: ClassVar[str] = "edges by source and destination (csr and csc)"
     root_file: ClassVar[str] = "export.json"
-    node_ids: ClassVar[Literal["dense", "any", "own"]] = "dense"
+    node_ids: ClassVar[Literal["dense", "own"]] = "dense"
 
     weight: Annotated[str, "edge column of edge weights, whole numbers from 1 on"] = ""
     node_weight: Annotated[str, "node column of node weights, whole numbers from 0 on"] = ""

@@ -34,7 +34,7 @@ class MtxExporter:
     carries: ClassVar[str] = "edges with one number each; no columns of nodes"
     needs: ClassVar[str] = "edges in the order of edge IDs"
     root_file: ClassVar[str] = "export.json"
-    node_ids: ClassVar[Literal["dense", "any", "own"]] = "dense"
+    node_ids: ClassVar[Literal["dense", "own"]] = "dense"
 
     weight: Annotated[str, "edge column of the values; else the weights, or none: a pattern"] = ""
 

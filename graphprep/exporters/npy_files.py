@@ -39,7 +39,7 @@ class NpyExporter:
         "edges in the order of edge IDs, nodes in that of raw IDs; csc and csr arrays where layouts names them"
     )
     root_file: ClassVar[str] = "graph.json"
-    node_ids: ClassVar[Literal["dense", "any", "own"]] = "dense"
+    node_ids: ClassVar[Literal["dense", "own"]] = "dense"
 
     layouts: Annotated[tuple[str, ...], "of edges: some of coo (both ends, by edge ID), csc and csr"] = ("coo",)
 

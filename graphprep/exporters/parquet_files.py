@@ -37,7 +37,7 @@ class ParquetExporter:
     carries: ClassVar[str] = "everything: columns of all kinds, raw IDs, edge IDs; no complex numbers"
     needs: ClassVar[str] = "edges in the order of edge IDs"
     root_file: ClassVar[str] = "graph.yaml"
-    node_ids: ClassVar[Literal["dense", "any", "own"]] = "own"
+    node_ids: ClassVar[Literal["dense", "own"]] = "own"
 
     compression: Annotated[Literal["zstd", "snappy", "gzip", "none"], "of the files"] = "zstd"
     texts: Annotated[Literal["string", "binary"], "type of columns of texts"] = "string"

@@ -59,7 +59,7 @@ class PygExporter:
     )
     needs: ClassVar[str] = "edges by destination (csc), their columns in that order; for data.pt nodes in the order of raw IDs"
     root_file: ClassVar[str] = "export.json"
-    node_ids: ClassVar[Literal["dense", "any", "own"]] = "dense"
+    node_ids: ClassVar[Literal["dense", "own"]] = "dense"
 
     form: Annotated[
         Literal["auto", "data", "parts"],
@@ -100,7 +100,7 @@ class PygExporter:
     def export(self, graph: StoredGraph, out: FolderOutput) -> None:
         """See ``Exporter.export``."""
         tables = PygTensors(graph, self.features, homo=is_homo(graph.metadata, self.graph_class), bfloat16=self.bfloat16)
-        if self.form == "data" or (self.form == "auto" and graph.metadata.num_parts == 1):
+        if self._is_whole(graph.metadata):
             write_pt(out, "data.pt", tables.whole(self.layout))
             graph.reporter.advance(records=sum(graph.metadata.num_edges_per_type))
         else:

@@ -50,7 +50,7 @@ class ScipyExporter:
     carries: ClassVar[str] = "dense columns of nodes and edges, edge IDs; no texts, ragged, sparse and temporal columns"
     needs: ClassVar[str] = "edges by destination (csc), or source (csr) with format=csr; their columns in that order"
     root_file: ClassVar[str] = "export.json"
-    node_ids: ClassVar[Literal["dense", "any", "own"]] = "dense"
+    node_ids: ClassVar[Literal["dense", "own"]] = "dense"
 
     format: Annotated[Literal["csc", "csr", "coo"], "of the matrices"] = "csc"
     weight: Annotated[str, "edge column of their values; else the weights, or ones"] = ""

@@ -92,7 +92,7 @@ class ExporterContract:
             text = getattr(cls, name)
             assert isinstance(text, str) and text and "\n" not in text, name
         assert cls.name == self.target  # type: ignore[attr-defined]
-        assert cls.node_ids in ("dense", "any", "own")  # type: ignore[attr-defined]
+        assert cls.node_ids in ("dense", "own")  # type: ignore[attr-defined]
         assert dataclasses.is_dataclass(cls) and cls.__dataclass_params__.frozen  # type: ignore[attr-defined]
         make_exporter(self.target, {})
 
