@@ -8,6 +8,7 @@ import inspect
 import json
 import os
 import re
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +19,7 @@ import pytest
 import graphprep.kernels.cpu
 from graphprep.kernels import compilation
 from graphprep.kernels.cpu import jit
+from graphprep.kernels.private_files import read_private, write_private
 
 FOLDER = Path(graphprep.kernels.cpu.__file__).parent
 KERNELS = '''
@@ -69,6 +71,7 @@ def kernels(tmp_path, monkeypatch, request):
     (tmp_path / f"{name}.py").write_text(KERNELS)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "kept"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
     for variable in set(os.environ) - {"NUMBA_CACHE_DIR"}:
         if variable.startswith("NUMBA_"):
             monkeypatch.delenv(variable)
@@ -234,13 +237,13 @@ def test_special_builds_are_left_to_numba(kernels, tmp_path, monkeypatch):
 def test_code_that_cannot_be_kept_runs_all_the_same(kernels, tmp_path, monkeypatch, number):
     tries = []
 
-    def full(self, data):
-        tries.append(self)
+    def full(path, content):
+        tries.append(path.parent)
         raise OSError(number, "no")
 
-    monkeypatch.setattr(Path, "write_bytes", full)
+    monkeypatch.setattr(jit, "write_private", full)
     assert kernels.double(21) == 42
-    assert len(tries) == 1
+    assert tries == [tmp_path / "kept", tmp_path / "home" / "graphprep"]
     assert kept(tmp_path) == []
 
 
@@ -266,6 +269,9 @@ def test_code_is_kept_beside_the_sources_or_else_in_the_user_s_cache(monkeypatch
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setattr(Path, "home", lambda: tmp_path)
     assert list(jit._folders()) == [beside, tmp_path / ".cache" / "graphprep"]
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "chosen"))
+    assert list(jit._folders()) == [tmp_path / "chosen", tmp_path / ".cache" / "graphprep"]
+    monkeypatch.delenv("NUMBA_CACHE_DIR")
 
     def nobody():
         raise RuntimeError
@@ -280,6 +286,88 @@ def test_a_folder_that_takes_nothing_passes_it_to_the_next(kernels, tmp_path, mo
     assert kernels.double(21) == 42
     assert kept(tmp_path) == ["double"]
     assert jit.read_code(kernels.double.py_func, (jit._INT,)) is not None
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o775, 0o1777])
+def test_a_folder_that_others_may_write_to_is_passed_over(kernels, tmp_path, mode):
+    """Neither read nor written: the user's own cache is."""
+    kernels.double(21)
+    (path,) = (tmp_path / "kept").glob("*.kernel")
+    (tmp_path / "kept").chmod(mode)
+    before = compilation.done.num_kernels
+    assert anew(kernels.double)(21) == 42
+    assert compilation.done.num_kernels == before + 1
+    assert [one.name for one in (tmp_path / "home" / "graphprep").iterdir()] == [path.name]
+    kernels.fill(np.zeros(1), 1.0)
+    assert kept(tmp_path) == ["double"]
+    before = compilation.done.num_kernels
+    assert anew(kernels.double)(21) == 42
+    assert compilation.done.num_kernels == before
+
+
+@pytest.mark.parametrize("what", ["group may write", "others may write", "link", "pipe", "folder"])
+def test_a_file_that_another_may_have_made_is_not_loaded(kernels, tmp_path, what):
+    kernels.double(21)
+    (path,) = (tmp_path / "kept").glob("*.kernel")
+    if what.endswith("may write"):
+        path.chmod(0o620 if what.startswith("group") else 0o602)
+    else:
+        path.rename(tmp_path / "elsewhere")
+        if what == "link":
+            path.symlink_to(tmp_path / "elsewhere")
+        elif what == "pipe":
+            os.mkfifo(path)
+        else:
+            path.mkdir()
+    assert jit.read_code(kernels.double.py_func, (jit._INT,)) is None
+    assert anew(kernels.double)(21) == 42
+    code = jit.read_code(kernels.double.py_func, (jit._INT,))
+    assert code is not None
+    if what != "folder":  # in its place lies what the user compiled
+        assert stat.S_ISREG(path.lstat().st_mode)
+        assert path.lstat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs to give files to another user: run as root")
+@pytest.mark.parametrize("whose", ["folder", "file"])
+def test_what_belongs_to_another_user_is_not_loaded(kernels, tmp_path, whose):
+    kernels.double(21)
+    (path,) = (tmp_path / "kept").glob("*.kernel")
+    os.chown(path if whose == "file" else path.parent, 65534, 65534)
+    assert jit.read_code(kernels.double.py_func, (jit._INT,)) is None
+
+
+@pytest.mark.parametrize("umask", [0, 0o777])
+def test_files_and_folders_are_the_user_s_alone(tmp_path, umask):
+    before = os.umask(umask)
+    try:
+        write_private(tmp_path / "a" / "b" / "file", b"code")
+    finally:
+        os.umask(before)
+    modes = [path.stat().st_mode & 0o777 for path in (tmp_path / "a", tmp_path / "a" / "b", tmp_path / "a" / "b" / "file")]
+    assert modes == [0o700, 0o700, 0o600]
+    assert read_private(tmp_path / "a" / "b" / "file") == b"code"
+    assert [path.name for path in (tmp_path / "a" / "b").iterdir()] == ["file"]
+
+
+def test_a_failed_write_leaves_nothing(tmp_path, monkeypatch):
+    def fail(*args, **options):
+        raise OSError(errno.EXDEV, "no")
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(OSError, match="no"):
+        write_private(tmp_path / "file", b"code")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_numba_keeps_nothing_where_others_may_write(kernels, tmp_path, monkeypatch):
+    import numba
+
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "kept"))
+    (tmp_path / "kept").mkdir(mode=0o700)
+    assert type(anew(kernels.double).outer._cache).__name__ == "FunctionCache"
+    (tmp_path / "kept").chmod(0o777)
+    assert type(anew(kernels.double).outer._cache).__name__ == "NullCache"
 
 
 def test_processes_that_compile_at_once_do_not_meet(kernels, tmp_path):

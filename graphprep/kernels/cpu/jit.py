@@ -32,6 +32,7 @@ import numpy as np
 from xxhash import xxh3_128_hexdigest
 
 from graphprep.kernels.compilation import compiling
+from graphprep.kernels.private_files import is_private_folder, read_private, write_private
 from graphprep.model.dataclass import dataclass
 
 _FORMAT = "graphprep kernel 1"
@@ -125,7 +126,8 @@ class Kernel:
         _forgive_full_cache()
         names = self.py_func.__globals__  # where Numba looks up what the function calls
         names.update({name: item.of_numba for name, item in list(names.items()) if isinstance(item, Intrinsic)})
-        return numba.njit(**options)(self.py_func)
+        kept = options.get("cache", False) and _may_numba_keep(self.py_func)
+        return numba.njit(**options | {"cache": kept})(self.py_func)
 
     @property
     def _numba_type_(self) -> Any:
@@ -204,6 +206,14 @@ def _forgive_full_cache() -> None:
     caching.Cache.save_overload = save_or_not
 
 
+def _may_numba_keep(function: Function) -> bool:
+    """Return whether the folder of Numba's own cache is the user's: what lies there is loaded as it is."""
+    from numba import config
+
+    folder = Path(config.CACHE_DIR) if config.CACHE_DIR else Path(function.__code__.co_filename).parent / "__pycache__"
+    return not folder.exists() or is_private_folder(folder)
+
+
 # ---- files
 
 
@@ -225,7 +235,7 @@ def read_code(function: Function, kinds: Kinds) -> Code | None:
     key = _key_of(function, kinds)
     for folder in _folders():
         with contextlib.suppress(OSError, ValueError):
-            content = (folder / _file_name(function, kinds)).read_bytes()
+            content = read_private(folder / _file_name(function, kinds))
             checksum, found, head, data = content.split(b"\0", 3)
             if found == key and checksum.decode() == xxh3_128_hexdigest(content[len(checksum) :]):
                 symbol, _, results = head.decode().partition(" ")
@@ -234,34 +244,22 @@ def read_code(function: Function, kinds: Kinds) -> Code | None:
 
 
 def write_code(function: Function, kinds: Kinds, code: Code) -> None:
-    """Keep a kernel's code in the first folder that takes it; where none does, it is compiled anew in the next process."""
+    """Keep a kernel's code in the first folder that takes it; where none does, it is compiled anew in the next process.
+
+    Code is loaded from, and written to, folders and files of the user's own or root's that nobody else may write to.
+    """
     content = b"\0".join((b"", _key_of(function, kinds), f"{code.symbol} {code.results}".encode(), code.data))
     content = xxh3_128_hexdigest(content).encode() + content
     for folder in _folders():
         with contextlib.suppress(OSError):
-            folder.mkdir(parents=True, exist_ok=True)
-            _write_whole(folder / _file_name(function, kinds), content)
+            write_private(folder / _file_name(function, kinds), content)
             return
 
 
-def _write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that nobody sees half of it, whoever else writes it now."""
-    part = path.with_name(f"{path.name}.{os.getpid()}")
-    try:
-        part.write_bytes(content)
-        part.replace(path)
-    except OSError:
-        part.unlink(missing_ok=True)
-        raise
-
-
 def _folders() -> Iterator[Path]:
-    """Yield where code may be: in NUMBA_CACHE_DIR alone, else beside the sources, or else with the user's caches."""
+    """Yield where code may be: in NUMBA_CACHE_DIR, else beside the sources, or else with the user's caches."""
     chosen = os.environ.get("NUMBA_CACHE_DIR")
-    if chosen:
-        yield Path(chosen)
-        return
-    yield Path(__file__).parent / "__pycache__"
+    yield Path(chosen) if chosen else Path(__file__).parent / "__pycache__"
     with contextlib.suppress(RuntimeError):  # nobody's home
         yield Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "graphprep"
 
