@@ -346,7 +346,7 @@ def _extra_bytes(side: Callable[[], Any], output: int) -> int:
     with PeakSampler() as sampler:
         result = side()
     del result
-    return sampler.peak_private_bytes - before - output
+    return sampler.peak_bytes - before - output
 
 
 def report(name: str, found: dict[str, Any]) -> None:

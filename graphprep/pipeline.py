@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import graphprep
-from graphprep.engine.budget import PeakSampler, default_threads, memory_limit, private_bytes
+from graphprep.engine.budget import PeakSampler, count_memory, default_threads, memory_limit, used_bytes
 from graphprep.engine.heap import bound_heap, end_stage, trim_heap
 from graphprep.engine.scratch import release_scratch
 from graphprep.model.dataclass import dataclass
@@ -103,9 +103,9 @@ def plan_memory(options: ConvertOptions) -> MemoryPlan:
     threads = options.run.threads or default_threads()
     bound_heap(limit)
     trim_heap()  # what an earlier run in this process left is free
-    room = limit - private_bytes() - _KERNEL_BYTES
+    room = limit - used_bytes() - _KERNEL_BYTES
     if room < _LEAST_BYTES:
-        need = -(-(private_bytes() + _KERNEL_BYTES + _LEAST_BYTES) // _MIB)
+        need = -(-(used_bytes() + _KERNEL_BYTES + _LEAST_BYTES) // _MIB)
         can_have = memory_limit(f"{need}MiB") == need * _MIB
         raise MemoryLimitError(
             f"the memory limit of {limit / _MIB:.3g} MiB leaves {max(0, room) // _MIB} MiB to work with",
@@ -193,6 +193,7 @@ def convert(
     clock = StageClock(reporter)
     begin = time.perf_counter()
     with contextlib.ExitStack() as stack:
+        stack.enter_context(count_memory())
         sampler = stack.enter_context(PeakSampler())
         tmp_dir = options.run.tmp_dir or folder_beside(out)
         storage = stack.enter_context(Storage(options.run.storage_options, tmp_dir))
@@ -229,6 +230,7 @@ def check_input(inputs: Sequence[str], options: ConvertOptions | None = None, re
     options = options or ConvertOptions()
     clock = StageClock(reporter or SilentReporter())
     with contextlib.ExitStack() as stack:
+        stack.enter_context(count_memory())
         storage = stack.enter_context(Storage(options.run.storage_options, options.run.tmp_dir))
         storage.load_drivers(inputs)
         memory = plan_memory(options)

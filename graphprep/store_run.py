@@ -6,7 +6,7 @@ import contextlib
 import time
 from pathlib import Path
 
-from graphprep.engine.budget import PeakSampler
+from graphprep.engine.budget import PeakSampler, count_memory
 from graphprep.model.errors import UsageError
 from graphprep.model.options import ConvertOptions, RunOptions
 from graphprep.model.protocols import Reporter
@@ -31,6 +31,7 @@ class StoreRun:
         self._begin = time.perf_counter()
         self._options = options
         self._stack = stack
+        stack.enter_context(count_memory())
         self._sampler = stack.enter_context(PeakSampler())
         self.store, self.out = store, out
         self.tmp_dir = options.tmp_dir or folder_beside(out)

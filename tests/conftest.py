@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -46,20 +46,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def warm_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let no command say that kernels are compiled: only the first test of a fresh checkout would see it."""
     monkeypatch.setattr("graphprep.cli.progress.announcing_compilation", lambda _: contextlib.nullcontext())
-
-
-@pytest.fixture
-def limit_above() -> Callable[[int], str]:
-    """Return what makes a memory limit that leaves some MiB beside what this process holds: compiling kernels takes hundreds."""
-
-    def limit(mib: int) -> str:
-        from graphprep.engine.budget import private_bytes
-        from graphprep.engine.heap import trim_heap
-
-        trim_heap()
-        return f"{private_bytes() // (1 << 20) + mib}MiB"
-
-    return limit
 
 
 @pytest.fixture

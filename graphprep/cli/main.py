@@ -23,6 +23,7 @@ import typer
 
 from graphprep import __version__
 from graphprep.cli.groups import Commands, GroupedCommand
+from graphprep.engine.budget import count_memory
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -63,7 +64,7 @@ def run(args: Sequence[str]) -> int:
     report = _ErrorReport.for_args(args)
     _print_any_text()
     try:
-        with _raise_on_signals():
+        with _raise_on_signals(), count_memory(0):  # a command answers for all that its process holds
             return _invoke(list(args) or ["--help"])
     except KeyboardInterrupt:  # raised by hand, or where signals are not ours to catch
         report.say("interrupted")

@@ -18,6 +18,7 @@ _SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*|%)\s*")
 _UNITS = {"": 1, "b": 1}
 _UNITS |= {f"{letter}b": 1000**power for power, letter in enumerate("kmgtp", 1)}
 _UNITS |= {f"{letter}{rest}": 1024**power for power, letter in enumerate("kmgtp", 1) for rest in ("", "ib")}
+_LEAST_AUTO = 256 << 20  # what auto is at least, also where others have taken nearly all memory: enough to work with
 _SAMPLE_S = 0.02
 _PROC = Path("/proc")
 _CGROUP = Path("/sys/fs/cgroup")
@@ -33,12 +34,12 @@ _HARD_SHARE = 0.9  # of what a container leaves: the kernel's own tables and pag
 
 
 def parse_memory(text: str) -> int:
-    """Read ``8GiB``, ``512MiB``, ``1GB``, a number of bytes, ``50%`` of what is available, or ``auto`` (half of it).
+    """Read ``8GiB``, ``512MiB``, ``1GB``, a number of bytes, ``50%`` of what is available, or ``auto``.
 
-    Returns bytes. Raises UsageError for anything else.
+    ``auto`` is half of what is available, and 256 MiB at least. Returns bytes. Raises UsageError for anything else.
     """
     if text.strip().lower() == "auto":
-        return max(1, available_memory() // 2)
+        return max(_LEAST_AUTO, available_memory() // 2)
     match = _SIZE.fullmatch(text)
     factor = _UNITS.get(match[2].lower()) if match else None
     if match and match[2] == "%" and 0 < float(match[1]) <= 100:
@@ -52,11 +53,11 @@ def parse_memory(text: str) -> int:
 def memory_limit(text: str) -> int:
     """Read ``--memory-limit`` as bytes, no more than containers and ``ulimit`` let this process have: beyond, it is killed.
 
-    Raises UsageError like ``parse_memory``.
+    It bounds ``used_bytes``. Raises UsageError like ``parse_memory``.
     """
     hard = min([*_cgroup_memory(), *_process_memory()], default=None)
     wanted = parse_memory(text)
-    return wanted if hard is None else max(1, min(wanted, private_bytes() + int(max(0, hard) * _HARD_SHARE)))
+    return wanted if hard is None else max(1, min(wanted, used_bytes() + int(max(0, hard) * _HARD_SHARE)))
 
 
 def format_size(num_bytes: float) -> str:
@@ -201,6 +202,35 @@ class MemoryBudget:
 
 # ---- use
 
+_counting = threading.Lock()
+_counters = 0
+_held_before = 0
+
+
+@contextlib.contextmanager
+def count_memory(held_before: int | None = None) -> Iterator[None]:
+    """Let ``used_bytes`` count what this process takes beyond ``held_before`` bytes; None: what it holds already.
+
+    Of contexts inside each other, and side by side in threads, the first one says what is counted: a command counts all from
+    its start, whatever it calls; a call from Python does not answer for what its caller holds.
+    """
+    global _counters, _held_before
+    with _counting:
+        if not _counters:
+            _held_before = private_bytes() if held_before is None else held_before
+        _counters += 1
+    try:
+        yield
+    finally:
+        with _counting:
+            _counters -= 1
+            _held_before = _held_before if _counters else 0
+
+
+def used_bytes() -> int:
+    """Return what of ``private_bytes`` counts against a memory limit."""
+    return max(0, private_bytes() - _held_before)
+
 
 def private_bytes() -> int:
     """Return the memory that only this process and its children hold: anonymous and shared, no file pages.
@@ -227,10 +257,10 @@ def _children(folder: Path) -> list[str]:
 
 
 class PeakSampler:
-    """Watches ``private_bytes`` from a thread, every 20 ms between ``start`` and ``stop``; a context manager does both."""
+    """Watches ``used_bytes`` from a thread, every 20 ms between ``start`` and ``stop``; a context manager does both."""
 
     def __init__(self) -> None:
-        self.peak_private_bytes = 0
+        self.peak_bytes = 0
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -255,7 +285,7 @@ class PeakSampler:
             self._stopped.set()
             thread.join()
             self._sample()
-        return self.peak_private_bytes
+        return self.peak_bytes
 
     def _run(self) -> None:
         self._sample()
@@ -263,4 +293,4 @@ class PeakSampler:
             self._sample()
 
     def _sample(self) -> None:
-        self.peak_private_bytes = max(self.peak_private_bytes, private_bytes())
+        self.peak_bytes = max(self.peak_bytes, used_bytes())

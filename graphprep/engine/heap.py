@@ -7,7 +7,7 @@ import functools
 import os
 import sys
 
-from graphprep.engine.budget import private_bytes
+from graphprep.engine.budget import used_bytes
 
 _M_TRIM_THRESHOLD = -1
 _M_MMAP_THRESHOLD = -3
@@ -46,7 +46,7 @@ def bound_heap(limit_bytes: int) -> None:
 
 def end_stage() -> None:
     """Give free memory back to the system, unless the limit is far: then the next stage has a use for it."""
-    if not _kept_below or private_bytes() >= _kept_below:
+    if not _kept_below or used_bytes() >= _kept_below:
         trim_heap()
 
 

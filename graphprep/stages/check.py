@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import field
 
-from graphprep.engine.budget import default_threads, parse_memory
+from graphprep.engine.budget import count_memory, default_threads, memory_limit
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import StorageError
 from graphprep.model.metadata import METADATA_NAME, GraphMetadata
@@ -66,7 +66,8 @@ def check_store(
     if metadata is None:
         return StoreReport(url, faults.num, tuple(faults.kept), elapsed_s=time.monotonic() - began_s)
     counted = _CountingReporter(reporter)
-    num_arrays = _check_contents(storage, url, metadata, faults, counted, run)
+    with count_memory():
+        num_arrays = _check_contents(storage, url, metadata, faults, counted, run)
     return StoreReport(
         store=url,
         num_faults=faults.num,
@@ -99,7 +100,7 @@ def _check_contents(
     storage: Storage, url: str, metadata: GraphMetadata, faults: Faults, counted: _CountingReporter, run: RunOptions
 ) -> int:
     """Check what the metadata leads to; return the number of arrays."""
-    window_bytes = max(parse_memory(run.memory_limit) // _WINDOW_SHARE, 1)
+    window_bytes = max(memory_limit(run.memory_limit) // _WINDOW_SHARE, 1)
     manifests = read_manifests(storage, url, metadata, faults)
     entries = [entry for manifest in manifests if manifest is not None for entry in manifest.arrays]
     counted.reporter.stage("files", total_bytes=sum(entry.num_bytes for entry in entries))

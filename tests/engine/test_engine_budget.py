@@ -18,11 +18,13 @@ from graphprep.engine.budget import (
     MemoryBudget,
     PeakSampler,
     available_memory,
+    count_memory,
     default_threads,
     format_size,
     memory_limit,
     parse_memory,
     private_bytes,
+    used_bytes,
 )
 from graphprep.model.errors import MemoryLimitError, UsageError
 
@@ -49,8 +51,10 @@ def test_sizes(text, num_bytes):
 
 
 def test_shares(monkeypatch):
+    monkeypatch.setattr(budget, "available_memory", lambda: 1 << 30)
+    assert parse_memory("auto") == parse_memory("AUTO ") == 1 << 29
     monkeypatch.setattr(budget, "available_memory", lambda: 1000)
-    assert parse_memory("auto") == parse_memory("AUTO ") == 500
+    assert parse_memory("auto") == 256 << 20  # others may hold nearly all
     assert parse_memory("50%") == 500
     assert parse_memory("12.5 %") == 125
     assert parse_memory("100%") == 1000
@@ -164,7 +168,7 @@ def test_a_cgroup_that_is_full(system):
     (system / "proc/self/cgroup").write_text("0::/\n")
     fill(system / "cgroup", memory__max="100\n", memory__current="200\n")
     assert available_memory() == 0
-    assert parse_memory("auto") == 1
+    assert memory_limit("auto") == 1
 
 
 def test_threads_respect_the_quota(system, monkeypatch):
@@ -323,9 +327,9 @@ def test_private_bytes_see_memory_and_the_sampler_its_peak():
         array = np.ones(8 << 20, np.float64)
         time.sleep(0.06)
         del array
-    assert sampler.peak_private_bytes > before + (60 << 20)
+    assert sampler.peak_bytes > before + (60 << 20)
     assert not [thread for thread in threading.enumerate() if thread.name == "graphprep-memory"]
-    assert sampler.stop() == sampler.peak_private_bytes
+    assert sampler.stop() == sampler.peak_bytes
 
 
 def test_private_bytes_count_children_and_theirs():
@@ -344,6 +348,28 @@ def test_private_bytes_count_children_and_theirs():
         process.kill()
     assert 120 << 20 < counted - before < 200 << 20
     assert private_bytes() < before + (30 << 20)
+
+
+def test_a_call_counts_what_it_takes_beyond_what_was_held(system):
+    (system / "proc/self/cgroup").write_text("0::/\n")
+    fill(system / "cgroup", memory__max=f"{12 << 30}\n", memory__current=f"{11 << 30}\n")
+
+    def hold(mib):
+        fill(system / "proc/self", status=f"RssAnon: {mib << 10} kB\n")
+
+    hold(10_000)
+    assert used_bytes() == 10_000 << 20
+    with count_memory():
+        assert used_bytes() == 0
+        hold(10_100)
+        with count_memory():  # a call in a call, or beside it in another thread
+            assert used_bytes() == 100 << 20
+        assert memory_limit("64GiB") == (100 << 20) + int((1 << 30) * 0.9)
+        hold(9_000)  # the caller's own memory became free meanwhile
+        assert used_bytes() == 0
+    assert used_bytes() == 9_000 << 20
+    with count_memory(0), count_memory():  # a command, and what it calls
+        assert used_bytes() == 9_000 << 20
 
 
 def test_private_bytes_where_the_system_does_not_say(system):

@@ -29,7 +29,7 @@ def test_a_stage_keeps_free_memory_while_the_limit_is_far(monkeypatch, limit, he
 
     monkeypatch.setattr(heap, "_kept_below", 0)
     monkeypatch.setattr(heap, "_libc", Library)
-    monkeypatch.setattr(heap, "private_bytes", lambda: held)
+    monkeypatch.setattr(heap, "used_bytes", lambda: held)
     heap.bound_heap(limit)
     heap.end_stage()
     assert len(calls) == trims

@@ -38,9 +38,9 @@ def stored(store, layout="csc"):
         "gnnbench_npz/cora.npz",
     ],
 )
-def test_one_command_and_the_same_bytes(real_samples, tmp_path, name, limit_above):
+def test_one_command_and_the_same_bytes(real_samples, tmp_path, name):
     digests = set()
-    for block_bytes, threads, limit in ((0, 1, "auto"), (64, 3, "auto"), (1 << 10, 2, limit_above(300))):
+    for block_bytes, threads, limit in ((0, 1, "auto"), (64, 3, "auto"), (1 << 10, 2, "300MiB")):
         out = tmp_path / "out"
         options = ConvertOptions(
             partitions=3, layout="both", block_bytes=block_bytes, run=RunOptions(threads=threads, memory_limit=limit)
@@ -75,12 +75,12 @@ def test_a_matrix_is_the_same_in_every_format(tmp_path):
         np.testing.assert_array_equal(np.load(weights), expected.data)
 
 
-def test_deflated_arrays_stream_under_a_limit(tmp_path, limit_above):
+def test_deflated_arrays_stream_under_a_limit(tmp_path):
     """Arrays that do not fit beside what the stages need are read in batches."""
     rng = np.random.default_rng(5)
     edges = rng.integers(0, 1000, (2, 1_000_000), np.int64)
     np.savez_compressed(tmp_path / "e.npz", edge_index=edges, edge_attr=np.zeros((1_000_000, 8)))
-    report = check_input([str(tmp_path / "e.npz")], ConvertOptions(run=RunOptions(threads=1, memory_limit=limit_above(130))))
+    report = check_input([str(tmp_path / "e.npz")], ConvertOptions(run=RunOptions(threads=1, memory_limit="130MiB")))
     assert report.num_edges == {"_N:_E:_N": 1_000_000}
 
 

@@ -133,12 +133,12 @@ def test_any_texts_become_categories(tmp_path_factory, labels, block_bytes):
     assert [names[code] for code in edge_values(folder / "out", "kind")] == labels
 
 
-def test_many_categories_spill_and_stay_exact(tmp_path, limit_above):
+def test_many_categories_spill_and_stay_exact(tmp_path):
     labels = [f"label-{i * 7919 % 5000:x}" for i in range(20_000)]
     write_edges(tmp_path / "e.csv", labels, 1000)
     stores = []
     for block_bytes in (0, 1 << 12):
-        run = RunOptions(memory_limit=limit_above(800), threads=2)
+        run = RunOptions(memory_limit="800MiB", threads=2)
         convert(tmp_path / "e.csv", tmp_path / "out", labels=(f"{EDGES}:kind",), run=run, block_bytes=block_bytes)
         stores.append(read_store(tmp_path / "out"))
     assert stores[0] == stores[1]
@@ -305,12 +305,12 @@ def test_a_node_and_an_edge_fall_into_the_same_part_wherever_they_stand(
     assert found[0] == found[1]
 
 
-def test_splits_do_not_depend_on_threads_blocks_or_memory(tmp_path, limit_above):
+def test_splits_do_not_depend_on_threads_blocks_or_memory(tmp_path):
     rng = random.Random(8)
     lines = [f"{rng.randrange(5000)},{rng.randrange(5000)},{rng.choice('ABC')},{rng.randrange(3)}\n" for _ in range(30_000)]
     (tmp_path / "e.csv").write_text("src,dst,kind,part\n" + "".join(lines))
     stores = []
-    for run, block_bytes in (({"threads": 1}, 0), ({"threads": 3}, 1 << 12), ({"memory_limit": limit_above(300)}, 1 << 14)):
+    for run, block_bytes in (({"threads": 1}, 0), ({"threads": 3}, 1 << 12), ({"memory_limit": "300MiB"}, 1 << 14)):
         convert(
             tmp_path / "e.csv",
             tmp_path / "out",

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from test_memory_limit import private_bytes
 
 MIB = 1 << 20
 COMMAND = [sys.executable, "-m", "graphprep", "convert"]
@@ -80,6 +81,57 @@ def test_ulimit_leaves_less_than_what_is_asked_for(edges, tmp_path):
     assert done.returncode == 4
     assert "MiB: raise its container's limit, or ulimit\n" in done.stderr
     assert not (tmp_path / "none").exists()
+
+
+# ---- a process that holds much already
+
+_NOTEBOOK = """
+import sys
+import numpy as np
+import graphprep
+from graphprep.engine import budget
+held = np.ones(700 << 17)  # 700 MiB
+budget._system_memory = lambda: 20 << 20  # of a neighbour that has taken the rest
+before = budget.private_bytes()
+options = graphprep.RunOptions(**({"memory_limit": sys.argv[3]} if sys.argv[3:] else {}))
+done = graphprep.convert(sys.argv[1], sys.argv[2], format="edges", run=options)
+report = graphprep.validate(sys.argv[2])
+assert report.sound
+graphprep.reorder(sys.argv[2], sys.argv[2] + "-hot", run=options)
+graphprep.export(sys.argv[2], sys.argv[2] + "-glt", "glt", run=options)
+assert held.all()
+print(before, done.peak_memory_bytes)
+"""
+
+
+@pytest.mark.parametrize("limit", [[], ["256MiB"]], ids=["auto", "size"])
+def test_a_call_from_python_does_not_answer_for_what_its_process_holds(edges, tmp_path, limit):
+    """Measured from outside: 700 MiB of arrays, and no more than the limit beyond them; auto is 256 MiB where nothing is free."""
+    limit_bytes = 256 * MIB
+    for out in ("first", "second"):  # the first ever run compiles, in memory that nobody can bound
+        command = [sys.executable, "-c", _NOTEBOOK, str(edges), str(tmp_path / out), *limit]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+            peak = 0
+            while process.poll() is None:
+                peak = max(peak, private_bytes(process.pid))
+                time.sleep(0.005)
+            text, errors = process.communicate()
+        assert process.returncode == 0, errors
+        before, counted = map(int, text.split())
+        if peak - before < limit_bytes:
+            break
+    assert before > 700 * MIB
+    assert peak - before < limit_bytes
+    assert 10 * MIB < counted < limit_bytes
+
+
+def test_a_command_counts_all_from_its_start(edges, tmp_path, capsys):
+    from graphprep.cli.main import run as command
+    from graphprep.engine.budget import private_bytes as held
+
+    limit = max(1, held() // MIB - 1)
+    assert command(["convert", str(edges), str(tmp_path / "out"), "--format", "edges", "--memory-limit", f"{limit}MiB"]) == 4
+    assert "leaves 0 MiB to work with" in capsys.readouterr().err
 
 
 # ---- disks

@@ -12,8 +12,8 @@ from graphprep.pipeline import convert
 
 
 @pytest.mark.parametrize("mib", [None, 160])
-def test_stated_slots_of_some_edges(tmp_path, mib, limit_above):
-    limit = "auto" if mib is None else limit_above(mib)
+def test_stated_slots_of_some_edges(tmp_path, mib):
+    limit = "auto" if mib is None else f"{mib}MiB"
     stated = [0, 0, 0, 3, 0, 0, 1, 0]  # the last slot of each holds nothing, so that it is stated alone
     lines = []
     for number, slots in enumerate(stated):

@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphprep import pipeline
-from graphprep.engine.budget import private_bytes
 from graphprep.kernels.cpu.records import Packing, deal_packed, undeal_packed
 from graphprep.model.errors import DataError, GraphprepError
 from graphprep.model.options import ConvertOptions, RunOptions
@@ -115,8 +114,7 @@ def _convert(text: str, folder: Path, monkeypatch, *, early: bool, group_bytes: 
     if not early:
         monkeypatch.setattr(pipeline, "_early_rules", lambda *_: None)
     out = folder / f"store-{early}"
-    limit = f"{(private_bytes() >> 20) + 512}MiB"  # this process may hold much that other tests loaded
-    run = RunOptions(threads=options.pop("threads", 2), memory_limit=limit)
+    run = RunOptions(threads=options.pop("threads", 2), memory_limit="512MiB")
     pipeline.convert([str(path)], str(out), ConvertOptions(run=run, block_bytes=100, overwrite=True, **options))
     files = {str(file.relative_to(out)): file.read_bytes() for file in out.rglob("*") if file.is_file()}
     assert json.loads(files.pop("provenance.json"))
