@@ -298,10 +298,10 @@ def workplace(folder: Path) -> Iterator[None]:
         yield
 
 
-def help_text(*command: str) -> str:
+def help_text(*command: str, page: str = "--help") -> str:
     """Return what ``graphprep COMMAND --help`` prints at 80 columns."""
     output = io.BytesIO()
-    run_graphprep([*command, "--help"], b"", output, output)
+    run_graphprep([*command, page], b"", output, output)
     return output.getvalue().decode()
 
 

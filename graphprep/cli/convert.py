@@ -13,6 +13,7 @@ import typer
 from graphprep.cli import export
 from graphprep.cli.export import LastStageFlags
 from graphprep.cli.groups import with_groups
+from graphprep.cli.help_pages import FIRST, OF_TABLES, Of
 from graphprep.cli.options import AsJson, ReportFlags, RunFlags, StorageFlags, option
 from graphprep.cli.summaries import sizes_text, summary_json, types_lines, work_line
 from graphprep.cli.tables import TableFlags, make_graph
@@ -30,6 +31,7 @@ _ERRORS = "Faulty input"
 _STORE = "Store"
 _TEXT = "Columns and arrays: of tables, plain edge lists (edges), arrays"
 _DEEPGNN = "DeepGNN formats (edgelist, json, tsv)"
+_PLAIN = ("edges", "triples", "arrays", "mtx", "metis")  # formats without records of nodes
 _FLAGS_OF_LISTS = {"columns": "--column", "drop_columns": "--drop-column", "null": "--null"}
 
 
@@ -46,6 +48,7 @@ class InputFlags:
             group=_INPUT,
             metavar="NAME",
         ),
+        FIRST,
     ] = None
     decoder: Annotated[
         str | None,
@@ -77,6 +80,7 @@ class InputFlags:
             "[default: auto, dense where max ID + 1 <= 2 x edges]",
             group=_INPUT,
         ),
+        Of(_PLAIN),
     ] = None
     num_nodes: Annotated[
         list[str],
@@ -86,6 +90,7 @@ class InputFlags:
             group=_INPUT,
             metavar="[TYPE=]N",
         ),
+        Of(("tables", *_PLAIN)),
     ] = field(default_factory=list)
     strict: Annotated[
         bool, option("--strict", "Turn warnings about doubtful records into errors.", group=_INPUT, default=False)
@@ -97,7 +102,7 @@ class ErrorFlags:
     """What to do with records that are wrong."""
 
     on_error: Annotated[
-        Literal["stop", "skip"], option("--on-error", "At a faulty record: stop, or skip and count it.", group=_ERRORS)
+        Literal["stop", "skip"], option("--on-error", "At a faulty record: stop, or skip and count it.", group=_ERRORS), FIRST
     ] = "stop"
     bad_records: Annotated[
         str | None,
@@ -129,7 +134,7 @@ class StoreFlags:
     """What the store looks like."""
 
     partitions: Annotated[
-        int | None, option("--partitions -p", "Number of partitions.  [default: 1]", group=_STORE, metavar="N")
+        int | None, option("--partitions -p", "Number of partitions.  [default: 1]", group=_STORE, metavar="N"), FIRST
     ] = None
     partition_by: Annotated[
         str,
@@ -143,6 +148,7 @@ class StoreFlags:
     layout: Annotated[
         Literal["csc", "csr", "both"],
         option("--layout", "Arrays by destination (csc), by source (csr), or both.", group=_STORE),
+        FIRST,
     ] = "csc"
     neighbor_order: Annotated[
         Literal["input", "id", "time", "weight"],
@@ -177,6 +183,7 @@ class StoreFlags:
             group=_STORE,
             default=False,
         ),
+        FIRST,
     ] = False
 
 
@@ -192,6 +199,7 @@ class EdgesFlags:
             group=_TEXT,
             metavar="[SRC:REL:DST=]COL",
         ),
+        OF_TABLES,
     ] = None
     dst_col: Annotated[
         list[str] | None,
@@ -201,6 +209,7 @@ class EdgesFlags:
             group=_TEXT,
             metavar="[SRC:REL:DST=]COL",
         ),
+        OF_TABLES,
     ] = None
     relation_col: Annotated[
         list[str] | None,
@@ -210,16 +219,18 @@ class EdgesFlags:
             group=_TEXT,
             metavar="[SRC:*:DST=]COL",
         ),
+        OF_TABLES,
     ] = None
     weight_col: Annotated[
-        list[str] | None, option("--weight-col", "Column of the weight.", group=_TEXT, metavar="[TYPE=]COL")
+        list[str] | None, option("--weight-col", "Column of the weight.", group=_TEXT, metavar="[TYPE=]COL"), OF_TABLES, FIRST
     ] = None
     time_col: Annotated[
-        list[str] | None, option("--time-col", "Column of the time.", group=_TEXT, metavar="[SRC:REL:DST=]COL")
+        list[str] | None, option("--time-col", "Column of the time.", group=_TEXT, metavar="[SRC:REL:DST=]COL"), OF_TABLES
     ] = None
     time_unit: Annotated[
         Literal["s", "ms", "us", "ns"] | None,
         option("--time-unit", "Unit in which to store times that are written in seconds.  [default: as written]", group=_TEXT),
+        OF_TABLES,
     ] = None
     id_type: Annotated[
         list[str] | None,
@@ -230,6 +241,8 @@ class EdgesFlags:
             group=_TEXT,
             metavar="[TYPE=]KIND",
         ),
+        OF_TABLES,
+        FIRST,
     ] = None
     columns: Annotated[
         list[str] | None,
@@ -239,9 +252,12 @@ class EdgesFlags:
             group=_TEXT,
             metavar="[TYPE:]NAME=DTYPE",
         ),
+        OF_TABLES,
     ] = None
     drop_columns: Annotated[
-        list[str] | None, option("--drop-column", "Column to leave out; may be repeated.", group=_TEXT, metavar="[TYPE:]COL")
+        list[str] | None,
+        option("--drop-column", "Column to leave out; may be repeated.", group=_TEXT, metavar="[TYPE:]COL"),
+        OF_TABLES,
     ] = None
     delimiter: Annotated[
         str | None,
@@ -251,10 +267,12 @@ class EdgesFlags:
             group=_TEXT,
             metavar="CHAR",
         ),
+        OF_TABLES,
     ] = None
     header: Annotated[
         Literal["auto", "yes", "no"] | None,
         option("--header", "Whether the first line names the columns.  [default: auto]", group=_TEXT),
+        OF_TABLES,
     ] = None
     quote: Annotated[
         bool | None,
@@ -265,6 +283,7 @@ class EdgesFlags:
             rich_help_panel=_TEXT,
             show_default=False,
         ),
+        OF_TABLES,
     ] = None
     input_layout: Annotated[
         list[str] | None,
@@ -275,6 +294,7 @@ class EdgesFlags:
             group=_TEXT,
             metavar="[SRC:REL:DST=]LAYOUT",
         ),
+        OF_TABLES,
     ] = None
     array_shape: Annotated[
         Literal["auto", "2xe", "ex2"] | None,
@@ -375,7 +395,12 @@ class DeepGnnFlags:
     ] = None
 
 
-@with_groups
+@with_groups(
+    later=(
+        *(InputFlags, StoreFlags, ErrorFlags, TableFlags, EdgesFlags, DeepGnnFlags),
+        *(LastStageFlags, RunFlags, StorageFlags, ReportFlags),
+    )
+)
 def convert(
     *,
     inputs: Annotated[
@@ -401,7 +426,11 @@ def convert(
 ) -> None:
     """Convert raw graph data into a store of CSC or CSR arrays.
 
-    Example: graphprep convert sample_data/karate/karate.csv karate-store
+    Examples:
+      graphprep convert sample_data/karate/karate.csv karate-store
+      graphprep convert --nodes user=user.csv --edges user:buys:item=buys.csv shop
+      zcat edges.txt.gz | graphprep convert - store --weight-col 2 --export pyg
+
     """
     from graphprep import api
     from graphprep.cli.progress import reporting

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from graphprep.cli.groups import with_groups
+from graphprep.cli.help_pages import FIRST
 from graphprep.cli.options import AsJson, ReportFlags, RunFlags, StorageFlags, option, parse_pairs
 from graphprep.cli.summaries import sizes_text, summary_json, work_line
 from graphprep.model.dataclass import dataclass
@@ -135,6 +136,7 @@ class LastStageFlags:
             group=_EXPORT,
             metavar="TARGET[=DIR],...",
         ),
+        FIRST,
     ] = field(default_factory=list)
     drop_unsupported: Annotated[
         bool,
@@ -164,7 +166,7 @@ class LastStageFlags:
         return [(target, folder or f"{out.rstrip('/')}-{target}") for target, _, folder in named]
 
 
-@with_groups
+@with_groups()
 def export(
     store: Annotated[str | None, typer.Argument(metavar="STORE", help="Store to read.", show_default=False)] = None,
     out: Annotated[str | None, typer.Argument(metavar="OUT", help="Folder or URL of the files.", show_default=False)] = None,

@@ -93,7 +93,7 @@ class GraphFlags:
         return values
 
 
-@with_groups
+@with_groups()
 def generate(
     *,
     kind: Annotated[str, typer.Argument(metavar="KIND", help="rmat, grid or hetero (users and items).", show_default=False)],

@@ -1,4 +1,4 @@
-"""Option groups: dataclasses whose fields become the options of a command, and help that shows them by group."""
+"""Option groups: dataclasses whose fields become the options of a command, which shows them in its help."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import functools
 import inspect
 import re
 from collections.abc import Callable
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 from typer.core import TyperCommand, TyperGroup
+
+from graphprep.cli.help_pages import FIRST, LATER, PAGE_OPTIONS, format_of_page, write_format_text, write_options
 
 _TEXTS = (str, str | None)
 _TEXT_LISTS = (list[str], list[str] | None)
@@ -17,33 +19,43 @@ _NUMBERS = (int, int | None)
 _NUMBER = re.compile("[0-9]{1,18}")
 
 
-def with_groups(command: Callable[..., Any]) -> Callable[..., Any]:
+def with_groups(*, later: tuple[type, ...] = ()) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Spread every parameter that is a dataclass into its fields, as options of their own.
 
     ``def info(path: Path, *, run: RunFlags)`` thus gets ``--memory-limit``, ``--threads`` and so on, which are declared once.
+    Of the groups ``later`` the first screen of the help shows what is marked ``FIRST``; other options show the other pages.
     """
-    hints = get_type_hints(command, include_extras=True)
-    groups: dict[str, Any] = {name: hint for name, hint in hints.items() if dataclasses.is_dataclass(hint)}
-    parameters: list[inspect.Parameter] = []
-    for parameter in inspect.signature(command).parameters.values():
-        group = groups.get(parameter.name)
-        parameters += _spread(group) if group else [parameter.replace(annotation=hints[parameter.name])]
 
-    @functools.wraps(command)
-    def spread(**given: Any) -> Any:
-        for name, group in groups.items():
-            given[name] = group(**{field.name: given.pop(field.name) for field in dataclasses.fields(group)})
-        return command(**given)
+    def wrap(command: Callable[..., Any]) -> Callable[..., Any]:
+        hints = get_type_hints(command, include_extras=True)
+        groups: dict[str, Any] = {name: hint for name, hint in hints.items() if dataclasses.is_dataclass(hint)}
+        parameters: list[inspect.Parameter] = []
+        for parameter in inspect.signature(command).parameters.values():
+            group = groups.get(parameter.name)
+            parameters += _spread(group, group in later) if group else [parameter.replace(annotation=hints[parameter.name])]
+        pages = PAGE_OPTIONS if later else ()
 
-    del spread.__wrapped__  # else its signature hides ours
-    spread.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    spread.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    return spread
+        @functools.wraps(command)
+        def spread(**given: Any) -> Any:
+            for page in pages:
+                given.pop(page.name)
+            for name, group in groups.items():
+                given[name] = group(**{field.name: given.pop(field.name) for field in dataclasses.fields(group)})
+            return command(**given)
+
+        del spread.__wrapped__  # else its signature hides ours
+        spread.__signature__ = inspect.Signature([*parameters, *pages])  # type: ignore[attr-defined]
+        spread.__annotations__ = {parameter.name: parameter.annotation for parameter in (*parameters, *pages)}
+        return spread
+
+    return wrap
 
 
-def _spread(group: Any) -> list[inspect.Parameter]:
+def _spread(group: Any, is_later: bool) -> list[inspect.Parameter]:
     """Return one keyword parameter a field, with the field's default."""
     hints = get_type_hints(group, include_extras=True)
+    if is_later:
+        hints = {name: hint if FIRST in hint.__metadata__ else Annotated[hint, LATER] for name, hint in hints.items()}
     return [
         inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=_default(field), annotation=hints[field.name])
         for field in dataclasses.fields(group)
@@ -112,17 +124,18 @@ class GroupedCommand(TyperCommand):
         """Return ``[OPTIONS] INPUT... OUT``: the arguments as their metavars say."""
         return ["[OPTIONS]", *(str(param.metavar) for param in self.get_params(ctx) if param.param_type_name == "argument")]
 
+    def format_help_text(self, ctx: Any, formatter: Any) -> None:
+        """Write what the command is for, or on a format's page what is on it."""
+        if format_of_page(ctx):
+            write_format_text(ctx, formatter)
+            return
+        text = inspect.cleandoc(self.help or "")
+        formatter.write_paragraph()
+        with formatter.indentation():
+            formatter.write_text(text.replace("Examples:\n", "\b\nExamples:\n"))  # lines that stay as they are
+
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the arguments, then one section a group, groups in the order of their first option."""
-        sections: dict[str, list[tuple[str, str]]] = {}
-        for param in self.get_params(ctx):
-            if param.param_type_name == "argument":
-                sections.setdefault("Arguments", []).append((str(param.metavar), getattr(param, "help", "") or ""))
-                continue
-            record = param.get_help_record(ctx)
-            if record is not None:
-                title = getattr(param, "rich_help_panel", None) or "Other options"
-                sections.setdefault(title, []).append(record)
-        for title, records in sections.items():
-            with formatter.section(title):
-                formatter.write_dl(records, col_max=28)
+        """Write the arguments and options that the page of the help has."""
+        declared = inspect.signature(self.callback).parameters if self.callback else {}
+        marks = {name: getattr(one.annotation, "__metadata__", ()) for name, one in declared.items()}
+        write_options(ctx, formatter, self.get_params(ctx), marks)

@@ -22,7 +22,7 @@ _HEAD_INDENT = "    "
 _LEAST_CELL = 24  # characters: IDs and numbers are never cut
 
 
-@with_groups
+@with_groups(later=(InputFlags, TableFlags, EdgesFlags, DeepGnnFlags, ReportFlags, StorageFlags))
 def info(
     *,
     inputs: Annotated[

@@ -48,7 +48,7 @@ class OrderFlags:
     seed: Annotated[int, option("--seed", "Seed of --shuffle-ratio.", group=_ORDER, metavar="N")] = 0
 
 
-@with_groups
+@with_groups()
 def reorder(
     store: Annotated[str, typer.Argument(metavar="STORE", help="Store to read.", show_default=False)],
     out: Annotated[str, typer.Argument(metavar="OUT", help="Folder or URL of the new store.", show_default=False)],

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from graphprep.cli.help_pages import FIRST, OF_TABLES
 from graphprep.cli.options import option
 from graphprep.model.dataclass import dataclass
 
@@ -34,6 +35,8 @@ class TableFlags:
             group=TABLES,
             metavar="TYPE=FILE",
         ),
+        OF_TABLES,
+        FIRST,
     ] = field(default_factory=list)
     edges: Annotated[
         list[str],
@@ -44,6 +47,8 @@ class TableFlags:
             group=TABLES,
             metavar="SRC:REL:DST=FILE",
         ),
+        OF_TABLES,
+        FIRST,
     ] = field(default_factory=list)
     id_col: Annotated[
         list[str],
@@ -54,9 +59,12 @@ class TableFlags:
             group=TABLES,
             metavar="[TYPE=]COL",
         ),
+        OF_TABLES,
     ] = field(default_factory=list)
     type_col: Annotated[
-        str | None, option("--type-col", "Column of a node's type, for --nodes '*=FILE'.", group=TABLES, metavar="COL")
+        str | None,
+        option("--type-col", "Column of a node's type, for --nodes '*=FILE'.", group=TABLES, metavar="COL"),
+        OF_TABLES,
     ] = None
     id_space: Annotated[
         Literal["per-type", "global"] | None,
@@ -65,9 +73,12 @@ class TableFlags:
             "Whether IDs are unique within their node type, or among all.  [default: per-type]",
             group=TABLES,
         ),
+        OF_TABLES,
     ] = None
     null: Annotated[
-        list[str], option("--null", "Further spelling of an absent cell; may be repeated.", group=TABLES, metavar="TEXT")
+        list[str],
+        option("--null", "Further spelling of an absent cell; may be repeated.", group=TABLES, metavar="TEXT"),
+        OF_TABLES,
     ] = field(default_factory=list)
     escape: Annotated[
         str | None,
@@ -77,6 +88,7 @@ class TableFlags:
             group=TABLES,
             metavar="CHAR",
         ),
+        OF_TABLES,
     ] = None
     comment: Annotated[
         str | None,
@@ -86,6 +98,7 @@ class TableFlags:
             group=TABLES,
             metavar="CHAR",
         ),
+        OF_TABLES,
     ] = None
     node_data: Annotated[
         list[str],
@@ -96,6 +109,7 @@ class TableFlags:
             group=TABLES,
             metavar="[TYPE:]NAME=FILE[@COL]",
         ),
+        OF_TABLES,
     ] = field(default_factory=list)
     edge_data: Annotated[
         list[str],
@@ -105,6 +119,7 @@ class TableFlags:
             group=TABLES,
             metavar="[SRC:REL:DST:]NAME=FILE",
         ),
+        OF_TABLES,
     ] = field(default_factory=list)
     label: Annotated[
         list[str],

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 EXIT_FAULTS = 1
 
 
-@with_groups
+@with_groups(
+    later=(InputFlags, ErrorFlags, TableFlags, EdgesFlags, DeepGnnFlags, ReportFlags, RunFlags, StorageFlags),
+)
 def validate(
     *,
     inputs: Annotated[

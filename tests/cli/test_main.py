@@ -1,9 +1,11 @@
 """The command line as a whole: help, exit codes, errors, signals, pipes."""
 
+import dataclasses
 import errno
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,6 +17,7 @@ import pytest
 import graphprep
 from graphprep import api
 from graphprep.cli.main import build_app, run
+from graphprep.decoders.registry import find_decoder, flag_of
 from graphprep.model.errors import DataError, MemoryLimitError, StorageError, UsageError
 
 SAMPLES = Path(__file__).resolve().parent.parent.parent / "sample_data"
@@ -35,15 +38,75 @@ def graphprep_command(*args, **options):
 # ------------------------------------------------------------------------------------------------ help
 
 
-@pytest.mark.parametrize("command", [(), *((name,) for name in COMMANDS)])
-def test_help_fits_80_columns_and_says_how(command, capsys):
-    assert run([*command, "--help"]) == 0
+PAGES = [
+    *((*command, "--help") for command in [(), *((name,) for name in COMMANDS)]),
+    *((name, "--help-all") for name in ("convert", "info", "validate")),
+]
+
+
+@pytest.mark.parametrize("args", PAGES, ids=" ".join)
+def test_help_fits_80_columns_and_says_how(args, capsys):
+    assert run(args) == 0
     out, err = capsys.readouterr()
     assert err == ""
-    assert out.startswith(f"Usage: {' '.join(('graphprep', *command))} [OPTIONS] ")
+    assert out.startswith(f"Usage: {' '.join(('graphprep', *args[:-1]))} [OPTIONS] ")
     assert max(map(len, out.splitlines())) <= 80
     assert "\x1b" not in out
-    assert "\n  Example: graphprep " in out
+    assert "\n  Example: graphprep " in out or "\n  Examples:\n    graphprep " in out
+
+
+def options_on_page(capsys, *args):
+    assert run(args) == 0
+    return re.findall(r"^  (?:-\w, )?(--[a-z-]+)", capsys.readouterr().out, re.M)
+
+
+def test_the_first_screen_of_convert_has_what_most_people_need(capsys):
+    assert run(["convert", "--help"]) == 0
+    out = capsys.readouterr().out
+    assert len(out.splitlines()) <= 45
+    assert re.findall(r"^    (?:zcat .* \| )?graphprep convert ", out, re.M) == [
+        *["    graphprep convert "] * 2,
+        "    zcat edges.txt.gz | graphprep convert ",
+    ]
+    wanted = "format partitions layout overwrite on-error nodes edges weight-col id-type export json help-all help-for help"
+    assert options_on_page(capsys, "convert", "--help") == [f"--{name}" for name in wanted.split()]
+
+
+@pytest.mark.parametrize(
+    ("command", "own"),
+    [("info", {"--head", "--json"}), ("validate", {"--on-error", "--max-faults", "--json"})],
+)
+def test_the_first_screens_of_info_and_validate_have_only_theirs(command, own, capsys):
+    shared = {"--format", "--nodes", "--edges", "--weight-col", "--id-type", "--help-all", "--help-for", "--help"}
+    assert set(options_on_page(capsys, command, "--help")) == own | shared
+
+
+@pytest.mark.parametrize("command", ["convert", "info", "validate"])
+def test_help_all_has_every_option_once(command, capsys):
+    import typer
+
+    params = typer.main.get_command(build_app()).commands[command].params
+    options = sorted(max(param.opts, key=len) for param in params if param.param_type_name == "option")
+    assert sorted(options_on_page(capsys, command, "--help-all")) == sorted([*options, "--help"])
+
+
+@pytest.mark.parametrize("name", ["edges", "arrays", "edgelist", "json", "graphbolt"])
+def test_help_for_a_format_has_what_its_decoder_takes(name, capsys):
+    fields = {flag_of(field.name) for field in dataclasses.fields(find_decoder(name)) if field.init} - {"--weight-dtype"}
+    shown = set(options_on_page(capsys, "convert", "--help-for", name))
+    assert shown - {"--ids", "--num-nodes"} == fields
+    assert ("--ids" in shown) == (name in ("edges", "arrays"))
+
+
+def test_help_for_tables_has_what_tables_take(capsys):
+    shown = set(options_on_page(capsys, "convert", "--help-for", "tables"))
+    assert {"--nodes", "--edges", "--id-col", "--node-data", "--src-col", "--header", "--input-layout", "--num-nodes"} <= shown
+    assert not {"--ids", "--partitions", "--length-delimiter", "--index-base", "--help"} & shown
+
+
+def test_help_for_no_format_names_them(capsys):
+    assert run(["convert", "--help-for", "tvs"]) == 2
+    assert capsys.readouterr().err.startswith("error: no decoder named 'tvs'\n  fix: use one of edgelist, json, tsv, ")
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -56,7 +119,7 @@ def test_every_option_has_a_group_and_a_help(command):
         assert param.help.rstrip("]").endswith(
             (".", "1", "0", "cores", "_N", "input", "input's", "written", "graph", "edges")
         ) or ("[default" in param.help), param.help
-        if param.param_type_name == "option" and param.name != "help":
+        if param.param_type_name == "option" and not param.name.startswith("help"):
             assert param.rich_help_panel, param.name
 
 

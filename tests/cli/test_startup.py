@@ -34,7 +34,12 @@ def loaded(arguments, heavy=HEAVY):
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--help"], ["--version"], *([name, "--help"] for name in ("convert", "info", "validate", "ids", "reorder", "generate"))],
+    [
+        ["--help"],
+        ["--version"],
+        ["convert", "--help-all"],
+        *([name, "--help"] for name in ("convert", "info", "validate", "ids", "reorder", "generate")),
+    ],
     ids=" ".join,
 )
 def test_help_loads_no_heavy_package(arguments):
