@@ -152,7 +152,7 @@ class NodeTypeSchema:
 
 @dataclass(frozen=True)
 class EdgeTypeSchema:
-    """What the store says of an edge type. ``checksum`` is 16 hex digits (STORE.md, "Hashes")."""
+    """What the store says of an edge type. ``checksum`` is 16 hex digits (docs/store.md, "Hashes")."""
 
     neighbor_order: NeighborOrder
     index_dtype: str

@@ -1,4 +1,4 @@
-"""Nodes to partitions, and with that to typed IDs: STORE.md, "Partition functions" and "Typed order"."""
+"""Nodes to partitions, and with that to typed IDs: docs/store.md, "Partition functions" and "Typed order"."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class RawBatch:
         return RawBatch(self.numbers[rows], self.is_signed, texts)
 
     def hashes(self) -> NDArray[np.uint64]:
-        """Return h of STORE.md, "Hashes": uint64[n]."""
+        """Return h of docs/store.md, "Hashes": uint64[n]."""
         return np.asarray(hash_ints(self.numbers) if self.texts is None else hash_texts(*self.texts))
 
     def words(self, row: int) -> str:

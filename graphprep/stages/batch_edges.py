@@ -85,7 +85,7 @@ class BatchEdges:
         return np.asarray(hash_ints(raw if chosen is None else raw[chosen]))
 
     def checksum(self, chosen: Ints | None) -> int:
-        """Return the checksum of chosen edges (None: all): STORE.md, "Hashes"."""
+        """Return the checksum of chosen edges (None: all): docs/store.md, "Hashes"."""
         if all(hashes is None for hashes in self._hashes):
             pick = slice(None) if chosen is None else chosen
             return edge_checksum(self._raw[0][pick], self._raw[1][pick])

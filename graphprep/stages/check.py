@@ -52,7 +52,7 @@ def check_store(
     *,
     max_faults: int = DEFAULT_MAX_FAULTS,
 ) -> StoreReport:
-    """Check the store at ``url`` against its schema and its invariants (STORE.md).
+    """Check the store at ``url`` against its schema and its invariants (docs/store.md).
 
     Keeps the first ``max_faults`` faults and counts all. Raises StorageError where there is no store, or reading fails for
     another reason than the store's content.

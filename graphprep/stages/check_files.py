@@ -203,7 +203,7 @@ def _check_dtypes(
 
 
 def _check_columns(columns: tuple[ColumnSchema, ...], place: str, faults: Faults) -> None:
-    """Check that names differ, and the rules for roles, shapes and order (STORE.md, "Columns")."""
+    """Check that names differ, and the rules for roles, shapes and order (docs/store.md, "Columns")."""
     seen: set[str] = set()
     ranks = []
     for role in ("split", "seeds"):

@@ -79,8 +79,8 @@ class Decoded:
     in ``early`` instead; ``raw_edges`` has all. The column runs hold for each ``BatchColumn`` its rows (None: all
     of the batch) followed by ``Cells.arrays()``. ``aligned`` holds (rows, cells) by owner and key.
 
-    Raw IDs that are texts stand as keys; ``texts`` has them by ID space. With a ``text_seed`` the keys are not h of STORE.md:
-    then ``hashes`` holds (of sources, of destinations) a batch, None where the keys are numbers.
+    Raw IDs that are texts stand as keys; ``texts`` has them by ID space. With a ``text_seed`` the keys are not h of
+    docs/store.md: then ``hashes`` holds (of sources, of destinations) a batch, None where the keys are numbers.
     """
 
     sources: Sources

@@ -22,7 +22,7 @@ _NARROW = np.uint64(2**32 - 1)
 class KeyedTexts:
     """Texts with their keys, a row each; ``rows`` are those that are still to be kept (None: all).
 
-    ``hashes`` are h of STORE.md for each row, None where the keys are that.
+    ``hashes`` are h of docs/store.md for each row, None where the keys are that.
     """
 
     keys: RawIds
@@ -52,7 +52,7 @@ class KeyedRows:
 
 
 def key_rows(rows: RawRows, seed: int, may_be_integers: bool) -> KeyedRows:
-    """Replace texts by keys, which depend on ``seed`` (0: h of STORE.md); look for integers where there ``may_be`` any.
+    """Replace texts by keys, which depend on ``seed`` (0: h of docs/store.md); look for integers where there ``may_be`` any.
 
     Raises KeyCollisionError for two ends of one batch that differ and have one key.
     """

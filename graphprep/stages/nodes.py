@@ -97,7 +97,7 @@ class NodeIndex:
                 yield (batch, typed) if own.size == types.size else (batch.take(own), typed[own])
 
     def hashes(self, type_number: int) -> Iterator[tuple[RawIds, Ints]]:
-        """Yield (h of the raw ID, typed ID) of a type's nodes, ascending by raw ID. h: STORE.md, "Hashes"."""
+        """Yield (h of the raw ID, typed ID) of a type's nodes, ascending by raw ID. h: docs/store.md, "Hashes"."""
         for batch, typed in self.raw(type_number):
             yield batch.hashes(), typed
 

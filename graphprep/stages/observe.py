@@ -100,7 +100,7 @@ class ColumnContext:
 
 
 def settle_columns(context: ColumnContext) -> tuple[StoredColumn, ...]:
-    """Decide an owner type's stored columns: kinds, shapes, names. Order and names are those of STORE.md, "Columns"."""
+    """Decide an owner type's stored columns: kinds, shapes, names. Order and names are those of docs/store.md, "Columns"."""
     plain: dict[str, list[ColumnKey]] = {}
     slots: dict[int, list[ColumnKey]] = {}
     roles: dict[str, list[ColumnKey]] = {}

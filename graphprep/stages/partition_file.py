@@ -1,4 +1,4 @@
-"""Read which partition each node belongs to from a file or folder: STORE.md, "Partition functions"."""
+"""Read which partition each node belongs to from a file or folder: docs/store.md, "Partition functions"."""
 
 from __future__ import annotations
 

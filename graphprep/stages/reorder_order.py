@@ -74,7 +74,7 @@ def order_nodes(store: StoreReader, number: int, rules: OrderRules, scratch: Scr
     """Order the nodes of a type inside every partition by degree, descending, ties by ID; shuffle the first of them if asked.
 
     The first ``int(n * shuffle_ratio)`` of a partition's n nodes change places among themselves, as in
-    GraphLearn-for-PyTorch's ``sort_by_in_degree``: place i goes to perm(i), the seeded permutation of STORE.md, "Partition
+    GraphLearn-for-PyTorch's ``sort_by_in_degree``: place i goes to perm(i), the seeded permutation of docs/store.md, "Partition
     functions", with type number ``number + part * num_types``. Raises DataError where the store's arrays are faulty.
     """
     counts = store.metadata.num_nodes_per_chunk[number]

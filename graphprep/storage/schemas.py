@@ -154,10 +154,28 @@ def check_json(value: Any, schema_name: str, place: str) -> None:
 
 
 def find_json_errors(value: Any, schema_name: str, place: str) -> Iterator[DataError]:
-    """Yield every fault of a parsed JSON value, each with its place."""
+    """Yield every fault of a parsed JSON value, each with its place; that of another format version alone."""
+    if (error := _other_version(value, schema_name, place)) is not None:
+        yield error
+        return
     for error in _validator(schema_name).iter_errors(value):
         for path, message in _explain(error):
             yield DataError(message, place=at_path(place, path), fix=_near_key(error, message))
+
+
+def _other_version(value: Any, schema_name: str, place: str) -> DataError | None:
+    """Return what is to be said of a document whose format version is another than the schema's."""
+    read = load_schema(schema_name).get("properties", {}).get("format_version", {}).get("const")
+    found = value.get("format_version") if isinstance(value, dict) else None
+    if read is None or type(found) is not int or found == read:
+        return None
+    newer = found > read
+    writer = "a newer" if newer else "an older"
+    return DataError(
+        f"this graphprep reads format version {read}; {writer} one wrote version {_show(found)}",
+        place=at_path(place, ("format_version",)),
+        fix="install the graphprep that wrote it, or a newer one" if newer else "convert the graph again",
+    )
 
 
 @cache

@@ -28,7 +28,7 @@ def read_files(folder: Path) -> dict[str, np.ndarray | dict]:
 
 
 def permute(rank: int, size: int, seed: int, number: int) -> int:
-    """The seeded permutation of STORE.md, "Partition functions"."""
+    """The seeded permutation of docs/store.md, "Partition functions"."""
     bits = next(b for b in range(1, 33) if 4**b >= size)
     low = 2**bits - 1
     while True:

@@ -1,4 +1,4 @@
-"""A tiny writer of stores, straight from STORE.md with NumPy, json and xxhash: nothing of the product is used.
+"""A tiny writer of stores, straight from docs/store.md with NumPy, json and xxhash: nothing of the product is used.
 
 ``TinyStore`` holds arrays and metadata as plain values, so that a test can spoil any of them before ``write`` puts them on disk
 with sizes and hashes that fit (or, with ``seal`` switched off afterwards, on top of what was written).
