@@ -6,6 +6,7 @@ Everything here is a guess; each stands in the config with what spoke for it.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Literal
@@ -36,6 +37,13 @@ _DST_NAMES = (
 )
 _WORD = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+(?![a-z])")
 _LEAST_SHARED = 0.02  # of a column's values, to be IDs of a table of which only the beginning is known
+# Of a column's values, to be IDs of a table that is known: by their values alone (in real folders up to 0.88 match by chance),
+# and where the column is called so, too (there all match but for faults, and a small table has few values). What does not match
+# stays a dangling key, which convert finds.
+_LEAST_MATCHED = 0.95
+_LEAST_CALLED = 0.5
+_LEAST_DISTINCT = 0.95  # of the values of a column that is called like an ID: what stands twice is for convert to find
+_SHOWN = 40  # characters of a value
 _ID_ENDING = re.compile(r"[-_ ]?(?:id|ID|Id|key)$")
 _COMPRESSED = re.compile(r"\.(gz|gzip|bz2|xz|zst)$", re.I)
 
@@ -316,13 +324,22 @@ def _find_key(one: _Type) -> tuple[SampleColumn | None, str]:
     part = "" if one.is_whole else " looked at"
     unique = [column for column in one.columns if column.kind != "other" and column.is_unique]
     wanted = {"id", "key", "uid", "uuid", *(f"{name}{end}" for name in _forms(one.name) for end in ("id", "key", "")), "nodeid"}
-    for column in unique if one.named else ():
-        if _plain(column.name) in wanted:
-            return column, f"nodes; column {column.name!r} is called like an ID, and all values differ ({rows}{part})."
+    for column in one.columns if one.named else ():
+        if _plain(column.name) in wanted and len(column.distinct) >= _LEAST_DISTINCT * len(column.values) > 0:
+            differ = "all values differ" if column.is_unique else _repeated(column)
+            return column, f"nodes; column {column.name!r} is called like an ID, and {differ} ({rows}{part})."
     if unique and unique[0] is one.columns[0]:
         name = f"column {unique[0].name!r}" if one.named else "the first column"
         return unique[0], f"nodes; {name} is the key: all values differ ({rows}{part})."
     return None, "nodes without a key: their IDs are the numbers of their rows."
+
+
+def _repeated(column: SampleColumn) -> str:
+    """Say how many values of a column differ that is taken for a key, although some stand twice or are missing."""
+    counts = Counter(column.values)
+    first = next(value for value in column.values if value is None or counts[value] > 1)
+    found = "an empty cell" if first is None else f"{first[:_SHOWN]!r} {counts[first]} times"
+    return f"{len(column.distinct):,} of {len(column.values):,} values differ; there is {found}, at which convert stops"
 
 
 def _ends(one: _Type, types: Sequence[_Type]) -> list[_Link] | None:
@@ -362,30 +379,52 @@ def _link(one: _Type, column: SampleColumn, parents: Sequence[_Type], *, is_end:
     """Find the type whose IDs a column holds: by its values, and unless it is an end of edges by its name."""
     named = f"column {column.name!r}" if one.named else f"column {one.at(column)}"
     found: list[tuple[tuple[bool, int, int, int], _Type]] = []
+    near = (0, "")
     for parent in parents:
         key = parent.key
-        if key is None or key.kind != column.kind or not column.distinct or (parent is one and column is key):
+        if key is None or "other" in (key.kind, column.kind) or not column.distinct or (parent is one and column is key):
             continue
         is_called = one.named and _is_called(column.name, parent)
         shared = len(column.distinct & key.distinct)
-        holds = shared == len(column.distinct)
-        many = not parent.is_whole and shared >= _LEAST_SHARED * len(column.distinct)
-        likely = is_called or is_end or (holds and column.kind == "text" and len(column.distinct) > 1)
-        if ((holds or many) and likely) or (is_called and not parent.is_whole):
+        share = shared / len(column.distinct)
+        is_alike = key.kind == column.kind
+        likely = is_called or is_end or (is_alike and column.kind == "text" and len(column.distinct) > 1)
+        enough = share >= (_LEAST_CALLED if is_called else _LEAST_MATCHED)
+        if not parent.is_whole:
+            enough = enough or share >= _LEAST_SHARED or is_called
+        if likely and enough and (is_alike or shared):
             found.append(((is_called, shared, len(key.distinct), -len(parent.name)), parent))
+        elif likely:
+            near = max(near, (shared, parent.name))
     if not found:
-        return _Link(column, None, f"{named}: no table has these IDs, they make a type of their own")
+        rest = f" ({near[1]} has {near[0]:,} of {len(column.distinct):,})" if near[0] else ""
+        return _Link(column, None, f"{named}: no table has these IDs{rest}, they make a type of their own")
     (is_called, shared, *_), to = max(found, key=lambda item: item[0])
-    return _Link(column, to, f"{named}: {_evidence(column, to, shared)}" + (", and it is called so" if is_called else ""))
+    evidence = _evidence(one, column, to, shared) + (", and it is called so" if is_called else "")
+    return _Link(column, to, f"{named}: {evidence}{_dangling(column, to, shared)}")
 
 
-def _evidence(column: SampleColumn, to: _Type, shared: int) -> str:
+def _evidence(one: _Type, column: SampleColumn, to: _Type, shared: int) -> str:
     """Say how many of a column's values are IDs of a type."""
     assert to.key is not None
     count = len(column.distinct)
+    where = "" if one.is_whole else f" in the first {len(column.values):,} rows"
     if shared == count:
-        return (f"all {count:,} values are" if count > 1 else "its value is") + f" IDs of {to.name}"
-    return f"{shared:,} of {count:,} values are among the first {len(to.key.distinct):,} IDs of {to.name}"
+        return (f"all {count:,} values{where} are" if count > 1 else f"its value{where} is") + f" IDs of {to.name}"
+    if not to.is_whole:
+        return f"{shared:,} of {count:,} values{where} are among the first {len(to.key.distinct):,} IDs of {to.name}"
+    return f"{shared:,} of {count:,} values{where} are IDs of {to.name}"
+
+
+def _dangling(column: SampleColumn, to: _Type, shared: int) -> str:
+    """Say which values are no IDs of a type that is known as a whole, and what becomes of them."""
+    assert to.key is not None
+    number = len(column.distinct) - shared
+    if not number or not to.is_whole:
+        return ""
+    first = next(value for value in column.values if value is not None and value not in to.key.distinct)
+    words = f"1 is not ({first[:_SHOWN]!r})" if number == 1 else f"{number:,} are not (the first is {first[:_SHOWN]!r})"
+    return f"; {words}: convert stops there, unless --on-missing-node says drop or create"
 
 
 # ---------------------------------------------------------------------------------------------------- names

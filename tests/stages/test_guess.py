@@ -119,7 +119,9 @@ def test_of_large_tables_the_beginning_is_looked_at(tmp_path, monkeypatch):
     value, found = guess(tmp_path)
     assert [edge["type"] for edge in value["edges"]] == ["user:likes:user"]
     assert found.comments["nodes[0]"][0].endswith("all values differ (134 rows looked at).")
-    assert found.comments["edges[0]"][1] == "column 'src': 16 of 129 values are among the first 134 IDs of user."
+    assert found.comments["edges[0]"][1] == (
+        "column 'src': 16 of 129 values in the first 129 rows are among the first 134 IDs of user."
+    )
 
 
 def test_an_end_without_a_table_is_called_like_its_column(tmp_path):
@@ -127,6 +129,84 @@ def test_an_end_without_a_table_is_called_like_its_column(tmp_path):
     value, _ = guess(tmp_path)
     assert [edge["type"] for edge in value["edges"]] == ["person:member:club"]
     assert [node["type"] for node in value["nodes"]] == ["person"]
+
+
+RATINGS = {
+    "users_csv": "user_id,age\n" + "".join(f"{i},{20 + i % 50}\n" for i in range(989)),
+    "movies_csv": "movieId,year\n" + "".join(f"{i},{1950 + i % 60}\n" for i in range(100)),
+}
+
+
+def rating_lines(last):
+    rows = [f"{i % 988},{i * 7 % 100},{i % 5}\n" for i in range(4999)]
+    return "user_id,movieId,stars\n" + "".join([*rows[:3000], f"{last},3,1\n", *rows[3000:]])
+
+
+@pytest.mark.parametrize("last", ["7001", "unknown"])
+def test_a_dangling_key_stays_a_foreign_key_and_stops_convert(tmp_path, capsys, last):
+    write(tmp_path, **{f"in__{name}": text for name, text in RATINGS.items()}, in__ratings_csv=rating_lines(last))
+    value, found = guess(tmp_path / "in")
+    assert [edge["type"] for edge in value["edges"]] == ["users:ratings:movies"]
+    assert found.comments["edges[0]"][1] == (
+        f"column 'user_id': 988 of 989 values are IDs of users, and it is called so; 1 is not ('{last}'): "
+        "convert stops there, unless --on-missing-node says drop or create."
+    )
+    config, store = tmp_path / "graph.yaml", tmp_path / "store"
+    config.write_text(found.yaml())
+    assert run(["convert", str(config), str(store)]) == 1
+    assert (
+        f"ratings.csv:3002:1: the edge's source {last!r} is not a node of type 'users'\n"
+        "  fix: add its record, or use --on-missing-node create or drop"
+    ).replace("'7001'", "7001") in capsys.readouterr().err
+    assert not store.exists()
+    for choice, counts in (("drop", (100, 989, 4999)), ("create", (100, 990, 5000))):
+        assert run(["convert", str(config), str(store), "--overwrite", "--on-missing-node", choice]) == 0
+        metadata = StoreReader(Storage(), str(store)).metadata
+        assert (*metadata.num_nodes_per_type, *metadata.num_edges_per_type) == counts
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "types"),
+    [("user_id", 2, ["users:likes:items"]), ("user_id", 1, ["user:likes:items"]), ("who", 19, ["users:likes:items"]),
+     ("who", 18, ["who:likes:items"])],
+)  # fmt: skip
+def test_how_many_values_must_be_ids_of_a_table(tmp_path, name, known, types):
+    count = 3 if name == "user_id" else 20  # half of the values where the name says so, 19 of 20 where they alone do
+    write(
+        tmp_path,
+        users_csv="id,age\n" + "".join(f"u{i},{i}\n" for i in range(known)) + "z1,5\nz2,6\n",
+        items_csv="id,size\n" + "".join(f"a{i},{i}\n" for i in range(3)),
+        likes_csv=f"{name},item_id\n" + "".join(f"u{i},a{i % 3}\n" for i in range(count)) * 2,
+    )
+    value, found = guess(tmp_path)
+    assert [edge["type"] for edge in value["edges"]] == types
+    if types[0].startswith(("user:", "who:")):
+        assert found.comments["edges[0]"][1] == (
+            f"column {name!r}: no table has these IDs (users has {known} of {count}), they make a type of their own."
+        )
+
+
+def test_a_key_with_a_value_twice_or_none_stays_a_key(tmp_path, capsys):
+    for fault, words in (("7,3\n", "'7' 2 times"), (",3\n", "an empty cell")):
+        rows = "".join(f"{i},{i % 9}\n" for i in range(99))
+        write(tmp_path, **{"in__users_csv": f"user_id,age\n{rows}{fault}", "in__likes_csv": "src,dst\n1,2\n3,4\n"})
+        value, found = guess(tmp_path / "in")
+        assert value["nodes"][0]["id_col"] == "user_id"
+        assert found.comments["nodes[0]"] == [
+            "users.csv: nodes; column 'user_id' is called like an ID, and 99 of 100 values differ; there is "
+            f"{words}, at which convert stops (100 rows)."
+        ]
+        (tmp_path / "graph.yaml").write_text(found.yaml())
+        assert run(["convert", str(tmp_path / "graph.yaml"), str(tmp_path / "store")]) == 1
+
+
+def test_of_a_long_table_the_same_rows_are_looked_at_and_said(tmp_path, monkeypatch):
+    monkeypatch.setattr("graphprep.decoders.table_samples._SAMPLE_BYTES", 4000)
+    write(tmp_path, users_csv="id,x\n1,5\n2,6\n3,6\n", likes_csv="user_id,to\n" + "1,a\n2,b\n" * 999 + "8,c\n")
+    _, found = guess(tmp_path)
+    assert found.comments["edges[0]"][1] == (
+        "column 'user_id': all 2 values in the first 997 rows are IDs of users, and it is called so."
+    )
 
 
 def test_part_files_copies_and_strangers(tmp_path):
