@@ -11,7 +11,7 @@ import math
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, BinaryIO, cast
 
 import numpy as np
@@ -61,11 +61,25 @@ class ArraySource:
         return self.header.dtype.newbyteorder("=")
 
 
-def plain_array(owner: str | Relation, key: ColumnKey, header: NpyHeader, first_row: int) -> PlainArray | None:
-    """Say where the values of a column lie that is a ``.npy`` file; None where they must be changed."""
-    if not header.dtype.isnative or (header.fortran_order and len(header.shape) > 1):
-        return None
-    return PlainArray(owner, key, header.shape[1:], first_row, header.shape[0], header.data_start, MAGIC)
+def plain_arrays(owner: str | Relation, key: ColumnKey, headers: Sequence[NpyHeader | None]) -> list[PlainArray | None]:
+    """Say where the rows of a column lie in each of its ``.npy`` files, which follow each other.
+
+    None for a file that has no row, and for all of them where the values of one must be changed, or one (None) is no such file.
+    """
+    arrays: list[PlainArray | None] = []
+    first = 0
+    for header in headers:
+        if header is None or (header.shape[0] and not _is_plain(header)):
+            return [None] * len(headers)
+        shape, num_rows = header.shape[1:], header.shape[0]
+        arrays.append(PlainArray(owner, key, shape, first, num_rows, header.data_start, MAGIC) if num_rows else None)
+        first += num_rows
+    return arrays
+
+
+def _is_plain(header: NpyHeader) -> bool:
+    """Return whether values lie as a store has them."""
+    return header.dtype.isnative and not (header.fortran_order and len(header.shape) > 1)
 
 
 # What a file may hold under a name: an array, or why it cannot be read.

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import field, replace
 from typing import Literal
 
-from graphprep.decoders.arrays_files import Arrays, ArraySource, plain_array, read_small
+from graphprep.decoders.arrays_files import Arrays, ArraySource, plain_arrays, read_small
 from graphprep.decoders.arrays_read import (
     Beside,
     ColumnReader,
@@ -146,7 +146,7 @@ class FoundEdges:
         spans, columns = [], []
         for source in self.node:
             key = ColumnKey(source.key, "numbers", source.dtype.name)
-            array = None if source.member else plain_array(owner, key, source.header, 0)
+            [array] = plain_arrays(owner, key, [None if source.member else source.header])
             reader = ColumnReader(owner, key, source)
             spans.append(Span(source.url, "table", "node_data", 0, source.shape[0], reader, array=array))
             columns.append(DeclaredColumn(owner, key, source.shape[1:]))

@@ -7,7 +7,7 @@ from dataclasses import field
 from functools import cached_property
 from typing import Any, Literal
 
-from graphprep.decoders.arrays_files import plain_array
+from graphprep.decoders.arrays_files import plain_arrays
 from graphprep.decoders.chunked_tables import PARQUET_MAGIC, TableInfo, inspect_npy, inspect_parquet
 from graphprep.model.counts import TypeCounts, read_counts
 from graphprep.model.dataclass import dataclass
@@ -428,7 +428,7 @@ def _add_spans(
         ends = (graph.num_nodes[src], graph.num_nodes[dst])
         chunk = Chunk(owner, None, block.format, num_ends=ends, end_types=(src, dst))
     first_row = 0
-    for file, want in zip(files, expected, strict=True):
+    for file, want, array in zip(files, expected, _plain_arrays(owner, block, files), strict=True):
         detail = _detail(chunk, file, first_row, want[1] if want else "")
         is_text = block.format == "csv"
         planned.spans.append(
@@ -440,16 +440,19 @@ def _add_spans(
                 detail=detail,
                 expect_rows=want[0] if is_text and want is not None else None,
                 expect_by=want[1] if is_text and want is not None else "",
-                array=_plain_array(detail),
+                array=array,
             )
         )
         first_row += file.num_rows or 0
 
 
-def _plain_array(chunk: Chunk) -> PlainArray | None:
-    if chunk.header is None or chunk.key is None:
-        return None
-    return plain_array(chunk.owner, chunk.key, chunk.header, chunk.first_row)
+def _plain_arrays(owner: str | Relation, block: _Block, files: Sequence[_File]) -> list[PlainArray | None]:
+    """Say where the rows of a feature lie in its files; None where they must be read."""
+    if block.column is None or block.format != "numpy":
+        return [None] * len(files)
+    dtype = next((file.table.dtype for file in files if file.table is not None and file.table.num_rows), "int64")
+    headers = [None if file.table is None else file.table.header for file in files]
+    return plain_arrays(owner, ColumnKey(block.column, "numbers", dtype), headers)
 
 
 def _detail(chunk: Chunk, file: _File, first_row: int, rows_by: str) -> Chunk:

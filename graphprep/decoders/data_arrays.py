@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.decoders.arrays_files import ArraySource, find_array, find_arrays, is_npz, plain_array
+from graphprep.decoders.arrays_files import ArraySource, find_array, find_arrays, is_npz, plain_arrays
 from graphprep.decoders.arrays_read import ColumnReader, KeyedReader
 from graphprep.decoders.chunked_tables import dense_chunk
 from graphprep.model.dataclass import dataclass
@@ -222,12 +222,13 @@ class _Plan:
         """Attach one array, or several whose rows follow each other."""
         self._claim(owner, data.name, data.place)
         sources = [_choose_array(find_arrays(self.storage, url), data, url) for url in urls]
-        first = 0
         for source in sources:
             _check_array(source, sources[0])
-            key = ColumnKey(data.name, "numbers", source.dtype.name)
+        key = ColumnKey(data.name, "numbers", sources[0].dtype.name)
+        arrays = plain_arrays(owner, key, [None if source.member else source.header for source in sources])
+        first = 0
+        for source, array in zip(sources, arrays, strict=True):
             detail = DataReader(ColumnReader(owner, key, source, first))
-            array = None if source.member else plain_array(owner, key, source.header, first)
             self._add([Span(source.url, "table", _role(owner), 0, source.shape[0], detail, array=array)])
             first += source.shape[0]
         self._count(owner, first, sources[0].place)

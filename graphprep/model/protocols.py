@@ -56,7 +56,8 @@ class Span:
     ``expect_rows`` is the number of rows that something outside the file says it has, and ``expect_by`` who says so
     (``metadata.json: num_edges_per_chunk[0][2]``); the decode stage compares. ``record_ends`` is for text whose records may
     hold line feeds; None: every line feed ends a record. ``array``, for table spans, says where all that ``read`` would give
-    lies as an array: then the stages may leave it there until it is written. Spans of one column stand in the order of rows.
+    lies as an array: then the stages may leave it there until it is written. Spans of one column stand in the order of rows,
+    and where one of them with rows has no ``array``, none has.
     """
 
     url: str

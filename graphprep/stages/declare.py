@@ -10,7 +10,7 @@ import numpy as np
 from graphprep.model.graph_schema import GraphSchema, OwnerSchema
 from graphprep.model.protocols import DeclaredColumn, Sources
 from graphprep.model.rows import ColumnKey, Relation
-from graphprep.model.schema import ColumnSchema
+from graphprep.model.schema import ColumnSchema, EdgeType
 from graphprep.stages.cells import scalar_cells
 from graphprep.stages.decoded import BatchColumn
 from graphprep.stages.observe import CREATED_KEY
@@ -43,6 +43,7 @@ def complete(routing: Routing, has_times: bool) -> None:
             routing.edge_column(route, key)
     for declared in sources.columns:
         _declare(routing, declared)
+    _order_declared(routing)
     _declare_empty(routing)
     _settle_input_columns(routing)
     if routing.rules.schema is not None:
@@ -85,6 +86,25 @@ def _declare(routing: Routing, declared: DeclaredColumn) -> None:
         relation = routing.decoded.relations.index(Relation(name, src, dst))
         column = routing.edge_column(routing.edge_route((relation, names.index(src), names.index(dst))), declared.key)
     column.stats.declared_shape = declared.item_shape
+
+
+def _order_declared(routing: Routing) -> None:
+    """Put declared columns into the order of their declarations, in the places that they have together."""
+    names = routing.index.type_names
+    ranks: dict[str | EdgeType, dict[str, int]] = {}
+    for declared in routing.decoded.sources.columns:
+        own = ranks.setdefault(declared.owner, {})
+        own.setdefault(declared.key.name, len(own))
+    routes: list[tuple[str | EdgeType, dict[ColumnKey, ColumnRoute]]]
+    routes = [(names[number], route.columns) for number, route in enumerate(routing.routed.nodes)]
+    routes += [(routing.edge_type(route), route.columns) for route in routing.routed.edges.values()]
+    for owner, columns in routes:
+        rank = ranks.get(owner, {})
+        ordered = iter(sorted((key for key in columns if key.name in rank), key=lambda key: rank[key.name]))
+        keys = [next(ordered) if key.name in rank else key for key in columns]
+        items = [(key, columns[key]) for key in keys]
+        columns.clear()
+        columns.update(items)
 
 
 def _declare_empty(routing: Routing) -> None:

@@ -7,16 +7,15 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-import pytest
 from golden.golden_cases import read_store
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from reference.build import build_reference, file_bytes
 from reference.readers import read_graph
 
+from graphprep import pipeline
 from graphprep.model.options import ConvertOptions
 
-pipeline = pytest.importorskip("graphprep.pipeline")
 quick = settings(max_examples=15, deadline=None)
 
 
@@ -249,6 +248,10 @@ def test_a_header_without_rows_still_has_columns():
     assert_equals_reference("edges", "u,v,w,a\n", decoder_options={"weight_col": "w"})
 
 
+# How a file of a feature lies: as a store has it, in the other byte order, column after column, or as text.
+forms = st.sampled_from(["C", "swapped", "fortran"])
+
+
 @st.composite
 def chunked_graphs(draw):
     """Counts, edges and features of a chunked graph of two node types and up to three edge types, some of them empty."""
@@ -264,19 +267,17 @@ def chunked_graphs(draw):
             edges[src, relation, dst] = []
     dtype = draw(st.sampled_from(["float16", "float32", "int8", "uint64", "bool", "complex64"]))
     shape = draw(st.sampled_from([(), (1,), (2, 2)]))
-    return counts, edges, dtype, shape, draw(st.sampled_from(["csv", "numpy"])), draw(st.integers(1, 3))
+    files = st.lists(forms, min_size=1, max_size=3) | st.just(["csv"])
+    features = draw(st.dictionaries(st.sampled_from(["x.y", "a", "z"]), files, min_size=1))
+    return counts, edges, dtype, shape, features, draw(st.sampled_from(["csv", "numpy"])), draw(st.integers(1, 3))
 
 
 def write_chunked_graph(folder: Path, graph) -> None:
-    counts, edges, dtype, shape, form, num_chunks = graph
+    counts, edges, dtype, shape, features, form, num_chunks = graph
     names = {edge_type: ":".join(name.replace("%", "%25").replace(":", "%3A") for name in edge_type) for edge_type in edges}
     metadata: dict = {"node_type": list(counts), "num_nodes_per_type": list(counts.values()), "edge_type": list(names.values())}
-    metadata |= {
-        "num_edges_per_chunk": [[len(pairs)] for pairs in edges.values()],
-        "edges": {},
-        "node_data": {},
-        "edge_data": {},
-    }
+    metadata["num_edges_per_chunk"] = [[len(pairs)] for pairs in edges.values()]
+    metadata["edges"] = {}
     for number, (edge_type, name) in enumerate(names.items()):
         pieces = np.array_split(np.array(edges[edge_type], np.int64).reshape(-1, 2), num_chunks)
         paths = [f"edges-{number}-{piece}.{form}" for piece in range(num_chunks)]
@@ -284,15 +285,43 @@ def write_chunked_graph(folder: Path, graph) -> None:
             np.save(folder / path, rows) if form == "numpy" else np.savetxt(folder / path, rows, "%d", "\t")
         paths = [f"{path}.npy" for path in paths] if form == "numpy" else paths
         metadata["edges"][name] = {"format": {"name": form, "delimiter": "\t"}, "data": paths}
-    for name, count in counts.items():
-        values = (np.arange(count * int(np.prod(shape))) % 3).astype(dtype).reshape(count, *shape)
-        np.save(folder / f"data-{len(name)}.npy", values)
-        metadata["node_data"][name] = {"x.y": {"format": {"name": "numpy"}, "data": [f"data-{len(name)}.npy"]}}
+    sizes = {"node_data": counts, "edge_data": {names[edge_type]: len(pairs) for edge_type, pairs in edges.items()}}
+    for key, owners in sizes.items():
+        metadata[key] = {
+            name: {
+                feature: write_feature(folder, f"{key}-{number}-{feature}", files, (count, *shape), dtype)
+                for feature, files in features.items()
+            }
+            for number, (name, count) in enumerate(owners.items())
+        }
     (folder / "metadata.json").write_text(json.dumps(metadata))
+
+
+def write_feature(folder: Path, stem: str, files: list[str], shape: tuple[int, ...], dtype: str) -> dict:
+    """Write the files of a feature as ``files`` says, of about equally many rows; return the metadata's entry."""
+    values = (np.arange(int(np.prod(shape))) % 3).astype(dtype).reshape(shape)
+    if files == ["csv"]:
+        np.savetxt(folder / stem, values.real.reshape(shape[0], int(np.prod(shape[1:]))).astype(int), "%d", ",")
+        return {"format": {"name": "csv"}, "data": [stem]}
+    paths = [f"{stem}-{number}.npy" for number in range(len(files))]
+    cuts = [number * shape[0] // len(files) for number in range(1, len(files))]  # of few rows, the first files have none
+    for path, form, rows in zip(paths, files, np.split(values, cuts), strict=True):
+        stored = rows.astype(rows.dtype.newbyteorder("S")) if form == "swapped" else rows
+        np.save(folder / path, np.asfortranarray(stored) if form == "fortran" else stored)
+    return {"format": {"name": "numpy"}, "data": paths}
+
+
+def two_types(num_a: int, features: dict[str, list[str]]):
+    """A chunked graph with ``num_a`` nodes of type "a" and as many edges among them."""
+    pairs = [(node, 0) for node in range(num_a)]
+    return {"a": num_a, "b:x": 1}, {("a", "r", "a"): pairs}, "float32", (2, 2), features, "numpy", 1
 
 
 @quick
 @given(graph=chunked_graphs(), options=partitioning)
+@example(graph=two_types(4, {"x.y": ["C", "swapped"], "a": ["C", "fortran", "C"]}), options={})
+@example(graph=two_types(1, {"x.y": ["C", "swapped"], "a": ["C", "fortran"]}), options={})  # the first file is empty
+@example(graph=two_types(0, {"z": ["csv"], "x.y": ["swapped"], "a": ["C"]}), options={})  # a type without rows
 def test_chunked_equals_the_reference(graph, options):
     with tempfile.TemporaryDirectory() as folder:
         write_chunked_graph(Path(folder), graph)
