@@ -23,6 +23,8 @@ from graphprep.model.options import ConvertOptions, ConvertSummary
 from graphprep.model.protocols import Reporter
 from graphprep.model.rows import ColumnKey
 from graphprep.model.schema import EdgeType, Layout, edge_type_text
+from graphprep.model.shown import Card, Showable, type_rows
+from graphprep.model.words import count
 from graphprep.stages.assign import PARTITION_METHODS, PartitionFunction, order_types
 from graphprep.stages.declare import complete
 from graphprep.stages.decode import DecodeSettings, decode_all
@@ -126,8 +128,8 @@ def plan_memory(options: ConvertOptions) -> MemoryPlan:
     )
 
 
-@dataclass(frozen=True)
-class InputReport:
+@dataclass(frozen=True, repr=False)
+class InputReport(Showable):
     """What a checked input holds: counts by type, and every type's columns."""
 
     format: str
@@ -138,6 +140,13 @@ class InputReport:
     node_columns: dict[str, tuple[StoredColumn, ...]]
     edge_columns: dict[str, tuple[StoredColumn, ...]]
     notes: tuple[str, ...]
+
+    def card(self) -> Card:
+        """See ``Showable``."""
+        columns = {name: [one.schema.name for one in some] for name, some in {**self.node_columns, **self.edge_columns}.items()}
+        skipped = f", {self.num_skipped:,} skipped" if self.num_skipped else ""
+        title = f"{self.format}: {count(self.num_records, 'record')}{skipped}"
+        return Card(title, type_rows(self.num_nodes, self.num_edges, columns), tuple(f"note: {one}" for one in self.notes))
 
 
 @dataclass

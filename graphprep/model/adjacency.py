@@ -9,10 +9,12 @@ from numpy.typing import NDArray
 
 from graphprep.model.dataclass import dataclass
 from graphprep.model.schema import Layout
+from graphprep.model.shown import Card, Showable
+from graphprep.model.words import count
 
 
-@dataclass(frozen=True)
-class Adjacency:
+@dataclass(frozen=True, repr=False)
+class Adjacency(Showable):
     """Neighbours by row: row r has ``indices[indptr[r]:indptr[r + 1]]``.
 
     ``layout``: ``csc`` has a row for each destination, its neighbours are sources; ``csr`` the other way round. ``indptr``:
@@ -36,3 +38,12 @@ class Adjacency:
     def num_edges(self) -> int:
         """Return the number of edges."""
         return self.indices.size
+
+    def card(self) -> Card:
+        """See ``Showable``."""
+        own, other = ("destination", "source") if self.layout == "csc" else ("source", "destination")
+        title = f"Adjacency({self.layout!r}): {count(self.num_edges, 'edge')}, by {own}"
+        arrays = [("indptr", f"where the {other}s of each {own} begin", self.indptr), ("indices", f"{other}s", self.indices)]
+        arrays += [] if self.edge_ids is None else [("edge_ids", "edge IDs", self.edge_ids)]
+        rows = tuple((name, words, f"{array.size:,}", array.dtype.name) for name, words, array in arrays)
+        return Card(title, rows, (f"{count(self.num_rows, own)}, {count(self.num_neighbors, other)}",))

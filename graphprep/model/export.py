@@ -9,6 +9,8 @@ from typing import Any, Literal
 from graphprep.model.dataclass import dataclass
 from graphprep.model.options import RunOptions
 from graphprep.model.schema import Layout
+from graphprep.model.shown import Card, Showable, type_rows
+from graphprep.model.words import count, duration, size
 
 EdgeOrder = Literal["csc", "csr", "input"]
 Side = Literal["node", "edge"]
@@ -84,8 +86,8 @@ class ExportOptions:
     run: RunOptions = field(default_factory=RunOptions)
 
 
-@dataclass(frozen=True)
-class ExportSummary:
+@dataclass(frozen=True, repr=False)
+class ExportSummary(Showable):
     """What ``export`` did. Sizes in bytes, times in seconds; ``ids`` says of each node type which IDs its nodes have.
 
     ``num_linked`` of the files are hard links to the store's. ``dropped`` are the columns that were left out, ``notes``
@@ -109,6 +111,16 @@ class ExportSummary:
     stage_s: Mapping[str, float] = field(default_factory=dict)
     spilled_bytes: int = 0
     notes: tuple[str, ...] = ()
+
+    def card(self) -> Card:
+        """See ``Showable``."""
+        nodes, edges = sum(self.num_nodes.values()), sum(self.num_edges.values())
+        counts = (count(nodes, "node"), count(edges, "edge"), count(self.num_parts, "partition"))
+        work = f"wrote {size(self.output_bytes)} in {count(self.num_files, 'file')} in {duration(self.elapsed_s)}"
+        lost = [f"left out: {one}" for one in self.dropped]
+        notes = (f"loads in {self.loads_in}", work, *lost, *(f"note: {one}" for one in self.notes))
+        title = f"{self.out}: {self.target}, {', '.join(counts)}"
+        return Card(title, type_rows(self.num_nodes, self.num_edges), notes)
 
 
 @dataclass(frozen=True)

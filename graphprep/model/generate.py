@@ -8,6 +8,8 @@ from typing import Any, Literal
 
 from graphprep.model.dataclass import dataclass
 from graphprep.model.options import RunOptions
+from graphprep.model.shown import Card, Showable, type_rows
+from graphprep.model.words import count, duration, size
 
 GraphKind = Literal["rmat", "grid", "hetero"]
 GenerateFormat = Literal["edges", "csv", "parquet", "npy", "edgelist", "json", "tsv", "chunked"]
@@ -62,8 +64,8 @@ class GenerateOptions:
         return {name: value for name, value in values.items() if value is not None}
 
 
-@dataclass(frozen=True)
-class GenerateSummary:
+@dataclass(frozen=True, repr=False)
+class GenerateSummary(Showable):
     """What ``generate`` did. ``num_nodes`` and ``num_edges`` are by type."""
 
     out: str
@@ -73,3 +75,10 @@ class GenerateSummary:
     num_edges: Mapping[str, int]
     output_bytes: int
     elapsed_s: float
+
+    def card(self) -> Card:
+        """See ``Showable``."""
+        nodes, edges = sum(self.num_nodes.values()), sum(self.num_edges.values())
+        title = f"{self.out}: {self.kind}, {self.format}, {count(nodes, 'node')}, {count(edges, 'edge')}"
+        work = f"wrote {size(self.output_bytes)} in {duration(self.elapsed_s)}"
+        return Card(title, type_rows(self.num_nodes, self.num_edges), (work,))

@@ -9,6 +9,8 @@ from typing import Any, Literal
 from graphprep.model.dataclass import dataclass
 from graphprep.model.graph_config import GraphConfig
 from graphprep.model.schema import NeighborOrder
+from graphprep.model.shown import Card, Showable, type_rows
+from graphprep.model.words import count, duration, size
 
 
 @dataclass(frozen=True)
@@ -66,8 +68,8 @@ class ConvertOptions:
     run: RunOptions = field(default_factory=RunOptions)
 
 
-@dataclass(frozen=True)
-class ConvertSummary:
+@dataclass(frozen=True, repr=False)
+class ConvertSummary(Showable):
     """What ``convert`` did. Sizes in bytes, times in seconds; ``notes`` are sentences for the user.
 
     ``splits`` counts nodes or edges of a type by part: train, valid, test, none. ``spilled_bytes`` is what went through
@@ -92,3 +94,14 @@ class ConvertSummary:
     stage_s: Mapping[str, float] = field(default_factory=dict)
     spilled_bytes: int = 0
     notes: tuple[str, ...] = ()
+
+    def card(self) -> Card:
+        """See ``Showable``."""
+        nodes, edges = sum(self.num_nodes.values()), sum(self.num_edges.values())
+        parts = count(self.num_parts, "partition")
+        title = f"{self.out}: {count(nodes, 'node')}, {count(edges, 'edge')}, {parts}"
+        lost = [f"{self.num_skipped:,} records skipped"] if self.num_skipped else []
+        lost += [f"{self.num_dropped_edges:,} edges dropped"] if self.num_dropped_edges else []
+        lost += [f"{self.num_created_nodes:,} nodes created"] if self.num_created_nodes else []
+        work = f"read {size(self.input_bytes)}, wrote {size(self.output_bytes)} in {duration(self.elapsed_s)}"
+        return Card(title, type_rows(self.num_nodes, self.num_edges), (work, *lost, *(f"note: {one}" for one in self.notes)))

@@ -8,6 +8,8 @@ from dataclasses import field
 from graphprep.model.dataclass import dataclass
 from graphprep.model.options import RunOptions
 from graphprep.model.schema import NodeOrder
+from graphprep.model.shown import Card, Showable, type_rows
+from graphprep.model.words import count, duration, size
 
 
 @dataclass(frozen=True)
@@ -26,8 +28,8 @@ class ReorderOptions:
     run: RunOptions = field(default_factory=RunOptions)
 
 
-@dataclass(frozen=True)
-class ReorderSummary:
+@dataclass(frozen=True, repr=False)
+class ReorderSummary(Showable):
     """What ``reorder`` did. Sizes in bytes, times in seconds; ``notes`` are sentences for the user.
 
     ``spilled_bytes`` is what went through temporary files, as it was beyond the memory limit.
@@ -45,3 +47,10 @@ class ReorderSummary:
     stage_s: Mapping[str, float] = field(default_factory=dict)
     spilled_bytes: int = 0
     notes: tuple[str, ...] = ()
+
+    def card(self) -> Card:
+        """See ``Showable``."""
+        nodes, edges = sum(self.num_nodes.values()), sum(self.num_edges.values())
+        title = f"{self.out}: {count(nodes, 'node')}, {count(edges, 'edge')}, nodes by {self.by}"
+        work = f"read {size(self.input_bytes)}, wrote {size(self.output_bytes)} in {duration(self.elapsed_s)}"
+        return Card(title, type_rows(self.num_nodes, self.num_edges), (work, *(f"note: {one}" for one in self.notes)))

@@ -12,6 +12,8 @@ from graphprep.model.metadata import METADATA_NAME, GraphMetadata
 from graphprep.model.options import RunOptions
 from graphprep.model.protocols import Reporter
 from graphprep.model.schema import edge_type_text
+from graphprep.model.shown import Card, Showable, type_rows
+from graphprep.model.words import count, duration, size
 from graphprep.stages.check_columns import check_columns
 from graphprep.stages.check_edges import check_edges
 from graphprep.stages.check_files import CheckedStore, check_files, edge_folder, node_folder, read_manifests, read_metadata
@@ -24,8 +26,8 @@ DEFAULT_MAX_FAULTS = 20
 _WINDOW_SHARE = 4  # of the memory limit, for the largest table held at a time
 
 
-@dataclass(frozen=True)
-class StoreReport:
+@dataclass(frozen=True, repr=False)
+class StoreReport(Showable):
     """What checking a store found: ``num_faults`` in all, the first of them in ``faults``. Times in seconds."""
 
     store: str
@@ -42,6 +44,13 @@ class StoreReport:
     def sound(self) -> bool:
         """Return whether nothing is wrong."""
         return self.num_faults == 0
+
+    def card(self) -> Card:
+        """See ``Showable``."""
+        found = "sound" if self.sound else count(self.num_faults, "fault")
+        work = f"{count(self.num_arrays, 'array')}, {size(self.num_bytes)}, checked in {duration(self.elapsed_s)}"
+        faults = [str(fault) for fault in self.faults]
+        return Card(f"{self.store}: {found}", type_rows(self.num_nodes, self.num_edges), (work, *faults))
 
 
 def check_store(

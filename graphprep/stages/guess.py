@@ -15,6 +15,7 @@ from graphprep.decoders.graph_file import dump_graph, folder_of
 from graphprep.decoders.table_samples import Dialect, SampleColumn, SampledFolder, SampleTable, part_name, sample_folder
 from graphprep.model.dataclass import dataclass
 from graphprep.model.graph_config import EdgeTable, GraphConfig, NodeTable, TableConfig
+from graphprep.model.shown import Card, Showable
 
 if TYPE_CHECKING:
     from graphprep.storage.urls import Storage
@@ -48,8 +49,8 @@ _ID_ENDING = re.compile(r"[-_ ]?(?:id|ID|Id|key)$")
 _COMPRESSED = re.compile(r"\.(gz|gzip|bz2|xz|zst)$", re.I)
 
 
-@dataclass(frozen=True)
-class GuessedGraph:
+@dataclass(frozen=True, repr=False)
+class GuessedGraph(Showable):
     """A config, and what spoke for its entries: lines of comments by their path (``nodes[0]``; ``""`` is the top)."""
 
     config: GraphConfig
@@ -58,6 +59,10 @@ class GuessedGraph:
     def yaml(self) -> str:
         """Write ``graph.yaml``."""
         return dump_graph(self.config, self.comments)
+
+    def card(self) -> Card:
+        """See ``Showable``."""
+        return Card("a graph, guessed from tables: graph.yaml", notes=tuple(self.yaml().splitlines()))
 
 
 def guess_graph(storage: Storage, url: str) -> GuessedGraph | None:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.decoders.sniff import TablesError, UnknownFormatError
+from graphprep.model import words
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, DecodeError, UsageError
 from graphprep.model.metadata import FORMAT_VERSION, METADATA_NAME, STORE_FORMAT
@@ -16,6 +17,7 @@ from graphprep.model.options import ConvertOptions
 from graphprep.model.protocols import DeclaredColumn, Reporter, Sources
 from graphprep.model.rows import ColumnChunk, RawIds, RawRows, RawTexts, Relation
 from graphprep.model.schema import ColumnSchema, Kind, edge_type_path, edge_type_text, path_name
+from graphprep.model.shown import Card, Showable, type_rows
 from graphprep.stages.guess import GuessedGraph, guess_graph
 from graphprep.stages.plan import Planned, plan_input
 from graphprep.storage.arrays import StoreReader
@@ -78,8 +80,8 @@ class TypeInfo:
     head: Head | None = None
 
 
-@dataclass(frozen=True)
-class GraphInfo:
+@dataclass(frozen=True, repr=False)
+class GraphInfo(Showable):
     """What is at a path. ``flags`` convert a raw file; ``num_bytes`` is the size as stored, None where a server is silent."""
 
     path: str
@@ -95,6 +97,14 @@ class GraphInfo:
     node_types: tuple[TypeInfo, ...] = ()
     edge_types: tuple[TypeInfo, ...] = ()
     notes: tuple[str, ...] = ()
+
+    def card(self) -> Card:
+        """See ``Showable``."""
+        nodes, edges = ({one.name: one.count for one in types} for types in (self.node_types, self.edge_types))
+        columns = {one.name: [column.name for column in one.columns] for one in (*self.node_types, *self.edge_types)}
+        bulk = "" if self.num_bytes is None else f", {words.size(self.num_bytes)}"
+        title = f"{self.path}: {self.format}, {words.count(self.num_files, 'file')}{bulk}"
+        return Card(title, type_rows(nodes, edges, columns), tuple(f"note: {one}" for one in self.notes))
 
 
 def is_store(storage: Storage, url: str) -> bool:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +17,49 @@ from graphprep.storage.arrays import StoreReader
 
 Ints = NDArray[np.int64]
 Array = NDArray[Any]
+Rows = slice | Sequence[int] | NDArray[Any]  # a slice, numbers of rows, or a mask
+_MOST_SHOWN = 3  # rows of a column
+_MOST_CHARS = 32  # of a row
 
 
-@dataclass(frozen=True)
-class RaggedColumn:
-    """Several values a row: ``column[r]`` is ``values[offsets[r]:offsets[r + 1]]``; ``offsets``: int64[n + 1]."""
+class _Rows:
+    """What the columns have in common: a row by its number, rows by a slice, by their numbers or by a mask."""
+
+    def __len__(self) -> int:
+        raise NotImplementedError
+
+    def _row(self, row: int) -> Any:
+        raise NotImplementedError
+
+    def _take(self, rows: slice | Ints) -> Any:
+        """Return a column of some rows: ``rows`` is a slice of step 1 within the column, or int64[k] from 0 on."""
+        raise NotImplementedError
+
+    def _get(self, key: Any) -> Any:
+        """Return what stands at a key: a row, or a column of rows, which is a view where ``key`` is a slice of step 1."""
+        size = len(self)
+        if isinstance(key, int | np.integer):
+            if not -size <= key < size:
+                raise IndexError(f"row {key} of {size}")
+            return self._row(int(key) % size)
+        if isinstance(key, slice):
+            start, stop, step = key.indices(size)
+            return self._take(slice(start, max(start, stop)) if step == 1 else np.arange(start, stop, step))
+        return self._take(_numbers(key, size))
+
+    def __repr__(self) -> str:
+        return show_column(self, len(self))
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(repr(self))}</pre>"
+
+
+@dataclass(frozen=True, repr=False)
+class RaggedColumn(_Rows):
+    """Several values a row: ``column[r]`` is ``values[offsets[r]:offsets[r + 1]]``; ``offsets``: int64[n + 1].
+
+    ``column[2:5]``, ``column[rows]`` and ``column[mask]`` are columns of these rows.
+    """
 
     offsets: Ints
     values: Array
@@ -28,13 +67,27 @@ class RaggedColumn:
     def __len__(self) -> int:
         return self.offsets.size - 1
 
-    def __getitem__(self, row: int) -> Array:
-        return self.values[slice(*_run(self.offsets, row))]
+    @overload
+    def __getitem__(self, key: int) -> Array: ...
+    @overload
+    def __getitem__(self, key: Rows) -> RaggedColumn: ...
+    def __getitem__(self, key: int | Rows) -> Any:
+        return self._get(key)
+
+    def _row(self, row: int) -> Array:
+        return self.values[self.offsets[row] : self.offsets[row + 1]]
+
+    def _take(self, rows: slice | Ints) -> RaggedColumn:
+        offsets, at = _pick(self.offsets, rows)
+        return RaggedColumn(offsets, self.values[at])
 
 
-@dataclass(frozen=True)
-class TextColumn:
-    """A text a row: UTF-8 ``values[offsets[r]:offsets[r + 1]]`` (uint8, int64[n + 1]); ``column[r]`` is the str."""
+@dataclass(frozen=True, repr=False)
+class TextColumn(_Rows):
+    """A text a row: UTF-8 ``values[offsets[r]:offsets[r + 1]]`` (uint8, int64[n + 1]); ``column[r]`` is the str.
+
+    ``column[2:5]``, ``column[rows]`` and ``column[mask]`` are columns of these rows.
+    """
 
     offsets: Ints
     values: NDArray[np.uint8]
@@ -42,8 +95,19 @@ class TextColumn:
     def __len__(self) -> int:
         return self.offsets.size - 1
 
-    def __getitem__(self, row: int) -> str:
-        return self.values[slice(*_run(self.offsets, row))].tobytes().decode(errors="replace")
+    @overload
+    def __getitem__(self, key: int) -> str: ...
+    @overload
+    def __getitem__(self, key: Rows) -> TextColumn: ...
+    def __getitem__(self, key: int | Rows) -> Any:
+        return self._get(key)
+
+    def _row(self, row: int) -> str:
+        return self.values[self.offsets[row] : self.offsets[row + 1]].tobytes().decode(errors="replace")
+
+    def _take(self, rows: slice | Ints) -> TextColumn:
+        offsets, at = _pick(self.offsets, rows)
+        return TextColumn(offsets, self.values[at])
 
     def tolist(self) -> list[str]:
         """Return all texts."""
@@ -51,8 +115,8 @@ class TextColumn:
         return [data[start:stop].decode(errors="replace") for start, stop in pairwise(ends)]
 
 
-@dataclass(frozen=True)
-class SparseColumn:
+@dataclass(frozen=True, repr=False)
+class SparseColumn(_Rows):
     """Values at coordinates: row r has ``values[s]`` at ``coords[s]``, where s is ``offsets[r]:offsets[r + 1]``.
 
     ``offsets``: int64[n + 1]; ``coords``: int64[k, width], or int64[k] where flat; ``values``: [k]. ``column[r]`` is
@@ -66,13 +130,24 @@ class SparseColumn:
     def __len__(self) -> int:
         return self.offsets.size - 1
 
-    def __getitem__(self, row: int) -> tuple[Ints, Array]:
-        run = slice(*_run(self.offsets, row))
+    @overload
+    def __getitem__(self, key: int) -> tuple[Ints, Array]: ...
+    @overload
+    def __getitem__(self, key: Rows) -> SparseColumn: ...
+    def __getitem__(self, key: int | Rows) -> Any:
+        return self._get(key)
+
+    def _row(self, row: int) -> tuple[Ints, Array]:
+        run = slice(int(self.offsets[row]), int(self.offsets[row + 1]))
         return self.coords[run], self.values[run]
 
+    def _take(self, rows: slice | Ints) -> SparseColumn:
+        offsets, at = _pick(self.offsets, rows)
+        return SparseColumn(offsets, self.coords[at], self.values[at])
 
-@dataclass(frozen=True)
-class TemporalColumn:
+
+@dataclass(frozen=True, repr=False)
+class TemporalColumn(_Rows):
     """Dated values, several entries a row: row r has the entries ``entry_offsets[r]:entry_offsets[r + 1]``, oldest first.
 
     Entry e is there from ``start[e]`` on, up to ``end[e]`` (int64, -1: no end; None: no entry has one), and has
@@ -88,12 +163,25 @@ class TemporalColumn:
     def __len__(self) -> int:
         return self.entry_offsets.size - 1
 
-    def __getitem__(self, row: int) -> list[tuple[int, int, Array]]:
+    @overload
+    def __getitem__(self, key: int) -> list[tuple[int, int, Array]]: ...
+    @overload
+    def __getitem__(self, key: Rows) -> TemporalColumn: ...
+    def __getitem__(self, key: int | Rows) -> Any:
+        return self._get(key)
+
+    def _row(self, row: int) -> list[tuple[int, int, Array]]:
         ends = self.end
         return [
             (int(self.start[e]), -1 if ends is None else int(ends[e]), self.values[self.offsets[e] : self.offsets[e + 1]])
-            for e in range(*_run(self.entry_offsets, row))
+            for e in range(int(self.entry_offsets[row]), int(self.entry_offsets[row + 1]))
         ]
+
+    def _take(self, rows: slice | Ints) -> TemporalColumn:
+        entry_offsets, entries = _pick(self.entry_offsets, rows)
+        offsets, at = _pick(self.offsets, entries)
+        end = None if self.end is None else self.end[entries]
+        return TemporalColumn(entry_offsets, self.start[entries], end, offsets, self.values[at])
 
 
 Column = Array | RaggedColumn | TextColumn | SparseColumn | TemporalColumn
@@ -156,10 +244,41 @@ def _concat(pieces: Sequence[Array | None]) -> Any:
     return np.concatenate(found) if found else None
 
 
-def _run(offsets: Ints, row: int) -> tuple[int, int]:
-    """Return where a row begins and ends; negative rows count from the end. Raises IndexError."""
-    size = offsets.size - 1
-    if not -size <= row < size:
-        raise IndexError(f"row {row} of {size}")
-    row %= size
-    return int(offsets[row]), int(offsets[row + 1])
+def _pick(offsets: Ints, rows: slice | Ints) -> tuple[Ints, slice | Ints]:
+    """Return the offsets of some rows, and where their values lie: a slice for a slice, else int64[k]."""
+    if isinstance(rows, slice):
+        first, last = int(offsets[rows.start]), int(offsets[rows.stop])
+        return np.asarray(offsets[rows.start : rows.stop + 1]) - first, slice(first, last)
+    counts = offsets[rows + 1] - offsets[rows]
+    out = np.zeros(rows.size + 1, np.int64)
+    np.cumsum(counts, out=out[1:])
+    return out, np.repeat(offsets[rows] - out[:-1], counts) + np.arange(out[-1])
+
+
+def _numbers(key: Any, size: int) -> Ints:
+    """Return the rows, from 0 on, that numbers (from the end on where negative) or a mask name. Raises IndexError."""
+    keys = np.asarray(key)
+    if keys.dtype == np.bool_:
+        if keys.shape != (size,):
+            raise IndexError(f"a mask of shape {keys.shape} for {size} rows")
+        return np.flatnonzero(keys)
+    if keys.ndim != 1 or (keys.size and keys.dtype.kind not in "iu"):
+        raise IndexError(f"rows are named by integers, a slice or a mask, found {keys.dtype} of shape {keys.shape}")
+    rows = keys.astype(np.int64)
+    outside = (rows < -size) | (rows >= size)
+    if outside.any():
+        raise IndexError(f"row {rows[outside.argmax()]} of {size}")
+    return np.where(rows < 0, rows + size, rows)
+
+
+def show_column(column: Any, size: int) -> str:
+    """Write a column's class, its length and its first rows, cut where they are long."""
+    rows = [_cut(f"{column[row]!r}") for row in range(min(size, _MOST_SHOWN))]
+    more = [f"… {size - len(rows):,} more"] if size > len(rows) else []
+    count = f"{size:,} row{'' if size == 1 else 's'}"
+    return f"{type(column).__name__}({', '.join([count, *rows, *more])})"
+
+
+def _cut(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= _MOST_CHARS else text[: _MOST_CHARS - 1] + "…"

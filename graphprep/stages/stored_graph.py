@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,27 +14,33 @@ from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, UsageError, one_of
 from graphprep.model.ids import EdgeTypeLike, IDConverter, IdLike, NodeTypeLike, TypedSpace
 from graphprep.model.metadata import GraphMetadata
-from graphprep.model.schema import ColumnSchema, EdgeType, Layout, edge_type_path, path_name
+from graphprep.model.schema import ColumnSchema, EdgeType, EdgeTypeSchema, Layout, NodeTypeSchema, edge_type_path, path_name
+from graphprep.model.shown import Card, Showable, type_rows
+from graphprep.model.words import count
 from graphprep.stages.stored_columns import Column, RaggedColumn, TextColumn, join_columns, map_array, map_column
 from graphprep.stages.stored_rows import PartedRows
 from graphprep.storage.arrays import StoreReader
+from graphprep.storage.faults import display_url
 from graphprep.storage.urls import Storage
 
 if TYPE_CHECKING:
     from types import ModuleType
 
 Ints = NDArray[np.int64]
-EdgeOrder = Literal["ids", "rows"]
+EdgeOrder = Literal["ids", "rows", "srcdst"]
+_ORDERS: tuple[EdgeOrder, ...] = ("ids", "rows", "srcdst")
+_ORDER_WORDS = {"ids": "by edge ID", "rows": "as rows lie", "srcdst": "by source, then destination"}
 
 
-class Graph:
+class Graph(Showable):
     """A store that is open for reading.
 
     Arrays are read-only memory maps where the store is local and one partition is asked for, or there is only one; else they
     are copies in memory. Nodes are typed IDs, 0 to n-1 of their type; ``ids`` tells their raw IDs, and ``graphprep.ids``
-    converts. Edges are edge IDs, positions in the input order of their type; columns of edges lie in row order, which
-    ``edges(order="rows")`` tells. A type may be left out where there is only one. An edge type is a triple, ``src:rel:dst``, or
-    the relation alone where no other type has it.
+    converts. Edges are edge IDs, positions in the input order of their type. ``edges`` has them by edge ID, ``column`` of an
+    edge type as rows lie (by destination, or by source where the store has no CSC), both also in the other's ``order``;
+    ``edges(columns=[...])`` has both in one. A type may be left out where there is only one. An edge type is a triple,
+    ``src:rel:dst``, or the relation alone where no other type has it.
 
     Questions take an ID, or an array of them; a scalar in gives a scalar out. Raises DataError for unknown types and for IDs
     that are not there, UsageError for what the store does not hold. Source of names and meanings: DGL's ``DGLGraph``.
@@ -57,10 +63,23 @@ class Graph:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
-    def __repr__(self) -> str:
-        nodes = ", ".join(f"{name}: {self.num_nodes(name)}" for name in self.node_types)
-        edges = ", ".join(f"{name}: {self.num_edges(name)}" for name in self._edges.types.names)
-        return f"Graph({self.url!r}, nodes {{{nodes}}}, edges {{{edges}}})"
+    def card(self) -> Card:
+        """See ``Showable``."""
+        metadata, names = self.metadata, self._edges.types.names
+        schemas: Sequence[NodeTypeSchema | EdgeTypeSchema] = (*metadata.node_schemas, *metadata.edge_schemas)
+        rows = type_rows(
+            {name: self.num_nodes(name) for name in self.node_types},
+            {name: self.num_edges(name) for name in names},
+            {
+                name: [column.name for column in schema.columns]
+                for name, schema in zip((*self.node_types, *names), schemas, strict=True)
+            },
+        )
+        layouts = " and ".join(metadata.layouts)
+        side = "destination" if metadata.primary_layout == "csc" else "source"
+        order = f'edges(): by edge ID; column() of edges: by {side}, order="rows"'
+        title = f"Graph({display_url(self.url)!r}): {count(metadata.num_parts, 'partition')}, {layouts}"
+        return Card(title, rows, (order,))
 
     def close(self) -> None:
         """Let go of connections and temporary files. Memory maps stay valid."""
@@ -110,43 +129,66 @@ class Graph:
         rows = self._stored_rows(edge, layout)
         return rows.join() if partition is None else rows.parts[self._partition(partition)]
 
-    def edges(
-        self, edge_type: EdgeTypeLike | None = None, order: EdgeOrder = "ids"
-    ) -> tuple[Ints, Ints, NDArray[np.integer[Any]] | None]:
-        """Return (sources, destinations, edge IDs) of all edges of a type, [m] each.
+    def edges(self, edge_type: EdgeTypeLike | None = None, order: EdgeOrder = "ids", columns: Sequence[str] = ()) -> Edges:
+        """Return all edges of a type: ``src, dst, edge_ids = graph.edges()``, [m] each, by edge ID.
 
-        ``order``: by edge ID, or as ``rows`` of the primary layout, in which columns lie. Edge IDs are None where the store
-        holds none; then there is only the order of rows.
+        ``order``: ``ids``, by edge ID; ``rows``, as rows of the primary layout lie, and with them what ``column`` returns; or
+        ``srcdst``, by source, then destination, then edge ID. ``columns`` are names of columns to have in the same order, as
+        ``Edges.columns``. Edge IDs are None where the store holds none; then there is no order by them.
         """
         edge = self._edge_number(edge_type)
+        check_order(order)
         rows = self._stored_rows(edge, self.metadata.primary_layout)
-        if order == "rows":
+        positions = self._in_order(edge, order)
+        if positions is None:
             ends = rows.all_rows(), rows.entries("indices").astype(np.int64)
             src, dst = ends[::-1] if self._is_csc(rows) else ends
-            return src, dst, rows.edge_ids()
-        positions = self._positions_of(edge)
-        src, dst = self._ends_at(rows, positions)
-        return src, dst, np.arange(positions.size)
+            ids = rows.edge_ids()
+        else:
+            src, dst = self._ends_at(rows, positions)
+            has_ids = rows.parts[0].edge_ids is not None
+            ids = np.arange(positions.size) if order == "ids" else rows.take("edge_ids", positions) if has_ids else None
+        type_ = self.edge_types[edge]
+        names = [columns] if isinstance(columns, str) else columns
+        found = {name: _ordered(self.column(type_, name), positions) for name in names}
+        return Edges(src, dst, ids, order, found)
 
-    def column(self, type_: NodeTypeLike | EdgeTypeLike, name: str, partition: int | None = None) -> Column:
-        """Return a column of a node type or an edge type, by node, or by edge in row order.
+    def column(
+        self,
+        type_: NodeTypeLike | EdgeTypeLike,
+        name: str,
+        partition: int | None = None,
+        order: EdgeOrder | None = None,
+    ) -> Column:
+        """Return a column of a node type, by node, or of an edge type, as rows lie: ``order="rows"``.
 
-        Dense: an array [n, ...]; texts: ``TextColumn``; else ``RaggedColumn``, ``SparseColumn`` or ``TemporalColumn``. Rows
-        without a value are 0 or empty; ``present`` tells which. Weights and times are columns, too: ``weight``, ``time``.
+        ``order="ids"`` and ``order="srcdst"`` have the edges as ``edges`` has them with these; then all partitions are asked
+        for. Dense: an array [n, ...]; texts: ``TextColumn``; else ``RaggedColumn``, ``SparseColumn`` or ``TemporalColumn``.
+        Rows without a value are 0 or empty; ``present`` tells which. Weights and times are columns, too: ``weight``, ``time``.
         """
         folder, columns = self._owner(type_)
         column = _find_column(columns, name, type_)
+        positions = self._column_order(type_, partition, order)
         joined: Column = join_columns([map_column(self._store, part, folder, column) for part in self._parts(partition)])
-        return joined
+        ordered: Column = _ordered(joined, positions)
+        return ordered
 
-    def present(self, type_: NodeTypeLike | EdgeTypeLike, name: str, partition: int | None = None) -> NDArray[np.bool_] | None:
-        """Return which rows have a value in a column: bool[n], None where all have one."""
+    def present(
+        self,
+        type_: NodeTypeLike | EdgeTypeLike,
+        name: str,
+        partition: int | None = None,
+        order: EdgeOrder | None = None,
+    ) -> NDArray[np.bool_] | None:
+        """Return which rows have a value in a column, in the order of ``column``: bool[n], None where all have one."""
         folder, columns = self._owner(type_)
         column = _find_column(columns, name, type_)
+        positions = self._column_order(type_, partition, order)
         if not column.optional:
             return None
         path = f"{folder}/{column.path}.present.npy"
-        return np.asarray(join_columns([map_array(self._store, part, path) for part in self._parts(partition)]))
+        joined = np.asarray(join_columns([map_array(self._store, part, path) for part in self._parts(partition)]))
+        return np.asarray(_ordered(joined, positions))
 
     def columns(self, type_: NodeTypeLike | EdgeTypeLike) -> tuple[ColumnSchema, ...]:
         """Return what columns a node type or an edge type has."""
@@ -420,6 +462,32 @@ class Graph:
             self._positions[edge] = positions
         return self._positions[edge]
 
+    def _in_order(self, edge: int, order: EdgeOrder) -> NDArray[Any] | None:
+        """Return the position of each edge in an order, among the rows of the primary layout; None: as they are."""
+        if order == "rows":
+            return None
+        if order == "ids":
+            return self._positions_of(edge)
+        from graphprep.stages.sorted_arrays import sort_edges
+
+        has_ids = self.metadata.edge_schemas[edge].edge_id_dtype is not None
+        src, dst, _ = self.edges(self.edge_types[edge], "ids" if has_ids else "rows")
+        places = sort_edges(src, dst)[2]
+        return self._positions_of(edge)[places] if has_ids else places
+
+    def _column_order(
+        self, type_: NodeTypeLike | EdgeTypeLike, partition: int | None, order: EdgeOrder | None
+    ) -> NDArray[Any] | None:
+        """Check the order that is asked for of a column, and return as ``_in_order`` does."""
+        if order is None:
+            return None
+        check_order(order)
+        if isinstance(type_, str) and type_ in self.node_types:
+            raise UsageError(f"order belongs to edges: columns of {type_!r} lie by node", fix="leave out order")
+        if partition is not None and order != "rows":
+            raise UsageError(f"order {order!r} is one of all edges, not of a partition", fix="leave out partition, or order")
+        return self._in_order(self._edge_number(type_), order)
+
     def _ends_at(self, rows: PartedRows, positions: NDArray[Any]) -> tuple[Ints, Ints]:
         ends = rows.rows_at(positions), rows.take("indices", positions)
         return ends[::-1] if self._is_csc(rows) else ends
@@ -442,6 +510,43 @@ class Graph:
         starts, lengths = (np.cumsum(counts) - counts)[inverse], counts[inverse]
         at = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths) + np.arange(int(lengths.sum()))
         return lengths, positions[at], rows
+
+
+class _Ends(NamedTuple):
+    """See ``Edges``."""
+
+    src: Ints
+    dst: Ints
+    edge_ids: NDArray[np.integer[Any]] | None
+
+
+class Edges(_Ends):
+    """Edges in an ``order``: a tuple of sources, destinations (int64[m]) and edge IDs ([m], or None); ``columns`` by name."""
+
+    order: EdgeOrder
+    columns: Mapping[str, Column]
+
+    def __new__(
+        cls, src: Ints, dst: Ints, edge_ids: NDArray[Any] | None, order: EdgeOrder, columns: Mapping[str, Column]
+    ) -> Edges:
+        """Take the arrays, which are aligned."""
+        made = super().__new__(cls, src, dst, edge_ids)
+        made.order, made.columns = order, columns
+        return made
+
+    def __repr__(self) -> str:
+        names = ["src", "dst", *(["edge_ids"] if self.edge_ids is not None else []), *self.columns]
+        return f"Edges({self.src.size:,} {_ORDER_WORDS[self.order]} (order={self.order!r}): {', '.join(names)})"
+
+
+def check_order(order: object) -> None:
+    """Refuse an order of edges that there is not."""
+    if order not in _ORDERS:
+        raise UsageError(f"there is no order {order!r}", fix=f"use one of {', '.join(_ORDERS)}")
+
+
+def _ordered(column: Any, positions: NDArray[Any] | None) -> Any:
+    return column if positions is None else column[positions]
 
 
 @dataclass(frozen=True)

@@ -227,7 +227,17 @@ def test_what_there_is(graph, shop):
     assert [column.name for column in graph.columns("buys")] == [
         c["name"] for c in graph.metadata.to_json()["edge_schema"]["user:buys:item"]["columns"]
     ]
-    assert repr(graph) == f"Graph('{shop}', nodes {{user: 5, item: 3}}, edges {{user:buys:item: 7, user:likes:user: 3}})"
+    assert (
+        repr(graph)
+        == f"""\
+Graph('{shop}'): 2 partitions, csc and csr
+  nodes  user             5  weight, feat_0, feat_1, feat_2, feat_3, feat_4, label
+  nodes  item             3
+  edges  user:buys:item   7  weight
+  edges  user:likes:user  3
+  edges(): by edge ID; column() of edges: by destination, order="rows\""""
+    )
+    assert '<td style="text-align: right">7</td>' in graph._repr_html_()
 
 
 def test_partitions_are_memory_maps_and_all_of_them_are_joined(graph, shop):
@@ -297,6 +307,115 @@ def test_a_row_of_all_partitions_is_the_row_of_its_partition(graph, shop, name):
             for piece in ("start", "end")
         )
         assert [entry[:2] for row in found for entry in row] == list(zip(start, end, strict=True))
+
+
+# Edge ID, by (source, destination): ties by edge ID. Edge 1 and 5 are one pair.
+SORTED = sorted(range(len(BUYS)), key=lambda i: (BUYS[i], i))
+
+
+@pytest.mark.parametrize("layouts", [("csc",), ("csr",), ("csc", "csr")])
+@pytest.mark.parametrize(("order", "wanted"), [("ids", list(range(len(BUYS)))), ("srcdst", SORTED)])
+def test_edges_and_columns_come_in_the_order_that_is_asked_for(tmp_path, layouts, order, wanted):
+    graph = graphprep.load(str(sample_store(layouts).write(tmp_path / "shop")))
+    edges = graph.edges("buys", order, columns=["weight"])
+    src, dst, ids = edges
+    assert list(zip(src.tolist(), dst.tolist(), strict=True)) == [BUYS[i] for i in wanted]
+    assert ids.tolist() == wanted
+    assert edges.columns["weight"].tolist() == [WEIGHTS[i] for i in wanted]
+    assert graph.column("buys", "weight", order=order).tolist() == [WEIGHTS[i] for i in wanted]
+    rows = graph.edges("buys", "rows", columns=["weight"])
+    assert rows.columns["weight"].tolist() == graph.column("buys", "weight").tolist()
+    assert rows.columns["weight"].tolist() == graph.column("buys", "weight", order="rows").tolist()
+    at = {one: row for row, one in enumerate(rows.edge_ids.tolist())}
+    present, found = graph.present("buys", "weight"), graph.present("buys", "weight", order=order)
+    assert found.tolist() == [present[at[i]] for i in wanted]
+    assert not found.all()
+    words = {"ids": "by edge ID", "srcdst": "by source, then destination"}[order]
+    assert repr(edges) == f"Edges(7 {words} (order='{order}'): src, dst, edge_ids, weight)"
+
+
+def test_without_edge_ids_edges_are_sorted_by_their_ends_alone():
+    karate = graphprep.load(str(GOLDEN / "karate_tsv_no_edge_ids" / "store"))
+    src, dst, ids = karate.edges(order="srcdst")
+    rows = karate.edges(order="rows")
+    assert ids is None
+    assert list(zip(src.tolist(), dst.tolist(), strict=True)) == sorted(zip(*(end.tolist() for end in rows[:2]), strict=True))
+
+
+@pytest.mark.parametrize("order", ["id", "eid", "SRCDST", "", None, 1])
+def test_an_order_that_there_is_not_is_refused(graph, order):
+    message = f"there is no order {order!r}\n  fix: use one of ids, rows, srcdst"
+    asks = [lambda: graph.edges("buys", order=order)]
+    asks += [] if order is None else [lambda: graph.column("buys", "weight", order=order)]
+    for ask in asks:
+        with pytest.raises(UsageError) as caught:
+            ask()
+        assert str(caught.value) == message
+
+
+def test_nodes_and_partitions_have_one_order(graph):
+    with pytest.raises(UsageError) as caught:
+        graph.column("user", "weight", order="ids")
+    assert str(caught.value) == "order belongs to edges: columns of 'user' lie by node\n  fix: leave out order"
+    with pytest.raises(UsageError) as caught:
+        graph.column("buys", "weight", 1, "ids")
+    assert str(caught.value) == "order 'ids' is one of all edges, not of a partition\n  fix: leave out partition, or order"
+    assert graph.column("buys", "weight", 1, "rows").tolist() == graph.column("buys", "weight", 1).tolist()
+
+
+@pytest.mark.parametrize("name", ["feat_1", "feat_2", "feat_3", "feat_4"])
+@pytest.mark.parametrize("key", [
+    slice(1, 4), slice(None), slice(-2, None), slice(None, None, -2), slice(4, 1), slice(3, 99), [4, 0, 0, -1], [],
+    np.array([True, False, True, True, False]),
+])  # fmt: skip
+def test_rows_of_columns_are_picked_as_those_of_a_list(graph, name, key):
+    column = graph.column("user", name)
+    wanted = [
+        column[row] for row in np.arange(5)[key if isinstance(key, slice) else np.asarray(key, None if len(key) else int)]
+    ]
+    found = column[key]
+    assert type(found) is type(column)
+    np.testing.assert_equal(rows_of(found), wanted)
+    np.testing.assert_equal(rows_of(found[:]), wanted)
+
+
+@pytest.mark.parametrize(("key", "message"), [
+    ([0, 5], "row 5 of 5"),
+    ([-6], "row -6 of 5"),
+    ([True, False], "a mask of shape (2,) for 5 rows"),
+    ([1.5], "rows are named by integers, a slice or a mask, found float64 of shape (1,)"),
+])  # fmt: skip
+def test_rows_that_are_not_there_are_told(graph, key, message):
+    with pytest.raises(IndexError) as caught:
+        graph.column("user", "feat_3")[key]
+    assert str(caught.value) == message
+
+
+def test_columns_and_adjacencies_are_short(graph):
+    texts = graph.column("user", "feat_3")
+    assert repr(texts) == f"TextColumn(5 rows, {texts[0]!r}, {texts[1]!r}, {texts[2]!r}, … 2 more)"
+    assert texts._repr_html_().startswith("<pre>TextColumn(5 rows, ")
+    assert repr(graph.column("user", "feat_3")[:1]) == f"TextColumn(1 row, {texts[0]!r})"
+    assert (
+        repr(graph.adjacency("buys"))
+        == """\
+Adjacency('csc'): 7 edges, by destination
+  indptr    where the sources of each destination begin  4  int64
+  indices   sources                                      7  int32
+  edge_ids  edge IDs                                     7  int32
+  3 destinations, 5 sources"""
+    )
+
+
+def test_a_graph_of_many_types_shows_the_largest(tmp_path):
+    sizes = {"a": [2], **{f"n{i:02d}": [i] for i in range(30)}}
+    edges = {f"a:r{i:02d}:a": [(0, 1)] * (i + 1) for i in range(30)}
+    shown = repr(graphprep.load(str(write_random(tmp_path / "many", sizes, edges, ("csc",), True)))).splitlines()
+    assert len(shown) == 1 + 11 + 11 + 1
+    assert shown[1].split() == ["nodes", "n20", "20"]
+    assert shown[11].strip() == "nodes  … and 21 more"
+    assert shown[12].split() == ["edges", "a:r20:a", "21"]
+    assert shown[22].strip() == "edges  … and 20 more"
 
 
 def test_rows_of_columns_count_from_the_end_and_stop(graph):

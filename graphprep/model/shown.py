@@ -1,0 +1,78 @@
+"""How what functions return shows itself: a few lines of text in a shell, a table in a notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from graphprep.model.dataclass import dataclass
+
+MOST_TYPES = 10  # of nodes, and of edges: the largest
+_GAP = "  "
+Row = tuple[str, str, str, str]
+
+
+@dataclass(frozen=True)
+class Card:
+    """A title, rows of four cells, and sentences. The third cell of a row is a number, flush right."""
+
+    title: str
+    rows: tuple[Row, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def text(self) -> str:
+        """Write lines of text."""
+        sizes = [max((len(row[i]) for row in self.rows), default=0) for i in range(4)]
+        pads = (str.ljust, str.ljust, str.rjust, str.ljust)
+        lines = []
+        for row in self.rows:
+            cells = [pad(cell, size) for pad, cell, size in zip(pads, row, sizes, strict=True)]
+            lines.append((_GAP + _GAP.join(cells)).rstrip())
+        return "\n".join([self.title, *lines, *(_GAP + note for note in self.notes)])
+
+    def html(self) -> str:
+        """Write a table."""
+        from html import escape
+
+        rows = "".join(f"<tr>{''.join(_cell(at, escape(cell)) for at, cell in enumerate(row))}</tr>" for row in self.rows)
+        notes = "".join(f"<div>{escape(note)}</div>" for note in self.notes)
+        table = f"<table>{rows}</table>" if rows else ""
+        return f"<div><div><b>{escape(self.title)}</b></div>{table}{notes}</div>"
+
+
+class Showable:
+    """Has ``card``, and shows it."""
+
+    def card(self) -> Card:
+        """Return what to show."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return self.card().text()
+
+    def _repr_html_(self) -> str:
+        return self.card().html()
+
+
+def type_rows(
+    nodes: Mapping[str, int | None], edges: Mapping[str, int | None], columns: Mapping[str, Sequence[str]] | None = None
+) -> tuple[Row, ...]:
+    """Return a row for each type with its number and, where ``columns`` are given, their names; of many types the largest."""
+    return (*_rows("nodes", nodes, columns or {}), *_rows("edges", edges, columns or {}))
+
+
+def _rows(kind: str, counts: Mapping[str, int | None], columns: Mapping[str, Sequence[str]]) -> list[Row]:
+    shown = set(counts)
+    if len(counts) > MOST_TYPES:
+        shown = set(sorted(counts, key=lambda name: -(counts[name] or 0))[:MOST_TYPES])
+    rows: list[Row] = []
+    for name in counts:
+        if name in shown:
+            number = counts[name]
+            rows.append((kind, name, "?" if number is None else f"{number:,}", ", ".join(columns.get(name, ()))))
+    more = len(counts) - len(shown)
+    return [*rows, (kind, f"… and {more:,} more", "", "")] if more else rows
+
+
+def _cell(at: int, text: str) -> str:
+    side = "right" if at == 2 else "left"
+    return f'<td style="text-align: {side}">{text}</td>'
