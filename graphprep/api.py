@@ -46,6 +46,8 @@ _INPUT_OPTIONS = (
     "on_error",
     "bad_records",
     "max_errors",
+    "min_nodes",
+    "min_edges",
     "on_missing_node",
     "missing_node_type",
     "node_data",

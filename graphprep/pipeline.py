@@ -34,6 +34,7 @@ from graphprep.stages.early_edges import EarlyRules
 from graphprep.stages.locate import Locator
 from graphprep.stages.nodes import BeyondError, NodeIndex, NodeRules, index_nodes
 from graphprep.stages.observe import ColumnContext, StoredColumn, settle_columns
+from graphprep.stages.outcome import Outcome, check_outcome, parse_error_limit
 from graphprep.stages.partition_file import read_partition_file
 from graphprep.stages.plan import Planned, apply_schema, plan_input
 from graphprep.stages.rejects import Rejects
@@ -214,6 +215,7 @@ def convert(
         with _saved_rejects(storage, options) as rejects:
             disk = _disk_rules(out, tmp_dir, options, memory)
             prepared = _prepare(inputs, options, memory, storage, pool, clock, rejects, disk)
+        check_outcome(_outcome(inputs, prepared), options, writer.replaced)
         clock.stage("build")
         builder = StoreBuilder(writer, prepared.index, _write_rules(prepared, options, memory), pool, reporter)
         for node in prepared.nodes:
@@ -247,6 +249,7 @@ def check_input(inputs: Sequence[str], options: ConvertOptions | None = None, re
         pool = stack.enter_context(SpillPool(memory.pool_bytes, options.run.tmp_dir))
         with _saved_rejects(storage, options) as rejects:
             prepared = _prepare(inputs, options, memory, storage, pool, clock, rejects)
+        check_outcome(_outcome(inputs, prepared), options)
         return InputReport(
             format=prepared.planned.format,
             num_nodes={node.name: node.route.num_rows for node in prepared.nodes},
@@ -305,6 +308,17 @@ def _prepare(
     giver.give(roles)
     parts, notes = tuple(giver.parts), tuple(giver.notes)
     return Prepared(planned, decoded, index, routing.routed, giver.nodes, giver.edges, rejects.num, parts, notes)
+
+
+def _outcome(inputs: Sequence[str], prepared: Prepared) -> Outcome:
+    """Count what was read. Its place is the input, where that is one."""
+    return Outcome(
+        display_url(inputs[0]) if len(inputs) == 1 else "",
+        sum(node.route.num_rows for node in prepared.nodes),
+        sum(edge.route.num_edges for edge in prepared.edges),
+        prepared.decoded.num_records,
+        prepared.num_skipped,
+    )
 
 
 def _config_flags(planned: Planned, seed: int) -> tuple[RoleFlag, ...]:
@@ -505,7 +519,7 @@ def _saved_rejects(storage: Storage, options: ConvertOptions) -> Iterator[Reject
     url = options.bad_records if options.on_error == "skip" else None
     if url is not None:
         check_writable(storage, url)
-    with Rejects(options.max_errors, options.run.tmp_dir) as rejects:
+    with Rejects(parse_error_limit(options.max_errors)[0], options.run.tmp_dir) as rejects:
         try:
             yield rejects
         finally:

@@ -114,9 +114,21 @@ class ErrorFlags:
         ),
     ] = None
     max_errors: Annotated[
-        int | None,
-        option("--max-errors", "Give up after so many skipped records.  [default: never]", group=_ERRORS, metavar="N"),
+        str | None,
+        option(
+            "--max-errors",
+            "Fail where more records than this were skipped: a number, at once, or a share of all, at the end.  "
+            "[default: never]",
+            group=_ERRORS,
+            metavar="N|P%",
+        ),
     ] = None
+    fail_if_skipped: Annotated[
+        bool,
+        option("--fail-if-skipped", "Exit with 1 where records were skipped; OUT is written.", group=_ERRORS, default=False),
+    ] = False
+    min_nodes: Annotated[int, option("--min-nodes", "Fail where there are fewer nodes in all.", group=_ERRORS, metavar="N")] = 0
+    min_edges: Annotated[int, option("--min-edges", "Fail where there are fewer edges in all.", group=_ERRORS, metavar="N")] = 0
     on_missing_node: Annotated[
         Literal["error", "create", "drop"],
         option(
@@ -184,6 +196,15 @@ class StoreFlags:
             default=False,
         ),
         FIRST,
+    ] = False
+    allow_empty: Annotated[
+        bool,
+        option(
+            "--allow-empty",
+            "With --overwrite, let an empty input replace a store, too.",
+            group=_STORE,
+            default=False,
+        ),
     ] = False
 
 
@@ -455,6 +476,19 @@ def convert(
         typer.echo("\n".join([summary_text(summary), *map(export.summary_text, exported)]))
     if failure is not None:
         raise failure
+    if error_flags.fail_if_skipped:
+        refuse_skipped(summary.num_skipped)
+
+
+def refuse_skipped(num_skipped: int) -> None:
+    """Raise DataError where records were skipped."""
+    from graphprep.model.errors import DataError
+
+    if num_skipped:
+        raise DataError(
+            f"{count(num_skipped, 'faulty record')} skipped, and --fail-if-skipped is given",
+            fix="repair the input; --bad-records FILE lists what was skipped",
+        )
 
 
 def run_exports(
@@ -529,7 +563,9 @@ def make_input_options(
         missing_node_type=errors.missing_node_type,
         on_error=errors.on_error,
         bad_records=errors.bad_records,
-        max_errors=errors.max_errors,
+        max_errors=parse_max_errors(errors.max_errors),
+        min_nodes=errors.min_nodes,
+        min_edges=errors.min_edges,
         graph=graph,
         node_data=tuple(tables.node_data),
         edge_data=tuple(tables.edge_data),
@@ -571,6 +607,7 @@ def with_store_options(options: ConvertOptions, store: StoreFlags) -> ConvertOpt
         weight_dtype=store.weight_dtype,
         graph_name=store.graph_name,
         overwrite=store.overwrite,
+        allow_empty=store.allow_empty,
         seed=store.seed,
     )
 
@@ -587,6 +624,11 @@ def check_words(values: Mapping[str, Any]) -> None:
             if isinstance(text, str) and not name.endswith("_file") and any("\ud800" <= char <= "\udfff" for char in text):
                 flag = _FLAGS_OF_LISTS.get(name, "--" + name.replace("_", "-"))
                 raise UsageError(f"{flag} {text!r} is not UTF-8", fix="use a UTF-8 locale, such as LANG=C.UTF-8")
+
+
+def parse_max_errors(text: str | None) -> int | str | None:
+    """Return a number where one is written; a share stays the text that the library takes."""
+    return int(text) if text is not None and text.isascii() and text.isdigit() else text
 
 
 def parse_num_nodes(texts: list[str]) -> dict[str, int]:

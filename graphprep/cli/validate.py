@@ -53,7 +53,7 @@ def validate(
     Example: graphprep validate karate-store
     """
     from graphprep import api
-    from graphprep.cli.convert import check_inputs, given_decoder_options, make_input_options
+    from graphprep.cli.convert import check_inputs, given_decoder_options, make_input_options, refuse_skipped
     from graphprep.cli.progress import reporting
     from graphprep.model.errors import UsageError
     from graphprep.stages.check import StoreReport
@@ -71,8 +71,11 @@ def validate(
         _print_store(report)
     else:
         typer.echo(input_text(", ".join(urls) or "tables", report))
-    if isinstance(report, StoreReport) and not report.sound:
-        raise typer.Exit(EXIT_FAULTS)
+    if isinstance(report, StoreReport):
+        if not report.sound:
+            raise typer.Exit(EXIT_FAULTS)
+    elif error_flags.fail_if_skipped:
+        refuse_skipped(report.num_skipped)
 
 
 def report_json(report: StoreReport | InputReport) -> str:

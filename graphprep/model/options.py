@@ -33,8 +33,9 @@ class ConvertOptions:
     ``format`` None means: sniff. ``decoder`` is ``package.module:Class``. ``decoder_options`` are the decoder's own fields,
     as given. ``graph`` says which files are the tables of which types (``--nodes``, ``--edges``); ``node_data``, ``edge_data``,
     ``labels``, ``splits`` and ``seeds`` are the flags' texts (``TYPE:NAME=FILE``, ``TYPE:COL``, ``TYPE=FILE``). ``num_nodes``
-    maps a node type (``""`` for the only one) to its number of nodes. ``schema`` is the URL of a
-    schema file.
+    maps a node type (``""`` for the only one) to its number of nodes. ``schema`` is the URL of a schema file. ``max_errors``
+    is a number of records, or a share (``"5%"``); with fewer than ``min_nodes`` or ``min_edges`` in all the run fails, and with
+    an empty input where a store would be replaced, unless ``allow_empty``.
     """
 
     format: str | None = None
@@ -55,8 +56,11 @@ class ConvertOptions:
     schema: str | None = None
     on_error: Literal["stop", "skip"] = "stop"
     bad_records: str | None = None
-    max_errors: int | None = None
+    max_errors: int | str | None = None
+    min_nodes: int = 0
+    min_edges: int = 0
     overwrite: bool = False
+    allow_empty: bool = False
     seed: int = 0
     graph: GraphConfig | None = None
     node_data: tuple[str, ...] = ()

@@ -180,6 +180,11 @@ def _check_flags(options: ConvertOptions) -> None:
         raise UsageError("--bad-records belongs to --on-error skip", fix="add --on-error skip, or drop --bad-records")
     if options.on_error == "stop" and options.max_errors is not None:
         raise UsageError("--max-errors belongs to --on-error skip", fix="add --on-error skip, or drop --max-errors")
+    if options.ids == "sparse" and options.num_nodes:
+        raise UsageError(
+            "--num-nodes contradicts --ids sparse, with which only IDs that occur are nodes",
+            fix="leave out one of them, or use --ids dense",
+        )
 
 
 def check_partition_method(given: str, storage: Storage) -> None:

@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 import threading
+from collections.abc import Mapping
 from dataclasses import field
 from pathlib import Path
 from types import TracebackType
@@ -101,8 +102,8 @@ class StoreWriter:
     written into a hidden folder beside ``out`` and renamed, one on HDFS as well; with ``overwrite`` the old store stays until
     then. On an object store objects are put whole and metadata.json last.
 
-    Raises UsageError where ``out`` exists, unless ``overwrite`` is given and ``out`` is a store; StorageError where writing
-    fails.
+    ``replaced`` is the metadata.json of the store that is to be replaced, None where there is none. Raises UsageError where
+    ``out`` exists, unless ``overwrite`` is given and ``out`` is a store; StorageError where writing fails.
     """
 
     def __init__(self, storage: Storage, out: str, overwrite: bool = False) -> None:
@@ -117,8 +118,7 @@ class StoreWriter:
         self._published = False
         self._tally = _Tally()
         exists = storage.exists(out)
-        if exists:
-            _check_replaceable(storage, out, overwrite)
+        self.replaced = _check_replaceable(storage, out, overwrite) if exists else None
         with plain_words(out):
             self._target: Target = target_for(storage, out, exists)
 
@@ -189,7 +189,11 @@ def target_for(storage: Storage, out: str, exists: bool, last: str = METADATA_NA
     return ObjectTarget(storage, out, exists=exists, last=last)
 
 
-def _check_replaceable(storage: Storage, out: str, overwrite: bool) -> None:
+def _check_replaceable(storage: Storage, out: str, overwrite: bool) -> Mapping[str, Any] | None:
+    """Return the metadata.json of the store at ``out``; None where one was left unfinished.
+
+    Raises UsageError where it may not be replaced.
+    """
     if not overwrite:
         raise UsageError("the output exists", place=display_url(out), fix="choose another name, or give --overwrite")
     metadata = storage.join(out, METADATA_NAME)
@@ -198,13 +202,14 @@ def _check_replaceable(storage: Storage, out: str, overwrite: bool) -> None:
     except (StorageError, ValueError, RecursionError):
         value = None
     if value is None and not storage.is_local(out) and is_unfinished(storage, out):
-        return
+        return None
     if not isinstance(value, dict) or value.get("format") != STORE_FORMAT:
         raise UsageError(
             "is not a graphprep store; --overwrite replaces nothing else",
             place=display_url(out),
             fix="choose another name, or remove it by hand",
         )
+    return value
 
 
 class _LocalSink:

@@ -116,7 +116,7 @@ def test_every_flag_of_convert_arrives(converted):
     text = """convert in out --format edges --decoder-options options.json --schema schema.json --ids sparse
         --num-nodes user=5 --num-nodes item=3 --strict --partitions 4 --partition-by hash --layout both
         --neighbor-order weight --no-edge-ids --index-dtype int64 --weight-dtype float64 --graph-name g --seed 7 --overwrite
-        --on-error skip --bad-records bad.txt --max-errors 9 --on-missing-node create --missing-node-type 3
+        --on-error skip --bad-records bad.txt --max-errors 9 --min-nodes 5 --min-edges 6 --allow-empty --on-missing-node create --missing-node-type 3
         --delimiter ; --header no --src-col 1 --dst-col to --weight-col w --time-col t --time-unit ms --column a=int8
         --column b=float32 --drop-column c --index-base 1 --relation u:r:v --id-type auto
         --relation-col rel --no-quote --input-layout csr --array-shape ex2 --id-space global --null NA --id-col k --length-delimiter / --binary-escape x --temporal
@@ -184,6 +184,9 @@ def test_every_flag_of_convert_arrives(converted):
                 on_error="skip",
                 bad_records="bad.txt",
                 max_errors=9,
+                min_nodes=5,
+                min_edges=6,
+                allow_empty=True,
                 overwrite=True,
                 seed=7,
                 run=RunOptions("1GiB", 3, "/x", {"anon": "true", "s3.key": "a=b"}),
