@@ -15,10 +15,11 @@ from graphprep.cli.export import LastStageFlags
 from graphprep.cli.groups import with_groups
 from graphprep.cli.help_pages import FIRST, OF_TABLES, Of
 from graphprep.cli.options import AsJson, ReportFlags, RunFlags, StorageFlags, option
-from graphprep.cli.summaries import sizes_text, summary_json, types_lines, work_line
+from graphprep.cli.summaries import note_lines, sizes_text, summary_json, types_lines, work_line
 from graphprep.cli.tables import TableFlags, make_graph
 from graphprep.cli.words import count
 from graphprep.model.dataclass import dataclass
+from graphprep.model.printed import display_url, lines_text
 
 if TYPE_CHECKING:
     from graphprep.model.errors import GraphprepError
@@ -652,7 +653,7 @@ def parse_num_nodes(texts: list[str]) -> dict[str, int]:
 
 def summary_text(summary: ConvertSummary) -> str:
     """Write the summary for people."""
-    lines = [f"{summary.out}: {sizes_text(summary)}", *types_lines(summary.num_nodes, summary.num_edges)]
+    lines = [f"{display_url(summary.out)}: {sizes_text(summary)}", *types_lines(summary.num_nodes, summary.num_edges)]
     for number, noun, done in (
         (summary.num_skipped, "faulty record", "skipped"),
         (summary.num_dropped_edges, "edge", "dropped, for want of a node"),
@@ -661,5 +662,4 @@ def summary_text(summary: ConvertSummary) -> str:
         if number:
             lines.append(f"  {count(number, noun)} {done}")
     lines.append(work_line(summary))
-    lines += [f"  note: {note}" for note in summary.notes]
-    return "\n".join(lines)
+    return lines_text(lines + note_lines(summary.notes))

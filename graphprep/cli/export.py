@@ -12,8 +12,9 @@ import typer
 from graphprep.cli.groups import with_groups
 from graphprep.cli.help_pages import FIRST
 from graphprep.cli.options import AsJson, ReportFlags, RunFlags, StorageFlags, option, parse_pairs
-from graphprep.cli.summaries import sizes_text, summary_json, work_line
+from graphprep.cli.summaries import note_lines, sizes_text, summary_json, work_line
 from graphprep.model.dataclass import dataclass
+from graphprep.model.printed import display_url, json_text, lines_text, printable
 
 if TYPE_CHECKING:
     from graphprep.model.export import ExportOptions, ExportSummary, TargetInfo, TargetOption
@@ -252,17 +253,15 @@ def summary_text(summary: ExportSummary) -> str:
 
     files = f"{sizes_text(summary)} for {summary.target}, {count(summary.num_files, 'file')}"
     links = f", {summary.num_linked} of them links to the store's" if summary.num_linked else ""
-    lines = [f"{summary.out}: {files}{links}", f"  loads in {summary.loads_in}", work_line(summary, input_rate=False)]
+    lines = [f"{display_url(summary.out)}: {files}{links}", f"  loads in {summary.loads_in}"]
+    lines.append(work_line(summary, input_rate=False))
     lines += [f"  left out: {text}" for text in summary.dropped]
-    lines += [f"  note: {note}" for note in summary.notes]
-    return "\n".join(lines)
+    return lines_text(lines + note_lines(summary.notes))
 
 
 def targets_json(targets: Sequence[TargetInfo]) -> str:
     """Write the targets for machines."""
-    import json
-
-    return json.dumps([dataclasses.asdict(target) for target in targets], indent=2, ensure_ascii=False)
+    return json_text([dataclasses.asdict(target) for target in targets])
 
 
 def targets_text(targets: Sequence[TargetInfo]) -> str:
@@ -294,4 +293,4 @@ def _wrapped(label: str, text: str) -> str:
     wrapper = textwrap.TextWrapper(
         80, initial_indent=label, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
     )
-    return wrapper.fill(text)
+    return wrapper.fill(printable(text))

@@ -11,6 +11,7 @@ from graphprep.cli.groups import with_groups
 from graphprep.cli.options import AsJson, ReportFlags, StorageFlags, Threads, option
 from graphprep.cli.summaries import summary_json, types_lines
 from graphprep.model.dataclass import dataclass
+from graphprep.model.printed import display_url, lines_text
 
 if TYPE_CHECKING:
     from graphprep.model.generate import GenerateSummary
@@ -131,8 +132,8 @@ def summary_text(summary: GenerateSummary) -> str:
 
     nodes, edges = sum(summary.num_nodes.values()), sum(summary.num_edges.values())
     seconds = max(summary.elapsed_s, 1e-3)
-    lines = [f"{summary.out}: {summary.format}, {count(nodes, 'node')}, {count(edges, 'edge')}"]
+    lines = [f"{display_url(summary.out)}: {summary.format}, {count(nodes, 'node')}, {count(edges, 'edge')}"]
     if len(summary.num_nodes) > 1:
         lines += types_lines(summary.num_nodes, summary.num_edges)
     lines.append(f"  wrote {size(summary.output_bytes)} in {duration(summary.elapsed_s)}: {quantity(edges / seconds)} edges/s")
-    return "\n".join(lines)
+    return lines_text(lines)

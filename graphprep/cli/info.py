@@ -10,7 +10,9 @@ import typer
 from graphprep.cli.convert import DeepGnnFlags, EdgesFlags, InputFlags
 from graphprep.cli.groups import with_groups
 from graphprep.cli.options import REPORT, AsJson, ReportFlags, StorageFlags, option
+from graphprep.cli.summaries import note_lines
 from graphprep.cli.tables import TableFlags, flag_words
+from graphprep.model.printed import display_url, hide_secrets, json_text, lines_text, printable, without_secrets
 
 if TYPE_CHECKING:
     from graphprep.stages.guess import GuessedGraph
@@ -82,8 +84,6 @@ def with_flags(found: GraphInfo | GuessedGraph, words: Sequence[str]) -> GraphIn
 
 def found_text(found: GraphInfo | GuessedGraph, inputs: Sequence[str], *, as_json: bool) -> str:
     """Write what was found; a guessed graph as a config that ``convert`` takes."""
-    import json
-
     from graphprep.stages.guess import GuessedGraph
 
     if not isinstance(found, GuessedGraph):
@@ -91,16 +91,16 @@ def found_text(found: GraphInfo | GuessedGraph, inputs: Sequence[str], *, as_jso
     if as_json:
         from graphprep.decoders.graph_file import graph_to_json
 
-        return json.dumps(graph_to_json(found.config), indent=2, ensure_ascii=False)
-    return found.yaml().removesuffix("\n")
+        return json_text(hide_secrets(graph_to_json(found.config)))
+    return without_secrets(found.yaml().removesuffix("\n"))
 
 
 def info_json(found: GraphInfo) -> str:
     """Write what was found for machines; numbers that JSON lacks (NaN, inf) become texts."""
     import dataclasses
-    import json
 
-    return json.dumps(_strict(dataclasses.asdict(found)), indent=2, ensure_ascii=False)
+    told = {name: hide_secrets(getattr(found, name)) for name in ("path", "flags", "notes")}
+    return json_text(_strict(dataclasses.asdict(found) | told))
 
 
 def _strict(value: Any) -> Any:
@@ -117,10 +117,10 @@ def info_text(found: GraphInfo, inputs: Sequence[str] = ()) -> str:
     """Write what was found for people; ``inputs`` are the paths as given, where there are several."""
     import shlex
 
-    from graphprep.cli.words import count, printable, size, table
+    from graphprep.cli.words import count, size, table
 
     bytes_text = "unknown size" if found.num_bytes is None else size(found.num_bytes)
-    lines = [f"{found.path}: {found.format}, {count(found.num_files, 'file')}, {bytes_text}"]
+    lines = [f"{display_url(found.path)}: {found.format}, {count(found.num_files, 'file')}, {bytes_text}"]
     facts = [
         ("graph", found.graph_name),
         ("partitions", None if found.num_parts is None else f"{found.num_parts} by {found.partition_by}"),
@@ -130,11 +130,12 @@ def info_text(found: GraphInfo, inputs: Sequence[str] = ()) -> str:
     for title, types in (("nodes", found.node_types), ("edges", found.edge_types)):
         for one in types:
             lines += _type_lines(title, one)
-    lines += [f"  note: {note}" for note in found.notes]
+    lines += note_lines(found.notes)
     if found.kind != "store":
         words = inputs or ([] if found.format == "tables" else [found.path])
-        lines.append(f"convert with: graphprep convert {shlex.join([*words, 'OUT', *found.flags])}")
-    return "\n".join(printable(line) for line in lines)
+        words = [*map(without_secrets, words), "OUT", *map(without_secrets, found.flags)]
+        lines.append(f"convert with: graphprep convert {shlex.join(words)}")
+    return lines_text(lines)
 
 
 def _type_lines(title: str, one: TypeInfo) -> list[str]:
@@ -159,7 +160,7 @@ def _type_lines(title: str, one: TypeInfo) -> list[str]:
 
 
 def _column_row(column: ColumnInfo) -> tuple[str, ...]:
-    from graphprep.cli.words import count, printable
+    from graphprep.cli.words import count
 
     shape = f"[{', '.join(map(str, column.item_shape))}]" if column.item_shape else ""
     is_own = column.role not in _NAMED_ROLES or column.role != column.name
@@ -173,7 +174,7 @@ def _column_row(column: ColumnInfo) -> tuple[str, ...]:
 def _head_lines(head: Head) -> list[str]:
     import shutil
 
-    from graphprep.cli.words import cut_cells, printable, table
+    from graphprep.cli.words import cut_cells, table
 
     rows = [tuple(map(printable, head.names)), *(tuple(_cell(value) for value in row) for row in head.rows)]
     width = shutil.get_terminal_size().columns - len(_HEAD_INDENT)
@@ -182,8 +183,6 @@ def _head_lines(head: Head) -> list[str]:
 
 def _cell(value: Any) -> str:
     """Write a value in one line; a float in the shortest text that reads back as the same."""
-    from graphprep.cli.words import printable
-
     if value is None:
         return "-"
     if isinstance(value, list):

@@ -11,7 +11,6 @@ import gc
 import importlib
 import io
 import itertools
-import json
 import os
 import signal
 import sys
@@ -142,15 +141,18 @@ class _ErrorReport:
         loud = any(arg.startswith("-vv") for arg in args) or list(args).count("-v") + list(args).count("--verbose") > 1
         return cls(as_json=as_json, traceback=loud or os.environ.get("GRAPHPREP_DEBUG", "0") not in ("", "0"))
 
-    def say(self, message: str, *, place: str = "", fix: str = "") -> None:
+    def say(self, message: str, *, place: str = "", fix: str = "", items: Sequence[str] = ()) -> None:
         """Write one error."""
-        message, place, fix = (_without_secrets(text) for text in (message, place, fix))
+        from graphprep.model.errors import error_text
+        from graphprep.model.printed import json_text, shown, without_secrets
+
         if self._as_json:
-            values = {"event": "error", "message": message, "place": place, "fix": fix}
-            text = json.dumps({key: value for key, value in values.items() if value}, ensure_ascii=False)
+            values = {"message": without_secrets(message), "place": shown(place), "fix": without_secrets(fix)}
+            told: dict[str, Any] = {key: value for key, value in values.items() if value}
+            told |= {"items": list(map(without_secrets, items))} if items else {}
+            text = json_text({"event": "error", **told}, indent=None)
         else:
-            text = f"error: {place}: {message}" if place else f"error: {message}"
-            text += f"\n  fix: {fix}" if fix else ""
+            text = f"error: {error_text(message, place, fix, items)}"
         with contextlib.suppress(OSError):
             typer.echo(text, err=True)
 
@@ -172,7 +174,7 @@ class _ErrorReport:
         return self._explain_internal(error)
 
     def _explain_known(self, error: GraphprepError) -> int:
-        self.say(error.message, place=error.place, fix=error.fix)
+        self.say(error.message, place=error.place, fix=error.fix, items=error.items)
         return error.exit_code
 
     def _explain_usage(self, error: Exception) -> int:
@@ -193,17 +195,11 @@ class _ErrorReport:
         if self._traceback:
             import traceback
 
-            typer.echo(_without_secrets("".join(traceback.format_exception(error))), err=True)
+            from graphprep.model.printed import lines_text, without_secrets
+
+            text = without_secrets("".join(traceback.format_exception(error)))
+            typer.echo(lines_text(text.splitlines()), err=True)
         return EXIT_INTERNAL
-
-
-def _without_secrets(text: str) -> str:
-    """Hide secret options and signatures in what a driver said, also where nobody thought of it."""
-    if not text:
-        return text
-    from graphprep.storage.faults import without_secrets
-
-    return without_secrets(text)
 
 
 def _usage_words(error: Exception, message: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import sys
 import threading
 import time
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from graphprep.cli.words import duration, quantity, size
 from graphprep.model.dataclass import dataclass
+from graphprep.model.printed import json_text, shown, without_secrets
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -100,7 +100,7 @@ class MessageReporter(QuietReporter):
 
     def message(self, text: str) -> None:
         """See ``Reporter.message``."""
-        self._write(text)
+        self._write(shown(text))
 
     def _write(self, text: str) -> None:
         with contextlib.suppress(OSError):  # nobody reads: no reason to stop
@@ -159,7 +159,7 @@ class JsonReporter(PlainReporter):
 
     def message(self, text: str) -> None:
         """See ``Reporter.message``."""
-        self._write_json(event="message", text=text)
+        self._write_json(event="message", text=without_secrets(text))
 
     def _say(self, stage: StageProgress, *, done: bool) -> None:
         self._write_json(
@@ -172,7 +172,7 @@ class JsonReporter(PlainReporter):
         )
 
     def _write_json(self, **values: Any) -> None:
-        self._write(json.dumps(values, ensure_ascii=False))
+        self._write(json_text(values, indent=None))
 
 
 class BarReporter:
@@ -208,7 +208,7 @@ class BarReporter:
 
     def message(self, text: str) -> None:
         """Write above the bar."""
-        self._progress.console.print(text, markup=False, highlight=False, soft_wrap=True)
+        self._progress.console.print(shown(text), markup=False, highlight=False, soft_wrap=True)
 
     def close(self) -> None:
         """Take the bar away."""

@@ -9,8 +9,9 @@ import typer
 
 from graphprep.cli.groups import with_groups
 from graphprep.cli.options import AsJson, ReportFlags, RunFlags, StorageFlags, option
-from graphprep.cli.summaries import sizes_text, summary_json, types_lines, work_line
+from graphprep.cli.summaries import note_lines, sizes_text, summary_json, types_lines, work_line
 from graphprep.model.dataclass import dataclass
+from graphprep.model.printed import display_url, lines_text
 
 if TYPE_CHECKING:
     from graphprep.model.reorder import ReorderSummary
@@ -94,7 +95,6 @@ def reorder(
 
 def summary_text(summary: ReorderSummary) -> str:
     """Write the summary for people."""
-    head = f"{summary.out}: {sizes_text(summary)}, nodes by {summary.by}"
+    head = f"{display_url(summary.out)}: {sizes_text(summary)}, nodes by {summary.by}"
     lines = [head, *types_lines(summary.num_nodes, summary.num_edges), work_line(summary)]
-    lines += [f"  note: {note}" for note in summary.notes]
-    return "\n".join(lines)
+    return lines_text(lines + note_lines(summary.notes))

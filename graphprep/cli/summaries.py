@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from graphprep.cli.words import count, duration, quantity, size, table
+from graphprep.model.printed import hide_secrets, json_text, printable, without_secrets
 
 if TYPE_CHECKING:
     from graphprep.model.export import ExportSummary
@@ -18,10 +19,18 @@ if TYPE_CHECKING:
 
 def summary_json(summary: Any, exports: Sequence[Any] = ()) -> str:
     """Write a summary for machines: sizes in bytes, times in seconds; those of exports under ``exports``."""
-    import json
+    exported = {"exports": [_shown_values(one) for one in exports]} if exports else {}
+    return json_text(_shown_values(summary) | exported)
 
-    exported = {"exports": [dataclasses.asdict(one) for one in exports]} if exports else {}
-    return json.dumps(dataclasses.asdict(summary) | exported, indent=2, ensure_ascii=False)
+
+def _shown_values(summary: Any) -> dict[str, Any]:
+    values = dataclasses.asdict(summary)
+    return values | {name: hide_secrets(values[name]) for name in ("out", "notes") if name in values}
+
+
+def note_lines(notes: Sequence[str]) -> list[str]:
+    """Return a line for each note."""
+    return [f"  note: {without_secrets(note)}" for note in notes]
 
 
 def sizes_text(summary: Summary) -> str:
@@ -32,8 +41,8 @@ def sizes_text(summary: Summary) -> str:
 
 def types_lines(num_nodes: Mapping[str, int], num_edges: Mapping[str, int]) -> list[str]:
     """Return a line for each type, with its number of nodes or edges."""
-    rows = [("nodes", name, f"{number:,}") for name, number in num_nodes.items()]
-    rows += [("edges", name, f"{number:,}") for name, number in num_edges.items()]
+    rows = [("nodes", printable(name), f"{number:,}") for name, number in num_nodes.items()]
+    rows += [("edges", printable(name), f"{number:,}") for name, number in num_edges.items()]
     return table(rows, right=(2,))
 
 

@@ -9,7 +9,9 @@ import typer
 from graphprep.cli.convert import DeepGnnFlags, EdgesFlags, ErrorFlags, InputFlags
 from graphprep.cli.groups import with_groups
 from graphprep.cli.options import REPORT, AsJson, ReportFlags, RunFlags, StorageFlags, option
+from graphprep.cli.summaries import note_lines
 from graphprep.cli.tables import TableFlags
+from graphprep.model.printed import display_url, hide_secrets, json_text, lines_text, printable, shown
 
 if TYPE_CHECKING:
     from graphprep.pipeline import InputReport
@@ -70,7 +72,7 @@ def validate(
     elif isinstance(report, StoreReport):
         _print_store(report)
     else:
-        typer.echo(input_text(", ".join(urls) or "tables", report))
+        typer.echo(input_text(", ".join(map(display_url, urls)) or "tables", report))
     if isinstance(report, StoreReport):
         if not report.sound:
             raise typer.Exit(EXIT_FAULTS)
@@ -81,17 +83,18 @@ def validate(
 def report_json(report: StoreReport | InputReport) -> str:
     """Write the report for machines; columns as metadata.json states them."""
     import dataclasses
-    import json
 
     from graphprep.stages.check import StoreReport
 
     value = {field.name: getattr(report, field.name) for field in dataclasses.fields(report)}
     if isinstance(report, StoreReport):
+        value["store"] = hide_secrets(report.store)
         value["faults"] = [dataclasses.asdict(fault) for fault in report.faults]
     else:
+        value["notes"] = hide_secrets(report.notes)
         for key in ("node_columns", "edge_columns"):
             value[key] = {name: [column.schema.to_json() for column in columns] for name, columns in value[key].items()}
-    return json.dumps(value, indent=2, ensure_ascii=False)
+    return json_text(value)
 
 
 def _print_store(report: StoreReport) -> None:
@@ -99,12 +102,12 @@ def _print_store(report: StoreReport) -> None:
     from graphprep.cli.words import count, duration, size, table
 
     for fault in report.faults:
-        typer.echo(f"error: {fault}", err=True)
+        typer.echo(shown(f"error: {fault}"), err=True)
     hidden = report.num_faults - len(report.faults)
     if hidden:
         typer.echo(f"error: {count(hidden, 'more fault')}; --max-faults {report.num_faults} prints them all", err=True)
     outcome = "sound" if report.sound else count(report.num_faults, "fault")
-    typer.echo(f"{report.store}: {outcome}")
+    typer.echo(f"{display_url(report.store)}: {outcome}")
     for line in table(_count_rows(report.num_nodes, report.num_edges), right=(2,)):
         typer.echo(line)
     checked = f"{count(report.num_arrays, 'array')} in {count(report.num_parts, 'partition')}"
@@ -119,9 +122,9 @@ def input_text(path: str, report: InputReport) -> str:
     lines += table(_count_rows(report.num_nodes, report.num_edges), right=(2,))
     if report.num_skipped:
         lines.append(f"  {count(report.num_skipped, 'faulty record')} skipped")
-    return "\n".join(lines + [f"  note: {note}" for note in report.notes])
+    return lines_text(lines + note_lines(report.notes))
 
 
 def _count_rows(nodes: Any, edges: Any) -> list[tuple[str, str, str]]:
-    rows = [("nodes", name, f"{number:,}") for name, number in nodes.items()]
-    return rows + [("edges", name, f"{number:,}") for name, number in edges.items()]
+    rows = [("nodes", printable(name), f"{number:,}") for name, number in nodes.items()]
+    return rows + [("edges", printable(name), f"{number:,}") for name, number in edges.items()]

@@ -10,13 +10,6 @@ _GAP = 2  # blanks between columns
 _CUT = "..."
 
 
-def printable(text: str) -> str:
-    """Write characters that a terminal would obey or not show (line ends, escape sequences) as Python writes them."""
-    if text.isprintable():
-        return text
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
-
-
 def cut_cells(rows: Sequence[Sequence[str]], width: int, *, least: int) -> list[list[str]]:
     """Cut the longest cells so that rows fit ``width`` characters in ``table``, none to less than ``least``."""
     if not rows:
@@ -44,4 +37,4 @@ def table(rows: Sequence[Sequence[str]], right: Sequence[int] = (), indent: str 
     return lines
 
 
-__all__ = ["count", "cut_cells", "duration", "printable", "quantity", "size", "table"]
+__all__ = ["count", "cut_cells", "duration", "quantity", "size", "table"]

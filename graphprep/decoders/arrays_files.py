@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from graphprep.decoders.chunked_tables import read_fortran_rows
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError
+from graphprep.model.printed import without_secrets
 from graphprep.model.protocols import InputStorage, PlainArray
 from graphprep.model.rows import ColumnKey, Relation
 from graphprep.storage.faults import display_url
@@ -88,7 +89,7 @@ Arrays = Mapping[str, "ArraySource | DataError"]
 
 def stem_of(url: str) -> str:
     """Return a file's name without its folder, its compression's ending and ``.npy``."""
-    name = display_url(url).rpartition("/")[2]
+    name = without_secrets(url).rpartition("/")[2]
     for ending in (".gz", ".zst", ".bz2", ".xz"):
         name = name.removesuffix(ending)
     return name.removesuffix(".npy")

@@ -78,9 +78,10 @@ def choose_columns(
     of columns that are not there.
     """
     if unsupported and not drop:
-        listed = "\n".join(f"  {one.text}" for one in unsupported)
         raise UsageError(
-            f"target {target!r} does not support all columns:\n{listed}", fix="leave them out with --drop-unsupported"
+            f"target {target!r} does not support all columns:",
+            items=[one.text for one in unsupported],
+            fix="leave them out with --drop-unsupported",
         )
     lost = {(one.side, one.type, one.column) for one in unsupported}
     given = dict(feature_dtypes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from graphprep.model.dataclass import dataclass
+from graphprep.model.printed import shown
 
 EXIT_DATA = 1
 EXIT_USAGE = 2
@@ -15,24 +16,30 @@ EXIT_MEMORY = 4
 class GraphprepError(Exception):
     """Something that a user can act on: what is wrong, where, and how to fix it.
 
-    ``place`` is the front of the message (``shop.csv:3:5``, ``metadata.json: num_parts``); ``fix`` is one
-    sentence in the imperative, without a final full stop.
+    ``place`` is the front of the message (``shop.csv:3:5``, ``metadata.json: num_parts``); ``items`` are what the message
+    lists, one a line; ``fix`` is one sentence in the imperative, without a final full stop.
     """
 
     exit_code = EXIT_DATA
 
-    def __init__(self, message: str, *, place: str = "", fix: str = "") -> None:
+    def __init__(self, message: str, *, place: str = "", fix: str = "", items: Iterable[str] = ()) -> None:
         super().__init__(message)
         self.message = message
         self.place = place
         self.fix = fix
+        self.items = tuple(items)
 
     def __str__(self) -> str:
-        text = f"{self.place}: {self.message}" if self.place else self.message
-        return f"{text}\n  fix: {self.fix}" if self.fix else text
+        return error_text(self.message, self.place, self.fix, self.items)
 
     def __reduce__(self) -> tuple[object, ...]:
         return (_rebuild, (type(self), dict(self.__dict__), self.args))
+
+
+def error_text(message: str, place: str = "", fix: str = "", items: Iterable[str] = ()) -> str:
+    """Put an error into lines, none of which a name from outside can break."""
+    head = f"{place}: {message}" if place else message
+    return "\n".join(map(shown, [head, *(f"  {item}" for item in items), *([f"  fix: {fix}"] if fix else [])]))
 
 
 def one_of(names: Iterable[str], verb: str = "use one of") -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from graphprep.model.dataclass import dataclass
+from graphprep.model.printed import printable, shown
 
 MOST_TYPES = 10  # of nodes, and of edges: the largest
 _GAP = "  "
@@ -21,22 +22,25 @@ class Card:
 
     def text(self) -> str:
         """Write lines of text."""
-        sizes = [max((len(row[i]) for row in self.rows), default=0) for i in range(4)]
+        rows = [tuple(map(printable, row)) for row in self.rows]
+        sizes = [max((len(row[i]) for row in rows), default=0) for i in range(4)]
         pads = (str.ljust, str.ljust, str.rjust, str.ljust)
         lines = []
-        for row in self.rows:
+        for row in rows:
             cells = [pad(cell, size) for pad, cell, size in zip(pads, row, sizes, strict=True)]
             lines.append((_GAP + _GAP.join(cells)).rstrip())
-        return "\n".join([self.title, *lines, *(_GAP + note for note in self.notes)])
+        return "\n".join([shown(self.title), *lines, *(_GAP + shown(note) for note in self.notes)])
 
     def html(self) -> str:
         """Write a table."""
         from html import escape
 
-        rows = "".join(f"<tr>{''.join(_cell(at, escape(cell)) for at, cell in enumerate(row))}</tr>" for row in self.rows)
-        notes = "".join(f"<div>{escape(note)}</div>" for note in self.notes)
+        rows = "".join(
+            f"<tr>{''.join(_cell(at, escape(printable(cell))) for at, cell in enumerate(row))}</tr>" for row in self.rows
+        )
+        notes = "".join(f"<div>{escape(shown(note))}</div>" for note in self.notes)
         table = f"<table>{rows}</table>" if rows else ""
-        return f"<div><div><b>{escape(self.title)}</b></div>{table}{notes}</div>"
+        return f"<div><div><b>{escape(shown(self.title))}</b></div>{table}{notes}</div>"
 
 
 class Showable:
@@ -61,15 +65,15 @@ def type_rows(
 
 
 def _rows(kind: str, counts: Mapping[str, int | None], columns: Mapping[str, Sequence[str]]) -> list[Row]:
-    shown = set(counts)
+    kept = set(counts)
     if len(counts) > MOST_TYPES:
-        shown = set(sorted(counts, key=lambda name: -(counts[name] or 0))[:MOST_TYPES])
+        kept = set(sorted(counts, key=lambda name: -(counts[name] or 0))[:MOST_TYPES])
     rows: list[Row] = []
     for name in counts:
-        if name in shown:
+        if name in kept:
             number = counts[name]
             rows.append((kind, name, "?" if number is None else f"{number:,}", ", ".join(columns.get(name, ()))))
-    more = len(counts) - len(shown)
+    more = len(counts) - len(kept)
     return [*rows, (kind, f"… and {more:,} more", "", "")] if more else rows
 
 

@@ -21,6 +21,7 @@ from graphprep.model.shown import Card, Showable, type_rows
 from graphprep.stages.guess import GuessedGraph, guess_graph
 from graphprep.stages.plan import Planned, plan_input
 from graphprep.storage.arrays import StoreReader
+from graphprep.storage.drivers import protocol_of
 from graphprep.storage.spans import place_of, text_blocks
 from graphprep.storage.urls import STDIN, Storage
 
@@ -109,7 +110,9 @@ class GraphInfo(Showable):
 
 def is_store(storage: Storage, url: str) -> bool:
     """Return whether a folder is a store: its metadata.json names the format, or partitions lie in it."""
-    if url == "-" or (storage.is_local(url) and not storage.is_dir(url)):  # servers know no folders
+    if url == STDIN or (storage.is_local(url) and not storage.is_dir(url)):  # servers know no folders
+        return False
+    if protocol_of(url) == "http" and "?" in url:  # a query is asked for one file, whatever is written behind it
         return False
     if not storage.is_local(url):
         storage.filesystem(url)  # a driver that is missing is told of the URL, not of a file in it

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from graphprep.model.errors import StorageError, UsageError
-from graphprep.storage.faults import display_url, keep_secret, plain_words, storage_error
+from graphprep.model.printed import display_url, keep_secret
+from graphprep.storage.faults import plain_words, storage_error
 
 LOCAL_PROTOCOLS = ("file", "local")
 URL = re.compile(r"([A-Za-z][A-Za-z0-9+._-]*)((?:::[A-Za-z][A-Za-z0-9+._-]*)*)://")

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import os
-import re
 from collections.abc import Iterator
 
 from graphprep.model.errors import GraphprepError, StorageError
+from graphprep.model.printed import display_url
 
 _WORDS: dict[int, tuple[str, str]] = {
     errno.ENOENT: ("no such file or folder", "check the spelling of the path"),
@@ -90,37 +89,6 @@ _CLASS_NAMES: dict[str, tuple[str, str]] = {
     "FileExpired": ("the file changed while it was read", "run again when it is complete"),
 }
 
-_PASSWORD = re.compile(r"(?<=://)([^/@:\s]*):[^/@\s]*@")
-_QUERY = re.compile(r"(https?://[^\s?]*)\?\S*")
-_SIGNED = re.compile(r"([?&](?:X-Amz-[A-Za-z-]+|AWSAccessKeyId|Signature|sig|token|key|password)=)[^&\s'\"]+", re.IGNORECASE)
-_LEAST_SECRET = 4  # shorter values would hide ordinary words
-_SECRET_VARIABLES = (
-    "AWS_SECRET_ACCESS_KEY",
-    "AWS_SESSION_TOKEN",
-    "AZURE_STORAGE_ACCOUNT_KEY",
-    "AZURE_STORAGE_CONNECTION_STRING",
-)
-_secrets: set[str] = set()  # of this process: whoever prints must hide them, wherever they came from
-
-
-def keep_secret(text: str) -> None:
-    """Let no message print ``text`` from now on."""
-    if len(text) >= _LEAST_SECRET:
-        _secrets.add(text)
-
-
-def without_secrets(text: str) -> str:
-    """Return a message without what must not be printed: secret options, credentials, passwords and signatures in URLs."""
-    held = [os.environ.get(name, "") for name in _SECRET_VARIABLES]
-    for secret in sorted({*_secrets, *(value for value in held if len(value) >= _LEAST_SECRET)}, key=len, reverse=True):
-        text = text.replace(secret, "***")
-    return _SIGNED.sub(r"\1…", _QUERY.sub(r"\1", _PASSWORD.sub(r"\1:…@", text)))
-
-
-def display_url(url: str) -> str:
-    """Return the URL as messages print it: without passwords, and without the query of an HTTP URL (signatures)."""
-    return without_secrets(url)
-
 
 def storage_error(error: BaseException, url: str, option: str = "") -> StorageError:
     """Put a failure of the file ``url`` into plain words; ``option`` is what chooses its place."""
@@ -197,3 +165,6 @@ def plain_words(url: str, option: str = "") -> Iterator[None]:
         if getattr(error, "errno", None) == errno.ENOMEM:
             raise MemoryError(*error.args) from error
         raise storage_error(error, url, option) from error
+
+
+__all__ = ["display_url", "error_code", "plain_words", "storage_error"]

@@ -333,7 +333,8 @@ def test_times_are_not_lost_in_silence(tmp_path):
     reason = "times of edges are written with --watermark"
     with pytest.raises(UsageError) as caught:
         graphprep.export(dated_store(tmp_path), str(tmp_path / "out"), "deepgnn")
-    assert caught.value.message == f"target 'deepgnn' does not support all columns:\n  edge column _N:_E:_N 'time': {reason}"
+    assert caught.value.message == "target 'deepgnn' does not support all columns:"
+    assert caught.value.items == (f"edge column _N:_E:_N 'time': {reason}",)
     summary = graphprep.export(str(tmp_path / "store"), str(tmp_path / "out"), "deepgnn", drop_unsupported=True)
     assert summary.dropped == (f"edge column _N:_E:_N 'time': {reason}",)
     assert json.loads((tmp_path / "out" / "export.json").read_text())["dropped"] == list(summary.dropped)

@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphprep.model.errors import StorageError
+from graphprep.model.printed import display_url, keep_secret
 from graphprep.storage import objects, ranges
-from graphprep.storage.faults import display_url, keep_secret, storage_error
+from graphprep.storage.faults import storage_error
 from graphprep.storage.ranges import Fetchers, Pin, RangeSource, check_same
 
 
@@ -186,7 +187,7 @@ def test_a_guarded_put_that_meets_an_object_is_known_by_its_cause():
         (caused(PermissionError("x"), "InvalidAccessKeyId"), "the server does not know the access key"),
         (caused(PermissionError("x"), "SignatureDoesNotMatch"), "the server refuses the signature: the secret key is wrong"),
         (caused(PermissionError("x"), "ExpiredToken"), "the credentials have expired"),
-        (caused(OSError(errno.EIO, "strange\nwords"), "Strange"), "strange\nwords"),
+        (caused(OSError(errno.EIO, "strange\nwords"), "Strange"), "strange\\nwords"),
         (caused(OSError(errno.EBUSY, "x"), "SlowDown"), "the server asks for fewer requests"),
         (type("NoCredentialsError", (Exception,), {})("Unable"), "there are no credentials"),
         (type("EndpointConnectionError", (Exception,), {})("Could not"), "the server does not answer"),

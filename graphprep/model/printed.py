@@ -1,0 +1,77 @@
+"""How texts from outside are shown: in one line, without what a terminal would obey, and without secrets."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable
+from typing import Any
+
+_PASSWORD = re.compile(r"(?<=://)([^/@:\s]*):[^/\s]*@")
+_TOKEN = re.compile(r"(?<=http://|ttps://)[^/@:\s]+@")  # of HTTP a user without a password is one
+_QUERY = re.compile(r"(https?://[^\s?'\"]*)\?[^\s'\"]*")
+_SIGNED = re.compile(r"([?&](?:X-Amz-[A-Za-z-]+|AWSAccessKeyId|Signature|sig|token|key|password)=)[^&\s'\"]+", re.IGNORECASE)
+_LEAST_SECRET = 4  # shorter values would hide ordinary words
+_SECRET_VARIABLES = (
+    "AWS_SECRET_ACCESS_KEY",
+    "AWS_SESSION_TOKEN",
+    "AZURE_STORAGE_ACCOUNT_KEY",
+    "AZURE_STORAGE_CONNECTION_STRING",
+)
+_secrets: set[str] = set()  # of this process: whoever prints must hide them, wherever they came from
+
+
+def keep_secret(text: str) -> None:
+    """Let no message print ``text`` from now on."""
+    if len(text) >= _LEAST_SECRET:
+        _secrets.add(text)
+
+
+def without_secrets(text: str) -> str:
+    """Return a message without what must not be printed: secret options, credentials, passwords and signatures in URLs."""
+    held = [os.environ.get(name, "") for name in _SECRET_VARIABLES]
+    for secret in sorted({*_secrets, *(value for value in held if len(value) >= _LEAST_SECRET)}, key=len, reverse=True):
+        text = text.replace(secret, "***")
+    if "://" not in text and "=" not in text:
+        return text
+    return _SIGNED.sub(r"\1…", _QUERY.sub(r"\1", _TOKEN.sub("…@", _PASSWORD.sub(r"\1:…@", text))))
+
+
+def hide_secrets(value: Any) -> Any:
+    """Return a value of JSON whose texts hold no secrets; keys stay as they are."""
+    if isinstance(value, str):
+        return without_secrets(value)
+    if isinstance(value, dict):
+        return {key: hide_secrets(item) for key, item in value.items()}
+    return [hide_secrets(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def printable(text: str) -> str:
+    """Write characters that a terminal would obey or not show (line ends, escape sequences) as Python writes them."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+
+
+def shown(text: str) -> str:
+    """Return one line of what a run says: printable, and without secrets."""
+    return printable(without_secrets(text))
+
+
+def display_url(url: str) -> str:
+    """Return a path or URL as everything shows it: in one line, without passwords and the query of an HTTP URL (signatures)."""
+    return shown(url)
+
+
+def lines_text(lines: Iterable[str]) -> str:
+    """Join lines; a name in one of them cannot break it."""
+    return "\n".join(map(printable, lines))
+
+
+def json_text(value: Any, indent: int | None = 2) -> str:
+    """Write JSON in which non-ASCII letters stand as they are, and what does not print as an escape."""
+    text = json.dumps(value, indent=indent, ensure_ascii=False)
+    if text.replace("\n", "").isprintable():
+        return text
+    return "".join(char if char.isprintable() or char == "\n" else json.dumps(char)[1:-1] for char in text)
