@@ -7,6 +7,7 @@ import dataclasses
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
+from itertools import islice
 from typing import BinaryIO, ClassVar, Literal
 
 from graphprep.decoders.edges_columns import (
@@ -17,8 +18,8 @@ from graphprep.decoders.edges_columns import (
     IdKind,
     Reading,
     can_quote,
-    names_ends,
     parse_declared,
+    position_of,
     settle_columns,
 )
 from graphprep.decoders.edges_head import (
@@ -26,14 +27,14 @@ from graphprep.decoders.edges_head import (
     HeadLine,
     TextHead,
     find_delimiter,
-    head_lines,
-    is_header,
     iter_lines,
     look_at_text,
     read_head,
     refuse_foreign,
     split_line,
+    split_text,
 )
+from graphprep.decoders.headers import MAX_RECORDS, HeaderGuess, guess_header, is_words, names_columns
 from graphprep.decoders.quoted_records import Grammar
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, UsageError
@@ -110,7 +111,10 @@ class EdgesDecoder:
 
         Raises UsageError for columns that flags name and that are not there, DataError for what is no edge list.
         """
-        files = [self._look(storage, url) for url in urls]
+        files: list[_File] = []
+        for url in urls:
+            headed = next((file.head.names for file in files if file.head is not None and file.head.is_headed), None)
+            files.append(self._look(storage, url, None if headed is None else list(headed)))
         _refuse_other_headers(files)
         known = next((file.columns for file in files if file.columns is not None and file.columns.named), None)
         spans = [self._span(file, known) for file in files]
@@ -127,7 +131,7 @@ class EdgesDecoder:
             nodes="ends",
             node_types=tuple(map(DeclaredNodes, dict.fromkeys(self._types()))),
             edge_types=(relation,) if self.relation_col is None else (),
-            messages=tuple(file.doubt for file in files if file.doubt),
+            messages=_doubts([file.head for file in files if file.head is not None]),
             signed_ids=self._spaces_of(held, "int"),
             auto_ids=self._spaces_of(held, "string") if self.id_type == "auto" else (),
         )
@@ -239,43 +243,65 @@ class EdgesDecoder:
         """Return the node types whose IDs are read as a kind."""
         return tuple(dict.fromkeys(self._types()[end] for end in (0, 1) if self._id_kind(end, held[end]) == kind))
 
-    def _header(self) -> str:
-        """Return how headers are found: names cannot be told from string IDs, unless a flag says that there is one."""
-        is_open = self.id_type in ("string", "auto") and not self._flags().has_names
-        return "no" if self.header == "auto" and is_open else self.header
+    def _look_at_lines(self, url: str, start: bytes, known: list[str] | None = None) -> TextHead | None:
+        """Settle delimiter and header of a text file, given its beginning; ``known`` are the columns of a file before it.
 
-    def _header_of(self, url: str, lines: Sequence[HeadLine]) -> str:
-        """Return how the header of a file is found: one that calls its columns src and dst is no edge between names."""
-        if self._header() == self.header or not lines:
-            return self._header()
-        return "yes" if names_ends(self._first_names(url, lines)) else self._header()
-
-    def _first_names(self, url: str, lines: Sequence[HeadLine]) -> list[str]:
-        quoted, given = self.quote is not False, self._delimiter()
-        delimiter = find_delimiter(lines[0].text, quoted) if given is None else given
-        return [field.decode(errors="replace").strip(" \t") for field in split_line(url, lines[0], delimiter, quoted)]
-
-    def _look_at_lines(self, url: str, start: bytes) -> TextHead | None:
-        """Settle delimiter and header of a text file, given its beginning."""
-        lines = head_lines(start, complete=True, across_lines=bool(self.quote))
-        head = look_at_text(url, lines, self._delimiter(), self._header_of(url, lines), quoted=self.quote is not False)
-        if head is not None and self.quote and not can_quote(head.delimiter):
+        Raises DataError, UsageError for quotes that the delimiter does not allow.
+        """
+        most = 2 if self._are_numbers() else MAX_RECORDS + 1
+        lines = list(islice(iter_lines(start, complete=True, across_lines=bool(self.quote)), most))
+        if not lines:
+            return None
+        if len(lines) > 2 and not start.endswith(b"\n"):
+            lines.pop()  # it may be cut off
+        quoted = self.quote is not False
+        guess = self._guess_header(url, lines, known)
+        head = look_at_text(url, lines, self._delimiter(), guess, quoted=quoted)
+        if self.quote and not can_quote(head.delimiter):
             named = f"{head.delimiter.decode()!r} separates" if head.delimiter else "blanks separate"
             raise UsageError(f"--quote needs a delimiter of one character, but {named} the columns of {url}", fix=_QUOTE_FIX)
         return head
 
-    def _doubt(self, url: str, start: bytes) -> str:
-        """Say that the first line may be a header, where it is taken for an edge between names; "" where it is none."""
-        lines = head_lines(start, complete=True, across_lines=bool(self.quote))
-        if len(lines) < 2 or self._header() == self.header or self._header_of(url, lines) == "yes":
-            return ""
-        quoted = self.quote is not False
-        guess = self._delimiter()
-        delimiter = find_delimiter(lines[1].text, quoted) if guess is None else guess
-        first, second = (split_line(url, line, delimiter, quoted) for line in lines)
-        if not is_header(first) or len(first) != len(second) or not sum(cell.strip(b" \t").isdigit() for cell in second) > 1:
-            return ""
-        return f"{url}:{lines[0].number}: read as an edge; where this line names the columns, pass --header yes"
+    def _guess_header(self, url: str, lines: Sequence[HeadLine], known: list[str] | None) -> HeaderGuess:
+        """Tell whether the first line is a header. Raises DataError where it cannot be split."""
+        if self.header != "auto":
+            return HeaderGuess(self.header == "yes")
+        records = self._records(url, lines)
+        names = [name.strip(" \t") for name in records[0]]
+        wanted = self._flags().names
+        if (wanted and set(wanted) <= set(names)) or names == known:
+            return HeaderGuess(True)
+        if self._are_numbers():  # an edge between words would be at fault
+            return HeaderGuess(is_words(names), is_sure=len(lines) > 1 or names_columns(names) or not is_words(names))
+        guess = guess_header(records, if_open=bool(wanted), ends=self._end_places())
+        return guess if known is None or guess.is_header else HeaderGuess(False)
+
+    def _records(self, url: str, lines: Sequence[HeadLine]) -> list[list[str]]:
+        """Split lines as far as that is possible. Raises DataError where the first cannot be split."""
+        quoted, given = self.quote is not False, self._delimiter()
+        own = find_delimiter(lines[0].text, quoted) if given is None else given
+        later = find_delimiter(lines[min(1, len(lines) - 1)].text, quoted) if given is None else given
+        records = [split_text(url, lines[0], own, quoted)]
+        for line in lines[1:]:
+            try:
+                records.append(split_text(url, line, later, quoted))
+            except DataError:  # decoding says where
+                break
+        if later != own and len(records) > 1:  # a header may be written with another delimiter than the data
+            again = split_text(url, lines[0], later, quoted)
+            records[0] = again if len(again) == len(records[1]) else records[0]
+        return records
+
+    def _are_numbers(self) -> bool:
+        """Return whether IDs in text are numbers, so that no names can be ends."""
+        return self.id_type not in ("string", "auto")
+
+    def _end_places(self) -> tuple[int, int]:
+        """Return the positions of both ends in a file whose columns have no names."""
+        relation = position_of(self.relation_col)
+        free = [place for place in range(3) if place != relation]
+        src, dst = position_of(self.src_col), position_of(self.dst_col)
+        return free[0] if src is None else src, free[1] if dst is None else dst
 
     def _base(self, head: TextHead | None = None) -> EdgeLayout:
         """Return what holds for the layouts of all files; alone it is the layout of a file without records."""
@@ -295,13 +321,12 @@ class EdgesDecoder:
             quote=self.quote,
         )
 
-    def _look(self, storage: InputStorage, url: str) -> _File:
-        """Find out what a file is and which columns it has."""
+    def _look(self, storage: InputStorage, url: str, known: list[str] | None) -> _File:
+        """Find out what a file is and which columns it has; ``known`` are those of a text file with a header before it."""
         shown = display_url(url)
         start = read_head(storage, url)
         if not start.startswith(PARQUET_MAGIC):
-            head = self._look_at_lines(shown, start)
-            return dataclasses.replace(_text_file(url, head), doubt=self._doubt(shown, start))
+            return _text_file(url, self._look_at_lines(shown, start, known))
         from graphprep.decoders.edges_table import check_schema, read_schema
 
         with storage.open(url) as handle:
@@ -342,7 +367,7 @@ class EdgesDecoder:
 class _File:
     """A file that was looked at. ``columns`` is None where it has no records; ``num_rows`` is known of tables.
 
-    ``held`` says what it holds as IDs of sources and of destinations; ``doubt`` is a message for the user.
+    ``held`` says what it holds as IDs of sources and of destinations.
     """
 
     url: str
@@ -350,7 +375,6 @@ class _File:
     head: TextHead | None
     num_rows: int | None
     held: tuple[HeldIds, HeldIds] = ("open", "open")
-    doubt: str = ""
 
     @property
     def place(self) -> str:
@@ -362,6 +386,12 @@ def _text_file(url: str, head: TextHead | None) -> _File:
     if head is None:
         return _File(url, None, None, None)
     return _File(url, FileColumns(display_url(url), head.names, head.is_headed), head, None)
+
+
+def _doubts(heads: list[TextHead]) -> tuple[str, ...]:
+    """Return what was guessed of first lines; those of files without a header stand to reason where one surely has none."""
+    is_bare = any(not head.is_headed and not head.doubt for head in heads)
+    return tuple(head.doubt for head in heads if head.doubt and (head.is_headed or not is_bare))
 
 
 def _one_of(flag: str, given: object, choices: tuple[object, ...]) -> None:
@@ -439,8 +469,11 @@ def sniff(file: SniffedFile) -> Sniffed | None:
             break
     try:
         refuse_foreign(file.url, file.head)
-        head = look_at_text(file.url, lines[:2], None, "auto")
-        if head is None or len(head.names) < 2:
+        if not lines:
+            return None
+        first = split_text(file.url, lines[0], find_delimiter(lines[0].text))
+        head = look_at_text(file.url, lines, None, HeaderGuess(is_words(first)))
+        if len(head.names) < 2:
             return None
         rows = [split_line(file.url, line, head.delimiter) for line in lines[head.is_headed :]]
     except DataError:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import field
 from typing import Literal
 
 import numpy as np
 
+from graphprep.decoders.headers import find_ends
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.rows import Relation
@@ -18,8 +19,6 @@ from graphprep.model.rows import Relation
 IdKind = Literal["uint", "int", "string"]  # 0..2^64-1, int64, texts
 HeldIds = Literal["integers", "texts", "open"]  # columns of integers, of texts; text files, whose cells may be either
 _POSITION = re.compile(r"(?:col_)?([0-9]+)", re.ASCII)
-_ENDS = (("src", "dst"), ("source", "target"))  # what headers call the columns of the ends
-_TRIPLES = (("head", "relation", "tail"), ("subject", "predicate", "object"))  # and those of triples
 
 
 @dataclass(frozen=True)
@@ -109,10 +108,16 @@ class ColumnFlags:
     relation: str | None = None
 
     @property
-    def has_names(self) -> bool:
-        """Return whether a flag names a column by its name, so that there must be a header."""
+    def names(self) -> list[str]:
+        """Return the names by which flags call columns; where there are any, there must be a header."""
         named = [self.src, self.dst, self.weight, self.time, self.relation, *self.dropped, *(name for name, _ in self.declared)]
-        return any(text is not None and not _POSITION.fullmatch(text) for text in named)
+        return [text for text in named if text is not None and position_of(text) is None]
+
+
+def position_of(selector: str | None) -> int | None:
+    """Return the position that a selector such as ``2`` or ``col_2`` states, None where it is a name."""
+    found = None if selector is None else _POSITION.fullmatch(selector)
+    return None if found is None else int(found[1])
 
 
 def parse_declared(text: str) -> tuple[str, str]:
@@ -170,8 +175,7 @@ class FileColumns:
 def settle_columns(file: FileColumns, flags: ColumnFlags, base: EdgeLayout, place: str) -> EdgeLayout:
     """Find the columns of a file that the flags name; what is left becomes further columns.
 
-    Without flags, the ends are the columns called ``src`` and ``dst``, ``source`` and ``target``, or, in triples, ``head`` and
-    ``tail`` or ``subject`` and ``object``; else the first two.
+    Without flags, the ends are the columns that the header calls so (``find_ends``), else the first two.
     ``base`` carries the rest of the layout. Raises UsageError for a column that is not there or is used twice, DataError for
     too few columns and for two of one name.
     """
@@ -180,7 +184,8 @@ def settle_columns(file: FileColumns, flags: ColumnFlags, base: EdgeLayout, plac
         raise _too_few(file, num_needed, place)
     used: dict[int, str] = {}
     relation = None if flags.relation is None else _take(file, used, "--relation-col", flags.relation, "the relation")
-    defaults = _named_ends(file) or [str(position) for position in range(3) if position != relation]
+    ends = find_ends(file.names) if file.named else None
+    defaults = [str(position) for position in ends or (place for place in range(3) if place != relation)]
     src = _take(file, used, "--src-col", flags.src or defaults[0], "the source")
     dst = _take(file, used, "--dst-col", flags.dst or defaults[1], "the destination")
     weight = None if flags.weight is None else _take(file, used, "--weight-col", flags.weight, "the weight")
@@ -198,17 +203,6 @@ def settle_columns(file: FileColumns, flags: ColumnFlags, base: EdgeLayout, plac
     return dataclasses.replace(
         base, src=src, dst=dst, weight=weight, time=time, relation_col=relation, further=further, names=file.names
     )
-
-
-def names_ends(names: Sequence[str]) -> bool:
-    """Return whether columns are called as headers call those of the ends, or of triples: nobody calls nodes so."""
-    return any(set(known) <= set(names) for known in (*_ENDS, *_TRIPLES))
-
-
-def _named_ends(file: FileColumns) -> list[str] | None:
-    """Return the names of the columns of source and destination, where a header tells them."""
-    known = [*_ENDS, *((triple[0], triple[2]) for triple in _TRIPLES if triple[1] in file.names)]
-    return next((list(ends) for ends in known if file.named and all(file.names.count(name) == 1 for name in ends)), None)
 
 
 def _too_few(file: FileColumns, num_needed: int, place: str) -> DataError:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from graphprep.decoders.headers import HeaderGuess
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError
 from graphprep.model.protocols import InputStorage
@@ -14,8 +15,8 @@ PARQUET_MAGIC = b"PAR1"
 _HEAD_BYTES = 1 << 16
 _MAX_HEAD_BYTES = 1 << 28  # of comments before the first record, or of one line
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
-_NUMBER_LIKE = re.compile(rb"[ \t]*(?:[0-9+\-.]|(?:nan|inf|infinity)[ \t]*\Z)", re.IGNORECASE)
 _MATRIX_MARKET = b"%%matrixmarket"
+_READ_AS_DATA = "read as an edge; where this line names the columns, pass --header yes"
 
 
 @dataclass(frozen=True)
@@ -35,13 +36,15 @@ class HeadLine:
 class TextHead:
     """What is known of a text file before it is decoded.
 
-    ``names`` come from its header; where the first line holds data, they are ``col_<position>``.
+    ``names`` come from its header; where the first line holds data, they are ``col_<position>``. ``doubt`` is a sentence for
+    the user where that was guessed.
     """
 
     delimiter: bytes
     names: tuple[str, ...]
     first: HeadLine
     is_headed: bool = True
+    doubt: str = ""
 
 
 def read_head(storage: InputStorage, url: str) -> bytes:
@@ -129,28 +132,29 @@ def iter_lines(head: bytes, *, complete: bool, across_lines: bool = False) -> It
 
 
 def look_at_text(
-    url: str, lines: list[HeadLine], delimiter: bytes | None, header: str, *, quoted: bool = True
-) -> TextHead | None:
-    """Settle delimiter and header from the first two records; None where there are none.
+    url: str, lines: Sequence[HeadLine], delimiter: bytes | None, guess: HeaderGuess, *, quoted: bool = True
+) -> TextHead:
+    """Settle the delimiter and the columns' names from the first two records, of which the first is what ``guess`` says.
 
-    ``delimiter`` None means: found in the first data line. ``header`` is ``auto``, ``yes`` or ``no``. Without ``quoted``,
-    double quotes are characters like others. Raises DataError.
+    ``delimiter`` None means: found in the first data line. Without ``quoted``, double quotes are characters like others.
+    Raises DataError.
     """
-    if not lines:
-        return None
-    first, second = lines[0], lines[-1]
-    guess = find_delimiter(first.text, quoted) if delimiter is None else delimiter
-    has_header = header == "yes" or (header == "auto" and is_header(split_line(url, first, guess, quoted)))
-    if not has_header:
-        columns = tuple(f"col_{i}" for i in range(len(split_line(url, first, guess, quoted))))
-        return TextHead(guess, columns, first, is_headed=False)
-    if delimiter is not None:
-        return TextHead(guess, _names(url, first, guess, quoted), first)
-    found = find_delimiter(second.text, quoted)
+    first, second = lines[0], lines[min(1, len(lines) - 1)]
+    own = find_delimiter(first.text, quoted) if delimiter is None else delimiter
+    if not guess.is_header:
+        columns = tuple(f"col_{i}" for i in range(len(split_line(url, first, own, quoted))))
+        doubt = "" if guess.is_sure else f"{url}:{first.number}: {_READ_AS_DATA}"
+        return TextHead(own, columns, first, is_headed=False, doubt=doubt)
+    found = find_delimiter(second.text, quoted) if delimiter is None else delimiter
     names = _names(url, first, found, quoted)
-    if found != guess and len(names) != len(split_line(url, second, found, quoted)):
-        names = _names(url, first, guess, quoted)  # a header may be written with another delimiter than the data
-    return TextHead(found, names, first)
+    if found != own and len(names) != len(split_line(url, second, found, quoted)):
+        names = _names(url, first, own, quoted)  # a header may be written with another delimiter than the data
+    return TextHead(found, names, first, doubt="" if guess.is_sure else header_doubt(url, first.number, names))
+
+
+def header_doubt(url: str, line: int, names: Sequence[str]) -> str:
+    """Tell the user that a first line was taken for a header."""
+    return f"{url}:{line}: read as a header ({', '.join(names)}); where this line is data, pass --header no"
 
 
 def _names(url: str, line: HeadLine, delimiter: bytes, quoted: bool) -> tuple[str, ...]:
@@ -172,9 +176,9 @@ def find_delimiter(line: bytes, quoted: bool = True) -> bytes:
     return b"," if b"," in bare else b"\t" if b"\t" in bare else b""
 
 
-def is_header(fields: list[bytes]) -> bool:
-    """Return whether no field begins with a digit, sign or point, and none is nan or inf."""
-    return not any(_NUMBER_LIKE.match(field) for field in fields)
+def split_text(url: str, line: HeadLine, delimiter: bytes, quoted: bool = True) -> list[str]:
+    """Split one line as ``split_line`` does, into texts; bytes that are not UTF-8 are replaced."""
+    return [field.decode(errors="replace") for field in split_line(url, line, delimiter, quoted)]
 
 
 def split_line(url: str, line: HeadLine, delimiter: bytes, quoted: bool = True) -> list[bytes]:

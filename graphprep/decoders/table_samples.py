@@ -7,10 +7,11 @@ import io
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
+from graphprep.decoders.headers import HeaderGuess, guess_header
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import GraphprepError
 from graphprep.storage.urls import DirEntry
@@ -28,7 +29,6 @@ _TABLE_NAME = re.compile(
 _PART = re.compile(r"[-_. ]?[0-9]+$")
 _DELIMITERS = (",", "\t", ";", "|")
 _INTEGER = re.compile(r"[ \t]*[+-]?[0-9]{1,20}[ \t]*", re.ASCII)
-_NUMBER_LIKE = re.compile(r"[ \t]*[-+.]?[0-9]|[ \t]*nan[ \t]*$", re.I)
 _MAX_KEY = 200  # characters of a text that may be an ID
 
 Kind = Literal["int", "text", "other"]
@@ -66,7 +66,7 @@ class SampleTable:
     """A table: a file, or a folder of part files. ``path`` is relative to the folder; ``header`` None: not a text file.
 
     ``is_whole``: the sample holds all rows. ``first_line`` are the cells of a text file's first line, ``dialect`` is how it is
-    cut.
+    cut, and ``guess`` says whether its first line is a header.
     """
 
     path: str
@@ -75,6 +75,7 @@ class SampleTable:
     header: bool | None = None
     first_line: tuple[str, ...] = ()
     dialect: Dialect = Dialect()
+    guess: HeaderGuess = HeaderGuess(False)
 
     @property
     def stem(self) -> str:
@@ -260,7 +261,9 @@ def _cut_text(path: str, text: str, rows: int, dialect: Dialect, *, is_whole: bo
             return f"record {number} has {len(record)} columns, the first has {width}"
     whole = is_whole and len(records) <= rows
     columns = tuple(_text_column(f"col_{i}", [record[i] for record in records]) for i in range(width))
-    return SampleTable(path, columns, whole, False, tuple(records[0]) if records else (), dialect) if records else "empty"
+    if not records:
+        return "empty"
+    return SampleTable(path, columns, whole, False, tuple(records[0]), dialect, guess_header(records, if_open=True))
 
 
 def _reader(text: str, delimiter: str, dialect: Dialect) -> Iterator[list[str]]:
@@ -344,15 +347,15 @@ def _settle_header(table: SampleTable, tables: Iterable[SampleTable]) -> SampleT
         columns.append(
             _text_column(name.strip(), [value or "" for value in cells]) if cells else SampleColumn(name, column.kind)
         )
-    return SampleTable(table.path, tuple(columns), table.is_whole, True, table.first_line, table.dialect)
+    return replace(table, columns=tuple(columns), header=True)
 
 
 def _has_header(table: SampleTable, tables: Iterable[SampleTable]) -> bool:
-    """Return whether the first line's cells are all different words, none of which is a value here or elsewhere."""
+    """Return whether the first line is a header: by ``guess_header``, unless its words are values of other tables."""
+    if table.guess.is_sure or not table.guess.is_header:
+        return table.guess.is_header
     words = [cell.strip() for cell in table.first_line]
-    if len(set(words)) < len(words) or not all(words) or any(map(_NUMBER_LIKE.match, words)):
-        return False
-    if any(word in column.values[1:] for word, column in zip(words, table.columns, strict=True)):
+    if not all(words):
         return False
     others = [column for other in tables if other is not table and other.header is not None for column in other.columns]
     # In another table's first line, too, these may be names of columns.

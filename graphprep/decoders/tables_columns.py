@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
 from graphprep.decoders.edges_columns import IdKind, refuse_twins
+from graphprep.decoders.headers import find_ends
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.graph_config import EdgeTable, NodeTable, TableConfig
@@ -198,22 +199,21 @@ class Choice:
         """Take a column that may be left out."""
         return None if selector is None else self.take(option, selector, use)
 
-    def take_key(self, option: str, selector: str | None, defaults: Sequence[str], use: str) -> int:
-        """Take a key column: the one that is named, else the first default that is there, else the first that is free.
+    def take_key(self, option: str, selector: str | None, default: int | None, use: str) -> int:
+        """Take a key column: the one that is named, else the default where it is free, else the first that is.
 
         Raises DataError where no column is left.
         """
         if selector is not None:
             return self.take(option, selector, use)
         free = [place for place in range(len(self.header.names)) if place not in self.used]
-        named = [place for name in defaults for place in free if self.header.names[place] == name]
         if not free:
             raise DataError(
                 f"no column is left for {use}",
                 place=self.place,
                 fix="name the character between the columns with --delimiter, or add the column",
             )
-        position = (named or free)[0]
+        position = default if default is not None and default in free else free[0]
         self.used[position] = use
         return position
 
@@ -232,10 +232,15 @@ def node_layout(choice: Choice, nodes: NodeTable, weight_dtype: str) -> TableLay
     weight = choice.take_if("weight_col", nodes.weight_col, "the weight")
     key = None
     if not nodes.row_ids:
-        key = choice.take_key("id_col", nodes.id_col, ("id",), "the ID")
+        key = choice.take_key("id_col", nodes.id_col, _place_of(choice.header.names, "id"), "the ID")
     ids = (IdField("id" if key is None else choice.header.names[key], key),)
     owner = NodeOwner(nodes.type, nodes.type_delimiter)
     return _layout(choice, owner, ids, label=label, weight=weight, weight_dtype=weight_dtype)
+
+
+def _place_of(names: tuple[str, ...], *wanted: str) -> int | None:
+    """Return the position of the first wanted name that is there."""
+    return next((names.index(name) for name in wanted if name in names), None)
 
 
 def edge_layout(choice: Choice, edges: EdgeTable, weight_dtype: str) -> TableLayout:
@@ -248,9 +253,11 @@ def edge_layout(choice: Choice, edges: EdgeTable, weight_dtype: str) -> TableLay
     time = choice.take_if("time_col", edges.time_col, "the time")
     if edges.dst_col is not None:
         choice.take("dst_col", edges.dst_col, "the destination")
-    src = choice.take_key("src_col", edges.src_col, ("src", "source"), "the source")
+    names = choice.header.names
+    ends = find_ends(names) or (_place_of(names, "src", "source"), _place_of(names, "dst", "target"))
+    src = choice.take_key("src_col", edges.src_col, ends[0], "the source")
     dst = [place for place, use in choice.used.items() if use == "the destination"]
-    last = dst[0] if dst else choice.take_key("dst_col", None, ("dst", "target"), "the destination")
+    last = dst[0] if dst else choice.take_key("dst_col", None, ends[1], "the destination")
     ids = tuple(IdField(choice.header.names[place], place) for place in (src, last))
     owner = Relation(edges.relation or "", edges.src_type, edges.dst_type, edges.src_space, edges.dst_space)
     layout = _layout(choice, owner, ids, label=label, weight=weight, weight_dtype=weight_dtype)

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Literal
 
-from graphprep.decoders.edges_head import PARQUET_MAGIC, HeadLine, is_header, refuse_lone_returns, split_line
+from graphprep.decoders.edges_head import PARQUET_MAGIC, HeadLine, header_doubt, refuse_lone_returns, split_line
+from graphprep.decoders.headers import guess_header
 from graphprep.decoders.quoted_records import Grammar
 from graphprep.decoders.tables_columns import Header
 from graphprep.model.dataclass import dataclass
@@ -25,7 +26,6 @@ _ARRAY_MAGICS = (b"\x93NUMPY", b"PK\x03\x04", b"PK\x05\x06")
 _MATRIX_MARKET = b"%%matrixmarket"
 _DELIMITERS = (b",", b"\t", b";", b"|")
 _MARKS = {"escape": "\\", "comment": "#"}
-_KEYS = ({"id"}, {"src", "dst"}, {"source", "target"})
 
 
 @dataclass(frozen=True)
@@ -147,31 +147,27 @@ def _has_header(
 ) -> tuple[bool, str]:
     """Return whether the first record is a header, and a sentence where that was guessed.
 
-    It is one where it holds the names that options use, or ``id``, ``src`` and ``dst``, or ``source`` and ``target``; else
-    unless a field looks like a number, or stands in its own column again. That is no guess where the second record has a
-    number. Raises DataError where it may be another header than
-    that of the table's first file.
+    It is one where it holds the names that options use, or those of the table's first file, else where ``guess_header`` says
+    so. Raises DataError where it may be another header than that of the first file.
     """
     if table.header != "auto" or table.names is not None:
         return table.header == "yes", ""
-    if known is not None and set(names) == set(known.names):
+    if (known is not None and set(names) == set(known.names)) or (named and set(named) <= set(names)):
         return True, ""
-    is_named = bool(named) and set(named) <= set(names)
-    if is_named or (known is None and any(key <= set(names) for key in _KEYS)):
-        return True, ""
-    recurs = any(field in row.fields[place : place + 1] for row in records[1:] for place, field in enumerate(records[0].fields))
-    if not is_header(records[0].fields) or recurs:
-        return False, ""
-    if known is not None:
+    texts = [[field.decode(errors="replace") for field in record.fields] for record in records]
+    guess = guess_header(texts, if_open=True)
+    line = records[0].line
+    if known is not None and guess.is_header:
         raise DataError(
             f"the first line is not the header of {known.url}",
-            place=f"{url}:{records[0].line}:1",
+            place=f"{url}:{line}:1",
             fix="give all files of a table the same columns, or say --header yes or no",
         )
-    if len(records) > 1 and not is_header(records[1].fields):
-        return True, ""
-    columns = ", ".join(names)
-    return True, f"{url}:{records[0].line}: read as a header ({columns}); where this line is data, pass --header no"
+    if guess.is_sure or known is not None:
+        return guess.is_header, ""
+    if guess.is_header:
+        return True, header_doubt(url, line, names)
+    return False, f"{url}:{line}: read as data; where this line names the columns, pass --header yes"
 
 
 # ------------------------------------------------------------------------------------------------------ records

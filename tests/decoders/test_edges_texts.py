@@ -176,7 +176,7 @@ def written(rows, delimiter, quoting):
 def test_csv_reads_back_what_the_csv_module_wrote(rows, delimiter, quoting, size, ends):
     text = written(rows, delimiter, quoting)
     assert [tuple(row) for row in csv.reader(io.StringIO(text), delimiter=delimiter, strict=True)] == rows
-    decoder = EdgesDecoder(id_type="string", delimiter=delimiter, relation_col="1")
+    decoder = EdgesDecoder(id_type="string", delimiter=delimiter, relation_col="1", header="no")
     assert decode(decoder, text.replace("\n", ends), size) == rows
 
 
@@ -186,7 +186,7 @@ def test_without_quotes_every_character_counts(rows, size):
     rows = [(src.replace("\t", " "), dst.replace("\t", " ")) for src, dst in rows]
     rows = [row for row in rows if row[0].lstrip()[:1] not in ("#", "%", "\ufeff")] or [("a", "b")]
     text = "".join(f"{src}\t{dst}\n" for src, dst in rows)
-    decoder = EdgesDecoder(id_type="string", delimiter="\t", quote=False)
+    decoder = EdgesDecoder(id_type="string", delimiter="\t", quote=False, header="no")
     assert decode(decoder, text, size) == [(src, "_E", dst) for src, dst in rows]
 
 
@@ -277,19 +277,101 @@ def test_settled_is_no_option():
         EdgesDecoder(settled=("user",))
 
 
+AS_EDGE = "0.txt:1: read as an edge; where this line names the columns, pass --header yes"
+HEADERS = [
+    # names of the ends, or columns called like IDs: sure
+    ("Source,Target,Weight\nann,bob,3\n", True, ""),
+    ("src dst\nann bob\n", True, ""),
+    ("from_id,to_id,amount,date\nann,bob,3,2024-05-01\n", True, ""),
+    ("FromNodeId\tToNodeId\nann\tbob\n", True, ""),
+    ("user_id,item\nann,hat\n", True, ""),
+    # words that headers have, above names: a guess; above numbers, too: sure
+    ("from,to\nann,bob\n", True, "from, to"),
+    ("user,item\nann,hat\nbob,hat\n", True, "user, item"),
+    ("id1,id2\nann,bob\n", True, "id1, id2"),
+    ("head tail\nann bob\n", True, "head, tail"),
+    ("from,to\n1,2\n", True, ""),
+    ("user,item,stars\nann,hat,4.5\n", True, ""),
+    # a word above numbers
+    ("giver,taker,amount\nann,bob,3\nbob,cy,4\n", True, "giver, taker, amount"),
+    ("a,b\n1,2\n", True, "a, b"),
+    # data: a number in the first line, a name or a spelling that comes again, two fields that are the same, nothing at all
+    ("ann,bob,3\nann,cy,4\n", False, ""),
+    ("ann bob\nbob cy\n", False, ""),
+    ("node1 node2\nnode3 node4\n", False, AS_EDGE),
+    ("p1 q1\np2 q2\n", False, ""),
+    ("ann ann\nbob cy\n", False, ""),
+    ("ann bob\ncy dan\n", False, AS_EDGE),
+    ("ann,bob,NA\ncy,dan,3\n", False, AS_EDGE),
+    ("ann,bob,none yet\nann,dan,3\n", False, AS_EDGE),
+    ("from to\nto from\n", False, AS_EDGE),
+    ("Node 2019\n7 8\n", False, AS_EDGE),
+]
+
+
 @pytest.mark.parametrize("id_type", ["string", "auto"])
-def test_the_first_line_of_names_is_an_edge(id_type):
-    sources = plan(EdgesDecoder(id_type=id_type), "head tail\nalice bob\n")
+@pytest.mark.parametrize(("text", "is_header", "said"), HEADERS)
+def test_headers_above_names(text, is_header, said, id_type):
+    sources = plan(EdgesDecoder(id_type=id_type), text)
+    assert (sources.spans[0].detail.header_line == 1) == is_header
+    if is_header and said:
+        said = f"0.txt:1: read as a header ({said}); where this line is data, pass --header no"
+    assert sources.messages == ((said,) if said else ())
+    for header in ("yes", "no"):
+        assert plan(EdgesDecoder(id_type=id_type, header=header), text).messages == ()
+
+
+def test_the_last_line_of_a_files_beginning_is_no_evidence():
+    """The head ends within a line whose cells are cut off."""
+    text = "ann,bob,x\n" + "cy,dan,3\n" * 9000
+    assert len(text) > 1 << 16
+    assert plan(EdgesDecoder(id_type="string"), text).messages[0].startswith("0.txt:1: read as a header (ann, bob, x)")
+
+
+def test_later_files_have_the_first_ones_header_or_none():
+    texts = ("from,to\nann,bob\n", "from,to\ncy,dan\n", "eve,fay\n")
+    sources = plan(EdgesDecoder(id_type="string"), *texts)
+    assert [span.detail.header_line for span in sources.spans] == [1, 1, 0]
+    assert sources.messages == ("0.txt:1: read as a header (from, to); where this line is data, pass --header no",)
+
+
+def test_a_file_that_has_no_header_speaks_for_the_others():
+    sources = plan(EdgesDecoder(id_type="string"), "dan eve\n", "ann bob\nbob cy\n")
     assert sources.messages == ()
-    assert decode(EdgesDecoder(id_type=id_type), "head tail\nalice bob\n")[0] == ("head", "_E", "tail")
-    assert decode(EdgesDecoder(id_type=id_type, header="yes"), "head tail\nalice bob\n") == [("alice", "_E", "bob")]
+    assert [span.detail.header_line for span in sources.spans] == [0, 0]
+
+
+def test_a_header_alone_is_said():
+    assert plan(EdgesDecoder(), "ann bob\n").messages == (
+        "0.txt:1: read as a header (ann, bob); where this line is data, pass --header no",
+    )
+    assert plan(EdgesDecoder(), "src dst\n").messages == ()
+
+
+@pytest.mark.parametrize(
+    ("header", "ends"),
+    [
+        ("id,from,to,amount", ["from", "to"]),
+        ("Id,Source,Target", ["Source", "Target"]),
+        ("w,FromNodeId,ToNodeId", ["FromNodeId", "ToNodeId"]),
+        ("key,dst_id,src_id", ["src_id", "dst_id"]),
+        ("user_id,item_id,from,to", ["user_id", "item_id"]),
+        ("user,item,from,to", ["user", "item"]),
+        ("a,b,c", ["a", "b"]),
+    ],
+)
+def test_ends_are_the_columns_that_are_called_so(header, ends):
+    names = header.split(",")
+    layout = plan(EdgesDecoder(header="yes"), f"{header}\n{','.join(str(i) for i in range(len(names)))}\n").spans[0].detail
+    assert [names[layout.src], names[layout.dst]] == ends
 
 
 def test_a_column_named_by_name_implies_a_header():
-    text = "rel,head,tail\nlikes,alice,bob\n"
+    text = "rel,left,right\nlikes,alice,bob\n"
     decoder = EdgesDecoder(id_type="string", relation_col="rel")
     assert decode(decoder, text) == [("alice", "likes", "bob")]
-    assert decode(EdgesDecoder(id_type="string", src_col="col_1", dst_col="2"), text)[0] == ("head", "_E", "tail")
+    assert plan(decoder, text).messages == ()
+    assert decode(EdgesDecoder(id_type="string", src_col="col_1", dst_col="2"), text)[0] == ("left", "_E", "right")
 
 
 @pytest.mark.parametrize("id_type", [None, "int", "string", "auto"])
@@ -307,11 +389,6 @@ def test_a_header_that_names_the_ends(id_type):
     by_position = EdgesDecoder(id_type=id_type, src_col="0", dst_col="1")
     assert decode(by_position, "dst,src\n1,2\n2,3\n") == expected
     assert decode(EdgesDecoder(id_type="string", header="no"), "src,dst\n") == [("src", "_E", "dst")]
-
-
-def test_a_doubtful_first_line_is_said():
-    sources = plan(EdgesDecoder(id_type="auto"), "# x\nfrom,to\n1,2\n")
-    assert sources.messages == ("0.txt:2: read as an edge; where this line names the columns, pass --header yes",)
 
 
 TRIPLE_TIP = "name the character between the columns with --delimiter, or the format with --format"

@@ -1,0 +1,126 @@
+"""Whether the first record of delimited text names its columns: the one rule of edge lists, triples and tables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+
+from graphprep.model.dataclass import dataclass
+
+MAX_RECORDS = 1_000  # that are looked at behind the first: a millisecond
+
+_NUMBER_LIKE = re.compile(r"[ \t]*(?:[0-9+\-.]|(?:nan|inf|infinity)[ \t]*\Z)", re.IGNORECASE)
+_ABSENT = frozenset(("", "na", "n/a", "none", "null", "nil", "?", "\\n"))  # cells that say nothing of their column
+_KEY = re.compile(r"(?:.*[a-z0-9](?:Id|ID)|(?:.*[_\- .])?(?:id|ID|Id))")  # id, user_id, FromNodeId
+# What headers call the columns of the ends, in small letters and digits; nobody calls two nodes of one edge so.
+_ENDS = (("src", "dst"), ("source", "target"), ("source", "destination"))
+_TRIPLES = (("head", "relation", "tail"), ("subject", "predicate", "object"))
+# And so, too; but these may be words like others.
+_FROM_TO = ("from", "to")
+_PAIRS = (
+    ("head", "tail"),
+    ("subject", "object"),
+    ("start", "end"),
+    ("u", "v"),
+    ("user", "item"),
+    ("id1", "id2"),
+    ("node1", "node2"),
+    ("parent", "child"),
+    ("sender", "receiver"),
+    ("follower", "followee"),
+    ("citing", "cited"),
+)
+_OF_KEYS = ("id", "node", "nodeid")  # what may follow: src_id, FromNodeId
+
+
+@dataclass(frozen=True)
+class HeaderGuess:
+    """Whether the first record is a header; ``is_sure`` False: it may as well be the other, and the user is told."""
+
+    is_header: bool
+    is_sure: bool = True
+
+
+def is_words(fields: Sequence[str]) -> bool:
+    """Return whether no field begins with a digit, sign or point, and none is nan or inf."""
+    return not any(map(_NUMBER_LIKE.match, fields))
+
+
+def names_columns(fields: Sequence[str]) -> bool:
+    """Return whether fields are called as headers call the columns of IDs: nobody calls nodes so."""
+    plain = _plain(fields)
+    is_known = any(set(known) <= set(plain) for known in (*_ENDS, *_TRIPLES))
+    return is_known or any(map(_KEY.fullmatch, (field.strip(" \t") for field in fields)))
+
+
+def find_ends(names: Sequence[str]) -> tuple[int, int] | None:
+    """Return which columns a header calls source and destination, None where it does not say.
+
+    ``from`` and ``to`` may be times where the first two columns are called like IDs, or like another pair of ends.
+    """
+    plain = _plain(names)
+    known = [(src + end, dst + end) for end in ("", *_OF_KEYS) for src, dst in _ENDS]
+    known += [(head, tail) for head, relation, tail in _TRIPLES if relation in plain]
+    if not (_are_likely(plain[:2]) or all(map(_KEY.fullmatch, names[:2]))):
+        known.append(_FROM_TO)
+    known += [(_FROM_TO[0] + end, _FROM_TO[1] + end) for end in _OF_KEYS]
+    found = next((ends for ends in known if all(plain.count(name) == 1 for name in ends)), None)
+    return None if found is None else (plain.index(found[0]), plain.index(found[1]))
+
+
+def guess_header(records: Sequence[Sequence[str]], *, if_open: bool, ends: Collection[int] = ()) -> HeaderGuess:
+    """Tell whether the first of a file's ``records`` is a header where any field may be text, raw IDs too.
+
+    A field that looks like a number speaks against it, names such as ``src`` and ``dst`` or ``user_id`` for it. Then: a first
+    field that comes again in its column (in any of ``ends``, for a column among them), or is spelled like another but for its
+    digits, is data, and so are two fields that are the same; a word above numbers is a name. ``if_open`` holds where nothing
+    tells.
+    """
+    first, later = records[0], records[1 : MAX_RECORDS + 1]
+    changes = any(_changes(field, _column(later, at)) for at, field in enumerate(first))
+    if not is_words(first):
+        return HeaderGuess(False, is_sure=not changes)
+    if names_columns(first):
+        return HeaderGuess(True)
+    words = [field.strip(" \t") for field in first if field.strip(" \t")]
+    if len(set(words)) < len(words):  # no two columns have one name
+        return HeaderGuess(False, is_sure=not changes)
+    is_likely = _are_likely(_plain(first))
+    for at, field in enumerate(first):
+        places = set(ends) if at in ends else {at}
+        if _recurs(field, {cell for place in places for cell in _column(later, place)}):
+            return HeaderGuess(False, is_sure=not (is_likely or changes))
+    if is_likely or changes:
+        return HeaderGuess(True, is_sure=is_likely and changes)
+    return HeaderGuess(if_open, is_sure=False)
+
+
+def _plain(fields: Sequence[str]) -> list[str]:
+    return [re.sub(r"[^a-z0-9]", "", field.lower()) for field in fields]
+
+
+def _are_likely(plain: Sequence[str]) -> bool:
+    return any(set(pair) <= set(plain) for pair in (_FROM_TO, *_PAIRS))
+
+
+def _column(records: Sequence[Sequence[str]], at: int) -> list[str]:
+    return [record[at] for record in records if at < len(record)]
+
+
+def _changes(field: str, cells: Sequence[str]) -> bool:
+    """Return whether a word stands above numbers, and nothing but numbers."""
+    if field.strip().lower() in _ABSENT or _NUMBER_LIKE.match(field):
+        return False
+    given = [cell for cell in cells if cell.strip().lower() not in _ABSENT]
+    return bool(given) and all(map(_NUMBER_LIKE.match, given))
+
+
+def _recurs(field: str, cells: Collection[str]) -> bool:
+    """Return whether a field is among later cells, or one with digits is spelled like one of them but for the digits."""
+    if field in cells:
+        return bool(field)
+    mask = re.sub("[0-9]+", "#", field)
+    return mask != field and mask in {re.sub("[0-9]+", "#", cell) for cell in cells}
+
+
+__all__ = ["MAX_RECORDS", "HeaderGuess", "find_ends", "guess_header", "is_words", "names_columns"]
