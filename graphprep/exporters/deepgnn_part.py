@@ -109,8 +109,9 @@ class PartReader:
         metadata, store = self.graph.metadata, self.graph.store
         if not (metadata.node_schemas if side == "node" else metadata.edge_schemas)[run.number].num_slots:
             return None
-        stem = f"{store.node_folder(run.number)}/{_NUM_SLOTS.path}"
-        if side == "edge":
+        if side == "node":
+            stem = f"{store.node_folder(run.number)}/{_NUM_SLOTS.path}"
+        else:
             stem = store.edge_column_stem(run.number, "csr", _NUM_SLOTS)
         cells = self._read(lambda low, high: read_cells(store, self.part, stem, _NUM_SLOTS, low, high), run, concat_cells)
         return cells.flat.astype(np.int64)

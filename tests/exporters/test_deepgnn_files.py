@@ -71,6 +71,26 @@ def files(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
+# ---------------------------------------------------------------------------------------------------- slots
+
+
+MORE_EDGE_TYPES = "0,-1,0,1\n0,0,0,1\n0,1,0,1,float32,0\n"  # one node type, and the second edge type has an empty slot
+
+
+def test_an_edge_type_states_slots_whatever_its_number_among_node_types(tmp_path):
+    out = export(tmp_path, MORE_EDGE_TYPES, {"format": "edgelist"})
+    assert read_rows(out) == [(0, 0, [], [(0, 0, 1.0, []), (1, 0, 1.0, [b""])])]
+
+
+@pytest.mark.parametrize("target", ["deepgnn-edgelist", "deepgnn-json"])
+def test_slots_of_an_edge_type_beyond_the_node_types_come_back(tmp_path, target):
+    wanted = files(export(tmp_path, MORE_EDGE_TYPES, {"format": "edgelist"}))
+    graphprep.export(str(tmp_path / "store"), str(tmp_path / "text"), target)
+    [text] = (tmp_path / "text").glob("graph.*")
+    again = export(tmp_path / "again", text.read_text(), {"format": target.removeprefix("deepgnn-")})
+    assert {**files(again), "export.json": b""} == {**wanted, "export.json": b""}
+
+
 # ---------------------------------------------------------------------------------------------------- order
 
 
