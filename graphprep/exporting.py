@@ -7,6 +7,7 @@ import dataclasses
 import json
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from graphprep.exporters.carried import CarriedColumns, choose_columns, without_columns
 from graphprep.exporters.exporter import Exporter
@@ -14,13 +15,22 @@ from graphprep.exporters.graph import StoredGraph
 from graphprep.exporters.ids import TrainerIds
 from graphprep.exporters.registry import make_exporter
 from graphprep.model.errors import StorageError, UsageError
-from graphprep.model.export import EXPORT_FORMAT, RECORD_NAME, ExportOptions, ExportPlan, ExportSummary, StoreNeed
+from graphprep.model.export import (
+    EXPORT_FORMAT,
+    RECORD_NAME,
+    ExportOptions,
+    ExportPlan,
+    ExportSummary,
+    MessageEdges,
+    StoreNeed,
+)
 from graphprep.model.metadata import GraphMetadata, dump_json
 from graphprep.model.protocols import Reporter
 from graphprep.model.schema import edge_type_text
 from graphprep.stages.assign import PARTITION_METHODS
 from graphprep.stages.plan import check_partition_method
 from graphprep.stages.ready import ready_store
+from graphprep.stages.ready_need import has_split
 from graphprep.storage.arrays import StoreReader
 from graphprep.storage.faults import display_url
 from graphprep.storage.outputs import FolderOutput
@@ -60,10 +70,10 @@ def export(
         kept, left_out = without_columns(source.metadata, options.drop_columns)
         plan = exporter.plan(_repartitioned(kept, options))
         _check_partitioning(exporter, plan, options)
+        need = _need(plan, options, message_edges(exporter, source.metadata, options))
         carried_columns(kept, exporter, plan, options)  # what is refused is refused before anything is made
         room = run.room(memory)
         run.clock.stage("prepare")
-        need = _need(plan, options)
         ready = stack.enter_context(ready_store(source, need, run.storage, room, run.clock.reporter, run.tmp_dir))
         columns = carried_columns(without_columns(ready.metadata, options.drop_columns)[0], exporter, plan, options)
         wanted = "typed" if exporter.node_ids == "own" else options.ids
@@ -74,9 +84,10 @@ def export(
         with FolderOutput(run.storage, out, exists=exists, last=exporter.root_file, digest=digest) as folder:
             folder.twins = TwinFinder.of(source, run.storage) if options.link else None
             dropped = (*left_out, *(one.text for one in plan.unsupported))
-            notes = _write(graph, exporter, plan, dropped, folder)
+            made = replace(plan, need=need)
+            notes = [*_write(graph, exporter, made, dropped, folder), *_tell_held_out(graph, exporter, made)]
             folder.publish()
-        return _summary(run, source, graph, exporter, plan, folder, dropped, notes)
+        return _summary(run, source, graph, exporter, made, folder, dropped, notes)
 
 
 def _summary(
@@ -105,6 +116,8 @@ def _summary(
         peak_memory_bytes=run.finish(),
         elapsed_s=run.elapsed_s,
         dropped=dropped,
+        message_edges=plan.need.message_edges,
+        held_out=_held_out(graph),
         stage_s=dict(run.clock.seconds),
         spilled_bytes=graph.room.pool.spilled_bytes,
         notes=(*plan.notes, *notes),
@@ -133,9 +146,53 @@ def check_target(storage: Storage, target: str, out: str, options: ExportOptions
     exporter = make_exporter(target, options.target_options)
     if exporter.node_ids == "own" and options.ids != "auto":
         raise UsageError(f"--ids {options.ids}: target {exporter.name!r} has IDs of its own", fix="leave it out")
+    if options.message_edges not in (None, "all") and getattr(exporter, "message_edges", None) is None:
+        raise UsageError(
+            f"--message-edges {options.message_edges}: target {exporter.name!r} holds all edges, by edge ID",
+            fix="leave it out; where the target has columns, the split is one of them",
+        )
     if options.partition_by is not None:
         check_partition_method(options.partition_by, storage)
     return exporter, _may_replace(storage, out, options.overwrite)
+
+
+def message_edges(exporter: Exporter, metadata: GraphMetadata, options: ExportOptions) -> MessageEdges:
+    """Return which edges of a split the graph is to have.
+
+    Raises UsageError where some are asked for of a graph that has no such split.
+    """
+    own: MessageEdges | None = getattr(exporter, "message_edges", None)
+    is_split = any(has_split(metadata, number) for number in range(len(metadata.edge_types)))
+    wanted = options.message_edges
+    if wanted is None or wanted == "all":
+        return wanted or (own if own and is_split else "all")
+    if not is_split:
+        named = f"--message-edges {wanted}"
+        raise UsageError(f"{named}: no edge type has a split", fix="leave it out, or convert with --split SRC:REL:DST:...")
+    return wanted
+
+
+def _held_out(graph: StoredGraph) -> dict[str, dict[str, int]]:
+    """Return how many edges of each part the graph does not have, by edge type."""
+    return {graph.edge_names[number]: dict(counts) for number, counts in graph.store.held_out.items()}
+
+
+def _tell_held_out(graph: StoredGraph, exporter: Exporter, plan: ExportPlan) -> list[str]:
+    """Say of each edge type with a split which of its edges the graph does not have, and where they are."""
+    wanted, where = plan.need.message_edges, getattr(exporter, "edge_sets", "")
+    where = where or f"{exporter.name} has no place for sets of edges: take them from the store"
+    notes = []
+    for name, counts in _held_out(graph).items():
+        listed = " and ".join(f"{count} {part}" for part, count in counts.items())
+        notes.append(f"edge type {name!r}: the graph is without {listed} edges (--message-edges {wanted}); {where}")
+    if wanted == "all":
+        told = " (--message-edges all)" if getattr(exporter, "message_edges", None) else ""
+        notes += [
+            f"edge type {name!r}: the graph has its valid and test edges, too{told}"
+            for number, name in enumerate(graph.edge_names)
+            if has_split(graph.store.metadata, number)
+        ]
+    return notes
 
 
 def carried_columns(metadata: GraphMetadata, exporter: Exporter, plan: ExportPlan, options: ExportOptions) -> CarriedColumns:
@@ -162,9 +219,7 @@ def _write(graph: StoredGraph, exporter: Exporter, plan: ExportPlan, dropped: Se
 def _repartitioned(metadata: GraphMetadata, options: ExportOptions) -> GraphMetadata:
     """Return the metadata with the number and the method of the partitions that are asked for; counts are still the store's."""
     method = options.partition_by if options.partition_by in (None, *PARTITION_METHODS) else "file"
-    return dataclasses.replace(
-        metadata, num_parts=options.partitions or metadata.num_parts, partition_by=method or metadata.partition_by
-    )
+    return replace(metadata, num_parts=options.partitions or metadata.num_parts, partition_by=method or metadata.partition_by)
 
 
 def _check_partitioning(exporter: Exporter, plan: ExportPlan, options: ExportOptions) -> None:
@@ -174,10 +229,11 @@ def _check_partitioning(exporter: Exporter, plan: ExportPlan, options: ExportOpt
         raise UsageError(message, fix="leave --partitions and --partition-by out")
 
 
-def _need(plan: ExportPlan, options: ExportOptions) -> StoreNeed:
+def _need(plan: ExportPlan, options: ExportOptions, wanted: MessageEdges) -> StoreNeed:
+    need = replace(plan.need, message_edges=wanted)
     if options.partitions is None and options.partition_by is None:
-        return plan.need
-    return dataclasses.replace(plan.need, num_parts=options.partitions, partition_by=options.partition_by, seed=options.seed)
+        return need
+    return replace(need, num_parts=options.partitions, partition_by=options.partition_by, seed=options.seed)
 
 
 def _id_spaces(exporter: Exporter, graph: StoredGraph) -> dict[str, str]:
@@ -213,8 +269,10 @@ def _counts(graph: StoredGraph, plan: ExportPlan) -> Mapping[str, object]:
     value["num_edges_per_chunk"] = [
         [graph.num_edges(edge, layout, part) for part in range(metadata.num_parts)] for edge in range(len(metadata.edge_types))
     ]
-    checksums = {name: value["edge_schema"][name]["checksum"] for name in value["edge_type"]}
-    return {**{key: value[key] for key in _COUNT_KEYS}, "edge_checksums": checksums}
+    held_out = _held_out(graph)
+    checksums = {name: value["edge_schema"][name]["checksum"] for name in value["edge_type"] if name not in held_out}
+    counts = {**{key: value[key] for key in _COUNT_KEYS}, "edge_checksums": checksums}
+    return {**counts, "message_edges": plan.need.message_edges, "held_out": held_out} if held_out else counts
 
 
 def _may_replace(storage: Storage, out: str, overwrite: bool) -> bool:

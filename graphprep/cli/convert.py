@@ -465,7 +465,12 @@ def convert(
     )
     options = make_input_options(input_flags, table_flags, decoder_flags, run_options, error_flags)
     exports, overwrite = last_flags.folders(out), store_flags.overwrite
-    export_options = ExportOptions(drop_unsupported=last_flags.drop_unsupported, overwrite=overwrite, run=run_options)
+    export_options = ExportOptions(
+        drop_unsupported=last_flags.drop_unsupported,
+        message_edges=last_flags.message_edges,
+        overwrite=overwrite,
+        run=run_options,
+    )
     with reporting(report_flags) as reporter:
         if exports:
             api.check_exports(out, exports, export_options)

@@ -100,6 +100,15 @@ class GraphFlags:
     drop_unsupported: Annotated[
         bool, option("--drop-unsupported", "Leave out columns that the target does not support.", group=_GRAPH, default=False)
     ] = False
+    message_edges: Annotated[
+        Literal["train", "train+valid", "all"] | None,
+        option(
+            "--message-edges",
+            "Of edges with a split, those that the graph has; the others are seeds alone.  [default: train, of files all]",
+            group=_GRAPH,
+            default=False,
+        ),
+    ] = None
 
 
 @dataclass(frozen=True)
@@ -145,6 +154,15 @@ class LastStageFlags:
             "--drop-unsupported", "--export leaves out columns that a target does not support.", group=_EXPORT, default=False
         ),
     ] = False
+    message_edges: Annotated[
+        Literal["train", "train+valid", "all"] | None,
+        option(
+            "--message-edges",
+            "Of edges with a split, those that exported graphs have; the store has all.  [default: train, of files all]",
+            group=_EXPORT,
+            default=False,
+        ),
+    ] = None
 
     def folders(self, out: str) -> list[tuple[str, str]]:
         """Return targets and where their files go.
@@ -154,8 +172,9 @@ class LastStageFlags:
         from graphprep.model.errors import UsageError
 
         if not self.export:
-            if self.drop_unsupported:
-                raise UsageError("--drop-unsupported is of --export, which is not given", fix="leave it out, or give both")
+            if self.drop_unsupported or self.message_edges:
+                name = "--drop-unsupported" if self.drop_unsupported else "--message-edges"
+                raise UsageError(f"{name} is of --export, which is not given", fix="leave it out, or give both")
             return []  # and nothing of exporters is loaded
         from graphprep.exporters.registry import find_exporter
 
@@ -241,6 +260,7 @@ def make_options(
         feature_dtypes=parse_pairs("--feature-dtype", graph.feature_dtype),
         drop_columns=graph.drop_column,
         drop_unsupported=graph.drop_unsupported,
+        message_edges=graph.message_edges,
         link=files.link,
         overwrite=files.overwrite,
         run=run.to_options(storage),

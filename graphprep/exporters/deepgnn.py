@@ -20,7 +20,7 @@ from graphprep.exporters.deepgnn_part import PartReader
 from graphprep.exporters.deepgnn_times import find_lost_times
 from graphprep.exporters.graph import StoredGraph
 from graphprep.model.dataclass import dataclass
-from graphprep.model.export import ExportPlan, Side, StoreNeed
+from graphprep.model.export import ExportPlan, MessageEdges, Side, StoreNeed
 from graphprep.model.metadata import GraphMetadata
 from graphprep.storage.outputs import FolderOutput
 
@@ -41,6 +41,7 @@ class DeepGnnExporter:
     needs: ClassVar[str] = "edges by source (csr), their columns in that order"
     root_file: ClassVar[str] = "meta.json"
     node_ids: ClassVar[Literal["dense", "own"]] = "own"
+    message_edges: ClassVar[MessageEdges | None] = "train"
 
     skip_node_sampler: Annotated[bool, "leave out the tables that the engine draws nodes from"] = False
     skip_edge_sampler: Annotated[bool, "leave out the tables that the engine draws edges from"] = False

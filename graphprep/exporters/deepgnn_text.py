@@ -24,7 +24,7 @@ from graphprep.exporters.deepgnn_times import find_lost_times, have_times, time_
 from graphprep.exporters.graph import StoredGraph
 from graphprep.exporters.unsupported import list_unsupported
 from graphprep.model.dataclass import dataclass
-from graphprep.model.export import ExportPlan, Side, StoreNeed
+from graphprep.model.export import ExportPlan, MessageEdges, Side, StoreNeed
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.schema import ColumnSchema
 from graphprep.storage.outputs import FileOutput, FolderOutput
@@ -46,6 +46,7 @@ class _TextExporter:
     with_times: ClassVar[bool] = True
     root_file: ClassVar[str]
     node_ids: ClassVar[Literal["dense", "own"]] = "own"
+    message_edges: ClassVar[MessageEdges | None] = "train"
 
     edge_order: TextOrder
 

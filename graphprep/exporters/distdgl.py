@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from graphprep.exporters.column_rows import Rows
 from graphprep.exporters.dgl_columns import dgl_edge_type, dgl_name, features_of, find_unsupported, plan_notes
 from graphprep.exporters.dgl_files import GRAPH_FORMATS, CompressedMatrix, CooMatrix, GraphFile, GraphFormat, Matrix, TensorFile
+from graphprep.exporters.edge_sets import edge_sets
 from graphprep.exporters.graph import StoredGraph, slices
 from graphprep.exporters.graphbolt_graph import EDGE_ID, FUSED_NAME, NODE_ID, FusedGraph, fitting_dtype
 from graphprep.exporters.joined_rows import JoinedGraph
@@ -24,7 +25,7 @@ from graphprep.kernels.cpu.degree import count_ids
 from graphprep.kernels.cpu.part_graph import scatter_rows
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import UsageError
-from graphprep.model.export import ExportPlan, StoreNeed
+from graphprep.model.export import ExportPlan, MessageEdges, StoreNeed
 from graphprep.model.metadata import GraphMetadata, dump_json
 from graphprep.storage.outputs import FolderOutput
 from graphprep.storage.scratch import Scratch
@@ -42,6 +43,8 @@ class DistDglExporter:
     needs: ClassVar[str] = "edges by destination (csc), their columns in that order"
     root_file: ClassVar[str] = CONFIG_NAME
     node_ids: ClassVar[Literal["dense", "own"]] = "own"
+    message_edges: ClassVar[MessageEdges | None] = "train"
+    edge_sets: ClassVar[str] = "edge_sets.dgl has the edges of each part"
 
     formats: Annotated[
         tuple[str, ...],
@@ -62,7 +65,7 @@ class DistDglExporter:
         if unknown or not self.formats:
             found = f"found {unknown[0]!r}" if unknown else "found none"
             raise UsageError(f"distdgl: formats must be some of coo, csr, csc, {found}", fix="correct the option")
-        need = StoreNeed(layouts=("csc",), edge_columns="csc")
+        need = StoreNeed(layouts=("csc",), edge_columns="csc", split_edges=True)
         return ExportPlan(need, find_unsupported(metadata), plan_notes(metadata))
 
     def export(self, graph: StoredGraph, out: FolderOutput) -> None:
@@ -79,7 +82,20 @@ class DistDglExporter:
                 file = TensorFile(tensors)
                 with out.open(f"part{part}/{name}.dgl", file.num_bytes) as sink:
                     file.write(sink)
+        self._write_sets(graph, book, out)
         out.write(CONFIG_NAME, dump_json(_config(graph, book, graphbolt=self.graphbolt)))
+
+    def _write_sets(self, graph: StoredGraph, book: PartBook, out: FolderOutput) -> None:
+        """Write the edges of each part of a split as pairs of DGL's IDs, of which the graph may have some only."""
+        tensors = {
+            f"{dgl_edge_type(edge_type)}/{one.name}": one.ends(book.part_ids)
+            for edge, edge_type in enumerate(graph.metadata.edge_types)
+            for one in edge_sets(graph, edge)
+        }
+        if tensors:
+            file = TensorFile(tensors)
+            with out.open("edge_sets.dgl", file.num_bytes) as sink:
+                file.write(sink)
 
     def _write_graph(self, local: PartGraph, out: FolderOutput) -> None:
         if self.graphbolt:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar, Literal, Protocol
 
 from graphprep.exporters.graph import StoredGraph
-from graphprep.model.export import ExportPlan
+from graphprep.model.export import ExportPlan, MessageEdges
 from graphprep.model.metadata import GraphMetadata
 from graphprep.storage.outputs import FolderOutput
 
@@ -17,6 +17,9 @@ class Exporter(Protocol):
     in which order edges and nodes are read for them. ``Annotated[int, "number of files"]`` says what an option means.
     ``root_file`` is written last; that it is there says that all is. ``node_ids`` are the IDs that files name nodes by:
     ``dense`` are 0..n-1 within a type, for which raw IDs do where they are that; ``own`` leaves the choice to the exporter.
+    ``message_edges`` is which edges of a split the graph has unless users ask for others; None: all, and nobody can. It is left
+    to ``export`` by all that read edges in the rows of a layout. ``edge_sets`` says where the files list the edges of each part
+    of a split; empty: nowhere.
     One that lists hashes of its files has ``file_digest``, the hash's name, and finds them in the folder's ``digests``.
     """
 
@@ -26,6 +29,8 @@ class Exporter(Protocol):
     needs: ClassVar[str]
     root_file: ClassVar[str]
     node_ids: ClassVar[Literal["dense", "own"]]
+    message_edges: ClassVar[MessageEdges | None] = None
+    edge_sets: ClassVar[str] = ""
 
     def plan(self, metadata: GraphMetadata) -> ExportPlan:
         """Say what the exporter reads of such a store, and which columns it does not support.

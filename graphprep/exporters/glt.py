@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.exporters.column_rows import Rows
+from graphprep.exporters.edge_sets import edge_sets
 from graphprep.exporters.glt_cache import FeatureCache, check_scores
 from graphprep.exporters.graph import StoredGraph
 from graphprep.exporters.torch_features import FeatureMatrix, check_file_names, check_homo
@@ -33,7 +34,7 @@ from graphprep.exporters.torch_graph import (
 )
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import UsageError
-from graphprep.model.export import ExportPlan, Side, StoreNeed, Unsupported
+from graphprep.model.export import ExportPlan, MessageEdges, Side, StoreNeed, Unsupported
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.schema import ColumnSchema, Layout
 from graphprep.stages.trainer_columns import KINDS, all_types, check_wanted, choose_features, is_homo, is_number
@@ -61,6 +62,8 @@ class GltExporter:
     )
     root_file: ClassVar[str] = "META"
     node_ids: ClassVar[Literal["dense", "own"]] = "dense"
+    message_edges: ClassVar[MessageEdges | None] = "train"
+    edge_sets: ClassVar[str] = "train-edges, val-edges and test-edges have the edges of each part"
 
     layout: Annotated[
         Literal["COO", "CSR", "CSC"], "what DistDataset.load(input_layout=...) is to be told; GLT sorts COO while it loads"
@@ -107,7 +110,7 @@ class GltExporter:
                 notes.append(f"{side} type {name!r}: its features are {listed}, side by side")
         layout = self.stored_layout
         layouts: tuple[Layout, ...] = (layout, "csc") if self.cache_ratio and not self.cache_scores else (layout,)
-        need = StoreNeed(layouts=tuple(dict.fromkeys(layouts)), edge_columns=layout)
+        need = StoreNeed(layouts=tuple(dict.fromkeys(layouts)), edge_columns=layout, split_edges=True)
         return ExportPlan(need, tuple(unsupported), tuple(notes))
 
     def export(self, graph: StoredGraph, out: FolderOutput) -> None:
@@ -152,7 +155,7 @@ def _find_unsupported(
             reason = (
                 "a type has one feature matrix, of floats; the option features names what it is to hold" if left_out else ""
             )
-        elif column.role not in (("split", "seeds") if side == "node" else ("weight",)):
+        elif column.role not in (("split", "seeds") if side == "node" else ("split", "weight")):
             reason = f"GLT has no {column.role} of {side}s"
         if reason:
             yield Unsupported(side, name, column.name, reason)
@@ -257,6 +260,8 @@ class GltFolder:
             rows = [Rows.of_edges(graph, edge, layout, part) for part in self._parts]
             ids = [edge_ids(graph, edge, layout, part) for part in self._parts]
             self._write_features("edge_feat", name, matrix, rows, ids)
+        for one in edge_sets(graph, edge):
+            write_pt(self._out, f"{self._folder(f'{one.name}-edges', name)}.pt", one.ends(graph.to_ids))
 
     def _write_graph(self, edge: int, folder: str, parts: Sequence[int], *, has_ids: bool) -> None:
         """Write the edges of one partition, or those of all."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -62,6 +63,24 @@ class StoredGraph:
     def metadata(self) -> GraphMetadata:
         """Return what is exported, without columns that users leave out, in the partitioning in which it is."""
         return self._columns.metadata
+
+    @cached_property
+    def all_edges(self) -> StoredGraph:
+        """Return the graph with all edges of the store, those too that messages do not pass over.
+
+        They are read by edge ID, and that only where a plan asked for them: ``split_edges``, ``input_order``, columns by
+        ``input``.
+        """
+        store = self.store.all_edges
+        if store is self.store:
+            return self
+        schemas = zip(self.metadata.edge_schemas, store.metadata.edge_schemas, strict=True)
+        metadata = replace(
+            self.metadata,
+            num_edges_per_chunk=store.metadata.num_edges_per_chunk,
+            edge_schemas=tuple(replace(one, edge_id_dtype=stored.edge_id_dtype) for one, stored in schemas),
+        )
+        return StoredGraph(store, self.ids, replace(self._columns, metadata=metadata), self.room, self.reporter)
 
     @cached_property
     def edge_names(self) -> tuple[str, ...]:

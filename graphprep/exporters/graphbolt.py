@@ -26,7 +26,7 @@ from graphprep.exporters.part_nodes import counted, out_of_range, step_of
 from graphprep.exporters.torch_files import TensorPieces, tensor, write_pt
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import UsageError
-from graphprep.model.export import ExportPlan, Side, StoreNeed
+from graphprep.model.export import ExportPlan, MessageEdges, Side, StoreNeed
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.schema import SIDE_ROLES, ColumnSchema, edge_type_path, path_name
 from graphprep.storage.outputs import FolderOutput
@@ -53,6 +53,8 @@ class GraphBoltExporter:
     needs: ClassVar[str] = "edges by destination (csc), their columns by edge ID; nodes in the order of raw IDs"
     root_file: ClassVar[str] = METADATA_NAME
     node_ids: ClassVar[Literal["dense", "own"]] = "dense"
+    message_edges: ClassVar[MessageEdges | None] = "train"
+    edge_sets: ClassVar[str] = "the sets of the tasks have the edges of each part"
 
     include_original_edge_id: Annotated[
         bool, "edges know their edge IDs, by which edge features are fetched; say the same to OnDiskDataset"
@@ -74,8 +76,7 @@ class GraphBoltExporter:
         """
         if not metadata.edge_types:
             raise UsageError("the graph has no edge type, and GraphBolt's graph cannot be without", fix="add one")
-        has_edge_sets = any(column.role == "split" for schema in metadata.edge_schemas for column in schema.columns)
-        need = StoreNeed(("csc",), "input", has_edge_sets)
+        need = StoreNeed(("csc",), "input", split_edges=True)
         if not _is_in_order(metadata):
             # One partition is by raw ID whatever the method; a store that has this one already would stay as it is.
             need = replace(need, num_parts=1, partition_by="hash" if metadata.partition_by == "range" else "range")
@@ -259,9 +260,9 @@ def _features(graph: StoredGraph, *, is_typed: bool) -> Iterator[_FeatureFile]:
             values = _chained([feature.tensor(one) for one in rows])
             yield _FeatureFile("node", dgl_name(name) if is_typed else None, feature.name, path, values)
     for edge, edge_type in enumerate(metadata.edge_types):
-        for feature in features_of(graph.edge_columns(edge), masks=False):
+        for feature in features_of(graph.edge_columns(edge), masks=False):  # of all edges: their IDs find the rows
             path = f"{FOLDER}/edge_data/{edge_type_path(edge_type)}/{path_name(feature.name, column=True)}.npy"
-            values = feature.tensor(Rows.of_edges(graph, edge, "input", 0))
+            values = feature.tensor(Rows.of_edges(graph.all_edges, edge, "input", 0))
             yield _FeatureFile("edge", dgl_edge_type(edge_type) if is_typed else None, feature.name, path, values)
 
 

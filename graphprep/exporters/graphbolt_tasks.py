@@ -139,6 +139,7 @@ def _node_seeds(offsets: Ints, part: int, low: int, high: int) -> Ints:
 
 
 def _edge_owners(graph: StoredGraph) -> Iterator[_Owner]:
+    graph = graph.all_edges
     dtype = fitting_dtype(sum(graph.metadata.num_nodes_per_type))
     for edge, edge_type in enumerate(graph.metadata.edge_types):
         columns = graph.edge_columns(edge)

@@ -19,7 +19,7 @@ from graphprep.exporters.whole_graph import WholeGraph, WholeRows
 from graphprep.kernels.cpu.write_text import EDGES, INTEGER, SLACK_BYTES, Template, write_nodes
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, UsageError
-from graphprep.model.export import ExportPlan, Side, StoreNeed
+from graphprep.model.export import ExportPlan, MessageEdges, Side, StoreNeed
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.schema import ColumnSchema, Layout
 from graphprep.storage.outputs import FolderOutput
@@ -45,6 +45,7 @@ class MetisExporter:
     needs: ClassVar[str] = "edges by source and destination (csr and csc)"
     root_file: ClassVar[str] = "export.json"
     node_ids: ClassVar[Literal["dense", "own"]] = "dense"
+    message_edges: ClassVar[MessageEdges | None] = "all"
 
     weight: Annotated[str, "edge column of edge weights, whole numbers from 1 on"] = ""
     node_weight: Annotated[str, "node column of node weights, whole numbers from 0 on"] = ""

@@ -6,9 +6,11 @@ Source: torch_geometric 2.8, ``Data`` and ``HeteroData.from_dict``, ``distribute
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal
 
 from graphprep.exporters.column_rows import Rows
+from graphprep.exporters.edge_sets import edge_sets
 from graphprep.exporters.graph import StoredGraph
 from graphprep.exporters.torch_columns import tensor_by_id, tensor_of_rows, to_bfloat16
 from graphprep.exporters.torch_features import check_file_names, check_homo
@@ -27,7 +29,7 @@ from graphprep.exporters.torch_graph import (
 )
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import UsageError
-from graphprep.model.export import ExportPlan, StoreNeed, Unsupported
+from graphprep.model.export import ExportPlan, MessageEdges, StoreNeed, Unsupported
 from graphprep.model.metadata import GraphMetadata, dump_json
 from graphprep.model.schema import edge_type_text
 from graphprep.stages.trainer_columns import (
@@ -60,6 +62,8 @@ class PygExporter:
     needs: ClassVar[str] = "edges by destination (csc), their columns in that order; for data.pt nodes in the order of raw IDs"
     root_file: ClassVar[str] = "export.json"
     node_ids: ClassVar[Literal["dense", "own"]] = "dense"
+    message_edges: ClassVar[MessageEdges | None] = "train"
+    edge_sets: ClassVar[str] = "train_edge_label_index, val_… and test_edge_label_index have the edges of each part"
 
     form: Annotated[
         Literal["auto", "data", "parts"],
@@ -92,9 +96,9 @@ class PygExporter:
             if (reason := why_not_pyg(column))
         ]
         self._check_names(metadata)
-        need = StoreNeed(layouts=("csc",), edge_columns="csc")
+        need = StoreNeed(layouts=("csc",), edge_columns="csc", split_edges=True)
         if self._is_whole(metadata) and metadata.num_parts > 1 and metadata.partition_by != "range":
-            need = StoreNeed(layouts=("csc",), edge_columns="csc", num_parts=1, partition_by="range")
+            need = replace(need, num_parts=1, partition_by="range")
         return ExportPlan(need, tuple(unsupported), tuple(_time_notes(metadata)))
 
     def export(self, graph: StoredGraph, out: FolderOutput) -> None:
@@ -172,7 +176,20 @@ class PygTensors:
             values = {"row": concat(sources), "colptr": joined_offsets(graph, edge, "csc")}
         values["edge_id"] = concat([edge_ids(graph, edge, "csc", part) for part in self._parts])
         rows = [Rows.of_edges(graph, edge, "csc", part) for part in self._parts]
-        return {**values, **{one.name: concat([tensor_of_rows(one, some) for some in rows]) for one in self._edges[edge]}}
+        values |= {one.name: concat([tensor_of_rows(one, some) for some in rows]) for one in self._edges[edge]}
+        return {**values, **self._edge_sets(edge)}
+
+    def _edge_sets(self, edge: int) -> dict[str, TensorPieces]:
+        """Return the edges of each part of the split, with what is asked of them: ends, edge IDs, labels, times."""
+        found: dict[str, TensorPieces] = {}
+        for one in edge_sets(self._graph, edge):
+            stem = f"{one.name}_edge_label"
+            found |= {f"{stem}_index": one.ends(self._graph.to_ids), f"{stem}_id": one.edge_ids()}
+            for attribute in self._edges[edge]:
+                if attribute.name in ("edge_label", "edge_time"):
+                    name = stem if attribute.name == "edge_label" else f"{stem}_time"
+                    found[name] = one.values(attribute)
+        return found
 
     # ------------------------------------------------------------------------------------------ partitions
 
@@ -186,6 +203,9 @@ class PygTensors:
             self._write_part(out, part)
             counts = (self._graph.num_edges(edge, "csc", part) for edge in range(len(self._metadata.edge_types)))
             self._graph.reporter.advance(records=sum(counts))
+        types = enumerate(self._metadata.edge_types)
+        if sets := {edge_type: found for edge, edge_type in types if (found := self._edge_sets(edge))}:
+            write_pt(out, "edge_sets.pt", next(iter(sets.values())) if self._is_homo else sets)
         out.write("META.json", dump_json(self._meta()))
 
     def _map_path(self, stem: str, name: str) -> str:

@@ -101,10 +101,12 @@ def _describe(name: str, metadata: GraphMetadata | None, options: Mapping[str, o
         plan = exporter.plan(metadata)
     except UsageError as error:
         return dataclasses.replace(info, refusal=error.message)
+    from graphprep.stages.ready_need import reads_by_id
+
     made = [f"{layout} arrays" for layout in plan.need.layouts if layout not in metadata.layouts]
     if plan.need.edge_columns not in (None, metadata.primary_layout):
         made.append("edge columns in another order")
-    if plan.need.input_order:
+    if any(reads_by_id(metadata, plan.need, number) for number in range(len(metadata.edge_types))):
         made.append("the order of the input")
     return dataclasses.replace(info, makes=tuple(made), unsupported=tuple(one.text for one in plan.unsupported))
 

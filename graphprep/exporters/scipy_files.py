@@ -19,7 +19,7 @@ from graphprep.exporters.whole_graph import WholeGraph, WholeRows
 from graphprep.kernels.cpu.part_graph import number_rows
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import UsageError
-from graphprep.model.export import ExportPlan, StoreNeed
+from graphprep.model.export import ExportPlan, MessageEdges, StoreNeed
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.schema import ColumnSchema, Layout, edge_type_path, path_name
 from graphprep.storage.npy import npy_header
@@ -51,6 +51,7 @@ class ScipyExporter:
     needs: ClassVar[str] = "edges by destination (csc), or source (csr) with format=csr; their columns in that order"
     root_file: ClassVar[str] = "export.json"
     node_ids: ClassVar[Literal["dense", "own"]] = "dense"
+    message_edges: ClassVar[MessageEdges | None] = "all"
 
     format: Annotated[Literal["csc", "csr", "coo"], "of the matrices"] = "csc"
     weight: Annotated[str, "edge column of their values; else the weights, or ones"] = ""

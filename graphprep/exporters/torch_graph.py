@@ -67,8 +67,8 @@ def edge_ids(graph: StoredGraph, edge: int, layout: Layout, part: int) -> Tensor
 
 
 def edge_book(graph: StoredGraph, edge: int, layout: Layout) -> TensorPieces:
-    """Return the partition of every edge, by edge ID: int64[E]."""
-    size = graph.metadata.num_edges_per_type[edge]
+    """Return the partition of every edge, by edge ID: int64[E]; 0 of edges that the graph does not have."""
+    size = graph.all_edges.metadata.num_edges_per_type[edge]
     dtype = np.min_scalar_type(max(0, graph.metadata.num_parts - 1))
     window = max(STEP, graph.room.held_bytes // dtype.itemsize)
 

@@ -14,6 +14,9 @@ from graphprep.model.words import count, duration, size
 
 EdgeOrder = Literal["csc", "csr", "input"]
 Side = Literal["node", "edge"]
+MessageEdges = Literal["train", "train+valid", "all"]
+# Parts of a split (1 valid, 2 test) whose edges no message passes over.
+HELD_OUT: Mapping[MessageEdges, tuple[int, ...]] = {"train": (1, 2), "train+valid": (2,), "all": ()}
 # Every export has this file, whose first key is its format.
 RECORD_NAME = "export.json"
 EXPORT_FORMAT = "graphprep-export"
@@ -27,6 +30,8 @@ class StoreNeed:
     rows of a layout, or ``input``, by edge ID; None: they are not read. ``input_order``: the ends of all edges are read by edge
     ID, and nodes with their columns by raw ID. ``num_parts``, ``partition_by`` (a method of ``convert``, or a file) and
     ``seed``: another partitioning; None stands for that of the store. ``is_fixed``: users cannot ask for another one.
+    ``message_edges``: which edges of a type that has a split the layouts have, and columns in their order. ``split_edges``: all
+    edges of such a type are read by edge ID, too, with their columns.
     """
 
     layouts: tuple[Layout, ...] = ()
@@ -36,6 +41,8 @@ class StoreNeed:
     partition_by: str | None = None
     seed: int = 0
     is_fixed: bool = False
+    message_edges: MessageEdges = "all"
+    split_edges: bool = False
 
 
 @dataclass(frozen=True)
@@ -69,7 +76,8 @@ class ExportOptions:
     ``target_options`` are the exporter's own fields, as given. ``ids``: what trainers see of nodes. ``partitions``,
     ``partition_by`` and ``seed``: another partitioning on the way. ``feature_dtypes`` maps a column (``name``, or
     ``type:name``) to the dtype in which it is written. ``drop_columns`` (named likewise) are left out, ``drop_unsupported``
-    leaves out what the target does not support.
+    leaves out what the target does not support. ``message_edges``: the edges of a split that messages pass over, so that the
+    graph has them; None: as the target has it.
     ``link`` lets arrays of the store that the target takes as they are be hard links where OUT is on the same disk.
     """
 
@@ -81,6 +89,7 @@ class ExportOptions:
     feature_dtypes: Mapping[str, str] = field(default_factory=dict)
     drop_columns: Sequence[str] = ()
     drop_unsupported: bool = False
+    message_edges: MessageEdges | None = None
     link: bool = False
     overwrite: bool = False
     run: RunOptions = field(default_factory=RunOptions)
@@ -91,7 +100,7 @@ class ExportSummary(Showable):
     """What ``export`` did. Sizes in bytes, times in seconds; ``ids`` says of each node type which IDs its nodes have.
 
     ``num_linked`` of the files are hard links to the store's. ``dropped`` are the columns that were left out, ``notes``
-    sentences for the user.
+    sentences for the user. ``held_out`` tells of edge types with a split how many valid and test edges the graph does not have.
     """
 
     out: str
@@ -108,6 +117,8 @@ class ExportSummary(Showable):
     peak_memory_bytes: int
     num_linked: int = 0
     dropped: tuple[str, ...] = ()
+    message_edges: MessageEdges = "all"
+    held_out: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     stage_s: Mapping[str, float] = field(default_factory=dict)
     spilled_bytes: int = 0
     notes: tuple[str, ...] = ()

@@ -13,14 +13,18 @@ from graphprep.stages.moves import Room
 from graphprep.stages.ready_columns import move_edge_columns
 from graphprep.stages.ready_input import order_edges, order_nodes
 from graphprep.stages.ready_layouts import make_layout
+from graphprep.stages.ready_messages import MessageEdgeFilter
 from graphprep.stages.ready_need import (
     check_room,
+    is_held_out,
     is_partitioned,
     kept_layouts,
-    missing_layouts,
+    made_layouts,
     moves_columns,
     partition_function,
+    reads_by_id,
     reads_columns,
+    reads_split,
 )
 from graphprep.stages.ready_parts import StorePartitioner
 from graphprep.stages.ready_store import ReadyFiles, ReadyStore
@@ -50,9 +54,11 @@ def ready_store(
         maker = _Maker(storage, room, reporter, tmp_dir, stack)
         with maker.naming_tmp_dir():
             ready = maker.partition(store, need)
-            maker.make_edges(ready, need)
+            maker.order_edges(ready, need)
             if need.input_order:
                 maker.order_nodes(ready)
+            ready = maker.hold_out(ready, need)
+            maker.make_edges(ready, need)
         yield ready
 
 
@@ -95,19 +101,33 @@ class _Maker:
         columns = [number for number in range(len(metadata.edge_types)) if reads_columns(metadata, need, number)]
         return StorePartitioner(store, files, partition, layouts, columns, self._room, self._reporter).write()
 
-    def make_edges(self, ready: ReadyStore, need: StoreNeed) -> None:
-        """Make layouts, columns in the order of a layout, and edges by edge ID."""
-        columns, layouts = need.edge_columns, missing_layouts(ready.metadata, need)
+    def order_edges(self, ready: ReadyStore, need: StoreNeed) -> None:
+        """Make edges by edge ID: all of them, whatever messages pass over."""
         for number, num_edges in enumerate(ready.metadata.num_edges_per_type):
-            for layout in layouts:
+            ends = reads_by_id(ready.metadata, need, number)
+            columns = need.edge_columns == "input" or reads_split(ready.metadata, need, number)
+            if ends or columns:
+                order_edges(ready, self._files(ready), number, self._room, ends=ends, columns=columns)
+                self._reporter.advance(records=num_edges)
+
+    def hold_out(self, ready: ReadyStore, need: StoreNeed) -> ReadyStore:
+        """Return the store without the edges that messages do not pass over, in its primary layout."""
+        metadata = ready.metadata
+        numbers = [number for number in range(len(metadata.edge_types)) if is_held_out(metadata, need, number)]
+        if not numbers:
+            return ready
+        files = ReadyFiles(self._storage, self._open(), "messages", metadata.num_parts)
+        return MessageEdgeFilter(ready, files, need.message_edges, self._room, self._reporter).write(numbers)
+
+    def make_edges(self, ready: ReadyStore, need: StoreNeed) -> None:
+        """Make layouts, and columns in the order of a layout."""
+        columns = need.edge_columns
+        for number, num_edges in enumerate(ready.metadata.num_edges_per_type):
+            for layout in made_layouts(ready.metadata, need, number):
                 make_layout(ready, self._files(ready), number, layout, self._room)
                 self._reporter.advance(records=num_edges)
             if columns is not None and columns != "input" and moves_columns(ready.metadata, need):
                 move_edge_columns(ready, self._files(ready), number, columns, self._room)
-                self._reporter.advance(records=num_edges)
-            if need.input_order or columns == "input":
-                files = self._files(ready)
-                order_edges(ready, files, number, self._room, ends=need.input_order, columns=columns == "input")
                 self._reporter.advance(records=num_edges)
 
     def order_nodes(self, ready: ReadyStore) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from graphprep.model.errors import UsageError
-from graphprep.model.export import StoreNeed
+from graphprep.model.export import HELD_OUT, StoreNeed
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.protocols import Reporter
 from graphprep.model.schema import Layout, edge_type_path
@@ -31,6 +31,22 @@ def missing_layouts(metadata: GraphMetadata, need: StoreNeed) -> list[Layout]:
     return [layout for layout in _LAYOUTS if layout in wanted_layouts(need) and layout not in metadata.layouts]
 
 
+def has_split(metadata: GraphMetadata, number: int) -> bool:
+    """Return whether the edges of a type have a split."""
+    return any(column.role == "split" for column in metadata.edge_schemas[number].columns)
+
+
+def is_held_out(metadata: GraphMetadata, need: StoreNeed, number: int) -> bool:
+    """Return whether the layouts of an edge type are to be without some parts of its split."""
+    return bool(HELD_OUT[need.message_edges]) and has_split(metadata, number)
+
+
+def made_layouts(metadata: GraphMetadata, need: StoreNeed, number: int) -> list[Layout]:
+    """Return the layouts of an edge type that are made of the primary one: those that are missing, or have too many edges."""
+    others = [layout for layout in _LAYOUTS if layout in wanted_layouts(need) and layout != metadata.primary_layout]
+    return others if is_held_out(metadata, need, number) else missing_layouts(metadata, need)
+
+
 def kept_layouts(metadata: GraphMetadata, need: StoreNeed) -> list[Layout]:
     """Return the stored layouts that another partitioning is made of: the primary one, and what is read."""
     wanted = {metadata.primary_layout, *wanted_layouts(need)}
@@ -38,9 +54,20 @@ def kept_layouts(metadata: GraphMetadata, need: StoreNeed) -> list[Layout]:
 
 
 def reads_columns(metadata: GraphMetadata, need: StoreNeed, number: int) -> bool:
-    """Return whether the columns of an edge type are read: by the exporter, or because a missing layout is ordered by one."""
+    """Return whether the columns of an edge type are read: by the exporter, or to make a layout, or for the split."""
     by_column = metadata.edge_schemas[number].neighbor_order in ("time", "weight")
-    return need.edge_columns is not None or (by_column and bool(missing_layouts(metadata, need)))
+    by_split = has_split(metadata, number) and (need.split_edges or need.message_edges != "all")
+    return need.edge_columns is not None or by_split or (by_column and bool(made_layouts(metadata, need, number)))
+
+
+def reads_by_id(metadata: GraphMetadata, need: StoreNeed, number: int) -> bool:
+    """Return whether the ends of all edges of a type are read by edge ID."""
+    return need.input_order or reads_split(metadata, need, number)
+
+
+def reads_split(metadata: GraphMetadata, need: StoreNeed, number: int) -> bool:
+    """Return whether the edges of a type are read as those of a split."""
+    return need.split_edges and has_split(metadata, number)
 
 
 def moves_columns(metadata: GraphMetadata, need: StoreNeed) -> bool:
@@ -107,9 +134,9 @@ def _made_bytes(store: StoreReader, need: StoreNeed) -> Iterator[int]:
             yield columns if reads_columns(metadata, need, number) else 0
         sizes = [np.dtype(name).itemsize for name in (schema.index_dtype, schema.edge_id_dtype) if name is not None]
         rows = 8 if schema.columns or schema.edge_id_dtype is None else 0
-        yield len(missing_layouts(metadata, need)) * num_edges * (sum(sizes) + rows)
+        yield len(made_layouts(metadata, need, number)) * num_edges * (sum(sizes) + rows)
         yield columns if moves_columns(metadata, need) else 0
-        yield num_edges * sizes[0] if need.input_order else 0
+        yield num_edges * sizes[0] if reads_by_id(metadata, need, number) else 0
 
 
 def _stored_bytes(store: StoreReader, prefix: str) -> int:

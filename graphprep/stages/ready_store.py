@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -28,8 +28,14 @@ class ReadyStore:
     the one in whose rows stored edge columns lie. What is read by edge ID or raw ID has no partitions: it lies in partition 0.
     """
 
-    def __init__(self, metadata: GraphMetadata, base: StoredArrays | None) -> None:
+    def __init__(self, metadata: GraphMetadata, base: StoredArrays | None, all_edges: ReadyStore | None = None) -> None:
+        """Take what shows the arrays that were not made; ``all_edges`` is the store whose edges this one has some of.
+
+        ``held_out`` says of edge types how many edges of each part of their split it does not have.
+        """
         self.metadata = metadata
+        self.all_edges = all_edges or self
+        self.held_out: dict[int, Mapping[str, int]] = {}
         self._base = base
         self._made: dict[tuple[int, str], Callable[[], StoredArray]] = {}
         self._open: dict[tuple[int, str], StoredArray] = {}

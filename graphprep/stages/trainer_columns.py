@@ -25,6 +25,8 @@ from graphprep.stages.torch_rows import (
 )
 
 MASKS = ("train_mask", "val_mask", "test_mask")  # of the parts 0, 1, 2 of a split
+EDGE_SETS = ("train", "val", "test")  # the same parts, as names of sets of edges begin
+_SET_TENSORS = ("index", "id", "time")
 KINDS = {
     "dense": "it holds other things than numbers",
     "ragged": "rows differ in length",
@@ -32,7 +34,10 @@ KINDS = {
     "binary": "it holds texts or bytes",
     "temporal": "rows have several dated values",
 }
-_PYG_NAMES = ("edge_index", "edge_id", "num_nodes", "row", "colptr")
+_PYG_NAMES = (
+    *("edge_index", "edge_id", "num_nodes", "row", "colptr"),
+    *(f"{part}_edge_label{tensor}" for part in EDGE_SETS for tensor in ("", *(f"_{one}" for one in _SET_TENSORS))),
+)
 
 
 @dataclass(frozen=True)
