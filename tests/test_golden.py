@@ -12,6 +12,7 @@ from jsonschema import Draft202012Validator
 from reference.build import build_reference, file_bytes
 from reference.readers import read_graph
 
+from graphprep import pipeline
 from graphprep.model.options import ConvertOptions
 
 SCHEMAS = SAMPLE_DATA.parent / "schemas"
@@ -53,7 +54,6 @@ def test_reference_builder_writes_the_golden_bytes(case):
 
 @by_case
 def test_convert_writes_the_golden_bytes(case, tmp_path):
-    pipeline = pytest.importorskip("graphprep.pipeline")
     options = ConvertOptions(**case.resolved_options())
     pipeline.convert([str(path) for path in case.input_paths], str(tmp_path / "store"), options)
     assert_same_files(read_store(tmp_path / "store"), read_store(case.store))

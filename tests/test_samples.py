@@ -10,9 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from graphprep import pipeline
 from graphprep.model.options import ConvertOptions
-
-pipeline = pytest.importorskip("graphprep.pipeline")
 
 
 def convert(path: Path, out: Path, **options) -> Path:

@@ -9,10 +9,10 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
+from processes import started, wait_for
 
 import graphprep
 from graphprep import api
@@ -314,14 +314,6 @@ def test_module_and_exit_code():
     assert done.stderr == "error: /nothing/there: no such file or folder\n  fix: check the spelling of the path\n"
 
 
-def wait_for(condition):
-    for _ in range(600):
-        if condition():
-            return
-        time.sleep(0.05)
-    raise AssertionError("nothing happened")
-
-
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 @pytest.mark.usefixtures("hears_signals")
 def test_signals_clean_up(tmp_path, number, code):
@@ -340,7 +332,7 @@ def test_signals_clean_up(tmp_path, number, code):
         "--tmp-dir",
         str(tmp),
     ]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with started(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         wait_for(lambda: any(tmp.iterdir()))
         process.send_signal(number)
         assert process.wait(30) == code

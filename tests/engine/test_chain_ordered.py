@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import threading
-import time
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from processes import wait_for
 
 from graphprep.engine.local import chain_ordered, map_ordered
 
@@ -27,10 +27,14 @@ def test_items_come_in_the_order_of_their_sources(sizes, threads, ahead):
 
 @pytest.mark.parametrize("threads", [1, 2, 4])
 def test_the_first_failure_in_order_is_raised_after_the_items_before_it(threads):
+    second_failed = threading.Event()
+
     def failing(at):
         yield at
-        if at == 0:
-            time.sleep(0.05)  # the second fails earlier
+        if at == 0 and threads > 1:
+            assert second_failed.wait(60)
+        if at == 1:
+            second_failed.set()
         if at < 2:
             raise ValueError(at)
 
@@ -54,9 +58,10 @@ def test_nobody_reads_far_ahead_and_sources_are_closed(threads):
 
     items = chain_ordered([lambda at=at: source(at) for at in range(8)], threads, 2)
     assert next(items) == (0, 0)
-    time.sleep(0.05)
-    assert len(taken) <= threads * 3 + 1  # what waits, what is to be put there, and the one that was taken
+    most = threads * 3 + 1 if threads > 1 else 1  # what waits, what is to be put there, and the one that was taken
+    wait_for(lambda: len(taken) >= most)
     items.close()
+    assert len(taken) == most
     assert sorted(closed) == sorted({at for at, _ in taken})
     assert not _names()
 

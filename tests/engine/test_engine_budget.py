@@ -5,13 +5,13 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from processes import started, wait_for
 
 from graphprep.engine import budget
 from graphprep.engine.budget import (
@@ -274,13 +274,13 @@ def test_leases_never_exceed_the_limit(sizes, limit):
     def work(size):
         with made.lease(size):
             seen.append(made.leased_bytes)
-            time.sleep(0.0005)
+            os.sched_yield()
 
     threads = [threading.Thread(target=work, args=(size,)) for size in sizes]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(10)
+        thread.join(60)
     assert len(seen) == len(sizes)
     assert max(seen) <= limit
     assert made.leased_bytes == 0
@@ -297,15 +297,13 @@ def test_a_large_lease_is_not_starved_by_small_ones():
     with made.lease(6):
         large = threading.Thread(target=work, args=("large", 10))
         large.start()
-        while not made._waiting:
-            time.sleep(0.001)
+        wait_for(lambda: made._waiting)
         small = threading.Thread(target=work, args=("small", 1))
         small.start()
-        while len(made._waiting) < 2:
-            time.sleep(0.001)
+        wait_for(lambda: len(made._waiting) == 2)
         assert order == []
-    large.join(5)
-    small.join(5)
+    large.join(60)
+    small.join(60)
     assert order == ["large", "small"]
 
 
@@ -325,9 +323,8 @@ def test_private_bytes_see_memory_and_the_sampler_its_peak():
     assert before > 0
     with PeakSampler() as sampler:
         array = np.ones(8 << 20, np.float64)
-        time.sleep(0.06)
+        wait_for(lambda: sampler.peak_bytes > before + (60 << 20))
         del array
-    assert sampler.peak_bytes > before + (60 << 20)
     assert not [thread for thread in threading.enumerate() if thread.name == "graphprep-memory"]
     assert sampler.stop() == sampler.peak_bytes
 
@@ -340,7 +337,7 @@ def test_private_bytes_count_children_and_theirs():
         "child.stdout.readline(); print('ready', flush=True); time.sleep(60)"
     )
     before = private_bytes()
-    with subprocess.Popen([sys.executable, "-c", outer], stdout=subprocess.PIPE) as process:
+    with started([sys.executable, "-c", outer], stdout=subprocess.PIPE) as process:
         process.stdout.readline()
         counted = private_bytes()
         (inner_pid,) = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()

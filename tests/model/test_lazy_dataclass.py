@@ -171,7 +171,7 @@ def test_pickle():
 def test_methods_are_compiled_when_they_are_used_and_by_any_thread():
     classes = [ours.dataclass(frozen=True)(type(f"C{i}", (), {"__annotations__": {"a": "int"}})) for i in range(50)]
     assert all(not inspect.isfunction(cls.__dict__["__init__"]) for cls in classes)
-    start, made = threading.Barrier(4), []
+    start, made = threading.Barrier(4, timeout=60), []
 
     def work():
         start.wait()

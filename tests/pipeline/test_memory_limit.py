@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+from processes import watched
 
 LIMIT = 192 << 20
 
@@ -62,10 +62,8 @@ def test_the_limit_holds_for_inputs_larger_than_it(write, options, tmp_path):
 def peak_of(args, folder):
     """Convert in a process of its own; return the most private memory that it was seen to hold."""
     command = [sys.executable, "-m", "graphprep", "convert", *args]
-    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        peak = 0
-        while process.poll() is None:
-            peak = max(peak, private_bytes(process.pid))
-            time.sleep(0.005)
+    seen = [0]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with watched(command, lambda pid: seen.append(private_bytes(pid)), cwd=folder, **pipes) as process:
         assert process.returncode == 0, process.stderr.read()
-    return peak
+    return max(seen)

@@ -6,11 +6,11 @@ import json
 import re
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
 from golden.golden_cases import SAMPLE_DATA
+from processes import watched
 from test_memory_limit import private_bytes
 
 import graphprep
@@ -21,13 +21,11 @@ MIB = 1 << 20
 def convert(folder, *args):
     """Run ``convert`` and watch it; returns (exit code, peak in bytes, stderr, what --json says)."""
     command = [sys.executable, "-m", "graphprep", "convert", *map(str, args), "-q", "--json"]
-    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        peak = 0
-        while process.poll() is None:
-            peak = max(peak, private_bytes(process.pid))
-            time.sleep(0.004)
+    seen = [0]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with watched(command, lambda pid: seen.append(private_bytes(pid)), cwd=folder, **pipes) as process:
         out, err = process.communicate()
-    return process.returncode, peak, err, json.loads(out) if out else {}
+    return process.returncode, max(seen), err, json.loads(out) if out else {}
 
 
 def convert_within(folder, *options):

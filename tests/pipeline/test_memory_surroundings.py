@@ -7,11 +7,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+from processes import started, wait_for, watched
 from test_memory_limit import private_bytes
 
 MIB = 1 << 20
@@ -110,12 +110,11 @@ def test_a_call_from_python_does_not_answer_for_what_its_process_holds(edges, tm
     limit_bytes = 256 * MIB
     for out in ("first", "second"):  # the first ever run compiles, in memory that nobody can bound
         command = [sys.executable, "-c", _NOTEBOOK, str(edges), str(tmp_path / out), *limit]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-            peak = 0
-            while process.poll() is None:
-                peak = max(peak, private_bytes(process.pid))
-                time.sleep(0.005)
+        seen = [0]
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        with watched(command, lambda pid, seen=seen: seen.append(private_bytes(pid)), **pipes) as process:
             text, errors = process.communicate()
+        peak = max(seen)
         assert process.returncode == 0, errors
         before, counted = map(int, text.split())
         if peak - before < limit_bytes:
@@ -168,7 +167,7 @@ def test_a_disk_that_fills_up_while_runs_are_written(small_disk, edges, tmp_path
 
 
 def test_a_disk_that_fills_up_while_stdin_is_copied(small_disk, edges, tmp_path):
-    with subprocess.Popen(["cat", edges], stdout=subprocess.PIPE) as source:
+    with started(["cat", edges], stdout=subprocess.PIPE) as source:
         done = run("-", *spilling(edges, tmp_path / "out", small_disk)[1:], stdin=source.stdout)
         source.stdout.close()
     assert done.returncode == 3, done.stderr
@@ -193,12 +192,10 @@ def test_the_next_run_removes_what_a_killed_one_left(edges, tmp_path):
     tmp = tmp_path / "tmp"
     tmp.mkdir()
     args = ("-", str(tmp_path / "out"), "--format", "edges", "--tmp-dir", str(tmp))
-    with subprocess.Popen([*COMMAND, *args], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+    with started([*COMMAND, *args], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         process.stdin.write(b"1 2\n" * 1000)
         process.stdin.flush()
-        deadline = time.monotonic() + 60
-        while not list(tmp.glob(".graphprep-tmp-*/*")) and time.monotonic() < deadline:
-            time.sleep(0.02)
+        wait_for(lambda: list(tmp.glob(".graphprep-tmp-*/*")))
         process.send_signal(signal.SIGKILL)
         assert process.wait(30) == -signal.SIGKILL
     assert len(list(tmp.iterdir())) == 1

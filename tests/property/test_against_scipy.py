@@ -6,14 +6,13 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-import pytest
 import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from graphprep import pipeline
 from graphprep.model.options import ConvertOptions
 
-pipeline = pytest.importorskip("graphprep.pipeline")
 quick = settings(max_examples=20, deadline=None)
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 from golden.golden_cases import read_store
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,9 +17,9 @@ from reference.build import build_reference, file_bytes
 from reference.readers import read_graph
 
 import graphprep
+from graphprep import pipeline
 from graphprep.model.options import ConvertOptions, RunOptions
 
-pipeline = pytest.importorskip("graphprep.pipeline")
 quick = settings(max_examples=20, deadline=None)
 
 partitioning = st.fixed_dictionaries(

@@ -17,9 +17,8 @@ from golden.golden_cases import Case, load_cases, read_store
 from reference.build import build_reference, file_bytes
 from reference.readers import read_graph
 
+from graphprep import pipeline
 from graphprep.model.options import ConvertOptions, RunOptions
-
-pipeline = pytest.importorskip("graphprep.pipeline")
 
 # One case a format and trait: features, two layouts, times, created nodes, skipped records, file partitions, tables.
 NAMES = [

@@ -10,16 +10,15 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 from golden.golden_cases import read_store
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from reference.build import build_reference, file_bytes
 from reference.readers import read_graph
 
+from graphprep import pipeline
 from graphprep.model.options import ConvertOptions
 
-pipeline = pytest.importorskip("graphprep.pipeline")
 letters = st.characters(exclude_characters="\r", exclude_categories=["Cs", "Cc"])
 names = st.sampled_from(["a", "A", "é", "a b", "7", "-7", 'q"', "x,y", "two\nlines"]) | st.text(letters, min_size=1, max_size=5)
 names = names.filter(lambda name: name.strip(" \t"))

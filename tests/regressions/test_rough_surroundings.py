@@ -8,10 +8,10 @@ import shlex
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
+from processes import started, wait_for
 
 from graphprep import api
 from graphprep.cli.main import run
@@ -122,10 +122,8 @@ def test_an_impatient_user_does_not_break_the_clean_up(tmp_path, number):
     """While stdin is awaited: ten signals, as fast as they go."""
     (tmp_path / "tmp").mkdir()
     command = f"{COMMAND} convert - {tmp_path}/out --format edges --tmp-dir {tmp_path}/tmp"
-    with subprocess.Popen(shlex.split(command), stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        deadline = time.monotonic() + 30
-        while not list((tmp_path / "tmp").iterdir()) and time.monotonic() < deadline:
-            time.sleep(0.02)
+    with started(shlex.split(command), stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        wait_for(lambda: list((tmp_path / "tmp").iterdir()))
         for _ in range(10):
             process.send_signal(number)
         assert process.wait(30) == 128 + number
