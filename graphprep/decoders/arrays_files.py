@@ -12,7 +12,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -189,10 +189,10 @@ def read_small(storage: InputStorage, url: str, key: str) -> NDArray[Any]:
         archive.open(f"{key}.npy") as file,
     ):
         data = file.read(_SMALL_BYTES)
-    try:
-        return np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
-    except ValueError as error:
-        raise DataError(f"the array cannot be read: {error}", place=place, fix="write the file again") from None
+    header = parse_npy_header(data, place, texts=True)
+    _check_size(len(data), header, place)
+    order: Literal["C", "F"] = "F" if header.fortran_order else "C"
+    return np.frombuffer(data[header.data_start :], header.dtype).reshape(header.shape, order=order)
 
 
 class _Window(io.RawIOBase):

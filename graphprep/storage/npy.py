@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
+import re
 import struct
 import warnings
 
@@ -17,6 +18,10 @@ MAX_HEADER_BYTES = 1 << 16  # what format 1.0 can hold; those of numbers take 12
 _ALIGNMENT = 64
 _GROWTH_DIGITS = 21  # NumPy leaves room to rewrite the first dimension in place
 _MAX_TEXT_BYTES = 1 << 16  # of one text, as wide as the longest
+_MAX_DIMENSIONS = 32  # NumPy 1's limit
+_MAX_BYTES = 1 << 63
+_DESCR = re.compile(r"[<>|=]?[?a-zA-Z][0-9]{0,8}")  # nothing else can be a dtype that is read
+_SHOWN = 60  # characters of what a header holds, in a message
 
 
 @dataclass(frozen=True)
@@ -59,7 +64,14 @@ def parse_npy_header(head: bytes, place: str, *, texts: bool = False) -> NpyHead
     if length > MAX_HEADER_BYTES or len(head) < begin + length:
         raise DataError("the .npy header is truncated or absurdly long", place=place, fix="write the file again")
     descr, fortran_order, shape = _read_fields(head[begin : begin + length], place)
-    return NpyHeader(_read_dtype(descr, place, texts), shape, fortran_order, begin + length)
+    header = NpyHeader(_read_dtype(descr, place, texts), shape, fortran_order, begin + length)
+    if math.prod(size or 1 for size in shape) * max(header.dtype.itemsize, 1) >= _MAX_BYTES:
+        raise DataError(
+            f"the .npy header has shape {_show(shape)}, which no file can hold",
+            place=place,
+            fix="write the file with numpy.save",
+        )
+    return header
 
 
 def _read_fields(text: bytes, place: str) -> tuple[object, bool, tuple[int, ...]]:
@@ -69,17 +81,31 @@ def _read_fields(text: bytes, place: str) -> tuple[object, bool, tuple[int, ...]
         descr, fortran_order, shape = fields["descr"], fields["fortran_order"], fields["shape"]
     except (ValueError, SyntaxError, TypeError, KeyError, MemoryError, RecursionError) as error:
         raise DataError("the .npy header cannot be read", place=place, fix="write the file with numpy.save") from error
-    valid = isinstance(shape, tuple) and all(type(size) is int and size >= 0 for size in shape)
+    valid = isinstance(shape, tuple) and len(shape) <= _MAX_DIMENSIONS and all(map(_is_length, shape))
     if not valid or not isinstance(fortran_order, bool):
-        raise DataError(f"the .npy header has shape {shape!r}", place=place, fix="write the file with numpy.save")
+        raise DataError(f"the .npy header has shape {_show(shape)}", place=place, fix="write the file with numpy.save")
     return descr, fortran_order, shape
 
 
+def _is_length(size: object) -> bool:
+    return type(size) is int and 0 <= size < _MAX_BYTES
+
+
+def _show(value: object) -> str:
+    """Write what a header holds as Python does, cut where it is long."""
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # Python writes no integer of thousands of digits
+        return "that is absurdly long"
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+
+
 def _read_dtype(descr: object, place: str, texts: bool) -> np.dtype[np.generic]:
-    if isinstance(descr, str):
+    if isinstance(descr, str) and _DESCR.fullmatch(descr):
         try:
-            dtype = np.dtype(descr)
-        except (TypeError, ValueError):
+            with warnings.catch_warnings(action="ignore"):  # NumPy's, of old names
+                dtype = np.dtype(descr)
+        except (TypeError, ValueError, OverflowError):
             dtype = np.dtype(object)
         if dtype.kind in "biufc" and dtype.itemsize <= 16 and dtype not in (np.longdouble, np.clongdouble):
             return dtype
@@ -87,7 +113,7 @@ def _read_dtype(descr: object, place: str, texts: bool) -> np.dtype[np.generic]:
             return dtype
     what = "numbers, booleans or texts of a fixed width" if texts else "numbers or booleans"
     raise DataError(
-        f"the array has dtype {descr!r}, which is not read",
+        f"the array has dtype {_show(descr)}, which is not read",
         place=place,
         fix=f"store {what}{'' if texts else ' of at most 64 bits'}",
     )

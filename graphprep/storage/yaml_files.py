@@ -11,6 +11,8 @@ from typing import Any
 from graphprep.model.errors import DataError
 
 _SAFE = re.compile(r"[\w./](?:[\w./*%+@-]|:(?=\w))*", re.ASCII)  # texts that need no quotes in lists, objects and values
+_INT_DIGITS = 40  # of a number that some message may show: none of more than 20 fits 64 bits
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _FIX = "write 'key: value' lines, or a JSON object"
 # YAML 1.1, which PyYAML speaks, reads `no` as false, `1:2:3` as 3723 and 2020-01-01 as a date.
 _PLAIN = (
@@ -43,7 +45,7 @@ def parse_yaml(data: bytes, place: str) -> Any:
         mark = error.problem_mark or error.context_mark
         at = f"{place}:{mark.line + 1}:{mark.column + 1}" if mark else place
         raise DataError(f"invalid YAML: {error.problem or error.context}", place=at, fix=_FIX) from None
-    except (yaml.YAMLError, RecursionError) as error:
+    except (yaml.YAMLError, RecursionError, ValueError, OverflowError) as error:  # the latter two for \U00110000 in quotes
         problem = "it is nested too deeply" if isinstance(error, RecursionError) else str(error).partition("\n")[0]
         raise DataError(f"invalid YAML: {problem}", place=place, fix=_FIX) from None
 
@@ -53,16 +55,21 @@ def _loader() -> Any:
     """Make the loader's class; PyYAML comes late."""
     import yaml
 
-    def node_at(loader: Any) -> Any:
-        return loader.peek_event().start_mark
+    def peek(loader: Any) -> Any:
+        return loader.peek_event()
 
     class Loader(yaml.SafeLoader):
         """Reads YAML 1.2's plain values and refuses a key that stands twice."""
 
         def compose_node(self, parent: Any, index: Any) -> Any:
-            if self.check_event(yaml.AliasEvent):
-                raise yaml.constructor.ConstructorError(None, None, "aliases are not read", node_at(self))
-            return super().compose_node(parent, index)
+            event = peek(self)
+            if isinstance(event, yaml.AliasEvent) or event.tag is not None:
+                what = "aliases" if isinstance(event, yaml.AliasEvent) else "tags"
+                raise yaml.constructor.ConstructorError(None, None, f"{what} are not read", event.start_mark)
+            node = super().compose_node(parent, index)
+            if isinstance(node, yaml.ScalarNode) and _SURROGATE.search(node.value):
+                raise yaml.constructor.ConstructorError(None, None, "an escape stands for no character", node.start_mark)
+            return node
 
         def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
             seen: set[str] = set()
@@ -76,6 +83,12 @@ def _loader() -> Any:
                 seen.add(key.value)
             return {key.value: self.construct_object(value, deep=deep) for key, value in node.value}
 
+        def construct_yaml_int(self, node: Any) -> int:
+            if len(node.value) > _INT_DIGITS:
+                raise yaml.constructor.ConstructorError(None, None, "an integer has too many digits", node.start_mark)
+            return int(node.value)
+
+    Loader.add_constructor("tag:yaml.org,2002:int", Loader.construct_yaml_int)
     Loader.yaml_implicit_resolvers = {}
     for tag, pattern, first in _PLAIN:
         Loader.add_implicit_resolver(f"tag:yaml.org,2002:{tag}", re.compile(f"(?:{pattern.pattern})$"), first)

@@ -288,3 +288,30 @@ def test_plain_values_are_those_of_yaml_1_2():
         "a": "yes", "b": "1:2:3", "c": "2020-01-01", "d": "007", "e": 7, "f": 1000.0, "g": True, "h": None, "i": "off", "j": 0,
         "k": "0x1f", "l": "1_000",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "message"),
+    [
+        *(
+            (f"a: {tag} x", "p:1:4", "invalid YAML: tags are not read")
+            for tag in ("!!int", "!!timestamp", "!!binary", "!!set", "!x")
+        ),
+        ("a: &b 1\nc: *b", "p:2:4", "invalid YAML: aliases are not read"),
+        (f"a: {'9' * 5000}", "p:1:4", "invalid YAML: an integer has too many digits"),
+        ('a: "\\uD800"', "p:1:4", "invalid YAML: an escape stands for no character"),
+        ('"\\uD800": 1', "p:1:1", "invalid YAML: an escape stands for no character"),
+        ('a: "\\U00110000"', "p", "invalid YAML: chr() arg not in range(0x110000)"),
+    ],
+)
+def test_what_no_yaml_of_plain_values_has(text, place, message):
+    with pytest.raises(DataError) as caught:
+        parse_yaml(text.encode(), "p")
+    assert (caught.value.place, caught.value.message) == (place, message)
+
+
+def test_more_nodes_than_64_bits_count(tmp_path):
+    text = f"nodes:\n- type: user\n  num_nodes: 1{'0' * 30}\nedges:\n- {{type: user:f:user, files: f.csv}}\n"
+    with pytest.raises(DataError) as caught:
+        load(tmp_path, text)
+    assert caught.value.message == f"expected an integer <= {2**63 - 1}, found 1{'0' * 30}"

@@ -111,3 +111,31 @@ def test_a_truncated_header():
         parse_npy_header(npy_header("int64", (12, 3))[:60], "a.npy")
     with pytest.raises(DataError, match="truncated or absurdly long"):
         parse_npy_header(b"\x93NUMPY\x02\x00\xff\xff\xff\x7f" + b" " * 1000, "a.npy")
+
+
+def crafted(fields):
+    return b"\x93NUMPY\x01\x00" + len(fields).to_bytes(2, "little") + fields.encode()
+
+
+HUGE = "0x" + "f" * 6000  # Python reads it, and writes no decimals of so many digits
+CRAFTED = {
+    f"{{'descr': '<i8', 'fortran_order': False, 'shape': ({HUGE},)}}": "the .npy header has shape that is absurdly long",
+    f"{{'descr': '<i8', 'fortran_order': False, 'shape': {HUGE}}}": "the .npy header has shape that is absurdly long",
+    f"{{'descr': '<i8', 'fortran_order': {HUGE}, 'shape': (2,)}}": "the .npy header has shape (2,)",
+    f"{{'descr': {HUGE}, 'fortran_order': False, 'shape': (2,)}}": "the array has dtype that is absurdly long, which is not read",
+    f"{{'descr': '{'x' * 60000}', 'fortran_order': False, 'shape': (2,)}}": (
+        f"the array has dtype '{'x' * 59}…, which is not read"
+    ),
+    "{'descr': '<i8', 'fortran_order': False, 'shape': (0, 2305843009213693952, 4)}": (
+        "the .npy header has shape (0, 2305843009213693952, 4), which no file can hold"
+    ),
+    f"{{'descr': '<i8', 'fortran_order': False, 'shape': ({'1, ' * 33})}}": (f"the .npy header has shape ({'1, ' * 19}1,…"),
+    f"{'-' * 5000}1": "the .npy header cannot be read",
+}
+
+
+@pytest.mark.parametrize(("fields", "message"), CRAFTED.items(), ids=range(len(CRAFTED)))
+def test_crafted_headers_end_in_short_words(fields, message):
+    with pytest.raises(DataError) as caught:
+        parse_npy_header(crafted(fields), "a.npy")
+    assert (caught.value.place, caught.value.message) == ("a.npy", message)
