@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,6 +18,8 @@ from graphprep.model.export import ExportOptions, ExportSummary, TargetInfo
 from graphprep.model.generate import GenerateOptions, GenerateSummary
 from graphprep.model.graph_config import GraphConfig
 from graphprep.model.metadata import METADATA_NAME
+from graphprep.model.option_checks import check_value, make_options
+from graphprep.model.option_words import in_words, python_words
 from graphprep.model.options import ConvertOptions, ConvertSummary, RunOptions
 from graphprep.model.protocols import Reporter
 from graphprep.model.reorder import ReorderOptions, ReorderSummary
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from graphprep.stages.lookup import GivenIds, IdLookup
     from graphprep.stages.stored_graph import Graph
 
+S = TypeVar("S", ConvertSummary, ExportSummary, ReorderSummary)
 Place = str | os.PathLike[str]  # a path or a URL
 _MAX_FAULTS = 20
 _INPUT_OPTIONS = (
@@ -65,6 +68,7 @@ _FLAGS_OF_OPTIONS = {
 }
 
 
+@python_words(decoder=True)
 def convert(
     inputs: Place | Sequence[Place],
     out: Place,
@@ -74,48 +78,55 @@ def convert(
 ) -> ConvertSummary:
     """Convert raw inputs into a store at ``out``.
 
-    ``given`` are fields of ``ConvertOptions``: ``convert("a.csv", "store", partitions=2)``. Raises GraphprepError.
+    ``given`` are fields of ``ConvertOptions`` or ``RunOptions``: ``convert("a.csv", "store", partitions=2, threads=4)``. Raises
+    GraphprepError.
     """
     from graphprep import pipeline
 
-    urls, out, options = _as_list(inputs), os.fspath(out), replace(options or ConvertOptions(), **given)
+    urls, out, options = _as_list(inputs), os.fspath(out), make_options(ConvertOptions, options, given)
     _check_bad_records(options, urls, out)
-    return pipeline.convert(urls, out, options, reporter)
+    return _worded(pipeline.convert(urls, out, options, reporter), decoder=True)
 
 
+@python_words(decoder=True)
 def info(
     inputs: Place | Sequence[Place],
     *,
     head: int = 0,
     options: ConvertOptions | None = None,
     reporter: Reporter | None = None,
+    **given: Any,
 ) -> GraphInfo | GuessedGraph:
     """Say what is at a path: a store, a chunked graph or raw files; guess the graph of a folder of tables.
 
-    ``head`` is how many nodes and edges of each type to show; ``options`` names the format of raw files where it cannot be
-    found.
+    ``head`` is how many nodes and edges of each type to show; ``options``, or ``given`` one by one, say how ``convert`` would
+    read raw files.
     """
     from graphprep.stages import inspect
 
-    options, urls = options or ConvertOptions(), _as_list(inputs)
+    head, options, urls = check_value("head", head, int), make_options(ConvertOptions, options, given), _as_list(inputs)
     with _open_storage(options.run) as storage:
         if len(urls) == 1 and is_store(storage, urls[0]):
             _refuse_input_options(options)
         return inspect.inspect(storage, urls, options, reporter or QuietReporter(), head=head)
 
 
+@python_words(decoder=True)
 def validate(
     inputs: Place | Sequence[Place],
     options: ConvertOptions | None = None,
     reporter: Reporter | None = None,
     *,
     max_faults: int = _MAX_FAULTS,
+    **given: Any,
 ) -> StoreReport | InputReport:
     """Check a store against its schema and invariants, or decode, index and resolve raw inputs without writing anything.
 
     A store's faults come in the report, the first ``max_faults`` of them; those of raw inputs are raised as GraphprepError.
+    ``given`` are fields of ``ConvertOptions``.
     """
-    urls, options, reporter = _as_list(inputs), options or ConvertOptions(), reporter or QuietReporter()
+    max_faults = check_value("max_faults", max_faults, int)
+    urls, options, reporter = _as_list(inputs), make_options(ConvertOptions, options, given), reporter or QuietReporter()
     with _open_storage(options.run) as storage:
         if len(urls) == 1 and is_store(storage, urls[0]):
             from graphprep.stages.check import check_store
@@ -128,6 +139,7 @@ def validate(
     return pipeline.check_input(urls, options, reporter)
 
 
+@python_words()
 def ids(
     store: Place,
     values: ArrayLike,
@@ -147,6 +159,7 @@ def ids(
     types differ); (partitions, local IDs) where ``to`` is local. An ID that is not there raises DataError, or becomes -1
     (2^64 - 1 in uint64, None among objects).
     """
+    missing = check_value("missing", missing, Literal["error", "mark"])
     with open_ids(store, from_=from_, to=to, type_=type_, edges=edges, storage_options=storage_options) as lookup:
         wanted = _as_given(values, lookup.given_kind)
         if (parts is None) == (lookup.from_ == "local"):
@@ -165,6 +178,7 @@ def ids(
     return result.parts, out
 
 
+@python_words()
 def generate(
     kind: str,
     out: Place,
@@ -178,11 +192,12 @@ def generate(
     """
     from graphprep.stages import generate as stage
 
-    options = replace(options or GenerateOptions(), **given)
+    options = make_options(GenerateOptions, options, given)
     with _open_storage(options.run) as storage:
         return stage.generate(kind, os.fspath(out), options, reporter or QuietReporter(), storage)
 
 
+@python_words()
 def reorder(
     store: Place,
     out: Place,
@@ -196,9 +211,11 @@ def reorder(
     """
     from graphprep import rewrite
 
-    return rewrite.reorder(os.fspath(store), os.fspath(out), replace(options or ReorderOptions(), **given), reporter)
+    options = make_options(ReorderOptions, options, given)
+    return _worded(rewrite.reorder(os.fspath(store), os.fspath(out), options, reporter))
 
 
+@python_words()
 def export(
     store: Place,
     out: Place,
@@ -213,12 +230,11 @@ def export(
     """
     from graphprep import exporting
 
-    options = options or ExportOptions()
-    names = {field.name for field in fields(ExportOptions)}
+    names = {field.name for kind in (ExportOptions, RunOptions) for field in fields(kind)}
     own = {name: value for name, value in given.items() if name not in names}
-    options = replace(options, **{name: value for name, value in given.items() if name in names})
+    options = make_options(ExportOptions, options, {name: value for name, value in given.items() if name in names})
     options = replace(options, target_options={**options.target_options, **own})
-    return exporting.export(os.fspath(store), os.fspath(out), target, options, reporter)
+    return _worded(exporting.export(os.fspath(store), os.fspath(out), target, options, reporter))
 
 
 def check_exports(store: str, exports: Sequence[tuple[str, str]], options: ExportOptions) -> None:
@@ -236,6 +252,7 @@ def check_exports(store: str, exports: Sequence[tuple[str, str]], options: Expor
             check_place(storage, out)
 
 
+@python_words()
 def export_targets(
     store: Place | None = None,
     storage_options: Mapping[str, str] | None = None,
@@ -268,17 +285,19 @@ def open_ids(
     """Open a store for converting IDs, block after block."""
     from graphprep.stages.lookup import IdLookup
 
-    with Storage(storage_options) as storage:
+    edges = check_value("edges", edges, bool)
+    with _storage(storage_options) as storage:
         yield IdLookup(storage, StoreReader(storage, os.fspath(store)), from_=from_, to=to, type_=type_, edges=edges)
 
 
 @contextlib.contextmanager
 def open_store(store: Place, storage_options: Mapping[str, str] | None = None) -> Iterator[StoreReader]:
     """Open a store for reading: ``.metadata``, and ``.array(part, path)`` for slices of its arrays."""
-    with Storage(storage_options) as storage:
+    with _storage(storage_options) as storage:
         yield StoreReader(storage, os.fspath(store))
 
 
+@python_words()
 def load(store: Place, storage_options: Mapping[str, str] | None = None) -> Graph:
     """Open a store for questions: ``.adjacency``, ``.column``, ``.find_edges``, ``.to_pyg`` …; arrays are memory maps.
 
@@ -286,13 +305,13 @@ def load(store: Place, storage_options: Mapping[str, str] | None = None) -> Grap
     """
     from graphprep.stages.stored_graph import Graph
 
-    return Graph(Storage(storage_options), os.fspath(store))
+    return Graph(_storage(storage_options), os.fspath(store))
 
 
 @contextlib.contextmanager
 def open_file(url: Place, storage_options: Mapping[str, str] | None = None) -> Iterator[BinaryIO]:
     """Open any file for reading, decompressed where it is compressed."""
-    with Storage(storage_options) as storage, storage.open(os.fspath(url)) as handle:
+    with _storage(storage_options) as storage, storage.open(os.fspath(url)) as handle:
         yield handle
 
 
@@ -314,6 +333,17 @@ class QuietReporter:
 
     def message(self, text: str) -> None:
         """See ``Reporter.message``."""
+
+
+def _worded(summary: S, *, decoder: bool = False) -> S:
+    """Return a summary whose sentences are in the caller's words."""
+    texts = {name: getattr(summary, name, ()) for name in ("notes", "dropped")}
+    changes: dict[str, Any] = {name: in_words(found, decoder=decoder) for name, found in texts.items()}
+    return replace(summary, **{name: found for name, found in changes.items() if found != texts[name]})
+
+
+def _storage(options: Mapping[str, str] | None) -> Storage:
+    return Storage(check_value("storage_options", options, Mapping[str, str] | None))
 
 
 def _open_storage(run: RunOptions) -> Storage:

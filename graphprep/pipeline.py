@@ -19,6 +19,7 @@ from graphprep.engine.scratch import release_scratch
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, MemoryLimitError
 from graphprep.model.graph_schema import GraphSchema, OwnerSchema
+from graphprep.model.option_checks import parse_error_limit
 from graphprep.model.options import ConvertOptions, ConvertSummary
 from graphprep.model.protocols import Reporter
 from graphprep.model.rows import ColumnKey
@@ -34,7 +35,7 @@ from graphprep.stages.early_edges import EarlyRules
 from graphprep.stages.locate import Locator
 from graphprep.stages.nodes import BeyondError, NodeIndex, NodeRules, index_nodes
 from graphprep.stages.observe import ColumnContext, StoredColumn, settle_columns
-from graphprep.stages.outcome import Outcome, check_outcome, parse_error_limit
+from graphprep.stages.outcome import Outcome, check_outcome
 from graphprep.stages.partition_file import read_partition_file
 from graphprep.stages.plan import Planned, apply_schema, plan_input
 from graphprep.stages.rejects import Rejects

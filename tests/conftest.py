@@ -49,6 +49,15 @@ def warm_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
+def flags_named() -> Iterator[None]:
+    """Let messages name flags, as the command line does, though the test calls from Python."""
+    from graphprep.model.option_words import flags_in_messages
+
+    with flags_in_messages():
+        yield
+
+
+@pytest.fixture
 def hears_signals():
     """Let children hear signals that this process ignores, as under nohup or in the background of a shell."""
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

@@ -244,13 +244,10 @@ def make_options(
 ) -> ExportOptions:
     """Return the library's form of the flags.
 
-    Raises UsageError for a flag that is no ``NAME=VALUE``, or a number that makes no sense.
+    Raises UsageError for a flag that is no ``NAME=VALUE``.
     """
-    from graphprep.model.errors import UsageError
     from graphprep.model.export import ExportOptions
 
-    if graph.partitions is not None and graph.partitions < 1:
-        raise UsageError(f"--partitions must be 1 or more, found {graph.partitions}", fix="give the number of partitions")
     return ExportOptions(
         target_options=target.to_mapping(),
         ids=graph.ids,

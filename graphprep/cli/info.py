@@ -54,11 +54,8 @@ def info(
     from graphprep import api
     from graphprep.cli.convert import check_inputs, given_decoder_options, make_input_options
     from graphprep.cli.progress import reporting
-    from graphprep.model.errors import UsageError
     from graphprep.model.options import RunOptions
 
-    if head < 0:
-        raise UsageError(f"--head must be 0 or more, found {head}", fix="give the number of rows to show")
     urls = check_inputs(inputs, table_flags, "PATH is needed: what to describe")
     options = make_input_options(
         input_flags,

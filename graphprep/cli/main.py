@@ -23,6 +23,7 @@ import typer
 from graphprep import __version__
 from graphprep.cli.groups import Commands, GroupedCommand
 from graphprep.engine.budget import count_memory
+from graphprep.model.option_words import flags_in_messages
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -63,7 +64,8 @@ def run(args: Sequence[str]) -> int:
     report = _ErrorReport.for_args(args)
     _print_any_text()
     try:
-        with _raise_on_signals(), count_memory(0):  # a command answers for all that its process holds
+        # A command answers for all that its process holds, and its messages name flags.
+        with _raise_on_signals(), count_memory(0), flags_in_messages():
             return _invoke(list(args) or ["--help"])
     except KeyboardInterrupt:  # raised by hand, or where signals are not ours to catch
         report.say("interrupted")

@@ -50,13 +50,10 @@ class RunFlags:
     def to_options(self, storage: StorageFlags) -> RunOptions:
         """Return the library's form.
 
-        Raises UsageError where a storage option is no ``KEY=VALUE`` or the number of threads is negative.
+        Raises UsageError where a storage option is no ``KEY=VALUE``.
         """
-        from graphprep.model.errors import UsageError
         from graphprep.model.options import RunOptions
 
-        if self.threads < 0:
-            raise UsageError(f"--threads must be 0 or more, found {self.threads}", fix="use 0 for one thread a core")
         return RunOptions(self.memory_limit, self.threads, self.tmp_dir, storage.to_mapping())
 
 

@@ -57,11 +57,8 @@ def validate(
     from graphprep import api
     from graphprep.cli.convert import check_inputs, given_decoder_options, make_input_options, refuse_skipped
     from graphprep.cli.progress import reporting
-    from graphprep.model.errors import UsageError
     from graphprep.stages.check import StoreReport
 
-    if max_faults < 0:
-        raise UsageError(f"--max-faults must be 0 or more, found {max_faults}", fix="give the number of faults to print")
     decoder_flags = given_decoder_options(input_flags, edges_flags, deepgnn_flags)
     urls = check_inputs(inputs, table_flags, "PATH is needed: what to check")
     options = make_input_options(input_flags, table_flags, decoder_flags, run_flags.to_options(storage_flags), error_flags)

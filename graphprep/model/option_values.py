@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import operator
 import types
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from graphprep.model.errors import UsageError
@@ -60,9 +62,9 @@ def coerce_option(flag: str, value: Any, hint: Any) -> Any:
         return coerce_option(flag, value, kinds[0]) if len(kinds) == 1 else value
     if origin is Literal:
         return _one_of(flag, value, get_args(hint))
-    if origin in (tuple, list):
+    if origin in (tuple, list, Sequence):
         items = [value] if isinstance(value, str) or not isinstance(value, (list, tuple)) else list(value)
-        return origin(str(item) for item in items)
+        return (list if origin is list else tuple)(str(item) for item in items)
     if hint is str:
         return _text(flag, value)
     convert = _CONVERTERS.get(hint)
@@ -96,9 +98,9 @@ def _text(flag: str, value: Any) -> str:
 
 
 def _integer(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, str)):
+    if isinstance(value, bool):
         raise TypeError
-    return int(value)
+    return int(value) if isinstance(value, str) else operator.index(value)
 
 
 def _float(value: Any) -> float:

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from graphprep.model.dataclass import dataclass
-from graphprep.model.errors import DataError, UsageError
+from graphprep.model.errors import DataError
+from graphprep.model.option_checks import parse_error_limit
 from graphprep.model.options import ConvertOptions
 
 
@@ -24,27 +25,6 @@ class Outcome:
     def is_empty(self) -> bool:
         """Return whether nothing was read. Nodes there may be by --num-nodes alone; not every format counts records."""
         return not self.num_nodes or not (self.num_edges or self.num_records)
-
-
-def parse_error_limit(given: int | str | None) -> tuple[int | None, float | None]:
-    """Return how many records may be skipped, and which share of all; ``"5%"`` is a share.
-
-    Raises UsageError for another text, a number below 0, and a share that is not within 0% and 100%.
-    """
-    if given is None:
-        return None, None
-    text = str(given).strip()
-    number = text.removesuffix("%").strip()
-    try:
-        share = float(number) if text.endswith("%") else None
-        most = int(number) if share is None else None
-    except ValueError:
-        share = most = -1
-    if isinstance(given, bool) or (share is not None and not 0 <= share <= 100) or (most is not None and most < 0):
-        raise UsageError(
-            f"--max-errors must be a number >= 0 or a percentage, found {given!r}", fix="write, for example, 100 or 0.5%"
-        )
-    return most, share
 
 
 def check_outcome(found: Outcome, options: ConvertOptions, replaced: Mapping[str, Any] | None = None) -> None:

@@ -172,8 +172,6 @@ def _with_weights(decoder: Decoder, dtype: str) -> Decoder:
 
 def _check_flags(options: ConvertOptions) -> None:
     """Refuse flags that contradict each other."""
-    if options.partitions is not None and options.partitions < 1:
-        raise UsageError(f"--partitions must be at least 1, found {options.partitions}", fix="give a whole number >= 1")
     if options.on_missing_node != "create" and options.missing_node_type is not None:
         raise UsageError("--missing-node-type belongs to --on-missing-node create", fix="add it, or drop --missing-node-type")
     if options.on_error == "stop" and options.bad_records is not None:

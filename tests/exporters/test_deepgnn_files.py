@@ -23,6 +23,8 @@ from graphprep.model.schema import ColumnSchema
 from graphprep.stages.cells import Cells
 from graphprep.testing.export_contract import ExporterContract
 
+pytestmark = pytest.mark.usefixtures("flags_named")
+
 NODE = np.dtype([("id", "<u8"), ("row", "<u8"), ("type", "<i4")])
 EDGE = np.dtype([("dst", "<u8"), ("slot", "<u8"), ("type", "<i4"), ("weight", "<f4")])
 

@@ -18,6 +18,8 @@ from graphprep.cli.main import run
 from graphprep.model.errors import DataError, StorageError, UsageError
 from graphprep.storage.private import PrivateFolder
 
+pytestmark = pytest.mark.usefixtures("flags_named")
+
 NO_EDGES = {("n", "to", "n"): Edges([0, 1], [1, 2])}
 
 

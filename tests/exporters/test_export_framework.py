@@ -18,6 +18,8 @@ from graphprep.model.export import ExportPlan, StoreNeed, Unsupported
 from graphprep.model.schema import path_name
 from graphprep.testing.export_contract import ExporterContract, make_store
 
+pytestmark = pytest.mark.usefixtures("flags_named")
+
 
 @dataclass(frozen=True)
 class Everything:

@@ -18,6 +18,8 @@ import graphprep
 from graphprep import store_run
 from graphprep.model.errors import UsageError
 
+pytestmark = pytest.mark.usefixtures("flags_named")
+
 PARTS = ("train", "valid", "test", "")
 HELD_OUT = {"train": (1, 2), "train+valid": (2,), "all": ()}
 NUM_NODES, NUM_EDGES = 20, 90

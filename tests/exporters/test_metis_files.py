@@ -17,6 +17,8 @@ import graphprep
 from graphprep.model.errors import DataError, UsageError
 from graphprep.testing.export_contract import ExporterContract
 
+pytestmark = pytest.mark.usefixtures("flags_named")
+
 HASHED, BY_SOURCE = {"partitions": 3, "partition_by": "hash"}, {"layout": "csr", "partitions": 2}
 OF_METIS = "5 4 111 2\n1 7 2 2 15 3 40\n1 2 0 1 15\n2 5 1 1 40 4 8\n1 1 9 3 8 5 3\n9 0 0 4 3\n"
 

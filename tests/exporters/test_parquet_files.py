@@ -17,6 +17,8 @@ from graphprep.exporters import parquet_files
 from graphprep.model.errors import DataError
 from graphprep.testing.export_contract import ExporterContract
 
+pytestmark = pytest.mark.usefixtures("flags_named")
+
 GOLDEN = Path(__file__).resolve().parent.parent / "golden"
 HASHED = {"partitions": 3, "partition_by": "hash"}
 

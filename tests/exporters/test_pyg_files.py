@@ -14,6 +14,8 @@ import graphprep
 from graphprep.model.errors import UsageError
 from graphprep.testing.export_contract import ExporterContract
 
+pytestmark = pytest.mark.usefixtures("flags_named")
+
 
 class TestPyg(ExporterContract):
     target = "pyg"

@@ -22,6 +22,8 @@ from graphprep.model.graph_config import EdgeTable, GraphConfig, TableConfig
 from graphprep.model.options import ConvertOptions, RunOptions
 from graphprep.stages import labels as label_stage
 
+pytestmark = pytest.mark.usefixtures("flags_named")
+
 EDGES = "_N:_E:_N"
 NODES = "nodes/_N"
 EDGE_FOLDER = "edges/_N___E___N"

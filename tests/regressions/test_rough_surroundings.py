@@ -18,6 +18,8 @@ from graphprep.cli.main import run
 from graphprep.model.errors import StorageError, UsageError
 from graphprep.storage.urls import Storage
 
+pytestmark = pytest.mark.usefixtures("flags_named")
+
 COMMAND = f"{shlex.quote(sys.executable)} -m graphprep"
 
 

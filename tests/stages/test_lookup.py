@@ -16,6 +16,8 @@ from graphprep.stages.lookup import EDGE_SPACES, NODE_SPACES
 sys.path.insert(0, str(Path(__file__).parent))
 from tiny_store import raw_store, sample_store
 
+pytestmark = pytest.mark.usefixtures("flags_named")
+
 GOLDEN = Path(__file__).resolve().parent.parent / "golden"
 NAMES = (
     "karate_csv",

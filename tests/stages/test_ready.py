@@ -29,6 +29,8 @@ from graphprep.storage.runs import SpillPool
 from graphprep.storage.scratch import Scratch
 from graphprep.storage.urls import Storage
 
+pytestmark = pytest.mark.usefixtures("flags_named")
+
 CASES = [case for case in load_cases() if (case.store / "metadata.json").exists()]
 BY_NAME = {case.name: case for case in CASES}
 METADATA = {case.name: StoreReader(Storage(), str(case.store)).metadata for case in CASES}

@@ -33,6 +33,8 @@ from graphprep.storage.runs import SpillPool
 from graphprep.storage.scratch import Scratch
 from graphprep.storage.urls import Storage
 
+pytestmark = pytest.mark.usefixtures("flags_named")
+
 CASES = [case for case in load_cases() if (case.store / "metadata.json").exists()]
 STORES = {case.name: case.store for case in CASES}
 ORDERS = ("degree", "in-degree", "out-degree")
