@@ -531,11 +531,23 @@ def _saved_rejects(storage: Storage, options: ConvertOptions) -> Iterator[Reject
 def _notes(prepared: Prepared) -> tuple[str, ...]:
     notes = list(prepared.index.notes)
     notes += [text if count == 1 else f"{text} ({count} times)" for text, count in prepared.decoded.warnings.items()]
+    notes += [note for columns in prepared.decoded.id_columns.values() if (note := columns.note) is not None]
     for kind in (prepared.nodes, prepared.edges):
         for owner in kind:
             notes += _split_slots(owner)
+    notes += _detached(prepared)
     notes += prepared.role_notes
     return tuple(notes)
+
+
+def _detached(prepared: Prepared) -> Iterator[str]:
+    """Say which node types have columns, but no edge: mostly, edges name other IDs than these, or another type."""
+    joined = {end for edge in prepared.edges if edge.route.num_edges for end in edge.edge_type[::2]}
+    for node in prepared.nodes:
+        own = [column.schema.name for column in node.columns if column.schema.role in (None, "label", "split")]
+        if own and node.name not in joined and node.route.num_rows:
+            columns = f"column {own[0]!r}" if len(own) == 1 else f"{len(own):,} columns"
+            yield f"node type {node.name!r} has {columns}, but no edge begins or ends in it"
 
 
 def _split_slots(owner: TypedNodes | TypedEdges) -> Iterator[str]:

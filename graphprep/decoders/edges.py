@@ -34,7 +34,7 @@ from graphprep.decoders.edges_head import (
     split_line,
     split_text,
 )
-from graphprep.decoders.headers import MAX_RECORDS, HeaderGuess, guess_header, is_words, names_columns
+from graphprep.decoders.headers import MAX_RECORDS, HeaderGuess, guess_header, is_words, name_two_kinds, names_columns
 from graphprep.decoders.quoted_records import Grammar
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, UsageError
@@ -349,10 +349,17 @@ class EdgesDecoder:
                 )
             columns = dataclasses.replace(columns, names=known.names, named=True)
         layout = settle_columns(columns, self._flags(), self._base(file.head), file.place)
+        span = Span(file.url, role="edges", detail=layout, id_columns=self._id_columns(columns, layout))
         if file.num_rows is None:
             grammar = Grammar(layout.delimiter, layout.is_quoted, layout.spans_lines)
-            return Span(file.url, role="edges", detail=layout, record_ends=grammar.record_ends)
-        return Span(file.url, kind="table", role="edges", stop=file.num_rows, detail=layout)
+            return dataclasses.replace(span, record_ends=grammar.record_ends)
+        return dataclasses.replace(span, kind="table", stop=file.num_rows)
+
+    def _id_columns(self, columns: FileColumns, layout: EdgeLayout) -> tuple[str, str] | None:
+        """Return the names of the columns of both ends where they are of one node type, but called otherwise."""
+        names = columns.names[layout.src], columns.names[layout.dst]
+        src, dst = self._types()
+        return names if columns.named and src == dst and name_two_kinds(*names) else None
 
     def _layout_of(self, block: TextBlock) -> EdgeLayout:
         """Settle a layout from a block alone, as the beginning of its file."""

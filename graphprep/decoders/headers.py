@@ -30,6 +30,9 @@ _PAIRS = (
     ("follower", "followee"),
     ("citing", "cited"),
 )
+_WORD = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+(?![a-z])")
+_WAYS = re.compile(r"from|to|src|dst|source|target|dest|destination|start|end|head|tail|subject|object|parent|child")
+_DOER = re.compile(r"(?:ing|er|ee|ed|or)$")  # a follower and a followee, citing and cited: both are of one kind
 _OF_KEYS = ("id", "node", "nodeid")  # what may follow: src_id, FromNodeId
 
 
@@ -66,6 +69,17 @@ def find_ends(names: Sequence[str]) -> tuple[int, int] | None:
     known += [(_FROM_TO[0] + end, _FROM_TO[1] + end) for end in _OF_KEYS]
     found = next((ends for ends in known if all(plain.count(name) == 1 for name in ends)), None)
     return None if found is None else (plain.index(found[0]), plain.index(found[1]))
+
+
+def name_two_kinds(src: str, dst: str) -> bool:
+    """Return whether two columns of IDs are called like two kinds of things, as ``userId`` and ``movieId`` are."""
+    return _kind(src) != _kind(dst)
+
+
+def _kind(name: str) -> list[str]:
+    """Return the words of a name that say what it names: not the end of an edge, a number, or a letter."""
+    words = [word.lower() for word in _WORD.findall(name)]
+    return [_DOER.sub("", word) for word in words if len(word) > 1 and not _WAYS.fullmatch(word)]
 
 
 def guess_header(records: Sequence[Sequence[str]], *, if_open: bool, ends: Collection[int] = ()) -> HeaderGuess:
@@ -123,4 +137,4 @@ def _recurs(field: str, cells: Collection[str]) -> bool:
     return mask != field and mask in {re.sub("[0-9]+", "#", cell) for cell in cells}
 
 
-__all__ = ["MAX_RECORDS", "HeaderGuess", "find_ends", "guess_header", "is_words", "names_columns"]
+__all__ = ["MAX_RECORDS", "HeaderGuess", "find_ends", "guess_header", "is_words", "name_two_kinds", "names_columns"]

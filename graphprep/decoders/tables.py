@@ -9,6 +9,8 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
 
 from graphprep.decoders.edges_columns import IdKind
+from graphprep.decoders.headers import name_two_kinds
+from graphprep.decoders.tables_columns import TableLayout
 from graphprep.decoders.tables_ids import IdSpaces, KeyUse
 from graphprep.decoders.tables_plan import PlannedTable, check_mentioned, look_at_table, settle_group, spans_of
 from graphprep.model.dataclass import dataclass
@@ -211,7 +213,8 @@ class _GraphPlan:
         if found is not None:
             layouts = [_with_owner(file, relation) for file in found.files]
             named = dataclasses.replace(found, files=tuple(layouts))
-            spans = self._with_parts(table, spans_of(self.storage, named, own, declares=True))
+            dealt = map(_with_id_columns, spans_of(self.storage, named, own, declares=True))
+            spans = self._with_parts(table, dealt)
             return _EdgePart(spans, relation if table.relation is not None else None)
         from graphprep.decoders.arrays import plan_edge_files
 
@@ -327,6 +330,15 @@ def _names(table: EdgeTable) -> tuple[str, str, str]:
 def _with_owner(file: Any, relation: Relation) -> Any:
     layout = file.layout
     return file if layout is None else dataclasses.replace(file, layout=dataclasses.replace(layout, owner=relation))
+
+
+def _with_id_columns(span: Span) -> Span:
+    """Name the columns of both ends where they are of one node type, but called otherwise."""
+    layout: TableLayout = span.detail.layout
+    names = layout.ids[0].name, layout.ids[1].name
+    is_one_type = isinstance(layout.owner, Relation) and layout.owner.src_type == layout.owner.dst_type is not None
+    is_headed = not all(name.startswith("col_") for name in names)
+    return dataclasses.replace(span, id_columns=names) if is_one_type and is_headed and name_two_kinds(*names) else span
 
 
 def _declares(table: PlannedTable, nodes: Sequence[PlannedTable]) -> bool:

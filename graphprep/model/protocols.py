@@ -57,7 +57,9 @@ class Span:
     (``metadata.json: num_edges_per_chunk[0][2]``); the decode stage compares. ``record_ends`` is for text whose records may
     hold line feeds; None: every line feed ends a record. ``array``, for table spans, says where all that ``read`` would give
     lies as an array: then the stages may leave it there until it is written. Spans of one column stand in the order of rows,
-    and where one of them with rows has no ``array``, none has.
+    and where one of them with rows has no ``array``, none has. ``id_columns`` names the columns of sources and destinations
+    that are read as one ID space although their names speak of two kinds of things; the decode stage then looks whether their
+    ranges differ, too.
     """
 
     url: str
@@ -70,6 +72,7 @@ class Span:
     expect_by: str = ""
     record_ends: RecordEnds | None = None
     array: PlainArray | None = None
+    id_columns: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from graphprep.model.rows import AlignedColumn, ColumnChunk, RawEdges, RawNodes,
 from graphprep.stages.aligned import AlignedRuns
 from graphprep.stages.blocks import decode_block, read_table
 from graphprep.stages.cells import cells_of
-from graphprep.stages.decoded import Batch, BatchColumn, Decoded, ShapeList
+from graphprep.stages.decoded import Batch, BatchColumn, Decoded, IdColumns, IdRange, ShapeList
 from graphprep.stages.early_edges import EarlyEdges, EarlyRules, Segment, plain_ends, without_edges
 from graphprep.stages.file_columns import FileColumn, find_plain
 from graphprep.stages.keys import KeyedRows, KeyedTexts, ids_of, key_rows, narrow_rows
@@ -144,7 +144,8 @@ class _Work:
 class _Done:
     """A block that was decoded. Where its edges were dealt out, their number is ``num_dealt``, else -1.
 
-    ``segment`` has them, and those of the blocks behind it; it is that of the first of them.
+    ``segment`` has them, and those of the blocks behind it; it is that of the first of them. ``ranges`` are those of the IDs at
+    both ends, where the span asks for them.
     """
 
     work: _Work
@@ -152,6 +153,7 @@ class _Done:
     bad: tuple[BadRecord, ...]
     num_dealt: int = -1
     segment: Segment | None = None
+    ranges: tuple[IdRange, IdRange] | None = None
 
 
 @dataclass(frozen=True)
@@ -262,7 +264,16 @@ class _Collector:
         if rows is None:
             return _Done(item, None, bad)
         keyed = key_rows(rows, self.decoded.text_seed, bool(self.integers))
-        return _Done(item, self._add_ends(narrow_rows(keyed)), bad)
+        return _Done(item, self._add_ends(narrow_rows(keyed)), bad, ranges=self._ranges(item, keyed))
+
+    def _ranges(self, item: _Work, keyed: KeyedRows) -> tuple[IdRange, IdRange] | None:
+        """Return the ranges of both ends' IDs, where the span asks for them."""
+        edges = keyed.rows.edges
+        if self.decoded.sources.spans[item.span].id_columns is None or edges is None or not edges.num_rows:
+            return None
+        space = self.decoded.spaces.of_end(edges.relation_names[0], 0)
+        are_signed = keyed.src is None and space in self.decoded.sources.signed_ids
+        return IdRange.of(ids_of(edges, 0), are_signed=are_signed), IdRange.of(ids_of(edges, 1), are_signed=are_signed)
 
     def _deal(self, done: list[_Done]) -> list[_Done]:
         """Deal out the edges of some blocks, where they are nothing but pairs of numbers."""
@@ -331,6 +342,8 @@ class _Collector:
         num_bytes = done.work.num_bytes
         if done.segment is not None and decoded.early is not None:
             decoded.early.add(done.segment, decoded.num_edges)
+        if done.ranges is not None:
+            self._note_ranges(done)
         if done.keyed is not None:
             self._store(done.work, done.keyed, done.num_dealt)
         elif done.work.span in self.plain:
@@ -340,6 +353,19 @@ class _Collector:
         for record in done.bad:
             self.rejects.add(record)
         self.reporter.advance(records=records, num_bytes=num_bytes)
+
+    def _note_ranges(self, done: _Done) -> None:
+        """Note the ranges of IDs in columns that are read as one ID space, block by block."""
+        names = self.decoded.sources.spans[done.work.span].id_columns
+        assert names is not None
+        assert done.ranges is not None
+        assert done.keyed is not None
+        known = self.decoded.id_columns.get(names)
+        if known is None:
+            self.decoded.id_columns[names] = IdColumns(names, done.keyed.src is not None, done.ranges)
+            return
+        for one, other in zip(known.ranges, done.ranges, strict=True):
+            one.add(other)
 
     def _store(self, work: _Work, keyed: KeyedRows, num_dealt: int = -1) -> None:
         decoded = self.decoded

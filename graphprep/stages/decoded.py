@@ -56,6 +56,47 @@ class Batch:
 
 
 @dataclass
+class IdRange:
+    """The lowest and highest raw ID of a column; of texts those of their keys, which tell no more than that two differ."""
+
+    low: int
+    high: int
+
+    @classmethod
+    def of(cls, ids: NDArray[Any], *, are_signed: bool) -> IdRange:
+        """Look at IDs, of which there are some."""
+        ids = ids.view(np.int64) if are_signed and ids.dtype == np.uint64 else ids
+        return cls(int(ids.min()), int(ids.max()))
+
+    def add(self, other: IdRange) -> None:
+        """Take in the range of more IDs."""
+        self.low, self.high = min(self.low, other.low), max(self.high, other.high)
+
+
+@dataclass
+class IdColumns:
+    """Two columns of IDs, of sources and destinations, that are read as one ID space although they are called otherwise."""
+
+    names: tuple[str, str]
+    are_texts: bool
+    ranges: tuple[IdRange, IdRange]
+
+    @property
+    def note(self) -> str | None:
+        """Say that these may be two kinds of nodes; None where both have the same range."""
+        if self.ranges[0] == self.ranges[1]:
+            return None
+        shown = [
+            repr(name) if self.are_texts else f"{name!r} ({found.low} to {found.high})"
+            for name, found in zip(self.names, self.ranges, strict=True)
+        ]
+        return (
+            f"columns {' and '.join(shown)} were read as IDs of one node type: what stands in both is one node; "
+            "if they are two kinds of things, name two types, with --relation SRC:REL:DST or --edges SRC:REL:DST=FILE"
+        )
+
+
+@dataclass
 class ShapeList:
     """The N-D shapes that a column's values take, in the order in which they were met."""
 
@@ -105,6 +146,7 @@ class Decoded:
     num_records: int = 0
     input_bytes: int = 0
     warnings: dict[str, int] = field(default_factory=dict)
+    id_columns: dict[tuple[str, str], IdColumns] = field(default_factory=dict)
 
     @cached_property
     def spaces(self) -> IdSpaces:
