@@ -18,7 +18,7 @@ from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import BadRecord, DataError
 from graphprep.model.protocols import Decoder, Reporter, SettlesIds, Sources, Span, TextBlock
 from graphprep.model.rows import AlignedColumn, ColumnChunk, RawEdges, RawNodes, RawRows, RawTexts, Relation
-from graphprep.stages.aligned import AlignedRuns
+from graphprep.stages.aligned import AlignedRuns, column_share
 from graphprep.stages.blocks import decode_block, read_table
 from graphprep.stages.cells import cells_of
 from graphprep.stages.decoded import Batch, BatchColumn, Decoded, IdColumns, IdRange, ShapeList
@@ -511,7 +511,8 @@ class _Collector:
         key = (owner, aligned.chunk.key)
         runs = self.decoded.aligned.get(key)
         if runs is None:
-            runs = self.decoded.aligned[key] = AlignedRuns(self.pool)
+            share = column_share(self.settings.text_bytes, len(self.decoded.sources.spans))
+            runs = self.decoded.aligned[key] = AlignedRuns(self.pool, share)
         assert isinstance(runs, AlignedRuns)
         column = self._observe(aligned.chunk)
         if column.scalar:

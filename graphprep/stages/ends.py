@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.model.rows import ColumnKey, Relation
-from graphprep.stages.aligned import AlignedRuns
+from graphprep.stages.aligned import AlignedRuns, column_share
 from graphprep.stages.cells import Arrays, Cells, cells_from, concat_cells, empty_cells
 from graphprep.stages.decoded import Batch, Decoded, wide_ids
 from graphprep.stages.file_columns import FileColumn
@@ -118,9 +118,9 @@ def text_hashes(decoded: Decoded) -> Iterator[EndHashes | None]:
 class AlignedCursor:
     """Reads an edge column that stands apart from its edges, in the order of edge IDs."""
 
-    def __init__(self, key: ColumnKey, runs: AlignedRuns | FileColumn) -> None:
+    def __init__(self, key: ColumnKey, runs: AlignedRuns | FileColumn, most_bytes: int) -> None:
         self.key = key
-        self._chunks = runs.read(0)
+        self._chunks = runs.read(most_bytes)
         self._held: list[tuple[Ints, Cells]] = []
 
     def take(self, start: int, stop: int) -> tuple[Ints, Cells]:
@@ -146,13 +146,17 @@ class AlignedCursor:
 
 
 class AlignedEdges:
-    """All edge columns that stand apart from their edges, but for those that stay in their files."""
+    """All edge columns that stand apart from their edges, but for those that stay in their files.
 
-    def __init__(self, decoded: Decoded) -> None:
+    They are read side by side, and hold about ``cap_bytes`` together.
+    """
+
+    def __init__(self, decoded: Decoded, cap_bytes: int) -> None:
         self._cursors: dict[Relation, list[AlignedCursor]] = {}
+        most_bytes = column_share(cap_bytes, len(decoded.aligned))
         for (owner, key), runs in decoded.aligned.items():
             if isinstance(owner, Relation) and not (isinstance(runs, FileColumn) and runs.is_left):
-                self._cursors.setdefault(owner, []).append(AlignedCursor(key, runs))
+                self._cursors.setdefault(owner, []).append(AlignedCursor(key, runs, most_bytes))
 
     def has(self, relation: Relation) -> bool:
         """Return whether a relation has any."""

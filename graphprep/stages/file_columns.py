@@ -77,16 +77,20 @@ class FileColumn:
         buffer = np.empty((max(1, _PIECE_BYTES // max(1, self.row_bytes)), self.width), self.dtype)
         yield from self._read(start, stop, lambda size: buffer[:size], len(buffer))
 
-    def chunks(self) -> Iterator[NDArray[Any]]:
-        """Yield all rows as arrays [k, width]. Raises what ``pieces`` raises."""
-        most = max(1, _CHUNK_BYTES // max(1, self.row_bytes))
-        yield from self._read(0, self.num_rows, lambda size: np.empty((size, self.width), self.dtype), most)
+    def chunks(self, most_bytes: int = _CHUNK_BYTES) -> Iterator[NDArray[Any]]:
+        """Yield all rows as arrays [k, width] of about ``most_bytes``. Raises what ``pieces`` raises.
 
-    def read(self, bucket: int) -> Iterator[Arrays]:
-        """Yield (rows, *cells), as ``Runs`` do; there is one bucket."""
-        assert bucket == 0
+        No file stays open meanwhile: there may be many such columns, all of which are read side by side.
+        """
+        most = max(1, most_bytes // max(1, self.row_bytes))
+        for start in range(0, self.num_rows, most):
+            stop = min(start + most, self.num_rows)
+            yield from list(self._read(start, stop, lambda size: np.empty((size, self.width), self.dtype), most))
+
+    def read(self, most_bytes: int = _CHUNK_BYTES) -> Iterator[Arrays]:
+        """Yield (rows, *cells), as ``AlignedRuns`` do."""
         row = 0
-        for values in self.chunks():
+        for values in self.chunks(most_bytes):
             shapes = np.full(len(values), self.shape_code, np.int32) if self.shape_code else None
             yield (np.arange(row, row + len(values)), *Cells(None, values, shapes=shapes).arrays())
             row += len(values)

@@ -46,7 +46,7 @@ def route_edges(routing: Routing) -> None:
         return
     ends = Ends(decoded, routing.index, routing.pool, routing.rules.cap_bytes)
     dealer = EdgeDealer(routing, ends)
-    aligned = AlignedEdges(decoded)
+    aligned = AlignedEdges(decoded, routing.rules.cap_bytes)
     threads = routing.rules.threads
     for group in map_ordered(dealer.deal, _groups(routing, ends), threads, threads + 1):
         _add_group(routing, group, aligned)

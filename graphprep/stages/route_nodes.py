@@ -237,9 +237,9 @@ def _route_aligned_nodes(routing: Routing, number: int, key: ColumnKey, runs: Al
             f"column {key.name!r} goes by raw ID, but those of node type {name!r} are strings",
             fix=_by_id(name, key),
         )
-    rows = (chunk[0].astype(np.uint64) for chunk in runs.read(0))
+    rows = (chunk[0].astype(np.uint64) for chunk in runs.read())
     space = routing.index.space(number)
-    for place, (at, *parts) in zip(space.resolve(rows, routing.pool, routing.rules.cap_bytes), runs.read(0), strict=True):
+    for place, (at, *parts) in zip(space.resolve(rows, routing.pool, routing.rules.cap_bytes), runs.read(), strict=True):
         missing = (place.typed < 0) | (place.types != number)
         if missing.any():
             row = int(at[np.argmax(missing)])

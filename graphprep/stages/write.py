@@ -64,6 +64,8 @@ from graphprep.storage.publish import StoreWriter
 from graphprep.storage.runs import SpillPool
 
 Ints = NDArray[np.int64]
+_MOST_GATHERED = 64  # columns that are written at once: each is an open file
+_FILE_BYTES = 1 << 20  # what a file that is written may hold back
 
 
 @dataclass(frozen=True)
@@ -236,14 +238,16 @@ class StoreBuilder:
     def _split_columns(self, edges: TypedEdges, slots: bool) -> tuple[list[GatheredColumn], list[ColumnTarget]]:
         """Return the columns to be written while the edges are built, loaded, and those to be written then."""
         route, room = edges.route, self.rules.cap_bytes
-        gathered, scattered = [], []
+        gathered: list[GatheredColumn] = []
+        scattered: list[ColumnTarget] = []
         for column in self._with_slots(edges.columns, route.columns, slots):
             target = ColumnTarget(column, f"edges/{edges.path}/{column.schema.path}", route.primary_counts)
             size = gathered_bytes(column, route.columns, route.num_edges)
-            if size is None or size > room:
+            need = 0 if size is None else size + min(size, _FILE_BYTES)
+            if size is None or need > room or len(gathered) == _MOST_GATHERED:
                 scattered.append(target)
                 continue
-            room -= size
+            room -= need
             gathered.append(gathered_column(self.parts, target, route.columns))
             for key in column.keys:
                 route.columns[key].close()

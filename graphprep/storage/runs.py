@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import threading
 from array import array as packed
@@ -19,6 +20,7 @@ from graphprep.storage.private import TMP_DIR_OPTION, PrivateFolder
 
 Chunk = tuple[Any, ...]  # arrays, or None: what stands where is a matter between writer and reader
 _Layout = tuple[tuple[str, tuple[int, ...]] | None, ...]
+_Extent = tuple[_Layout, int, Sequence[int]]  # its layout, where it begins, and the lengths of its arrays
 
 _ARRAY_BYTES = 128  # what an array takes beside its data; with many small chunks that is most of it
 _BUFFER_BYTES = 1 << 20
@@ -48,7 +50,7 @@ class _Extents:
         self._numbers.extend(other._numbers)
         self.count += other.count
 
-    def read(self, layouts: list[_Layout]) -> Iterator[tuple[_Layout, int, Sequence[int]]]:
+    def read(self, layouts: list[_Layout]) -> Iterator[_Extent]:
         """Yield (layout, offset, lengths) of the extents that are there now."""
         at, numbers = 0, self._numbers[:]
         while at < len(numbers):
@@ -162,10 +164,11 @@ class Runs:
             self.in_memory_bytes += held
             self._pool.account(held)
 
-    def read(self, bucket: int, *, consume: bool = False) -> Iterator[Chunk]:
+    def read(self, bucket: int, *, consume: bool = False, stays_open: bool = True) -> Iterator[Chunk]:
         """Yield a bucket's chunks in append order, as often as asked; with ``consume`` for the last time.
 
-        Then memory is free again as soon as the reader lets go of a chunk.
+        Then memory is free again as soon as the reader lets go of a chunk. Without ``stays_open`` the spill file is opened for
+        each chunk that lies there, for readers of many runs side by side.
         """
         with self._pool.lock:
             extents, memory, path = self._extents[bucket].read(list(self._layouts)), list(self._memory[bucket]), self._path
@@ -173,12 +176,7 @@ class Runs:
             if consume:
                 self._leave(bucket)
         if extent is not None and path is not None:
-            with plain_words(str(path)):
-                file = path.open("rb", buffering=0)
-            with file:
-                while extent is not None:
-                    yield _read_extent(file.fileno(), *extent, str(path))
-                    extent = next(extents, None)
+            yield from _read_extents(path, itertools.chain([extent], extents), stays_open)
         if consume:
             memory.reverse()
             yield from self._let_go(memory)
@@ -312,6 +310,22 @@ def _write_group(file: Any, chunks: list[Chunk]) -> tuple[list[int], int]:
                     file.write(one.reshape(-1).view(np.uint8).data)
         lengths.append(length)
     return lengths, num_bytes
+
+
+def _read_extents(path: Path, extents: Iterator[_Extent], stays_open: bool) -> Iterator[Chunk]:
+    """Read extents of a spill file, which is opened once, or for each of them."""
+    while True:
+        with plain_words(str(path)):
+            file = path.open("rb", buffering=0)
+        with file:
+            for extent in extents:
+                chunk = _read_extent(file.fileno(), *extent, str(path))
+                if not stays_open:
+                    break
+                yield chunk
+            else:
+                return
+        yield chunk
 
 
 def _read_extent(descriptor: int, layout: _Layout, offset: int, lengths: Sequence[int], path: str) -> Chunk:

@@ -59,8 +59,8 @@ def test_pieces_are_slices(tmp_path_factory, sizes, shape, dtype, piece, data):
         pieces = [some.copy() for some in column.pieces(start, stop)]
         assert np.array_equal(np.concatenate([flat[:0], *pieces]), flat[start:stop])
         assert all(len(some) for some in pieces)
-        rows = [arrays[0] for arrays in column.read(0)]
-        cells = [cells_from(arrays[1:]).values for arrays in column.read(0)]
+        rows = [arrays[0] for arrays in column.read()]
+        cells = [cells_from(arrays[1:]).values for arrays in column.read()]
         assert np.array_equal(np.concatenate([np.zeros(0, np.int64), *rows]), np.arange(len(values)))
         assert np.array_equal(np.concatenate([flat[:0], *cells]), flat)
 
