@@ -24,6 +24,7 @@ from graphprep import __version__
 from graphprep.cli.groups import Commands, GroupedCommand
 from graphprep.engine.budget import count_memory
 from graphprep.model.option_words import flags_in_messages
+from graphprep.storage import maps
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -52,6 +53,7 @@ class Signalled(BaseException):
 def main() -> NoReturn:
     """Run the command line of the process and exit."""
     _open_standard_streams()
+    _tell_of_lost_files()
     code = run(sys.argv[1:])
     if code > _EXIT_SIGNAL:
         _ignore_signals(_SIGNALS)  # one more would kill the process on its way out
@@ -243,6 +245,24 @@ def _raise_on_signals() -> Iterator[None]:
 def _ignore_signals(numbers: Iterable[signal.Signals]) -> None:
     for number in numbers:
         signal.signal(number, signal.SIG_IGN)
+
+
+def _tell_of_lost_files() -> None:
+    """End with a message, and without temporary files, where a mapped file is cut short: the system would end it otherwise."""
+
+    def end(path: str) -> None:
+        from graphprep.storage.private import remove_all
+
+        if sys.stderr.isatty():
+            sys.stderr.write("\x1b[?25h\r\x1b[K")  # the cursor, which the bar has hidden
+        _ErrorReport.for_args(sys.argv[1:]).say(
+            "the file became shorter while it was read" if path else "a mapped file could not be read",
+            place=path,
+            fix="run again when nothing writes to it" if path else "check the disk, then run again",
+        )
+        remove_all()
+
+    maps.on_loss = end
 
 
 def _open_standard_streams() -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+import os
 from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,9 +16,13 @@ from graphprep.exporters.graph import StoredGraph, slices
 from graphprep.exporters.hot_rows import find_hot_rows
 from graphprep.exporters.torch_features import FeatureMatrix
 from graphprep.exporters.torch_files import TensorPieces
-from graphprep.model.errors import DataError, StorageError, UsageError
+from graphprep.model.errors import DataError, UsageError
+from graphprep.model.printed import display_url
 from graphprep.model.schema import ColumnSchema
 from graphprep.stages.stored_items import StoredArray
+from graphprep.storage.faults import plain_words
+from graphprep.storage.maps import map_file
+from graphprep.storage.npy import MAX_HEADER_BYTES, parse_npy_header
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -107,12 +114,7 @@ class FeatureCache:
 
     def _read_file(self, path: str) -> NDArray[Any]:
         """Map a file of scores: [n], or [P, n] where each partition has its own; by the IDs that trainers see."""
-        try:
-            scores = np.load(path, mmap_mode="r", allow_pickle=False)
-        except OSError as error:
-            raise StorageError(error.strerror or str(error), place=path, fix="check the path") from error
-        except ValueError as error:
-            raise DataError("not an array of numbers", place=path, fix="write the scores with numpy.save") from error
+        scores = _map_scores(path)
         num_parts = self._graph.metadata.num_parts
         if scores.shape not in ((self._size,), (num_parts, self._size)) or scores.dtype.kind not in "biuf":
             raise DataError(
@@ -121,7 +123,24 @@ class FeatureCache:
                 place=path,
                 fix="write one number for each node, by the node IDs that the trainer sees",
             )
-        return np.asarray(scores)
+        return scores
+
+
+def _map_scores(path: str) -> NDArray[Any]:
+    """Map an array of numbers.
+
+    Raises StorageError where it cannot be opened, DataError where it is none, or cut off.
+    """
+    with plain_words(path), Path(path).open("rb") as file:
+        header = parse_npy_header(file.read(MAX_HEADER_BYTES + 12), display_url(path))
+        num_bytes = file.seek(0, os.SEEK_END)
+        if num_bytes < header.num_bytes:
+            message = f"the array is truncated: {num_bytes} bytes of {header.num_bytes}"
+            raise DataError(message, place=path, fix="write the scores with numpy.save")
+        if not math.prod(header.shape):
+            return np.empty(header.shape, header.dtype)
+        flat = map_file(path, header.dtype, offset=header.data_start, shape=(math.prod(header.shape),))
+    return np.asarray(flat).reshape(header.shape, order="F" if header.fortran_order else "C")
 
 
 def scores_of(files: Sequence[str], name: str, node_types: Sequence[str]) -> str | None:

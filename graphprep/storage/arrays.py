@@ -18,6 +18,7 @@ from graphprep.model.export import RECORD_NAME
 from graphprep.model.metadata import MANIFEST_NAME, METADATA_NAME, STORE_FORMAT, ArrayEntry, GraphMetadata, Manifest
 from graphprep.model.schema import parse_edge_type
 from graphprep.storage.faults import display_url, plain_words
+from graphprep.storage.maps import map_file
 from graphprep.storage.npy import MAX_HEADER_BYTES, parse_npy_header
 from graphprep.storage.own_documents import is_own
 from graphprep.storage.urls import Storage
@@ -212,7 +213,7 @@ class ArrayReader:
                 self._mapped = np.empty(self.shape, self.dtype)
             else:
                 with plain_words(self.url):
-                    self._mapped = np.memmap(path, self.dtype, "r", offset=at, shape=self.shape)
+                    self._mapped = map_file(path, self.dtype, offset=at, shape=self.shape)
         return self._mapped
 
     def _read_range(self, start: int, stop: int) -> NDArray[Any]:

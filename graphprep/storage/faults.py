@@ -26,6 +26,7 @@ _WORDS: dict[int, tuple[str, str]] = {
     errno.ENAMETOOLONG: ("the name is too long", "choose a shorter name"),
     errno.ELOOP: ("too many symbolic links", "check the links on the path"),
     errno.EIO: ("the device failed (input/output error)", "check the disk"),
+    errno.EFAULT: ("a mapped file became shorter while it was read", "run again when nothing writes to it"),
     errno.ECONNREFUSED: ("connection refused", "check the address, and that the server runs"),
     errno.ETIMEDOUT: ("the connection timed out", "check the network, then run again"),
 }

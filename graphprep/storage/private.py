@@ -11,6 +11,7 @@ import socket
 import stat
 import sys
 import tempfile
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from graphprep.storage.faults import plain_words
 TMP_DIR_OPTION = "--tmp-dir"  # what chooses the folder
 _PREFIX = ".graphprep-tmp-"
 _ATTEMPTS = 20
+_in_use: weakref.WeakSet[PrivateFolder] = weakref.WeakSet()
 _WHOLE = "metadata.json"  # a store that has it; its module would load NumPy
 
 
@@ -34,6 +36,7 @@ class PrivateFolder:
         self._mode = mode
         self._path: str | None = None
         self._lock: int | None = None
+        _in_use.add(self)
 
     def make(self) -> str:
         """Return the path like ``create``; a failure names the folder's parent, and the option that chooses it.
@@ -89,6 +92,12 @@ class PrivateFolder:
             return True
         os.close(lock)
         return False
+
+
+def remove_all() -> None:
+    """Remove the folders of this process, which ends at once: nobody closes what uses them."""
+    for folder in list(_in_use):
+        folder.remove()
 
 
 def remove_leftovers(parent: str, prefix: str = _PREFIX) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.storage.arrays import StoreReader
+from graphprep.storage.maps import map_file
 from graphprep.storage.urls import Storage
 
 Key = tuple[str, tuple[int, ...]]  # dtype's name, shape
@@ -35,7 +36,7 @@ class TwinFinder:
 
     def start(self, dtype: np.dtype[Any], shape: tuple[int, ...], header: bytes) -> Twins:
         """Begin an array."""
-        found = ((path, np.memmap(path, np.uint8, "r")) for path in self._files.get((dtype.name, shape), ()))
+        found = ((path, map_file(path, np.uint8)) for path in self._files.get((dtype.name, shape), ()))
         return Twins({path: data for path, data in found if bytes(data[: len(header)]) == header}, len(header))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import pickle
 import zipfile
 from typing import ClassVar
@@ -224,10 +225,14 @@ def test_files_of_scores_are_checked(tmp_path):
     def cached():
         export(store, tmp_path / "out", cache_ratio=0.5, cache_scores=str(path))
 
-    with pytest.raises(StorageError, match="No such file"):
+    with pytest.raises(StorageError, match=r"scores\.npy: no such file or folder"):
         cached()
     path.write_text("0.5\n")
-    with pytest.raises(DataError, match="not an array of numbers"):
+    with pytest.raises(DataError, match=r"scores\.npy: not a \.npy file"):
+        cached()
+    np.save(path, np.zeros(3))
+    os.truncate(path, 140)
+    with pytest.raises(DataError, match=r"scores\.npy: the array is truncated: 140 bytes of 152"):
         cached()
     np.save(path, np.zeros(4))
     with pytest.raises(DataError, match=r"expected 3 scores of nodes of type 'n', .* found float64\[4\]"):
