@@ -75,6 +75,35 @@ def is_list(kind: pa.DataType) -> bool:
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
+def is_sparse(kind: pa.DataType) -> bool:
+    """Return whether values are lists of numbers at coordinates, as our own tables have them: ``{at, value}``."""
+    fields = record_fields(kind)
+    at = fields.get("at", pa.null())
+    at = at.value_type if pa.types.is_fixed_size_list(at) else at
+    return fields.keys() == {"at", "value"} and bool(pa.types.is_integer(at)) and _is_value(fields["value"])
+
+
+def is_temporal(kind: pa.DataType) -> bool:
+    """Return whether values are lists of dated values, as our own tables have them: ``{start, end, values}``."""
+    fields = record_fields(kind)
+    dates = (fields.get(name, pa.null()) for name in ("start", "end"))
+    values = fields.get("values", pa.null())
+    return fields.keys() == {"start", "end", "values"} and (
+        all(map(pa.types.is_integer, dates)) and is_list(values) and _is_value(values.value_type)
+    )
+
+
+def record_fields(kind: pa.DataType) -> dict[str, pa.DataType]:
+    """Return the fields of the records that a column has lists of, none where these are no records."""
+    if not is_list(kind) or not pa.types.is_struct(kind.value_type):
+        return {}
+    return {field.name: field.type for field in kind.value_type}
+
+
+def _is_value(kind: pa.DataType) -> bool:
+    return is_number(kind) or bool(pa.types.is_boolean(kind))
+
+
 def is_text(kind: pa.DataType) -> bool:
     """Return whether values are strings or bytes."""
     tests = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_binary)
@@ -85,6 +114,8 @@ def is_text(kind: pa.DataType) -> bool:
 def is_readable(kind: pa.DataType) -> bool:
     """Return whether a further column may have this type."""
     kind = plain_type(kind)
+    if is_sparse(kind) or is_temporal(kind):
+        return True
     if is_list(kind):
         while is_list(kind):
             kind = plain_type(kind.value_type)
@@ -262,6 +293,10 @@ class ArrowCells:
         if is_text(array.type):
             return self._texts(name, position, dtype)
         rows = valid_rows(array)
+        if is_sparse(array.type):
+            return self._sparse(name, position, without_nulls(array), rows, dtype)
+        if is_temporal(array.type):
+            return self._temporal(name, position, without_nulls(array), rows, dtype)
         counts, values, item_shape = self._flatten(position, without_nulls(array), rows)
         if dtype == "binary":
             words = Words(f"field {name!r} must be text, found {array.type}", "declare a dtype of numbers with --column")
@@ -294,6 +329,44 @@ class ArrowCells:
             self.blame(position, int(rows[bad]), column_words(name, code, text, dtype or "binary"))
         return chunk
 
+    def _sparse(self, name: str, position: int, lists: pa.Array, rows: Ints, dtype: str | None) -> ColumnChunk:
+        """Read numbers at coordinates. None of the lists is null."""
+        counts = list_lengths(lists)
+        at, value = self._fields(position, lists, np.repeat(rows, counts), ("at", "value"))
+        width = at.type.list_size if pa.types.is_fixed_size_list(at.type) else 0
+        coords = self._without_nulls(position, at.flatten() if width else at, np.repeat(rows, counts * max(width, 1)))
+        values = numbers_of(value).astype(dtype or value.type.to_pandas_dtype(), copy=False)
+        key = ColumnKey(name, "sparse", values.dtype.name, width=width)
+        return ColumnChunk(key, rows, counts, values, coords=numbers_of(coords).astype(np.int64, copy=False))
+
+    def _temporal(self, name: str, position: int, lists: pa.Array, rows: Ints, dtype: str | None) -> ColumnChunk:
+        """Read dated values. None of the lists is null; an end that is null is none."""
+        owners = np.repeat(rows, list_lengths(lists))
+        start, entries = self._fields(position, lists, owners, ("start", "values"))
+        counts, end = list_lengths(entries), _field(lists.flatten(), "end").fill_null(-1)
+        flat = self._without_nulls(position, entries.flatten(), np.repeat(owners, counts))
+        values = numbers_of(flat).astype(dtype or flat.type.to_pandas_dtype(), copy=False)
+        return ColumnChunk(
+            key=ColumnKey(name, "temporal", values.dtype.name),
+            rows=rows,
+            counts=counts,
+            values=values,
+            entry_counts=list_lengths(lists),
+            start=numbers_of(start).astype(np.int64, copy=False),
+            end=numbers_of(end).astype(np.int64, copy=False),
+        )
+
+    def _fields(self, position: int, lists: pa.Array, owners: Ints, names: tuple[str, str]) -> list[pa.Array]:
+        """Return fields of all records in lists; ``owners`` are the rows that these belong to."""
+        return [self._without_nulls(position, _field(lists.flatten(), name), owners) for name in names]
+
+    def _without_nulls(self, position: int, array: pa.Array, owners: Ints) -> pa.Array:
+        """Return values of which none may be null; ``owners`` are the rows that they belong to."""
+        if array.null_count:
+            self.blame(position, int(owners[np.flatnonzero(null_mask(array))[0]]), _NULL_IN_LIST)
+            return array.drop_null()  # a faulty batch is not used
+        return array
+
     def _flatten(self, position: int, array: pa.Array, rows: Ints) -> tuple[Ints, NDArray[np.generic], tuple[int, ...] | None]:
         """Return counts a row, all values, and the shape that all rows share, None where they differ."""
         bounds = np.arange(len(array) + 1, dtype=np.int64)  # of each row, in items of the present level
@@ -312,6 +385,11 @@ class ArrowCells:
                 break
         _, values = present(array) if not is_list(array.type) else (None, np.zeros(int(bounds[-1]), np.int64))
         return np.diff(bounds), values, shape
+
+
+def _field(records: pa.Array, name: str) -> pa.Array:
+    """Return a field of records, null where a record is."""
+    return records.flatten()[records.type.get_field_index(name)]
 
 
 def _no_values(name: str, dtype: str | None) -> ColumnChunk:

@@ -25,6 +25,7 @@ from graphprep.decoders.arrow_cells import (
     is_text,
     parquet_batches,
     plain_type,
+    record_fields,
     unit_of,
     wrong_type,
 )
@@ -276,6 +277,10 @@ def stored_types(schema: pa.Schema, layout: TableLayout) -> dict[str, StoredType
 
 def _stored_type(kind: pa.DataType) -> StoredType:
     shown, kind = str(kind), plain_type(kind)
+    if fields := record_fields(kind):
+        value = fields["value"] if "value" in fields else fields["values"].value_type
+        dtype = np.dtype(value.to_pandas_dtype()).name
+        return StoredType(dtype, is_list=True, shown=shown, records=", ".join(fields))
     is_nested = is_list(kind)
     while is_list(kind):
         kind = plain_type(kind.value_type)

@@ -18,6 +18,7 @@ class StoredType:
     """What a file's own types say of a column: NumPy's name or ``binary``, a unit for dates and times, and whether it is lists.
 
     ``dtype`` "" stands for nothing but nulls. ``is_open``: only that it holds lists, or none, is known.
+    ``records``: the lists hold records of these fields, which are sparse or dated values.
     """
 
     dtype: str
@@ -25,6 +26,7 @@ class StoredType:
     is_list: bool = False
     shown: str = ""
     is_open: bool = False
+    records: str = ""
 
 
 def settle_types(files: Sequence[tuple[str, Mapping[str, StoredType]]]) -> dict[str, ColumnType]:
@@ -52,7 +54,7 @@ def settle_types(files: Sequence[tuple[str, Mapping[str, StoredType]]]) -> dict[
 
 def _common(one: StoredType, other: StoredType) -> StoredType | None:
     """Return the type that holds both without loss, None where there is none."""
-    if one.is_list != other.is_list or one.unit != other.unit:
+    if (one.is_list, one.unit, one.records) != (other.is_list, other.unit, other.records):
         return None
     if one.dtype == other.dtype or other.is_open:
         return one
@@ -67,7 +69,7 @@ def _wider(one: StoredType, other: StoredType) -> StoredType | None:
     kinds = {np.dtype(one.dtype).kind, np.dtype(other.dtype).kind}
     if dtype.kind == "f" and kinds == {"i", "u"}:  # int64 and uint64
         return None
-    return StoredType(dtype.name, one.unit, one.is_list, f"{one.shown} and {other.shown}")
+    return StoredType(dtype.name, one.unit, one.is_list, f"{one.shown} and {other.shown}", records=one.records)
 
 
 @dataclass(frozen=True)

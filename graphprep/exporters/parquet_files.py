@@ -51,6 +51,9 @@ class ParquetExporter:
         ends = [RawEnds(graph, number) for number in range(len(graph.metadata.node_types))]
         for number, name in enumerate(graph.metadata.node_types):
             self._write_nodes(graph, number, f"nodes/{path_name(name)}.parquet", out)
+            for column in graph.node_columns(number):
+                if column.role == "seeds":
+                    self._write_seeds(graph, number, column, out)
         for edge, edge_type in enumerate(graph.metadata.edge_types):
             self._write_edges(graph, edge, ends, f"edges/{edge_type_path(edge_type)}.parquet", out)
             graph.reporter.advance(records=graph.metadata.num_edges_per_type[edge])
@@ -72,6 +75,21 @@ class ParquetExporter:
 
         counts = graph.metadata.num_nodes_per_chunk[number]
         self._write(path, schema, _cut(counts, columns), read, out, graph.room.threads)
+
+    def _write_seeds(self, graph: StoredGraph, number: int, column: ColumnSchema, out: FolderOutput) -> None:
+        """Write the raw IDs of a type's seeds, in typed order, as ``--seeds`` takes them."""
+        import pyarrow as pa
+
+        kind, ids = graph.metadata.node_schemas[number].raw_ids, RawEnds(graph, number)
+
+        def read(part: int, low: int, high: int) -> list[Any]:
+            chosen = graph.node_cells(number, part, column, low, high).flat != 0
+            first = int(graph.node_offsets(number)[part])
+            return [id_array(ids.of(np.flatnonzero(chosen) + (first + low)), kind)]
+
+        schema = pa.schema([pa.field("id", id_type(kind), nullable=False)])
+        groups = _cut(graph.metadata.num_nodes_per_chunk[number], [column])
+        self._write(_seeds_path(graph.metadata.node_types[number]), schema, groups, read, out, graph.room.threads)
 
     def _write_edges(self, graph: StoredGraph, edge: int, ends: Sequence[RawEnds], path: str, out: FolderOutput) -> None:
         import pyarrow as pa
@@ -151,12 +169,15 @@ def _config(graph: StoredGraph) -> dict[str, object]:
     """Return a config that ``graphprep convert`` reads the tables by."""
     metadata = graph.metadata
     nodes, edges = [], []
-    roles: dict[str, list[str]] = {"labels": [], "splits": []}
+    roles: dict[str, list[str]] = {"labels": [], "splits": [], "seeds": []}
     for number, name in enumerate(metadata.node_types):
         columns = graph.node_columns(number)
         id_col = column_names(("id",), columns)[0]
         entry: dict[str, object] = {"type": name, "files": f"nodes/{path_name(name)}.parquet", "id_col": id_col}
         entry["id_type"] = _ID_TYPES[metadata.node_schemas[number].raw_ids]
+        if seeds := [column.name for column in columns if column.role == "seeds"]:
+            entry["drop"] = seeds
+            roles["seeds"].append(f"{_in_flag(name)}={_seeds_path(name)}")
         nodes.append({**entry, **_named(columns, ("weight",))})
         _add_roles(roles, name, columns)
     for edge, edge_type in enumerate(metadata.edge_types):
@@ -168,6 +189,10 @@ def _config(graph: StoredGraph) -> dict[str, object]:
         _add_roles(roles, graph.edge_names[edge], columns)
     given = {key: texts for key, texts in roles.items() if texts}
     return {"graph_name": metadata.graph_name, **given, "nodes": nodes, "edges": edges}
+
+
+def _seeds_path(node_type: str) -> str:
+    return f"seeds/{path_name(node_type)}.parquet"
 
 
 def _named(columns: Sequence[ColumnSchema], roles: Sequence[str]) -> dict[str, str]:
