@@ -24,7 +24,7 @@ from graphprep.model.options import ConvertOptions, ConvertSummary, RunOptions
 from graphprep.model.protocols import Reporter
 from graphprep.model.reorder import ReorderOptions, ReorderSummary
 from graphprep.model.rows import RawTexts
-from graphprep.model.schema import RawIdKind
+from graphprep.model.schema import EdgeType, RawIdKind
 from graphprep.storage.arrays import StoreReader
 from graphprep.storage.faults import display_url
 from graphprep.storage.urls import STDIN, Storage, local_path
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from graphprep.stages.guess import GuessedGraph
     from graphprep.stages.inspect import GraphInfo
     from graphprep.stages.lookup import GivenIds, IdLookup
+    from graphprep.stages.memory_graph import MemoryGraph
     from graphprep.stages.stored_graph import Graph
 
 S = TypeVar("S", ConvertSummary, ExportSummary, ReorderSummary)
@@ -70,22 +71,36 @@ _FLAGS_OF_OPTIONS = {
 
 @python_words(decoder=True)
 def convert(
-    inputs: Place | Sequence[Place],
-    out: Place,
+    inputs: Place | Sequence[Place] | object = (),
+    out: Place = "",
     options: ConvertOptions | None = None,
     reporter: Reporter | None = None,
+    *,
+    nodes: Mapping[str, object] | None = None,
+    edges: Mapping[str | EdgeType, object] | None = None,
     **given: Any,
 ) -> ConvertSummary:
     """Convert raw inputs into a store at ``out``.
 
-    ``given`` are fields of ``ConvertOptions`` or ``RunOptions``: ``convert("a.csv", "store", partitions=2, threads=4)``. Raises
-    GraphprepError.
+    ``inputs`` are paths or URLs, or in memory: a DataFrame, an Arrow table (whatever exports one), a matrix of scipy.sparse, a
+    dict of them by type, a networkx graph, or PyG's ``Data`` or ``HeteroData``. ``nodes`` and ``edges`` are tables by type:
+    ``convert(nodes={"user": users}, edges={("user", "buys", "item"): buys}, out="store")``. ``given`` are fields of
+    ``ConvertOptions`` or ``RunOptions``: ``convert("a.csv", "store", partitions=2, threads=4)``. Raises GraphprepError.
     """
     from graphprep import pipeline
 
-    urls, out, options = _as_list(inputs), os.fspath(out), make_options(ConvertOptions, options, given)
-    _check_bad_records(options, urls, out)
-    return _worded(pipeline.convert(urls, out, options, reporter), decoder=True)
+    options = make_options(ConvertOptions, options, given)
+    if not os.fspath(out):
+        raise UsageError("out is not given", fix="name the folder or URL of the store: out='store'")
+    found = _read_memory(inputs, nodes, edges, options)
+    if found is None:
+        urls = _as_list(inputs)  # type: ignore[arg-type]
+        _check_bad_records(options, urls, os.fspath(out))
+        return _worded(pipeline.convert(urls, os.fspath(out), options, reporter), decoder=True)
+    if found.graph is not None:
+        options = replace(options, graph=found.graph, decoder_options={}, num_nodes={})
+    _check_bad_records(options, (), os.fspath(out))
+    return _worded(pipeline.convert(found.inputs, os.fspath(out), options, reporter, found.in_memory), decoder=True)
 
 
 @python_words(decoder=True)
@@ -344,6 +359,28 @@ def _worded(summary: S, *, decoder: bool = False) -> S:
 
 def _storage(options: Mapping[str, str] | None) -> Storage:
     return Storage(check_value("storage_options", options, Mapping[str, str] | None))
+
+
+def _read_memory(
+    inputs: object, nodes: Mapping[str, object] | None, edges: Mapping[Any, object] | None, options: ConvertOptions
+) -> MemoryGraph | None:
+    """Return what is in memory, None where ``inputs`` are paths.
+
+    Raises UsageError for several inputs, and for objects that cannot be read.
+    """
+    from graphprep.stages.memory_graph import read_memory, read_tables
+
+    if nodes is None and edges is None:
+        found = read_memory(inputs, options.decoder_options, options.num_nodes)
+    elif not isinstance(inputs, list | tuple) or inputs:
+        raise UsageError("nodes and edges are the input: there is none beside them", fix="leave out one of the two")
+    else:
+        found = read_tables(nodes or {}, edges or {}, options.decoder_options, options.num_nodes)
+    if found is not None and found.graph is not None:
+        for name in ("graph", "format", "decoder"):
+            if getattr(options, name) is not None:
+                raise UsageError(f"{name} says how files are read, not what is in memory", fix=f"leave out {name}")
+    return found
 
 
 def _open_storage(run: RunOptions) -> Storage:

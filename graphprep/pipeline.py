@@ -9,6 +9,7 @@ import socket
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from graphprep.stages.decode import DecodeSettings, decode_all
 from graphprep.stages.decoded import Decoded
 from graphprep.stages.disk_need import DiskRules, check_disk
 from graphprep.stages.early_edges import EarlyRules
+from graphprep.stages.in_memory import InMemory
 from graphprep.stages.locate import Locator
 from graphprep.stages.nodes import BeyondError, NodeIndex, NodeRules, index_nodes
 from graphprep.stages.observe import ColumnContext, StoredColumn, settle_columns
@@ -192,12 +194,17 @@ class StageClock:
 
 
 def convert(
-    inputs: Sequence[str], out: str, options: ConvertOptions | None = None, reporter: Reporter | None = None
+    inputs: Sequence[str],
+    out: str,
+    options: ConvertOptions | None = None,
+    reporter: Reporter | None = None,
+    in_memory: InMemory | None = None,
 ) -> ConvertSummary:
     """Convert raw graph files to a store of CSR/CSC partitions and metadata.json.
 
-    ``inputs``: paths, folders, globs or URLs (``-``: stdin); ``out``: a path or URL that does not exist yet. Raises the
-    GraphprepErrors that the command line maps to its exit codes; then nothing is left at ``out``.
+    ``inputs``: paths, folders, globs or URLs (``-``: stdin), or names of what is ``in_memory``; ``out``: a path or URL that
+    does not exist yet. Raises the GraphprepErrors that the command line maps to its exit codes; then nothing is left at
+    ``out``.
     """
     options = options or ConvertOptions()
     reporter = reporter or SilentReporter()
@@ -213,6 +220,9 @@ def convert(
         storage.ahead_bytes = _AHEAD_BLOCKS * memory.block_bytes
         writer = stack.enter_context(StoreWriter(storage, out, options.overwrite))
         pool = stack.enter_context(SpillPool(memory.pool_bytes, tmp_dir))
+        if in_memory is not None:
+            clock.stage("spool")
+            in_memory.spool(storage)
         with _saved_rejects(storage, options) as rejects:
             disk = _disk_rules(out, tmp_dir, options, memory)
             prepared = _prepare(inputs, options, memory, storage, pool, clock, rejects, disk)
@@ -227,7 +237,8 @@ def convert(
         builder.finish(prepared.nodes, prepared.edges, lambda: _provenance(prepared, storage, time.perf_counter() - begin))
         clock.finish()
         elapsed_s = time.perf_counter() - begin
-        return _summary(out, prepared, clock, writer.num_bytes, pool.spilled_bytes, elapsed_s, sampler.stop())
+        summary = _summary(out, prepared, clock, writer.num_bytes, pool.spilled_bytes, elapsed_s, sampler.stop())
+        return summary if in_memory is None else replace(summary, notes=(*in_memory.notes, *summary.notes))
 
 
 def folder_beside(out: str) -> str | None:
@@ -607,8 +618,14 @@ def provenance(urls: Sequence[str], storage: Storage, elapsed_s: float) -> dict[
         "seconds": round(elapsed_s, 3),
         "host": socket.gethostname(),
         "device": f"cpu ({platform.machine()}, {os.cpu_count()} cores)",
-        "inputs": [{"url": display_url(url), "bytes": storage.size(url)} for url in urls],
+        "inputs": [_provenance_of(url, storage) for url in urls],
     }
+
+
+def _provenance_of(url: str, storage: Storage) -> dict[str, Any]:
+    """Tell of an input its URL, or what was in memory, and its size."""
+    origin = storage.origins.get(url)
+    return {"url": display_url(url), **({} if origin is None else {"in_memory": origin}), "bytes": storage.size(url)}
 
 
 def _without_secrets(arguments: Sequence[str]) -> list[str]:

@@ -29,6 +29,7 @@ from graphprep.decoders.arrow_cells import (
     unit_of,
     wrong_type,
 )
+from graphprep.decoders.arrow_numpy import numbers_of
 from graphprep.decoders.edges_columns import IdKind
 from graphprep.decoders.edges_faults import Faults, Words
 from graphprep.decoders.tables_columns import ColumnType, FeatureColumn, IdField, TableLayout
@@ -45,6 +46,7 @@ from graphprep.storage.faults import display_url
 
 Ints = NDArray[np.int64]
 ARROW_MAGIC = b"ARROW1"
+_SCAN_ROWS = 1 << 16
 
 
 def read_schema(handle: BinaryIO, url: str, *, parquet: bool) -> tuple[pa.Schema, int]:
@@ -206,6 +208,38 @@ def held_ids(schema: pa.Schema, field: IdField) -> IdKind | None:
     if field.position is None:
         return "uint"
     return "uint" if pa.types.is_integer(plain_type(schema.types[field.position])) else "string"
+
+
+def check_keys(handle: BinaryIO, schema: pa.Schema, layout: TableLayout, url: str, *, parquet: bool) -> None:
+    """Say which row of a column of IDs has none, where that made floats of the others, as pandas does.
+
+    Raises DataError for the first.
+    """
+    for field in layout.ids:
+        if field.position is not None and pa.types.is_floating(plain_type(schema.types[field.position])):
+            row = _first_null(handle, field.name, url, parquet=parquet)
+            if row >= 0:
+                raise DataError(
+                    f"field {field.name!r} is empty, and floats stand in the other rows",
+                    place=f"{url}: row {row}, column {field.name!r}",
+                    fix="give every row its keys, or leave the row out; then cast the column to int64",
+                )
+
+
+def _first_null(handle: BinaryIO, name: str, url: str, *, parquet: bool) -> int:
+    """Return the first row of a column that is null or NaN, -1 where there is none."""
+    row, span = 0, Span(url, "table")
+    handle.seek(0)
+    if parquet:
+        batches = parquet_batches(pq.ParquetFile(handle), span, _SCAN_ROWS, [name])
+    else:
+        batches = _arrow_batches(handle, span, _SCAN_ROWS, [name])
+    for batch in batches:
+        missing = np.isnan(numbers_of(batch.column(0).fill_null(float("nan"))))
+        if missing.any():
+            return row + int(missing.argmax())
+        row += batch.num_rows
+    return -1
 
 
 def check_schema(schema: pa.Schema, layout: TableLayout, url: str) -> None:

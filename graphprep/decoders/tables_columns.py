@@ -208,11 +208,9 @@ class Choice:
             return self.take(option, selector, use)
         free = [place for place in range(len(self.header.names)) if place not in self.used]
         if not free:
-            raise DataError(
-                f"no column is left for {use}",
-                place=self.place,
-                fix="name the character between the columns with --delimiter, or add the column",
-            )
+            is_text = self.place != self.header.url
+            fix = "name the character between the columns with --delimiter, or add the column" if is_text else "add the column"
+            raise DataError(f"no column is left for {use}", place=self.place, fix=fix)
         position = default if default is not None and default in free else free[0]
         self.used[position] = use
         return position

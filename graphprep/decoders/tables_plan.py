@@ -125,7 +125,7 @@ class _Look:
         return TableFile(url, "text", layout, head, doubt=head.doubt, held=(None,) * len(layout.ids))
 
     def _arrow(self, url: str, kind: FileKind) -> TableFile:
-        from graphprep.decoders.tables_arrow import check_schema, held_ids, read_schema, stored_types
+        from graphprep.decoders.tables_arrow import check_keys, check_schema, held_ids, read_schema, stored_types
 
         shown = display_url(url)
         with self.storage.open(url) as handle:
@@ -133,6 +133,8 @@ class _Look:
         header = Header(shown, tuple(schema.names), True)
         self.known = self.known or header
         layout = self._layout(header, shown)
+        with self.storage.open(url) as handle:
+            check_keys(handle, schema, layout, shown, parquet=kind == "parquet")
         check_schema(schema, layout, shown)
         held = tuple(held_ids(schema, field) for field in layout.ids)
         return TableFile(url, kind, layout, None, stored_types(schema, layout), held, num_rows)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,16 +24,23 @@ _MOST_CHARACTERS = 100  # of a raw ID in a message
 
 @dataclass(frozen=True)
 class Located:
-    """A batch, decoded again with places. ``decoded`` is None for tables, whose batch begins at ``first_row`` of the file."""
+    """A batch, decoded again with places. ``decoded`` is None for tables, whose batch begins at ``first_row`` of the file.
+
+    ``keys`` are the names of a table's columns of IDs, None for those that are not stored.
+    """
 
     rows: RawRows
     decoded: DecodedBlock | None
     url: str
     first_row: int = 0
+    keys: tuple[str | None, ...] = ()
 
-    def place(self, at: int) -> str:
-        """Return ``file:line:column``, or ``file: row R``."""
-        return f"{self.url}: row {self.first_row + at}" if self.decoded is None else self.decoded.place(at)
+    def place(self, at: int, side: int = 0) -> str:
+        """Return ``file:line:column``, or ``file: row R, column 'C'`` of an ID: an edge's source (0) or destination (1)."""
+        if self.decoded is not None:
+            return self.decoded.place(at)
+        key = self.keys[side] if side < len(self.keys) else None
+        return f"{self.url}: row {self.first_row + at}" + ("" if key is None else f", column {key!r}")
 
 
 def id_words(keys: NDArray[np.uint64], part: RawNodes | RawEdges | None, row: int, side: int, is_signed: bool) -> str:
@@ -69,7 +76,7 @@ class Locator:
         tables = read_table(self.decoded.decoder, self.storage, span, self.settings.max_rows, self.settings.skip, places=True)
         for number, (rows, _, first_row) in enumerate(tables):
             if number == batch.block and rows is not None:
-                return Located(rows, None, display_url(span.url), first_row)
+                return Located(rows, None, display_url(span.url), first_row, _key_columns(span.detail))
         raise AssertionError("a batch that was read once cannot be read again")
 
     def first_end_beyond(self, type_name: str, num_nodes: int) -> tuple[str, int]:
@@ -131,4 +138,10 @@ class Locator:
         found = self.locate(batch)
         edges = found.rows.edges
         at = None if edges is None else edges.at_src if end == "src" else edges.at_dst
-        return found.place(int(at[record - batch.first_edge])) if at is not None else found.url
+        return found.place(int(at[record - batch.first_edge]), int(end == "dst")) if at is not None else found.url
+
+
+def _key_columns(reader: Any) -> tuple[str | None, ...]:
+    """Return the names of the columns of IDs that a span's reader knows."""
+    layout = getattr(getattr(reader, "reader", reader), "layout", None)
+    return tuple(None if one.position is None else one.name for one in getattr(layout, "ids", ()))

@@ -216,7 +216,7 @@ def _end_error(routing: Routing, edges: BatchEdges, located: Located, at: int, s
     """Word an end that is no node, or one of another type."""
     rows = located.rows.edges
     positions = None if rows is None else rows.at_dst if side else rows.at_src
-    place = located.url if positions is None else located.place(int(positions[at]))
+    place = located.url if positions is None else located.place(int(positions[at]), side)
     code = edges.batch.codes[0] if edges.relations is None else int(edges.relations[at])
     relation = routing.decoded.relations[code]
     name = relation.dst_type if side else relation.src_type

@@ -86,6 +86,7 @@ class Storage:
         self._private = PrivateFolder(tmp_dir)
         self._spools: dict[str, Spool] = {}
         self._paths: dict[str, str] = {}  # of what is read from another path than its own
+        self.origins: dict[str, str] = {}  # what was in memory, by the name that stands for its file
         self.fetchers = Fetchers()
         self._pins: dict[str, Pin] = {}
 
@@ -103,6 +104,15 @@ class Storage:
         self._spools.clear()
         self._paths.clear()
         self._private.remove()
+
+    def add_private(self, url: str, origin: str) -> str:
+        """Return the path of a file yet to be written, private and gone with ``close``, that is read as ``url``.
+
+        ``origin`` says what its content was.
+        """
+        path = str(Path(self._private.make()) / f"memory-{len(self.origins)}")
+        self._paths[url], self.origins[url] = path, origin
+        return path
 
     # ---- reading ----
 
@@ -245,6 +255,8 @@ class Storage:
         An absolute path stays in the file system of ``base``: ``/b`` against ``hdfs://host/a`` is ``hdfs://host/b``.
         """
         match = URL.match(base)
+        if path in self._paths:
+            return path
         if URL.match(path) or match is None:
             return path if URL.match(path) else str(Path(base) / path)
         rest = base[match.end() :]
