@@ -63,7 +63,7 @@ def _categories(own: OwnerColumns, flag: RoleFlag, column: StoredColumn) -> Stor
     key = ColumnKey(name, "numbers", "int64", column.schema.slot, "label")
     route = own.new_route(key, plan)
     for rows, ids, codes in numbered.drain():
-        route.add(rows, ids, scalar_cells(ranks[codes]), own.offsets)
+        route.deal(rows, ids, scalar_cells(ranks[codes]))
     categories = tuple(_utf8(own, flag, name, texts[i]) for i in order)
     own.notes.append(f"{own.words}: label {name!r} has {len(texts):,} {'category' if len(texts) == 1 else 'categories'}")
     schema = replace(column.schema, kind="dense", dtype="int64", role="label", categories=categories)

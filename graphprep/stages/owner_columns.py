@@ -28,17 +28,15 @@ _ROW_BYTES = 18  # of a row of a split in its bucket: row, part, and their sorte
 class OwnerColumns:
     """The columns of one type.
 
-    ``routes`` hold their values by key, ``plan`` says how new ones are cut into buckets, ``offsets`` (int64[P + 1]) are the
-    borders of the partitions in ``rows``. ``row_words(row, edge ID)`` names a node or an edge. ``elsewhere(name)`` lists how
-    flags name columns of other types. ``schema`` is what the store must be like, where that is fixed beforehand. ``notes``
-    collects sentences for the user.
+    ``routes`` hold their values by key, ``plan`` says how new ones are cut into buckets. ``row_words(row, edge ID)`` names a
+    node or an edge. ``elsewhere(name)`` lists how flags name columns of other types. ``schema`` is what the store must be like,
+    where that is fixed beforehand. ``notes`` collects sentences for the user.
     """
 
     owner: Owner
     routing: Routing
     routes: dict[ColumnKey, ColumnRoute]
     num_rows: int
-    offsets: Ints
     plan: BucketPlan
     columns: list[StoredColumn]
     row_words: Callable[[int, int], str]
@@ -135,7 +133,6 @@ def columns_of_nodes(routing: Routing, node: TypedNodes, elsewhere: Callable[[st
         routing=routing,
         routes=node.route.columns,
         num_rows=num_rows,
-        offsets=routing.index.part_offsets[node.number],
         plan=plan_buckets(num_rows, num_rows * _ROW_BYTES, routing.rules.bucket_bytes),
         columns=list(node.columns),
         row_words=row_words,
@@ -155,7 +152,6 @@ def columns_of_edges(routing: Routing, edge: TypedEdges, elsewhere: Callable[[st
         routing=routing,
         routes=route.columns,
         num_rows=route.num_edges,
-        offsets=routing.index.part_offsets[route.dst_type if routing.rules.primary == "csc" else route.src_type],
         plan=route.plan,
         columns=list(edge.columns),
         row_words=row_words,

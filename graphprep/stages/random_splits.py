@@ -16,13 +16,13 @@ Ints = NDArray[np.int64]
 SPLIT_KEY = ColumnKey("split", "numbers", "int8", role="split")
 
 
-def add_parts(route: ColumnRoute, parts: NDArray[np.int8], rows: Ints, ids: Ints | None, offsets: Ints, counts: Ints) -> None:
+def add_parts(route: ColumnRoute, parts: NDArray[np.int8], rows: Ints, ids: Ints | None, counts: Ints) -> None:
     """Deal out the parts of some rows; those in no part have no cell."""
     counts[:NO_PART] += np.bincount(parts, minlength=NO_PART + 1)[:NO_PART]
     if (parts == NO_PART).any():
         kept = np.flatnonzero(parts != NO_PART)
         parts, rows, ids = parts[kept], rows[kept], None if ids is None else ids[kept]
-    route.add(rows, ids, scalar_cells(parts), offsets)
+    route.deal(rows, ids, scalar_cells(parts))
 
 
 def split_edges(
@@ -38,6 +38,5 @@ def split_edges(
     An edge's hash is that of the edge checksum, so that parallel edges fall into one part.
     """
     counts = routing.edge_parts.setdefault(routing.edge_type(route), np.zeros(NO_PART, np.int64))
-    offsets = routing.index.part_offsets[route.dst_type if routing.rules.primary == "csc" else route.src_type]
     pairs = hash_ints(hashes[0] ^ hash_ints(hashes[1]))
-    add_parts(routing.edge_column(route, SPLIT_KEY), rule.parts(pairs), owners, ids, offsets, counts)
+    add_parts(routing.edge_column(route, SPLIT_KEY), rule.parts(pairs), owners, ids, counts)

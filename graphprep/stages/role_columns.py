@@ -97,13 +97,13 @@ class RoleGiver:
             for typed in self._listed(own, flag, flag.files[0]):
                 dealer.add(FlatRows((typed,)))
         dealer.flush()
-        route = own.new_route(SEEDS_KEY)
+        route, count = own.new_route(SEEDS_KEY), 0
         for bucket in range(own.plan.num_buckets):
             found = [rows for (rows,) in dealer.runs.read(bucket)]
             rows = np.unique(np.concatenate(found)) if found else np.zeros(0, np.int64)
-            route.add(rows, None, scalar_cells(np.ones(rows.size, bool)), own.offsets)
+            route.deal(rows, None, scalar_cells(np.ones(rows.size, bool)))
+            count += rows.size
         dealer.runs.close()
-        count = int(route.stats.rows.sum())
         own.notes.append(f"{own.words}: {count:,} seed{'' if count == 1 else 's'}")
         own.columns.append(StoredColumn(ColumnSchema(SEEDS_KEY.name, "dense", "bool", role="seeds"), (SEEDS_KEY,)))
 

@@ -236,6 +236,10 @@ class ColumnRoute:
     def add(self, rows: Ints, edge_ids: Ints | None, cells: Cells, offsets: Ints) -> None:
         """Deal out the cells of some rows; ``offsets`` are the partitions' borders."""
         self.stats.add(cells, rows, offsets)
+        self.deal(rows, edge_ids, cells)
+
+    def deal(self, rows: Ints, edge_ids: Ints | None, cells: Cells) -> None:
+        """Deal out cells of a column whose kind and shape are known: one number a row."""
         if self.ordered is None or not self.ordered.take_in(rows if edge_ids is None else edge_ids, cells):
             self.dealer.add(CellRows(rows, edge_ids, cells))
 

@@ -52,7 +52,7 @@ def _of_column(own: OwnerColumns, flag: RoleFlag) -> tuple[int, int, int, int]:
     for from_key, rows, ids, cells in own.drain(column):
         codes = split_codes(from_key, cells)
         _refuse_bad(own, flag, from_key, rows, ids, cells, codes, is_mask=False)
-        add_parts(route, codes, rows, ids, own.offsets, counts)
+        add_parts(route, codes, rows, ids, counts)
     own.columns[at], found = _stored(own, key, counts)
     return found
 
@@ -67,7 +67,7 @@ def _of_masks(own: OwnerColumns, flag: RoleFlag) -> tuple[int, int, int, int]:
         for key, rows, ids, cells in own.drain(column):
             codes = mask_codes(key, cells)
             _refuse_bad(own, flag, key, rows, ids, cells, codes, is_mask=True)
-            add_parts(route, np.where(codes == 1, part, NO_PART).astype(np.int8), rows, ids, own.offsets, counts)
+            add_parts(route, np.where(codes == 1, part, NO_PART).astype(np.int8), rows, ids, counts)
     _refuse_overlaps(own, flag, route)
     taken = [column for _, column in masks]
     own.columns[:] = [column for column in own.columns if column not in taken]
@@ -89,7 +89,7 @@ def _of_files(own: OwnerColumns, flag: RoleFlag, listed: Listed) -> tuple[int, i
     counts = np.zeros(NO_PART, np.int64)
     for bucket in range(own.plan.num_buckets):
         for rows, parts in _distinct(dealer.runs, bucket):
-            add_parts(route, parts, rows, None, own.offsets, counts)
+            add_parts(route, parts, rows, None, counts)
     dealer.runs.close()
     _refuse_overlaps(own, flag, route)
     column, found = _stored(own, SPLIT_KEY, counts)
@@ -105,7 +105,7 @@ def _random(own: OwnerColumns, flag: RoleFlag) -> tuple[int, int, int, int]:
     route = own.new_route(SPLIT_KEY)
     if isinstance(own.owner, str):
         for hashes, typed in own.routing.index.hashes(own.number):
-            add_parts(route, flag.rule.parts(hashes), typed, None, own.offsets, counts)
+            add_parts(route, flag.rule.parts(hashes), typed, None, counts)
     else:
         counts += own.routing.edge_parts.get(own.owner, 0)
     column, found = _stored(own, SPLIT_KEY, counts)

@@ -33,6 +33,7 @@ from graphprep.exporters.torch_files import (
     write_pt,
     write_tensor_chunks,
 )
+from graphprep.exporters.torch_graph import rows_ascend
 from graphprep.exporters.torch_pickle import Pickler
 from graphprep.exporters.torch_zip import ZipEntry, zip_pieces, zip_size
 
@@ -300,3 +301,21 @@ def test_chunks_are_pickles_one_after_another():
     write_tensor_chunks(out, "feats.pkl", chunks, sum(map(chunk_bytes, chunks)))
     assert [one.tolist() for one in read_chunks(out["feats.pkl"])] == [[[0, 1], [2, 3], [4, 5]], []]
     assert read_chunks(out["feats.pkl"])[1].shape == (0, 2)
+
+
+@given(st.permutations(range(4)) | st.lists(st.integers(0, 9), max_size=6), st.data())
+def test_ids_ascend_over_pieces_and_partitions_or_not(ids, data):
+    """However they are cut, into pieces that may be empty."""
+
+    class Graph:
+        def ids_are_typed(self, number):
+            return False
+
+        def ids_in_part(self, number, part):
+            return iter(parts[part])
+
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(ids)), max_size=4)))
+    pieces = np.split(np.array(ids, np.int64), cuts)
+    border = data.draw(st.integers(0, len(pieces)))
+    parts = [pieces[:border], pieces[border:]]
+    assert rows_ascend(Graph(), 0, range(2)) == all(one < other for one, other in pairwise(ids))

@@ -101,3 +101,13 @@ def test_plain_pairs_are_pairs_or_nothing(edges, delimiter, end, odd, at):
 def test_plain_pairs_are_as_wide_as_their_ids_may_be(most, dtype):
     src, dst = parse_plain_pairs(np.frombuffer(b"%d,1\n" % (most - 1), np.uint8), b",", most, 2)
     assert (src.dtype, dst.dtype, src.tolist(), dst.tolist()) == (dtype, dtype, [most - 1], [1])
+
+
+@pytest.mark.parametrize("repeats", [1, 200])  # the general way, and the plain one
+@pytest.mark.parametrize(("field", "dtype"), [("0", "int64"), ("-0", "float64"), ("-00", "float64"), ('"-0"', "float64")])
+def test_minus_zero_among_integers_makes_floats(repeats, field, dtype):
+    text = ("3\n" * repeats + f"{field}\n-5\n").encode()
+    found = parse_table(text, b",", 1, repeats + 2)
+    assert found.dtype == dtype
+    assert found[:, 0].tolist() == [3] * repeats + [0, -5]
+    assert np.signbit(found[-2, 0]) == (dtype == "float64")

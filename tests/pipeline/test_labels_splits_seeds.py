@@ -742,6 +742,21 @@ def test_info_shows_roles(tmp_path):
     assert "  part  dense  int8   split, optional" in lines
 
 
+def test_a_label_that_is_no_utf8(tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    kinds = pa.array([b"a", b"\xc3\xa9", b"caf\xe9", b"a"], pa.binary())
+    pq.write_table(pa.table({"src": [0, 1, 2, 3], "dst": [1, 0, 0, 0], "kind": kinds}), tmp_path / "e.parquet")
+    with pytest.raises(DataError) as caught:
+        convert(tmp_path / "e.parquet", tmp_path / "out", labels=(f"{EDGES}:kind",))
+    assert str(caught.value) == (
+        f"--label {EDGES}:kind: label 'kind' of edge type '{EDGES}' has a text that is not UTF-8: b'caf\\xe9'\n"
+        "  fix: write the labels in UTF-8, or as numbers"
+    )
+    assert not (tmp_path / "out").exists()
+
+
 def test_info_shows_units(tmp_path):
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     day = pa.array([1, 2], pa.int32()).cast(pa.date32())

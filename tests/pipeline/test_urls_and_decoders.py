@@ -19,10 +19,10 @@ import pytest
 from golden.golden_cases import GOLDEN, SAMPLE_DATA, read_store
 
 from graphprep.decoders import registry
-from graphprep.model.errors import DecodeError, GraphprepError
+from graphprep.model.errors import DataError, DecodeError, GraphprepError
 from graphprep.model.options import ConvertOptions
-from graphprep.model.protocols import Sources, Span
-from graphprep.model.rows import RawEdges, RawNodes, RawRows, Relation
+from graphprep.model.protocols import DeclaredNodes, Sources, Span
+from graphprep.model.rows import RawEdges, RawNodes, RawRows, RawTexts, Relation
 from graphprep.pipeline import convert
 
 
@@ -203,3 +203,36 @@ def test_a_users_decoder_that_breaks_is_told_with_its_line(tmp_path, monkeypatch
     assert str(caught.value).startswith(f"{tmp_path}/in:2:1: ")
     assert "invalid literal for int()" in str(caught.value)
     assert list(Path(tmp_path).iterdir()) == [tmp_path / "in"]
+
+
+class NamesOrNumbers(PairsDecoder):
+    """Decodes ``src>dst`` lines: numbers as numbers, and other words as texts, block by block."""
+
+    def plan(self, storage, urls: Sequence[str]) -> Sources:
+        spans = tuple(Span(url) for url in urls)
+        return Sources(spans, nodes="ends", node_types=(DeclaredNodes("n", None),), edge_types=(Relation("to", "n", "n"),))
+
+    def decode(self, block, places: bool = False) -> RawRows:
+        pairs = [line.split(b">") for line in block.data.splitlines()]
+        src, dst = (
+            np.array([int(one) for one in ends], np.uint32) if all(map(bytes.isdigit, ends)) else RawTexts.of(ends)
+            for ends in zip(*pairs, strict=True)
+        )
+        edges = RawEdges(src, dst, np.zeros(len(pairs), np.int32), (Relation("to", "n", "n"),))
+        return RawRows(edges=edges, num_records=len(pairs))
+
+
+@pytest.mark.parametrize("names_first", [False, True])
+def test_one_type_has_numbers_or_names_not_both(tmp_path, monkeypatch, names_first):
+    """Also where the numbers' edges are dealt out while they are decoded."""
+    (tmp_path / "1").write_text("alice>bob\n" if names_first else "1>2\n")
+    (tmp_path / "2").write_text("1>2\n" if names_first else "alice>bob\n")
+    monkeypatch.setitem(sys.modules, "names_module", sys.modules[__name__])
+    options = ConvertOptions(decoder="names_module:NamesOrNumbers")
+    with pytest.raises(DataError) as caught:
+        convert([str(tmp_path / "1"), str(tmp_path / "2")], str(tmp_path / "out"), options)
+    words = ("numbers", "strings") if names_first else ("strings", "numbers")
+    assert str(caught.value) == (
+        f"{tmp_path}/2: raw IDs of node type 'n' are {words[0]} here, but {words[1]} in {tmp_path}/1\n"
+        "  fix: read them all as strings with --id-type string, or make them alike in the files"
+    )

@@ -24,6 +24,7 @@ from graphprep.stages import disk_need
 from graphprep.stages import ready_store as stages_ready_store
 from graphprep.stages.moves import Room
 from graphprep.stages.ready import ready_store
+from graphprep.stages.ready_edges import map_edges
 from graphprep.storage.arrays import ArrayReader, StoreReader
 from graphprep.storage.runs import SpillPool
 from graphprep.storage.scratch import Scratch
@@ -121,6 +122,31 @@ def test_a_missing_layout_and_columns_in_its_order(number, tmp_path):
                 for column in alone.metadata.edge_schemas[edge].columns:
                     stem = ready.edge_column_stem(edge, want, column)
                     assert ready.has(part, f"{stem}.{'npy' if column.kind == 'dense' else 'values.npy'}")
+
+
+@pytest.mark.parametrize("edge_ids", [True, False])
+@pytest.mark.parametrize("layout", ["csc", "csr"])
+@pytest.mark.parametrize("piece_bytes", [1, 200, 1 << 20])
+def test_edges_come_with_both_ends_and_ids(tmp_path, edge_ids, layout, piece_bytes):
+    """Whatever the pieces; edge rows stand in for edge IDs that are not stored."""
+    pairs = [(i * 7 % 5, 0 if i % 3 else i % 9) for i in range(40)]
+    (tmp_path / "edges.txt").write_text("".join(f"{src} {dst}\n" for src, dst in pairs))
+    graphprep.convert(
+        str(tmp_path / "edges.txt"), str(tmp_path / "store"), format="edges", partitions=3, layout=layout, edge_ids=edge_ids
+    )
+    own = (lambda pair: pair[1]) if layout == "csc" else (lambda pair: pair[0])
+    order = sorted(range(40), key=lambda edge: own(pairs[edge]))
+    with ready_in((piece_bytes, 0, 2), tmp_path / "store", tmp_path) as (_, ready), Scratch(100, str(tmp_path)) as scratch:
+        room = Room(piece_bytes, 0, 0, 2, None, scratch)
+        spans = list(map_edges(ready, 0, room, scratch, lambda span: span))
+    rows, others, ids, edge_rows = (
+        np.concatenate([getattr(span, name) for span in spans]).tolist() for name in ("rows", "others", "ids", "edge_rows")
+    )
+    assert list(zip(others, rows, strict=True) if layout == "csc" else zip(rows, others, strict=True)) == [
+        pairs[edge] for edge in order
+    ]
+    assert ids == (order if edge_ids else list(range(40)))
+    assert edge_rows == list(range(40))
 
 
 GRAPHS = st.fixed_dictionaries(
