@@ -3,6 +3,7 @@ r"""DeepGNN's EdgeList: a line per node (``id,-1,type,weight,features``) and per
 from __future__ import annotations
 
 import functools
+import re
 import string
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -170,7 +171,7 @@ class EdgeListDecoder:
     def sniff(file: SniffedFile) -> Sniffed | None:
         """Look for node lines (-1 in the second column) and dtype words behind the fixed columns."""
         lines = first_lines(file)
-        bids = [_bid(lines, delimiter) for delimiter in (",", "\t", ";", "|", " ")] if lines else []
+        bids = [_bid(lines, delimiter, file.head) for delimiter in (",", "\t", ";", "|", " ")] if lines else []
         return max((bid for bid in bids if bid is not None), key=lambda bid: bid.confidence, default=None)
 
     def grammar(self) -> kernels.Grammar:
@@ -552,18 +553,19 @@ def _columns(number: int) -> str:
     return f"{number} column{'' if number == 1 else 's'}"
 
 
-def _bid(lines: list[str], delimiter: str) -> Sniffed | None:
-    """Judge lines split at a delimiter."""
+def _bid(lines: list[str], delimiter: str, head: bytes) -> Sniffed | None:
+    """Judge lines split at a delimiter; a node of the file's beginning may come after them."""
     rows = [[column.strip(" \t") for column in line.split(delimiter)] for line in lines]
     if not all(len(row) >= 2 and _is_int(row[0]) and _is_int(row[1]) for row in rows):
         return None
-    num_nodes = sum(row[1] == "-1" for row in rows)
+    mark = re.escape(delimiter.encode())
+    has_nodes = re.search(rb"(?m)^[^\n%b]*%b[ \t]*-1[ \t]*(?:%b|\r?$)" % (mark, mark, mark), head) is not None
     temporal = False
     fit = [_fits(row, 4) for row in rows]
     if not all(fit) and all(_fits(row, 6) for row in rows):
         temporal, fit = True, [True]
     has_features = all(fit) and any(len(row) > (6 if temporal else 4) for row in rows)
-    if num_nodes:
+    if has_nodes:
         confidence = 0.95 if all(fit) else 0.5
     elif has_features:
         confidence = 0.8
@@ -574,10 +576,10 @@ def _bid(lines: list[str], delimiter: str) -> Sniffed | None:
     flags: tuple[str, ...] = ("--format", "edgelist")
     flags += ("--delimiter", delimiter) if delimiter != "," else ()
     flags += ("--temporal",) if temporal else ()
-    details: dict[str, object] = {"delimiter": delimiter} if delimiter != "," else {}
+    options: dict[str, object] = {"delimiter": delimiter} if delimiter != "," else {}
     if temporal:
-        details["temporal"] = True
-    return Sniffed("edgelist", confidence, flags, details)
+        options["temporal"] = True
+    return Sniffed("edgelist", confidence, flags, options)
 
 
 def _fits(row: list[str], num_fixed: int) -> bool:

@@ -26,10 +26,12 @@ from graphprep.decoders.edges_head import (
     PARQUET_MAGIC,
     HeadLine,
     TextHead,
+    find_data_dict,
     find_delimiter,
     iter_lines,
     look_at_text,
     read_head,
+    refuse_data_dict,
     refuse_foreign,
     split_line,
     split_text,
@@ -46,6 +48,8 @@ from graphprep.storage.faults import display_url
 _NODES, _EDGES = "_N", "_E"  # names of the only node type and relation where none are given
 _SNIFFED_LINES = 50
 _NUMBER = re.compile(rb"[ \t+\-]*[0-9.]")
+_NAME = re.compile(rb"[A-Za-z_\x80-\xff][^\[\](){}<>:;=\"]{0,99}")  # that may be a node's, and nothing else's in another format
+_MOSTLY_EDGES = 0.55  # four numbers or more between commas: EdgeList has such lines, too, but hardly without a node's
 _APART = "convert files with other columns on their own"
 _BASE_FIX = "leave it out: string IDs are stored as they are written"
 _QUOTE_FIX = "give one with --delimiter, or leave --quote out"
@@ -254,6 +258,8 @@ class EdgesDecoder:
             return None
         if len(lines) > 2 and not start.endswith(b"\n"):
             lines.pop()  # it may be cut off
+        if not self.drop_columns:
+            refuse_data_dict(url, lines[0])
         quoted = self.quote is not False
         guess = self._guess_header(url, lines, known)
         head = look_at_text(url, lines, self._delimiter(), guess, quoted=quoted)
@@ -469,26 +475,28 @@ def sniff(file: SniffedFile) -> Sniffed | None:
         return Sniffed("edges", 0.7, ("--format", "edges"), {"kind": "parquet"})
     if file.head[:14].lower() == b"%%matrixmarket":
         return Sniffed("edges", 0.5, ("--format", "edges"))  # its plan says what this is
-    lines = []
-    for line in iter_lines(file.head, complete=file.complete):
-        lines.append(line)
-        if len(lines) == _SNIFFED_LINES:
-            break
+    lines = list(islice(iter_lines(file.head, complete=file.complete), _SNIFFED_LINES))
+    if lines and find_data_dict(lines[0].text) >= 0:
+        return Sniffed("edges", 0.9, ("--format", "edges"))  # and of this
+    return _bid(file, lines) if lines else None
+
+
+def _bid(file: SniffedFile, lines: list[HeadLine]) -> Sniffed | None:
+    """Bid for lines of text."""
     try:
         refuse_foreign(file.url, file.head)
-        if not lines:
-            return None
         first = split_text(file.url, lines[0], find_delimiter(lines[0].text))
         head = look_at_text(file.url, lines, None, HeaderGuess(is_words(first)))
-        if len(head.names) < 2:
-            return None
-        rows = [split_line(file.url, line, head.delimiter) for line in lines[head.is_headed :]]
+        rows = [split_line(file.url, line, head.delimiter) for line in lines]
     except DataError:
         return None
-    return _bid(file, lines[0], head, rows)
+    if len(head.names) < 2:
+        return None
+    bids = (_bid_for_numbers(file, lines[0], head, rows[head.is_headed :]), _bid_for_names(head.delimiter, rows))
+    return max((bid for bid in bids if bid is not None), key=lambda bid: bid.confidence, default=None)
 
 
-def _bid(file: SniffedFile, first: HeadLine, head: TextHead, rows: list[list[bytes]]) -> Sniffed | None:
+def _bid_for_numbers(file: SniffedFile, first: HeadLine, head: TextHead, rows: list[list[bytes]]) -> Sniffed | None:
     """Say how sure these rows are an edge list's."""
     if first.text.lstrip()[:1] in (b"{", b"["):
         return None
@@ -496,14 +504,24 @@ def _bid(file: SniffedFile, first: HeadLine, head: TextHead, rows: list[list[byt
     whole = [[cell.strip(b" \t").removeprefix(b"+").isdigit() for cell in row[:2]] for row in rows]
     if not all(len(row) == width for row in rows) or not all(all(flags) for flags in whole):
         return None
-    details = {"delimiter": head.delimiter.decode() or " ", "header": head.is_headed, "columns": list(head.names)}
     if not rows:
         confidence = 0.2  # a header alone
     elif file.head.lstrip()[:1] in (b"#", b"%") or width == 2 or head.is_headed or head.delimiter == b"":
         confidence = 0.9  # none of the DeepGNN formats has comments, headers, blanks, or records so short
     else:
         confidence = _doubt(head, rows)
-    return Sniffed("edges", confidence, ("--format", "edges"), details)
+    other = "--format edgelist reads src,type,dst,weight" if confidence == _MOSTLY_EDGES else ""
+    return Sniffed("edges", confidence, ("--format", "edges"), other=other)
+
+
+def _bid_for_names(delimiter: bytes, rows: list[list[bytes]]) -> Sniffed | None:
+    """Bid for lines of two names, perhaps with a weight, between blanks or tabs; commas may as well be a table's."""
+    is_weighted = all(len(row) == 3 and _NUMBER.match(row[2]) for row in rows)
+    if delimiter == b"," or not (is_weighted or all(len(row) == 2 for row in rows)):
+        return None
+    if not all(_NAME.fullmatch(cell) for row in rows for cell in row[:2]):
+        return None
+    return Sniffed("edges", 0.6, ("--format", "edges", "--id-type", "string"), {"id_type": "string"})
 
 
 def _doubt(head: TextHead, rows: list[list[bytes]]) -> float:
@@ -513,4 +531,4 @@ def _doubt(head: TextHead, rows: list[list[bytes]]) -> float:
         return 0.1 if marks and len(head.names) >= 4 else 0.8
     if any(parse is None for row in rows for parse in map(_NUMBER.match, row[2:4])):
         return 0.8  # in an EdgeList, a destination and a weight stand there
-    return 0.6 if len(head.names) == 3 else 0.4
+    return 0.6 if len(head.names) == 3 else _MOSTLY_EDGES

@@ -16,6 +16,7 @@ _HEAD_BYTES = 1 << 16
 _MAX_HEAD_BYTES = 1 << 28  # of comments before the first record, or of one line
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _MATRIX_MARKET = b"%%matrixmarket"
+_DATA_DICT = re.compile(rb"[ \t,;|](\{(?:\}|['\"0-9].*\}))[ \t]*\Z", re.DOTALL)
 _READ_AS_DATA = "read as an edge; where this line names the columns, pass --header yes"
 
 
@@ -84,6 +85,24 @@ def refuse_foreign(url: str, head: bytes) -> None:
             f"this is binary data, found byte 0x{head[at]:02x}",
             place=f"{url}:{line}:{column}",
             fix="give text or Parquet, or name the format with --format",
+        )
+
+
+def find_data_dict(line: bytes) -> int:
+    """Return where the dictionary begins that networkx's ``write_edgelist`` puts behind both ends, -1 where there is none."""
+    found = _DATA_DICT.search(line)
+    between = b"" if found is None else line[: found.start()].strip(b" \t")
+    return found.start(1) if found is not None and len(re.findall(rb"[^ \t,;|]+", between)) == 2 else -1
+
+
+def refuse_data_dict(url: str, line: HeadLine) -> None:
+    """Raise DataError for a line with a dictionary behind both ends."""
+    at = find_data_dict(line.text)
+    if at >= 0:
+        raise DataError(
+            "a dictionary stands behind the ends of the edge, as networkx.write_edgelist writes its data",
+            place=f"{url}:{line.number}:{len(line.text[:at].decode(errors='replace')) + 1}",
+            fix="name the attributes: networkx.write_edgelist(graph, path, data=['weight']), or data=False for none",
         )
 
 

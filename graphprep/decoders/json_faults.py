@@ -135,6 +135,9 @@ def fault(data: bytes, code: int, at: int, name: int = 0) -> DecodeError:
     """
     words = _VALUE_WORDS if name >= keys.DENSE_GROUP else _COORDINATE_WORDS if name == keys.KEY_COORDINATES else _WORDS
     message, fix = words.get(code) or _WORDS[code]
+    is_end = code in (tape.EXPECTED_KEY, tape.EXPECTED_VALUE) and data[at : at + 1] in (b"}", b"]")
+    if is_end and data[:at].rstrip(b" \t\r\n").endswith(b","):
+        message, fix = "a comma stands before {byte}", "leave the comma out"
     facts = {
         "found": found_at(data, at),
         "byte": _byte(data, at),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Literal
@@ -21,12 +22,16 @@ from graphprep.kernels.cpu.group import group_by_key
 from graphprep.kernels.cpu.json_tape import Tape, positions, tokenize
 from graphprep.kernels.cpu.plain_rows import Room
 from graphprep.model.dataclass import dataclass
-from graphprep.model.errors import DecodeError
+from graphprep.model.errors import DataError, DecodeError
 from graphprep.model.protocols import InputStorage, Sniffed, SniffedFile, Sources, Span, TextBlock
 from graphprep.model.rows import ColumnChunk, ColumnKey, RawEdges, RawNodes, RawRows, Relation, Role
+from graphprep.storage.faults import display_url
 
 Ints = NDArray[np.int64]
 
+_HEAD_BYTES = 1 << 12  # that tell how the records are written
+_ARRAY = re.compile(rb"\s*(?=\[)")
+_PRETTY = re.compile(rb"\s*(?=\{[ \t]*(?:\r?\n|\"[^\"\n]*\"[ \t]*:[^\n]*[,{\[][ \t]*\r?\n))")
 _DIFFER = "'edge' and 'neighbor' of a record differ; 'edge' is used"
 
 
@@ -44,7 +49,12 @@ class JsonDecoder:
     name: ClassVar[str] = "json"
 
     def plan(self, storage: InputStorage, urls: Sequence[str]) -> Sources:
-        """Take every file as lines of records."""
+        """Take every file as lines of records.
+
+        Raises DataError for one that is written as a single document, or in which a record goes over several lines.
+        """
+        for url in urls:
+            _refuse_documents(display_url(url), storage.head(url, _HEAD_BYTES))
         return Sources(tuple(Span(url) for url in urls), nodes="records", always_weighted=True)
 
     def widen(self, columns: Mapping[str, str]) -> JsonDecoder:
@@ -125,11 +135,29 @@ class JsonDecoder:
         head = file.head.lstrip(b" \t\r\n")
         line, is_whole = head.split(b"\n", 1)[0], b"\n" in head or file.complete
         confidence = 0.0
+        if b'"node_id"' in head and (_ARRAY.match(head) or _PRETTY.match(head)):
+            return Sniffed("json", 0.9, ("--format", "json"))  # its plan says what is wrong
         if line.startswith(b"{") and b'"node_id"' in line:
             confidence = 0.9  # a node with many edges
         if confidence and is_whole:
             confidence = 0.95 if _is_record(line) else 0.6
         return Sniffed("json", confidence, ("--format", "json")) if confidence else None
+
+
+def _refuse_documents(url: str, head: bytes) -> None:
+    """Raise DataError for an array of records, and for a record that goes over several lines."""
+    for pattern, problem, query in (
+        (_ARRAY, "the records stand in one array", "'.[]'"),
+        (_PRETTY, "a record goes over several lines", "."),
+    ):
+        found = pattern.match(head)
+        if found is not None:
+            line = head.count(b"\n", 0, found.end()) + 1
+            raise DataError(
+                problem,
+                place=f"{url}:{line}:1",
+                fix=f"write one record a line; jq -c {query} FILE does, where the JSON is valid",
+            )
 
 
 def _is_record(line: bytes) -> bool:

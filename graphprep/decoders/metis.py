@@ -369,16 +369,25 @@ def sniff(file: SniffedFile) -> Sniffed | None:
     numbers = [i for i, line in enumerate(lines) if line.strip() and not line.lstrip().startswith(b"%")]
     if not numbers:
         return None
+    is_named = file.url.lower().endswith(_ENDINGS)
     try:
         header = parse_header(lines[numbers[0]], file.url, numbers[0] + 1)
-        if not header.num_nodes:
-            return None
-        if file.complete:
-            rows = [line for line in lines[numbers[0] + 1 :] if not line.lstrip().startswith(b"%")]
-            if len(rows) < header.num_nodes or any(line.strip() for line in rows[header.num_nodes :]):
-                return None
-            header, _ = _settle(header, sum(len(line.split()) for line in rows))
     except DataError:
         return None
-    is_named = file.url.lower().endswith(_ENDINGS)
+    if not header.num_nodes:
+        return None
+    if file.complete and not _counts_are_right(header, lines[numbers[0] + 1 :]):
+        return Sniffed("metis", 0.55) if is_named else None  # reading says what is wrong, unless an edge list is called so
     return Sniffed("metis", 1.0 if is_named else 0.7) if file.complete or is_named else None
+
+
+def _counts_are_right(header: Header, lines: Sequence[bytes]) -> bool:
+    """Return whether as many nodes and edges follow as the header says."""
+    rows = [line for line in lines if not line.lstrip().startswith(b"%")]
+    if len(rows) < header.num_nodes or any(line.strip() for line in rows[header.num_nodes :]):
+        return False
+    try:
+        _settle(header, sum(len(line.split()) for line in rows))
+    except DataError:
+        return False
+    return True

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from graphprep.decoders.foreign import tell_foreign
 from graphprep.decoders.registry import find_decoder, known_decoders
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.export import EXPORT_FORMAT, RECORD_NAME
@@ -105,6 +106,9 @@ def _head(storage: Storage, url: str) -> tuple[bytes, bool]:
 
 
 def _choose(file: SniffedFile) -> Sniffed:
+    foreign = tell_foreign(file)
+    if foreign is not None:
+        raise DataError(f"this is {foreign.what}, which is not read", place=display_url(file.url), fix=foreign.fix)
     bids = [bid for bid in (_bid(name, file) for name in known_decoders()) if bid is not None]
     bids.sort(key=lambda bid: -bid.confidence)
     likely = [bid for bid in bids if bid.confidence >= _LEAST_CONFIDENCE]

@@ -54,6 +54,7 @@ _RULES = {
     kernels.EDGE_WEIGHT: ("edge_weight", "a number"),
 }
 _FEATURES = re.compile(r"(?:(?:[fiud][0-9]*|b|double|binary):[^;]*|)(?:;(?:(?:[fiud][0-9]*|b|double|binary):[^;]*|))*")
+_MANUAL_NEIGHBOR = re.compile(rb" *([0-9]+) *, *[0-9]+ *,[^,]*, *[0-9]+ *,[^,]*")  # as DeepGNN's manual has it
 _NEIGHBOR = re.compile(r" *\d+ *, *\d+ *(?:,.*)?")
 _SEPARATOR = np.frombuffer(b" ", np.uint8)
 _NO_ESCAPE = np.frombuffer(b"", np.uint8)
@@ -265,7 +266,7 @@ class _Walk:
         at, end = int(self.progress[kernels.FAULT_AT]), int(self.progress[kernels.FAULT_END])
         if code in (kernels.OPEN_QUOTE, kernels.AFTER_QUOTE, kernels.EXTRA_COLUMN):
             return self._cell_fault(code, at, show(self.data[at:end]))
-        found = show(self.buf[at:end].tobytes())
+        found = show(self._blamed())
         at = self.raw_offset(at)
         if code == kernels.BAD_FIELD:
             name, rule = _RULES[int(self.progress[kernels.FAULT_FIELD])]
@@ -274,6 +275,10 @@ class _Walk:
         if code in (kernels.NO_COLON, kernels.UNKNOWN_CODE, kernels.NO_VALUES):
             return self._slot_fault(code, at, found)
         return self._neighbor_fault(code, at, found)
+
+    def _blamed(self) -> bytes:
+        at, end = int(self.progress[kernels.FAULT_AT]), int(self.progress[kernels.FAULT_END])
+        return self.buf[at:end].tobytes()
 
     def _cell_fault(self, code: int, at: int, found: str) -> DecodeError:
         problem, fix = {
@@ -303,6 +308,9 @@ class _Walk:
     def _neighbor_fault(self, code: int, at: int, found: str) -> DecodeError:
         form = "write neighbours as dst_id,edge_type,edge_weight,features"
         count = int(self.progress[kernels.FAULT_COUNT])
+        if code == kernels.MANY_NEIGHBOR_FIELDS and (manual := _MANUAL_NEIGHBOR.fullmatch(self._blamed())):
+            problem = "a neighbour of five fields (source, destination, weight, type, features) must name its row's node first"
+            return DecodeError(f"{problem}, found {manual[1].decode()!r}", at=at, fix=form)
         problem, fix = {
             kernels.EMPTY_NEIGHBOR: ("a neighbour is empty", "remove the '|' that is too many"),
             kernels.FEW_NEIGHBOR_FIELDS: (f"a neighbour needs dst_id and edge_type, found {found}", form),

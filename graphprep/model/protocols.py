@@ -268,12 +268,17 @@ class SniffedFile:
 
 @dataclass(frozen=True)
 class Sniffed:
-    """A format's bid for a file: how sure it is (0..1), and the flags that repeat the choice."""
+    """A format's bid for a file: how sure it is (0..1), and the flags that repeat the choice.
+
+    ``options`` are the decoder's options that those flags set; the user's win. ``other`` tells the user, in a few words, of
+    another reading that is possible.
+    """
 
     decoder: str
     confidence: float
     flags: tuple[str, ...] = ()
-    details: dict[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    other: str = ""
 
 
 class Reporter(Protocol):

@@ -60,14 +60,15 @@ def plan_input(inputs: Sequence[str], options: ConvertOptions, storage: Storage,
 
 def _read_by_decoder(inputs: Sequence[str], options: ConvertOptions, storage: Storage, reporter: Reporter) -> Planned:
     """Let the decoder of the inputs' format plan."""
-    cls, flags = _choose(inputs, options, storage, reporter)
+    cls, found = _choose(inputs, options, storage, reporter)
+    flags = found.flags if found else ()
     urls = tuple(inputs)
     if not getattr(cls, "takes_folder", False):
         expanded = storage.expand(inputs)
         urls = expanded.files
         for text in expanded.messages:
             reporter.message(text)
-    made: Any = make_decoder(cls, _decoder_options(options, storage))
+    made: Any = make_decoder(cls, {**(found.options if found else {}), **_decoder_options(options, storage)})
     if isinstance(made, ReadsConfig):
         return _plan_graph(made.name, flags, made.read_config(storage, urls), {}, options, storage)
     decoder = _with_weights(made, options.weight_dtype)
@@ -135,14 +136,14 @@ def _with_data(planned: Planned, options: ConvertOptions, storage: Storage) -> P
 
 def _choose(
     inputs: Sequence[str], options: ConvertOptions, storage: Storage, reporter: Reporter
-) -> tuple[type[Any], tuple[str, ...]]:
-    """Return the decoder's class and, where it was sniffed, the flags that repeat the choice."""
+) -> tuple[type[Any], Sniffed | None]:
+    """Return the decoder's class and, where it was sniffed, what was found."""
     if options.decoder is not None:
         if options.format is not None:
             raise UsageError("--format and --decoder name two decoders", fix="give one of the two")
-        return load_class(options.decoder), ()
+        return load_class(options.decoder), None
     if options.format is not None:
-        return find_decoder(options.format), ()
+        return find_decoder(options.format), None
     try:
         found, why = sniff(storage, inputs), "sniffed"
     except TablesError:
@@ -151,13 +152,14 @@ def _choose(
         if not any(name in options.decoder_options for name in _EDGES_OPTIONS):
             raise
         found, why = Sniffed("edges", 1.0, ("--format", "edges")), "for its options"
-    reporter.message(f"format: {found.decoder} ({why}; {shlex.join(found.flags)} repeats this choice)")
-    return find_decoder(found.decoder), found.flags
+    other = f"; {found.other}" if found.other else ""
+    reporter.message(f"format: {found.decoder} ({why}; {shlex.join(found.flags)} repeats this choice{other})")
+    return find_decoder(found.decoder), found
 
 
 def _decoder_options(options: ConvertOptions, storage: Storage) -> Mapping[str, Any]:
     """Put the options file and the flags together; flags win."""
-    given = dict(options.decoder_options)
+    given = {name: value for name, value in options.decoder_options.items() if value is not None}
     file = given.pop("decoder_options_file", None)
     return {**load_options(storage, str(file)), **given} if file else given
 

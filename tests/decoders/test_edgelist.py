@@ -612,7 +612,7 @@ def test_sniff(head, confidence, flags):
         bid = EdgeListDecoder.sniff(SniffedFile("x", head.encode(), complete))
         assert (bid and bid.confidence, bid and bid.flags) == (confidence, flags)
         if bid is not None and confidence != 0.5:
-            EdgeListDecoder(**bid.details).decode(TextBlock(head.encode(), Span("x")))
+            EdgeListDecoder(**bid.options).decode(TextBlock(head.encode(), Span("x")))
 
 
 # ---------------------------------------------------------------------------------------------------------------- fuzz

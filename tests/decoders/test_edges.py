@@ -2,6 +2,7 @@
 
 import csv
 import io
+import itertools
 import math
 import os
 import re
@@ -9,14 +10,16 @@ import subprocess
 import sys
 import textwrap
 
+import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import graphprep
 from graphprep.decoders.edges import EdgesDecoder
 from graphprep.model.errors import DataError, DecodeError, UsageError
-from graphprep.model.protocols import Decoder, SniffedFile, TextBlock
+from graphprep.model.protocols import Decoder, Sniffed, SniffedFile, TextBlock
 from graphprep.model.rows import Relation
 from graphprep.storage.spans import place_of
 
@@ -720,14 +723,18 @@ def test_the_head_grows_until_there_is_a_record():
         (b"# SNAP\n1\t2\t3\n", 0.9),
         (b"src,dst,w\n1,2,3\n", 0.9),
         (b"1,2,3\n", 0.6),
-        (b"1,0,2,0.5\n", 0.4),
+        (b"1,0,2,0.5\n", 0.55),
         (b"1,0,2020-01-01,x\n1,0,,\n", 0.8),
         (b"1\t2\t3\n", 0.8),
         (b"1\t0\t1.0\tf:1 2\t2,0,0.5|3,0,1\n", None),
         (b"1\t0\t1.0\tf:1 2\t\n", 0.1),
         (b"1,-1,0,1.0\n1,0,2,0.5\n", None),
         (b'{"node_id": 1}\n', None),
-        (b"a b\nc d\n", None),
+        (b"0 1 {'weight': 4}\n", 0.9),
+        (b"a,b\nc,d\n", None),
+        (b"a b c\nd e f\n", None),
+        (b"a 1\nb 2\n", None),
+        (b"key: value\nnode [\n", None),
         (b"\x00\x01", None),
         (b"", None),
         (b"7\n", None),
@@ -740,6 +747,38 @@ def test_sniff(head, confidence):
     assert (found and found.confidence) == confidence
     if found:
         assert (found.decoder, found.flags) == ("edges", ("--format", "edges"))
+
+
+def test_names_are_sniffed():
+    for head in (b"ann bob\nbob cy\n", b"ann\tbob\t0.5\nbob\tcy\t1\n", "josé åsa".encode()):
+        found = EdgesDecoder.sniff(SniffedFile("x", head, complete=True))
+        assert found == Sniffed("edges", 0.6, ("--format", "edges", "--id-type", "string"), {"id_type": "string"})
+
+
+def test_dictionaries_of_networkx(tmp_path):
+    graph = nx.Graph()
+    graph.add_edge(0, 1, weight=4)
+    graph.add_edge(1, 2, weight=0.5, note="a, b")
+    for i, (delimiter, attributes) in enumerate(itertools.product((" ", "\t", ","), ("all", "none", "named"))):
+        path = tmp_path / f"{i}.txt"
+        data = {"all": True, "none": False, "named": ["weight"]}[attributes]
+        nx.write_edgelist(graph, path, delimiter=delimiter, data=data)
+        if attributes != "all":
+            assert dict(graphprep.convert(str(path), str(tmp_path / f"{i}")).num_edges) == {"_N:_E:_N": 2}
+            continue
+        with pytest.raises(DataError) as caught:
+            graphprep.convert(str(path), str(tmp_path / "out"))
+        assert str(caught.value) == (
+            f"{path}:1:5: a dictionary stands behind the ends of the edge, as networkx.write_edgelist writes its data\n"
+            "  fix: name the attributes: networkx.write_edgelist(graph, path, data=['weight']), or data=False for none"
+        )
+    empty = tmp_path / "empty.txt"
+    nx.write_edgelist(nx.path_graph(3), empty)
+    assert empty.read_text() == "0 1 {}\n1 2 {}\n"
+    with pytest.raises(DataError, match="a dictionary stands behind"):
+        graphprep.convert(str(empty), str(tmp_path / "out"), format="edges")
+    options = {"drop_columns": ["2"]}
+    assert dict(graphprep.convert(str(empty), str(tmp_path / "out"), decoder_options=options).num_edges) == {"_N:_E:_N": 2}
 
 
 @relaxed

@@ -11,8 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import graphprep
 from graphprep.decoders.json_lines import JsonDecoder
-from graphprep.model.errors import DecodeError
+from graphprep.model.errors import DataError, DecodeError
+from graphprep.model.options import ConvertOptions
 from graphprep.model.protocols import Sniffed, SniffedFile, Span, TextBlock
 from graphprep.model.rows import ColumnChunk, RawRows
 
@@ -651,9 +653,37 @@ def test_a_fault_of_a_value_comes_before_one_of_a_later_record():
         (b'{"num_nodes": 1}\n', True, None),
         (b"1 2\n", True, None),
         (b"[1]\n", True, None),
+        (f"[{GOOD}]".encode(), True, 0.9),
+        (json.dumps(json.loads(GOOD), indent=1).encode(), True, 0.9),
         (b"", True, None),
     ],
 )
 def test_sniff(head, complete, confidence):
     bid = None if confidence is None else Sniffed("json", confidence, ("--format", "json"))
     assert JsonDecoder.sniff(SniffedFile("x", head, complete)) == bid
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f"\n[{GOOD},\n{GOOD}]\n", "2:1: the records stand in one array\n  fix: write one record a line; jq -c '.[]' FILE does"),
+        (json.dumps([json.loads(GOOD)], indent=2), "1:1: the records stand in one array\n  fix: write one record a line; jq -c '.[]' FILE does"),
+        (json.dumps(json.loads(GOOD), indent=2), "1:1: a record goes over several lines\n  fix: write one record a line; jq -c . FILE does"),
+        (GOOD.replace(", ", ",\n", 1), "1:1: a record goes over several lines\n  fix: write one record a line; jq -c . FILE does"),
+    ],
+)  # fmt: skip
+def test_documents_that_are_no_lines(tmp_path, text, expected):
+    path = tmp_path / "g.json"
+    path.write_text(text)
+    for options in (ConvertOptions(), ConvertOptions(format="json")):
+        with pytest.raises(DataError) as caught:
+            graphprep.info(str(path), options=options)
+        assert str(caught.value) == f"{path}:{expected}, where the JSON is valid"
+
+
+def test_a_comma_too_many():
+    """DeepGNN's manual has some."""
+    for line in (GOOD[:-1] + ",}", GOOD.replace("[]", "[1,]") if "[]" in GOOD else GOOD[:-1] + ', "x": [1,]}'):
+        with pytest.raises(DecodeError) as caught:
+            decode(line)
+        assert str(caught.value) == f"a comma stands before {line[caught.value.at]!r}\n  fix: leave the comma out"

@@ -251,6 +251,9 @@ def test_blank_lines_behind_the_last_node_are_nothing(tmp_path):
         ("a.txt", "0 1\n1 2\n2 0\n", "edges"),
         ("g", "4 3\n2 3 4\n1\n1\n1\n", "metis"),
         ("g.graph", "4 3\n2 3 4\n1\n1\n1\n", "metis"),
+        ("g.graph", "4 3\n2 3 4\n1\n1\n", "metis"),  # a line is missing: reading says so
+        ("g.graph", "4 3\n2 3 4\n1\n1\n1 2\n", "metis"),  # a neighbour too many
+        ("g.graph", "4 3\n2 3\n1 4\n", "edges"),  # an edge list that is called so
     ],
 )
 def test_sniffing(tmp_path, name, text, decoder):

@@ -22,7 +22,9 @@ from graphprep.decoders.registry import (
 )
 from graphprep.decoders.sniff import sniff
 from graphprep.model.errors import DataError, UsageError
+from graphprep.model.options import ConvertOptions
 from graphprep.model.protocols import Sniffed, Sources
+from graphprep.stages.plan import plan_input
 from graphprep.storage.schemas import load_schema
 from graphprep.storage.urls import Storage
 
@@ -314,6 +316,9 @@ def sniffed(tmp_path, data: bytes, name="input") -> Sniffed:
         (b"# a graph\n1 2\n2 3\n", "edges"),
         (b"\xef\xbb\xbf1\t2\n2\t3\n", "edges"),
         (b"src,dst\n1,2\n", "edges"),
+        (b"1,0,2,0.5\n3,0,4,0.5\n", "edges"),
+        (b"1,0,2,0.5\n" * 60 + b"1,-1,0,0.5\n", "edgelist"),
+        (b"alice bob\nbob carol\n", "edges"),
         (b"", "edges"),
         (b"\n \n", "edges"),
     ],
@@ -322,6 +327,42 @@ def test_sniff_files(tmp_path, data, decoder):
     found = sniffed(tmp_path, data)
     assert found.decoder == decoder
     assert " ".join(found.flags).startswith(f"--format {decoder}")
+
+
+def test_what_is_found_is_what_is_read(tmp_path):
+    """Options that a bid states hold for the run, too; the user's win."""
+    for data, flags, options in (
+        ("1;-1;0;1.0\n2;-1;0;1\n1;0;2;1\n", "--format edgelist --delimiter ';'", {}),
+        ("ann bob\nbob cy\n", "--format edges --id-type string", {}),
+        ("ann bob\nbob cy\n", "--format edges --id-type string", {"id_type": "auto"}),
+    ):
+        path = tmp_path / "input"
+        path.write_text(data)
+        told = Told()
+        found = plan_input([str(path)], ConvertOptions(decoder_options=options), Storage(), told)
+        assert told.texts[0] == f"format: {found.format} (sniffed; {flags} repeats this choice)"
+        wanted = {"delimiter": ";"} if "edgelist" in flags else {"id_type": "string", **options}
+        assert {name: getattr(found.decoder, name) for name in wanted} == wanted
+
+
+def test_four_numbers_are_edges_and_may_be_an_edgelist(tmp_path):
+    path = tmp_path / "input"
+    path.write_text("1,0,2,0.5\n3,0,4,0.5\n")
+    told = Told()
+    plan_input([str(path)], ConvertOptions(), Storage(), told)
+    assert told.texts == [
+        "format: edges (sniffed; --format edges repeats this choice; --format edgelist reads src,type,dst,weight)"
+    ]
+
+
+@dataclasses.dataclass
+class Told:
+    """A reporter that keeps what it is told."""
+
+    texts: list[str] = dataclasses.field(default_factory=list)
+
+    def message(self, text):
+        self.texts.append(text)
 
 
 def test_sniff_looks_at_the_first_file_that_holds_something(tmp_path):

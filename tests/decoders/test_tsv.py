@@ -157,7 +157,9 @@ def test_five_fields_are_the_manual_s_only_where_they_can_be_nothing_else():
     assert (edge["dst"], edge["type"]) == (8, "3")
     (edge,) = edges_of(decode("7\t\t\t\t7,8,0.5,\n").edges)  # four: dst, type, weight, no features
     assert (edge["dst"], edge["type"]) == (7, "8")
-    assert fault_of("7\t\t\t\t6,8,0.5,3,b:x\n")[0] == "a neighbour has up to four fields, found 5: '6,8,0.5,3,b:x'"
+    assert fault_of("7\t\t\t\t6,8,0.5,3,b:x\n")[0] == (
+        "a neighbour of five fields (source, destination, weight, type, features) must name its row's node first, found '6'"
+    )
     assert fault_of("7\t\t\t\t7,8,0.5,b:x,y\n")[0] == "a neighbour has up to four fields, found 5: '7,8,0.5,b:x,y'"
 
 

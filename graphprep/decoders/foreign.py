@@ -1,0 +1,74 @@
+"""Formats that are not read, told by their first bytes, with what converts them."""
+
+from __future__ import annotations
+
+import re
+
+from graphprep.decoders.graph_file import document_keys
+from graphprep.model.dataclass import dataclass
+from graphprep.model.protocols import SniffedFile
+
+_GML = re.compile(rb"\s*(?:(?:#[^\n]*|[A-Za-z]\w*\s+(?:\"[^\"]*\"|[^\s\[]+))\s*\n\s*)*graph\s*\[", re.ASCII)
+_PAJEK = re.compile(rb"\s*(?:%[^\n]*\n\s*)*\*(?:vertices|network)\b", re.IGNORECASE)
+_DIMACS = re.compile(rb"(?:c(?:[ \t][^\n]*)?\r?\n|\s*\n)*p[ \t]+([a-z]+)[ \t]+[0-9]+[ \t]+[0-9]+")
+_MARKDOWN = re.compile(rb"\s*\|[^\n]*\|[ \t]*\r?\n\s*\|[ \t]*:?-+")
+_CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
+_EDGES = "write its edges as text: networkx.write_edgelist(networkx.{}, 'edges.txt', delimiter='\\t', data=False)"
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """A format that is not read: what it is, and how to make something that is."""
+
+    what: str
+    fix: str
+
+
+def tell_foreign(file: SniffedFile) -> Foreign | None:
+    """Tell a format that is known but not read."""
+    first = file.head.lstrip()[:1]
+    if first == b"<":
+        return _tell_xml(file.head)
+    if first == b"{":
+        return _tell_node_links(file)
+    if file.url.lower().endswith(".graph") and _CONTROL.search(file.head):
+        fix = "write it as arcs: 'webgraph to arcs NAME' of webgraph-rs for LAW's BVGraph, SaveEdgeList of SNAP for SNAP's"
+        return Foreign("a binary .graph of LAW or SNAP", fix)
+    return _tell_text(file.head)
+
+
+def _tell_text(head: bytes) -> Foreign | None:
+    if dimacs := _DIMACS.match(head):
+        return _tell_dimacs(dimacs[1])
+    known = (
+        (_GML, Foreign("a GML file", _EDGES.format("read_gml(FILE)") + ", or igraph's Graph.Read_GML")),
+        (_PAJEK, Foreign("a Pajek file", _EDGES.format("read_pajek(FILE)") + ", or igraph's Graph.Read_Pajek")),
+        (_MARKDOWN, Foreign("a table as Markdown has it", "write the cells of a row with tabs between them, without a border")),
+    )
+    return next((foreign for pattern, foreign in known if pattern.match(head)), None)
+
+
+def _tell_node_links(file: SniffedFile) -> Foreign | None:
+    keys = set(document_keys(file))
+    if not {"nodes", "directed"} <= keys or not {"links", "edges"} & keys:
+        return None
+    what = "networkx's node-link JSON, one document with all nodes and links"
+    return Foreign(what, _EDGES.format("node_link_graph(json.load(open(FILE)))"))
+
+
+def _tell_xml(head: bytes) -> Foreign | None:
+    if b"<graphml" in head:
+        return Foreign("a GraphML file", _EDGES.format("read_graphml(FILE)") + ", or igraph's Graph.Read_GraphML")
+    if b"<gexf" in head:
+        return Foreign("a GEXF file", _EDGES.format("read_gexf(FILE)"))
+    return None
+
+
+def _tell_dimacs(problem: bytes) -> Foreign:
+    """Tell the arcs of shortest paths (``a 1 2 7``) from edges to be coloured (``e 1 2``)."""
+    line, weight = ("a", " --weight-col 2") if problem in (b"sp", b"max", b"min") else ("e", "")
+    take = f"sed -n 's/^{line} //p' FILE | graphprep convert - OUT --format edges --index-base 1{weight}"
+    return Foreign(f"a DIMACS file, whose edges begin with {line!r}", f"give the edges alone: {take}")
+
+
+__all__ = ["Foreign", "tell_foreign"]

@@ -1,0 +1,130 @@
+"""Formats that are not read are told by name, with what converts them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+
+import networkx as nx
+import pytest
+
+import graphprep
+from graphprep.decoders.foreign import tell_foreign
+from graphprep.decoders.sniff import sniff
+from graphprep.model.errors import DataError
+from graphprep.model.protocols import SniffedFile
+from graphprep.storage.urls import Storage
+
+TEXT = "write its edges as text: networkx.write_edgelist(networkx.{}(FILE), 'edges.txt', delimiter='\\t', data=False)"
+
+
+def small() -> nx.DiGraph:
+    return nx.DiGraph([("ann", "bob"), ("bob", "cy the third")])
+
+
+def written(path, write) -> str:
+    write(small(), str(path))
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("write", "what", "fix"),
+    [
+        (nx.write_graphml_xml, "a GraphML file", TEXT.format("read_graphml") + ", or igraph's Graph.Read_GraphML"),
+        (nx.write_gml, "a GML file", TEXT.format("read_gml") + ", or igraph's Graph.Read_GML"),
+        (nx.write_gexf, "a GEXF file", TEXT.format("read_gexf")),
+        (nx.write_pajek, "a Pajek file", TEXT.format("read_pajek") + ", or igraph's Graph.Read_Pajek"),
+    ],
+)
+def test_files_that_networkx_writes_and_their_remedy(tmp_path, write, what, fix):
+    path = written(tmp_path / "g", write)
+    with Storage() as storage, pytest.raises(DataError) as caught:
+        sniff(storage, [path])
+    assert str(caught.value) == f"{path}: this is {what}, which is not read\n  fix: {fix}"
+    command = caught.value.fix.partition("text: ")[2].partition(", or")[0]
+    text = str(tmp_path / "edges.txt")
+    names = {"networkx": nx, "FILE": path}
+    eval(command.replace("'edges.txt'", repr(text)), names)
+    summary = graphprep.convert(text, str(tmp_path / "out"))
+    assert (dict(summary.num_nodes), dict(summary.num_edges)) == ({"_N": 3}, {"_N:_E:_N": 2})
+
+
+@pytest.mark.parametrize("edges", ["links", "edges"])
+def test_node_links(tmp_path, edges):
+    path = tmp_path / "g.json"
+    path.write_text(json.dumps(nx.node_link_data(small(), edges=edges)))
+    with Storage() as storage, pytest.raises(DataError) as caught:
+        sniff(storage, [str(path)])
+    assert str(caught.value) == (
+        f"{path}: this is networkx's node-link JSON, one document with all nodes and links, which is not read\n"
+        "  fix: write its edges as text: networkx.write_edgelist(networkx.node_link_graph(json.load(open(FILE))), 'edges.txt', "
+        "delimiter='\\t', data=False)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "weights"),
+    [
+        ("c roads\nc\np sp 3 2\na 1 2 7\na 2 3 9\n", "a", [7, 9]),
+        ("c a queen\np edge 3 2\ne 1 2\ne 2 3\n", "e", None),
+        ("p col 3 2\ne 1 2\ne 2 3\n", "e", None),
+    ],
+)
+def test_dimacs_and_its_remedy(tmp_path, text, line, weights):
+    path = tmp_path / "g.gr"
+    path.write_text(text)
+    with Storage() as storage, pytest.raises(DataError) as caught:
+        sniff(storage, [str(path)])
+    flag = "" if weights is None else " --weight-col 2"
+    command = f"sed -n 's/^{line} //p' FILE"
+    assert str(caught.value) == (
+        f"{path}: this is a DIMACS file, whose edges begin with {line!r}, which is not read\n"
+        f"  fix: give the edges alone: {command} | graphprep convert - OUT --format edges --index-base 1{flag}"
+    )
+    if shutil.which("sed") is None:
+        return
+    edges = tmp_path / "edges.txt"
+    edges.write_bytes(
+        subprocess.run(["/bin/sh", "-c", command.replace("FILE", str(path))], capture_output=True, check=True).stdout
+    )
+    options = {"index_base": 1} | ({"weight_col": "2"} if weights else {})
+    graphprep.convert(str(edges), str(tmp_path / "out"), format="edges", decoder_options=options)
+    graph = graphprep.load(tmp_path / "out")
+    src, dst = graph.edges()[:2]
+    assert (list(src), list(dst)) == ([0, 1], [1, 2])
+    if weights:
+        assert list(graph.column(("_N", "_E", "_N"), "weight")) == weights
+
+
+@pytest.mark.parametrize(
+    ("name", "head", "what"),
+    [
+        ("uk.graph", b"\x00\x12\xfe\x01" * 9, "a binary .graph of LAW or SNAP"),
+        ("m.md", b"| node_id | node_type |\n| --------|-----------|\n| 1 | 0 |\n", "a table as Markdown has it"),
+        ("g.gml", b'Creator "me"\nVersion 1\ngraph\n[\n directed 0\n', "a GML file"),
+        ("g.net", b"% made by hand\n*vertices 3\n", "a Pajek file"),
+    ],
+)
+def test_others(name, head, what):
+    found = tell_foreign(SniffedFile(name, head, complete=True))
+    assert found is not None
+    assert found.what == what
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"1 2\n",
+        b"graph edge\n",
+        b"p 1\n",
+        b"c d\np q\n",
+        b"a|b\nc|d\n",
+        b'{"nodes": [], "edges": []}',
+        b"<a> <b> <c> .\n",
+        b"",
+        b"x [ 1\n",
+    ],
+)
+def test_what_is_no_other_format(head):
+    assert tell_foreign(SniffedFile("g", head, complete=True)) is None
