@@ -72,6 +72,7 @@ def export(
         _check_partitioning(exporter, plan, options)
         need = _need(plan, options, message_edges(exporter, source.metadata, options))
         carried_columns(kept, exporter, plan, options)  # what is refused is refused before anything is made
+        folder = stack.enter_context(_folder(run, exporter, options, exists=exists))
         room = run.room(memory)
         run.clock.stage("prepare")
         ready = stack.enter_context(ready_store(source, need, run.storage, room, run.clock.reporter, run.tmp_dir))
@@ -80,14 +81,20 @@ def export(
         ids = TrainerIds(ready, wanted, room.scratch)
         run.clock.stage("export")
         graph = StoredGraph(ready, ids, columns, room, run.clock.reporter)
-        digest = getattr(exporter, "file_digest", None)
-        with FolderOutput(run.storage, out, exists=exists, last=exporter.root_file, digest=digest) as folder:
-            folder.twins = TwinFinder.of(source, run.storage) if options.link else None
-            dropped = (*left_out, *(one.text for one in plan.unsupported))
-            made = replace(plan, need=need)
-            notes = [*_write(graph, exporter, made, dropped, folder), *_tell_held_out(graph, exporter, made)]
-            folder.publish()
+        folder.twins = TwinFinder.of(source, run.storage) if options.link else None
+        dropped = (*left_out, *(one.text for one in plan.unsupported))
+        made = replace(plan, need=need)
+        notes = [*_write(graph, exporter, made, dropped, folder), *_tell_held_out(graph, exporter, made)]
+        folder.publish()
         return _summary(run, source, graph, exporter, made, folder, dropped, notes)
+
+
+def _folder(run: StoreRun, exporter: Exporter, options: ExportOptions, *, exists: bool) -> FolderOutput:
+    """Return the folder of an export; entered, it is claimed by this run."""
+    digest = getattr(exporter, "file_digest", None)
+    return FolderOutput(
+        run.storage, run.out, exists=exists, last=exporter.root_file, digest=digest, takes_over=options.overwrite
+    )
 
 
 def _summary(

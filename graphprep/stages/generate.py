@@ -59,7 +59,7 @@ def generate(kind: str, out: str, options: GenerateOptions, reporter: Reporter, 
         pieces = _pieces(graph, format, threads, advance, counts)
         num_bytes = write_output(storage, out, pieces)
     else:
-        with FolderOutput(storage, out, exists=exists) as folder:
+        with FolderOutput(storage, out, exists=exists, takes_over=options.overwrite) as folder:
             _write_folder(graph, format, values, folder, threads, advance, counts)
             folder.publish()
         num_bytes = folder.num_bytes

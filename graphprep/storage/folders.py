@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from graphprep.model.errors import StorageError
+from graphprep.storage.claims import RemoteClaim
 from graphprep.storage.faults import display_url
 from graphprep.storage.urls import Storage
 
@@ -16,10 +17,11 @@ from graphprep.storage.urls import Storage
 class FolderTarget:
     """A hidden folder beside the target.
 
-    Such file systems show a file as soon as it is created, and rename a folder in one step.
+    Such file systems show a file as soon as it is created, and rename a folder in one step. While the run lasts, another file
+    beside the target claims it; ``takes_over``: see ``RemoteClaim``.
     """
 
-    def __init__(self, storage: Storage, out: str, *, exists: bool) -> None:
+    def __init__(self, storage: Storage, out: str, *, exists: bool, takes_over: bool = False) -> None:
         self._storage = storage
         self._out = out.rstrip("/")
         self._replaces = exists
@@ -28,6 +30,8 @@ class FolderTarget:
         suffix = f"graphprep-{secrets.token_hex(4)}"
         self._stage = posixpath.join(posixpath.dirname(self._path), f".{posixpath.basename(self._path)}.{suffix}")
         self._stage_url = f"{posixpath.dirname(self._out)}/{posixpath.basename(self._stage)}"
+        claim = posixpath.join(posixpath.dirname(self._path), f".{posixpath.basename(self._path)}.graphprep-claim")
+        self._claim = RemoteClaim(self._fs, claim, self._out, takes_over=takes_over)
         self._made: list[str] = []
         self._folders: set[str] = set()
 
@@ -39,7 +43,14 @@ class FolderTarget:
             missing.append(folder)
             folder = posixpath.dirname(folder)
         self._made = missing
-        self._fs.makedirs(self._stage, exist_ok=True)
+        try:
+            if missing:
+                self._fs.makedirs(missing[0], exist_ok=True)
+            self._claim.take()
+            self._fs.makedirs(self._stage, exist_ok=True)
+        except BaseException:
+            self.remove()
+            raise
 
     def open(self, path: str, num_bytes: int) -> FileSink:
         """See ``Target.open``."""
@@ -61,11 +72,13 @@ class FolderTarget:
     def show(self) -> None:
         """Rename the folder to its name; the one that stands there goes aside first, and is then removed."""
         self._storage.forget(self._out)
+        self._claim.check()
         self._fs.invalidate_cache()
         if not self._replaces:
             if self._fs.exists(self._path):  # it was not there when the run began
                 raise FileExistsError
             self._fs.mv(self._stage, self._path, recursive=True)
+            self._claim.release()
             return
         aside = f"{self._stage}-old"
         self._fs.mv(self._path, aside, recursive=True)
@@ -76,9 +89,11 @@ class FolderTarget:
             raise
         with contextlib.suppress(Exception):
             self._fs.rm(aside, recursive=True)
+        self._claim.release()
 
     def remove(self) -> None:
         """Remove the hidden folder, and the folders above it that were made."""
+        self._claim.release()
         with contextlib.suppress(Exception):
             self._fs.rm(self._stage, recursive=True)
         for folder in self._made:

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from graphprep.model.errors import StorageError, UsageError
 from graphprep.model.metadata import METADATA_NAME, PROVENANCE_NAME
+from graphprep.storage.claims import RemoteClaim
 from graphprep.storage.drivers import protocol_of
 from graphprep.storage.faults import display_url, error_code
 from graphprep.storage.urls import Storage
@@ -20,7 +21,8 @@ _MOST_PARTS = 9_000  # of S3's 10,000
 _BATCH_BYTES = 4 << 20  # of small objects, which are put together
 _BATCH_OBJECTS = 64
 _BUCKETS = ("s3", "gcs", "abfs")
-_OURS = re.compile(rf"part-\d{{5,}}/.*|{re.escape(PROVENANCE_NAME)}")
+_CLAIM = ".graphprep-claim"
+_OURS = re.compile(rf"part-\d{{5,}}/.*|{re.escape(PROVENANCE_NAME)}|{re.escape(_CLAIM)}")
 
 
 def is_unfinished(storage: Storage, out: str) -> bool:
@@ -34,10 +36,13 @@ def is_unfinished(storage: Storage, out: str) -> bool:
 class ObjectTarget:
     """A prefix: the target's own where it is free, else one beside it whose objects are moved at the end.
 
-    ``last`` is the object that is put after all others.
+    ``last`` is the object that is put after all others. While the run lasts, an object in the target claims it; ``takes_over``:
+    see ``RemoteClaim``.
     """
 
-    def __init__(self, storage: Storage, out: str, *, exists: bool, last: str = METADATA_NAME) -> None:
+    def __init__(
+        self, storage: Storage, out: str, *, exists: bool, last: str = METADATA_NAME, takes_over: bool = False
+    ) -> None:
         self._last = last
         self._storage = storage
         self._out = out.rstrip("/")
@@ -51,10 +56,12 @@ class ObjectTarget:
             self._stage, self._stage_url = _hidden_beside(self._path, token), _hidden_beside(self._out, token)
         self._paths: list[str] = []
         self._batch: dict[str, bytes] = {}
+        self._claim = RemoteClaim(self._fs, f"{self._path}/{_CLAIM}", self._out, takes_over=takes_over)
 
     def begin(self) -> None:
         """Find out now whether objects can be put here, not when the first one is finished, perhaps hours later."""
         check_can_put(self._out, self._fs, f"{self._stage}/{self._last}")
+        self._claim.take()
 
     def open(self, path: str, num_bytes: int) -> ObjectSink:
         """See ``Target.open``."""
@@ -75,12 +82,14 @@ class ObjectTarget:
         self._flush()
         self._storage.forget(self._out)
         if self._stage == self._path:
+            self._claim.release()
             return
+        self._check_claim()
         self._fs.invalidate_cache()
         with contextlib.suppress(FileNotFoundError):  # the store was not finished
             self._fs.rm_file(f"{self._path}/{self._last}")
         try:
-            kept = {f"{self._path}/{path}" for path in self._paths}
+            kept = {self._claim.path, *(f"{self._path}/{path}" for path in self._paths)}
             _delete(self._fs, [path for path in self._fs.find(self._path) if path not in kept])
             last = self._last if self._last in self._paths else self._paths[-1]
             self._storage.fetchers.run_all(self._move, [path for path in self._paths if path != last])
@@ -92,6 +101,7 @@ class ObjectTarget:
     def remove(self) -> None:
         """Remove the objects of this run, and nothing else."""
         self._batch.clear()
+        self._claim.release()
         if self._stage:
             self._fs.invalidate_cache()
             _delete(self._fs, [f"{self._stage}/{path}" for path in self._paths])
@@ -114,10 +124,20 @@ class ObjectTarget:
                 self._flush()
             return
         self._flush()
+        self._check_claim()
         try:
-            _create(self._fs, full, data)
+            create_object(self._fs, full, data)
         except FileExistsError:
             self._stage = ""  # another run's store now: the same paths, so nothing can be taken away
+            raise
+
+    def _check_claim(self) -> None:
+        """Raise StorageError where another run took the output over: what lies there is that one's, then."""
+        try:
+            self._claim.check()
+        except StorageError:
+            if self._stage == self._path:
+                self._stage = ""
             raise
 
     def _flush(self) -> None:
@@ -259,7 +279,7 @@ def with_folders(fs: Any, work: Any, paths: Sequence[str]) -> None:
         work()
 
 
-def _create(fs: Any, path: str, data: bytes) -> None:
+def create_object(fs: Any, path: str, data: bytes) -> None:
     """Put an object where there is none. Raises FileExistsError where there is one, as far as the store can tell."""
     if "s3" not in (fs.protocol if isinstance(fs.protocol, tuple) else (fs.protocol,)):
         if fs.exists(path):
@@ -275,6 +295,11 @@ def _create(fs: Any, path: str, data: bytes) -> None:
         if code not in ("NotImplemented", "501"):
             raise
         fs.pipe_file(path, data)  # a server without conditions: it is a guard, not what correctness rests on
+
+
+def replace_object(fs: Any, path: str, data: bytes) -> None:
+    """Put an object, in the place of one that may be there."""
+    with_folders(fs, lambda: fs.pipe_file(path, data), [path])
 
 
 def _delete(fs: Any, paths: Sequence[str]) -> None:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from graphprep.model.errors import UsageError
 from graphprep.model.metadata import METADATA_NAME
+from graphprep.storage.claims import LocalClaim
 from graphprep.storage.faults import display_url, plain_words
 from graphprep.storage.files import write_pieces
 from graphprep.storage.npy import npy_header
@@ -78,15 +79,22 @@ class FolderOutput:
     """A folder of files as a context manager: not to be seen before ``publish``, removed without it.
 
     ``last`` is the file whose presence says that all others are there: on object stores it is put after them. With ``digest``,
-    the name of a hash of hashlib, ``digests`` has that of every finished file.
+    the name of a hash of hashlib, ``digests`` has that of every finished file. ``takes_over``: see ``target_for``.
     """
 
     def __init__(
-        self, storage: Storage, url: str, *, exists: bool, last: str = METADATA_NAME, digest: str | None = None
+        self,
+        storage: Storage,
+        url: str,
+        *,
+        exists: bool,
+        last: str = METADATA_NAME,
+        digest: str | None = None,
+        takes_over: bool = False,
     ) -> None:
         self._url = url.rstrip("/") or url
         with plain_words(url):
-            self._target = target_for(storage, self._url, exists, last)
+            self._target = target_for(storage, self._url, exists, last, takes_over=takes_over)
         self._sinks: set[Sink] = set()
         self._published = False
         self._lock = threading.Lock()
@@ -253,6 +261,8 @@ def _write_beside(path: Path, pieces: Iterable[bytes | memoryview]) -> None:
     target = path.resolve() if path.is_symlink() else path.absolute()
     target.parent.mkdir(parents=True, exist_ok=True)
     beside = target.with_name(f".{target.name[:100]}.graphprep-{secrets.token_hex(4)}")
+    claim = LocalClaim(target)
+    claim.take()
     try:
         with beside.open("xb", buffering=0) as file:
             for piece in pieces:
@@ -261,6 +271,8 @@ def _write_beside(path: Path, pieces: Iterable[bytes | memoryview]) -> None:
     except BaseException:
         beside.unlink(missing_ok=True)
         raise
+    finally:
+        claim.release()
 
 
 def _write_all(descriptor: int, data: memoryview) -> None:

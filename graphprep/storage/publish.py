@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import StorageError, UsageError
 from graphprep.model.metadata import METADATA_NAME, STORE_FORMAT, ArrayEntry
+from graphprep.storage.claims import LocalClaim
 from graphprep.storage.drivers import renames_folders
 from graphprep.storage.faults import display_url, plain_words
 from graphprep.storage.folders import FolderTarget
@@ -120,7 +121,7 @@ class StoreWriter:
         exists = storage.exists(out)
         self.replaced = _check_replaceable(storage, out, overwrite) if exists else None
         with plain_words(out):
-            self._target: Target = target_for(storage, out, exists)
+            self._target: Target = target_for(storage, out, exists, takes_over=overwrite)
 
     def __enter__(self) -> StoreWriter:
         with plain_words(self._out):
@@ -176,17 +177,18 @@ class StoreWriter:
         self._published = True
 
 
-def target_for(storage: Storage, out: str, exists: bool, last: str = METADATA_NAME) -> Target:
+def target_for(storage: Storage, out: str, exists: bool, last: str = METADATA_NAME, *, takes_over: bool = False) -> Target:
     """Return what writes files at a path or URL: beside what stands there, where ``exists``, until it is shown.
 
-    ``last`` is the file whose presence says that all others are there.
+    ``last`` is the file whose presence says that all others are there. ``takes_over``: also from a run on another machine that
+    says it writes there, but may be dead.
     """
     path = local_path(out)
     if path is not None:
         return _LocalTarget(path, exists, last)
     if renames_folders(out):
-        return FolderTarget(storage, out, exists=exists)
-    return ObjectTarget(storage, out, exists=exists, last=last)
+        return FolderTarget(storage, out, exists=exists, takes_over=takes_over)
+    return ObjectTarget(storage, out, exists=exists, last=last, takes_over=takes_over)
 
 
 def _check_replaceable(storage: Storage, out: str, overwrite: bool) -> Mapping[str, Any] | None:
@@ -244,10 +246,14 @@ class _LocalTarget:
         name = self._target.name[:100]  # a name has 255 bytes at most
         self._folder = PrivateFolder(str(self._target.parent), f".{name}.graphprep-", mode=0o777)
         self._stage = self._target  # until there is a folder
+        self._claim = LocalClaim(self._target)
 
     def begin(self) -> None:
         try:
             self._make_parents()
+            self._claim.take()
+            if not self._replaces and os.path.lexists(self._target):  # a run ended since somebody looked
+                raise FileExistsError
             self._stage = Path(self._folder.create())
         except BaseException:
             self.remove()
@@ -277,6 +283,7 @@ class _LocalTarget:
                 raise FileExistsError
             self._stage.rename(self._target)
             self._folder.release()
+            self._claim.release()
             return
         if not _exchange(self._stage, self._target):
             aside = self._stage.with_name(self._stage.name + "-old")
@@ -292,9 +299,11 @@ class _LocalTarget:
             (self._stage / self._last).unlink()
         shutil.rmtree(self._stage, ignore_errors=True)
         self._folder.release()
+        self._claim.release()
 
     def remove(self) -> None:
         self._folder.remove()
+        self._claim.release()
         self._remove_parents()
 
     def _make_parents(self) -> None:
