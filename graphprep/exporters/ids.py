@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.exporters.arrow_files import ArrowSink
-from graphprep.exporters.raw_ids import RawBlock, RawIds
+from graphprep.exporters.raw_ids import RawIds
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.rows import RawTexts
 from graphprep.model.schema import path_name
+from graphprep.stages.arrow_columns import RawBlock
 from graphprep.stages.stored_items import FIX, StoredArrays
 from graphprep.storage.arrow_arrays import arrow_array
 from graphprep.storage.outputs import FolderOutput

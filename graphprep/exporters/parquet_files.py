@@ -9,7 +9,6 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 
 from graphprep.engine.local import map_ordered
-from graphprep.exporters.arrow_columns import column_array, column_type, id_array, id_type
 from graphprep.exporters.arrow_files import ArrowSink
 from graphprep.exporters.edges_text import column_names
 from graphprep.exporters.graph import StoredGraph
@@ -19,6 +18,7 @@ from graphprep.model.dataclass import dataclass
 from graphprep.model.export import ExportPlan, Side, StoreNeed
 from graphprep.model.metadata import GraphMetadata, dump_json
 from graphprep.model.schema import ColumnSchema, edge_type_path, path_name
+from graphprep.stages.arrow_columns import column_array, column_type, id_array, id_type
 from graphprep.storage.arrow_arrays import arrow_array
 from graphprep.storage.outputs import FolderOutput
 

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.exporters.graph import StoredGraph
-from graphprep.exporters.raw_ids import RawBlock
 from graphprep.kernels.cpu.texts import concat_texts
 from graphprep.model.rows import RawTexts
+from graphprep.stages.arrow_columns import RawBlock
 from graphprep.stages.text_source import take_rows
 
 Ints = NDArray[np.int64]

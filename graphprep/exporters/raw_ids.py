@@ -7,12 +7,11 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.model.rows import RawTexts
 from graphprep.model.schema import path_name
+from graphprep.stages.arrow_columns import RawBlock
 from graphprep.stages.stored_items import StoredArrays, StoredItems
 from graphprep.stages.text_source import TextSource
 
-RawBlock = NDArray[np.int64] | NDArray[np.uint64] | RawTexts
 _STEP = 1 << 18
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from graphprep.kernels.cpu.write_text import INTEGER, SLACK_BYTES, Template, write_rows
 from graphprep.model.dataclass import dataclass
 from graphprep.model.rows import RawTexts
+from graphprep.stages.arrow_columns import text_array
 from graphprep.storage.arrow_arrays import arrow_array, arrow_null, arrow_text
 
 Array = NDArray[Any]
@@ -85,14 +86,6 @@ class LineWriter:
         if values.dtype.kind != "f":
             return texts
         return pc.if_else(pc.match_substring_regex(texts, _WHOLE), _join(texts, _text(".0")), texts)
-
-
-def text_array(texts: RawTexts) -> Any:
-    """Return texts as an array of pyarrow, without a copy."""
-    import pyarrow as pa
-
-    buffers = pa.py_buffer(np.ascontiguousarray(texts.offsets)), pa.py_buffer(np.ascontiguousarray(texts.values))
-    return pa.LargeStringArray.from_buffers(texts.size, *buffers)
 
 
 def _quoted(texts: Any, pattern: str) -> Any:

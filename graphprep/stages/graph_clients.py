@@ -39,6 +39,7 @@ Attributes = list[list[Attribute]]
 _PACKAGES = {
     "scipy": "scipy",
     "networkx": "networkx",
+    "pandas": "pandas",
     "torch": "'graphprep[torch]'",
     "torch_geometric": "'graphprep[torch]'",
     "dgl": "dgl",
@@ -48,7 +49,7 @@ _PACKAGES = {
 
 def to_scipy(graph: Graph, edge_type: EdgeTypeLike | None, weight: str | None) -> Any:
     """See ``Graph.to_scipy``."""
-    sparse = _load("scipy.sparse")
+    sparse = load_library("scipy.sparse")
     rows = graph.adjacency(edge_type)
     values = np.ones(rows.num_edges, np.float32) if weight is None else _edge_numbers(graph, edge_type, weight)
     is_csc = rows.layout == "csc"
@@ -58,7 +59,7 @@ def to_scipy(graph: Graph, edge_type: EdgeTypeLike | None, weight: str | None) -
 
 def to_glt_topology(graph: Graph, edge_type: EdgeTypeLike | None, weight: str | None) -> Any:
     """See ``Graph.to_glt_topology``."""
-    topology = _load("graphlearn_torch.data").Topology
+    topology = load_library("graphlearn_torch.data").Topology
     rows = graph.adjacency(edge_type)
     arrays = (rows.indices, rows.indptr) if rows.layout == "csc" else (rows.indptr, rows.indices)
     layout = rows.layout.upper()
@@ -76,7 +77,7 @@ def to_glt_topology(graph: Graph, edge_type: EdgeTypeLike | None, weight: str | 
 
 def to_networkx(graph: Graph, ids: Literal["raw", "typed"]) -> Any:
     """See ``Graph.to_networkx``."""
-    made = _load("networkx").MultiDiGraph(name=graph.metadata.graph_name)
+    made = load_library("networkx").MultiDiGraph(name=graph.metadata.graph_name)
     names: dict[str, list[Any]] = {}
     for node_type in graph.node_types:
         own = graph.ids(node_type).tolist() if ids == "raw" else list(range(graph.num_nodes(node_type)))
@@ -112,7 +113,7 @@ def _attributes(graph: Graph, type_: str | EdgeType) -> list[dict[str, Any]]:
 
 def to_pyg(graph: Graph, features: str | Sequence[str]) -> Any:
     """See ``Graph.to_pyg``."""
-    data = _load("torch_geometric.data")
+    data = load_library("torch_geometric.data")
     homo = is_homo(graph.metadata)
     nodes, edges = _pyg_attributes(graph, features.split(",") if isinstance(features, str) else features, homo=homo)
     values: dict[str | EdgeType, dict[str, Any]] = {}
@@ -176,7 +177,7 @@ def _neighbor_keys(graph: Graph, edge_type: EdgeType, src: Ints) -> NDArray[Any]
 
 def to_dgl(graph: Graph) -> Any:
     """See ``Graph.to_dgl``."""
-    dgl = _load("dgl")
+    dgl = load_library("dgl")
     found = [(name, dgl_attributes(columns)) for _, name, columns in all_types(graph.metadata)]
     for name, some in found:
         check_names(name, some, "DGL")
@@ -263,7 +264,7 @@ def _tensor(array: NDArray[Any]) -> Any:
     return import_module("torch").from_numpy(np.array(array))
 
 
-def _load(module: str) -> Any:
+def load_library(module: str) -> Any:
     """Import a library. Raises UsageError that says what to install, or why what is installed does not load."""
     name = module.partition(".")[0]
     try:

@@ -47,6 +47,20 @@ class _Rows:
             return self._take(slice(start, max(start, stop)) if step == 1 else np.arange(start, stop, step))
         return self._take(_numbers(key, size))
 
+    def to_arrow(self) -> Any:
+        """Return a ``pyarrow.ChunkedArray``: strings (bytes where one is not UTF-8), or lists."""
+        from graphprep.stages.graph_tables import arrow_column, schema_of
+
+        column: Any = self
+        return arrow_column(schema_of(column), column, None)
+
+    def to_pandas(self) -> Any:
+        """Return a ``pandas.Series``. Needs pandas."""
+        from graphprep.stages.graph_clients import load_library
+
+        load_library("pandas")
+        return self.to_arrow().to_pandas()
+
     def __repr__(self) -> str:
         return show_column(self, len(self))
 

@@ -298,6 +298,36 @@ class Graph(Showable):
 
     has_edges_between = has_edges
 
+    # ---- as tables
+
+    def to_arrow(
+        self,
+        type_: NodeTypeLike | EdgeTypeLike,
+        columns: Sequence[str] | None = None,
+        order: EdgeOrder | None = None,
+        ids: Literal["raw", "typed"] = "raw",
+    ) -> Any:
+        """Return a ``pyarrow.Table`` of the nodes or edges of a type; columns of numbers are not copied.
+
+        Nodes have ``id`` and their columns, by typed ID; edges ``src``, ``dst``, ``edge_id`` and theirs, by edge ID or in
+        another ``order`` (see ``edges``). ``ids``: whether nodes are raw or typed IDs. ``columns``: which of them, None: all.
+        What is missing is null, what was text before it became a number is a dictionary of the names.
+        """
+        return _tables().to_arrow(self, type_, columns, order, ids)
+
+    def to_pandas(
+        self,
+        type_: NodeTypeLike | EdgeTypeLike,
+        columns: Sequence[str] | None = None,
+        order: EdgeOrder | None = None,
+        ids: Literal["raw", "typed"] = "raw",
+    ) -> Any:
+        """Return a ``pandas.DataFrame`` of the nodes or edges of a type: what ``to_arrow`` returns, in pandas' types.
+
+        Integers and booleans of which some are missing are ``Int64``, ``boolean`` …, which know NA. Needs pandas.
+        """
+        return _tables().to_pandas(self.to_arrow(type_, columns, order, ids))
+
     # ---- as graphs of other libraries
 
     def to_scipy(self, edge_type: EdgeTypeLike | None = None, weight: str | None = None) -> Any:
@@ -585,3 +615,9 @@ def _clients() -> ModuleType:
     from graphprep.stages import graph_clients
 
     return graph_clients
+
+
+def _tables() -> ModuleType:
+    from graphprep.stages import graph_tables
+
+    return graph_tables

@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.exporters.raw_ids import RawBlock
-from graphprep.exporters.text_lines import text_array
 from graphprep.model.errors import DataError
 from graphprep.model.rows import RawTexts
 from graphprep.model.schema import ColumnSchema, RawIdKind
@@ -16,6 +14,7 @@ from graphprep.stages.cells import Cells
 from graphprep.storage.arrow_arrays import arrow_array, arrow_null
 
 Ints = NDArray[np.int64]
+RawBlock = NDArray[np.int64] | NDArray[np.uint64] | RawTexts
 Present = NDArray[np.bool_] | None
 
 _STAMPS = ("ms", "us", "ns")  # units of Parquet's timestamps; others stay integers
@@ -35,6 +34,14 @@ def id_array(ids: RawBlock, kind: RawIdKind) -> Any:
     if isinstance(ids, RawTexts):
         return _checked(text_array(ids), "raw IDs").cast(pa.string())
     return arrow_array(ids, id_type(kind))
+
+
+def text_array(texts: RawTexts) -> Any:
+    """Return texts as an array of pyarrow, without a copy."""
+    import pyarrow as pa
+
+    buffers = pa.py_buffer(np.ascontiguousarray(texts.offsets)), pa.py_buffer(np.ascontiguousarray(texts.values))
+    return pa.LargeStringArray.from_buffers(texts.size, *buffers)
 
 
 def column_type(column: ColumnSchema, *, texts: bool = True) -> Any:
