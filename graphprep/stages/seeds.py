@@ -112,13 +112,14 @@ def _line_place(place: Callable[[int], str], start: Ints, row: int) -> str:
 
 
 def _lines(buf: NDArray[np.uint8]) -> tuple[Ints, Ints]:
-    """Return where every line begins and ends, without its line end; empty lines are left out."""
+    """Return where every line begins and ends, without its line end; blank lines are left out."""
     ends = np.flatnonzero(buf == ord("\n"))
     if not ends.size or ends[-1] != buf.size - 1:
         ends = np.append(ends, buf.size)
     start = np.concatenate([np.zeros(1, np.int64), ends[:-1] + 1])
     stop = ends - ((ends > start) & (buf[np.maximum(ends - 1, 0)] == ord("\r")))
-    kept = stop > start
+    words = np.concatenate([np.zeros(1, np.int64), np.cumsum((buf != ord(" ")) & (buf != ord("\t")))])
+    kept = words[stop] > words[start]
     return start[kept], stop[kept]
 
 
