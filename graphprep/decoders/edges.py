@@ -472,7 +472,7 @@ def _listed(names: list[str]) -> str:
 def sniff(file: SniffedFile) -> Sniffed | None:
     """Bid for Parquet, and for text whose lines all begin with two IDs; the bid is low where other formats look the same."""
     if file.head.startswith(PARQUET_MAGIC):
-        return Sniffed("edges", 0.7, ("--format", "edges"), {"kind": "parquet"})
+        return Sniffed("edges", 0.7, ("--format", "edges"))
     if file.head[:14].lower() == b"%%matrixmarket":
         return Sniffed("edges", 0.5, ("--format", "edges"))  # its plan says what this is
     lines = list(islice(iter_lines(file.head, complete=file.complete), _SNIFFED_LINES))

@@ -5,8 +5,11 @@ from __future__ import annotations
 import dataclasses
 import json
 from importlib.metadata import EntryPoint
+from pathlib import Path
 from typing import ClassVar
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from graphprep.decoders import registry
@@ -28,6 +31,7 @@ from graphprep.stages.plan import plan_input
 from graphprep.storage.schemas import load_schema
 from graphprep.storage.urls import Storage
 
+SAMPLES = Path(__file__).parents[2] / "sample_data"
 OURS = tuple(registry._BUILT_IN)
 
 
@@ -343,6 +347,18 @@ def test_what_is_found_is_what_is_read(tmp_path):
         assert told.texts[0] == f"format: {found.format} (sniffed; {flags} repeats this choice)"
         wanted = {"delimiter": ";"} if "edgelist" in flags else {"id_type": "string", **options}
         assert {name: getattr(found.decoder, name) for name in wanted} == wanted
+
+
+def test_what_every_format_states_is_an_option_of_its_decoder(tmp_path):
+    pq.write_table(pa.table({"src": [1], "dst": [2]}), tmp_path / "e.parquet")
+    for url in (tmp_path / "e.parquet", *(path for path in SAMPLES.rglob("*") if path.is_file())):
+        with Storage() as storage:
+            try:
+                found = sniff(storage, [str(url)])
+            except (UsageError, DataError):
+                continue
+        if not hasattr(find_decoder(found.decoder), "read_config"):
+            make_decoder(find_decoder(found.decoder), found.options)
 
 
 def test_four_numbers_are_edges_and_may_be_an_edgelist(tmp_path):
