@@ -96,11 +96,13 @@ def convert(
     if found is None:
         urls = _as_list(inputs)  # type: ignore[arg-type]
         _check_bad_records(options, urls, os.fspath(out))
-        return _worded(pipeline.convert(urls, os.fspath(out), options, reporter), decoder=True)
+        with _reporting(reporter) as told:
+            return _worded(pipeline.convert(urls, os.fspath(out), options, told), decoder=True)
     if found.graph is not None:
         options = replace(options, graph=found.graph, decoder_options={}, num_nodes={})
     _check_bad_records(options, (), os.fspath(out))
-    return _worded(pipeline.convert(found.inputs, os.fspath(out), options, reporter, found.in_memory), decoder=True)
+    with _reporting(reporter) as told:
+        return _worded(pipeline.convert(found.inputs, os.fspath(out), options, told, found.in_memory), decoder=True)
 
 
 @python_words(decoder=True)
@@ -120,10 +122,10 @@ def info(
     from graphprep.stages import inspect
 
     head, options, urls = check_value("head", head, int), make_options(ConvertOptions, options, given), _as_list(inputs)
-    with _open_storage(options.run) as storage:
+    with _open_storage(options.run) as storage, _reporting(reporter) as told:
         if len(urls) == 1 and is_store(storage, urls[0]):
             _refuse_input_options(options)
-        return inspect.inspect(storage, urls, options, reporter or QuietReporter(), head=head)
+        return inspect.inspect(storage, urls, options, told, head=head)
 
 
 @python_words(decoder=True)
@@ -141,17 +143,18 @@ def validate(
     ``given`` are fields of ``ConvertOptions``.
     """
     max_faults = check_value("max_faults", max_faults, int)
-    urls, options, reporter = _as_list(inputs), make_options(ConvertOptions, options, given), reporter or QuietReporter()
-    with _open_storage(options.run) as storage:
-        if len(urls) == 1 and is_store(storage, urls[0]):
-            from graphprep.stages.check import check_store
+    urls, options = _as_list(inputs), make_options(ConvertOptions, options, given)
+    with _reporting(reporter) as told:
+        with _open_storage(options.run) as storage:
+            if len(urls) == 1 and is_store(storage, urls[0]):
+                from graphprep.stages.check import check_store
 
-            _refuse_input_options(options)
-            return check_store(storage, urls[0], reporter, options.run, max_faults=max_faults)
-    from graphprep import pipeline
+                _refuse_input_options(options)
+                return check_store(storage, urls[0], told, options.run, max_faults=max_faults)
+        from graphprep import pipeline
 
-    _check_bad_records(options, urls)
-    return pipeline.check_input(urls, options, reporter)
+        _check_bad_records(options, urls)
+        return pipeline.check_input(urls, options, told)
 
 
 @python_words()
@@ -208,8 +211,8 @@ def generate(
     from graphprep.stages import generate as stage
 
     options = make_options(GenerateOptions, options, given)
-    with _open_storage(options.run) as storage:
-        return stage.generate(kind, os.fspath(out), options, reporter or QuietReporter(), storage)
+    with _open_storage(options.run) as storage, _reporting(reporter) as told:
+        return stage.generate(kind, os.fspath(out), options, told, storage)
 
 
 @python_words()
@@ -227,7 +230,8 @@ def reorder(
     from graphprep import rewrite
 
     options = make_options(ReorderOptions, options, given)
-    return _worded(rewrite.reorder(os.fspath(store), os.fspath(out), options, reporter))
+    with _reporting(reporter) as told:
+        return _worded(rewrite.reorder(os.fspath(store), os.fspath(out), options, told))
 
 
 @python_words()
@@ -249,7 +253,8 @@ def export(
     own = {name: value for name, value in given.items() if name not in names}
     options = make_options(ExportOptions, options, {name: value for name, value in given.items() if name in names})
     options = replace(options, target_options={**options.target_options, **own})
-    return _worded(exporting.export(os.fspath(store), os.fspath(out), target, options, reporter))
+    with _reporting(reporter) as told:
+        return _worded(exporting.export(os.fspath(store), os.fspath(out), target, options, told))
 
 
 def check_exports(store: str, exports: Sequence[tuple[str, str]], options: ExportOptions) -> None:
@@ -348,6 +353,18 @@ class QuietReporter:
 
     def message(self, text: str) -> None:
         """See ``Reporter.message``."""
+
+
+@contextlib.contextmanager
+def _reporting(reporter: Reporter | None) -> Iterator[Reporter]:
+    """Report to who is given; else show progress in a notebook, and nothing elsewhere."""
+    made = None
+    if reporter is None:
+        from graphprep.stages.notebook import notebook_reporter
+
+        made = notebook_reporter()
+    with made or contextlib.nullcontext():
+        yield reporter or made or QuietReporter()
 
 
 def _worded(summary: S, *, decoder: bool = False) -> S:
