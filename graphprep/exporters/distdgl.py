@@ -21,6 +21,7 @@ from graphprep.exporters.graphbolt_graph import EDGE_ID, FUSED_NAME, NODE_ID, Fu
 from graphprep.exporters.joined_rows import JoinedGraph
 from graphprep.exporters.part_nodes import PartBook, PartGraph, counted, in_edges, node_bits, repeated, step_of
 from graphprep.exporters.torch_files import TensorPieces, tensor, write_pt
+from graphprep.exporters.torch_graph import ids_in_part
 from graphprep.kernels.cpu.degree import count_ids
 from graphprep.kernels.cpu.part_graph import scatter_rows
 from graphprep.model.dataclass import dataclass
@@ -42,7 +43,7 @@ class DistDglExporter:
     carries: ClassVar[str] = "all dense columns; splits as train_mask, val_mask, test_mask; no texts, no lists"
     needs: ClassVar[str] = "edges by destination (csc), their columns in that order"
     root_file: ClassVar[str] = CONFIG_NAME
-    node_ids: ClassVar[Literal["dense", "own"]] = "own"
+    node_ids: ClassVar[Literal["dense", "own"]] = "dense"
     message_edges: ClassVar[MessageEdges | None] = "train"
     edge_sets: ClassVar[str] = "edge_sets.dgl has the edges of each part"
 
@@ -51,7 +52,7 @@ class DistDglExporter:
         "how edges are stored: some of coo, csr and csc; with csc, DGL need not sort them when a trainer starts",
     ] = ("coo",)
     graphbolt: Annotated[bool, "graphs for DistGraph(use_graphbolt=True) instead"] = False
-    save_orig_nids: Annotated[bool, "raw IDs of all nodes (numbers only), as orig_nids.dgl"] = True
+    save_orig_nids: Annotated[bool, "original IDs of all nodes, 0..n-1 of each type, as orig_nids.dgl"] = True
     save_orig_eids: Annotated[bool, "edge IDs of all edges, as orig_eids.dgl"] = True
 
     def plan(self, metadata: GraphMetadata) -> ExportPlan:
@@ -72,9 +73,6 @@ class DistDglExporter:
         """Write ``part<i>/`` for every partition, then the partition config."""
         book = PartBook(graph)
         bits = node_bits(graph)
-        graph.ids.write_maps(
-            out, [number for number in range(len(graph.metadata.node_types)) if has_map(graph.metadata, number)]
-        )
         for part in range(graph.metadata.num_parts):
             local = PartGraph(graph, book, part, bits)
             self._write_graph(local, out)
@@ -117,7 +115,7 @@ class DistDglExporter:
         files = {"node_feat": _node_features(graph, part), "edge_feat": _edge_features(graph, part)}
         if self.save_orig_nids:
             files["orig_nids"] = {
-                dgl_name(name): _original_nodes(graph, number, part) for number, name in enumerate(graph.metadata.node_types)
+                dgl_name(name): ids_in_part(graph, number, part) for number, name in enumerate(graph.metadata.node_types)
             }
         if self.save_orig_eids:
             files["orig_eids"] = {
@@ -264,15 +262,6 @@ def _edge_features(graph: StoredGraph, part: int) -> dict[str, TensorPieces]:
     }
 
 
-def _original_nodes(graph: StoredGraph, number: int, part: int) -> TensorPieces:
-    """Return raw IDs; typed ones where raw IDs are no int64, for which maps stand beside."""
-    low, high = graph.node_offsets(number)[part : part + 2].tolist()
-    pieces: Callable[[], Iterator[Any]] = partial(counted, low, high, step_of(graph))
-    if not has_map(graph.metadata, number):
-        pieces = graph.raw_ids(number, part).pieces
-    return TensorPieces("int64", (high - low,), pieces)
-
-
 def _original_edges(graph: StoredGraph, edge: int, part: int) -> TensorPieces:
     """Return edge IDs; edge rows where the store has none."""
     size = graph.num_edges(edge, "csc", part)
@@ -312,8 +301,3 @@ def _config(graph: StoredGraph, book: PartBook, *, graphbolt: bool) -> dict[str,
             for part in parts
         },
     }
-
-
-def has_map(metadata: GraphMetadata, number: int) -> bool:
-    """Return whether a node type's raw IDs are no int64, which is what torch and DGL have."""
-    return metadata.node_schemas[number].raw_ids in ("string", "uint64")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Literal
 
 import numpy as np
@@ -66,13 +66,10 @@ class TrainerIds:
         for start in range(low, high, _STEP):
             yield self.of(number, np.arange(start, min(start + _STEP, high)))
 
-    def write_maps(self, out: FolderOutput, numbers: Iterable[int] | None = None) -> list[str]:
-        """Write ``id_map/<type>``, the raw ID of every typed one, for the types that go by typed IDs. Return the paths.
-
-        ``numbers``: of these types alone.
-        """
+    def write_maps(self, out: FolderOutput) -> list[str]:
+        """Write ``id_map/<type>``, the raw ID of every typed one, for the types that go by typed IDs. Return the paths."""
         paths = []
-        for number in range(len(self._metadata.node_types)) if numbers is None else numbers:
+        for number in range(len(self._metadata.node_types)):
             kind = self._metadata.node_schemas[number].raw_ids
             if kind == "identity" or self.spaces[number] == "raw":
                 continue

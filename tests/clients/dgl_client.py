@@ -24,7 +24,7 @@ from dgl.distributed.partition import load_partition_book, load_partition_feats 
 
 
 def read_partitions(folder: Path) -> dict[str, np.ndarray]:
-    """Read all partitions: nodes and edges by type, ends in raw IDs, as DGL's partition book tells them."""
+    """Read all partitions: nodes and edges by type, ends in original IDs, as DGL's partition book tells them."""
     config = str(folder / "metadata.json")
     num_parts = load_partition_book(config, 0)[0].num_partitions()
     raw = [load_tensors(str(folder / f"part{part}" / "orig_nids.dgl")) for part in range(num_parts)]

@@ -125,7 +125,7 @@ def load_batches(dataset, task) -> None:
 
 
 def read_partitions(folder: Path) -> Seen:
-    """Read all partitions of a graph: nodes and edges by type, ends in raw IDs."""
+    """Read all partitions of a graph: nodes and edges by type, ends in original IDs."""
     config = str(folder / "metadata.json")
     book, _, node_types, edge_types = load_partition_book(config, 0)
     parts = range(book.num_partitions())

@@ -58,7 +58,7 @@ def test_dgl_reads_what_the_store_holds(exports, case):
     made, seen = exports
     store, out = made[case]
     graph = GRAPHS[CASES[case][0]]()
-    maps = {name: _Raw(id_map(out, store, name) if (out / "id_map").exists() else None) for name in graph.nodes}
+    maps = {name: id_map(out, store, name) for name in graph.nodes}
     for name, some in graph.nodes.items():
         found = _rows(seen, case, f"node {name}", [maps[name]], is_node=True)
         wanted, stored = graph_nodes(graph, name), store_nodes(store, name)
@@ -78,16 +78,6 @@ def test_dgl_reads_what_the_store_holds(exports, case):
     for name in graph.edges:
         found = _rows(seen, case, f"edge {':'.join(name)}", [maps[name[0]], maps[name[2]]], is_node=False)
         assert checksum(name, found) == checksum(name, graph_edges(graph, name)) == checksum(name, store_edges(store, name))
-
-
-class _Raw:
-    """Raw IDs of what DGL calls original IDs: looked up in a map where there is one."""
-
-    def __init__(self, map_):
-        self._map = map_
-
-    def __getitem__(self, ids):
-        return ids if self._map is None else self._map[ids]
 
 
 @pytest.mark.slow

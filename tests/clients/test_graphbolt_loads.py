@@ -58,10 +58,10 @@ def test_graphbolt_reads_what_the_graph_holds(exports, case):
         found = _find(seen, case, f"edge {':'.join(name) if is_typed else None}")
         ends, ids = [found.pop("src"), found.pop("dst")], found.pop("id").astype(np.int64)
         wanted = graph_edges(graph, name)
+        ends = [id_map(out, store, kind)[some] for kind, some in zip((name[0], name[2]), ends, strict=True)]
         if not is_dataset:
             assert checksum(name, Rows(*ends, ids)) == checksum(name, wanted.only([]))
             continue
-        ends = [id_map(out, store, kind)[some] for kind, some in zip((name[0], name[2]), ends, strict=True)]
         columns = {key: values[ids] for key, values in found.items() if not key.startswith("graph-")}
         flat = {key: values[:, 0] if values.shape[1:] == (1,) else values for key, values in columns.items()}
         assert checksum(name, Rows(*ends, ids, flat)) == checksum(name, wanted)

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from clients.checksums import Rows, checksum, graph_edges
+from clients.checksums import Rows, checksum, graph_edges, id_map
 from clients.graphs import GRAPHS, Edges, Graph, Nodes, make_store
 from exporters.dgl_reader import read_graph, read_tensors
 
@@ -46,7 +46,11 @@ def test_partitions_are_as_dgl_defines_them(name, tmp_path):
         assert [end for _, end in flat[:-1]] == [start for start, _ in flat[1:]]
         assert (flat[0][0], flat[-1][1]) == (0, total)
     raw = np.concatenate(  # of every part ID
-        [read_tensors((out / f"part{part}/orig_nids.dgl").read_bytes())[name] for part in range(parts) for name in nodes]
+        [
+            id_map(out, tmp_path / "store", name)[read_tensors((out / f"part{part}/orig_nids.dgl").read_bytes())[name]]
+            for part in range(parts)
+            for name in nodes
+        ]
     )
     seen = {name: [] for name in edges}
     for part in range(parts):

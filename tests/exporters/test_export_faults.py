@@ -363,8 +363,8 @@ def test_neighbours_beyond_the_nodes(target, tmp_path):
     assert caught.value.fix
 
 
-def test_distdgl_has_maps_only_where_its_original_ids_are_typed(tmp_path):
-    """Else nobody knew whether ``orig_nids`` are to be looked up in the map."""
+def test_original_ids_of_distdgl_are_permutations(tmp_path):
+    """Rows of whole arrays are found by them. What is no such raw ID is a typed one, and looked up in the map."""
     (tmp_path / "near.csv").write_text("id\n0\n500\n7\n")
     (tmp_path / "far.csv").write_text(f"id\n1\n{2**63 + 1}\n")
     (tmp_path / "to.csv").write_text(f"src,dst\n0,1\n7,{2**63 + 1}\n")
@@ -372,9 +372,22 @@ def test_distdgl_has_maps_only_where_its_original_ids_are_typed(tmp_path):
     assert run(["convert", *tables, "--edges", f"near:to:far={tmp_path}/to.csv", str(tmp_path / "store"), "--quiet"]) == 0
     out = _export(tmp_path / "store", "distdgl")
     found = read_tensors((out / "part0" / "orig_nids.dgl").read_bytes())
-    assert {name: ids.tolist() for name, ids in found.items()} == {"near": [0, 7, 500], "far": [0, 1]}
-    assert [path.name for path in (out / "id_map").iterdir()] == ["far.npy"]
+    assert {name: ids.tolist() for name, ids in found.items()} == {"near": [0, 1, 2], "far": [0, 1]}
+    assert sorted(path.name for path in (out / "id_map").iterdir()) == ["far.npy", "near.npy"]
+    assert np.load(out / "id_map" / "near.npy").tolist() == [0, 7, 500]
     assert np.load(out / "id_map" / "far.npy").tolist() == [1, 2**63 + 1]
+
+
+@pytest.mark.parametrize(("ids", "wanted"), [("auto", [0, 2, 1, 3]), ("raw", [0, 2, 1, 3]), ("typed", [0, 1, 2, 3])])
+def test_distdgl_takes_ids_raw_and_typed(ids, wanted, tmp_path):
+    (tmp_path / "parts.txt").write_text("0\n1\n0\n1\n")
+    (tmp_path / "e.csv").write_text("0,1\n1,2\n2,3\n3,0\n")
+    options = {"partition_by": str(tmp_path / "parts.txt"), "partitions": 2}
+    graphprep.convert(str(tmp_path / "e.csv"), str(tmp_path / "store"), format="edges", **options)
+    out = _export(tmp_path / "store", "distdgl", ids=ids)
+    found = [read_tensors((out / f"part{part}" / "orig_nids.dgl").read_bytes())["_N"].tolist() for part in range(2)]
+    assert found[0] + found[1] == wanted
+    assert (out / "id_map").exists() == (ids == "typed")
 
 
 # ---------------------------------------------------------------------------------------------- columns left out by name

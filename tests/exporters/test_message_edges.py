@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
-from dgl_reader import read_graph, read_tensors
-from graphbolt_reader import read_fused
-from torch_reader import read_naively
+from exporters.dgl_reader import read_graph, read_tensors
+from exporters.graphbolt_reader import read_fused
+from exporters.torch_reader import read_naively
 
 import graphprep
 from graphprep import store_run
