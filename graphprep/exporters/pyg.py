@@ -224,9 +224,13 @@ class PygTensors:
         }
 
     def _write_part(self, out: FolderOutput, part: int) -> None:
-        """Write the files of a partition. PyG cannot read features without rows: what has none is left out."""
+        """Write the files of a partition. PyG reads no features without rows and no types without edges: they are left out."""
         graph, folder = self._graph, f"part_{part}"
-        edges = {edge_type: self._part_edges(edge, part) for edge, edge_type in enumerate(self._metadata.edge_types)}
+        edges = {
+            edge_type: self._part_edges(edge, part)
+            for edge, edge_type in enumerate(self._metadata.edge_types)
+            if self._is_homo or graph.num_edges(edge, "csc", part)
+        }
         write_pt(out, f"{folder}/graph.pt", next(iter(edges.values())) if self._is_homo else edges)
         nodes = {
             name: self._part_nodes(number, part)
