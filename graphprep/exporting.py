@@ -219,8 +219,8 @@ def _write(graph: StoredGraph, exporter: Exporter, plan: ExportPlan, dropped: Se
     if exporter.root_file == RECORD_NAME:
         folder.write(RECORD_NAME, record)
     if not maps:
-        return []
-    return [f"nodes go by typed IDs; {', '.join(maps)} {'have' if len(maps) > 1 else 'has'} the raw ones"]
+        return graph.notes
+    return [*graph.notes, f"nodes go by typed IDs; {', '.join(maps)} {'have' if len(maps) > 1 else 'has'} the raw ones"]
 
 
 def _repartitioned(metadata: GraphMetadata, options: ExportOptions) -> GraphMetadata:

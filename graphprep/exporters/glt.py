@@ -250,6 +250,7 @@ class GltFolder:
         else:
             for part in self._parts:
                 self._write_graph(edge, self._folder(f"part{part}/graph", name), [part], has_ids=has_ids)
+        if self._options.layout == "COO":
             self._tell_empty(edge)
         if has_ids or self._is_homo:  # GLT loads no graph without types that has no such book, whatever is in it
             book = edge_book(graph, edge, layout) if has_ids else tensor([], "int64")
@@ -292,12 +293,15 @@ class GltFolder:
 
     def _tell_empty(self, edge: int) -> None:
         """Say where GLT cannot load partitions, which it finds out by an error without words."""
-        empty = sum(not self._graph.num_edges(edge, self._layout, part) for part in self._parts)
-        if empty and self._options.layout == "COO":
-            self._graph.reporter.message(
-                f"edge type {self._graph.edge_names[edge]!r}: {empty} of {len(self._parts)} partitions have no edges, which "
-                "GLT cannot load as COO; it can with option layout=CSR"
-            )
+        sizes = [self._graph.num_edges(edge, self._layout, part) for part in self._parts]
+        empty, layout = sizes.count(0), "CSC" if self._layout == "csc" else "CSR"
+        if any(sizes) and (not empty or self._options.graph_caching):
+            return
+        where = f"{empty} of {len(sizes)} partitions have no edges" if any(sizes) else "it has no edges"
+        self._graph.notes.append(
+            f"edge type {self._graph.edge_names[edge]!r}: {where}, and GLT fails to load COO then; give --option "
+            f"layout={layout}, and input_layout={layout!r} to DistDataset.load"
+        )
 
     # ------------------------------------------------------------------------------------------ features
 

@@ -48,6 +48,7 @@ class EdgePiece:
 class StoredGraph:
     """What an exporter reads. Types are numbers, their positions in ``metadata``.
 
+    ``notes`` takes what is to be said of the files in the summary.
     Everything comes in pieces of ``room.piece_bytes`` or by ranges of rows, so that no graph is too large.
     """
 
@@ -56,6 +57,7 @@ class StoredGraph:
         self.ids = ids
         self.room = room
         self.reporter = reporter
+        self.notes: list[str] = []
         self._columns = columns
         self._entry_starts: dict[tuple[int, Layout], list[int]] = {}
 

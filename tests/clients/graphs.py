@@ -242,6 +242,7 @@ def shared_store(name: str, **options: Any) -> tuple[Graph, Path]:
     """
     graph = GRAPHS[name]()
     folder = _shared_folder() / "-".join([name, *map(str, options.values())])
+    shutil.rmtree(folder, ignore_errors=True)  # what a run that failed left
     return graph, make_store(graph, folder, **{**options, **graph.options})
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from clients.checksums import Rows, checksum, graph_edges, graph_nodes, store_edges, store_nodes
-from clients.graphs import GRAPHS, make_store
+from clients.graphs import GRAPHS, make_store, shared_store
+
+import graphprep
 
 
 @pytest.mark.parametrize("layout", ["csc", "csr"])
@@ -25,6 +27,20 @@ def test_stores_hold_what_graphs_hold(name, layout, tmp_path):
             assert checksum(node_type, found.only(["part"])) == checksum(
                 node_type, wanted.only(["part"]).cast({"part": "int8"})
             )
+
+
+def test_a_shared_store_that_failed_is_made_again(monkeypatch):
+    real = graphprep.convert
+
+    def fail(*given, **options):
+        raise MemoryError
+
+    monkeypatch.setattr(graphprep, "convert", fail)
+    with pytest.raises(MemoryError):
+        shared_store("multi_edge", partitions=7)
+    monkeypatch.setattr(graphprep, "convert", real)
+    _, store = shared_store("multi_edge", partitions=7)
+    assert graphprep.load(str(store)).metadata.num_parts == 7
 
 
 def test_checksums_tell_rows_apart():

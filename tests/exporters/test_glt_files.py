@@ -126,14 +126,24 @@ class Listener:
 
 
 def test_empty_partitions_are_told_where_coo_cannot_hold_them(tmp_path):
-    reporter = Listener()
     store = make_store(small(), tmp_path, partition_by="modulo", partitions=3)
-    export(store, tmp_path / "coo", reporter=reporter)
-    assert reporter.said == [
-        "edge type 'n:to:n': 1 of 3 partitions have no edges, which GLT cannot load as COO; it can with option layout=CSR"
-    ]
-    export(store, tmp_path / "csr", layout="CSR", reporter=reporter)
-    assert len(reporter.said) == 1
+
+    def notes(**given):
+        out = tmp_path / "-".join(map(str, given.values()))
+        return [note for note in export(store, out, **given).notes if "COO" in note]
+
+    def wanted(layout, where="1 of 3 partitions have no edges"):
+        return [
+            f"edge type 'n:to:n': {where}, and GLT fails to load COO then; give layout={layout}, and "
+            f"input_layout='{layout}' to DistDataset.load"
+        ]
+
+    assert notes(layout="COO") == wanted("CSR")
+    assert notes(layout="CSR") == notes(layout="COO", graph_caching=True) == []
+    store = make_store(small(), tmp_path / "many", partitions=5)
+    assert notes(layout="COO", edge_assign="by_dst") == wanted("CSC", "2 of 5 partitions have no edges")
+    store = make_store(GRAPHS["no_edges"](), tmp_path / "none")
+    assert notes(layout="COO", graph_caching=True, edge_ids=True)[0].startswith("edge type 'a:to:a': it has no edges, and ")
 
 
 def test_features_are_written_in_chunks(tmp_path):
