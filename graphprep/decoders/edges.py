@@ -33,6 +33,7 @@ from graphprep.decoders.edges_head import (
     read_head,
     refuse_data_dict,
     refuse_foreign,
+    refuse_quoted_blanks,
     split_line,
     split_text,
 )
@@ -263,6 +264,8 @@ class EdgesDecoder:
         quoted = self.quote is not False
         guess = self._guess_header(url, lines, known)
         head = look_at_text(url, lines, self._delimiter(), guess, quoted=quoted)
+        if self.quote is None and self.delimiter is None and not head.delimiter:
+            refuse_quoted_blanks(url, lines)
         if self.quote and not can_quote(head.delimiter):
             named = f"{head.delimiter.decode()!r} separates" if head.delimiter else "blanks separate"
             raise UsageError(f"--quote needs a delimiter of one character, but {named} the columns of {url}", fix=_QUOTE_FIX)
@@ -515,11 +518,8 @@ def _bid_for_numbers(file: SniffedFile, first: HeadLine, head: TextHead, rows: l
 
 
 def _bid_for_names(delimiter: bytes, rows: list[list[bytes]]) -> Sniffed | None:
-    """Bid for lines of two names, perhaps with a weight, between blanks or tabs; commas may as well be a table's."""
-    is_weighted = all(len(row) == 3 and _NUMBER.match(row[2]) for row in rows)
-    if delimiter == b"," or not (is_weighted or all(len(row) == 2 for row in rows)):
-        return None
-    if not all(_NAME.fullmatch(cell) for row in rows for cell in row[:2]):
+    """Bid for lines of two names between blanks or tabs: commas may as well be a table's, and three columns a triple."""
+    if delimiter == b"," or not all(len(row) == 2 and all(map(_NAME.fullmatch, row)) for row in rows):
         return None
     return Sniffed("edges", 0.6, ("--format", "edges", "--id-type", "string"), {"id_type": "string"})
 

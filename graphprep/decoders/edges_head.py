@@ -17,6 +17,7 @@ _MAX_HEAD_BYTES = 1 << 28  # of comments before the first record, or of one line
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _MATRIX_MARKET = b"%%matrixmarket"
 _DATA_DICT = re.compile(rb"[ \t,;|](\{(?:\}|['\"0-9].*\}))[ \t]*\Z", re.DOTALL)
+_QUOTED_FIELD = re.compile(rb'(?:^|[ \t])("[^"]*")(?=[ \t]|$)')
 _READ_AS_DATA = "read as an edge; where this line names the columns, pass --header yes"
 
 
@@ -191,8 +192,26 @@ def _names(url: str, line: HeadLine, delimiter: bytes, quoted: bool) -> tuple[st
 
 def find_delimiter(line: bytes, quoted: bool = True) -> bytes:
     """Return the delimiter of a line, quoted text aside: a comma where there is one, else a tab, else blanks (empty)."""
-    bare = re.sub(rb'"[^"]*"', b"", line) if quoted else line
+    bare = without_quoted(line) if quoted else line
     return b"," if b"," in bare else b"\t" if b"\t" in bare else b""
+
+
+def without_quoted(line: bytes) -> bytes:
+    """Return a line without the texts between double quotes, in which no delimiter counts."""
+    return re.sub(rb'"[^"]*"', b"", line)
+
+
+def refuse_quoted_blanks(url: str, lines: Sequence[HeadLine]) -> None:
+    """Raise DataError for a field in double quotes where blanks are found to separate: quotes mean nothing there."""
+    for line in lines:
+        found = _QUOTED_FIELD.search(line.text)
+        if found is not None:
+            column = len(line.text[: found.start(1)].decode(errors="replace")) + 1
+            raise DataError(
+                f"blanks separate the columns, but this field is quoted: {found[1].decode(errors='replace')}",
+                place=f"{url}:{line.number}:{column}",
+                fix="write tabs or commas between the columns, or take quotes as they are with --no-quote",
+            )
 
 
 def split_text(url: str, line: HeadLine, delimiter: bytes, quoted: bool = True) -> list[str]:

@@ -7,7 +7,15 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Literal
 
-from graphprep.decoders.edges_head import PARQUET_MAGIC, HeadLine, header_doubt, refuse_lone_returns, split_line
+from graphprep.decoders.edges_head import (
+    PARQUET_MAGIC,
+    HeadLine,
+    header_doubt,
+    refuse_lone_returns,
+    refuse_quoted_blanks,
+    split_line,
+    without_quoted,
+)
 from graphprep.decoders.headers import guess_header
 from graphprep.decoders.quoted_records import Grammar
 from graphprep.decoders.tables_columns import Header
@@ -220,9 +228,21 @@ def _find_grammar(url: str, head: bytes, is_whole: bool, table: TableConfig) -> 
         first = first or (delimiter.decode() if two and len(two[0]) > 1 else "")
     if first or table.quote:  # a table of one column, quoted as CSV is
         return _grammar((first or ",").encode(), table)
-    blank = _grammar(b"", table)
-    two = [record.fields for record in islice(_split(url, head, is_whole, blank), 2)]
-    return blank if two and len(two[0]) > 1 else _grammar(b",", table)
+    return _blanks_or_none(url, head, is_whole, table)
+
+
+def _blanks_or_none(url: str, head: bytes, is_whole: bool, table: TableConfig) -> Grammar:
+    """Return that blanks separate, where some stand outside quotes, else that of a table of one column.
+
+    Raises DataError for quoted fields between blanks.
+    """
+    blank, quoted = _grammar(b"", table), table.quote is not False
+    lines = [HeadLine(record.line, b" ".join(record.fields)) for record in islice(_split(url, head, is_whole, blank), 2)]
+    if not lines or not re.search(rb"[ \t]", without_quoted(lines[0].text) if quoted else lines[0].text):
+        return _grammar(b",", table)
+    if quoted:
+        refuse_quoted_blanks(url, lines)
+    return blank
 
 
 def _given_delimiter(table: TableConfig) -> bytes:

@@ -12,7 +12,9 @@ import numpy as np
 from graphprep.decoders.chunked_tables import dense_chunk
 from graphprep.decoders.edges import EdgesDecoder
 from graphprep.decoders.edges_columns import EdgeLayout
+from graphprep.decoders.edges_head import HeadLine, split_line
 from graphprep.model.dataclass import dataclass
+from graphprep.model.errors import DataError
 from graphprep.model.protocols import InputStorage, Sniffed, SniffedFile, Sources, Span, TextBlock
 from graphprep.model.rows import ColumnKey, RawRows
 from graphprep.storage.faults import display_url
@@ -75,7 +77,10 @@ class TriplesDecoder(EdgesDecoder):
         lines = file.head.splitlines()[: _LINES + 1]
         if not file.complete and len(lines) <= _LINES:
             lines = lines[:-1]
-        rows = [line.split(b"\t") for line in lines[:_LINES] if line.strip()]
+        try:
+            rows = [split_line("", HeadLine(1, line), b"\t") for line in lines[:_LINES] if line.strip()]
+        except DataError:
+            return None
         if len(rows) < _LEAST_LINES or any(len(row) != 3 or not all(row) for row in rows):
             return None
         heads, relations, tails = ({row[i] for row in rows} for i in range(3))

@@ -750,7 +750,7 @@ def test_sniff(head, confidence):
 
 
 def test_names_are_sniffed():
-    for head in (b"ann bob\nbob cy\n", b"ann\tbob\t0.5\nbob\tcy\t1\n", "josé åsa".encode()):
+    for head in (b"ann bob\nbob cy\n", b"ann\tbob ray\nbob ray\tcy\n", "josé åsa".encode()):
         found = EdgesDecoder.sniff(SniffedFile("x", head, complete=True))
         assert found == Sniffed("edges", 0.6, ("--format", "edges", "--id-type", "string"), {"id_type": "string"})
 

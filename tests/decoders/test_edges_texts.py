@@ -665,3 +665,48 @@ def test_bitcoin_otc(real_samples):
     assert [(src, dst) for src, _, dst in decode(decoder, data)] == rows
     found = decode(decoder.settle_ids(["_N"]), data)
     assert [(src, dst) for src, _, dst in found] == [(int(a), int(b)) for a, b in rows]
+
+
+# ------------------------------------------------------------------------------------------ quotes while the delimiter is found
+
+
+@pytest.mark.parametrize(
+    ("text", "row"),
+    [
+        ('"7\t007",x\n', ("7\t007", "x")),
+        ('"a,b"\t"c,d"\n', ("a,b", "c,d")),
+        ('"a ""b, c""",d\n', ('a "b, c"', "d")),
+        ('"src,1"\tdst\n"a,b"\tc\n', ("a,b", "c")),
+    ],
+)
+def test_delimiters_in_quotes_do_not_count(text, row):
+    header = "yes" if "src" in text else "no"
+    decoder = EdgesDecoder(id_type="string", header=header, src_col="0", dst_col="1")
+    assert [(src, dst) for src, _, dst in decode(decoder, text)] == [row]
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "found"),
+    [
+        ('"7\t007"\n', "1:1", '"7\t007"'),
+        ('"7\t007" x\n', "1:1", '"7\t007"'),
+        ('ann  "bob ray"\n', "1:6", '"bob ray"'),
+        ('ann bob\ncy "dan"\n', "2:4", '"dan"'),
+    ],
+)
+def test_quotes_where_blanks_are_found_to_separate(text, place, found):
+    fix, shown = (
+        "write tabs or commas between the columns, or take quotes as they are with --no-quote",
+        found.replace("\t", r"\t"),
+    )
+    with pytest.raises(DataError) as caught:
+        plan(EdgesDecoder(id_type="string", header="no"), text)
+    assert str(caught.value) == f"0.txt:{place}: blanks separate the columns, but this field is quoted: {shown}\n  fix: {fix}"
+    rows = [tuple(line.split()) for line in text.splitlines()]
+    if len({len(row) for row in rows}) == 1 and len(rows[0]) == 2:
+        for options in ({"quote": False}, {"delimiter": " "}):
+            assert [(a, b) for a, _, b in decode(EdgesDecoder(id_type="string", header="no", **options), text)] == rows
+
+
+def test_quotes_inside_of_words_are_letters_where_blanks_separate():
+    assert decode(EdgesDecoder(id_type="string", header="no"), '5" 6"\n') == [('5"', "_E", '6"')]

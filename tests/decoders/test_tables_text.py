@@ -236,6 +236,30 @@ def test_a_header_of_names_is_guessed_from_what_follows(tmp_path):
     assert ([key for _, key, _ in found.nodes], found.sources.messages) == (["ann", "bob"], ())
 
 
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ('"7\t007"\n"8"\n', ["7\t007", "8"]),
+        ('"ann lee"\n"bob"\n', ["ann lee", "bob"]),
+        ('"a;b"\n"c|d"\n', ["a;b", "c|d"]),
+        ('"a ""b"" c"\nd\n', ['a "b" c', "d"]),
+    ],
+)
+def test_delimiters_in_quotes_do_not_count(tmp_path, text, names):
+    path = write(tmp_path, "t.csv", text)
+    assert [key for _, key, _ in read(node_config(path, id_type="string", header="no")).nodes] == names
+
+
+def test_quotes_where_blanks_are_found_to_separate(tmp_path):
+    path = write(tmp_path, "t.txt", '"7\t007" 5\n"8" 9\n')
+    with pytest.raises(DataError) as caught:
+        read(node_config(path, id_type="string", header="no"))
+    assert str(caught.value) == (
+        f'{path}:1:1: blanks separate the columns, but this field is quoted: "7 007"\n'
+        "  fix: write tabs or commas between the columns, or take quotes as they are with --no-quote"
+    )
+
+
 def test_numbered_rows_go_on_from_file_to_file(tmp_path):
     one, two = write(tmp_path, "1.csv", 'a\n"x\ny"\n5\n'), write(tmp_path, "2.csv", "a\n6\n")
     found = read(node_config(one, two, row_ids=True))

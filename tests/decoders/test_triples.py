@@ -7,7 +7,7 @@ import graphprep
 from graphprep.decoders.edges import EdgesDecoder
 from graphprep.decoders.sniff import sniff
 from graphprep.decoders.triples import TriplesDecoder
-from graphprep.model.protocols import Span, TextBlock
+from graphprep.model.protocols import SniffedFile, Span, TextBlock
 from graphprep.model.rows import RawTexts
 from graphprep.storage.urls import Storage
 
@@ -122,6 +122,13 @@ def test_a_header_that_names_a_triple_is_none(tmp_path, header, row):
     assert dict(summary.num_edges) == {"_N:r:_N": 2}
     indices = np.load(out / "part-00000" / "edges" / "_N__r___N" / "csc" / "indices.npy")
     assert indices.tolist() == [0, 1]  # both edges lead to b
+
+
+def test_a_tab_in_quotes_is_no_delimiter():
+    head = b'"7\t007"\tknows\tb\nb\tknows\tc\nc\tlikes\t"d"\nd\tlikes\te\n'
+    found = TriplesDecoder.sniff(SniffedFile("x", head, complete=True))
+    assert found is not None
+    assert found.decoder == "triples"
 
 
 def test_named_ends_beside_a_named_relation(tmp_path):
