@@ -31,6 +31,7 @@ from graphprep.stages.assign import PARTITION_METHODS
 from graphprep.stages.plan import check_partition_method
 from graphprep.stages.ready import ready_store
 from graphprep.stages.ready_need import has_split
+from graphprep.stages.stated_counts import num_part_files, refuse_parts
 from graphprep.storage.arrays import StoreReader
 from graphprep.storage.faults import display_url
 from graphprep.storage.outputs import FolderOutput
@@ -67,6 +68,8 @@ def export(
         memory = run.plan_memory()
         remove_leftovers(run.tmp_dir or tempfile.gettempdir())  # of a killed run, which this one might need no folder to find
         source = run.open_store()
+        if options.partitions is not None:
+            refuse_parts(options.partitions, "", num_part_files(source.metadata), memory.working_bytes, run.out, run.tmp_dir)
         kept, left_out = without_columns(source.metadata, options.drop_columns)
         plan = exporter.plan(_repartitioned(kept, options))
         _check_partitioning(exporter, plan, options)

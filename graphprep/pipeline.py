@@ -49,6 +49,7 @@ from graphprep.stages.route_edges import route_edges
 from graphprep.stages.route_nodes import route_nodes
 from graphprep.stages.schema_guard import load_schema, settle_by_schema
 from graphprep.stages.shuffle import ColumnRoute, EdgeRoute
+from graphprep.stages.stated_counts import CountRules, check_parts, check_room
 from graphprep.stages.texts import KeyCollisionError
 from graphprep.stages.write import StoreBuilder, TypedEdges, TypedNodes, WriteRules, typed_edges
 from graphprep.storage.faults import display_url
@@ -86,12 +87,13 @@ class SilentReporter:
 class MemoryPlan:
     """How a memory limit is shared out, in bytes.
 
-    ``pool_bytes`` bounds all runs, ``cap_bytes`` what one sort or map holds. A bucket is planned to take ``bucket_bytes`` while
-    it is built, and cut where it takes more than ``leaf_bytes``.
+    ``pool_bytes`` bounds all runs, ``working_bytes`` all work in progress, ``cap_bytes`` what one sort or map holds. A bucket
+    is planned to take ``bucket_bytes`` while it is built, and cut where it takes more than ``leaf_bytes``.
     """
 
     limit_bytes: int
     pool_bytes: int
+    working_bytes: int
     cap_bytes: int
     bucket_bytes: int
     leaf_bytes: int
@@ -124,6 +126,7 @@ def plan_memory(options: ConvertOptions) -> MemoryPlan:
     return MemoryPlan(
         limit_bytes=limit,
         pool_bytes=room * 3 // 10,
+        working_bytes=working,
         cap_bytes=working // 4,
         bucket_bytes=max(1 << 16, min(_MOST_BUCKET, working // (3 * threads + 2))),
         leaf_bytes=max(1 << 16, working // (3 * threads + 2)),
@@ -288,6 +291,8 @@ def _prepare(
     flags = read_flags(options.labels, options.splits, options.seeds, options.seed)
     clock.stage("plan")
     planned = plan_input(inputs, options, storage, clock.reporter)
+    room = _count_rules(memory, disk)
+    check_room(planned.sources, options, room)
     flags += _config_flags(planned, options.seed)
     if options.missing_node_type is None:  # else there may be one more
         check_declared(flags, planned.sources, planned.graph)
@@ -307,7 +312,7 @@ def _prepare(
         text_bytes=memory.cap_bytes,
         early=None if flags or schema is not None else _early_rules(options, memory, planned.total_bytes),
     )
-    decoded, index, locator = _index_input(planned, settings, schema, options, memory, storage, pool, clock, rejects)
+    decoded, index, locator = _index_input(planned, settings, schema, options, memory, storage, pool, clock, rejects, room)
     clock.stage("shuffle")
     roles = roles if fixed is not None else match_types((*flags, *_split_flags(decoded)), index.type_names)
     rules = _route_rules(options, schema, memory, index)
@@ -360,6 +365,7 @@ def _index_input(
     pool: SpillPool,
     clock: StageClock,
     rejects: Rejects,
+    room: CountRules,
 ) -> tuple[Decoded, NodeIndex, Locator]:
     """Decode and index; again with other keys, should two names have the same one."""
     decoder, sources, seed = planned.decoder, planned.sources, 0
@@ -369,7 +375,7 @@ def _index_input(
         locator = Locator(decoded, storage, settings)
         clock.stage("index")
         try:
-            return decoded, _index(decoded, options, schema, memory, storage, pool, locator), locator
+            return decoded, _index(decoded, options, schema, memory, storage, pool, locator, room), locator
         except KeyCollisionError:
             decoder, sources, seed = decoded.decoder, decoded.sources, decoded.text_seed + 1
             decoded.close()
@@ -383,9 +389,10 @@ def _index(
     storage: Storage,
     pool: SpillPool,
     locator: Locator,
+    room: CountRules,
 ) -> NodeIndex:
     rules = NodeRules(
-        partition=lambda names: _partition_function(options, storage, names),
+        partition=lambda names: _partition_function(decoded, options, storage, names, room),
         on_missing=options.on_missing_node,
         missing_type=options.missing_node_type,
         ids=options.ids or "auto",
@@ -411,14 +418,25 @@ def _beyond(decoded: Decoded, locator: Locator, error: BeyondError) -> DataError
     )
 
 
-def _partition_function(options: ConvertOptions, storage: Storage, names: tuple[str, ...]) -> PartitionFunction:
+def _partition_function(
+    decoded: Decoded, options: ConvertOptions, storage: Storage, names: tuple[str, ...], room: CountRules
+) -> PartitionFunction:
     if options.partition_by in PARTITION_METHODS:
         return PartitionFunction(options.partition_by, options.partitions or 1, options.seed)
-    return read_partition_file(storage, options.partition_by, names, options.partitions, options.seed)
+    found = read_partition_file(storage, options.partition_by, names, options.partitions, options.seed)
+    if options.partitions is None:
+        check_parts(found.num_parts, display_url(options.partition_by), decoded.sources, options, room)
+    return found
 
 
 def _layouts(options: ConvertOptions) -> tuple[Layout, ...]:
     return ("csc", "csr") if options.layout == "both" else (options.layout,)
+
+
+def _count_rules(memory: MemoryPlan, disk: DiskRules | None) -> CountRules:
+    """Say what there is for what counts take; without ``disk`` nothing is written."""
+    out, tmp_dir = (None, None) if disk is None else (disk.out, disk.tmp_dir)
+    return CountRules(memory.limit_bytes, memory.working_bytes, memory.leaf_bytes, out, tmp_dir)
 
 
 def _disk_rules(out: str, tmp_dir: str | None, options: ConvertOptions, memory: MemoryPlan) -> DiskRules:

@@ -36,13 +36,15 @@ class EdgePlan:
     """What the files of one edge type hold.
 
     ``detail`` of every span is a ``SpanReader``; ``spans`` stand in input order. ``num_src`` and ``num_dst`` are the numbers of
-    nodes that the files state (raw IDs are then 0..n-1, and checked), None where they state none. ``columns`` are settled.
+    nodes that the files state (raw IDs are then 0..n-1, and checked), None where they state none; ``nodes_by`` is the place
+    that states them. ``columns`` are settled.
     """
 
     spans: tuple[Span, ...]
     relation: Relation
     num_src: int | None = None
     num_dst: int | None = None
+    nodes_by: str = ""
     num_edges: int | None = None
     columns: tuple[DeclaredColumn, ...] = ()
     messages: tuple[str, ...] = ()
@@ -140,6 +142,7 @@ def _plan_found(
         relation=relation,
         num_src=num_src,
         num_dst=num_dst,
+        nodes_by=first.place if first.shape is None else f"{first.place}: shape",
         num_edges=sum(edges.num_edges for edges in found),
         columns=tuple(DeclaredColumn(owner, key, () if key.role == "weight" else shape) for key, shape in keys),
         messages=tuple(dict.fromkeys(text for edges in found for text in edges.messages)),
@@ -261,7 +264,7 @@ def matrix_sources(
     return Sources(
         spans=(*plan.spans, *spans),
         nodes="identity" if all(known) else "tables" if any(known) else "ends",
-        node_types=tuple(DeclaredNodes(name, number) for name, number in numbers.items()),
+        node_types=tuple(DeclaredNodes(name, number, stated_by=plan.nodes_by) for name, number in numbers.items()),
         edge_types=(relation,),
         columns=(*plan.columns, *columns),
         num_edges=(plan.num_edges,) if all(known) else None,

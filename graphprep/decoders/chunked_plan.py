@@ -120,7 +120,7 @@ def plan_chunked(storage: InputStorage, urls: Sequence[str]) -> Sources:
     return Sources(
         spans=tuple(planned.spans),
         nodes="identity",
-        node_types=tuple(DeclaredNodes(name, rows[name].total) for name in graph.node_types),
+        node_types=tuple(DeclaredNodes(name, rows[name].total, stated_by=rows[name].by) for name in graph.node_types),
         edge_types=tuple(_relation(edge_type) for edge_type in graph.edge_types),
         columns=tuple(planned.columns),
         graph_name=graph.name,

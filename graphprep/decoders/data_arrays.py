@@ -21,7 +21,6 @@ from graphprep.model.errors import DataError, UsageError
 from graphprep.model.graph_config import DataArray, GraphConfig, IdType, NodeTable, TableConfig
 from graphprep.model.protocols import (
     DeclaredColumn,
-    DeclaredNodes,
     Decoder,
     InputStorage,
     SettlesIds,
@@ -337,7 +336,7 @@ class _Plan:
                     fix="give every node a row, or name a column of IDs: NAME=FILE@ID",
                 )
             states = node.name == owner and not node.has_records and self.sources.nodes != "records"
-            nodes.append(DeclaredNodes(node.name, num_rows, node.has_records, node.space) if states else node)
+            nodes.append(dataclasses.replace(node, num_nodes=num_rows, stated_by=place) if states else node)
         self.sources = dataclasses.replace(self.sources, node_types=tuple(nodes))
 
     def _count_edges(self, owner: Relation, num_rows: int, place: str) -> None:

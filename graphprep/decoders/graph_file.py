@@ -183,6 +183,7 @@ def _node_table(item: Mapping[str, Any], place: str) -> NodeTable:
         id_col=_text(item.get("id_col")),
         row_ids=bool(item.get("row_ids")),
         num_nodes=item.get("num_nodes"),
+        num_nodes_by=f"{place}.num_nodes",
         space=_text(item.get("id_space")),
         weight_col=_text(item.get("weight_col")),
         declares=_YES_NO[item.get("declares")],

@@ -99,7 +99,7 @@ def _refuse_preprocessed(value: Any, place: str) -> None:
 
 
 def _node_table(item: Mapping[str, Any], place: str) -> NodeTable:
-    return NodeTable(_type(item) or _NODES, TableConfig(place=place), num_nodes=item["num"])
+    return NodeTable(_type(item) or _NODES, TableConfig(place=place), num_nodes=item["num"], num_nodes_by=f"{place}.num")
 
 
 def _edge_table(item: Mapping[str, Any], place: str) -> EdgeTable:

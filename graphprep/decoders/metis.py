@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from graphprep.decoders.arrays import EdgePlan, matrix_relation, matrix_sources
 from graphprep.decoders.chunked_tables import dense_chunk
 from graphprep.decoders.matrices import MatrixOptions
+from graphprep.model.counts import parse_count
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, DecodeError, UsageError
 from graphprep.model.graph_config import EdgeTable
@@ -192,7 +193,8 @@ def parse_header(line: bytes, place: str, number: int) -> Header:
     """Read ``n m [fmt [ncon]]``. Raises DataError."""
     fields = line.split()
     where = f"{place}:{number}:1"
-    if not 2 <= len(fields) <= 4 or not all(field.isdigit() for field in fields):
+    numbers = [count for field in fields if (count := parse_count(field)) is not None]
+    if not 2 <= len(fields) <= 4 or len(numbers) < len(fields):
         found = line.decode("latin1").strip()
         raise DataError(
             f"expected 'nodes edges [format [weights]]', found {found!r:.60}", place=where, fix="write the header's line again"
@@ -205,7 +207,7 @@ def parse_header(line: bytes, place: str, number: int) -> Header:
             fix="write 1 for edge weights, 10 for node weights, 100 for node sizes, or their sum",
         )
     sized, has_weights, weighted = (digit == "1" for digit in fmt.zfill(3))
-    num_weights = int(fields[3]) if len(fields) > 3 else int(has_weights)
+    num_weights = numbers[3] if len(fields) > 3 else int(has_weights)
     if not has_weights and num_weights > 0:
         raise DataError(
             f"{num_weights} weights a node, but format {fmt} says there are none",
@@ -218,7 +220,7 @@ def parse_header(line: bytes, place: str, number: int) -> Header:
             place=where,
             fix="correct the header",
         )
-    return Header(place, number, int(fields[0]), int(fields[1]), sized, num_weights, weighted)
+    return Header(place, number, numbers[0], numbers[1], sized, num_weights, weighted)
 
 
 def plan_metis(
@@ -256,6 +258,7 @@ def plan_metis(
         relation=relation,
         num_src=header.num_nodes,
         num_dst=header.num_nodes,
+        nodes_by=f"{header.place}:{header.line}:1",
         columns=tuple(_declare(relation, header, dtype, kept)),
         messages=messages,
     )

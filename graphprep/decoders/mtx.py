@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from graphprep.decoders.arrays import EdgePlan, matrix_relation, matrix_sources
 from graphprep.decoders.matrices import MatrixOptions
+from graphprep.model.counts import parse_count
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, DecodeError, UsageError
 from graphprep.model.graph_config import EdgeTable
@@ -249,14 +250,15 @@ def read_banner(handle: BinaryIO, place: str) -> Banner:
         if line.strip() and not line.lstrip(b" \t").startswith(b"%"):
             break
     fields = line.split()
-    if len(fields) != 3 or not all(field.isdigit() for field in fields):
+    numbers = [count for field in fields if (count := parse_count(field)) is not None]
+    if len(fields) != 3 or len(numbers) != 3:
         found = line.decode("latin1").strip()
         raise DataError(
             f"expected the numbers of rows, columns and entries, found {found!r:.60}",
             place=f"{place}:{number}:1",
-            fix="write the size line with three whole numbers",
+            fix="write the size line with three whole numbers below 2^63",
         )
-    rows, columns, entries = map(int, fields)
+    rows, columns, entries = numbers
     if symmetry != "general" and rows != columns:
         raise DataError(
             f"a {symmetry} matrix must be square, found {rows} x {columns}",
@@ -323,6 +325,7 @@ def plan_mtx(
         relation=relation,
         num_src=max(first.shape) if square else first.shape[0],
         num_dst=max(first.shape) if square else first.shape[1],
+        nodes_by=f"{first.place}:{first.size_line}:1",
         num_edges=sum(banner.num_entries for banner in banners) if general else None,
         columns=() if dtype is None else (DeclaredColumn(owner, key, ()),),
     )

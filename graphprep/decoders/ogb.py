@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
+from graphprep.model.counts import parse_count
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, StorageError, UsageError
 from graphprep.model.graph_config import DataArray, EdgeTable, GraphConfig, NodeTable, TableConfig, split_files
@@ -90,7 +91,7 @@ class _Folder:
         splits, messages = self._splits({_NODES: ""})
         labels = self._label(_NODES, self.raw)
         return GraphConfig(
-            nodes=(NodeTable(_NODES, TableConfig(place=self.shown), num_nodes=self._count(count, "num-node-list")),),
+            nodes=(self._nodes(_NODES, count, "num-node-list"),),
             edges=(self._edges(kind, self.raw),),
             node_data=(*self._data("node", _NODES, self.raw), *labels),
             edge_data=tuple(self._data("edge", edge_type_text(kind), self.raw)),
@@ -110,10 +111,7 @@ class _Folder:
         data = [array for name in names for array in self._data("node", name, f"{self.raw}node-feat/{name}/")]
         labels = [array for name in names for array in self._label(name, f"{self.raw}node-label/{name}/")]
         edges = [array for kind in kinds for array in self._data("edge", edge_type_text(kind), folders[kind])]
-        tables = [
-            NodeTable(name, TableConfig(place=self.shown), num_nodes=self._count(number, "num-node-dict"))
-            for name, number in zip(names, counts, strict=True)
-        ]
+        tables = [self._nodes(name, number, "num-node-dict") for name, number in zip(names, counts, strict=True)]
         return GraphConfig(
             nodes=tuple(tables),
             edges=tuple(self._edges(kind, folders[kind]) for kind in kinds),
@@ -207,12 +205,13 @@ class _Folder:
                 )
         return rows
 
-    def _count(self, text: str, name: str) -> int:
-        if not (text.strip().isascii() and text.strip().isdigit()):
-            raise DataError(
-                f"expected a number of nodes, found {text!r}", place=f"{self.shown}/{self.find(name)}", fix="correct it"
-            )
-        return int(text)
+    def _nodes(self, node_type: str, text: str, name: str) -> NodeTable:
+        """Declare a node type by the number of its nodes, a text of the file ``name``."""
+        place = f"{self.shown}/{self.find(name)}"
+        count = parse_count(text)
+        if count is None:
+            raise DataError(f"expected a number of nodes, found {text!r:.60}", place=place, fix="correct it")
+        return NodeTable(node_type, TableConfig(place=self.shown), num_nodes=count, num_nodes_by=place)
 
 
 __all__ = ["OgbFolder"]

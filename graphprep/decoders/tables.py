@@ -228,7 +228,7 @@ class _GraphPlan:
         )
         self.messages += plan.messages
         spans = self._with_parts(table, (dataclasses.replace(span, role=self._edge_role(table)) for span in plan.spans))
-        return _EdgePart(spans, plan.relation, plan.columns, (plan.num_src, plan.num_dst))
+        return _EdgePart(spans, plan.relation, plan.columns, (plan.num_src, plan.num_dst), plan.nodes_by)
 
     def _with_parts(self, table: EdgeTable, spans: Iterable[Span]) -> tuple[Span, ...]:
         """Let the readers of a table's edges add the split that pairs of ends make."""
@@ -247,31 +247,32 @@ class _GraphPlan:
 
     def _node_types(self, parts: Sequence[_EdgePart]) -> tuple[DeclaredNodes, ...]:
         """List the node types: those of node tables, then those that edges name."""
-        counts: dict[str, int] = {}
+        counts: dict[str, tuple[int, str]] = {}
         for table, part in zip(self.config.edges, parts, strict=True):
             for name, count in zip((table.src_type, table.dst_type), part.num_nodes, strict=True):
                 if name is not None and count is not None:
-                    counts[name] = max(count, counts.get(name, 0))
+                    counts[name] = max((count, part.nodes_by), counts.get(name, (0, "")))
         declared = []
         for name in self.spaces.types:
             tables = [table for table in self.config.nodes if table.type == name]
             files = [table for table in tables if table.table.files and table.declares is not False]
             has_records = bool(files) or (not tables and self.spaces.has_type_col)
-            stated = [table.num_nodes for table in tables if table.num_nodes is not None]
-            number = None if has_records else (stated[0] if stated else counts.get(name))
+            stated = [(table.num_nodes, table.num_nodes_by) for table in tables if table.num_nodes is not None]
+            number, by = (None, "") if has_records else stated[0] if stated else counts.get(name, (None, ""))
             space = self.spaces.of_type(name)
-            declared.append(DeclaredNodes(name, number, has_records, None if space == name else space))
+            declared.append(DeclaredNodes(name, number, has_records, None if space == name else space, by))
         return tuple(declared)
 
 
 @dataclass(frozen=True)
 class _EdgePart:
-    """The spans of one edge table; ``relation`` is None where rows name theirs. ``num_nodes`` are stated by matrices."""
+    """The spans of one edge table; ``relation`` is None where rows name theirs. Matrices state ``num_nodes``: ``nodes_by``."""
 
     spans: tuple[Span, ...]
     relation: Relation | None
     columns: tuple[DeclaredColumn, ...] = ()
     num_nodes: tuple[int | None, int | None] = (None, None)
+    nodes_by: str = ""
 
 
 class _Spaces:

@@ -62,11 +62,11 @@ def memory_limit(text: str) -> int:
 
 def format_size(num_bytes: float) -> str:
     """Write a number of bytes for people: ``1.5 GiB``."""
-    for unit in ("B", "KiB", "MiB", "GiB"):
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB", "PiB"):
         if num_bytes < 1024:
             return f"{num_bytes:.0f} {unit}" if unit == "B" else f"{num_bytes:.1f} {unit}"
         num_bytes /= 1024
-    return f"{num_bytes:.1f} TiB"
+    return f"{num_bytes:.1f} EiB"
 
 
 def available_memory() -> int:

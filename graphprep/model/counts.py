@@ -8,7 +8,8 @@ from typing import Any, Literal
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError
 
-_MAX = 2**63 - 1
+MOST_COUNT = 2**63 - 1  # IDs are int64
+_MOST_DIGITS = 19
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,15 @@ class TypeCounts:
     per_type: tuple[int, ...]
     per_chunk: tuple[tuple[int, ...], ...] | None
     key: str
+
+
+def parse_count(text: str | bytes) -> int | None:
+    """Return a number that is written in digits, None where it is none, or more than 2^63 - 1."""
+    digits = text.strip()
+    if not (digits.isascii() and digits.isdigit()) or len(digits) > _MOST_DIGITS:
+        return None
+    count = int(digits)
+    return count if count <= MOST_COUNT else None
 
 
 def read_counts(
@@ -39,8 +49,8 @@ def read_counts(
         return None if per_type is None else TypeCounts(per_type, None, type_key)
     totals = tuple(sum(chunk) for chunk in per_chunk)
     for i, total in enumerate(totals):
-        if total > _MAX:
-            raise DataError(f"the sum {total} is above {_MAX}", place=f"{place}: {chunk_key}[{i}]")
+        if total > MOST_COUNT:
+            raise DataError(f"the sum {total} is above {MOST_COUNT}", place=f"{place}: {chunk_key}[{i}]")
         if per_type is not None and per_type[i] != total:
             message = f"says {per_type[i]}, but {chunk_key}[{i}] adds up to {total}"
             raise DataError(message, place=f"{place}: {type_key}[{i}]", fix="correct one of the two, or leave one out")
@@ -67,6 +77,6 @@ def _list(value: Any, place: str, length: int | None = None) -> list[Any] | tupl
 
 
 def _count(value: Any, place: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MAX:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST_COUNT:
         raise DataError(f"expected an integer >= 0, found {value!r:.60}", place=place)
     return value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import field
 from typing import Literal
 
 from graphprep.model.dataclass import dataclass
@@ -50,6 +51,7 @@ class NodeTable:
     that occur. ``id_col`` None: row r is node r where ``row_ids``, else the column ``id`` if there is one, else the first.
     ``space`` names the ID space; None: the type's own. ``declares``: whether each row declares a node, or brings columns of
     nodes that others declare or that occur; None: it declares one, unless an earlier table of the type has none of its columns.
+    ``num_nodes_by`` is the place that states ``num_nodes``.
     """
 
     type: str | None
@@ -62,6 +64,7 @@ class NodeTable:
     space: str | None = None
     weight_col: str | None = None
     declares: bool | None = None
+    num_nodes_by: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)

@@ -109,13 +109,14 @@ class DeclaredNodes:
 
     ``has_records``: the data declares the type's nodes, so that an end without a record is a fault; else, without
     ``num_nodes``, its nodes are the IDs that occur as ends. ``space`` names the ID space that it shares with other types;
-    None: it has its own. Both are for ``Sources.nodes == "tables"`` only.
+    None: it has its own. Both are for ``Sources.nodes == "tables"`` only. ``stated_by`` is the place that states ``num_nodes``.
     """
 
     name: str
     num_nodes: int | None = None
     has_records: bool = False
     space: str | None = None
+    stated_by: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)

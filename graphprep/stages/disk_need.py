@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from graphprep.engine.budget import format_size
@@ -16,9 +13,9 @@ from graphprep.model.protocols import Reporter, Span, TextBlock
 from graphprep.model.rows import ColumnChunk, RawRows
 from graphprep.stages.plan import Planned
 from graphprep.storage.drivers import URL
+from graphprep.storage.free_space import find_folders, free_bytes
 from graphprep.storage.private import TMP_DIR_OPTION
 from graphprep.storage.streams import find_codec
-from graphprep.storage.urls import local_path
 
 if TYPE_CHECKING:
     from graphprep.storage.urls import Storage
@@ -78,8 +75,8 @@ def check_disk(planned: Planned, storage: Storage, rules: DiskRules, reporter: R
 
     Of remote places, and of streams, whose size nobody knows, nothing is said. Raises StorageError where there is too little.
     """
-    folders = _folders(rules.out, rules.tmp_dir)
-    free = {folder: _free_bytes(folder) for folder in folders if folder is not None}
+    folders = find_folders(rules.out, rules.tmp_dir)
+    free = {folder: free_bytes(folder) for folder in folders if folder is not None}
     known = [num_bytes for num_bytes in free.values() if num_bytes is not None]
     wordy = bool(getattr(reporter, "details", False))
     if not known or planned.total_bytes is None or (not wordy and _is_plenty(planned, min(known))):
@@ -92,8 +89,8 @@ def compare_disk(out: str, tmp_dir: str | None, need: DiskNeed, reporter: Report
 
     Nothing is said of remote places. Raises StorageError where there is too little.
     """
-    folders = _folders(out, tmp_dir)
-    _compare(folders, {folder: _free_bytes(folder) for folder in folders if folder is not None}, need, reporter)
+    folders = find_folders(out, tmp_dir)
+    _compare(folders, {folder: free_bytes(folder) for folder in folders if folder is not None}, need, reporter)
 
 
 def _compare(folders: tuple[str | None, str], free: dict[str, int | None], need: DiskNeed, reporter: Reporter) -> None:
@@ -134,24 +131,6 @@ def _places(folders: tuple[str | None, str], free: dict[str, int | None], need: 
         if need.under_limit:
             words, fix = f"under this memory limit {words}", f"{fix}, or raise --memory-limit"
         yield _Place(tmp, words, fix, need.temporary_bytes, there)
-
-
-def _folders(out: str, tmp_dir: str | None) -> tuple[str | None, str]:
-    """Return the folders of the store (None: it is remote) and of the temporary files."""
-    path = local_path(out)
-    folder = None if path is None else Path(path).absolute().parent
-    while folder is not None and not folder.exists():
-        folder = folder.parent
-    return None if folder is None else str(folder), tmp_dir or tempfile.gettempdir()
-
-
-def _free_bytes(folder: str) -> int | None:
-    """Return what this user may still write to a folder's disk; None where the system does not say."""
-    try:
-        found = os.statvfs(folder)
-    except (OSError, AttributeError):
-        return None
-    return found.f_bavail * found.f_frsize if found.f_blocks else None
 
 
 def _is_plenty(planned: Planned, free_bytes: int) -> bool:

@@ -20,6 +20,7 @@ from graphprep.model.schema import ColumnSchema, Kind, edge_type_path, edge_type
 from graphprep.model.shown import Card, Showable, type_rows
 from graphprep.stages.guess import GuessedGraph, guess_graph
 from graphprep.stages.plan import Planned, plan_input
+from graphprep.stages.stored_items import check_arrays
 from graphprep.storage.arrays import StoreReader
 from graphprep.storage.drivers import protocol_of
 from graphprep.storage.spans import place_of, text_blocks
@@ -165,6 +166,8 @@ def _may_be_tables(storage: Storage, inputs: Sequence[str], options: ConvertOpti
 def _inspect_store(storage: Storage, url: str, head: int) -> GraphInfo:
     store = StoreReader(storage, url)
     metadata = store.metadata
+    for part in range(metadata.num_parts):
+        check_arrays(store, part)
     entries = [entry for part in range(metadata.num_parts) for entry in store.manifest(part).arrays]
     return GraphInfo(
         path=url,

@@ -17,6 +17,7 @@ from graphprep.model.options import ConvertOptions
 from graphprep.model.protocols import Decoder, ReadsConfig, Reporter, Sniffed, Sources
 from graphprep.stages.assign import PARTITION_METHODS
 from graphprep.stages.schema_guard import column_dtypes
+from graphprep.stages.stated_counts import check_fits
 
 if TYPE_CHECKING:
     from graphprep.storage.urls import Storage
@@ -53,6 +54,7 @@ def plan_input(inputs: Sequence[str], options: ConvertOptions, storage: Storage,
     chosen = _read_by_decoder(inputs, options, storage, reporter) if options.graph is None else _read_tables(options, storage)
     chosen = _with_data(chosen, options, storage)
     _check_format_flags(options, chosen.format, chosen.sources)
+    check_fits(chosen.sources, options)
     for text in chosen.sources.messages:
         reporter.message(text)
     return replace(chosen, total_bytes=_total_bytes(storage, chosen.sources))

@@ -28,9 +28,10 @@ from graphprep.stages.ready_need import (
 )
 from graphprep.stages.ready_parts import StorePartitioner
 from graphprep.stages.ready_store import ReadyFiles, ReadyStore
+from graphprep.stages.stated_counts import num_part_files, refuse_parts
 from graphprep.stages.stored_items import check_arrays
 from graphprep.storage.arrays import StoreReader
-from graphprep.storage.faults import storage_error
+from graphprep.storage.faults import display_url, storage_error
 from graphprep.storage.private import TMP_DIR_OPTION, PrivateFolder
 from graphprep.storage.publish import StoreWriter
 from graphprep.storage.urls import Storage
@@ -94,6 +95,10 @@ class _Maker:
         if is_partitioned(metadata, need):
             return ReadyStore(metadata, store)
         partition = partition_function(metadata, need, self._storage)
+        if partition.method == "file" and need.num_parts is None:
+            refuse_parts(
+                partition.num_parts, display_url(str(need.partition_by)), num_part_files(metadata), self._room.held_bytes
+            )
         if partition.num_parts == metadata.num_parts == 1 and all(one.node_order is None for one in metadata.node_schemas):
             return ReadyStore(replace(metadata, partition_by=partition.method), store)
         files = ReadyFiles(self._storage, self._open(), "parts", partition.num_parts)

@@ -179,7 +179,7 @@ HEAD = "%%MatrixMarket matrix coordinate real general\n"
         (
             HEAD + "2 2\n1 1 1\n",
             ":2:1: expected the numbers of rows, columns and entries, found '2 2'\n"
-            "  fix: write the size line with three whole numbers",
+            "  fix: write the size line with three whole numbers below 2^63",
         ),
         (
             HEAD + "2 2 2\n1 1 1\n% end\n",

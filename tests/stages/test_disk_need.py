@@ -153,7 +153,7 @@ def free(monkeypatch):
             raise OSError(38, "Function not implemented")
         return os.statvfs_result((4096, 4096, 1 << 40, 1 << 40, size // 4096, 0, 0, 0, 0, 255))
 
-    monkeypatch.setattr(disk_need.os, "statvfs", statvfs)
+    monkeypatch.setattr(os, "statvfs", statvfs)
     return sizes
 
 
@@ -197,8 +197,8 @@ def test_what_is_told_to_who_wants_details(tmp_path, free):
         check_disk(planned, storage, rules(tmp_path), told)
         check_disk(planned, storage, rules(tmp_path, out="s3://bucket/out", pool_bytes=10**9), told)
     assert told.messages == [
-        f"disk: the store takes at least 390.6 KiB in {tmp_path}, 1024.0 TiB are free",
-        f"disk: under this memory limit temporary files take at least 244.1 KiB in {tmp_path}, 1024.0 TiB are free",
+        f"disk: the store takes at least 390.6 KiB in {tmp_path}, 1.0 PiB are free",
+        f"disk: under this memory limit temporary files take at least 244.1 KiB in {tmp_path}, 1.0 PiB are free",
     ]
 
 
@@ -224,4 +224,4 @@ def test_the_command_line(tmp_path, free, capsys):
     free.clear()
     assert run(["convert", str(path), str(tmp_path / "out"), "-v"]) == 0
     err = capsys.readouterr().err
-    assert f"disk: the store takes at least 390.6 KiB in {tmp_path}, 1024.0 TiB are free\n" in err
+    assert f"disk: the store takes at least 390.6 KiB in {tmp_path}, 1.0 PiB are free\n" in err

@@ -441,7 +441,7 @@ def test_options_are_checked(options, message, tmp_path):
 
 
 def test_a_disk_that_is_too_small_is_told_before(tmp_path, monkeypatch):
-    monkeypatch.setattr("graphprep.stages.disk_need._free_bytes", lambda folder: 1000)
+    monkeypatch.setattr("graphprep.stages.disk_need.free_bytes", lambda folder: 1000)
     with pytest.raises(StorageError) as caught:
         graphprep.reorder(str(STORES[SHOP]), str(tmp_path / "out"), by="degree")
     assert "the store takes at least" in str(caught.value)
