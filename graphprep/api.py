@@ -123,7 +123,7 @@ def info(
 
     head, options, urls = check_value("head", head, int), make_options(ConvertOptions, options, given), _as_list(inputs)
     with _open_storage(options.run) as storage, _reporting(reporter) as told:
-        if len(urls) == 1 and is_store(storage, urls[0]):
+        if _names_store(storage, urls):
             _refuse_input_options(options)
         return inspect.inspect(storage, urls, options, told, head=head)
 
@@ -146,7 +146,7 @@ def validate(
     urls, options = _as_list(inputs), make_options(ConvertOptions, options, given)
     with _reporting(reporter) as told:
         with _open_storage(options.run) as storage:
-            if len(urls) == 1 and is_store(storage, urls[0]):
+            if _names_store(storage, urls):
                 from graphprep.stages.check import check_store
 
                 _refuse_input_options(options)
@@ -340,6 +340,26 @@ def is_store(storage: Storage, url: str) -> bool:
     from graphprep.stages.inspect import is_store as look
 
     return look(storage, url)
+
+
+def _names_store(storage: Storage, urls: Sequence[str]) -> bool:
+    """Return whether the only input is a store.
+
+    Raises UsageError where a store stands among several inputs.
+    """
+    if len(urls) == 1:
+        return is_store(storage, urls[0])
+    stores = [url for url in urls if storage.is_local(url) and is_store(storage, url)]  # servers are not asked of each file
+    if not stores or not all(map(storage.exists, urls)):
+        return False
+    shown = {url: display_url(url) for url in urls}
+    for url in urls:
+        if url not in stores or not storage.exists(storage.join(url, METADATA_NAME)):
+            what = "is no whole store: it has no metadata.json" if url in stores else "is no store"
+            whole = [shown[one] for one in stores if one != url]
+            is_one = f", and {', '.join(whole)} {'is' if len(whole) == 1 else 'are'}" if whole else ""
+            raise UsageError(what + is_one, place=shown[url], fix="name one store, or raw input")
+    raise UsageError(f"{' and '.join(shown[url] for url in stores)} are stores", fix="name one at a time")
 
 
 class QuietReporter:

@@ -290,18 +290,20 @@ def _may_replace(storage: Storage, out: str, overwrite: bool) -> bool:
 
     Raises UsageError where something stands there without ``overwrite``, or something else.
     """
-    if not storage.exists(out):
+    if not storage.is_taken(out):
         return False
     place = display_url(out)
     if out == STDIN:
         raise UsageError("an export is a folder, and cannot go to stdout", place=out, fix="name the folder to write, or a URL")
-    if not overwrite:
-        raise UsageError("the output exists", place=place, fix="choose another name, or give --overwrite")
     try:
         value = json.loads(storage.read_bytes(storage.join(out, RECORD_NAME)))
     except (StorageError, ValueError, RecursionError):
         value = None
-    if not isinstance(value, dict) or value.get("format") != EXPORT_FORMAT:
+    is_export = isinstance(value, dict) and value.get("format") == EXPORT_FORMAT
+    if not overwrite:
+        fix = "choose another name" + (", or give --overwrite" if is_export else ": it is no export, and is never replaced")
+        raise UsageError("the output exists", place=place, fix=fix)
+    if not is_export:
         raise UsageError(
             "is not what graphprep exported; --overwrite replaces nothing else",
             place=place,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import functools
 import inspect
 import re
@@ -103,6 +104,46 @@ def _words(kind: Any) -> tuple[Any, ...]:
     return ()
 
 
+# What options of other tools are called here.
+_ELSEWHERE = {
+    "--force": "--overwrite",
+    "--jobs": "--threads",
+    "--num-parts": "--partitions",
+    "--num-partitions": "--partitions",
+    "--num-workers": "--threads",
+    "--sep": "--delimiter",
+    "--separator": "--delimiter",
+    "--workers": "--threads",
+}
+_EDGES = "leave it out: edges are stored as they are given; list each in both directions where both count"
+_ADVICE = dict.fromkeys(("--directed", "--undirected", "--bidirected", "--symmetric", "--add-reverse"), _EDGES)
+_ADVICE |= dict.fromkeys(("--output", "--out", "-o"), "the output is no option, but the last argument")
+_ADVICE |= dict.fromkeys(("--input", "--inputs", "-i"), "inputs are no options, but arguments")
+_LIKE = 0.75  # of a likeness of 1: --fromat is like --format, and --undirected not like --quiet
+
+
+def near_option(name: str, context: Any, help: str) -> str:
+    """Return the remedy for an option that a command does not have: one that is like it, else ``help``."""
+    own = context.command if context is not None else None
+    flags = [flag for param in own.params for flag in (*param.opts, *param.secondary_opts)] if own is not None else []
+    if any(LATER in marks for marks in _marks(own).values()) if own is not None else False:
+        help = f"{help}-all"
+    if name in _ADVICE and own is not None and own.params:
+        return _ADVICE[name]
+    if _ELSEWHERE.get(name) in flags:
+        return f"did you mean {_ELSEWHERE[name]}?"
+    bare = {flag.lstrip("-"): flag for flag in flags if flag.startswith("--")}
+    word = name.lstrip("-")
+    found = difflib.get_close_matches(word, bare, 1, _LIKE) or [one for one in bare if word and one.startswith(word)][:1]
+    return f"did you mean {bare[found[0]]}?" if found else help
+
+
+def _marks(command: Any) -> dict[str, tuple[Any, ...]]:
+    """Return what stands in the annotations of a command's parameters, by their names."""
+    declared = inspect.signature(command.callback).parameters if command.callback else {}
+    return {name: getattr(one.annotation, "__metadata__", ()) for name, one in declared.items()}
+
+
 class Commands(TyperGroup):
     """The commands, with options of their own."""
 
@@ -136,6 +177,4 @@ class GroupedCommand(TyperCommand):
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the arguments and options that the page of the help has."""
-        declared = inspect.signature(self.callback).parameters if self.callback else {}
-        marks = {name: getattr(one.annotation, "__metadata__", ()) for name, one in declared.items()}
-        write_options(ctx, formatter, self.get_params(ctx), marks)
+        write_options(ctx, formatter, self.get_params(ctx), _marks(self))

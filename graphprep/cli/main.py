@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from graphprep import __version__
-from graphprep.cli.groups import Commands, GroupedCommand
+from graphprep.cli.groups import Commands, GroupedCommand, near_option
 from graphprep.engine.budget import count_memory
 from graphprep.model.option_words import flags_in_messages
 from graphprep.storage import maps
@@ -186,8 +186,11 @@ class _ErrorReport:
         context = getattr(error, "ctx", None)
         path = context.command_path if context else "graphprep"
         fix = f"see {path} --help"
-        if getattr(error, "option_name", "")[1:2].isdigit():
+        option = getattr(error, "option_name", "")
+        if option[1:2].isdigit():
             fix = "write -- in front of negative numbers, behind all options"
+        elif hasattr(error, "possibilities"):
+            message, fix = f"no such option: {option}", near_option(option, context, fix)
         self.say(_usage_words(error, message), fix=fix)
         return int(error.exit_code)  # type: ignore[attr-defined]
 

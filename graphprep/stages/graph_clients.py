@@ -40,8 +40,8 @@ _PACKAGES = {
     "scipy": "scipy",
     "networkx": "networkx",
     "pandas": "pandas",
-    "torch": "'graphprep[torch]'",
-    "torch_geometric": "'graphprep[torch]'",
+    "torch": "torch torch-geometric",
+    "torch_geometric": "torch torch-geometric",
     "dgl": "dgl",
     "graphlearn_torch": "graphlearn-torch",
 }

@@ -19,6 +19,7 @@ URL = re.compile(r"([A-Za-z][A-Za-z0-9+._-]*)((?:::[A-Za-z][A-Za-z0-9+._-]*)*):/
 _ALIASES = {"s3a": "s3", "gs": "gcs", "https": "http", "az": "abfs", "abfss": "abfs", "viewfs": "hdfs"}
 _EXTRAS = {"http": "http", "s3": "s3", "hdfs": "hdfs"}
 _PACKAGES = {"s3fs": "s3", "hdfs-native": "hdfs", "hdfs_native": "hdfs", "aiohttp": "http", "requests": "http"}
+_INSTALLS: dict[str | None, str] = {"http": "aiohttp requests", "s3": "s3fs", "hdfs": "hdfs-native"}
 _SECRET = re.compile(r"secret|passw|credential|signature|connection_string|(key|token|sas)$", re.IGNORECASE)
 _HADOOP = frozenset({"HADOOP_CONF_DIR", "HADOOP_HOME"})
 _HDFS_ATTEMPTS = "dfs.client.failover.max.attempts"
@@ -135,7 +136,7 @@ def _missing_driver(error: Exception, url: str) -> UsageError | StorageError:
         package = next((after for word, after in itertools.pairwise(words) if word.lower() == "install"), "")
         protocol = _protocol_without_driver(url, package)
         extra = _PACKAGES.get(package) or _EXTRAS.get(_ALIASES.get(protocol, protocol))
-        fix = f"pip install 'graphprep[{extra}]'" if extra else f"pip install {package or protocol}"
+        fix = f"pip install {_INSTALLS.get(extra, package or protocol)}"
         return UsageError(f"the driver for {protocol}:// is not installed", place=place, fix=fix)
     if "not known: viewfs" in str(error):
         return _missing_driver(ImportError("install hdfs-native"), url)

@@ -75,8 +75,10 @@ class FolderTarget:
         self._claim.check()
         self._fs.invalidate_cache()
         if not self._replaces:
-            if self._fs.exists(self._path):  # it was not there when the run began
-                raise FileExistsError
+            if self._fs.exists(self._path):
+                if self._fs.find(self._path) or not self._fs.isdir(self._path):  # it was not there when the run began
+                    raise FileExistsError
+                self._fs.rmdir(self._path)
             self._fs.mv(self._stage, self._path, recursive=True)
             self._claim.release()
             return

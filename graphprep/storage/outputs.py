@@ -38,7 +38,7 @@ def check_output(storage: Storage, url: str, overwrite: bool, replaceable: Calla
     ``replaceable`` says of each file of a folder whether it may go; None: a file is to be written. Raises UsageError where
     something stands there without ``overwrite``, or something else.
     """
-    if url == STDOUT or not storage.exists(url):
+    if url == STDOUT or not (storage.exists(url) if replaceable is None else storage.is_taken(url)):
         return False
     place = display_url(url)
     if not overwrite and not _is_device(url):

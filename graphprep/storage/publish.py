@@ -7,12 +7,13 @@ import ctypes
 import json
 import os
 import shutil
+import stat
 import threading
 from collections.abc import Mapping
 from dataclasses import field
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import xxhash
@@ -118,7 +119,7 @@ class StoreWriter:
         self._out = out
         self._published = False
         self._tally = _Tally()
-        exists = storage.exists(out)
+        exists = storage.is_taken(out)
         self.replaced = _check_replaceable(storage, out, overwrite) if exists else None
         with plain_words(out):
             self._target: Target = target_for(storage, out, exists, takes_over=overwrite)
@@ -196,22 +197,25 @@ def _check_replaceable(storage: Storage, out: str, overwrite: bool) -> Mapping[s
 
     Raises UsageError where it may not be replaced.
     """
-    if not overwrite:
-        raise UsageError("the output exists", place=display_url(out), fix="choose another name, or give --overwrite")
     metadata = storage.join(out, METADATA_NAME)
     try:
         value = json.loads(storage.read_bytes(metadata))
     except (StorageError, ValueError, RecursionError):
         value = None
-    if value is None and not storage.is_local(out) and is_unfinished(storage, out):
+    is_left = value is None and not storage.is_local(out) and is_unfinished(storage, out)
+    is_store = is_left or (isinstance(value, dict) and value.get("format") == STORE_FORMAT)
+    if not overwrite:
+        fix = "choose another name" + (", or give --overwrite" if is_store else ": it is no store, and is never replaced")
+        raise UsageError("the output exists", place=display_url(out), fix=fix)
+    if is_left:
         return None
-    if not isinstance(value, dict) or value.get("format") != STORE_FORMAT:
+    if not is_store:
         raise UsageError(
             "is not a graphprep store; --overwrite replaces nothing else",
             place=display_url(out),
             fix="choose another name, or remove it by hand",
         )
-    return value
+    return cast("Mapping[str, Any]", value)
 
 
 class _LocalSink:
@@ -246,13 +250,20 @@ class _LocalTarget:
         name = self._target.name[:100]  # a name has 255 bytes at most
         self._folder = PrivateFolder(str(self._target.parent), f".{name}.graphprep-", mode=0o777)
         self._stage = self._target  # until there is a folder
+        self._fills = self._target.stat() if not exists and self._target.is_dir() else None  # an empty folder
+        if self._fills is not None and self._target.is_mount():
+            raise UsageError(
+                "is where a disk is mounted, which nothing can take the place of",
+                place=display_url(path),
+                fix="name a folder in it",
+            )
         self._claim = LocalClaim(self._target)
 
     def begin(self) -> None:
         try:
             self._make_parents()
             self._claim.take()
-            if not self._replaces and os.path.lexists(self._target):  # a run ended since somebody looked
+            if not self._replaces and self._fills is None and os.path.lexists(self._target):  # a run ended just now
                 raise FileExistsError
             self._stage = Path(self._folder.create())
         except BaseException:
@@ -279,9 +290,11 @@ class _LocalTarget:
     def show(self) -> None:
         """Rename the folder to its name; one that stands there is exchanged for it, and then removed."""
         if not self._replaces:
-            if os.path.lexists(self._target):  # it was not there when the run began
+            if self._fills is not None:
+                self._stage.chmod(stat.S_IMODE(self._fills.st_mode))
+            elif os.path.lexists(self._target):  # it was not there when the run began
                 raise FileExistsError
-            self._stage.rename(self._target)
+            self._stage.rename(self._target)  # only a folder that is empty still gives way
             self._folder.release()
             self._claim.release()
             return

@@ -213,6 +213,17 @@ class Storage:
             fs, target = self.filesystem(url)
             return bool(fs.exists(target))
 
+    def is_taken(self, url: str) -> bool:
+        """Return whether there is more than an empty folder, which an output may fill. Raises StorageError like ``exists``."""
+        if not self.exists(url):
+            return False
+        path = self._local(url)
+        with plain_words(url):
+            if url == STDIN or path is not None:
+                return path is None or not _is_empty(path)
+            fs, target = self.filesystem(url)
+            return not (fs.isdir(target) and not fs.find(target))
+
     def is_dir(self, url: str) -> bool:
         """Return whether there is a folder. An HTTP URL is one when it ends with a slash."""
         path = self._local(url)
@@ -473,6 +484,11 @@ def _stands(path: str) -> bool:
     except (OSError, ValueError):
         return False
     return True
+
+
+def _is_empty(path: str) -> bool:
+    """Return whether there is a folder with nothing in it."""
+    return Path(path).is_dir() and not os.listdir(path)  # noqa: PTH208
 
 
 def _remote_entry(fs: Any, info: Mapping[str, Any]) -> DirEntry:

@@ -450,6 +450,27 @@ def test_validate_a_store_takes_no_format(capsys):
     )
 
 
+@pytest.mark.parametrize("command", ["info", "validate"])
+def test_a_store_among_several_paths(command, tmp_path, capsys):
+    store, raw = str(STORE), str(tmp_path / "raw.csv")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "raw.csv").write_text("0,1\n")
+    (tmp_path / "half" / "part-00000").mkdir(parents=True)
+    for paths, message in (
+        (
+            [tmp_path / "half", store],
+            f"{tmp_path}/half: is no whole store: it has no metadata.json, and {store} is\n  fix: name one",
+        ),
+        ([tmp_path / "folder", store], f"{tmp_path}/folder: is no store, and {store} is\n  fix: name one store, or raw input"),
+        ([raw, store], f"{raw}: is no store, and {store} is\n"),
+        ([store, store], f"{store} and {store} are stores\n  fix: name one at a time"),
+    ):
+        assert run([command, *map(str, paths)]) == 2
+        assert capsys.readouterr().err.startswith(f"error: {message}")
+    assert run([command, "nowhere", store]) == 3
+    assert capsys.readouterr().err == "error: nowhere: no such file or folder\n  fix: check the spelling of the path\n"
+
+
 def test_validate_a_store_that_lost_its_metadata(tmp_path, spoiled, capsys):
     folder, _, _ = spoiled
     (folder / "metadata.json").unlink()

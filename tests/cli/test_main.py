@@ -169,7 +169,20 @@ def test_import_graphprep_loads_nothing_and_knows_its_names():
     ("args", "message"),
     [
         (["frobnicate"], "error: no such command 'frobnicate'\n  fix: see graphprep --help\n"),
-        (["convert", "a", "b", "--nope"], "error: no such option: --nope"),
+        (["convert", "a", "b", "--nope"], "error: no such option: --nope\n  fix: see graphprep convert --help-all\n"),
+        (["reorder", "a", "b", "--nope"], "error: no such option: --nope\n  fix: see graphprep reorder --help\n"),
+        (
+            ["convert", "a", "b", "--undirected"],
+            "error: no such option: --undirected\n"
+            "  fix: leave it out: edges are stored as they are given; list each in both directions where both count\n",
+        ),
+        (["convert", "a", "b", "--fromat", "tsv"], "error: no such option: --fromat\n  fix: did you mean --format?\n"),
+        (["convert", "a", "b", "--sep", ","], "error: no such option: --sep\n  fix: did you mean --delimiter?\n"),
+        (
+            ["convert", "a", "--output", "b"],
+            "error: no such option: --output\n  fix: the output is no option, but the last arg",
+        ),
+        (["--versoin"], "error: no such option: --versoin\n  fix: did you mean --version?\n"),
         (
             ["ids", "a", "-3", "--from", "raw", "--to", "typed"],
             "error: no such option: -3\n  fix: write -- in front of negative numbers, behind all options\n",

@@ -607,7 +607,7 @@ def hide(monkeypatch):
 @pytest.mark.parametrize(("method", "module", "packages"), [
     ("to_scipy", "scipy", "scipy"),
     ("to_networkx", "networkx", "networkx"),
-    ("to_pyg", "torch_geometric", "'graphprep[torch]'"),
+    ("to_pyg", "torch_geometric", "torch torch-geometric"),
     ("to_dgl", "dgl", "dgl"),
     ("to_glt_topology", "graphlearn_torch", "graphlearn-torch"),
 ])  # fmt: skip
@@ -619,7 +619,7 @@ def test_a_library_that_is_missing_is_named(hide, method, module, packages):
 
 
 @pytest.mark.parametrize(("code", "message", "fix"), [
-    ("import torch", "torch is not installed", "pip install 'graphprep[torch]'"),
+    ("import torch", "torch is not installed", "pip install torch torch-geometric"),
     ("raise OSError('libcudart.so.12: cannot open')", "dgl is installed, but does not load: OSError: libcudart.so.12: cannot open", ""),
     ("raise ImportError('undefined symbol: _ZN3')", "dgl is installed, but does not load: ImportError: undefined symbol: _ZN3", ""),
     ("import nothing_of_this_name", "dgl is installed, but does not load: ModuleNotFoundError: No module named 'nothing_of_this_name'", ""),

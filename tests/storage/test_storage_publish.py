@@ -54,7 +54,7 @@ def write(out, overwrite=False, values=(1, 2, 3), fail=None):
         array.append(np.array(values[1:], np.int32))
         entry = array.close()
         writer.write_file("part-00000/manifest.json", b"{}")
-        assert not storage.exists(out) or overwrite or "://" in out
+        assert not storage.is_taken(out) or overwrite or "://" in out
         assert not storage.exists(storage.join(out, "metadata.json")) or overwrite
         writer.publish(METADATA)
         return entry, writer.num_bytes
@@ -154,7 +154,7 @@ def test_overwrite_replaces_nothing_else(out):
 
 
 def test_overwrite_refuses_folders_files_and_garbage(tmp_path):
-    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "mine").mkdir(parents=True)
     (tmp_path / "file").write_text("x")
     (tmp_path / "garbage").mkdir()
     (tmp_path / "garbage" / "metadata.json").write_bytes(b"\xff[" * 100)
@@ -163,6 +163,47 @@ def test_overwrite_refuses_folders_files_and_garbage(tmp_path):
             with pytest.raises(UsageError):
                 StoreWriter(Storage(), str(tmp_path / name), overwrite)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder", "garbage"]
+
+
+def test_the_remedy_for_what_is_no_store(tmp_path):
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(UsageError) as caught:
+        StoreWriter(Storage(), str(tmp_path / "file"))
+    assert str(caught.value) == (
+        f"{tmp_path}/file: the output exists\n  fix: choose another name: it is no store, and is never replaced"
+    )
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_an_empty_folder_is_filled(out, overwrite):
+    fs, path = fsspec.url_to_fs(out)
+    fs.makedirs(path)
+    write(out, overwrite)
+    assert everything(out) == FILES
+
+
+def test_an_empty_folder_keeps_who_may_read_it(tmp_path):
+    (tmp_path / "store").mkdir(mode=0o700)
+    write(str(tmp_path / "store"))
+    assert (tmp_path / "store").stat().st_mode & 0o777 == 0o700
+
+
+def test_an_empty_folder_that_is_filled_meanwhile_is_not_touched(tmp_path):
+    (tmp_path / "store").mkdir()
+    with pytest.raises(StorageError), Storage() as storage, StoreWriter(storage, str(tmp_path / "store")) as writer:
+        (tmp_path / "store" / "mine").write_text("x")
+        writer.publish(METADATA)
+    assert [path.name for path in tmp_path.rglob("*")] == ["store", "mine"]
+
+
+def test_a_disk_that_is_mounted_is_no_output(monkeypatch, tmp_path):
+    (tmp_path / "store").mkdir()
+    monkeypatch.setattr(Path, "is_mount", lambda self: self.name == "store")
+    with pytest.raises(UsageError) as caught:
+        StoreWriter(Storage(), str(tmp_path / "store"))
+    assert str(caught.value) == (
+        f"{tmp_path}/store: is where a disk is mounted, which nothing can take the place of\n  fix: name a folder in it"
+    )
 
 
 @pytest.mark.parametrize("error", [ValueError("a bug"), KeyboardInterrupt(), SystemExit(143)])

@@ -321,9 +321,9 @@ UNKNOWN = "check the spelling: http://, https://, s3://, hdfs:// and memory:// a
 @pytest.mark.parametrize(
     ("url", "module", "message", "fix"),
     [
-        ("http://h/a", "aiohttp", "the driver for http:// is not installed", "pip install 'graphprep[http]'"),
-        ("s3://b/a", "s3fs", "the driver for s3:// is not installed", "pip install 'graphprep[s3]'"),
-        ("hdfs://h:1/a", "hdfs_native", "the driver for hdfs:// is not installed", "pip install 'graphprep[hdfs]'"),
+        ("http://h/a", "aiohttp", "the driver for http:// is not installed", "pip install aiohttp requests"),
+        ("s3://b/a", "s3fs", "the driver for s3:// is not installed", "pip install s3fs"),
+        ("hdfs://h:1/a", "hdfs_native", "the driver for hdfs:// is not installed", "pip install hdfs-native"),
         ("gs://b/a", "gcsfs", "the driver for gs:// is not installed", "pip install gcsfs"),
         ("tvs://b/a", "none", "there is no driver for tvs://", UNKNOWN),
         ("x://b/a", "none", "there is no driver for x://", UNKNOWN),
