@@ -473,7 +473,7 @@ def _check_bad_records(options: ConvertOptions, inputs: Sequence[str], out: str 
     if target == STDIN:
         raise UsageError("this is standard input, not a file", place=place, fix="name a file")
     store = None if out is None else local_path(out)
-    if store is not None and Path(target).resolve().is_relative_to(Path(store).resolve()):
+    if store is not None and Path(os.path.realpath(target)).is_relative_to(os.path.realpath(store)):
         raise UsageError("this is inside the store", place=place, fix="name a file outside of it")
     graph = options.graph or GraphConfig()
     tables = [*(nodes.table for nodes in graph.nodes), *(edges.table for edges in graph.edges)]

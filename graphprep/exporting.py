@@ -296,6 +296,7 @@ def _may_replace(storage: Storage, out: str, overwrite: bool) -> bool:
     if out == STDIN:
         raise UsageError("an export is a folder, and cannot go to stdout", place=out, fix="name the folder to write, or a URL")
     try:
+        storage.refuse_stream(storage.join(out, RECORD_NAME))
         value = json.loads(storage.read_bytes(storage.join(out, RECORD_NAME)))
     except (StorageError, ValueError, RecursionError):
         value = None

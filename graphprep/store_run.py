@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from pathlib import Path
 
@@ -79,7 +80,9 @@ def lies_in(url: str, folder: str) -> bool:
     paths = local_path(url), local_path(folder)
     if None in paths:
         return f"{url.rstrip('/')}/".startswith(f"{folder.rstrip('/')}/")
-    inner, outer = (Path(str(path)).resolve() for path in paths)
+    inner, outer = (
+        Path(os.path.realpath(str(path))) for path in paths
+    )  # unlike resolve, it raises nothing for a loop of links
     return inner.is_relative_to(outer)
 
 

@@ -97,6 +97,7 @@ def chunked_metadata(storage: Storage, urls: Sequence[str]) -> str | None:
     if not storage.is_dir(urls[0]):
         return None
     inside = storage.join(urls[0], METADATA_NAME)
+    storage.refuse_stream(inside)
     return inside if storage.exists(inside) else None
 
 

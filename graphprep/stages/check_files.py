@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from graphprep.engine.local import map_ordered
 from graphprep.model.dataclass import dataclass
-from graphprep.model.errors import DataError, GraphprepError
+from graphprep.model.errors import DataError, GraphprepError, StorageError
 from graphprep.model.metadata import MANIFEST_NAME, METADATA_NAME, ArrayEntry, GraphMetadata, Manifest, part_name
 from graphprep.model.schema import ColumnSchema, EdgeTypeSchema, Layout, edge_type_path, edge_type_text, path_name
 from graphprep.stages.assign import cut_sizes
@@ -274,9 +274,12 @@ def read_manifests(storage: Storage, url: str, metadata: GraphMetadata, faults: 
 def _read_manifest(storage: Storage, url: str, metadata: GraphMetadata, part: int, faults: Faults) -> Manifest | None:
     entry = metadata.parts[part]
     place = f"{entry.path}/{MANIFEST_NAME}"
+    manifest_url = storage.join(storage.join(url, entry.path), MANIFEST_NAME)
     try:
-        data = storage.read_bytes(storage.join(storage.join(url, entry.path), MANIFEST_NAME))
+        storage.refuse_stream(manifest_url)
+        data = storage.read_bytes(manifest_url)
     except GraphprepError as error:
+        _raise_unreadable(storage, manifest_url, error)
         faults.add(place, error.message)
         return None
     if len(data) != entry.manifest_bytes:
@@ -300,6 +303,12 @@ def _read_manifest(storage: Storage, url: str, metadata: GraphMetadata, part: in
         if not before.path < after.path:
             faults.add(f"{place}: arrays[{i}].path", f"expected a path after {before.path!r}, found {after.path!r}")
     return manifest
+
+
+def _raise_unreadable(storage: Storage, url: str, error: GraphprepError) -> None:
+    """Raise an error that is none of the store's: a file that stands there and cannot be read. A missing one is a fault."""
+    if isinstance(error, StorageError) and storage.is_file(url):
+        raise error
 
 
 # ---------------------------------------------------------------------------------------------------- wanted arrays
@@ -473,6 +482,7 @@ class ArrayFile:
         """Return what is wrong with the file, and the array if its values can be read all the same."""
         faults: list[str] = []
         try:
+            self.storage.refuse_stream(self.url)
             size = self.storage.size(self.url)
             if size >= 0 and size != self.entry.num_bytes:
                 return [f"expected {self.entry.num_bytes} bytes (manifest), found {size}"], None
@@ -481,6 +491,7 @@ class ArrayFile:
                 faults.append(f"expected xxh3 {self.entry.xxh3} (manifest), found {digest}")
             return faults, self._open(faults)
         except GraphprepError as error:
+            _raise_unreadable(self.storage, self.url, error)
             return [*faults, error.message], None
 
     def _digest(self, advance: Callable[[int], None]) -> str:

@@ -118,6 +118,7 @@ def is_store(storage: Storage, url: str) -> bool:
     if not storage.is_local(url):
         storage.filesystem(url)  # a driver that is missing is told of the URL, not of a file in it
     metadata_url = storage.join(url, METADATA_NAME)
+    storage.refuse_stream(metadata_url)
     if storage.exists(metadata_url) and f'"{STORE_FORMAT}"'.encode() in storage.head(metadata_url, _LOOK_BYTES):
         return True
     return any(storage.exists(storage.join(url, f"part-{0:0{digits}d}")) for digits in (5, 6, 7))

@@ -205,10 +205,10 @@ class ArrayReader:
     def map(self) -> NDArray[Any]:
         """Return the whole array: a read-only memory map of a local file, else a copy."""
         if self._mapped is None:
+            at = self._check()  # first of all: looking at a pipe would read it
             path = self._storage.local_path(self.url)
             if path is None:
                 return self._read_range(0, self.shape[0])
-            at = self._check()
             if 0 in self.shape:
                 self._mapped = np.empty(self.shape, self.dtype)
             else:
@@ -235,6 +235,7 @@ class ArrayReader:
     def _check(self) -> int:
         """Hold the file's size and header against the manifest, once; return where the array begins."""
         if self._data_start is None:
+            self._storage.refuse_stream(self.url)
             size = self._storage.size(self.url)
             if size not in (-1, self.entry.num_bytes):
                 raise self._fault(f"the file has {size} bytes, the manifest says {self.entry.num_bytes}")
@@ -310,6 +311,7 @@ class StoreReader:
             raise StorageError(
                 f"there is no store: {METADATA_NAME} is missing", place=display_url(url), fix=_where(storage, url)
             )
+        storage.refuse_stream(metadata_url)
         self.metadata = read_metadata(storage.read_bytes(metadata_url), display_url(metadata_url))
 
     def part_url(self, part: int) -> str:
@@ -320,6 +322,7 @@ class StoreReader:
         """Return a partition's manifest, once its size and hash are what metadata.json says."""
         if part not in self._manifests:
             url = self._storage.join(self.part_url(part), MANIFEST_NAME)
+            self._storage.refuse_stream(url)
             data = self._storage.read_bytes(url)
             entry, place = self.metadata.parts[part], display_url(url)
             found = xxhash.xxh3_64_hexdigest(data)

@@ -24,7 +24,7 @@ _WORDS: dict[int, tuple[str, str]] = {
     errno.EMFILE: ("too many open files", "raise the limit of open files (ulimit -n)"),
     errno.ENFILE: ("too many open files in the system", "close other programs"),
     errno.ENAMETOOLONG: ("the name is too long", "choose a shorter name"),
-    errno.ELOOP: ("too many symbolic links", "check the links on the path"),
+    errno.ELOOP: ("a loop of symbolic links, or too many of them", "check the links on the path"),
     errno.EIO: ("the device failed (input/output error)", "check the disk"),
     errno.EFAULT: ("a mapped file became shorter while it was read", "run again when nothing writes to it"),
     errno.ECONNREFUSED: ("connection refused", "check the address, and that the server runs"),

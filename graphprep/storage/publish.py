@@ -199,6 +199,7 @@ def _check_replaceable(storage: Storage, out: str, overwrite: bool) -> Mapping[s
     """
     metadata = storage.join(out, METADATA_NAME)
     try:
+        storage.refuse_stream(metadata)
         value = json.loads(storage.read_bytes(metadata))
     except (StorageError, ValueError, RecursionError):
         value = None

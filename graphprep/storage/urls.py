@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import glob
 import io
 import itertools
@@ -234,6 +235,24 @@ class Storage:
                 return Path(path).is_dir()
             fs, target = self.filesystem(url)
             return bool(fs.isdir(target))
+
+    def is_file(self, url: str) -> bool:
+        """Return whether there is a file, readable or not, or a link to one. Raises StorageError where nobody may look."""
+        path = local_path(url)
+        with plain_words(url):
+            if path is not None:
+                return Path(path).is_file()
+            fs, target = self.filesystem(url)
+            return bool(fs.isfile(target))
+
+    def refuse_stream(self, url: str) -> None:
+        """Raise StorageError where a pipe, a socket or a device stands for a stored file: reading it might never end."""
+        if self._is_stream(url):
+            raise StorageError(
+                "is a pipe, a socket or a device, not a file",
+                place=display_url(url),
+                fix="put the file back, or make the folder again",
+            )
 
     def is_local(self, url: str) -> bool:
         """Return whether the bytes lie in a local file (stdin does, once spooled)."""
@@ -476,12 +495,17 @@ def _check_tmp_dir(folder: str | None) -> None:
 
 
 def _stands(path: str) -> bool:
-    """Return whether something has this name, be it a link to nothing. Unlike os.path.lexists: raises PermissionError."""
+    """Return whether something has this name, be it a link to nothing.
+
+    Unlike os.path.lexists: raises OSError where nobody may look, and in a loop of links.
+    """
     try:
         os.lstat(path)
-    except PermissionError:
-        raise
-    except (OSError, ValueError):
+    except OSError as error:
+        if isinstance(error, PermissionError) or error.errno == errno.ELOOP:
+            raise
+        return False
+    except ValueError:
         return False
     return True
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -58,3 +61,89 @@ def test_a_store_that_shrinks_under_a_command(command, more, store, tmp_path):
         assert said[-2].startswith(f"error: {place}") and said[-2].endswith(".npy: the file became shorter while it was read")
         assert said[-1] == "  fix: run again when nothing writes to it"
     assert sorted(tmp_path.iterdir()) == before and not any(tmp.iterdir())
+
+
+# ---- what is no file, and what nobody may read
+
+INDICES = "part-00000/edges/_N___E___N/csc/indices.npy"
+STREAM = "is a pipe, a socket or a device, not a file"
+READERS = (
+    ["info", "{}", "--head", "2"],
+    ["export", "{}", "{}-out", "--to", "npy"],
+    ["reorder", "{}", "{}-out", "--by", "degree"],
+)
+
+
+def say(*words: str, before: Sequence[str] = ()) -> tuple[int, str]:
+    """Run a command in a process of its own and return its exit code and the lines on stderr that tell of errors."""
+    done = subprocess.run(
+        [*before, sys.executable, "-m", "graphprep", *words], capture_output=True, timeout=60, check=False, text=True
+    )
+    return done.returncode, "".join(line for line in done.stderr.splitlines(True) if line.startswith(("error", "  fix")))
+
+
+@pytest.mark.parametrize("name", ["metadata.json", "part-00000/manifest.json", INDICES])
+def test_a_pipe_in_a_store_is_not_waited_for(name, store):
+    (store / name).unlink()
+    os.mkfifo(store / name)
+    wanted = f"error: {store / name}: {STREAM}\n  fix: put the file back, or make the folder again\n"
+    for command in READERS:
+        assert say(*(word.format(store) for word in command)) == (3, wanted)
+    validated = (3, wanted) if name == "metadata.json" else (1, f"error: {name}: {STREAM}\n")
+    assert say("validate", str(store)) == validated
+    if name == "metadata.json":
+        code, said = say("convert", str(store.parent / "edges.txt"), str(store), "--overwrite", "--format", "edges")
+        assert code == 2 and "is not a graphprep store" in said
+
+
+@pytest.mark.parametrize("name", ["metadata.json", "part-00000/manifest.json", INDICES])
+def test_a_loop_of_links_is_told(name, store):
+    (store / name).unlink()
+    (store / name).symlink_to(Path(name).name)
+    words = "a loop of symbolic links, or too many of them"
+    wanted = f"error: {store / name}: {words}\n  fix: check the links on the path\n"
+    for command in READERS:
+        assert say(*(word.format(store) for word in command)) == (3, wanted)
+    assert say("validate", str(store)) == ((3, wanted) if name == "metadata.json" else (1, f"error: {name}: {words}\n"))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "info loop",
+        "validate loop",
+        "convert loop out",
+        "export loop out --to npy",
+        "reorder loop out --by degree",
+        "ids loop 0 --from raw --to typed",
+    ],
+)
+def test_an_input_that_is_a_loop_of_links(command, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "loop").symlink_to("loop")
+    assert run(command.split()) == 3
+    assert ": a loop of symbolic links, or too many of them\n  fix: check the links on the path\n" in capsys.readouterr().err
+
+
+@pytest.fixture
+def as_others() -> list[str]:
+    """What runs a command that may read what its user may read: root may read all."""
+    if os.geteuid() != 0:
+        return []
+    powers = "-dac_override,-dac_read_search"
+    words = ["setpriv", f"--bounding-set={powers}", f"--inh-caps={powers}"]
+    if shutil.which("setpriv") is None or subprocess.run([*words, "true"], check=False, capture_output=True).returncode:
+        pytest.skip("root's powers cannot be given up here")
+    return words
+
+
+@pytest.mark.parametrize("name", ["part-00000/manifest.json", INDICES])
+def test_what_cannot_be_read_is_no_fault_of_the_store(name, store, as_others):
+    (store / name).chmod(0)
+    wanted = f"error: {store / name}: permission denied\n  fix: ask for access, or choose another place\n"
+    assert say("validate", str(store), before=as_others) == (3, wanted)
+
+
+def test_a_file_that_is_missing_is_a_fault_of_the_store(store):
+    (store / INDICES).unlink()
+    assert say("validate", str(store)) == (1, f"error: {INDICES}: no such file or folder\n")
