@@ -559,7 +559,7 @@ def _saved_rejects(storage: Storage, options: ConvertOptions) -> Iterator[Reject
 
 def _notes(prepared: Prepared) -> tuple[str, ...]:
     notes = list(prepared.index.notes)
-    notes += [text if count == 1 else f"{text} ({count} times)" for text, count in prepared.decoded.warnings.items()]
+    notes += [text if count == 1 else f"{text} ({count} times)" for text, count in sorted(prepared.decoded.warnings.items())]
     notes += [note for columns in prepared.decoded.id_columns.values() if (note := columns.note) is not None]
     for kind in (prepared.nodes, prepared.edges):
         for owner in kind:

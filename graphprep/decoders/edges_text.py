@@ -14,6 +14,7 @@ from graphprep.decoders.text_cells import (
     Cells,
     after_header,
     further,
+    null_warnings,
     number_chunk,
     parse_ids,
     split_cells,
@@ -62,7 +63,9 @@ def _decode_cells(cells: Cells, block: TextBlock, layout: EdgeLayout, reading: R
         columns.append(further(cells, column.name, column.position, dtype))
     cells.faults.raise_first()
     at_ends = (cells.of(layout.src)[0], cells.of(layout.dst)[0]) if places else None
-    return as_rows(layout, src, dst, tuple(columns), places=at_ends, relations=relations)
+    rows = as_rows(layout, src, dst, tuple(columns), places=at_ends, relations=relations)
+    warnings = null_warnings(columns)
+    return dataclasses.replace(rows, warnings=warnings) if warnings else rows
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,8 @@ from graphprep.model.dataclass import dataclass
 MAX_RECORDS = 1_000  # that are looked at behind the first: a millisecond
 
 _NUMBER_LIKE = re.compile(r"[ \t]*(?:[0-9+\-.]|(?:nan|inf|infinity)[ \t]*\Z)", re.IGNORECASE)
-_ABSENT = frozenset(("", "na", "n/a", "none", "null", "nil", "?", "\\n"))  # cells that say nothing of their column
+NULLS = ("NA", "N/A", "None", "null", "nil", "?", r"\N")  # spellings, in any case, of cells that are absent
+_ABSENT = frozenset(("", *(word.lower() for word in NULLS)))  # cells that say nothing of their column
 _KEY = re.compile(r"(?:.*[a-z0-9](?:Id|ID)|(?:.*[_\- .])?(?:id|ID|Id))")  # id, user_id, FromNodeId
 # What headers call the columns of the ends, in small letters and digits; nobody calls two nodes of one edge so.
 _ENDS = (("src", "dst"), ("source", "target"), ("source", "destination"))
@@ -137,4 +138,4 @@ def _recurs(field: str, cells: Collection[str]) -> bool:
     return mask != field and mask in {re.sub("[0-9]+", "#", cell) for cell in cells}
 
 
-__all__ = ["MAX_RECORDS", "HeaderGuess", "find_ends", "guess_header", "is_words", "name_two_kinds", "names_columns"]
+__all__ = ["MAX_RECORDS", "NULLS", "HeaderGuess", "find_ends", "guess_header", "is_words", "name_two_kinds", "names_columns"]

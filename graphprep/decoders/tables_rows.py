@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from graphprep.decoders.edges_faults import Faults
 from graphprep.decoders.tables_columns import FeatureColumn, IdField, NodeOwner, TableLayout
+from graphprep.decoders.text_cells import null_warnings
 from graphprep.kernels.cpu.text_dictionary import TextDictionary
 from graphprep.model.errors import DataError, DecodeError
 from graphprep.model.protocols import TextBlock
@@ -66,8 +67,19 @@ def table_rows(batch: Batch, layout: TableLayout, places: bool) -> RawRows:
     batch.faults.raise_first()
     at = [batch.places(field) for field in layout.ids] if places else None
     if isinstance(layout.owner, NodeOwner):
-        return _node_rows(layout.owner, ids[0], labels, tuple(columns), at[0] if at else None)
-    return _edge_rows(layout.owner, (ids[0], ids[1]), labels, tuple(columns), at)
+        rows = _node_rows(layout.owner, ids[0], labels, tuple(columns), at[0] if at else None)
+    else:
+        rows = _edge_rows(layout.owner, (ids[0], ids[1]), labels, tuple(columns), at)
+    warnings = null_warnings(columns, _owner_words(layout.owner))
+    return dataclasses.replace(rows, warnings=warnings) if warnings else rows
+
+
+def _owner_words(owner: NodeOwner | Relation) -> str:
+    """Name the type of a table's rows in front of a column's name; "" where rows name theirs."""
+    if isinstance(owner, NodeOwner):
+        return f"node type {owner.type!r}, " if owner.type else ""
+    kind = (owner.src_type, owner.name, owner.dst_type)
+    return f"edge type {':'.join(map(str, kind))!r}, " if all(kind) else ""
 
 
 def _node_rows(

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from collections.abc import Iterable
+from dataclasses import field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.decoders.edges_columns import IdKind
 from graphprep.decoders.edges_faults import Faults, Words, column_words, record_words, show, time_words, weight_words
+from graphprep.decoders.headers import NULLS
 from graphprep.decoders.quoted_records import Grammar
 from graphprep.kernels.cpu import delimited, numbers
+from graphprep.kernels.cpu.text_lists import NO_WORD, find_words
 from graphprep.model.dataclass import dataclass
 from graphprep.model.protocols import TextBlock
 from graphprep.model.rows import ColumnChunk, ColumnKey, RawIds, RawTexts
 
 Ints = NDArray[np.int64]
 _BACKSLASH = 92
+_WORDS = (b"true", b"false", *(word.lower().encode() for word in NULLS))
 TIME_SCALES = {None: 0, "s": 0, "ms": 3, "us": 6, "ns": 9}
 TIME_KEY = ColumnKey("time", "numbers", "int64", role="time")
 
@@ -145,7 +149,7 @@ def times(cells: Cells, position: int, unit: str | None) -> ColumnChunk:
 
 
 def further(cells: Cells, name: str, position: int, dtype: str | None) -> ColumnChunk:
-    """Parse a further column, to the narrowest of int64, float64 and binary where its dtype is open."""
+    """Parse a further column; where its dtype is open, to bools, or the narrowest of int64, float64 and binary."""
     if dtype == "binary":
         return texts(cells, name, position)
     if dtype is None:
@@ -165,7 +169,42 @@ def _undecided(cells: Cells, name: str, position: int) -> ColumnChunk:
     rows, floats, _, row = delimited.parse_floats(cells.buf, start, stop)
     if row < 0:
         return number_chunk(ColumnKey(name, "numbers", "float64"), rows, floats)
+    if find_words(cells.buf, start[row : row + 1], stop[row : row + 1], _WORDS)[0] == NO_WORD:
+        return texts(cells, name, position)
+    return _words_or_numbers(cells, name, position)
+
+
+def _words_or_numbers(cells: Cells, name: str, position: int) -> ColumnChunk:
+    """Parse a column in which some cells are ``true``, ``false``, or spelled like nothing: bools or numbers, else texts."""
+    start, stop = cells.of(position)
+    found = find_words(cells.buf, start, stop, _WORDS)
+    bools, others = np.flatnonzero((found == 0) | (found == 1)), bool((found == NO_WORD).any())
+    counts = np.bincount(found[found > 1], minlength=len(_WORDS))[2:]
+    nulls = tuple((word, int(count)) for word, count in zip(NULLS, counts, strict=True) if count)
+    key = ColumnKey(name, "numbers", "bool")
+    if bools.size and not others:
+        return replace(number_chunk(key, bools, found[bools] == 0), guess="bools", nulls=nulls)
+    if not others:
+        return replace(number_chunk(replace(key, dtype="int64"), bools, np.zeros(0, np.int64)), guess="nulls", nulls=nulls)
+    if not bools.size:
+        ends = np.where(found > 1, start, stop)
+        rows, ints, _, row = delimited.parse_ints(cells.buf, start, ends, keep_sign=True)
+        if row < 0:
+            return replace(number_chunk(replace(key, dtype="int64"), rows, ints), guess="numbers", nulls=nulls)
+        rows, floats, _, row = delimited.parse_floats(cells.buf, start, ends)
+        if row < 0:
+            return replace(number_chunk(replace(key, dtype="float64"), rows, floats), guess="numbers", nulls=nulls)
     return texts(cells, name, position)
+
+
+def null_warnings(columns: Iterable[ColumnChunk], owner: str = "") -> dict[str, int]:
+    """Say which cells are absent because they are spelled like nothing; ``owner`` names the type that has the columns."""
+    return {
+        f"{owner}column {chunk.key.name!r}: {word!r} read as absent, as all else is numbers or bools; "
+        f"--column {chunk.key.name}=binary keeps the text": count
+        for chunk in columns
+        for word, count in chunk.nulls
+    }
 
 
 def texts(cells: Cells, name: str, position: int) -> ColumnChunk:

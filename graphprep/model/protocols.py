@@ -218,8 +218,8 @@ class Decoder(Protocol):
     def widen(self, columns: Mapping[str, str]) -> Decoder:
         """Return the decoder with the dtypes of these further columns decided.
 
-        Where a column's dtype is found in the data, a block yields the narrowest that holds its own cells (int64, float64,
-        binary). Numbers widen without loss; when a later block turns out to hold text, decoding starts again with
+        Where a column's dtype is found in the data, a block yields the narrowest that holds its own cells (bool, int64,
+        float64, binary). Numbers widen without loss; when a later block turns out to hold text, decoding starts again with
         ``widen({name: "binary"})``. Tables get ``<the span's role>/<name>``, and are planned again.
         """
 

@@ -50,6 +50,7 @@ class RawTexts:
 
 
 Family = Literal["numbers", "sparse", "binary", "temporal"]
+Guess = Literal["numbers", "bools", "nulls"]
 Role = Literal["weight", "time", "created_at", "removed_at", "created", "label", "split", "seeds"]
 
 
@@ -87,6 +88,10 @@ class ColumnChunk:
       here ``counts`` has one number an entry. Entries stand in input order.
 
     ``counts`` is int64; it is always there, also when all are equal.
+
+    ``guess`` is what the cells are of a column of text whose dtype is found in the data: the decode stage compares it with that
+    of all other blocks. Numbers and bools of one column make it text, and so do nulls alone. ``nulls`` are the cells that are
+    absent because they are spelled like nothing (``NA``): how often by spelling.
     """
 
     key: ColumnKey
@@ -98,6 +103,8 @@ class ColumnChunk:
     entry_counts: NDArray[np.int64] | None = None
     start: NDArray[np.int64] | None = None
     end: NDArray[np.int64] | None = None
+    guess: Guess | None = None
+    nulls: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True)

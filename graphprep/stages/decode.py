@@ -199,6 +199,7 @@ class _Collector:
                 self._collect(done)
             if group.failure is not None:
                 raise group.failure
+        self._widen(lambda families: families == {"nulls"})
         check_counts(self.decoded, self.span_rows)
         settled = [space for space, are_integers in self.integers.items() if are_integers and space in self.kinds]
         if settled and isinstance(decoder, SettlesIds):
@@ -544,12 +545,19 @@ class _Collector:
     def _check_family(self, chunk: ColumnChunk, group: str) -> None:
         """Ask for another start where an input column of a group holds numbers here and text there."""
         key = chunk.key
-        if key.slot is None and key.role is None and chunk.rows.size:
+        if key.slot is None and key.role is None and (chunk.rows.size or chunk.guess is not None):
             families = self.families.setdefault((group, key.name), set())
-            families.add(key.family)
-            if len(families) > 1:
-                mixed = [(role, name) for (role, name), seen in self.families.items() if len(seen) > 1]
-                raise WidenError({f"{role}/{name}" if role else name: "binary" for role, name in mixed})
+            families.add(chunk.guess or key.family)
+            if chunk.nulls:
+                families.add("nulls")
+            if _is_text(families):
+                self._widen(_is_text)
+
+    def _widen(self, are_text: Callable[[set[str]], bool]) -> None:
+        """Start again where there are columns whose cells ``are_text``, with these as text."""
+        mixed = [f"{role}/{name}" if role else name for (role, name), seen in self.families.items() if are_text(seen)]
+        if mixed:
+            raise WidenError(dict.fromkeys(mixed, "binary"))
 
     def _type_code(self, name: str) -> int:
         if name not in self.type_codes:
@@ -564,6 +572,11 @@ class _Collector:
             self.relation_codes[relation] = len(self.decoded.relations)
             self.decoded.relations.append(relation)
         return self.relation_codes[relation]
+
+
+def _is_text(families: set[str]) -> bool:
+    """Return whether cells of these kinds make a column text that is not text alone."""
+    return len(families - {"nulls"}) > 1 or families == {"binary", "nulls"}
 
 
 def _goes_on(item: _Work, storage: Storage, sources: Sources) -> bool:

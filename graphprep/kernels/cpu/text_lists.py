@@ -1,4 +1,4 @@
-"""Cells of delimited text that hold lists, and cells that spell nothing, on the CPU.
+"""Cells of delimited text that hold lists, certain words, or nothing, on the CPU.
 
 A list is its values, separated by commas or semicolons unless one byte is said to separate, perhaps in square brackets:
 ``[1, 2, 3]``, ``1;2;3``. ``[]`` is a list of no values, an empty cell is no list.
@@ -15,6 +15,7 @@ from graphprep.kernels.cpu.numbers import skip_blanks, trim_blanks
 Ints = NDArray[np.int64]
 _COMMA, _SEMICOLON, _OPEN, _CLOSE = 44, 59, 91, 93
 _EITHER = -1
+NO_WORD, EMPTY = -1, -2
 
 
 def split_lists(buf: NDArray[np.uint8], start: Ints, stop: Ints, separator: int | None) -> tuple[Ints, Ints, Ints, Ints]:
@@ -38,6 +39,48 @@ def blank_cells(buf: NDArray[np.uint8], start: Ints, stop: Ints, spellings: tupl
     out = stop.copy()
     _blank_cells(buf, start, out, np.frombuffer(b"".join(spellings), np.uint8), ends)
     return out
+
+
+def find_words(buf: NDArray[np.uint8], start: Ints, stop: Ints, words: tuple[bytes, ...]) -> NDArray[np.int8]:
+    """Return which of ``words`` (small letters) each cell is, in any case and with blanks around it.
+
+    int8[n]: the word's position, NO_WORD for other cells, EMPTY for those of blanks alone.
+    """
+    found = np.empty(start.size, np.int8)
+    ends = np.cumsum([len(word) for word in words], dtype=np.int64)
+    _find_words(buf, start, stop, np.frombuffer(b"".join(words), np.uint8), ends, found)
+    return found
+
+
+@njit(cache=True, nogil=True)
+def _find_words(buf, start, stop, words, ends, found):
+    """Fill ``found``."""
+    for row in range(start.size):
+        end = stop[row]
+        found[row] = NO_WORD
+        if end < 0:  # quotes are doubled in it
+            continue
+        at = skip_blanks(buf, start[row], end)
+        size = trim_blanks(buf, at, end) - at
+        if size == 0:
+            found[row] = EMPTY
+            continue
+        first = np.int64(0)
+        for number in range(ends.size):
+            if ends[number] - first == size and _is_word(buf, at, words, first, size):
+                found[row] = number
+                break
+            first = ends[number]
+
+
+@njit(cache=True, nogil=True)
+def _is_word(buf, at, words, first, size):
+    """Return whether bytes are those of a word, but for the case of letters."""
+    for i in range(size):
+        byte = buf[at + i]
+        if (byte | 32 if 65 <= byte <= 90 else byte) != words[first + i]:
+            return False
+    return True
 
 
 @njit(cache=True, nogil=True)
