@@ -28,6 +28,7 @@ from graphprep.model.metadata import GraphMetadata, dump_json
 from graphprep.model.protocols import Reporter
 from graphprep.model.schema import edge_type_text
 from graphprep.stages.assign import PARTITION_METHODS
+from graphprep.stages.densify import find_dense_shapes
 from graphprep.stages.plan import check_partition_method
 from graphprep.stages.ready import ready_store
 from graphprep.stages.ready_need import has_split
@@ -71,6 +72,8 @@ def export(
         if options.partitions is not None:
             refuse_parts(options.partitions, "", num_part_files(source.metadata), memory.working_bytes, run.out, run.tmp_dir)
         kept, left_out = without_columns(source.metadata, options.drop_columns)
+        shapes = find_dense_shapes(source, kept, options.densify)
+        kept = shapes.apply(kept)
         plan = exporter.plan(_repartitioned(kept, options))
         _check_partitioning(exporter, plan, options)
         need = _need(plan, options, message_edges(exporter, source.metadata, options))
@@ -79,14 +82,15 @@ def export(
         room = run.room(memory)
         run.clock.stage("prepare")
         ready = stack.enter_context(ready_store(source, need, run.storage, room, run.clock.reporter, run.tmp_dir))
-        columns = carried_columns(without_columns(ready.metadata, options.drop_columns)[0], exporter, plan, options)
+        kept, _ = without_columns(ready.metadata, options.drop_columns)
+        columns = carried_columns(shapes.apply(kept), exporter, plan, options)
         wanted = "typed" if exporter.node_ids == "own" else options.ids
         ids = TrainerIds(ready, wanted, room.scratch)
         run.clock.stage("export")
         graph = StoredGraph(ready, ids, columns, room, run.clock.reporter)
         folder.twins = TwinFinder.of(source, run.storage) if options.link else None
         dropped = (*left_out, *(one.text for one in plan.unsupported))
-        made = replace(plan, need=need)
+        made = replace(plan, need=need, notes=(*plan.notes, *shapes.notes))
         notes = [*_write(graph, exporter, made, dropped, folder), *_tell_held_out(graph, exporter, made)]
         folder.publish()
         return _summary(run, source, graph, exporter, made, folder, dropped, notes)

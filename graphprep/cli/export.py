@@ -94,6 +94,15 @@ class GraphFlags:
             metavar="NAME=DTYPE",
         ),
     ] = field(default_factory=list)
+    densify: Annotated[
+        list[str],
+        option(
+            "--densify",
+            "Write a sparse column as a dense one, as wide as its largest coordinate says; may be repeated.",
+            group=_GRAPH,
+            metavar="[TYPE:]COL",
+        ),
+    ] = field(default_factory=list)
     drop_column: Annotated[
         list[str], option("--drop-column", "Column to leave out; may be repeated.", group=_GRAPH, metavar="[TYPE:]COL")
     ] = field(default_factory=list)
@@ -256,6 +265,7 @@ def make_options(
         seed=graph.seed,
         feature_dtypes=parse_pairs("--feature-dtype", graph.feature_dtype),
         drop_columns=graph.drop_column,
+        densify=graph.densify,
         drop_unsupported=graph.drop_unsupported,
         message_edges=graph.message_edges,
         link=files.link,

@@ -29,11 +29,6 @@ class CarriedColumns:
     nodes: tuple[tuple[ColumnSchema, ...], ...]
     edges: tuple[tuple[ColumnSchema, ...], ...]
 
-    def stored(self, side: Side, number: int, column: ColumnSchema) -> ColumnSchema:
-        """Return a column as it is stored."""
-        schemas = self.metadata.node_schemas if side == "node" else self.metadata.edge_schemas
-        return next(one for one in schemas[number].columns if one.name == column.name and one.role == column.role)
-
 
 def without_columns(metadata: GraphMetadata, dropped: Sequence[str]) -> tuple[GraphMetadata, tuple[str, ...]]:
     """Return the metadata of a graph without some columns (``name``, or ``type:name``), and what to say of each.

@@ -20,6 +20,7 @@ from graphprep.model.metadata import GraphMetadata
 from graphprep.model.protocols import Reporter
 from graphprep.model.schema import ColumnSchema, Layout, edge_type_path, edge_type_text, path_name
 from graphprep.stages.cells import Cells
+from graphprep.stages.densify import dense_cells
 from graphprep.stages.moves import Room
 from graphprep.stages.ready import ReadyStore
 from graphprep.stages.stored_cells import read_cells, read_present
@@ -256,9 +257,17 @@ class StoredGraph:
     # ------------------------------------------------------------------------------------------ columns
 
     def _read(self, side: Side, number: int, part: int, stem: str, column: ColumnSchema, low: int, high: int) -> Cells:
-        stored = self._columns.stored(side, number, column)
+        stored = self._stored(side, number, column)
         cells = read_cells(self.store, part, stem, stored, low, high)
+        if stored.kind != column.kind:
+            cells = dense_cells(cells, column.item_shape, stem, low)
         return cells if stored.dtype == column.dtype else cast_cells(cells, column.dtype, stem, low)
+
+    def _stored(self, side: Side, number: int, column: ColumnSchema) -> ColumnSchema:
+        """Return a column as it is stored."""
+        metadata = self.store.metadata
+        schemas = metadata.node_schemas if side == "node" else metadata.edge_schemas
+        return next(one for one in schemas[number].columns if one.name == column.name and one.role == column.role)
 
     def _row_slices(self, column: ColumnSchema, size: int) -> Iterator[tuple[int, int]]:
         row_bytes = max(1, np.dtype(column.dtype).itemsize * int(np.prod(column.item_shape, dtype=np.int64)))

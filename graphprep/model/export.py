@@ -75,9 +75,9 @@ class ExportOptions:
 
     ``target_options`` are the exporter's own fields, as given. ``ids``: what trainers see of nodes. ``partitions``,
     ``partition_by`` and ``seed``: another partitioning on the way. ``feature_dtypes`` maps a column (``name``, or
-    ``type:name``) to the dtype in which it is written. ``drop_columns`` (named likewise) are left out, ``drop_unsupported``
-    leaves out what the target does not support. ``message_edges``: the edges of a split that messages pass over, so that the
-    graph has them; None: as the target has it.
+    ``type:name``) to the dtype in which it is written. ``drop_columns`` (named likewise) are left out, the sparse columns of
+    ``densify`` are written as dense ones, ``drop_unsupported`` leaves out what the target does not support. ``message_edges``:
+    the edges of a split that messages pass over, so that the graph has them; None: as the target has it.
     ``link`` lets arrays of the store that the target takes as they are be hard links where OUT is on the same disk.
     """
 
@@ -88,6 +88,7 @@ class ExportOptions:
     seed: int = 0
     feature_dtypes: Mapping[str, str] = field(default_factory=dict)
     drop_columns: Sequence[str] = ()
+    densify: Sequence[str] = ()
     drop_unsupported: bool = False
     message_edges: MessageEdges | None = None
     link: bool = False
