@@ -95,9 +95,19 @@ class TableSource:
     def write(self, file: BinaryIO, place: str, /) -> None:
         """See ``Source``."""
         import pyarrow as pa
+
+        try:
+            self._write(self.make(place), file, place)
+        except pa.ArrowException as error:
+            words = " ".join(str(error).split())
+            raise DataError(
+                f"this is no table that can be read: {words}", place=place, fix="convert its columns first"
+            ) from None
+
+    def _write(self, table: Table, file: BinaryIO, place: str) -> None:
+        import pyarrow as pa
         import pyarrow.parquet as pq
 
-        table = self.make(place)
         step = max(1, min(_MOST_ROWS, _GROUP_BYTES // max(1, table.row_bytes)))
         kinds = _settle(table, step, place)
         schema = pa.schema(list(zip(table.names, kinds, strict=True)))
@@ -130,7 +140,7 @@ class PandasTable:
     """A DataFrame; a named index is its first columns. Raises UsageError for names twice, and for texts in a nameless index."""
 
     def __init__(self, frame: Any, place: str) -> None:
-        self._num_rows = len(frame)
+        self._num_rows, self._place = len(frame), place
         index = frame.index
         levels = [(name, index.get_level_values(at).to_series()) for at, name in enumerate(index.names) if name is not None]
         if not levels and getattr(index.dtype, "kind", "O") not in "iu":
@@ -147,7 +157,15 @@ class PandasTable:
         """See ``Table``."""
         import pyarrow as pa
 
-        return [None if one.dtype == object else pa.Array.from_pandas(one.iloc[:0]).type for one in self._columns]
+        found: list[pa.DataType | None] = []
+        for name, series in zip(self.names, self._columns, strict=True):
+            try:
+                found.append(None if series.dtype == object else pa.Array.from_pandas(series.iloc[:0]).type)
+            except (pa.ArrowException, TypeError, ValueError):
+                place = f"{self._place}: column {name!r}"
+                words = f"a column must hold numbers, texts, dates or lists of numbers, found {series.dtype}"
+                raise DataError(words, place=place, fix="convert it, or leave it out") from None
+        return found
 
     @property
     def row_bytes(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -29,7 +30,10 @@ Owner = str | EdgeType
 _INPUTS = "inputs"
 _NODE, _EDGE = "_N", ("_N", "_E", "_N")  # the only types of a graph that names none
 _MASKS = ("train_mask", "val_mask", "test_mask")
-_READABLE = "a DataFrame, an Arrow table, a scipy.sparse matrix, a dict of them, a networkx graph, or PyG's Data or HeteroData"
+_TABLES = "a path, a DataFrame or an Arrow table"
+_READABLE = (
+    "paths, a DataFrame, an Arrow table, a scipy.sparse matrix, a dict of them, a networkx graph, or PyG's Data or HeteroData"
+)
 _NODE_OPTIONS = ("id_col", "weight_col", "id_type")
 _EDGE_OPTIONS = ("src_col", "dst_col", "weight_col", "time_col", "time_unit", "id_type")
 _TABLE_OPTIONS = ("columns", "drop_columns")
@@ -51,8 +55,11 @@ def read_memory(inputs: Any, options: Mapping[str, Any], num_nodes: Mapping[str,
     be read.
     """
     if _is_of(inputs, "networkx") and hasattr(inputs, "adjacency"):
-        return _from_networkx(inputs)
+        _refuse_options(("num_nodes",) if num_nodes else (), "a graph of networkx, which has its nodes")
+        return _from_networkx(inputs, options)
     if _is_of(inputs, "torch_geometric") and hasattr(inputs, "edge_stores"):
+        given = {"num_nodes": num_nodes, "decoder_options": options}
+        _refuse_options([name for name, value in given.items() if value], "data of PyG, which has its nodes and columns")
         return _PygGraph(inputs).read()
     if isinstance(inputs, Mapping):
         keys = {key: _owner(key) for key in inputs}
@@ -77,10 +84,15 @@ def _source(value: Any) -> Source | None:
     return matrix_source(value) or table_source(value)
 
 
-def _unreadable(value: object, place: str) -> UsageError:
+def _refuse_options(names: Sequence[str], what: str) -> None:
+    if names:
+        raise UsageError(f"{names[0]} does not go with {what}", fix=f"leave out {names[0]}")
+
+
+def _unreadable(value: object, place: str, readable: str = _READABLE) -> UsageError:
     kind = type(value)
     name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
-    return UsageError(f"cannot read {name}", place=place, fix=f"give paths, {_READABLE}")
+    return UsageError(f"cannot read {name}", place=place, fix=f"give {readable}")
 
 
 def _is_of(value: object, package: str) -> bool:
@@ -110,7 +122,7 @@ def read_tables(
         other = "edges" if isinstance(wrong[0], tuple) else "nodes"
         raise UsageError(f"{wrong[0]!r} is {what}", fix=f"put it into {other}")
     sources: dict[str, Source] = {}
-    files = {owner: _add(sources, *named) for owner, named in {**node_owners, **edge_owners}.items()}
+    files = {owner: _add(sources, *named, owner) for owner, named in {**node_owners, **edge_owners}.items()}
     ends = [end for kind in edge_owners for end in (kind[0], kind[2])]
     names = tuple(dict.fromkeys(str(name) for name in (*node_owners, *ends)))
     types: tuple[Owner, ...] = (*names, *(kind for kind in edge_owners if isinstance(kind, tuple)))
@@ -163,15 +175,19 @@ def _owner(key: object) -> Owner:
     raise UsageError(f"{key!r} is no type", fix="name a node type 'user', an edge type ('user', 'buys', 'item')")
 
 
-def _add(sources: dict[str, Source], name: str, value: Any) -> tuple[str, ...]:
-    """Add a table, or several of one type; return their names."""
+def _add(sources: dict[str, Source], name: str, value: Any, owner: Owner) -> tuple[str, ...]:
+    """Add a table, or several of one type; return their names, of files their paths."""
     several = isinstance(value, list | tuple)
     names = []
     for at, one in enumerate(value if several else [value]):
         own = f"{name}[{at}]" if several else name
-        source = _source(one)
+        if isinstance(one, str | os.PathLike):
+            names.append(os.fspath(one))
+            continue
+        is_node = isinstance(owner, str)
+        source = table_source(one) if is_node else _source(one)
         if source is None:
-            raise _unreadable(one, own)
+            raise _unreadable(one, own, _TABLES if is_node else f"{_TABLES}, or a scipy.sparse matrix")
         sources[own] = source
         names.append(own)
     return tuple(names)
@@ -180,11 +196,12 @@ def _add(sources: dict[str, Source], name: str, value: Any) -> tuple[str, ...]:
 class _Settings:
     """``decoder_options`` of tables: a value for all types, or a dict of values by type."""
 
-    def __init__(self, given: Mapping[str, Any], types: Sequence[Owner]) -> None:
-        known = tuple(dict.fromkeys((*_NODE_OPTIONS, *_EDGE_OPTIONS, *_TABLE_OPTIONS)))
+    def __init__(self, given: Mapping[str, Any], types: Sequence[Owner], without: Sequence[str] = ()) -> None:
+        options = dict.fromkeys((*_NODE_OPTIONS, *_EDGE_OPTIONS, *_TABLE_OPTIONS))
+        known = [name for name in options if name not in without]
         for name in given:
             if name not in known:
-                raise UsageError(f"decoder_options: tables in memory have no option {name!r}", fix=one_of(known))
+                raise UsageError(f"decoder_options: there is no option {name!r} for what is in memory", fix=one_of(known))
         self._types = types
         self._given = {name: self._by_type(name, given[name]) for name in given if name not in _TABLE_OPTIONS}
         self._columns = list(self._dtypes(given.get("columns", {})))
@@ -252,25 +269,42 @@ def _cut(text: str) -> tuple[str, str]:
 # ---------------------------------------------------------------------------------------------------------- NetworkX
 
 
-def _from_networkx(graph: Any) -> MemoryGraph:
+def _from_networkx(graph: Any, options: Mapping[str, Any]) -> MemoryGraph:
     """Return a graph's nodes and edges as two tables, with a column for each attribute; undirected edges in both directions."""
+    settings = _Settings(options, (_NODE, _EDGE), without=("id_col", "src_col", "dst_col"))
     node_names = _attributes(data for _, data in graph.nodes(data=True))
     edge_names = _attributes(data for _, _, data in graph.edges(data=True))
     id_col, (src_col, dst_col) = _free(["id"], node_names)[0], _free(["src", "dst"], edge_names)
     is_text = any(isinstance(node, str) for node in graph)
-    id_type = "string" if is_text else "int64"
     is_signed = any(isinstance(node, int) and node < 0 for node in graph)
-    nodes = RowsTable([id_col, *map(str, node_names)], partial(_node_rows, graph, node_names), id_type)
-    edges = RowsTable([src_col, dst_col, *map(str, edge_names)], partial(_edge_rows, graph, edge_names), id_type)
+    empty_type = "string" if is_text else "int64"
+    nodes = RowsTable([id_col, *map(str, node_names)], partial(_node_rows, graph, node_names), empty_type)
+    edges = RowsTable([src_col, dst_col, *map(str, edge_names)], partial(_edge_rows, graph, edge_names), empty_type)
     origin = f"networkx.{type(graph).__name__}"
+    node_file, edge_file = f"{_INPUTS}.nodes", f"{_INPUTS}.edges"
     sources: dict[str, Source] = {
-        f"{_INPUTS}.nodes": TableSource(lambda _: nodes, f"{origin}, {count(len(graph), 'node')}"),
-        f"{_INPUTS}.edges": TableSource(lambda _: edges, f"{origin}, {count(graph.number_of_edges(), 'edge')}"),
+        node_file: TableSource(lambda _: nodes, f"{origin}, {count(len(graph), 'node')}"),
+        edge_file: TableSource(lambda _: edges, f"{origin}, {count(graph.number_of_edges(), 'edge')}"),
     }
+    edge_table = EdgeTable(
+        *_EDGE,
+        settings.table(_EDGE, (edge_file,), edge_file),
+        src_col=src_col,
+        dst_col=dst_col,
+        weight_col=settings.of("weight_col", _EDGE),
+        time_col=settings.of("time_col", _EDGE),
+        time_unit=settings.of("time_unit", _EDGE),
+    )
+    node_table = settings.table(_NODE, (node_file,), node_file)
+    weight_col = settings.of("weight_col", _NODE, alone=True)
+    columns, dropped = settings.everywhere()
     config = GraphConfig(
-        (NodeTable(_NODE, TableConfig((f"{_INPUTS}.nodes",), id_type="int" if is_signed else None), id_col=id_col),),
-        (EdgeTable(*_EDGE, TableConfig((f"{_INPUTS}.edges",)), src_col=src_col, dst_col=dst_col),),
+        (NodeTable(_NODE, node_table, id_col=id_col, weight_col=weight_col),),
+        (edge_table,),
         graph_name=str(graph.name) or None,
+        id_type=settings.all("id_type") or ("int" if is_signed else None),
+        columns=columns,
+        dropped=dropped,
     )
     directions = () if graph.is_directed() else ("the networkx graph has no directions: each edge is there in both",)
     return MemoryGraph(InMemory(sources, directions), graph=config)
@@ -315,7 +349,7 @@ class _PygGraph:
 
     def __init__(self, data: Any) -> None:
         self.data = data
-        self.is_homo = not hasattr(data, "node_types") or type(data).__name__ == "Data"
+        self.is_homo = not any(cls.__name__ == "HeteroData" for cls in type(data).__mro__)
         self.sources: dict[str, Source] = {}
         self.labels: list[str] = []
         self.splits: list[str] = []

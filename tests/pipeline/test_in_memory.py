@@ -424,8 +424,31 @@ WRONG = {
     ),
     "what is no table": (
         {"user": 5},
-        "inputs['user']: cannot read int\n  fix: give paths, a DataFrame, an Arrow table, a scipy.sparse matrix, a dict of "
-        "them, a networkx graph, or PyG's Data or HeteroData",
+        "inputs['user']: cannot read int\n  fix: give a path, a DataFrame or an Arrow table",
+    ),
+    "no table of edges": (
+        {KIND: [buys(), np.arange(4)]},
+        "inputs[('user', 'buys', 'item')][1]: cannot read numpy.ndarray\n"
+        "  fix: give a path, a DataFrame or an Arrow table, or a scipy.sparse matrix",
+    ),
+    "a matrix of nodes": (
+        {"user": scipy.sparse.csr_array(np.eye(2))},
+        "inputs['user']: cannot read scipy.sparse._csr.csr_array\n  fix: give a path, a DataFrame or an Arrow table",
+    ),
+    "an input of no kind": (
+        [items(), 5],
+        "inputs[1]: cannot read int\n  fix: give paths, a DataFrame, an Arrow table, a scipy.sparse matrix, a dict of them, "
+        "a networkx graph, or PyG's Data or HeteroData",
+    ),
+    "complex numbers": (
+        with_user(phase=np.array([1j, 2, 3])),
+        "inputs['user']: column 'phase': a column must hold numbers, texts, dates or lists of numbers, found complex128\n"
+        "  fix: convert it, or leave it out",
+    ),
+    "what Parquet does not hold": (
+        {"user": pa.table({"id": [1], "span": pa.array([(1, 2, 3)], pa.month_day_nano_interval())})},
+        "inputs['user']: this is no table that can be read: Unhandled type for Arrow to Parquet schema conversion: "
+        "month_day_nano_interval\n  fix: convert its columns first",
     ),
     "a column of Arrow": (
         {"user": pa.chunked_array([[1, 2]])},
@@ -459,13 +482,52 @@ def test_what_is_wrong_is_told_with_its_frame_column_and_row(tmp_path, name):
     ({"nodes": {"user": items()}, "decoder_options": {"id_col": {"item": "id"}}},
      "decoder_options: id_col: no table is of type 'item'\n  fix: use one of user"),
     ({"nodes": {"user": items()}, "decoder_options": {"delimiter": ","}},
-     "decoder_options: tables in memory have no option 'delimiter'\n"
+     "decoder_options: there is no option 'delimiter' for what is in memory\n"
      "  fix: use one of id_col, weight_col, id_type, src_col, dst_col, time_col, time_unit, columns, drop_columns"),
 ])  # fmt: skip
 def test_arguments_that_contradict_each_other_are_refused(tmp_path, arguments, message):
     with pytest.raises(UsageError) as caught:
         graphprep.convert(**arguments, out=tmp_path / "store")
     assert str(caught.value) == message
+
+
+def test_options_that_do_not_go_with_a_graph_are_refused(tmp_path):
+    graph = nx.path_graph(3, nx.DiGraph)
+    for options, message in (
+        ({"num_nodes": {"_N": 3}}, "num_nodes does not go with a graph of networkx, which has its nodes\n  fix: leave out num_nodes"),
+        ({"decoder_options": {"id_col": "id"}},
+         "decoder_options: there is no option 'id_col' for what is in memory\n"
+         "  fix: use one of weight_col, id_type, time_col, time_unit, columns, drop_columns"),
+    ):  # fmt: skip
+        with pytest.raises(UsageError) as caught:
+            graphprep.convert(graph, tmp_path / "store", **options)
+        assert str(caught.value) == message
+    pyg = pytest.importorskip("torch_geometric.data")
+    with pytest.raises(UsageError) as caught:
+        graphprep.convert(pyg.Data(num_nodes=2), tmp_path / "store", decoder_options={"weight_col": "w"})
+    assert str(caught.value) == (
+        "decoder_options does not go with data of PyG, which has its nodes and columns\n  fix: leave out decoder_options"
+    )
+
+
+def test_attributes_of_networkx_take_options(tmp_path):
+    graph = nx.DiGraph()
+    graph.add_node("a", size=1.5, note={"any": "thing"})
+    graph.add_edge("a", "b", w=2, when=7)
+    options = {"weight_col": "w", "time_col": "when", "drop_columns": "note", "columns": {"size": "float32"}}
+    graphprep.convert(graph, tmp_path / "store", decoder_options=options)
+    loaded = graphprep.load(tmp_path / "store")
+    assert [column.name for column in loaded.columns("_N")] == ["size"]
+    assert loaded.column("_N", "size").dtype == np.float32
+    assert loaded.column(loaded.edge_types[0], "weight").tolist() == [2.0]
+    assert loaded.column(loaded.edge_types[0], "time").tolist() == [7]
+
+
+def test_files_stand_beside_tables_in_memory(tmp_path):
+    graphprep.convert([], tmp_path / "files", graph=config(tmp_path))
+    made = {"user": tmp_path / "user.parquet", "item": items(), KIND: [str(tmp_path / "buys.parquet")]}
+    graphprep.convert(made, tmp_path / "memory")
+    assert bytes_of(tmp_path / "memory") == bytes_of(tmp_path / "files")
 
 
 def test_a_place_is_needed():
