@@ -226,8 +226,8 @@ class _Rows:
         width = coords.shape[1] if coords.ndim == 2 else 0
         if coords.size == 0 and values.size == 0:
             return coords.astype(np.int64), values, 0
-        if coords.dtype.kind not in "iu" or coords.ndim not in (1, 2) or coords.min() < 0 or values.ndim != 1:
-            raise self._fault("must yield coordinates as integers >= 0 in one or two dimensions, and flat values", value)
+        if coords.dtype.kind not in "iu" or coords.ndim not in (1, 2) or values.ndim != 1:
+            raise self._fault("must yield coordinates as integers in one or two dimensions, and flat values", value)
         if len(coords) != values.size or coords.size == 0:
             raise self._fault("must yield one value for each coordinate", value)
         return coords.astype(np.int64), values, width

@@ -22,6 +22,22 @@ if TYPE_CHECKING:
 _SCHEMA = "graph"
 _POSITION = re.compile(r"0|[1-9][0-9]{0,5}", re.ASCII)
 _HEADERS = {True: "yes", False: "no", None: "auto"}
+_KEYS = frozenset(
+    (
+        "graph_name",
+        "id_space",
+        "id_type",
+        "columns",
+        "drop",
+        "nodes",
+        "edges",
+        "node_data",
+        "edge_data",
+        "labels",
+        "splits",
+        "seeds",
+    )
+)
 _YES_NO = {"yes": True, "no": False, True: True, False: False, None: None}
 # Fields of the config's classes that are called otherwise in the file.
 _TABLE_KEYS = {"nulls": "null", "renamed": "rename", "dropped": "drop", "kept": "keep"}
@@ -48,8 +64,7 @@ class GraphFile:
         keys = document_keys(file)
         if not {"nodes", "edges"} & set(keys):
             return None
-        known = {"graph_name", "id_space", "id_type", "nodes", "edges", "node_data", "edge_data", "labels", "splits", "seeds"}
-        foreign = set(keys) - known
+        foreign = set(keys) - _KEYS
         return Sniffed("graph", 0.3 if foreign else 0.9, ("--format", "graph"))
 
 

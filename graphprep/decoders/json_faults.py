@@ -121,7 +121,7 @@ _VALUE_WORDS: dict[int, tuple[str, str]] = {
     ),
 }
 _COORDINATE_WORDS: dict[int, tuple[str, str]] = {
-    records.TOO_LARGE: ("{found} does not fit a coordinate (0 to 9223372036854775807)", "correct the value"),
+    records.TOO_LARGE: ("{found} does not fit a coordinate (-9223372036854775808 to 9223372036854775807)", "correct the value"),
     values.NOT_INTEGER: ("a sparse coordinate must be an integer, found {found}", "write whole numbers"),
 }
 

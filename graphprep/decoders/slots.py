@@ -180,7 +180,7 @@ class _Column:
         # Values of rows before a faulty coordinate may be wrong, too, and come first.
         values, fault = self._parse_values(slots if row < 0 else slots[:row])
         if fault is None and row >= 0:
-            fault = self._fault(row, at, "must have integers from 0 to 2^63-1 as coordinates")
+            fault = self._fault(row, at, "must have integers from -2^63 to 2^63-1 as coordinates")
         return self._chunk(values, coords), fault
 
     def _chunk(self, values: NDArray[np.generic], coords: NDArray[np.int64] | None = None) -> ColumnChunk:

@@ -127,10 +127,8 @@ def _check_lists(column: ColumnSchema, files: ColumnFiles, faults: Faults) -> Ch
         _check_bools(values, faults)
     if column.kind == "sparse":
         coords = files.get(".coords")
-        if coords is not None:
-            _check_minimum(coords, 0, "a coordinate", faults)
-            if values is not None and coords.num_rows != values.num_rows:
-                faults.add(coords.path, f"expected {values.num_rows} rows, as many as values, found {coords.num_rows}")
+        if coords is not None and values is not None and coords.num_rows != values.num_rows:
+            faults.add(coords.path, f"expected {values.num_rows} rows, as many as values, found {coords.num_rows}")
     if offsets is None or values is None:
         return None
     return offsets if check_offsets(offsets, values.num_rows, faults) else None

@@ -87,7 +87,9 @@ def _feature(rng: random.Random, kind: str, dtype: str) -> Any:
         return "".join(rng.choice("abc é名/-") for _ in range(rng.randint(1, 9)))
     if kind == "s":
         size, width = rng.randint(1, 4), rng.choice([0, 1, 3])
-        coordinates = [[rng.randint(0, 99) for _ in range(width)] if width else rng.randint(0, 2**62) for _ in range(size)]
+        coordinates = [
+            [rng.randint(-9, 99) for _ in range(width)] if width else rng.randint(-(2**62), 2**62) for _ in range(size)
+        ]
         return dtype, _values(rng, dtype, size), coordinates
     if kind == "m":
         return dtype, np.array(_values(rng, dtype, 6), dtype).reshape(2, 3).tolist()

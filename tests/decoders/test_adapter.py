@@ -99,7 +99,7 @@ CORRECT = "\n  fix: correct the line or the decoder"
         (node(created=1.5), "the decoder must yield created_at as an integer from -9223372036854775808 to 9223372036854775807, found 1.5"),
         (node(features=[np.array(["x"])]), "the decoder must yield features of numbers, found dtype('<U1')"),
         (node(features=[([1, 2], [1])]), "the decoder must yield one value for each coordinate, found ([1, 2], [1])"),
-        (node(features=[([-1], [1])]), "the decoder must yield coordinates as integers >= 0 in one or two dimensions, and flat values, found ([-1], [1])"),
+        (node(features=[([0.5], [1])]), "the decoder must yield coordinates as integers in one or two dimensions, and flat values, found ([0.5], [1])"),
         (node(features=[(1,)]), "the decoder must yield sparse features as (coordinates, values), found (1,)"),
         (node(features=["\ud800"]), "the decoder yields a text with half a surrogate pair, found '\\ud800'"),
     ],

@@ -60,7 +60,9 @@ def dense(rng, dtype):
 
 def sparse(rng, dtype):
     size, width = rng.randint(0, 4), rng.randint(0, 3)
-    coordinates = [[rng.randint(0, 99) for _ in range(width)] if width else rng.randint(0, 2**63 - 1) for _ in range(size)]
+    coordinates = [
+        [rng.randint(-9, 99) for _ in range(width)] if width else rng.randint(-(2**63), 2**63 - 1) for _ in range(size)
+    ]
     return {"coordinates": coordinates, "values": [number(rng, dtype) for _ in range(size)]}
 
 

@@ -442,10 +442,10 @@ FAULTS = [
     ("5,-1,0,1,complex64,1,1e39j", "feature slot 0 must hold complex64 values, found '1e39j'", VALUE, "1e39j"),
     ("5,-1,0,1,bool,1,2", "feature slot 0 must hold bool values (0, 1, true, false), found '2'", VALUE, "2\n"),
     (
-        "5,-1,0,1,int8,1/2,0,-1,3",
-        "feature slot 0 must have integers from 0 to 2^63-1 as coordinates, found '-1'",
+        "5,-1,0,1,int8,1/2,0,-9223372036854775809,3",
+        "feature slot 0 must have integers from -2^63 to 2^63-1 as coordinates, found '-9223372036854775809'",
         VALUE,
-        "-1,3",
+        "-9223372036854775809,3",
     ),
     ("5,-1,0,1,int8,1/0,0,300", "feature slot 0 must hold int8 values (-128 to 127), found '300'", VALUE, "300"),
     (
@@ -535,7 +535,7 @@ def test_the_first_fault_of_the_block_wins():
     # The kernel sees the missing weight at once, the value of the line before only later.
     assert fault_of("1,-1,0,1,int8,1,x\n2,-1,0\n")[0] == "feature slot 0 must hold int8 values (-128 to 127), found 'x'"
     assert fault_of("1,-1,0,1,int8,1,1,int16,1,y\n2,-1,0,1,int8,1,x\n")[0].endswith("found 'y'")
-    assert fault_of("1,-1,0,1,int8,1/0,0,z\n2,-1,0,1,int8,1/0,-1,1\n")[0].endswith("found 'z'")
+    assert fault_of("1,-1,0,1,int8,1/0,0,z\n2,-1,0,1,int8,1/0,y,1\n")[0].endswith("found 'z'")
     assert fault_of("1,-1,0,1,int8,1,q,binary,1,\\\n")[0].endswith("found 'q'")
 
 

@@ -175,6 +175,18 @@ def test_configs_are_known_by_their_keys(tmp_path, text):
         assert sniff(storage, [str(path)]).decoder == "graph"
 
 
+def test_every_key_of_the_schema_is_known():
+    from graphprep.model.protocols import SniffedFile
+
+    for key in load_schema("graph")["properties"]:
+        found = GraphFile.sniff(SniffedFile("x", f"{key}: 1\nnodes: 2\n".encode(), True))
+        assert found is not None
+        assert found.confidence == 0.9
+    other = GraphFile.sniff(SniffedFile("x", b"nodes: 1\nother: 2\n", True))
+    assert other is not None
+    assert other.confidence < 0.5
+
+
 @pytest.mark.parametrize("text", ['{"nodes": 1}\n{"nodes": 2}\n', "nodes,edges\n1,2\n", "nodes:3\n", "x: 1\n"])
 def test_other_files_are_not_taken_for_configs(text):
     from graphprep.model.protocols import SniffedFile

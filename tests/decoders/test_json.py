@@ -611,9 +611,8 @@ FAULTS = [
     (group('{"0": {"coordinates": [5], "values": [[1]]}}', "sparse_int8"), "[[1]]", "sparse values must be a list of numbers, found [[1]]", "write one value for each coordinate"),
     (group('{"0": {"coordinates": [5, 13], "values": [1.0]}}', "sparse_float"), "[1.0]", "a sparse feature in group 'sparse_float_feature' has another number of values than of coordinates", "write one value for each coordinate"),
     (group('{"0": {"coordinates": [[]], "values": [1.0]}}', "sparse_float"), "[1.0]", "a sparse feature in group 'sparse_float_feature' has another number of values than of coordinates", "write one value for each coordinate"),
-    (group('{"0": {"coordinates": [-5], "values": [1.0]}}', "sparse_float"), "-5", "-5 is negative, which a coordinate cannot be", "use a signed group, or correct the value"),
     (group('{"0": {"coordinates": [1.5], "values": [1.0]}}', "sparse_float"), "1.5", "a sparse coordinate must be an integer, found 1.5", "write whole numbers"),
-    (group('{"0": {"coordinates": [9223372036854775808], "values": [1.0]}}', "sparse_float"), "922", "9223372036854775808 does not fit a coordinate (0 to 9223372036854775807)", "correct the value"),
+    (group('{"0": {"coordinates": [9223372036854775808], "values": [1.0]}}', "sparse_float"), "922", "9223372036854775808 does not fit a coordinate (-9223372036854775808 to 9223372036854775807)", "correct the value"),
     (group('{"0": [{"values": 1}]}'), '{"values": 1}', "a temporal feature must hold objects with values and created_at, found {\"values\": 1}", 'write [{"values": [1, 2], "created_at": 0}]'),
     (group('{"0": [{"values": 1, "created_at": 0}, 5]}'), "5]", "a temporal feature must hold objects with values and created_at, found 5", 'write [{"values": [1, 2], "created_at": 0}]'),
     (group('{"0": [{"values": 1, "created_at": "x"}]}'), '"x"', "created_at and removed_at of a temporal feature must be integers that fit int64, found \"x\"", "write whole numbers"),
@@ -687,3 +686,21 @@ def test_a_comma_too_many():
         with pytest.raises(DecodeError) as caught:
             decode(line)
         assert str(caught.value) == f"a comma stands before {line[caught.value.at]!r}\n  fix: leave the comma out"
+
+
+def test_coordinates_below_zero_are_those_of_edgelist(tmp_path):
+    coordinates = [[-1, 3], [0, -(2**63)]]
+    flat = ",".join(str(number) for pair in coordinates for number in pair)
+    texts = {
+        "edgelist": f"7,-1,1,0.5,uint16,2/2,{flat},40,50\n",
+        "json": json.dumps(
+            {"node_id": 7, "node_type": 1, "node_weight": 0.5, "edge": []}
+            | {"sparse_uint16_feature": {"0": {"coordinates": coordinates, "values": [40, 50]}}}
+        ),
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+        graphprep.convert(str(tmp_path / name), str(tmp_path / f"{name}-store"), format=name)
+        folder = tmp_path / f"{name}-store/part-00000/nodes/1/data"
+        assert np.load(folder / "feat_0.coords.npy").tolist() == coordinates
+        assert graphprep.validate(str(tmp_path / f"{name}-store")).sound

@@ -219,10 +219,6 @@ ARRAYS = {
         cut(f"{USER}/data/feat_3.values.npy"),
         [f"{P0}/{USER}/data/feat_3.offsets.npy[3]: expected 3, the number of values, found 4"],
     ),
-    "negative coordinate": (
-        put(f"{USER}/data/feat_2.coords.npy", (1, 0), -1),
-        [f"{P0}/{USER}/data/feat_2.coords.npy[1]: expected a coordinate >= 0, found -1"],
-    ),
     "coordinates too few": (
         cut(f"{USER}/data/feat_2.coords.npy"),
         [f"{P0}/{USER}/data/feat_2.coords.npy: expected 4 rows, as many as values, found 3"],

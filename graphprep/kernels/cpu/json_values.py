@@ -187,7 +187,8 @@ def _read_texts(buf, words, extra, tokens, sizes, out):
 
 
 def read_coordinates(tape: Tape, tokens: NDArray[np.int64], size: int) -> tuple[NDArray[np.int64], int, int]:
-    """Read coordinates, lists or lists of lists of integers >= 0: int64[size], and a fault: code and token."""
+    """Read coordinates, lists or lists of lists of integers: int64[size], and a fault: code and token."""
     out = np.empty(size, np.int64)
-    code, token = _read_integers(tape.words, tape.extra, tokens, np.int64(0), np.int64(np.iinfo(np.int64).max), out)
+    limits = np.iinfo(np.int64)
+    code, token = _read_integers(tape.words, tape.extra, tokens, np.int64(limits.min), np.int64(limits.max), out)
     return out, code, token

@@ -127,14 +127,14 @@ def _enter_groups(groups, larger, buckets):
 
 @njit(cache=True, nogil=True)
 def parse_coordinates(buf, delimiter, slots, width, out):
-    """Parse the coordinates in front of sparse values to int64, none below 0; moves each START behind them."""
+    """Parse the coordinates in front of sparse values to int64; moves each START behind them."""
     k = 0
     for row in range(slots.shape[0]):
         at, stop = slots[row, START], slots[row, STOP]
         for _ in range(slots[row, COUNT] * max(width, 1)):
             end = find_text(buf, at, stop, delimiter)
             code, value = parse_int(buf, at, end)
-            if code != OK or value < 0:
+            if code != OK:
                 return row, at
             out[k] = value
             k += 1
