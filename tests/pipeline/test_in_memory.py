@@ -353,6 +353,49 @@ def test_hetero_data_of_pyg_comes_back_and_has_the_bytes_of_its_arrays(tmp_path)
     assert bytes_of(tmp_path / "memory") == bytes_of(tmp_path / "files")
 
 
+def test_labels_of_several_axes_are_no_features(tmp_path):
+    torch, pyg = pytest.importorskip("torch"), pytest.importorskip("torch_geometric.data")
+    data = pyg.Data(x=torch.rand(4, 3), y=torch.rand(4, 2), edge_index=torch.tensor([[0, 1], [1, 3]]))
+    graphprep.convert(data, tmp_path / "store")
+    loaded = graphprep.load(tmp_path / "store").to_pyg()
+    assert torch.equal(loaded.x, data.x)
+    assert torch.equal(loaded.y, data.y)
+
+
+def test_a_type_of_pyg_that_only_edges_name_has_the_nodes_that_they_need(tmp_path):
+    torch, pyg = pytest.importorskip("torch"), pytest.importorskip("torch_geometric.data")
+    data = pyg.HeteroData()
+    data["user"].x = torch.rand(3, 2)
+    data["user", "buys", "item"].edge_index = torch.tensor([[0, 2], [5, 1]])
+    summary = graphprep.convert(data, tmp_path / "store")
+    assert summary.notes == ("num_nodes of 'item' is not set: taken as 6, by the highest index",)
+    loaded = graphprep.load(tmp_path / "store").to_pyg()
+    assert loaded["item"].num_nodes == 6
+    kind = ("user", "buys", "item")
+    assert torch.equal(loaded[kind].edge_index, data[kind].edge_index[:, loaded[kind].edge_id])
+
+
+@pytest.mark.parametrize(("change", "message"), [
+    (lambda torch, data: data.update({"x": torch.eye(3).to_sparse()}),
+     "inputs.x: the tensor cannot be read: can't convert Sparse layout tensor to numpy. Use Tensor.to_dense() first.\n"
+     "  fix: give a dense one of a dtype that NumPy knows, such as tensor.to_dense() or tensor.float()"),
+    (lambda torch, data: data.update({"edge_index": torch.tensor([[0, 1], [1, 7]])}),
+     "inputs.edge_index: row 1: the edge's destination 7 is not a node of type '_N'\n"
+     '  fix: add its record, or use on_missing_node="create" or drop'),
+    (lambda torch, data: data.update({"edge_index": torch.tensor([0, 1, 2])}),
+     "inputs: edge_index has shape (3,)\n  fix: give [2, number of edges]"),
+    (lambda torch, data: data.__delitem__("edge_index"),
+     "inputs: there is no edge_index\n  fix: set edge_index to a tensor [2, number of edges]; adj_t is not read"),
+])  # fmt: skip
+def test_what_is_wrong_with_tensors_is_told(tmp_path, change, message):
+    torch, pyg = pytest.importorskip("torch"), pytest.importorskip("torch_geometric.data")
+    data = pyg.Data(x=torch.rand(3, 2), num_nodes=3, edge_index=torch.tensor([[0, 1], [1, 2]]))
+    change(torch, data)
+    with pytest.raises((DataError, UsageError)) as caught:
+        graphprep.convert(data, tmp_path / "store")
+    assert str(caught.value) == message
+
+
 # ---- what is wrong
 
 
@@ -434,6 +477,11 @@ WRONG = {
     "a matrix of nodes": (
         {"user": scipy.sparse.csr_array(np.eye(2))},
         "inputs['user']: cannot read scipy.sparse._csr.csr_array\n  fix: give a path, a DataFrame or an Arrow table",
+    ),
+    "an array": (
+        np.arange(4),
+        "inputs: cannot read numpy.ndarray\n  fix: give paths, a DataFrame, an Arrow table, a scipy.sparse matrix, a dict of them, "
+        "a networkx graph, or PyG's Data or HeteroData",
     ),
     "an input of no kind": (
         [items(), 5],
@@ -528,6 +576,14 @@ def test_files_stand_beside_tables_in_memory(tmp_path):
     made = {"user": tmp_path / "user.parquet", "item": items(), KIND: [str(tmp_path / "buys.parquet")]}
     graphprep.convert(made, tmp_path / "memory")
     assert bytes_of(tmp_path / "memory") == bytes_of(tmp_path / "files")
+
+
+def test_paths_may_come_one_by_one(tmp_path):
+    for at in range(2):
+        (tmp_path / f"{at}.csv").write_text(f"{at},{at + 1}\n")
+    paths = sorted(tmp_path.glob("*.csv"))
+    summary = graphprep.convert(iter(paths), tmp_path / "store", format="edges")
+    assert summary.num_edges == {"_N:_E:_N": 2}
 
 
 def test_a_place_is_needed():
