@@ -18,7 +18,7 @@ from graphprep.engine.budget import PeakSampler, count_memory, default_threads, 
 from graphprep.engine.heap import bound_heap, end_stage, trim_heap
 from graphprep.engine.scratch import release_scratch
 from graphprep.model.dataclass import dataclass
-from graphprep.model.errors import DataError, MemoryLimitError
+from graphprep.model.errors import DataError, MemoryLimitError, UsageError
 from graphprep.model.graph_schema import GraphSchema, OwnerSchema
 from graphprep.model.option_checks import parse_error_limit
 from graphprep.model.options import ConvertOptions, ConvertSummary
@@ -31,6 +31,7 @@ from graphprep.stages.assign import PARTITION_METHODS, PartitionFunction, order_
 from graphprep.stages.declare import complete
 from graphprep.stages.decode import DecodeSettings, decode_all
 from graphprep.stages.decoded import Decoded
+from graphprep.stages.densify import DenseNames
 from graphprep.stages.disk_need import DiskRules, check_disk
 from graphprep.stages.early_edges import EarlyRules
 from graphprep.stages.in_memory import InMemory
@@ -296,6 +297,8 @@ def _prepare(
     flags += _config_flags(planned, options.seed)
     if options.missing_node_type is None:  # else there may be one more
         check_declared(flags, planned.sources, planned.graph)
+    if options.schema is not None and options.densify:
+        raise UsageError("--densify: the schema says how columns are stored", fix="leave one of them out")
     schema = load_schema(storage, options.schema) if options.schema is not None else None
     fixed, roles = schema, Roles()
     if schema is not None:
@@ -499,11 +502,13 @@ def _settle(
     # The decoder knows it from a flag or from a file of options.
     created_weight = float(getattr(decoded.decoder, "default_node_weight", None) or 0.0)
 
+    densify = DenseNames(options.densify)
+
     def columns(
-        routes: dict[ColumnKey, ColumnRoute], num_rows: int, weight: float, name: str, owner: OwnerSchema | None
+        routes: dict[ColumnKey, ColumnRoute], num_rows: int, weight: float, name: str, owner: OwnerSchema | None, own: str
     ) -> tuple[StoredColumn, ...]:
         stats = {key: route.stats for key, route in routes.items()}
-        context = ColumnContext(num_rows, stats, shapes, decoded.sources.always_weighted, weight)
+        context = ColumnContext(num_rows, stats, shapes, decoded.sources.always_weighted, weight, densify.of(own))
         if schema is not None and owner is not None:
             return settle_by_schema(owner, name, context, schema.place)
         return settle_columns(context)
@@ -512,14 +517,15 @@ def _settle(
     for number, name in enumerate(index.type_names):
         route = routed.nodes[number]
         node_schema = None if schema is None else schema.nodes[name]
-        settled = columns(route.columns, route.num_rows, created_weight, f"node type {name!r}", node_schema)
+        settled = columns(route.columns, route.num_rows, created_weight, f"node type {name!r}", node_schema, name)
         nodes.append(TypedNodes(name, number, route, settled))
     edges = []
     for edge_type, edge_route in _ordered_edge_types(decoded, index, routed, schema):
         edge_schema = None if schema is None else schema.edges[edge_type]
-        words = f"edge type {edge_type_text(edge_type)!r}"
-        settled = columns(edge_route.columns, edge_route.num_edges, 0.0, words, edge_schema)
+        own = edge_type_text(edge_type)
+        settled = columns(edge_route.columns, edge_route.num_edges, 0.0, f"edge type {own!r}", edge_schema, own)
         edges.append(typed_edges(index, edge_type, edge_route, settled))
+    densify.check()
     return nodes, edges
 
 

@@ -181,6 +181,15 @@ class StoreFlags:
     weight_dtype: Annotated[Literal["float32", "float64"], option("--weight-dtype", "dtype of weights.", group=_STORE)] = (
         "float32"
     )
+    densify: Annotated[
+        list[str],
+        option(
+            "--densify",
+            "Store a sparse column as a dense one, as wide as its largest coordinate says; may be repeated.",
+            group=_STORE,
+            metavar="[TYPE:]COL",
+        ),
+    ] = field(default_factory=list)
     graph_name: Annotated[
         str | None,
         option("--graph-name", "Name of the graph.  [default: the input's, else graph]", group=_STORE, metavar="NAME"),
@@ -612,6 +621,7 @@ def with_store_options(options: ConvertOptions, store: StoreFlags) -> ConvertOpt
         index_dtype=store.index_dtype,
         weight_dtype=store.weight_dtype,
         graph_name=store.graph_name,
+        densify=tuple(store.densify),
         overwrite=store.overwrite,
         allow_empty=store.allow_empty,
         seed=store.seed,

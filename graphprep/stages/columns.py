@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -13,8 +14,10 @@ from graphprep.engine.local import map_ordered
 from graphprep.model.dataclass import dataclass
 from graphprep.model.metadata import ArrayEntry
 from graphprep.model.rows import ColumnKey
+from graphprep.model.schema import ColumnSchema
 from graphprep.stages.build import BuiltEdges
 from graphprep.stages.cells import Cells, cells_from, concat_cells, empty_cells
+from graphprep.stages.densify import dense_cells
 from graphprep.stages.file_columns import FileColumn
 from graphprep.stages.leaves import Leaf
 from graphprep.stages.observe import StoredColumn
@@ -22,6 +25,7 @@ from graphprep.stages.parted import PartedArray, PartedOffsets, PartList
 from graphprep.stages.shuffle import BucketPlan, ColumnRoute
 
 Ints = NDArray[np.int64]
+_DENSE_BYTES = 1 << 20  # of rows that were sparse
 
 
 @dataclass(frozen=True)
@@ -78,7 +82,10 @@ class ColumnWriter:
                 present[piece.rows] = True
             self._present.append(present)
         cells = piece.cells.cast(self._column.schema.dtype)
-        if self._column.schema.kind == "dense":
+        if self._column.schema.kind == "dense" and cells.coords is not None:
+            for part in _dense_pieces(Piece(piece.num_rows, piece.rows, cells), self._column.schema):
+                self._append_dense(part, part.cells)
+        elif self._column.schema.kind == "dense":
             self._append_dense(piece, cells)
         elif self._column.schema.kind == "temporal":
             self._append_temporal(piece, cells)
@@ -121,6 +128,17 @@ class ColumnWriter:
         for array in (self._present, self._offsets, self._entry_offsets, self._values, *self._extra.values()):
             if array is not None:
                 array.close()
+
+
+def _dense_pieces(piece: Piece, schema: ColumnSchema) -> Iterator[Piece]:
+    """Yield sparse values as dense rows, a few at a time: they take many times the room."""
+    row_bytes = max(1, np.dtype(schema.dtype).itemsize * math.prod(schema.item_shape))
+    rows = np.arange(piece.num_rows) if piece.rows is None else piece.rows
+    for low in range(0, piece.num_rows, max(1, _DENSE_BYTES // row_bytes)):
+        high = min(low + max(1, _DENSE_BYTES // row_bytes), piece.num_rows)
+        first, last = np.searchsorted(rows, [low, high])
+        cells = dense_cells(piece.cells.slice(first, last), schema.item_shape, schema.name, low)
+        yield Piece(high - low, rows[first:last] - low, cells)
 
 
 def _all_counts(piece: Piece, counts: Ints) -> Ints:

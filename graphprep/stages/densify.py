@@ -16,10 +16,10 @@ from graphprep.model.export import Side
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.schema import ColumnSchema, EdgeTypeSchema, NodeTypeSchema, edge_type_path, edge_type_text, path_name
 from graphprep.stages.cells import Cells
-from graphprep.stages.stored_items import StoredArray, StoredArrays
-from graphprep.storage.faults import display_url
+from graphprep.stages.stored_items import StoredArrays
 
 Schema = TypeVar("Schema", NodeTypeSchema, EdgeTypeSchema)
+Ints = NDArray[np.int64]
 Shape = tuple[int, ...]
 _STEP = 1 << 17  # coordinates looked at at once
 _MOST_ROW_BYTES = 1 << 26  # 64 MiB: coordinates are hashes rather than positions where a row would be larger
@@ -58,27 +58,69 @@ class DenseShapes:
         return column if shape is None else replace(column, kind="dense", item_shape=shape)
 
 
+class DenseNames:
+    """The names (``name``, or ``type:name``) of sparse columns that are to be dense, and which of them there are."""
+
+    def __init__(self, names: Sequence[str], type_name: str = "", parent: DenseNames | None = None) -> None:
+        self._names = names
+        self._type_name = type_name
+        self._known: set[str] = parent._known if parent else set()
+        self._used: set[str] = parent._used if parent else set()
+
+    def of(self, type_name: str) -> DenseNames:
+        """Return the names as columns of a type have them."""
+        return DenseNames(self._names, type_name, self)
+
+    def has(self, name: str) -> bool:
+        """Return whether a sparse column of the type is to be dense."""
+        keys = {name, f"{self._type_name}:{name}"}.intersection(self._names)
+        self._known.add(name)
+        self._used |= keys
+        return bool(keys)
+
+    def check(self) -> None:
+        """Raise UsageError for a name that no sparse column has."""
+        for name in self._names:
+            if name not in self._used:
+                fix = one_of(sorted(self._known)) if self._known else "leave it out"
+                raise UsageError(f"--densify: there is no sparse column {name!r}", fix=fix)
+
+
 def find_dense_shapes(store: StoredArrays, metadata: GraphMetadata, names: Sequence[str]) -> DenseShapes:
     """Find the shapes of sparse columns (``name``, or ``type:name``): one more than their largest coordinates.
 
     Raises UsageError for a name that no sparse column has, DataError for a coordinate that is no position.
     """
     found: dict[tuple[Side, str, str], Shape] = {}
-    known: set[str] = set()
-    used: set[str] = set()
+    wanted = DenseNames(names)
     for side, name, folder, columns in _all_columns(metadata):
         for column in columns:
-            keys = {column.name, f"{name}:{column.name}"}
-            known |= {column.name} if column.kind == "sparse" else set()
-            if column.kind == "sparse" and not keys.isdisjoint(names):
-                used |= keys
-                found[side, name, column.name] = _shape(store, f"{folder}/{column.path}.coords.npy", column)
-    for name in names:
-        if name not in used:
-            raise UsageError(
-                f"--densify: there is no sparse column {name!r}", fix=one_of(sorted(known)) if known else "leave it out"
-            )
+            if column.kind == "sparse" and wanted.of(name).has(column.name):
+                bounds = _bounds(store, f"{folder}/{column.path}.coords.npy", column)
+                found[side, name, column.name] = dense_shape(column.name, column.dtype, column.item_shape, [bounds])
+    wanted.check()
     return DenseShapes(found)
+
+
+def dense_shape(name: str, dtype: str, item_shape: Shape, bounds: Sequence[Ints | None]) -> Shape:
+    """Return the shape of a row: one more than the largest coordinates; 0 where there are none.
+
+    ``bounds`` (int64[2, width] each, or None) are the least and the largest ones. Raises DataError where one is negative,
+    UsageError where a row would be too large.
+    """
+    seen = [one for one in bounds if one is not None]
+    if not seen:
+        return (0,) * (item_shape[0] if item_shape else 1)
+    least, largest = (np.stack([one[end] for one in seen]) for end in range(2))
+    if least.min() < 0:
+        raise _no_position(least.min(axis=0), f"column {name!r}")
+    shape = tuple((largest.max(axis=0) + 1).tolist())
+    if math.prod(shape) * np.dtype(dtype).itemsize > _MOST_ROW_BYTES:
+        raise UsageError(
+            f"--densify: a row of column {name!r} would have {' x '.join(map(str, shape))} numbers",
+            fix="leave the column out, or number its coordinates from 0 on",
+        )
+    return shape
 
 
 def dense_cells(cells: Cells, shape: Shape, place: str, first: int) -> Cells:
@@ -116,26 +158,15 @@ def _all_columns(metadata: GraphMetadata) -> Iterator[tuple[Side, str, str, tupl
         yield "edge", edge_type_text(edge_type), f"edges/{edge_type_path(edge_type)}", edge_schema.columns
 
 
-def _shape(store: StoredArrays, path: str, column: ColumnSchema) -> Shape:
-    top = np.full(column.item_shape[0] if column.item_shape else 1, -1, np.int64)
+def _bounds(store: StoredArrays, path: str, column: ColumnSchema) -> Ints | None:
+    width = column.item_shape[0] if column.item_shape else 1
+    found: list[Ints] = []
     for part in range(store.metadata.num_parts):
         array = store.array(part, path)
         for low in range(0, array.shape[0], _STEP):
-            some = np.asarray(array.read(low, low + _STEP), np.int64).reshape(-1, top.size)
-            if some.size and int(some.min()) < 0:
-                raise _no_position(some[int(np.argmax((some < 0).any(axis=1)))], _place(array))
-            top = np.maximum(top, some.max(axis=0, initial=-1))
-    shape = tuple((top + 1).tolist())
-    if math.prod(shape) * np.dtype(column.dtype).itemsize > _MOST_ROW_BYTES:
-        raise UsageError(
-            f"--densify: a row of column {column.name!r} would have {' x '.join(map(str, shape))} numbers",
-            fix="leave the column out, or number its coordinates from 0 on",
-        )
-    return shape
-
-
-def _place(array: StoredArray) -> str:
-    return display_url(array.url)
+            some = np.asarray(array.read(low, low + _STEP), np.int64).reshape(-1, width)
+            found.append(np.stack([some.min(axis=0), some.max(axis=0)]))
+    return np.stack([np.min(found, axis=0)[0], np.max(found, axis=0)[1]]) if found else None
 
 
 def _no_position(coordinate: NDArray[Any], place: str) -> DataError:

@@ -14,6 +14,7 @@ from graphprep.model.rows import ColumnKey
 from graphprep.model.schema import ColumnSchema, Kind
 from graphprep.stages.assign import count_parts, parts_of_rows
 from graphprep.stages.cells import Cells
+from graphprep.stages.densify import DenseNames, dense_shape
 
 Ints = NDArray[np.int64]
 NUM_SLOTS = ColumnKey("num_slots", "numbers", "int32")
@@ -25,7 +26,8 @@ _ROLE_ORDER = ("weight", "time", "created_at", "removed_at", "created")
 class ColumnStats:
     """What one owner type's values under one key look like. ``rows``, ``values`` and ``entries`` are int64[P], by partition.
 
-    ``is_seen``: the input has such values, though perhaps not for this owner, or not in records that are kept.
+    ``is_seen``: the input has such values, though perhaps not for this owner, or not in records that are kept. ``bounds`` are
+    the least and the largest of sparse coordinates, by dimension: int64[2, width]; None: there are none.
     """
 
     num_parts: int
@@ -36,6 +38,7 @@ class ColumnStats:
     shape_codes: set[int] = field(default_factory=set)
     any_end: bool = False
     declared_shape: tuple[int, ...] | None = None
+    bounds: Ints | None = None
     rows: Ints = field(init=False)
     values: Ints = field(init=False)
     entries: Ints = field(init=False)
@@ -75,6 +78,11 @@ class ColumnStats:
         self.values += np.bincount(parts, counts, minlength=self.num_parts).astype(np.int64)
         if cells.entry_counts is not None:
             self.entries += np.bincount(parts, cells.entry_counts, minlength=self.num_parts).astype(np.int64)
+        if cells.coords is not None and cells.coords.size:
+            coords = cells.coords.reshape(cells.flat.size, -1)
+            found = np.stack([coords.min(axis=0), coords.max(axis=0)])
+            before = found if self.bounds is None else self.bounds
+            self.bounds = np.stack([np.minimum(before[0], found[0]), np.maximum(before[1], found[1])])
         if cells.end is not None:
             self.any_end = self.any_end or bool((cells.end != -1).any())
 
@@ -90,13 +98,14 @@ class StoredColumn:
 
 @dataclass(frozen=True)
 class ColumnContext:
-    """What is known of an owner type when its columns are settled."""
+    """What is known of an owner type when its columns are settled. ``densify``: sparse columns that are stored dense."""
 
     num_rows: int
     stats: Mapping[ColumnKey, ColumnStats]
     shapes: Mapping[ColumnKey, Sequence[tuple[int, ...]]]
     always_weighted: bool = False
     created_weight: float = 0.0
+    densify: DenseNames | None = None
 
 
 def settle_columns(context: ColumnContext) -> tuple[StoredColumn, ...]:
@@ -204,6 +213,8 @@ def settle_column(context: ColumnContext, name: str, keys: Sequence[ColumnKey]) 
 def _schema(
     context: ColumnContext, name: str, kind: Kind, dtype: str, shape: tuple[int, ...], keys: Sequence[ColumnKey]
 ) -> ColumnSchema:
+    if kind == "sparse" and context.densify is not None and context.densify.has(name):
+        kind, shape = "dense", dense_shape(name, dtype, shape, [context.stats[key].bounds for key in keys])
     optional = _num_present(context, keys) < context.num_rows
     end = any(context.stats[key].any_end for key in keys) or None if kind == "temporal" else None
     return ColumnSchema(name, kind, dtype, shape, optional, slot=keys[0].slot, end=end, unit=keys[0].unit)

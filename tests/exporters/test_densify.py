@@ -16,6 +16,7 @@ from exporters.torch_reader import read_naively
 import graphprep
 from graphprep import store_run
 from graphprep.model.errors import DataError, UsageError
+from graphprep.stages import columns
 
 NUM_NODES = 40
 
@@ -100,6 +101,66 @@ def test_values_at_one_coordinate_add_up_and_edges_and_pairs_do(tmp_path):
     assert nodes.tolist() == [[0, 1, 0, 0, 0, 2.5], [0] * 6]
     edges = np.load(tmp_path / "out/edges/0__0__0/data/feat_0.npy")
     assert edges.tolist() == [[[0, 0, 0, 7], [8, 0, 0, 0]], [[0] * 4] * 2]
+
+
+# ---------------------------------------------------------------------------------------------------- convert
+
+
+@pytest.mark.parametrize("options", [{}, {"partitions": 3, "partition_by": "hash"}], ids=str)
+def test_convert_stores_the_matrix(tmp_path, options):
+    matrix = random_matrix()
+    store = make_store(tmp_path, matrix, densify=("attr",), **options)
+    graph = graphprep.load(str(store))
+    (schema,) = [one for one in graph.columns("_N") if one.name == "attr"]
+    assert (schema.kind, schema.dtype, schema.item_shape) == ("dense", "float32", (23,))
+    assert np.array_equal(graph.column("_N", "attr"), matrix.toarray()[graph.ids("_N")])
+    assert graphprep.validate(str(store)).num_faults == 0
+
+
+def test_convert_stores_wide_rows_in_pieces(tmp_path, monkeypatch):
+    """Rows of nodes and edges, some without values, one of two dimensions; the same bytes for any piece and thread."""
+    lines = [f"{i},-1,0,1" + (f",float32,2/0,{i % 7},{3 * i % 7},{i},1" if i % 3 else "") + "\n" for i in range(30)]
+    lines += [f"{i},0,{(i * 7 + 1) % 30},1,int16,1/2,{i % 4},{i % 5},{i}\n" for i in range(30)]
+    lines.sort(key=lambda line: int(line.split(",")[0]))
+    (tmp_path / "graph.csv").write_text("".join(lines))
+    given = {"format": "edgelist", "densify": ("feat_0",), "partitions": 2}
+    graphprep.convert(str(tmp_path / "graph.csv"), str(tmp_path / "store"), **given)
+    graph = graphprep.load(str(tmp_path / "store"))
+    nodes, edges = np.zeros((30, 7), np.float32), np.zeros((30, 4, 5), np.int16)
+    for i in range(30):
+        edges[i, i % 4, i % 5] = i
+        if i % 3:
+            nodes[i, i % 7] += i
+            nodes[i, 3 * i % 7] += 1
+    assert np.array_equal(graph.column("0", "feat_0"), nodes[graph.ids("0")])
+    sources = graph.edges(order="ids")[0]
+    assert np.array_equal(graph.column("0:0:0", "feat_0", order="ids"), edges[sources])
+    assert graph.present("0", "feat_0").sum() == 20
+    monkeypatch.setattr(columns, "_DENSE_BYTES", 1)
+    graphprep.convert(str(tmp_path / "graph.csv"), str(tmp_path / "again"), **given, run=graphprep.RunOptions(threads=3))
+    found, wanted = (
+        {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*.npy")}
+        for folder in (tmp_path / "again", tmp_path / "store")
+    )
+    assert found == wanted
+
+
+def test_convert_refuses_what_it_cannot_make_dense(tmp_path):
+    (tmp_path / "graph.csv").write_text("0,-1,0,1,float32,1/0,5,1\n0,0,0,1\n")
+    schema = tmp_path / "schema.json"
+    graphprep.convert(str(tmp_path / "graph.csv"), str(tmp_path / "sparse"), format="edgelist")
+    schema.write_bytes((tmp_path / "sparse/metadata.json").read_bytes())
+    for given, message in [
+        ({"densify": ("x",)}, "densify: there is no sparse column 'x'"),
+        ({"densify": ("feat_0",), "schema": str(schema)}, "densify: the schema says how columns are stored"),
+    ]:
+        with pytest.raises(UsageError) as caught:
+            graphprep.convert(str(tmp_path / "graph.csv"), str(tmp_path / "store"), format="edgelist", **given)
+        assert caught.value.message == message
+        assert not (tmp_path / "store").exists()
+
+
+# ---------------------------------------------------------------------------------------------------- errors
 
 
 @pytest.mark.parametrize(
