@@ -46,6 +46,7 @@ _VARIES = (
     (re.compile(r"(partitions?), .*, in [\d.:]+( s)?$", re.M), r"\1 in TIME"),
     (re.compile(r"raise --memory-limit to \d+MiB"), "raise --memory-limit to SIZE"),
     (re.compile(r"in [\d.]+s$", re.M), "in TIME"),
+    (re.compile(r'"time": "[^"]*"'), '"time": "T"'),
     (re.compile(rf'"({_TIMES})": [\d.e+-]+'), r'"\1": N'),
 )
 
@@ -105,6 +106,7 @@ def same(shown: str, real: str) -> bool:
 
 
 def _settle(text: str) -> str:
+    text = re.sub(r"\n {4,}(?=\S)", " ", text)  # lines of summaries, which break where numbers put the 80th column
     for pattern, fixed in _VARIES:
         text = pattern.sub(fixed, text)
     return "\n".join(line.rstrip() for line in text.splitlines())
@@ -177,6 +179,7 @@ def run_graphprep(args: list[str], stdin: bytes, stdout: io.BytesIO, stderr: io.
         for method in ("advance", "_end"):
             stack.enter_context(mock.patch.object(progress.PlainReporter, method, _say_nothing))
         stack.enter_context(mock.patch.object(progress, "announcing_compilation", lambda _: contextlib.nullcontext()))
+        stack.enter_context(mock.patch.object(progress, "log_stamp", str))
         stack.enter_context(mock.patch.dict(os.environ, {"COLUMNS": "80"}))
         for name, stream in streams.items():
             stack.enter_context(mock.patch.object(sys, name, stream))

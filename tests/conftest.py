@@ -48,6 +48,12 @@ def warm_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("graphprep.cli.progress.announcing_compilation", lambda _: contextlib.nullcontext())
 
 
+@pytest.fixture(autouse=True)
+def untimed_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let lines of the log, which tests compare, begin with no time."""
+    monkeypatch.setattr("graphprep.cli.progress.log_stamp", str)
+
+
 @pytest.fixture
 def flags_named() -> Iterator[None]:
     """Let messages name flags, as the command line does, though the test calls from Python."""

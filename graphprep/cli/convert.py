@@ -15,11 +15,11 @@ from graphprep.cli.export import LastStageFlags
 from graphprep.cli.groups import with_groups
 from graphprep.cli.help_pages import FIRST, OF_TABLES, Of
 from graphprep.cli.options import AsJson, ReportFlags, RunFlags, StorageFlags, option
-from graphprep.cli.summaries import note_lines, sizes_text, summary_json, types_lines, work_line
+from graphprep.cli.summaries import note_lines, sizes_text, summary_json, types_lines, work_line, wrapped_text
 from graphprep.cli.tables import TableFlags, make_graph
 from graphprep.cli.words import count
 from graphprep.model.dataclass import dataclass
-from graphprep.model.printed import display_url, lines_text
+from graphprep.model.printed import display_url
 
 if TYPE_CHECKING:
     from graphprep.model.errors import GraphprepError
@@ -677,4 +677,4 @@ def summary_text(summary: ConvertSummary) -> str:
         if number:
             lines.append(f"  {count(number, noun)} {done}")
     lines.append(work_line(summary))
-    return lines_text(lines + note_lines(summary.notes))
+    return wrapped_text(lines + note_lines(summary.notes))

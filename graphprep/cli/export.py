@@ -12,9 +12,9 @@ import typer
 from graphprep.cli.groups import with_groups
 from graphprep.cli.help_pages import FIRST
 from graphprep.cli.options import AsJson, ReportFlags, RunFlags, StorageFlags, option, parse_pairs
-from graphprep.cli.summaries import note_lines, sizes_text, summary_json, work_line
+from graphprep.cli.summaries import note_lines, sizes_text, summary_json, work_line, wrapped_text
 from graphprep.model.dataclass import dataclass
-from graphprep.model.printed import display_url, json_text, lines_text, printable
+from graphprep.model.printed import display_url, json_text, printable
 
 if TYPE_CHECKING:
     from graphprep.model.export import ExportOptions, ExportSummary, TargetInfo, TargetOption
@@ -283,7 +283,7 @@ def summary_text(summary: ExportSummary) -> str:
     lines = [f"{display_url(summary.out)}: {files}{links}", f"  loads in {summary.loads_in}"]
     lines.append(work_line(summary, input_rate=False))
     lines += [f"  left out: {text}" for text in summary.dropped]
-    return lines_text(lines + note_lines(summary.notes))
+    return wrapped_text(lines + note_lines(summary.notes))
 
 
 def targets_json(targets: Sequence[TargetInfo]) -> str:

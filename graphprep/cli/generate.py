@@ -9,9 +9,9 @@ import typer
 
 from graphprep.cli.groups import with_groups
 from graphprep.cli.options import AsJson, ReportFlags, StorageFlags, Threads, option
-from graphprep.cli.summaries import summary_json, types_lines
+from graphprep.cli.summaries import summary_json, types_lines, wrapped_text
 from graphprep.model.dataclass import dataclass
-from graphprep.model.printed import display_url, lines_text
+from graphprep.model.printed import display_url
 
 if TYPE_CHECKING:
     from graphprep.model.generate import GenerateSummary
@@ -136,4 +136,4 @@ def summary_text(summary: GenerateSummary) -> str:
     if len(summary.num_nodes) > 1:
         lines += types_lines(summary.num_nodes, summary.num_edges)
     lines.append(f"  wrote {size(summary.output_bytes)} in {duration(summary.elapsed_s)}: {quantity(edges / seconds)} edges/s")
-    return lines_text(lines)
+    return wrapped_text(lines)

@@ -151,10 +151,12 @@ class _ErrorReport:
         from graphprep.model.printed import json_text, shown, without_secrets
 
         if self._as_json:
+            from graphprep.cli.words import iso_time
+
             values = {"message": without_secrets(message), "place": shown(place), "fix": without_secrets(fix)}
             told: dict[str, Any] = {key: value for key, value in values.items() if value}
             told |= {"items": list(map(without_secrets, items))} if items else {}
-            text = json_text({"event": "error", **told}, indent=None)
+            text = json_text({"time": iso_time(), "event": "error", **told}, indent=None)
         else:
             text = f"error: {error_text(message, place, fix, items)}"
         with contextlib.suppress(OSError):

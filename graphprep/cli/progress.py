@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TextIO
 
-from graphprep.cli.words import duration, quantity, size
+from graphprep.cli.words import duration, iso_time, quantity, size
 from graphprep.model.printed import json_text, shown, without_secrets
 from graphprep.model.stage_progress import StageProgress
 
@@ -41,6 +41,11 @@ class QuietReporter:
         """End the last stage."""
 
 
+def log_stamp() -> str:
+    """Return what a line of text begins with where it goes to a file or a pipe: the local time."""
+    return time.strftime("%Y-%m-%d %H:%M:%S ")
+
+
 class MessageReporter(QuietReporter):
     """Passes messages on and shows no progress."""
 
@@ -52,6 +57,9 @@ class MessageReporter(QuietReporter):
         self._write(shown(text))
 
     def _write(self, text: str) -> None:
+        self._write_line(text if self._stream.isatty() else f"{log_stamp()}{text}")
+
+    def _write_line(self, text: str) -> None:
         with contextlib.suppress(OSError):  # nobody reads: no reason to stop
             self._stream.write(text + "\n")
             self._stream.flush()
@@ -121,7 +129,7 @@ class JsonReporter(PlainReporter):
         )
 
     def _write_json(self, **values: Any) -> None:
-        self._write(json_text(values, indent=None))
+        self._write_line(json_text({"time": iso_time(), **values}, indent=None))
 
 
 class BarReporter:

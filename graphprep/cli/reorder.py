@@ -9,9 +9,9 @@ import typer
 
 from graphprep.cli.groups import with_groups
 from graphprep.cli.options import AsJson, ReportFlags, RunFlags, StorageFlags, option
-from graphprep.cli.summaries import note_lines, sizes_text, summary_json, types_lines, work_line
+from graphprep.cli.summaries import note_lines, sizes_text, summary_json, types_lines, work_line, wrapped_text
 from graphprep.model.dataclass import dataclass
-from graphprep.model.printed import display_url, lines_text
+from graphprep.model.printed import display_url
 
 if TYPE_CHECKING:
     from graphprep.model.reorder import ReorderSummary
@@ -97,4 +97,4 @@ def summary_text(summary: ReorderSummary) -> str:
     """Write the summary for people."""
     head = f"{display_url(summary.out)}: {sizes_text(summary)}, nodes by {summary.by}"
     lines = [head, *types_lines(summary.num_nodes, summary.num_edges), work_line(summary)]
-    return lines_text(lines + note_lines(summary.notes))
+    return wrapped_text(lines + note_lines(summary.notes))

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from graphprep.cli.words import count, duration, quantity, size, table
-from graphprep.model.printed import hide_secrets, json_text, printable, without_secrets
+from graphprep.model.printed import hide_secrets, json_text, lines_text, printable, without_secrets
+
+_COLUMNS = 80
+_UNIT = re.compile(r"(\d) (?=(?:[KMGTP]?B|s)\b)")
+_HANGING = 4  # blanks in front of what goes on, beside the line's own
+
 
 if TYPE_CHECKING:
     from graphprep.model.export import ExportSummary
@@ -31,6 +37,21 @@ def _shown_values(summary: Any) -> dict[str, Any]:
 def note_lines(notes: Sequence[str]) -> list[str]:
     """Return a line for each note."""
     return [f"  note: {without_secrets(note)}" for note in notes]
+
+
+def wrapped_text(lines: Sequence[str]) -> str:
+    """Join lines, those of more than 80 columns broken between words, save the heads, which begin with a path."""
+    import textwrap
+
+    told = []
+    for line in lines_text(lines).splitlines():
+        indent = " " * (len(line) - len(line.lstrip()) + _HANGING)
+        wrapper = textwrap.TextWrapper(
+            _COLUMNS, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False, replace_whitespace=False
+        )
+        broken = len(line) > _COLUMNS and line[0] == " "
+        told += wrapper.wrap(_UNIT.sub("\\1\xa0", line)) if broken else [line]  # a number stays with its unit
+    return "\n".join(told).replace("\xa0", " ")
 
 
 def sizes_text(summary: Summary) -> str:

@@ -9,9 +9,9 @@ import typer
 from graphprep.cli.convert import DeepGnnFlags, EdgesFlags, ErrorFlags, InputFlags
 from graphprep.cli.groups import with_groups
 from graphprep.cli.options import REPORT, AsJson, ReportFlags, RunFlags, StorageFlags, option
-from graphprep.cli.summaries import note_lines
+from graphprep.cli.summaries import note_lines, wrapped_text
 from graphprep.cli.tables import TableFlags
-from graphprep.model.printed import display_url, hide_secrets, json_text, lines_text, printable, shown
+from graphprep.model.printed import display_url, hide_secrets, json_text, printable, shown
 
 if TYPE_CHECKING:
     from graphprep.pipeline import InputReport
@@ -119,7 +119,7 @@ def input_text(path: str, report: InputReport) -> str:
     lines += table(_count_rows(report.num_nodes, report.num_edges), right=(2,))
     if report.num_skipped:
         lines.append(f"  {count(report.num_skipped, 'faulty record')} skipped")
-    return lines_text(lines + note_lines(report.notes))
+    return wrapped_text(lines + note_lines(report.notes))
 
 
 def _count_rows(nodes: Any, edges: Any) -> list[tuple[str, str, str]]:

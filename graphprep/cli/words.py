@@ -10,6 +10,13 @@ _GAP = 2  # blanks between columns
 _CUT = "..."
 
 
+def iso_time() -> str:
+    """Return the time as lines of JSON have it: ``2026-01-31T12:00:00.000+00:00``."""
+    from datetime import datetime
+
+    return datetime.now().astimezone().isoformat(timespec="milliseconds")
+
+
 def cut_cells(rows: Sequence[Sequence[str]], width: int, *, least: int) -> list[list[str]]:
     """Cut the longest cells so that rows fit ``width`` characters in ``table``, none to less than ``least``."""
     if not rows:

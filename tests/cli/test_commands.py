@@ -69,7 +69,8 @@ def test_convert_with_no_flags_asks_for_the_defaults(converted, capsys):
         "  edges  user:buys:item  50,000\n"
         "  3 faulty records skipped\n"
         "  7 nodes created\n"
-        "  read 10.0 MB, wrote 2.5 MB in 2.00 s: 25.0k edges/s, 5.0 MB/s, peak memory 300 MB\n"
+        "  read 10.0 MB, wrote 2.5 MB in 2.00 s: 25.0k edges/s, 5.0 MB/s, peak memory\n"
+        "      300 MB\n"
         "  note: item 0 has no edge\n"
     )
 
@@ -102,6 +103,18 @@ def test_a_run_that_compiles_nothing_says_nothing_of_it(converted, monkeypatch, 
     monkeypatch.setattr("graphprep.cli.progress.announcing_compilation", announcing_compilation)
     assert run(["convert", "a", "out"]) == 0
     assert capsys.readouterr().err == ""
+
+
+def test_lines_of_summaries_break_between_words():
+    words = "node type 'a-very-long-name': " + " ".join(["something-that-has-hyphens"] * 6)
+    out = "x" * 90
+    summary = dataclasses.replace(SUMMARY, out=out, notes=(words, "short", "y" * 100 + " z"))
+    lines = summary_text(summary).splitlines()
+    assert lines[0] == f"{out}: 12,346 nodes, 50,000 edges, 2 partitions"  # a path, and what scripts read
+    at = next(i for i, line in enumerate(lines) if "note:" in line)
+    assert all(len(line) <= 80 for line in lines[1:-2])
+    told = "\n".join(lines[at:]).replace("\n      ", " ")
+    assert told == f"  note: {words}\n  note: short\n  note: {'y' * 100} z"
 
 
 def test_convert_json(converted, capsys):
@@ -695,7 +708,7 @@ def test_large_counts_have_separators_in_notes(tmp_path, monkeypatch, capsys):
     notes = []
     for name, flags in (("sparse", []), ("dense", ["--ids", "dense"]), ("names", ["--id-type", "string"])):
         assert run(["convert", f"{name}.txt", name, "--format", "edges", "-q", *flags]) == 0
-        notes.append(capsys.readouterr().out.splitlines()[-1].split(": ", 2)[2])
+        notes.append(capsys.readouterr().out.rstrip().replace("\n      ", " ").splitlines()[-1].split(": ", 2)[2])
     assert notes == [
         "the 1,200 IDs that occur are its nodes: --ids sparse (chosen by --ids auto)",
         "0..3199 are its nodes: --ids dense; 1,999 of them have no edge",

@@ -9,6 +9,7 @@ import re
 import signal
 import subprocess
 import sys
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -309,7 +310,9 @@ def test_an_internal_error_shows_its_traceback_on_demand(monkeypatch, capsys, ar
 def test_errors_as_json(monkeypatch, capsys, flag):
     failing(monkeypatch, DataError("bad", place="a.csv:3:5", fix="do it"))
     assert run(["info", "a", *flag]) == 1
-    assert json.loads(capsys.readouterr().err) == {
+    told = json.loads(capsys.readouterr().err)
+    assert datetime.fromisoformat(told.pop("time")).tzinfo
+    assert told == {
         "event": "error",
         "message": "bad",
         "place": "a.csv:3:5",

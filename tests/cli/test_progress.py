@@ -2,12 +2,18 @@
 
 import io
 import json
+import subprocess
+import sys
+from datetime import datetime
+from pathlib import Path
 
 import pytest
 
 from graphprep.cli import progress
 from graphprep.cli.options import ReportFlags
 from graphprep.cli.words import count, duration, quantity, size, table
+
+KARATE = Path(__file__).resolve().parents[2] / "sample_data" / "karate" / "karate.csv"
 
 
 class Clock:
@@ -63,6 +69,8 @@ def test_json_lines(clock):
     out = io.StringIO()
     work(progress.JsonReporter(out, verbose=True), clock)
     lines = [json.loads(line) for line in out.getvalue().splitlines()]
+    times = [datetime.fromisoformat(line.pop("time")) for line in lines]
+    assert times == sorted(times) and all(one.tzinfo for one in times)
     assert [line["event"] for line in lines] == ["progress", "progress", "stage", "message", "stage"]
     assert lines[0] == {
         "event": "progress",
@@ -79,6 +87,20 @@ def test_messages_without_progress(clock):
     out = io.StringIO()
     work(progress.MessageReporter(out), clock)
     assert out.getvalue() == "all is well\n"
+
+
+def test_lines_of_a_log_have_a_time_and_those_of_a_terminal_none(tmp_path):
+    command = [sys.executable, "-m", "graphprep", "convert", str(KARATE), str(tmp_path / "out"), "--progress", "plain"]
+    piped = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stderr
+    (line,) = (line for line in piped.splitlines() if "format: edges" in line)
+    stamp, _, text = line.partition(" format: ")
+    assert abs((datetime.now() - datetime.fromisoformat(stamp)).total_seconds()) < 120
+    assert text == "edges (sniffed; --format edges repeats this choice)"
+    out = Terminal()
+    progress.MessageReporter(out).message("all is well")
+    assert out.getvalue() == "all is well\n"
+    failed = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120).stderr
+    assert failed.startswith(f"error: {tmp_path}/out: the output exists\n")
 
 
 def test_nothing_at_all(clock, capsys):
