@@ -12,6 +12,7 @@ from graphprep.model.errors import UsageError
 from graphprep.model.options import ConvertOptions, RunOptions
 from graphprep.model.protocols import Reporter
 from graphprep.pipeline import MemoryPlan, SilentReporter, StageClock, folder_beside, plan_memory
+from graphprep.stages.checked_ids import CheckingStore
 from graphprep.stages.moves import Room
 from graphprep.storage.arrays import StoreReader
 from graphprep.storage.faults import display_url
@@ -48,7 +49,7 @@ class StoreRun:
 
     def open_store(self) -> StoreReader:
         """Open the store."""
-        return StoreReader(self.storage, self.store)
+        return CheckingStore(self.storage, self.store)
 
     def room(self, memory: MemoryPlan) -> Room:
         """Return what moving rows may take."""

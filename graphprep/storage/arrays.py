@@ -346,7 +346,10 @@ class StoreReader:
         if not self.has(part, path):
             place = display_url(self._storage.join(self.part_url(part), MANIFEST_NAME))
             raise DataError(f"the array {path} is missing", place=place, fix=_AGAIN)
-        return ArrayReader(self._storage, self._storage.join(self.part_url(part), path), self._entries[part][path], self._cache)
+        return self._open(self._storage.join(self.part_url(part), path), self._entries[part][path])
+
+    def _open(self, url: str, entry: ArrayEntry) -> ArrayReader:
+        return ArrayReader(self._storage, url, entry, self._cache)
 
 
 def _where(storage: Storage, url: str) -> str:

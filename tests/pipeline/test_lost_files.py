@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from graphprep.cli.main import run
@@ -147,3 +148,23 @@ def test_what_cannot_be_read_is_no_fault_of_the_store(name, store, as_others):
 def test_a_file_that_is_missing_is_a_fault_of_the_store(store):
     (store / INDICES).unlink()
     assert say("validate", str(store)) == (1, f"error: {INDICES}: no such file or folder\n")
+
+
+# ---- numbers of edges that are none
+
+
+@pytest.mark.parametrize(("layout", "name"), [("csc", "edge_ids"), ("csr", "edge_ids"), ("csr", "edge_rows")])
+@pytest.mark.parametrize(("position", "number"), [(0, -1), (4999, 5000), (17, 2**30)])
+def test_commands_that_copy_edge_ids_check_them(layout, name, position, number, store, tmp_path, capsys):
+    path = store / f"part-00000/edges/_N___E___N/{layout}/{name}.npy"
+    ids = np.load(path, mmap_mode="r+")
+    ids[position] = number
+    ids.flush()
+    targets = ("scipy", "npy") if layout == "csc" else ()
+    commands = [["reorder", "--by", "degree"], *(["export", "--to", target] for target in targets)]
+    for command in commands:
+        assert run([command[0], str(store), str(tmp_path / "out"), *command[1:]]) == 1
+        said = capsys.readouterr().err
+        what = "edge ID" if name == "edge_ids" else "edge row"
+        assert f"error: {path}[{position}]: expected an {what} in [0, 5000), found {number}\n" in said
+        assert not (tmp_path / "out").exists()

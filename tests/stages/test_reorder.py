@@ -355,7 +355,7 @@ def test_faulty_arrays_are_told_with_their_place(path, change, message, tmp_path
     [
         ("nodes/0/raw_order.npy", put(1, 3), "raw_order.npy[1]: expected a local ID in [0, 3), found 3"),
         ("edges/0__0__1/csc/indices.npy", put(0, 6), "indices.npy: expected a typed ID in [0, 6), found 6"),
-        ("edges/0__0__1/csr/edge_rows.npy", put(2, 18), "edge_rows.npy: expected an edge row in [0, 18), found 18"),
+        ("edges/0__0__1/csr/edge_rows.npy", put(2, 18), "edge_rows.npy[2]: expected an edge row in [0, 18), found 18"),
         ("edges/0__0__1/csr/edge_rows.npy", lambda array: array[1:], "edge_rows.npy: expected 9 rows, found 8"),
     ],
 )
