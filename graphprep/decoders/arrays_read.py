@@ -345,11 +345,16 @@ class KeyedReader(_Tables):
     storage: InputStorage
 
     def read(self, handle: BinaryIO, span: Span, max_rows: int, places: bool = False) -> Iterator[RawRows]:
-        """Read rows [span.start, …) in batches of at most ``max_rows`` rows. Raises DecodeError, DataError."""
+        """Read rows [span.start, span.stop) in batches of at most ``max_rows`` rows. Raises DecodeError, DataError."""
         with _Files(handle, span.url, self.storage) as files:
             stream = ItemStream(files.handle(self.ids.url), self.ids, span.start)
-            for values in read_rows(handle, self.source, span.start, max_rows):
+            left = span.stop - span.start
+            for batch in read_rows(handle, self.source, span.start, max_rows):
+                values = batch[:left]
                 count = values.shape[0]
+                if not count:
+                    break
+                left -= count
                 ids = Ends("seed", self.owner).ids(stream.take(count))
                 nodes = RawNodes(
                     ids,

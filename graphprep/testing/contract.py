@@ -81,20 +81,20 @@ class DecoderContract:
 
     def test_any_split_gives_the_same_rows(self) -> None:
         """Blocks of one line, of two parts, and of everything yield the same records in the same order."""
-        whole = _merged([self.decode(self.text)])
+        whole = merge_rows([self.decode(self.text)])
         singles = [self.decode(line + b"\n", is_first=i == 0) for i, line in enumerate(self.lines)]
-        assert _merged(singles) == whole
+        assert merge_rows(singles) == whole
         for cut in range(1, len(self.lines)):
             halves = [b"".join(line + b"\n" for line in some) for some in (self.lines[:cut], self.lines[cut:])]
             pieces = [self.decode(half, is_first=i == 0) for i, half in enumerate(halves)]
-            assert _merged(pieces) == whole
+            assert merge_rows(pieces) == whole
 
     def test_line_ends_do_not_matter(self) -> None:
         """CR before LF is taken off, and the last line may lack its line feed."""
-        whole = _merged([self.decode(self.text)])
-        assert _merged([self.decode(self.text.replace(b"\n", b"\r\n"))]) == whole
-        assert _merged([self.decode(self.text.removesuffix(b"\n"))]) == whole
-        assert _merged([self.decode(self.text.replace(b"\n", b"\r\n").removesuffix(b"\n"))]) == whole
+        whole = merge_rows([self.decode(self.text)])
+        assert merge_rows([self.decode(self.text.replace(b"\n", b"\r\n"))]) == whole
+        assert merge_rows([self.decode(self.text.removesuffix(b"\n"))]) == whole
+        assert merge_rows([self.decode(self.text.replace(b"\n", b"\r\n").removesuffix(b"\n"))]) == whole
 
     def test_no_records_give_no_rows(self) -> None:
         """Nothing, and lines that are no records, decode to no rows."""
@@ -110,12 +110,12 @@ class DecoderContract:
         """Comments and blank lines may stand between records."""
         between = b"".join(line + b"\n" for line in self.skipped) + (b"\n" if self.skips_blank else b"")
         data = b"".join(line + b"\n" + between for line in self.lines)
-        assert _merged([self.decode(data)]) == _merged([self.decode(self.text)])
+        assert merge_rows([self.decode(data)]) == merge_rows([self.decode(self.text)])
 
     def test_places_point_to_the_ids(self) -> None:
         """With ``places``, rows are the same, and each position is that of the ID in the block."""
         rows = self.decode(self.text, places=True)
-        assert _merged([rows]) == _merged([self.decode(self.text)])
+        assert merge_rows([rows]) == merge_rows([self.decode(self.text)])
         for ids, at in _placed_ids(rows):
             assert at is not None
             assert (at.dtype, at.size) == (np.dtype(np.int64), ids.size)
@@ -177,17 +177,17 @@ class DecoderContract:
         """A decoder that has failed decodes the next block as if nothing had been."""
         decoder = self.make()
         block = TextBlock(self.text, self.span())
-        first = _merged([decoder.decode(block)])
+        first = merge_rows([decoder.decode(block)])
         for line, _ in self.bad_lines:
             with pytest.raises(DecodeError):
                 decoder.decode(TextBlock(line + b"\n", self.span()))
-        assert _merged([decoder.decode(block)]) == first
+        assert merge_rows([decoder.decode(block)]) == first
 
     def test_pickles(self) -> None:
         """Decoders travel to other processes."""
         copy = pickle.loads(pickle.dumps(self.make()))
         block = TextBlock(self.text, self.span())
-        assert _merged([copy.decode(block)]) == _merged([self.decode(self.text)])
+        assert merge_rows([copy.decode(block)]) == merge_rows([self.decode(self.text)])
 
     def test_refuses_unknown_options(self) -> None:
         """An option that the class does not have is named."""
@@ -350,7 +350,7 @@ def _records(rows: RawRows) -> list[tuple[Any, ...]]:
     return out
 
 
-def _merged(parts: Sequence[RawRows]) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]], int, dict[str, int]]:
+def merge_rows(parts: Sequence[RawRows]) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]], int, dict[str, int]]:
     """Put the records of several blocks together: nodes, edges, number of records, warnings."""
     records = [record for part in parts for record in _records(part)]
     warnings: dict[str, int] = {}
