@@ -15,7 +15,7 @@ from graphprep.decoders.graph_file import dump_graph, folder_of
 from graphprep.decoders.table_samples import Dialect, SampleColumn, SampledFolder, SampleTable, part_name, sample_folder
 from graphprep.model.dataclass import dataclass
 from graphprep.model.graph_config import EdgeTable, GraphConfig, NodeTable, TableConfig
-from graphprep.model.shown import Card, Showable
+from graphprep.model.printed import lines_text
 
 if TYPE_CHECKING:
     from graphprep.storage.urls import Storage
@@ -50,7 +50,7 @@ _COMPRESSED = re.compile(r"\.(gz|gzip|bz2|xz|zst)$", re.I)
 
 
 @dataclass(frozen=True, repr=False)
-class GuessedGraph(Showable):
+class GuessedGraph:
     """A config, and what spoke for its entries: lines of comments by their path (``nodes[0]``; ``""`` is the top)."""
 
     config: GraphConfig
@@ -60,9 +60,13 @@ class GuessedGraph(Showable):
         """Write ``graph.yaml``."""
         return dump_graph(self.config, self.comments)
 
-    def card(self) -> Card:
-        """See ``Showable``."""
-        return Card("a graph, guessed from tables: graph.yaml", notes=tuple(self.yaml().splitlines()))
+    def __repr__(self) -> str:
+        return lines_text(self.yaml().splitlines())
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        return f"<pre>{escape(repr(self))}</pre>"
 
 
 def guess_graph(storage: Storage, url: str) -> GuessedGraph | None:

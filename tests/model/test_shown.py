@@ -1,5 +1,6 @@
 """What functions return shows itself in a few lines, and as a table in notebooks."""
 
+import html
 import re
 
 import graphprep
@@ -38,3 +39,18 @@ def test_every_result_is_short(sample_data, tmp_path):
     for one in (made, reordered, exported, generated, report, info, checked):
         assert one._repr_html_().startswith("<div><div><b>")
         assert len(repr(one).splitlines()) < 10
+
+
+def test_a_guessed_graph_shows_its_config(tmp_path):
+    (tmp_path / "users.csv").write_text("user_id,name\nann,<A>\nbob,B\n")
+    (tmp_path / "knows.csv").write_text("user_id,other_id\nann,bob\n")
+    guessed = graphprep.info(str(tmp_path))
+    assert repr(guessed).splitlines() == guessed.yaml().splitlines()
+    assert guessed._repr_html_() == "<pre>" + html.escape(guessed.yaml().rstrip("\n")) + "</pre>"
+
+
+def test_a_result_hides_passwords_and_writes_control_characters_out():
+    card = Card("s3://me:secret@host/out", type_rows({"a\x1b[31m": 1}, {}), ("https://host/x?token=abcdef",))
+    assert card.text() == "s3://me:…@host/out\n  nodes  a\\x1b[31m  1\n  https://host/x"
+    assert "secret" not in card.html()
+    assert "\x1b" not in card.html()

@@ -2,6 +2,8 @@
 
 import datetime
 import json
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -165,6 +167,41 @@ def test_bytes_do_not_depend_on_threads_and_memory(tmp_path, threads, memory_lim
     run = graphprep.RunOptions(memory_limit=memory_limit, threads=threads)
     graphprep.convert(edges, tmp_path / "memory", decoder_options={"weight_col": "w"}, run=run)
     assert bytes_of(tmp_path / "memory") == bytes_of(tmp_path / "files")
+
+
+# Run apart from the tests, whose own arrays come and go. Prints how far memory rose above what the table takes, in MiB.
+RISE = """
+import sys, threading, numpy as np, pandas as pd, graphprep, graphprep.pipeline, graphprep.stages.memory_graph, pyarrow.parquet
+
+def held():
+    lines = (line.split() for line in open("/proc/self/status"))
+    return sum(int(words[1]) for words in lines if words[0] in ("RssAnon:", "RssShmem:")) >> 10
+
+rng = np.random.default_rng(0)
+edges = pd.DataFrame({name: rng.integers(0, 1_000_000, 20_000_000) for name in ("src", "dst")})
+before, peak, ended = held(), [0], threading.Event()
+
+def watch():
+    while not ended.wait(0.02):
+        peak[0] = max(peak[0], held() - before)
+
+watcher = threading.Thread(target=watch)
+watcher.start()
+graphprep.convert(edges, sys.argv[1], memory_limit="256MiB")
+ended.set()
+watcher.join()
+print(peak[0])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from Linux")
+def test_a_large_table_is_read_within_the_limit(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", RISE, str(tmp_path / "store")], check=True, capture_output=True, text=True, timeout=500
+    )
+    assert int(done.stdout) < 256  # the table itself takes 305 MiB
+    assert graphprep.load(tmp_path / "store").num_edges() == 20_000_000
 
 
 def test_a_table_of_edges_alone_is_read_as_a_parquet_file_is(tmp_path):
