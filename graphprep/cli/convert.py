@@ -383,7 +383,10 @@ class DeepGnnFlags:
         int | None, option("--default-node-type", "Type of all nodes.", group=_DEEPGNN, metavar="N")
     ] = None
     default_node_weight: Annotated[
-        float | None, option("--default-node-weight", "Weight of all nodes.", group=_DEEPGNN, metavar="X")
+        float | None,
+        option(
+            "--default-node-weight", "Weight of all nodes (json, tsv: of those that state none).", group=_DEEPGNN, metavar="X"
+        ),
     ] = None
     default_node_feature_types: Annotated[
         str | None,

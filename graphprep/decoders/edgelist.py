@@ -16,6 +16,7 @@ from graphprep.decoders.plain import PlainFormat, PlainRows, decode_plainly
 from graphprep.decoders.slots import (
     FoundSlots,
     Words,
+    check_weight,
     code_types,
     dtype_code,
     first_lines,
@@ -88,7 +89,7 @@ class EdgeListDecoder:
             raise UsageError(f"--weight-dtype must be float32 or float64, found {self.weight_dtype!r}")
         for owner in ("node", "edge"):
             _check_int(f"default_{owner}_type", getattr(self, f"default_{owner}_type"), 0, _MAX_TYPE)
-            self._check_weight(f"default_{owner}_weight", getattr(self, f"default_{owner}_weight"))
+            check_weight(_flag(f"default_{owner}_weight"), getattr(self, f"default_{owner}_weight"), self.weight_dtype)
             for name in (f"default_{owner}_feature_types", f"default_{owner}_feature_lens"):
                 object.__setattr__(self, name, _list_text(getattr(self, name)))
             self._default_slots(owner)
@@ -290,14 +291,6 @@ class EdgeListDecoder:
                 f"--delimiter {self.delimiter!r}, --length-delimiter {self.length_delimiter!r} and --binary-escape "
                 f"{self.binary_escape!r} must differ from each other"
             )
-
-    def _check_weight(self, name: str, value: float | None) -> None:
-        if value is None:
-            return
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise UsageError(f"{_flag(name)} must be a number, found {value!r}")
-        if np.isfinite(value) and abs(value) >= float_limit(self.weight_dtype):
-            raise UsageError(f"{_flag(name)} {value!r} does not fit {self.weight_dtype}", fix="use --weight-dtype float64")
 
     def _default_slots(self, owner: str) -> NDArray[np.int64]:
         """Read an owner's default feature types and lens to int64[k, 3]: dtype, length, width."""

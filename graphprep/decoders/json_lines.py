@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from graphprep.decoders import json_faults
 from graphprep.decoders.plain import PlainFormat, PlainRows, decode_plainly
-from graphprep.decoders.slots import code_types, side_chunk
+from graphprep.decoders.slots import check_weight, code_types, side_chunk
 from graphprep.kernels.cpu import json_keys as keys
 from graphprep.kernels.cpu import json_records as records
 from graphprep.kernels.cpu import json_values as values
@@ -39,14 +39,19 @@ _DIFFER = "'edge' and 'neighbor' of a record differ; 'edge' is used"
 class JsonDecoder:
     """Decodes lines of ``{"node_id": …, "node_type": …, "node_weight": …, "edge": […], "float_feature": {…}, …}``.
 
-    ``strict`` makes an error of records whose ``edge`` and ``neighbor`` differ. Edges keep the order in which they are
-    written. Source: DeepGNN, ``JsonDecoder``; docs/formats/json.md lists where we differ.
+    ``strict`` makes an error of records whose ``edge`` and ``neighbor`` differ. ``default_node_weight`` (None: 0) is the weight
+    of nodes that have no record. Edges keep the order in which they are written. Source: DeepGNN, ``JsonDecoder``;
+    docs/formats/json.md lists where we differ.
     """
 
     strict: bool = False
     weight_dtype: Literal["float32", "float64"] = "float32"
+    default_node_weight: float | None = None
 
     name: ClassVar[str] = "json"
+
+    def __post_init__(self) -> None:
+        check_weight("--default-node-weight", self.default_node_weight, self.weight_dtype)
 
     def plan(self, storage: InputStorage, urls: Sequence[str]) -> Sources:
         """Take every file as lines of records.

@@ -13,7 +13,7 @@ from graphprep.kernels.cpu import slots as kernels
 from graphprep.kernels.cpu.group import group_by_key
 from graphprep.kernels.cpu.slots import DTYPES, TEXT_DTYPE
 from graphprep.model.dataclass import dataclass
-from graphprep.model.errors import DecodeError
+from graphprep.model.errors import DecodeError, UsageError
 from graphprep.model.protocols import SniffedFile
 from graphprep.model.rows import ColumnChunk, ColumnKey, Role
 
@@ -83,6 +83,16 @@ def raise_first(faults: Sequence[DecodeError | None]) -> None:
     found = [fault for fault in faults if fault is not None]
     if found:
         raise min(found, key=lambda fault: fault.at)
+
+
+def check_weight(flag: str, value: float | None, dtype: str) -> None:
+    """Raise UsageError for a weight that is no number, or does not fit the dtype of weights."""
+    if value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise UsageError(f"{flag} must be a number, found {value!r}")
+    if np.isfinite(value) and abs(value) >= float_limit(dtype):
+        raise UsageError(f"{flag} {value!r} does not fit {dtype}", fix="use --weight-dtype float64")
 
 
 def side_chunk(role: Role, dtype: str, values: NDArray[np.generic]) -> ColumnChunk:

@@ -15,6 +15,7 @@ from graphprep.decoders.plain import PlainFormat, PlainRows, decode_plainly
 from graphprep.decoders.slots import (
     FoundSlots,
     Words,
+    check_weight,
     code_types,
     dtype_code,
     first_lines,
@@ -66,16 +67,19 @@ class TsvDecoder:
 
     Features are ``code:values`` separated by ``;``, the slot is the position; neighbours are
     ``dst,type,weight,features``, separated by ``|``; edges keep their order. Source: ``TsvDecoder`` of DeepGNN, and its manual
-    for the codes ``i`` and ``u`` and for neighbours of five fields.
+    for the codes ``i`` and ``u`` and for neighbours of five fields. ``default_node_weight`` (None: 0) is the weight of a node
+    that states none, or has no row.
     """
 
     name: ClassVar[str] = "tsv"
 
     weight_dtype: str = "float32"
+    default_node_weight: float | None = None
 
     def __post_init__(self) -> None:
         if self.weight_dtype not in ("float32", "float64"):
             raise UsageError(f"--weight-dtype must be float32 or float64, found {self.weight_dtype!r}")
+        check_weight("--default-node-weight", self.default_node_weight, self.weight_dtype)
 
     def plan(self, storage: InputStorage, urls: Sequence[str]) -> Sources:
         """Deal out one span a file."""
@@ -97,9 +101,12 @@ class TsvDecoder:
         )
         return decode_plainly(block.data, form)
 
+    def _no_weight(self) -> float:
+        return float(self.default_node_weight or 0.0)
+
     def _scan(self, buf: NDArray[np.uint8], last: int, room: Room, progress: NDArray[np.int64]) -> int:
         """Scan plain rows."""
-        return plain.scan(buf, last, float_limit(self.weight_dtype), _plain_grammar(), room, progress)
+        return plain.scan(buf, last, float_limit(self.weight_dtype), self._no_weight(), _plain_grammar(), room, progress)
 
     def _build(self, found: PlainRows) -> RawRows:
         """Copy what was scanned."""
@@ -205,9 +212,9 @@ class _Walk:
 
     def run(self) -> DecodeError | None:
         """Walk to the end, or to the first fault."""
-        limit = float_limit(self.decoder.weight_dtype)
+        limit, no_weight = float_limit(self.decoder.weight_dtype), float(self.decoder.default_node_weight or 0.0)
         while True:
-            code = kernels.walk(self.buf, limit, self.nodes, self.edges, self.slots, self.progress)
+            code = kernels.walk(self.buf, limit, no_weight, self.nodes, self.edges, self.slots, self.progress)
             if code == kernels.DONE:
                 return None
             if code != kernels.FULL:

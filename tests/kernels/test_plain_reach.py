@@ -26,7 +26,7 @@ grammar = EdgeListDecoder()._plain_grammar
 scans = {
     "edgelist": lambda buf, last, progress: plain_edgelist.scan(buf, last, grammar, room, progress),
     "json": lambda buf, last, progress: plain_json.scan(buf, last, np.inf, room, neighbors, progress),
-    "tsv": lambda buf, last, progress: plain_tsv.scan(buf, last, np.inf, _plain_grammar(), room, progress),
+    "tsv": lambda buf, last, progress: plain_tsv.scan(buf, last, np.inf, 0.0, _plain_grammar(), room, progress),
 }
 lines = {
     "edgelist": ["1,-1,0,1.5,float32,2,0.25,1234567.5", "1,0,2,0.5", "12345678901,1,98765432109,123.5,float64,1,1e-300"],

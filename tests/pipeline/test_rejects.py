@@ -59,6 +59,29 @@ def test_late_and_early_faults_count_once(tmp_path):
         convert([str(tmp_path / "in")], str(tmp_path / "other"), ConvertOptions(**options, max_errors=1))
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "weights"),
+    [
+        ("json", '{"node_id": 1, "node_type": 0, "node_weight": 3, "edge": [EDGE]}\n', [3, 2.5]),
+        ("tsv", "1\t0\t3\t\t9,0\n", [3, 2.5]),
+        ("tsv", "1\t0\t\t\t9,0\n2\n3\t0\t0\n", [2.5, 2.5, 0, 2.5]),
+        ("tsv", '"1"\t0\t\t\t9,0\n"2"\n3\t0\t0\n', [2.5, 2.5, 0, 2.5]),  # quotes are not plain
+    ],
+)
+def test_nodes_that_state_no_weight_have_the_default(tmp_path, name, text, weights):
+    edge = '{"src_id": 1, "dst_id": 9, "edge_type": 0, "weight": 1}'
+    (tmp_path / "in").write_text(text.replace("EDGE", edge))
+    created = {"on_missing_node": "create", "missing_node_type": "0"}
+    for given, default in (({"default_node_weight": 2.5}, 2.5), ({}, 0)):
+        options = ConvertOptions(format=name, decoder_options=given, **created)
+        convert([str(tmp_path / "in")], str(tmp_path / f"out{default}"), options)
+        with Storage() as storage:
+            found = StoreReader(storage, str(tmp_path / f"out{default}")).array(0, "nodes/0/weight.npy").read()
+        assert found.tolist() == [default if weight == 2.5 else weight for weight in weights]
+    with pytest.raises(UsageError, match=r"--default-node-weight 1e\+39 does not fit float32"):
+        convert([str(tmp_path / "in")], "out", ConvertOptions(format=name, decoder_options={"default_node_weight": 1e39}))
+
+
 def test_created_nodes_have_the_default_weight_of_an_options_file(tmp_path):
     (tmp_path / "in").write_text("1,-1,0\n1,0,9,1\n")
     (tmp_path / "options.json").write_text('{"edgelist": {"default_node_weight": 2.5}}')

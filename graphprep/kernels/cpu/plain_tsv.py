@@ -80,12 +80,13 @@ def _table(text: str) -> NDArray[np.uint8]:
     return table
 
 
-def scan(buf: Any, last: int, weight_limit: float, grammar: PlainGrammar, room: Room, progress: Any) -> int:
+def scan(buf: Any, last: int, weight_limit: float, no_weight: float, grammar: PlainGrammar, room: Room, progress: Any) -> int:
     """Read the rows from ``progress[POS]`` on that begin before ``last`` to ``room``; says why it stopped.
 
-    ``last`` begins a line; from there on, there are at least as many bytes as PADDING has.
+    ``last`` begins a line; from there on, there are at least as many bytes as PADDING has. ``no_weight`` is the weight of a
+    node that states none.
     """
-    return int(_scan(buf, last, weight_limit, *grammar, *room, progress))
+    return int(_scan(buf, last, weight_limit, no_weight, *grammar, *room, progress))
 
 
 # Cursors are addresses; _ODD and _FULL say why there is none.
@@ -93,7 +94,7 @@ def scan(buf: Any, last: int, weight_limit: float, grammar: PlainGrammar, room: 
 
 @njit(cache=True, nogil=True)
 def _scan(
-    buf, last, weight_limit,
+    buf, last, weight_limit, no_weight,
     words, cell_ends, text_ends, number_ends, field_ends, field_text_ends, field_number_ends,
     node_ids, node_types, node_weights, node_num_slots, node_times,
     edge_src, edge_dst, edge_types, edge_weights, edge_num_slots, edge_times,
@@ -118,7 +119,7 @@ def _scan(
             at = np.int64(_FULL)
             break
         start_row(progress)
-        kind, weight, num_slots, row = np.int64(0), 0.0, 0, num_edges
+        kind, weight, num_slots, row = np.int64(0), no_weight, 0, num_edges
         at, node_id = read_uint_token(buf, base, line, cells)
         if at >= 0 and load_byte(at) == _TAB:
             at += 1

@@ -92,21 +92,27 @@ class Slots(NamedTuple):
 
 
 def walk(
-    buf: NDArray[np.uint8], weight_limit: float, nodes: Nodes, edges: Edges, found: Slots, progress: NDArray[np.int64]
+    buf: NDArray[np.uint8],
+    weight_limit: float,
+    no_weight: float,
+    nodes: Nodes,
+    edges: Edges,
+    found: Slots,
+    progress: NDArray[np.int64],
 ) -> int:
-    """Read all rows from ``progress[POS]`` on.
+    """Read all rows from ``progress[POS]`` on; ``no_weight`` is the weight of a node that states none.
 
     ``buf`` is written to: doubled quotes inside a quoted cell close ranks. ``nodes`` has a row for every line, ``edges`` one
     for every line and bar. On FULL (grow ``found``) a further call goes on with that row: it must find the text as it was
     before. On a fault, ``progress`` counts what was found before it, edges and slots of the faulty row included.
     """
     cells = np.empty((4, NUM_COLUMNS), np.int64)
-    return int(_walk(buf, weight_limit, *nodes, *edges, *found, *cells, progress))
+    return int(_walk(buf, weight_limit, no_weight, *nodes, *edges, *found, *cells, progress))
 
 
 @njit(cache=True, nogil=True)
 def _walk(
-    buf, weight_limit, node_ids, node_at, node_types, node_weights, node_num_slots,
+    buf, weight_limit, no_weight, node_ids, node_at, node_types, node_weights, node_num_slots,
     edge_dst, edge_at, edge_types, edge_weights, edge_num_slots, record,
     slots, groups, buckets, words, word_stops, word_dtypes, field_starts, field_stops, starts, stops, progress,
 ):  # fmt: skip
@@ -140,7 +146,7 @@ def _walk(
         code, weight = parse_float(buf, starts[2], stops[2])
         if code not in (EMPTY, OK) or is_too_large(weight, weight_limit):
             return _fault(progress, BAD_FIELD, NODE_WEIGHT, starts[2], stops[2])
-        node_weights[row] = weight
+        node_weights[row] = no_weight if code == EMPTY else weight
 
         code, num_slots = _read_features(
             buf, starts[3], stops[3], NODE, row, words, word_stops, word_dtypes, slots, groups, buckets, progress
