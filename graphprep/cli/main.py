@@ -37,6 +37,7 @@ EXIT_INTERRUPTED = 130
 _EXIT_SIGNAL = 128
 _COMMANDS = ("convert", "info", "validate", "ids", "reorder", "export", "generate")  # functions in modules of their names
 _EXPECTED = {"Input should be a valid integer": "an integer", "Input should be a valid number": "a number"}
+_COMPLETE = "_GRAPHPREP_COMPLETE"  # variable with which the script of --install-completion asks for words
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # Usage errors are in click or in typer's own copy of it, depending on typer's version; both derive BadParameter from it.
 _UsageError = typer.BadParameter.__mro__[1]
@@ -93,7 +94,7 @@ def build_app(args: Sequence[str] = ()) -> typer.Typer:
         "Example: graphprep convert sample_data/karate/karate.csv karate-store",
         epilog="Exit codes: 0 done; 1 the data is wrong; 2 the command line is wrong; 3 input or output failed; 4 the memory "
         "limit cannot be met; 70 a mistake of graphprep (GRAPHPREP_DEBUG=1 shows the traceback); 130, 143 interrupted.",
-        add_completion=False,
+        add_completion=not args or args[0] not in _COMMANDS,  # of no use to a command, and slow to load
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
@@ -121,12 +122,18 @@ def _version_option(
 
 def _invoke(args: list[str]) -> int:
     """Parse and run; click's own error handling is left out, since ours fits all commands alike."""
+    if os.environ.get(_COMPLETE):  # the shell asks
+        args = []
     command = typer.main.get_command(build_app(args))
     try:
+        if os.environ.get(_COMPLETE):
+            command.main(args, "graphprep")
         with command.make_context("graphprep", args) as context:
             command.invoke(context)
     except typer.Exit as done:
         return done.exit_code
+    except SystemExit as done:  # of what installs or answers completion
+        return int(done.code or 0)
     sys.stdout.flush()
     return 0
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,9 @@ from graphprep.model.export import Side
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.schema import ColumnSchema, EdgeTypeSchema, NodeTypeSchema, edge_type_path, edge_type_text, path_name
 from graphprep.stages.cells import Cells
-from graphprep.stages.stored_items import StoredArrays
+
+if TYPE_CHECKING:
+    from graphprep.stages.stored_items import StoredArrays
 
 Schema = TypeVar("Schema", NodeTypeSchema, EdgeTypeSchema)
 Ints = NDArray[np.int64]

@@ -124,6 +124,32 @@ def test_every_option_has_a_group_and_a_help(command):
             assert param.rich_help_panel, param.name
 
 
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("graphprep re", ["reorder"]),
+        ("graphprep convert --lay", ["--layout"]),
+        ("graphprep convert --layout c", ["csc", "csr"]),
+        ("graphprep export --to", ["--to"]),
+        ("graphprep --install", ["--install-completion"]),
+    ],
+)
+def test_the_shell_completes_commands_options_and_values(line, words):
+    environment = {"_GRAPHPREP_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
+    done = graphprep_command(env={**os.environ, **environment})
+    assert (done.returncode, done.stdout.split(), done.stderr) == (0, words, "")
+
+
+def test_completion_is_installed(tmp_path):
+    environment = {**os.environ, "HOME": str(tmp_path), "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
+    done = graphprep_command("--install-completion", "bash", env=environment)
+    assert (done.returncode, done.stderr) == (0, "")
+    script = tmp_path / ".bash_completions" / "graphprep.sh"
+    assert f"bash completion installed in {script}" in done.stdout
+    assert "_GRAPHPREP_COMPLETE=complete_bash" in script.read_text()
+    assert str(script) in (tmp_path / ".bashrc").read_text()
+
+
 def test_the_list_of_commands_is_not_cut(capsys):
     run(["--help"])
     commands = capsys.readouterr().out.partition("Commands:\n")[2].partition("\n\n")[0]

@@ -159,7 +159,12 @@ def test_every_exit_code_is_documented():
 
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_flags_that_documents_name_exist(name):
-    known = {flag for flags in _options().values() for flag in flags} | {"--version", "--help"}
+    known = {flag for flags in _options().values() for flag in flags} | {
+        "--version",
+        "--help",
+        "--install-completion",
+        "--show-completion",
+    }
     foreign = {"--exclude", "--use-graphbolt"}
     text = re.sub(r"<!--.*?-->", "", DOCUMENTS[name].read_text(), flags=re.S)
     named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*[a-z]", text))
