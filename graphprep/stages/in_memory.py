@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
@@ -408,6 +407,8 @@ class ArraySource:
 
 def write_archive(file: BinaryIO, arrays: Mapping[str, NDArray[Any]]) -> None:
     """Write arrays as members of an ``.npz`` archive, a piece after another."""
+    import zipfile
+
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         for name, array in arrays.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from graphprep.model.graph_config import EdgeTable, GraphConfig, NodeTable
 from graphprep.model.words import count
 from graphprep.stages.in_memory import InMemory, RowsTable, Source, TableSource
@@ -19,7 +21,7 @@ def read_networkx(graph: Any, options: Mapping[str, Any]) -> MemoryGraph:
     edge_names = _attributes(data for _, _, data in graph.edges(data=True))
     id_col, (src_col, dst_col) = _free(["id"], node_names)[0], _free(["src", "dst"], edge_names)
     is_text = any(isinstance(node, str) for node in graph)
-    is_signed = any(isinstance(node, int) and node < 0 for node in graph)
+    is_signed = any(isinstance(node, int | np.integer) and node < 0 for node in graph)
     empty_type = "string" if is_text else "int64"
     nodes = RowsTable([id_col, *map(str, node_names)], partial(_node_rows, graph, node_names), empty_type)
     edges = RowsTable([src_col, dst_col, *map(str, edge_names)], partial(_edge_rows, graph, edge_names), empty_type)
@@ -49,8 +51,18 @@ def read_networkx(graph: Any, options: Mapping[str, Any]) -> MemoryGraph:
         columns=columns,
         dropped=dropped,
     )
-    directions = () if graph.is_directed() else ("the networkx graph has no directions: each edge is there in both",)
-    return MemoryGraph(InMemory(sources, directions), graph=config)
+    return MemoryGraph(InMemory(sources, tuple(_notes(graph))), graph=config)
+
+
+def _notes(graph: Any) -> Iterator[str]:
+    """Say what a store holds otherwise, and what it does not."""
+    if not graph.is_directed():
+        yield "the networkx graph has no directions: each edge is there in both"
+    names = [str(name) for name in graph.graph if name != "name"]
+    if names:
+        yield f"left out: attributes of the graph itself: {', '.join(names)}"
+    if graph.is_multigraph() and any(not isinstance(key, int) for _, _, key in graph.edges(keys=True)):
+        yield "left out: the keys of edges"
 
 
 def _attributes(rows: Iterable[Mapping[Any, Any]]) -> list[Any]:

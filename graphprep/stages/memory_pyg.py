@@ -50,6 +50,7 @@ class PygGraph:
                 self._edges(kind, f"{INPUTS}[{kind!r}]", data[kind], [one for one in data[kind] if one != "edge_index"])
                 for kind in data.edge_types
             ]
+            self.notes += [f"left out: {INPUTS}.{name}, which is the graph's own" for name in data._global_store]
         found = [one for one in nodes if one is not None]
         found += self._nodes_of_edges([one.type for one in found])
         config = GraphConfig(

@@ -99,8 +99,9 @@ class Exporting:
     lambda frame: as_arrow(frame, 1).combine_chunks().to_batches()[0],
     lambda frame: Exporting(as_arrow(frame)),
     lambda frame: frame.set_index(frame.columns[0]),
+    lambda frame: frame.astype({name: object for name in frame if frame[name].dtype == "str"}),
     lambda frame: [frame.iloc[:1], frame.iloc[1:]],
-], ids=["pandas", "table", "reader", "batch", "stream", "index", "parts"])  # fmt: skip
+], ids=["pandas", "table", "reader", "batch", "stream", "index", "objects", "parts"])  # fmt: skip
 def test_tables_make_the_bytes_that_parquet_makes(tmp_path, monkeypatch, make, rows):
     monkeypatch.setattr(in_memory, "_MOST_ROWS", rows)
     graphprep.convert([], tmp_path / "files", graph=config(tmp_path), partitions=2)
@@ -295,6 +296,14 @@ def test_a_graph_of_networkx_comes_back(tmp_path, kind, names):
     assert (note in summary.notes) == (not graph.is_directed())
 
 
+def test_what_a_store_does_not_hold_of_networkx_is_told(tmp_path):
+    graph = nx.MultiDiGraph(name="g", year=2024)
+    graph.add_edge(np.int64(-1), 2, key="first")
+    summary = graphprep.convert(graph, tmp_path / "store")
+    assert summary.notes[:2] == ("left out: attributes of the graph itself: year", "left out: the keys of edges")
+    assert graphprep.load(tmp_path / "store").ids().tolist() == [-1, 2]
+
+
 def test_an_undirected_graph_is_the_matrix_that_networkx_makes_of_it(tmp_path):
     graph = nx.karate_club_graph()
     graphprep.convert(graph, tmp_path / "store")
@@ -404,8 +413,12 @@ def test_a_type_of_pyg_that_only_edges_name_has_the_nodes_that_they_need(tmp_pat
     data = pyg.HeteroData()
     data["user"].x = torch.rand(3, 2)
     data["user", "buys", "item"].edge_index = torch.tensor([[0, 2], [5, 1]])
+    data.title = "shop"
     summary = graphprep.convert(data, tmp_path / "store")
-    assert summary.notes == ("num_nodes of 'item' is not set: taken as 6, by the highest index",)
+    assert summary.notes == (
+        "left out: inputs.title, which is the graph's own",
+        "num_nodes of 'item' is not set: taken as 6, by the highest index",
+    )
     loaded = graphprep.load(tmp_path / "store").to_pyg()
     assert loaded["item"].num_nodes == 6
     kind = ("user", "buys", "item")
