@@ -59,6 +59,7 @@ _INPUT_OPTIONS = (
     "labels",
     "splits",
     "seeds",
+    "categories",
 )
 _FLAGS_OF_OPTIONS = {
     "columns": "--column",
@@ -66,6 +67,7 @@ _FLAGS_OF_OPTIONS = {
     "decoder_options_file": "--decoder-options",
     "labels": "--label",
     "splits": "--split",
+    "categories": "--category",
 }
 
 

@@ -40,11 +40,11 @@ from graphprep.stages.nodes import BeyondError, NodeIndex, NodeRules, index_node
 from graphprep.stages.observe import ColumnContext, StoredColumn, settle_columns
 from graphprep.stages.outcome import Outcome, check_outcome
 from graphprep.stages.partition_file import read_partition_file
-from graphprep.stages.plan import Planned, apply_schema, plan_input
+from graphprep.stages.plan import Planned, apply_schema, plan_input, with_dtypes
 from graphprep.stages.rejects import Rejects
 from graphprep.stages.role_columns import Parts, RoleGiver
 from graphprep.stages.role_schema import input_schema
-from graphprep.stages.roles import RoleFlag, Roles, check_declared, match_types, owner_name, read_flags
+from graphprep.stages.roles import RoleFlag, Roles, category_texts, check_declared, match_types, owner_name, read_flags
 from graphprep.stages.route import Routed, RouteRules, Routing
 from graphprep.stages.route_edges import route_edges
 from graphprep.stages.route_nodes import route_nodes
@@ -289,7 +289,7 @@ def _prepare(
     disk: DiskRules | None = None,
 ) -> Prepared:
     """Run the stages from plan to shuffle."""
-    flags = read_flags(options.labels, options.splits, options.seeds, options.seed)
+    flags = read_flags(options.labels, options.splits, options.seeds, options.seed, categories=options.categories)
     clock.stage("plan")
     planned = plan_input(inputs, options, storage, clock.reporter)
     room = _count_rules(memory, disk)
@@ -304,6 +304,8 @@ def _prepare(
     if schema is not None:
         schema, roles = input_schema(schema, match_types(flags, schema.node_types))
         planned = apply_schema(planned, schema)
+    else:
+        planned = with_dtypes(planned, category_texts(flags, planned.sources))
     if disk is not None:
         check_disk(planned, storage, disk, clock.reporter)
     settings = DecodeSettings(
@@ -346,7 +348,7 @@ def _config_flags(planned: Planned, seed: int) -> tuple[RoleFlag, ...]:
     graph = planned.graph
     if graph is None:
         return ()
-    return read_flags(graph.labels, graph.splits, graph.seeds, seed, graph.place, graph.base)
+    return read_flags(graph.labels, graph.splits, graph.seeds, seed, graph.place, graph.base, graph.categories)
 
 
 def _split_flags(decoded: Decoded) -> tuple[RoleFlag, ...]:

@@ -590,6 +590,7 @@ def make_input_options(
         labels=tuple(tables.label),
         splits=tuple(tables.split),
         seeds=tuple(tables.seeds),
+        categories=tuple(tables.category),
         run=run,
     )
 

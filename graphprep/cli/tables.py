@@ -139,6 +139,15 @@ class TableFlags:
         list[str],
         option("--seeds", "File of raw IDs of nodes to mark as seeds.", group=_ROLES, metavar="[TYPE=]FILE"),
     ] = field(default_factory=list)
+    category: Annotated[
+        list[str],
+        option(
+            "--category",
+            "Column of texts to store as numbers 0, 1 ... in the order of the texts, which stand in the schema.",
+            group=_ROLES,
+            metavar="[TYPE:]COL",
+        ),
+    ] = field(default_factory=list)
 
     @property
     def named(self) -> bool:

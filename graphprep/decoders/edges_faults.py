@@ -103,8 +103,11 @@ def weight_words(code: int, found: str, dtype: str) -> Words:
     return Words(f"field 'weight' must be a number, found {found}", "repair the field, or leave it empty")
 
 
-def time_words(code: int, found: str, unit: str | None) -> Words:
-    """Say what is wrong with a time."""
+TEXT_TIMES = "times that are text are read in tables: --edges SRC:REL:DST=FILE, with --time-col COL --column 'COL=timestamp[s]'"
+
+
+def time_words(code: int, found: str, unit: str | None, column: str | None = None) -> Words:
+    """Say what is wrong with a time; ``column`` is its name in a table, None in an edge list."""
     if code == numbers.OVERFLOW:
         return Words(f"field 'time' does not fit int64, found {found}", "take a coarser --time-unit, or repair the field")
     if code == numbers.FRACTION and unit is None:
@@ -113,10 +116,8 @@ def time_words(code: int, found: str, unit: str | None) -> Words:
         )
     if code == numbers.FRACTION:
         return Words(f"field 'time' is finer than one {unit}, found {found}", "take a finer --time-unit: ms, us or ns")
-    return Words(
-        f"field 'time' must be a number, found {found}",
-        "repair the field, leave it empty, or read dates as a column: --column NAME=timestamp[s] without --time-col",
-    )
+    as_text = TEXT_TIMES if column is None else f"where times are text, add --column '{column}=timestamp[s]' or {column}=date"
+    return Words(f"field 'time' must be a number, found {found}", f"repair the field or leave it empty; {as_text}")
 
 
 def column_words(field: str, code: int, found: str, dtype: str) -> Words:

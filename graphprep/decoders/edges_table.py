@@ -22,7 +22,7 @@ from graphprep.decoders.arrow_cells import (
     wrong_type,
 )
 from graphprep.decoders.edges_columns import EdgeLayout, HeldIds, IdKind, Reading
-from graphprep.decoders.edges_faults import Words, id_words, relation_words
+from graphprep.decoders.edges_faults import TEXT_TIMES, Words, id_words, relation_words
 from graphprep.decoders.edges_text import as_rows, name_relations
 from graphprep.model.errors import UsageError
 from graphprep.model.protocols import Span
@@ -42,6 +42,9 @@ def read_schema(handle: BinaryIO, url: str) -> tuple[pa.Schema, int]:
         raise damaged(url, error) from None
 
 
+_CAST_TIME = f"cast it to int64 or timestamp; {TEXT_TIMES}"
+
+
 def check_schema(schema: pa.Schema, layout: EdgeLayout, url: str) -> tuple[HeldIds, HeldIds]:
     """Refuse columns whose type cannot be what the layout makes of them. Returns what holds the IDs of both ends.
 
@@ -59,7 +62,7 @@ def check_schema(schema: pa.Schema, layout: EdgeLayout, url: str) -> tuple[HeldI
     if layout.time is not None:
         kind = plain_type(schema.types[layout.time])
         if not (is_number(kind) or is_date(kind)):
-            raise wrong_type(schema, layout.time, url, "times must be numbers, timestamps or dates", "cast it to int64")
+            raise wrong_type(schema, layout.time, url, "times must be numbers, timestamps or dates", _CAST_TIME)
         if is_date(kind) and layout.time_unit is not None and kind != pa.timestamp("s"):
             raise UsageError(
                 f"--time-unit is for times in seconds, but column {schema.names[layout.time]!r} of {url} holds {kind}",

@@ -36,6 +36,7 @@ _KEYS = frozenset(
         "labels",
         "splits",
         "seeds",
+        "categories",
     )
 )
 _YES_NO = {"yes": True, "no": False, True: True, False: False, None: None}
@@ -156,6 +157,7 @@ def graph_from_json(value: Mapping[str, Any], *, base: str, place: str) -> Graph
         dropped=_texts(value.get("drop")),
         labels=_texts(value.get("labels")),
         splits=_texts(value.get("splits")),
+        categories=_texts(value.get("categories")),
         seeds=_texts(value.get("seeds")),
         base=base,
         place=place,
@@ -309,6 +311,7 @@ def graph_to_json(config: GraphConfig) -> dict[str, Any]:
         "edge_data": [_data_json(item) for item in config.edge_data],
         "labels": list(config.labels),
         "splits": list(config.splits),
+        "categories": list(config.categories),
         "seeds": list(config.seeds),
     }
     return _without_defaults(value)

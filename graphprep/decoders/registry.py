@@ -40,6 +40,11 @@ _BUILT_IN = {
 _FIELDS = {"column": "columns", "drop_column": "drop_columns"}
 # Options of tables that are named by --nodes and --edges, and of nothing else.
 _TABLES = "tables"
+_SHARED_OPTIONS = (  # that edge lists have as well
+    *("src_col", "dst_col", "weight_col", "time_col", "relation_col", "time_unit", "id_type", "input_layout"),
+    *("columns", "drop_columns", "delimiter", "header", "quote"),
+)
+_CONFIG_KEYS = {"drop_columns": "drop"}
 _TABLE_OPTIONS = ("id_col", "type_col", "id_space", "null", "escape", "comment")
 _FLAGS = {field: f"--{option.replace('_', '-')}" for option, field in _FIELDS.items()}
 
@@ -175,9 +180,15 @@ def _unknown_option(name: str, option: str, fields: Mapping[str, Any]) -> UsageE
         fix = "write it in the config: docs/graph-config.md lists its keys" if name == "graph" else "leave it out"
         return UsageError(f"{flag_of(option)} belongs to --nodes and --edges, not to {name}", fix=fix)
     if owners:
-        listed = " and ".join((", ".join(owners[:-1]), owners[-1])) if len(owners) > 1 else owners[0]
+        fit = ["tables (--nodes, --edges)", *owners] if option in _SHARED_OPTIONS else owners
+        listed = " and ".join((", ".join(fit[:-1]), fit[-1])) if len(fit) > 1 else fit[0]
         if name == "graph":
-            fix = "write it in the config: docs/graph-config.md lists its keys"
+            key = _CONFIG_KEYS.get(option, option)
+            fix = (
+                f"write it in the config, as {key!r} of a table: docs/graph-config.md"
+                if len(fit) > len(owners)
+                else "leave it out"
+            )
         else:
             fix = "leave it out" if name == _TABLES else f"leave it out, or choose --format {owners[0]}"
         return UsageError(f"{flag_of(option)} belongs to {listed}, not to {name}", fix=fix)

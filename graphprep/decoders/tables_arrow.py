@@ -277,7 +277,13 @@ def _check_time(schema: pa.Schema, column: FeatureColumn, unit: str | None, url:
     is_declared = is_text(kind) and column.type is not None and column.type.unit is not None
     if not (is_number(kind) or is_date(kind) or is_declared):
         words = "times must be numbers, timestamps or dates"
-        raise wrong_type(schema, column.position, url, words, "cast it to int64, or declare timestamp[s] for texts")
+        raise wrong_type(
+            schema,
+            column.position,
+            url,
+            words,
+            f"cast it to int64; where times are text, add --column '{column.source}=timestamp[s]' or {column.source}=date",
+        )
     if is_date(kind) and unit is not None and unit_of(kind) != "s":
         raise UsageError(
             f"the time unit {unit} is for times in seconds, but column {column.source!r} of {url} holds {kind}",

@@ -273,7 +273,7 @@ class JsonBatch:
         found, values, code, bad = delimited.parse_times(buf, start, stop, TIME_SCALES[unit])
         if bad >= 0:
             text = show(buf[start[bad] : stop[bad]].tobytes())
-            self._blame(int(rows[bad]), int(tokens[bad]), time_words(code, text, unit))
+            self._blame(int(rows[bad]), int(tokens[bad]), time_words(code, text, unit, column.source))
         return number_chunk(TIME_KEY, rows[found], values)
 
     def feature(self, column: FeatureColumn) -> ColumnChunk:

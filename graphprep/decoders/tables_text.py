@@ -20,10 +20,12 @@ from graphprep.decoders.text_cells import (
     Cells,
     after_header,
     further,
+    is_null,
     parse_ids,
     split_cells,
     times,
     weights,
+    without_nulls,
 )
 from graphprep.kernels.cpu import delimited
 from graphprep.kernels.cpu.text_lists import blank_cells
@@ -120,7 +122,7 @@ class TextBatch:
     def times(self, column: FeatureColumn, unit: str | None) -> ColumnChunk:
         """Parse times: numbers in seconds, or dates and timestamps where that is declared."""
         if column.type is None or column.type.unit is None:
-            return times(self.cells, column.position, unit)
+            return times(self.cells, column.position, unit, column.source)
         return dataclasses.replace(self._parse(column, column.type), key=dataclasses.replace(TIME_KEY, unit=column.type.unit))
 
     def feature(self, column: FeatureColumn) -> ColumnChunk:
@@ -137,8 +139,12 @@ class TextBatch:
         return self.cells.of(field.position)[0]
 
     def _parse(self, column: FeatureColumn, kind: ColumnType) -> ColumnChunk:
-        start, stop = self.cells.of(column.position)
-        chunk, (row, words) = parse_texts(column, kind, self.cells.buf, start, stop, self.layout.list_delimiter)
+        buf, (start, stop), separator = self.cells.buf, self.cells.of(column.position), self.layout.list_delimiter
+        chunk, (row, words) = parse_texts(column, kind, buf, start, stop, separator)
+        if not kind.is_list and is_null(buf, start, stop, row):
+            ends, nulls = without_nulls(buf, start, stop)
+            chunk, (row, words) = parse_texts(column, kind, buf, start, ends, separator)
+            chunk = dataclasses.replace(chunk, nulls=nulls)
         if row >= 0:
             self.cells.blame(column.position, row, words)
         return chunk

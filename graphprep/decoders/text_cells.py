@@ -19,7 +19,9 @@ from graphprep.model.protocols import TextBlock
 from graphprep.model.rows import ColumnChunk, ColumnKey, RawIds, RawTexts
 
 Ints = NDArray[np.int64]
+Nulls = tuple[tuple[str, int], ...]  # see ``ColumnChunk``
 _BACKSLASH = 92
+_NUM_BOOLS = 2  # words in front of the null ones
 _WORDS = (b"true", b"false", *(word.lower().encode() for word in NULLS))
 TIME_SCALES = {None: 0, "s": 0, "ms": 3, "us": 6, "ns": 9}
 TIME_KEY = ColumnKey("time", "numbers", "int64", role="time")
@@ -140,11 +142,11 @@ def weights(cells: Cells, position: int, dtype: str) -> ColumnChunk:
     return number_chunk(weight_key(dtype), rows, values)
 
 
-def times(cells: Cells, position: int, unit: str | None) -> ColumnChunk:
-    """Parse times in seconds to multiples of ``unit``, as they are where it is None."""
+def times(cells: Cells, position: int, unit: str | None, column: str | None = None) -> ColumnChunk:
+    """Parse times in seconds to multiples of ``unit``, as they are where it is None; ``column`` is their name in a table."""
     rows, values, code, row = delimited.parse_times(cells.buf, *cells.of(position), TIME_SCALES[unit])
     if row >= 0:
-        cells.blame(position, row, time_words(code, cells.found(position, row), unit))
+        cells.blame(position, row, time_words(code, cells.found(position, row), unit, column))
     return number_chunk(TIME_KEY, rows, values)
 
 
@@ -154,10 +156,15 @@ def further(cells: Cells, name: str, position: int, dtype: str | None) -> Column
         return texts(cells, name, position)
     if dtype is None:
         return _undecided(cells, name, position)
-    rows, values, code, row = parse_as(dtype, cells.buf, *cells.of(position))
+    nulls: Nulls = ()
+    start, stop = cells.of(position)
+    rows, values, code, row = parse_as(dtype, cells.buf, start, stop)
+    if is_null(cells.buf, start, stop, row):
+        ends, nulls = without_nulls(cells.buf, start, stop)
+        rows, values, code, row = parse_as(dtype, cells.buf, start, ends)
     if row >= 0:
         cells.blame(position, row, column_words(name, code, cells.found(position, row), dtype))
-    return number_chunk(ColumnKey(name, "numbers", dtype), rows, values)
+    return replace(number_chunk(ColumnKey(name, "numbers", dtype), rows, values), nulls=nulls)
 
 
 def _undecided(cells: Cells, name: str, position: int) -> ColumnChunk:
@@ -179,15 +186,13 @@ def _words_or_numbers(cells: Cells, name: str, position: int) -> ColumnChunk:
     start, stop = cells.of(position)
     found = find_words(cells.buf, start, stop, _WORDS)
     bools, others = np.flatnonzero((found == 0) | (found == 1)), bool((found == NO_WORD).any())
-    counts = np.bincount(found[found > 1], minlength=len(_WORDS))[2:]
-    nulls = tuple((word, int(count)) for word, count in zip(NULLS, counts, strict=True) if count)
     key = ColumnKey(name, "numbers", "bool")
+    ends, nulls = without_nulls(cells.buf, start, stop)
     if bools.size and not others:
         return replace(number_chunk(key, bools, found[bools] == 0), guess="bools", nulls=nulls)
     if not others:
         return replace(number_chunk(replace(key, dtype="int64"), bools, np.zeros(0, np.int64)), guess="nulls", nulls=nulls)
     if not bools.size:
-        ends = np.where(found > 1, start, stop)
         rows, ints, _, row = delimited.parse_ints(cells.buf, start, ends, keep_sign=True)
         if row < 0:
             return replace(number_chunk(replace(key, dtype="int64"), rows, ints), guess="numbers", nulls=nulls)
@@ -197,11 +202,24 @@ def _words_or_numbers(cells: Cells, name: str, position: int) -> ColumnChunk:
     return texts(cells, name, position)
 
 
+def is_null(buf: NDArray[np.uint8], start: Ints, stop: Ints, row: int) -> bool:
+    """Return whether a row's cell is spelled like nothing; row -1 is none."""
+    return row >= 0 and bool(find_words(buf, start[row : row + 1], stop[row : row + 1], _WORDS)[0] >= _NUM_BOOLS)
+
+
+def without_nulls(buf: NDArray[np.uint8], start: Ints, stop: Ints) -> tuple[Ints, Nulls]:
+    """Empty the cells that are spelled like nothing. Returns the new stops, and how often each spelling occurs."""
+    found = find_words(buf, start, stop, _WORDS)
+    counts = np.bincount(found[found >= _NUM_BOOLS], minlength=len(_WORDS))[_NUM_BOOLS:]
+    nulls = tuple((word, int(count)) for word, count in zip(NULLS, counts, strict=True) if count)
+    return np.where(found >= _NUM_BOOLS, start, stop), nulls
+
+
 def null_warnings(columns: Iterable[ColumnChunk], owner: str = "") -> dict[str, int]:
     """Say which cells are absent because they are spelled like nothing; ``owner`` names the type that has the columns."""
     return {
-        f"{owner}column {chunk.key.name!r}: {word!r} read as absent, as all else is numbers or bools; "
-        f"--column {chunk.key.name}=binary keeps the text": count
+        f"{owner}column {chunk.key.name!r}: {word!r} read as absent, as the column is no text; "
+        f"--column {chunk.key.name}=binary makes it one": count
         for chunk in columns
         for word, count in chunk.nulls
     }

@@ -132,8 +132,9 @@ class GraphConfig:
     """A heterogeneous graph as its files hold it. Types are numbered in the order in which they are listed.
 
     ``id_space``: an ID space per node type, or one for all. ``columns`` and ``dropped`` are those of ``TableConfig`` for every
-    table that has such a column; a table's own win. ``labels``, ``splits`` and ``seeds`` are written as the flags of
-    these names. ``base`` is the URL of the folder that relative paths start from; ``place`` is the config's URL, for messages.
+    table that has such a column; a table's own win. ``labels``, ``splits``, ``seeds`` and ``categories`` are written as the
+    flags of these names. ``base`` is the URL of the folder that relative paths start from; ``place`` is the config's URL, for
+    messages.
     ``messages`` are for the user: what a config of another tool says that a store cannot hold.
     """
 
@@ -149,6 +150,7 @@ class GraphConfig:
     labels: tuple[str, ...] = ()
     splits: tuple[str, ...] = ()
     seeds: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
     base: str = ""
     place: str = ""
     messages: tuple[str, ...] = ()

@@ -21,6 +21,7 @@ _FLAGS = {
     "edge_ids": "edge_ids",  # the flag says the opposite
     "labels": "--label",
     "splits": "--split",
+    "categories": "--category",
     "drop_columns": "--drop-column",
     "edge_types": "--edge-type",
     "feature_dtypes": "--feature-dtype",

@@ -22,6 +22,7 @@ DECODER_OPTIONS = (
     *("default_removed_at", "id_col", "type_col", "id_space", "null", "escape", "comment"),
 )
 _NAMES = {
+    "category": "categories",
     "column": "columns",
     "drop-column": "drop_columns",
     "edge": "edges",

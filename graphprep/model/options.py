@@ -30,13 +30,13 @@ class RunOptions:
 class ConvertOptions:
     """Options of ``convert``; the command line names each of them in its help.
 
-    ``format`` None means: sniff. ``decoder`` is ``package.module:Class``. ``decoder_options`` are the decoder's own fields,
-    as given. ``graph`` says which files are the tables of which types (``--nodes``, ``--edges``); ``node_data``, ``edge_data``,
-    ``labels``, ``splits`` and ``seeds`` are the flags' texts (``TYPE:NAME=FILE``, ``TYPE:COL``, ``TYPE=FILE``). ``num_nodes``
-    maps a node type (``""`` for the only one) to its number of nodes. ``densify`` names sparse columns (``name``, or
-    ``type:name``) that are stored as dense ones. ``schema`` is the URL of a schema file. ``max_errors``
-    is a number of records, or a share (``"5%"``); with fewer than ``min_nodes`` or ``min_edges`` in all the run fails, and with
-    an empty input where a store would be replaced, unless ``allow_empty``.
+    ``format`` None means: sniff. ``decoder`` is ``package.module:Class``. ``decoder_options`` are the decoder's own fields, as
+    given. ``graph`` says which files are the tables of which types (``--nodes``, ``--edges``); ``node_data``, ``edge_data``,
+    ``labels``, ``splits``, ``seeds`` and ``categories`` are the flags' texts (``TYPE:NAME=FILE``, ``TYPE:COL``, ``TYPE=FILE``).
+    ``num_nodes`` maps a node type (``""`` for the only one) to its number of nodes. ``densify`` names sparse columns (``name``,
+    or ``type:name``) that are stored as dense ones. ``schema`` is the URL of a schema file.
+    ``max_errors`` is a number of records, or a share (``"5%"``); with fewer than ``min_nodes`` or ``min_edges`` in all the run
+    fails, and with an empty input where a store would be replaced, unless ``allow_empty``.
     """
 
     format: str | None = None
@@ -70,6 +70,7 @@ class ConvertOptions:
     splits: tuple[str, ...] = ()
     seeds: tuple[str, ...] = ()
     densify: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
     block_bytes: int = 0
     run: RunOptions = field(default_factory=RunOptions)
 

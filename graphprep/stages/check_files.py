@@ -245,8 +245,8 @@ def _check_role(column: ColumnSchema, here: str, faults: Faults) -> None:
 def _check_categories(column: ColumnSchema, here: str, faults: Faults) -> None:
     if column.categories is None:
         return
-    if column.role != "label" or column.kind != "dense" or column.dtype != "int64" or column.item_shape:
-        faults.add(f"{here}.categories", "expected none, as this is no label that is a dense scalar of int64")
+    if column.role not in ("label", None) or column.kind != "dense" or column.dtype != "int64" or column.item_shape:
+        faults.add(f"{here}.categories", "expected none, as this is no dense scalar of int64, or has another role than label")
     names = [name.encode() for name in column.categories]
     unordered = next((i for i in range(1, len(names)) if names[i - 1] >= names[i]), None)
     if unordered is not None:

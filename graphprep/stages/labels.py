@@ -1,9 +1,10 @@
-"""Columns that become labels; texts become the numbers of their categories."""
+"""Columns that become labels or categories; texts become the numbers of their categories."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,8 @@ from graphprep.storage.runs import Runs
 
 Ints = NDArray[np.int64]
 
+_NOUNS = {"label": "label", "category": "column"}
+_PLURALS = {"label": "labels", "category": "categories"}
 _MOST_CATEGORIES = 1 << 20
 _MOST_NAME_BYTES = 64 << 20
 _NAME_BYTES = 200  # what a category takes beside its name, in the dictionary, as Python's text and in metadata.json
@@ -46,6 +49,22 @@ def give_label(own: OwnerColumns, flag: RoleFlag) -> None:
         own.columns[at] = replace(column, schema=replace(column.schema, role="label"))
 
 
+def give_category(own: OwnerColumns, flag: RoleFlag) -> None:
+    """Make numbers of a column's texts, and name them in the schema.
+
+    Raises UsageError for a column that is not there or holds no texts, DataError and MemoryLimitError for too many categories.
+    """
+    at = own.find(flag, flag.columns[0])
+    column = own.columns[at]
+    if column.schema.kind != "binary":
+        raise UsageError(
+            f"column {column.schema.name!r} of {own.words} holds no texts, but {column.schema.kind} {column.schema.dtype}",
+            place=flag.place,
+            fix="leave out the flag: trainers take numbers as they are",
+        )
+    own.columns[at] = _categories(own, flag, column)
+
+
 def _categories(own: OwnerColumns, flag: RoleFlag, column: StoredColumn) -> StoredColumn:
     """Replace texts by the numbers of their categories: those of the schema, else in name order."""
     name, fixed = column.schema.name, column.schema.categories
@@ -60,13 +79,16 @@ def _categories(own: OwnerColumns, flag: RoleFlag, column: StoredColumn) -> Stor
     order = sorted(range(len(texts)), key=texts.__getitem__) if fixed is None else list(range(len(texts)))
     ranks = np.empty(len(texts), np.int64)
     ranks[order] = np.arange(len(texts))
-    key = ColumnKey(name, "numbers", "int64", column.schema.slot, "label")
+    role: Literal["label"] | None = "label" if flag.role == "label" else None
+    key = ColumnKey(name, "numbers", "int64", column.schema.slot, role)
     route = own.new_route(key, plan)
     for rows, ids, codes in numbered.drain():
         route.deal(rows, ids, scalar_cells(ranks[codes]))
     categories = tuple(_utf8(own, flag, name, texts[i]) for i in order)
-    own.notes.append(f"{own.words}: label {name!r} has {len(texts):,} {'category' if len(texts) == 1 else 'categories'}")
-    schema = replace(column.schema, kind="dense", dtype="int64", role="label", categories=categories)
+    own.notes.append(
+        f"{own.words}: {_NOUNS[flag.role]} {name!r} has {len(texts):,} {'category' if len(texts) == 1 else 'categories'}"
+    )
+    schema = replace(column.schema, kind="dense", dtype="int64", role=role, categories=categories)
     return StoredColumn(schema, (key,))
 
 
@@ -100,17 +122,17 @@ def _check_size(own: OwnerColumns, flag: RoleFlag, name: str, met: TextDictionar
     """Refuse more categories than metadata.json, or the memory, is to hold."""
     if met.count > _MOST_CATEGORIES or met.num_bytes > _MOST_NAME_BYTES:
         raise DataError(
-            f"label {name!r} of {own.words} has more than {_MOST_CATEGORIES:,} different texts, "
+            f"{_NOUNS[flag.role]} {name!r} of {own.words} has more than {_MOST_CATEGORIES:,} different texts, "
             f"or {_MOST_NAME_BYTES >> 20} MiB of them",
             place=flag.place,
-            fix="number the labels in the data, or leave out the flag: then the column stays text",
+            fix=f"number the {_PLURALS[flag.role]} in the data, or leave out the flag: then the column stays text",
         )
     need = _NAME_BYTES * met.count + _NAME_COPIES * met.num_bytes
     if need > 2 * own.routing.rules.cap_bytes:
         raise MemoryLimitError(
-            f"the {met.count:,} or more categories of label {name!r} of {own.words} do not fit the memory limit",
+            f"the {met.count:,} or more categories of {_NOUNS[flag.role]} {name!r} of {own.words} do not fit the memory limit",
             place=flag.place,
-            fix="raise --memory-limit, or number the labels in the data",
+            fix=f"raise --memory-limit, or number the {_PLURALS[flag.role]} in the data",
         )
 
 
@@ -119,7 +141,7 @@ def _utf8(own: OwnerColumns, flag: RoleFlag, name: str, text: bytes) -> str:
         return text.decode()
     except UnicodeDecodeError:
         raise DataError(
-            f"label {name!r} of {own.words} has a text that is not UTF-8: {text[:40]!r}",
+            f"{_NOUNS[flag.role]} {name!r} of {own.words} has a text that is not UTF-8: {text[:40]!r}",
             place=flag.place,
-            fix="write the labels in UTF-8, or as numbers",
+            fix=f"write the {_PLURALS[flag.role]} in UTF-8, or as numbers",
         ) from None

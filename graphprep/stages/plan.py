@@ -238,7 +238,11 @@ def apply_schema(planned: Planned, schema: GraphSchema) -> Planned:
             place=schema.place,
             fix="list the input's node types, in its order",
         )
-    dtypes = column_dtypes([*schema.nodes.values(), *schema.edges.values()])
+    return with_dtypes(planned, column_dtypes([*schema.nodes.values(), *schema.edges.values()]))
+
+
+def with_dtypes(planned: Planned, dtypes: Mapping[str, str]) -> Planned:
+    """Decide the dtypes of columns that are else found in the data, as ``Decoder.widen`` takes them."""
     if not dtypes:
         return planned
     decoder = planned.decoder.widen(dtypes)

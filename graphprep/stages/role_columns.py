@@ -15,7 +15,7 @@ from graphprep.model.graph_schema import GraphSchema
 from graphprep.model.rows import ColumnKey
 from graphprep.model.schema import ColumnSchema
 from graphprep.stages.cells import scalar_cells
-from graphprep.stages.labels import give_label
+from graphprep.stages.labels import give_category, give_label
 from graphprep.stages.observe import StoredColumn
 from graphprep.stages.owner_columns import OwnerColumns, columns_of_edges, columns_of_nodes, free_names
 from graphprep.stages.roles import Owner, OwnerRoles, RoleFlag, Roles, check_edge_types, owner_name
@@ -82,6 +82,8 @@ class RoleGiver:
             own.schema_place = self.schema.place
         for flag in roles.labels:
             give_label(own, flag)
+        for flag in roles.categories:
+            give_category(own, flag)
         if roles.split is not None:
             self.parts.append(Parts(own.owner, give_split(own, roles.split, partial(self._listed, own))))
         if roles.seeds:

@@ -39,6 +39,8 @@ def _with_schema_roles(owner: Owner, columns: OwnerSchema, own: OwnerRoles, plac
         flag_place = f"{place}: column {column.name!r} of {owner_words(owner)}"
         if column.role == "label" and column.name not in asked:
             own = replace(own, labels=(*own.labels, RoleFlag("label", flag_place, owner, (column.name,))))
+        elif column.role is None and column.categories is not None and column.name not in asked:
+            own = replace(own, categories=(*own.categories, RoleFlag("category", flag_place, owner, (column.name,))))
         elif column.role == "split" and own.split is None:
             own = replace(own, split=RoleFlag("split", flag_place, owner, (column.name,)))
         elif column.role == "seeds" and not own.seeds:
@@ -52,13 +54,25 @@ def _check_flags(owner: Owner, columns: OwnerSchema, own: OwnerRoles, place: str
     for flag in own.flags:
         for name in _stored_names(flag):
             found = next((column for column in columns.columns if column.name == name), None)
-            if found is None or found.role != flag.role:
+            if flag.role == "category":
+                _check_category(owner, name, found, flag, place)
+            elif found is None or found.role != flag.role:
                 what = "is not there" if found is None else f"has the role {found.role or 'none'}"
                 raise DataError(
                     f"column {name!r} of {owner_words(owner)} {what}, but {flag.place} asks for the role {flag.role}",
                     place=place,
                     fix=f'say "role": "{flag.role}" in the schema, or leave out the flag',
                 )
+
+
+def _check_category(owner: Owner, name: str, found: ColumnSchema | None, flag: RoleFlag, place: str) -> None:
+    if found is None or found.role is not None or found.categories is None:
+        what = "is not there" if found is None else "has no categories of its own"
+        raise DataError(
+            f"column {name!r} of {owner_words(owner)} {what}, but {flag.place} asks for them",
+            place=place,
+            fix='list the names as its "categories" in the schema, or leave out the flag',
+        )
 
 
 def _stored_names(flag: RoleFlag) -> tuple[str, ...]:
@@ -79,5 +93,7 @@ def _input_columns(column: ColumnSchema, own: OwnerRoles) -> Iterator[ColumnSche
         for name in filter(None, own.split.columns):
             slot = column.slot if own.split.columns == (column.name,) else None
             yield ColumnSchema(name, "dense", "int8", optional=True, slot=slot, role="split")
+    elif column.role is None and column.categories is not None:
+        yield replace(column, kind="binary", dtype="uint8")
     elif column.role != "seeds":
         yield column

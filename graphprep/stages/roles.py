@@ -19,7 +19,7 @@ from graphprep.model.protocols import Sources
 from graphprep.model.schema import EdgeType, edge_type_text
 
 Owner = str | EdgeType
-RoleName = Literal["label", "split", "seeds"]
+RoleName = Literal["label", "split", "seeds", "category"]
 
 PART_NAMES = ("train", "valid", "test")
 NO_PART = 3
@@ -28,6 +28,7 @@ _NEAR_ONE = Fraction(1, 10**6)  # fractions that miss 1 by no more than that are
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)")
 _ENCODED = {"%3A": ":", "%2C": ",", "%3D": "=", "%25": "%"}
 _COLUMN_FIX = {
+    "category": "write TYPE:COL for nodes, SRC:REL:DST:COL for edges",
     "label": "write TYPE:COL for nodes, SRC:REL:DST:COL for edges",
     "split": "write TYPE:COL, TYPE:MASK,MASK,MASK, TYPE:0.8/0.1/0.1 or TYPE=FILE,FILE,FILE; SRC:REL:DST is a TYPE, too",
     "seeds": "write FILE or TYPE=FILE",
@@ -97,11 +98,12 @@ class OwnerRoles:
     labels: tuple[RoleFlag, ...] = ()
     split: RoleFlag | None = None
     seeds: tuple[RoleFlag, ...] = ()
+    categories: tuple[RoleFlag, ...] = ()
 
     @property
     def flags(self) -> tuple[RoleFlag, ...]:
         """Return all flags."""
-        return (*self.labels, *(() if self.split is None else (self.split,)), *self.seeds)
+        return (*self.labels, *(() if self.split is None else (self.split,)), *self.seeds, *self.categories)
 
 
 @dataclass(frozen=True)
@@ -137,14 +139,25 @@ def owner_words(owner: Owner) -> str:
 
 
 def read_flags(
-    labels: Sequence[str], splits: Sequence[str], seeds: Sequence[str], seed: int, place: str = "", base: str = ""
+    labels: Sequence[str],
+    splits: Sequence[str],
+    seeds: Sequence[str],
+    seed: int,
+    place: str = "",
+    base: str = "",
+    categories: Sequence[str] = (),
 ) -> tuple[RoleFlag, ...]:
     """Read the texts of the flags.
 
     ``place`` is the config in which they stand, empty for the command line, and ``base`` its folder. Raises UsageError for a
     text that is none.
     """
-    given: tuple[tuple[RoleName, Sequence[str]], ...] = (("label", labels), ("split", splits), ("seeds", seeds))
+    given: tuple[tuple[RoleName, Sequence[str]], ...] = (
+        ("label", labels),
+        ("split", splits),
+        ("seeds", seeds),
+        ("category", categories),
+    )
     return tuple(_read(role, text, seed, place, base) for role, texts in given for text in texts)
 
 
@@ -163,7 +176,7 @@ def _read(role: RoleName, text: str, seed: int, config: str, base: str) -> RoleF
         owner = (names[0], names[1], names[2])
     elif names:
         owner = names[0]
-    if role == "label":
+    if role in ("label", "category"):
         return RoleFlag(role, place, owner, (_decoded(pieces[-1]),))
     return _read_split(RoleFlag(role, place, owner), pieces[-1], seed)
 
@@ -259,9 +272,23 @@ def _collect(owner: Owner, flags: Sequence[RoleFlag]) -> OwnerRoles:
             place=splits[1].place,
             fix="give a type one split",
         )
-    labels = tuple(flag for flag in flags if flag.role == "label")
-    seeds = tuple(flag for flag in flags if flag.role == "seeds")
-    return OwnerRoles(labels, splits[0] if splits else None, seeds)
+    labels, seeds, categories = (tuple(flag for flag in flags if flag.role == role) for role in ("label", "seeds", "category"))
+    return OwnerRoles(labels, splits[0] if splits else None, seeds, categories)
+
+
+def category_texts(flags: Sequence[RoleFlag], sources: Sources) -> dict[str, str]:
+    """Return the columns that are to be categories, as decoders take them that would else find dtypes in the data.
+
+    That is by ``role/name`` for tables, and by name for edge lists.
+    """
+    types, found = sources.node_types, dict[str, str]()
+    for flag in flags:
+        owner = types[0].name if flag.owner is None and len(types) == 1 else flag.owner
+        if flag.role == "category" and owner is not None:
+            kind, name = "nodes" if isinstance(owner, str) else "edges", flag.columns[0]
+            keys = (f"{kind} {owner_name(owner)}/{name}", f"{kind}/{name}") if sources.nodes == "tables" else (name,)
+            found |= dict.fromkeys(keys, "binary")
+    return found
 
 
 def check_declared(flags: Sequence[RoleFlag], sources: Sources, graph: GraphConfig | None) -> None:
@@ -314,6 +341,7 @@ __all__ = [
     "RoleFlag",
     "Roles",
     "SplitRule",
+    "category_texts",
     "check_declared",
     "check_edge_types",
     "match_types",

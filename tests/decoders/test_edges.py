@@ -458,7 +458,8 @@ REPAIR_TIP = "repair the field, or declare another dtype with --column"
             {"time_col": "2"},
             "field 'time' must be a number, found 'inf'",
             "1:5",
-            "repair the field, leave it empty, or read dates as a column: --column NAME=timestamp[s] without --time-col",
+            "repair the field or leave it empty; times that are text are read in tables: --edges SRC:REL:DST=FILE, "
+            "with --time-col COL --column 'COL=timestamp[s]'",
         ),
         (
             "a,b,c\n1,2,300\n",

@@ -234,6 +234,7 @@ def test_every_key_of_the_schema_is_read_and_written():
         dropped=("x",),
         labels=("n:a",),
         splits=("n:b",),
+        categories=("n:a",),
         seeds=("n=f",),
     )
     value = graph_to_json(config)

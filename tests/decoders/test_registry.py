@@ -208,12 +208,12 @@ def test_options_are_turned_into_what_fields_say(options, expected):
         (
             JsonDecoder,
             {"drop_column": ["a"]},
-            "--drop-column belongs to edges, arrays, mtx, metis and triples, not to json\n  fix: leave it out, or choose --format edges",
+            "--drop-column belongs to tables (--nodes, --edges), edges, arrays, mtx, metis and triples, not to json\n  fix: leave it out, or choose --format edges",
         ),
         (
             JsonDecoder,
             {"delimiter": ";"},
-            "--delimiter belongs to edgelist, edges, triples and neo4j, not to json\n  fix: leave it out, or choose --format edgelist",
+            "--delimiter belongs to tables (--nodes, --edges), edgelist, edges, triples and neo4j, not to json\n  fix: leave it out, or choose --format edgelist",
         ),
         (JsonDecoder, {"id_col": "k"}, "--id-col belongs to --nodes and --edges, not to json\n  fix: leave it out"),
         (

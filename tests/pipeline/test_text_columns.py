@@ -1,5 +1,6 @@
 """What columns of text become: bools, numbers with cells that spell nothing, texts; the same for any cut into blocks."""
 
+import contextlib
 import json
 import math
 import pickle
@@ -109,7 +110,7 @@ def test_edge_lists_and_what_is_said(tmp_path, capsys):
     (tmp_path / "e.csv").write_text("src,dst,ok,age,name\n1,2,True,3,NA\n2,1,,NA,x\n1,1,False,NA,NA\n")
     assert run(["convert", str(tmp_path / "e.csv"), str(tmp_path / "store"), "--json"]) == 0
     notes = [note for note in json.loads(capsys.readouterr().out)["notes"] if "column" in note]
-    said = "column 'age': 'NA' read as absent, as all else is numbers or bools; --column age=binary keeps the text (2 times)"
+    said = "column 'age': 'NA' read as absent, as the column is no text; --column age=binary makes it one (2 times)"
     assert notes == [said]
     columns = {name: read_column(tmp_path / "store", name, "edges/_N___E___N") for name in ("ok", "age", "name")}
     assert columns == {  # in the order of destinations
@@ -127,7 +128,7 @@ def test_ids_are_never_absent(tmp_path, capsys):
     (tmp_path / "e.csv").write_text("src,dst\nNA,bob\n")
     tables = [f"--nodes=n={tmp_path / 'n.csv'}", f"--edges=n:e:n={tmp_path / 'e.csv'}"]
     assert run(["convert", str(tmp_path / "store"), *tables, "--id-type", "string"]) == 0
-    said = "note: node type 'n', column 'x': 'NA' read as absent, as all else is numbers or bools; --column x=binary keeps the"
+    said = "note: node type 'n', column 'x': 'NA' read as absent, as the column is no text; --column x=binary makes it one"
     assert said in capsys.readouterr().out
     assert graphprep.ids(tmp_path / "store", ["NA", "bob"], from_="raw", to="typed", type_="n").tolist() == [0, 1]
     (tmp_path / "m.csv").write_text("src,dst\n1,NA\n")
@@ -141,6 +142,67 @@ def test_a_faulty_line_that_is_skipped_says_nothing_of_its_column(tmp_path):
     notes = [note for note in summary.notes if "absent" in note]
     assert len(notes) == 1
     assert not notes[0].endswith("times)")
+
+
+def test_columns_of_declared_dtypes_and_of_a_schema(tmp_path):
+    (tmp_path / "e.csv").write_text("src,dst,age,on,ok\n1,2,3,2024-05-01,1\n2,1,NA,null,None\n1,1,x,?,true\n")
+    given = {"decoder_options": {"columns": ["ok=bool"]}, "partitions": 1}
+    with pytest.raises(graphprep.GraphprepError, match=r"e\.csv:4:5: field 'age' must be a number, found 'x'"):
+        graphprep.convert(tmp_path / "e.csv", tmp_path / "a", decoder_options={"columns": ["age=float32"]})
+    (tmp_path / "e.csv").write_text("src,dst,age,on,ok\n1,2,3,2024-05-01,1\n2,1,NA,null,None\n1,1,4,?,true\n")
+    graphprep.convert(tmp_path / "e.csv", tmp_path / "a", **given)
+    found = {name: read_column(tmp_path / "a", name, "edges/_N___E___N") for name in ("age", "ok")}
+    assert found == {"age": ("int64", [None, 4, 3]), "ok": ("bool", [None, True, True])}
+    graphprep.convert(tmp_path / "e.csv", tmp_path / "b", schema=str(tmp_path / "a/metadata.json"))
+    assert files_of(tmp_path / "a") == files_of(tmp_path / "b")
+    tables = ["--nodes", f"n={tmp_path / 'n.csv'}", "--edges", f"n:e:n={tmp_path / 'e.csv'}", "--column", "on=date"]
+    (tmp_path / "n.csv").write_text("id\n1\n2\n")
+    assert run(["convert", str(tmp_path / "c"), *tables]) == 0
+    assert read_column(tmp_path / "c", "on", "edges/n__e__n") == ("int64", [None, None, 19844])
+
+
+def test_times_that_are_text_get_a_remedy_that_works(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "e.csv").write_text("src,dst,when\n1,2,2024-05-01\n")
+    (tmp_path / "e.jsonl").write_text('{"src": 1, "dst": 2, "when": "2024-05-01"}\n')
+    assert run(["convert", "e.csv", "a", "--time-col", "when"]) == 1
+    assert (
+        "error: e.csv:2:5: field 'time' must be a number, found '2024-05-01'\n"
+        "  fix: repair the field or leave it empty; times that are text are read in tables: --edges SRC:REL:DST=FILE, with "
+        "--time-col COL --column 'COL=timestamp[s]'\n"
+    ) in capsys.readouterr().err
+    files = ["e.csv", "e.jsonl"]
+    with contextlib.suppress(ImportError):
+        import pyarrow as pa
+        from pyarrow import parquet as pq
+
+        pq.write_table(pa.table({"src": [1], "dst": [2], "when": ["2024-05-01"]}), "e.parquet")
+        files.append("e.parquet")
+    for file in files:
+        tables = ["--edges", f"n:e:n={file}", "--time-col", "when"]
+        assert run(["convert", "b", "--overwrite", *tables]) == 1
+        assert "where times are text, add --column 'when=timestamp[s]' or when=date\n" in capsys.readouterr().err
+        for dtype, value in (("timestamp[s]", 1714521600), ("date", 19844)):
+            assert run(["convert", "b", "--overwrite", *tables, "--column", f"when={dtype}"]) == 0
+            assert np.load("b/part-00000/edges/n__e__n/time.npy").tolist() == [value]
+            capsys.readouterr()
+
+
+def test_an_option_of_tables_beside_a_config_is_sent_there(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "e.csv").write_text("src,dst,x\n1,2,3\n")
+    (tmp_path / "graph.yaml").write_text("edges: [{type: 'n:e:n', files: e.csv, columns: {x: float32}, drop: []}]\n")
+    for flag, value, key in (
+        ("--column", "x=float32", "columns"),
+        ("--drop-column", "x", "drop"),
+        ("--src-col", "src", "src_col"),
+    ):
+        assert run(["convert", "graph.yaml", "store", flag, value]) == 2
+        err = capsys.readouterr().err
+        assert f"error: {flag} belongs to tables (--nodes, --edges), " in err
+        assert f", not to graph\n  fix: write it in the config, as {key!r} of a table: docs/graph-config.md\n" in err
+    assert run(["convert", "graph.yaml", "store"]) == 0
+    assert np.load("store/part-00000/edges/n__e__n/data/x.npy").dtype == np.float32
 
 
 def test_trainers_get_numbers(tmp_path):
