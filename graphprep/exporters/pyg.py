@@ -5,9 +5,13 @@ Source: torch_geometric 2.8, ``Data`` and ``HeteroData.from_dict``, ``distribute
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from graphprep.exporters.column_rows import Rows
 from graphprep.exporters.edge_sets import edge_sets
@@ -27,21 +31,30 @@ from graphprep.exporters.torch_graph import (
     owners,
     rows_ascend,
 )
+from graphprep.exporters.torch_pickle import BFLOAT16
+from graphprep.exporters.torch_sparse import SparseRows
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import UsageError
-from graphprep.model.export import ExportPlan, MessageEdges, StoreNeed, Unsupported
+from graphprep.model.export import ExportPlan, MessageEdges, Side, StoreNeed, Unsupported
 from graphprep.model.metadata import GraphMetadata, dump_json
-from graphprep.model.schema import edge_type_text
+from graphprep.model.schema import ColumnSchema, edge_type_text
+from graphprep.stages.cells import Cells
 from graphprep.stages.trainer_columns import (
     Attribute,
+    SparseAttribute,
     all_types,
     check_pyg_names,
     check_wanted,
     is_homo,
+    is_sparse,
     pyg_attributes,
+    pyg_sparse,
     why_not_pyg,
 )
 from graphprep.storage.outputs import FolderOutput
+
+Ints = NDArray[np.int64]
+_SPARSE_ROW_BYTES = 512  # of a sparse row, about
 
 
 @dataclass(frozen=True)
@@ -57,7 +70,8 @@ class PygExporter:
         "torch_geometric: Data and HeteroData.from_dict, LocalGraphStore and LocalFeatureStore.from_partition"
     )
     carries: ClassVar[str] = (
-        "all dense columns, labels as y, splits and seeds as masks, weights, times; no texts or ragged columns"
+        "all dense columns, labels as y, splits and seeds as masks, weights, times; sparse columns in data.pt; no texts or "
+        "ragged columns"
     )
     needs: ClassVar[str] = "edges by destination (csc), their columns in that order; for data.pt nodes in the order of raw IDs"
     root_file: ClassVar[str] = "export.json"
@@ -93,7 +107,7 @@ class PygExporter:
             Unsupported(side, name, column.name, reason)
             for side, name, columns in types
             for column in columns
-            if (reason := why_not_pyg(column))
+            if (reason := why_not_pyg(column)) and not (self._is_whole(metadata) and is_sparse(column))
         ]
         self._check_names(metadata)
         need = StoreNeed(layouts=("csc",), edge_columns="csc", split_edges=True)
@@ -115,10 +129,11 @@ class PygExporter:
 
     def _check_names(self, metadata: GraphMetadata) -> None:
         """Raise UsageError where two tensors of a type, or of a graph without types, would have one name."""
-        types = [
-            (name, pyg_attributes(side, name, [column for column in columns if not why_not_pyg(column)], self.features))
-            for side, name, columns in all_types(metadata)
-        ]
+        types: list[tuple[str, list[Attribute | SparseAttribute]]] = []
+        for side, name, columns in all_types(metadata):
+            dense = [column for column in columns if not why_not_pyg(column)]
+            sparse = pyg_sparse(side, name, columns, self.features) if self._is_whole(metadata) else []
+            types.append((name, [*pyg_attributes(side, name, dense, self.features), *sparse]))
         check_pyg_names(types, homo=is_homo(metadata, self.graph_class))
 
 
@@ -139,12 +154,17 @@ class PygTensors:
         self._metadata = graph.metadata
         self._parts = range(graph.metadata.num_parts)
         self._is_homo = homo
+        self._has_bfloat16 = bfloat16
         self._nodes: list[list[Attribute]] = []
         self._edges: list[list[Attribute]] = []
+        self._sparse: dict[Side, list[list[SparseAttribute]]] = {"node": [], "edge": []}
         for side, name, stored in all_types(graph.metadata):
             found = self._nodes if side == "node" else self._edges
             columns = graph.node_columns(len(found)) if side == "node" else graph.edge_columns(len(found))
-            attributes = pyg_attributes(side, name, columns, features, stored)
+            sparse = pyg_sparse(side, name, columns, features)
+            self._sparse[side].append(sparse)
+            attributes = pyg_attributes(side, name, [one for one in columns if not is_sparse(one)], features, stored)
+            attributes += [one.present for one in sparse if one.present]
             found.append([to_bfloat16(one) if bfloat16 else one for one in attributes])
 
     # ------------------------------------------------------------------------------------------ one file
@@ -162,7 +182,26 @@ class PygTensors:
 
     def _all_nodes(self, number: int) -> dict[str, Any]:
         values: dict[str, Any] = {"num_nodes": self._metadata.num_nodes_per_type[number]}
-        return {**values, **{one.name: tensor_by_id(one, self._graph, number) for one in self._nodes[number]}}
+        values |= {one.name: tensor_by_id(one, self._graph, number) for one in self._nodes[number]}
+        rows = [Rows.of_nodes(self._graph, number, part) for part in self._parts]
+        return {**values, **self._sparse_tensors("node", number, rows, partial(self._graph.to_ids, number))}
+
+    def _sparse_tensors(self, side: Side, number: int, parts: list[Rows], to_ids: Callable[[Ints], Ints]) -> dict[str, Any]:
+        """Return sparse tensors of the rows of all partitions, one behind the other; ``to_ids`` says where each row goes."""
+
+        def read(column: ColumnSchema) -> Iterator[tuple[Ints, Cells]]:
+            first = 0
+            for rows in parts:
+                for low, high in rows.slices(_SPARSE_ROW_BYTES):
+                    yield to_ids(np.arange(first + low, first + high)), rows.cells(column, low, high)
+                first += rows.size
+
+        found: dict[str, Any] = {}
+        for one in self._sparse[side][number]:
+            is_rounded = self._has_bfloat16 and one.name in ("x", "edge_attr") and np.dtype(one.column.dtype).kind == "f"
+            some = SparseRows(one.column, sum(rows.size for rows in parts), partial(read, one.column))
+            found[one.name] = some.tensor(BFLOAT16 if is_rounded else "")
+        return found
 
     def _all_edges(self, edge: int, layout: str) -> dict[str, Any]:
         graph = self._graph
@@ -177,6 +216,7 @@ class PygTensors:
         values["edge_id"] = concat([edge_ids(graph, edge, "csc", part) for part in self._parts])
         rows = [Rows.of_edges(graph, edge, "csc", part) for part in self._parts]
         values |= {one.name: concat([tensor_of_rows(one, some) for some in rows]) for one in self._edges[edge]}
+        values |= self._sparse_tensors("edge", edge, rows, lambda positions: positions)
         return {**values, **self._edge_sets(edge)}
 
     def _edge_sets(self, edge: int) -> dict[str, TensorPieces]:

@@ -12,12 +12,15 @@ from numpy.typing import NDArray
 
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import UsageError
+from graphprep.model.export import Side
 from graphprep.model.ids import EdgeTypeLike
 from graphprep.model.schema import ColumnSchema, EdgeType, edge_type_text
 from graphprep.stages.cells import Cells
+from graphprep.stages.densify import dense_shape
 from graphprep.stages.graph_arrays import build_adjacency
 from graphprep.stages.shuffle import order_keys, order_role
-from graphprep.stages.stored_columns import TextColumn
+from graphprep.stages.stored_columns import SparseColumn, TextColumn
+from graphprep.stages.torch_rows import fit, torch_dtype
 from graphprep.stages.trainer_columns import (
     Attribute,
     all_types,
@@ -27,6 +30,7 @@ from graphprep.stages.trainer_columns import (
     dgl_attributes,
     is_homo,
     pyg_attributes,
+    pyg_sparse,
     why_not_pyg,
 )
 
@@ -114,15 +118,17 @@ def _attributes(graph: Graph, type_: str | EdgeType) -> list[dict[str, Any]]:
 def to_pyg(graph: Graph, features: str | Sequence[str]) -> Any:
     """See ``Graph.to_pyg``."""
     data = load_library("torch_geometric.data")
-    homo = is_homo(graph.metadata)
-    nodes, edges = _pyg_attributes(graph, features.split(",") if isinstance(features, str) else features, homo=homo)
+    homo, features = is_homo(graph.metadata), features.split(",") if isinstance(features, str) else features
+    nodes, edges = _pyg_attributes(graph, features, homo=homo)
     values: dict[str | EdgeType, dict[str, Any]] = {}
     for node_type, some in zip(graph.node_types, nodes, strict=True):
         values[node_type] = {"num_nodes": graph.num_nodes(node_type), **_tensors(some, _LoadedRows(graph, node_type))}
+        values[node_type] |= _sparse_tensors(graph, node_type, features)
     for edge_type, some in zip(graph.edge_types, edges, strict=True):
         src, dst, edge_ids, order = _edges_by_destination(graph, edge_type)
         ends = {"edge_index": _tensor(np.stack([src, dst])), "edge_id": _tensor(edge_ids)}
         values[edge_type] = {**ends, **_tensors(some, _LoadedRows(graph, edge_type, order))}
+        values[edge_type] |= _sparse_tensors(graph, edge_type, features, order)
     if homo:
         return data.Data.from_dict({name: one for some in values.values() for name, one in some.items()})
     return data.HeteroData.from_dict(values)
@@ -139,8 +145,28 @@ def _pyg_attributes(graph: Graph, features: Sequence[str], *, homo: bool) -> tup
     ]
     check_wanted(features, [(name, columns) for _, name, columns in types])
     found = [(name, pyg_attributes(side, name, columns, features)) for side, name, columns in types]
-    check_pyg_names(found, homo=homo)
+    sparse = [pyg_sparse(side, name, columns, features) for side, name, columns in all_types(graph.metadata)]
+    check_pyg_names([(name, [*some, *more]) for (name, some), more in zip(found, sparse, strict=True)], homo=homo)
     return _by_side(graph, [some for _, some in found])
+
+
+def _sparse_tensors(graph: Graph, type_: str | EdgeType, features: Sequence[str], order: Ints | None = None) -> dict[str, Any]:
+    """Return the sparse columns of a type as sparse tensors; ``order``: the row that stands in each place."""
+    side: Side = "node" if isinstance(type_, str) else "edge"
+    name, rows, found = type_ if isinstance(type_, str) else edge_type_text(type_), _LoadedRows(graph, type_, order), {}
+    for one in pyg_sparse(side, name, graph.columns(type_), features):
+        column = graph.column(type_, one.column.name)
+        assert isinstance(column, SparseColumn)
+        column = column if order is None else column[order]
+        coords = column.coords.reshape(-1, one.column.item_shape[0] if one.column.item_shape else 1)
+        bounds = np.stack([coords.min(axis=0), coords.max(axis=0)]) if len(coords) else None
+        shape = dense_shape(one.column.name, one.column.dtype, one.column.item_shape, [bounds])
+        places = np.stack([np.repeat(np.arange(rows.size), np.diff(column.offsets)), *coords.T])
+        values = fit(column.values, torch_dtype(one.column), one.column.name, 0)
+        make = import_module("torch").sparse_coo_tensor
+        found[one.name] = make(_tensor(places), _tensor(values), (rows.size, *shape), check_invariants=True)
+        found |= _tensors([one.present], rows) if one.present else {}
+    return found
 
 
 def _edges_by_destination(graph: Graph, edge_type: EdgeType) -> tuple[Ints, Ints, Ints, Ints | None]:

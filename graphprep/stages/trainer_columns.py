@@ -141,6 +141,34 @@ def pyg_attributes(
     return found
 
 
+@dataclass(frozen=True)
+class SparseAttribute:
+    """A sparse tensor of a type: what it is called, and the column that it is."""
+
+    name: str
+    column: ColumnSchema
+
+    @property
+    def present(self) -> Attribute | None:
+        """Return who has the column; None: all."""
+        return _present(self.column, f"{self.name}_present") if self.column.optional else None
+
+
+def pyg_sparse(side: Side, name: str, columns: Sequence[ColumnSchema], wanted: Sequence[str] = ()) -> list[SparseAttribute]:
+    """Return the sparse tensors of a type: ``x`` or ``edge_attr`` where it has no other feature, else columns by name."""
+    matrix_name, prefix = ("x", "") if side == "node" else ("edge_attr", "edge_")
+    found = [column for column in columns if is_sparse(column)]
+    if len(found) == 1 and not choose_features(name, columns, wanted):
+        return [SparseAttribute(matrix_name, found[0])]
+    named = (column.name if column.name.startswith(prefix) else f"{prefix}{column.name}" for column in found)
+    return [SparseAttribute(own, column) for own, column in zip(named, found, strict=True)]
+
+
+def is_sparse(column: ColumnSchema) -> bool:
+    """Return whether a column is a sparse one that PyG takes as a sparse tensor."""
+    return column.kind == "sparse" and not column.name.startswith("_")
+
+
 def why_not_pyg(column: ColumnSchema) -> str:
     """Say why PyG cannot hold a column; empty where it can."""
     if not is_number(column):
@@ -148,7 +176,7 @@ def why_not_pyg(column: ColumnSchema) -> str:
     return "PyG keeps names that begin with '_' to itself" if column.name.startswith("_") else ""
 
 
-def check_pyg_names(types: Sequence[tuple[str, Sequence[Attribute]]], *, homo: bool) -> None:
+def check_pyg_names(types: Sequence[tuple[str, Sequence[Attribute | SparseAttribute]]], *, homo: bool) -> None:
     """Raise UsageError where two tensors of a type, or of a graph without types, would have one name."""
     if homo:
         types = [(types[0][0], [one for _, some in types for one in some])]
@@ -171,7 +199,9 @@ def dgl_attributes(columns: Sequence[ColumnSchema]) -> list[Attribute]:
     return found
 
 
-def check_names(type_name: str, attributes: Sequence[Attribute], system: str, taken: Iterable[str] = ()) -> None:
+def check_names(
+    type_name: str, attributes: Sequence[Attribute | SparseAttribute], system: str, taken: Iterable[str] = ()
+) -> None:
     """Raise UsageError where two tensors of a type would have one name, or one that is ``taken``."""
     known = set(taken)
     for one in attributes:

@@ -8,12 +8,14 @@ from clients.checksums import Rows, checksum, graph_edges, graph_nodes, id_map, 
 from clients.graphs import GRAPHS, make_store, shared_store
 
 import graphprep
+from graphprep.model.errors import UsageError
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("torch_geometric", reason="torch-geometric is not installed")
 
 from torch_geometric.data import Data, HeteroData  # noqa: E402
 from torch_geometric.distributed import LocalFeatureStore, LocalGraphStore  # noqa: E402
+from torch_geometric.loader.utils import filter_data  # noqa: E402
 from torch_geometric.sampler import NeighborSampler  # noqa: E402
 from torch_geometric.testing import MyGraphStore  # noqa: E402
 
@@ -275,3 +277,72 @@ def test_bfloat16_features_load(tmp_path):
         assert torch.equal(found["x"], wanted)
         assert found["edge_attr"].dtype == torch.bfloat16
         assert found["age"].dtype == torch.float32
+
+
+# ---------------------------------------------------------------------------------------------- sparse columns
+
+
+def sparse_store(folder, **options):
+    """Convert nodes and edges with sparse features: ``s`` [8, 12] and ``pair`` [8, 3, 4], which the last node lacks, and ``e``."""
+    rng = np.random.default_rng(5)
+    lines, values = [], {"s": np.zeros((8, 12), np.float32), "pair": np.zeros((8, 3, 4), np.int32), "e": np.zeros((24, 6))}
+    values["s"][:, 11] = values["pair"][:7, 2, 3] = values["e"][:, 5] = 1
+    for name, chance in (("s", 0.3), ("pair", 0.2), ("e", 0.4)):
+        own = values[name][:7] if name == "pair" else values[name]
+        own[rng.random(own.shape) < chance] = 3
+    for node in range(8):
+        lines.append(f"{node},-1,0,1,{listed(values['s'][node], 'float32')}")
+        lines[-1] += f",{listed(values['pair'][node], 'int32')}" if node < 7 else ""
+        lines += [f"{node},0,{(node + k + 1) % 8},1,{listed(values['e'][3 * node + k], 'float64')}" for k in range(3)]
+    (folder / "graph.csv").write_text("".join(f"{line}\n" for line in lines))
+    graphprep.convert(str(folder / "graph.csv"), str(folder / "store"), format="edgelist", **options)
+    return folder / "store", values
+
+
+def listed(values, dtype):
+    """Write a sparse feature of an edge list: its type, how many values, their coordinates and they themselves."""
+    at = np.argwhere(values)
+    width = at.shape[1] if at.shape[1] > 1 else 0
+    return ",".join(map(str, [dtype, f"{len(at)}/{width}", *at.reshape(-1), *values[tuple(at.T)].tolist()]))
+
+
+@pytest.mark.parametrize("mmap", [False, True])
+@pytest.mark.parametrize("options", [{}, {"layout": "csr", "partitions": 2, "partition_by": "hash"}], ids=str)
+def test_sparse_columns_are_sparse_tensors(tmp_path, options, mmap):
+    store, values = sparse_store(tmp_path, **options)
+    summary = graphprep.export(str(store), str(tmp_path / "out"), "pyg", form="data")
+    assert not summary.dropped
+    read = torch.load(tmp_path / "out/data.pt", mmap=mmap)
+    loaded = graphprep.load(str(store))
+    typed = loaded.ids("0")
+    for data, order in ((Data.from_dict(read), slice(None)), (loaded.to_pyg(()), typed)):
+        assert data["feat_0"].layout == data["edge_attr"].layout == torch.sparse_coo
+        assert np.array_equal(data["feat_0"].to_dense().numpy(), values["s"][order])
+        assert np.array_equal(data["feat_1"].to_dense().numpy(), values["pair"][order])
+        assert data["feat_1_present"].tolist() == (np.arange(8)[order] < 7).tolist()
+        assert np.array_equal(data["edge_attr"].to_dense().numpy(), values["e"][data["edge_id"].numpy()])
+
+
+def test_loaders_take_sparse_features(tmp_path):
+    """The only feature is ``x``: layers multiply it, and a loader in one process takes rows of it."""
+    store, values = sparse_store(tmp_path)
+    graphprep.export(str(store), str(tmp_path / "out"), "pyg", drop_columns=["feat_1"])
+    data = Data.from_dict(torch.load(tmp_path / "out/data.pt"))
+    data.validate(raise_on_error=True)
+    wanted = torch.from_numpy(values["s"])
+    layer = torch.nn.Linear(12, 3)
+    torch.testing.assert_close(layer(data.x), layer(wanted))
+    nodes, rows, columns, edges = (torch.tensor(some) for some in ([5, 1], [0], [1], [4]))
+    batch = filter_data(data, nodes, rows, columns, edges)
+    assert torch.equal(batch.x.to_dense(), wanted[nodes])
+    assert torch.equal(batch.edge_attr.to_dense(), data.edge_attr.to_dense()[edges])
+
+
+def test_partitions_take_sparse_features_as_dense_ones(tmp_path):
+    store, values = sparse_store(tmp_path, partitions=2)
+    with pytest.raises(UsageError, match="does not support all columns:\n  node column 0 'feat_0': PyG takes numbers only"):
+        graphprep.export(str(store), str(tmp_path / "out"), "pyg")
+    graphprep.export(str(store), str(tmp_path / "out"), "pyg", densify=["feat_0"], drop_unsupported=True)
+    features = [LocalFeatureStore.from_partition(str(tmp_path / "out"), part) for part in range(2)]
+    found = _all_nodes(torch.load(tmp_path / "out/node_map.pt"), features, True, "0")
+    assert np.array_equal(found["x"].numpy(), values["s"])
