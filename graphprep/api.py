@@ -407,6 +407,9 @@ def _read_memory(
 
     Raises UsageError for several inputs, and for objects that cannot be read.
     """
+    given = inputs if isinstance(inputs, list | tuple) else (inputs,)
+    if nodes is None and edges is None and all(isinstance(one, str | os.PathLike) for one in given):
+        return None
     from graphprep.stages.memory_graph import read_memory, read_tables
 
     if nodes is None and edges is None:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import graphprep
 from graphprep.engine.budget import PeakSampler, count_memory, default_threads, memory_limit, used_bytes
@@ -34,7 +34,6 @@ from graphprep.stages.decoded import Decoded
 from graphprep.stages.densify import DenseNames
 from graphprep.stages.disk_need import DiskRules, check_disk
 from graphprep.stages.early_edges import EarlyRules
-from graphprep.stages.in_memory import InMemory
 from graphprep.stages.locate import Locator
 from graphprep.stages.nodes import BeyondError, NodeIndex, NodeRules, index_nodes
 from graphprep.stages.observe import ColumnContext, StoredColumn, settle_columns
@@ -58,6 +57,9 @@ from graphprep.storage.files import check_writable, write_pieces
 from graphprep.storage.publish import StoreWriter
 from graphprep.storage.runs import SpillPool
 from graphprep.storage.urls import Storage, local_path
+
+if TYPE_CHECKING:
+    from graphprep.stages.in_memory import InMemory
 
 _MIB = 1 << 20
 _KERNEL_BYTES = 64 * _MIB  # what Numba, its kernels and pyarrow hold once they are loaded
