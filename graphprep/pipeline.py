@@ -14,7 +14,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import graphprep
-from graphprep.engine.budget import PeakSampler, count_memory, default_threads, memory_limit, used_bytes
+from graphprep.engine.budget import (
+    DECODED_FACTOR,
+    PeakSampler,
+    count_memory,
+    default_threads,
+    memory_limit,
+    record_bytes,
+    used_bytes,
+)
 from graphprep.engine.heap import bound_heap, end_stage, trim_heap
 from graphprep.engine.scratch import release_scratch
 from graphprep.model.dataclass import dataclass
@@ -70,7 +78,6 @@ _MOST_GROUP = 16 << 20  # of text whose edges are dealt out at once: some 2^20, 
 _LEAST_EARLY = 1 << 15  # edges
 _AHEAD_BLOCKS = 4  # of a remote table, as stored, fetched while it is read
 _MOST_BUCKET = 32 * _MIB  # larger ones leave the cache: sorting a bucket then costs more than dealing out to more of them
-_DECODED_FACTOR = 24  # decoded rows, their temporaries and the text itself, over the text's size
 
 
 class SilentReporter:
@@ -125,7 +132,7 @@ def plan_memory(options: ConvertOptions) -> MemoryPlan:
             else f"let the process have {need} MiB: raise its container's limit, or ulimit",
         )
     working = room // 2
-    block = options.block_bytes or max(_LEAST_BLOCK, min(_MOST_BLOCK, working // (_DECODED_FACTOR * (2 * threads + 1))))
+    block = options.block_bytes or max(_LEAST_BLOCK, min(_MOST_BLOCK, working // (DECODED_FACTOR * (2 * threads + 1))))
     return MemoryPlan(
         limit_bytes=limit,
         pool_bytes=room * 3 // 10,
@@ -224,6 +231,7 @@ def convert(
         storage.load_drivers((*inputs, out))
         memory = plan_memory(options)
         storage.ahead_bytes = _AHEAD_BLOCKS * memory.block_bytes
+        storage.record_bytes = record_bytes(memory.limit_bytes)
         writer = stack.enter_context(StoreWriter(storage, out, options.overwrite))
         pool = stack.enter_context(SpillPool(memory.pool_bytes, tmp_dir))
         if in_memory is not None:
@@ -264,6 +272,7 @@ def check_input(inputs: Sequence[str], options: ConvertOptions | None = None, re
         storage.load_drivers(inputs)
         memory = plan_memory(options)
         storage.ahead_bytes = _AHEAD_BLOCKS * memory.block_bytes
+        storage.record_bytes = record_bytes(memory.limit_bytes)
         pool = stack.enter_context(SpillPool(memory.pool_bytes, options.run.tmp_dir))
         with _saved_rejects(storage, options) as rejects:
             prepared = _prepare(inputs, options, memory, storage, pool, clock, rejects)
@@ -312,7 +321,7 @@ def _prepare(
         check_disk(planned, storage, disk, clock.reporter)
     settings = DecodeSettings(
         block_bytes=memory.block_bytes,
-        limit_bytes=max(memory.block_bytes, memory.limit_bytes // _DECODED_FACTOR),
+        limit_bytes=max(memory.block_bytes, record_bytes(memory.limit_bytes)),
         max_rows=max(1 << 10, memory.block_bytes // 16),
         threads=memory.threads,
         skip=options.on_error == "skip",

@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator, Sequence
 
 from graphprep.decoders.headers import HeaderGuess
+from graphprep.engine.budget import format_size
 from graphprep.model.dataclass import dataclass
-from graphprep.model.errors import DataError
+from graphprep.model.errors import DataError, MemoryLimitError
 from graphprep.model.protocols import InputStorage
 from graphprep.storage.faults import display_url
 
@@ -62,10 +63,22 @@ def read_head(storage: InputStorage, url: str) -> bytes:
         refuse_foreign(display_url(url), head)
         if len(head) < size or len(head_lines(head, complete=False)) == 2:
             return head
-        if size >= _MAX_HEAD_BYTES:
-            words = f"no two records in the first {size >> 20} MiB"
-            raise DataError(words, place=display_url(url), fix="name the format of this file with --format")
-        size *= 16
+        size = more_of_head(storage, url, size, "name the format of this file with --format")
+
+
+def more_of_head(storage: InputStorage, url: str, size: int, fix: str) -> int:
+    """Return how much of a file to look at where its first ``size`` bytes do not hold two records.
+
+    Raises MemoryLimitError where that is all that the memory limit leaves for a record, DataError where it is very long.
+    """
+    most = min(_MAX_HEAD_BYTES, storage.record_bytes)
+    if size < most:
+        return min(16 * size, most)
+    words = f"no two records in the first {format_size(size)}"
+    if most == _MAX_HEAD_BYTES:
+        raise DataError(words, place=display_url(url), fix=fix)
+    words += ", which is all that the memory limit leaves for one"
+    raise MemoryLimitError(words, place=display_url(url), fix=f"{fix}, or raise --memory-limit")
 
 
 def refuse_foreign(url: str, head: bytes) -> None:
@@ -229,7 +242,7 @@ def split_line(url: str, line: HeadLine, delimiter: bytes, quoted: bool = True) 
     if not quoted or len(delimiter.decode()) != 1 or b'"' not in line.text:
         return line.text.split(delimiter)
     fields: list[bytes] = []
-    field = rb'"((?:[^"]|"")*)"|([^"]*?)'
+    field = rb'"([^"]*(?:""[^"]*)*)"|([^"]*?)'  # a step for each quote: one for each byte would take 100 bytes of memory
     pattern = re.compile(rb"(?:" + field + rb")(?:(" + re.escape(delimiter) + rb")|\Z)", re.DOTALL)
     at = 0
     while True:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.model.dataclass import dataclass
+
+_CLOSING = re.compile(rb'[^"]*+(?:""[^"]*+)*+"')
 
 if TYPE_CHECKING:
     from graphprep.kernels.cpu.record_ends import RecordRules
@@ -51,6 +54,19 @@ class FieldRecords:
         from graphprep.kernels.cpu.record_ends import list_record_ends
 
         return list_record_ends(data, self._rules())
+
+    def open_quote(self, data: bytes) -> int:
+        """See ``RecordEnds.open_quote``. The cost is a step for each quote."""
+        grammar, at = self.grammar, 0
+        if not grammar.quoted:
+            return -1
+        opening = re.compile(rb"(?:\A|\n|" + (re.escape(grammar.delimiter) or rb"[ \t]") + rb')(")')
+        while (found := opening.search(data, at)) is not None:
+            closing = _CLOSING.match(data, found.end())
+            if closing is None:
+                return found.start(1)
+            at = closing.end()
+        return -1
 
     def _rules(self) -> RecordRules:
         from graphprep.kernels.cpu.record_ends import RecordRules

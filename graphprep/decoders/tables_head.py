@@ -11,6 +11,7 @@ from graphprep.decoders.edges_head import (
     PARQUET_MAGIC,
     HeadLine,
     header_doubt,
+    more_of_head,
     refuse_lone_returns,
     refuse_quoted_blanks,
     split_line,
@@ -19,15 +20,16 @@ from graphprep.decoders.edges_head import (
 from graphprep.decoders.headers import guess_header
 from graphprep.decoders.quoted_records import Grammar
 from graphprep.decoders.tables_columns import Header
+from graphprep.engine.budget import format_size
 from graphprep.model.dataclass import dataclass
-from graphprep.model.errors import DataError, UsageError
+from graphprep.model.errors import DataError, GraphprepError, UsageError
 from graphprep.model.graph_config import TableConfig
 from graphprep.model.protocols import InputStorage
 from graphprep.storage.faults import display_url
 
 FileKind = Literal["text", "jsonl", "parquet", "arrow", "arrays"]
 _HEAD_BYTES = 1 << 16
-_MAX_HEAD_BYTES = 1 << 28  # of blank lines before the first record, or of one record
+_MOST_RECORDS = 1 << 14  # that tell whether the first one is a header: as many as 64 KiB hold where they are short
 _ARROW_MAGICS = (b"ARROW1", b"\xff\xff\xff\xff")
 _FEATHER_MAGIC = b"FEA1"
 _ARRAY_MAGICS = (b"\x93NUMPY", b"PK\x03\x04", b"PK\x05\x06")
@@ -189,13 +191,27 @@ def _read_records(storage: InputStorage, url: str, table: TableConfig) -> tuple[
         is_whole = len(head) < size
         _refuse_binary(display_url(url), head)
         grammar = _find_grammar(display_url(url), head, is_whole, table)
-        records = list(_split(display_url(url), head, is_whole, grammar))
+        records = list(islice(_split(display_url(url), head, is_whole, grammar), _MOST_RECORDS))
         if is_whole or len(records) > 1:
             return grammar, records
-        if size >= _MAX_HEAD_BYTES:
-            words = f"no two records in the first {size >> 20} MiB"
-            raise DataError(words, place=display_url(url), fix="check the quotes, or name the format of this file")
-        size *= 16
+        try:
+            size = more_of_head(storage, url, size, "name the format of this file")
+        except GraphprepError as error:
+            raise _open_quote(display_url(url), head, table) or error from None
+
+
+def _open_quote(url: str, head: bytes, table: TableConfig) -> DataError | None:
+    """Return what to raise where a quote of the first records does not close in all that was looked at."""
+    given = () if table.delimiter is None else (_given_delimiter(table),)
+    for delimiter in given or _DELIMITERS:
+        records = _grammar(delimiter, table).record_ends
+        at = -1 if records is None else records.open_quote(head)
+        if at >= 0:
+            line, column = head.count(b"\n", 0, at) + 1, at - head.rfind(b"\n", 0, at)
+            words = f"a quote does not close in the first {format_size(len(head))}"
+            fix = "close it; double the quotes inside a quoted field"
+            return DataError(words, place=f"{url}:{line}:{column}", fix=fix)
+    return None
 
 
 def _refuse_binary(url: str, head: bytes) -> None:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from graphprep.decoders import json_faults
 from graphprep.decoders.edges_columns import IdKind
 from graphprep.decoders.edges_faults import Fault, Faults, Words, column_words, show, time_words, weight_words
+from graphprep.decoders.edges_head import more_of_head
 from graphprep.decoders.tables_columns import ColumnType, FeatureColumn, IdField, TableLayout
 from graphprep.decoders.tables_faults import key_words, name_words
 from graphprep.decoders.tables_rows import read_numbered, table_rows
@@ -29,12 +30,10 @@ from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError
 from graphprep.model.protocols import InputStorage, Span, TextBlock
 from graphprep.model.rows import ColumnChunk, ColumnKey, RawIds, RawRows, RawTexts
-from graphprep.storage.faults import display_url
 from graphprep.storage.spans import place_of, read_blocks
 
 Ints = NDArray[np.int64]
 _HEAD_BYTES = 1 << 16
-_MAX_HEAD_BYTES = 1 << 28  # of one line
 _BLOCK_BYTES = 1 << 20
 _TEXTS = (json_tape.TEXT, json_tape.ESCAPED)
 _LISTS = (json_tape.ARRAY, json_tape.NESTED)
@@ -164,11 +163,7 @@ def look_at_json(storage: InputStorage, url: str) -> JsonHead | None:
         whole = head if len(head) < size else head[: head.rfind(b"\n") + 1]
         if whole or not head:
             break
-        if size >= _MAX_HEAD_BYTES:
-            raise DataError(
-                f"the first line has more than {size >> 20} MiB", place=display_url(url), fix="write a record a line"
-            )
-        size *= 16
+        size = more_of_head(storage, url, size, "write a record a line")
     lines = Lines.of(whole)
     if lines.faults and not lines.members:
         first = min(lines.faults, key=lambda fault: fault.at)

@@ -19,6 +19,7 @@ _UNITS = {"": 1, "b": 1}
 _UNITS |= {f"{letter}b": 1000**power for power, letter in enumerate("kmgtp", 1)}
 _UNITS |= {f"{letter}{rest}": 1024**power for power, letter in enumerate("kmgtp", 1) for rest in ("", "ib")}
 _LEAST_AUTO = 256 << 20  # what auto is at least, also where others have taken nearly all memory: enough to work with
+DECODED_FACTOR = 24  # decoded rows, their temporaries and the text itself, over the text's size
 _SAMPLE_S = 0.02
 _PROC = Path("/proc")
 _CGROUP = Path("/sys/fs/cgroup")
@@ -58,6 +59,11 @@ def memory_limit(text: str) -> int:
     hard = min([*_cgroup_memory(), *_process_memory()], default=None)
     wanted = parse_memory(text)
     return wanted if hard is None else max(1, min(wanted, used_bytes() + int(max(0, hard) * _HARD_SHARE)))
+
+
+def record_bytes(limit_bytes: int) -> int:
+    """Return what one record of text may have, as stored, under a limit."""
+    return limit_bytes // DECODED_FACTOR
 
 
 def format_size(num_bytes: float) -> str:

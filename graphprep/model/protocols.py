@@ -27,6 +27,9 @@ class RecordEnds(Protocol):
     def ends(self, data: bytes) -> NDArray[np.int64]:
         """Return the position behind every record of a block (lines that are none count, too), the last one its size."""
 
+    def open_quote(self, data: bytes) -> int:
+        """Return the position of the quote that opens the field in which the beginning of a record ends, -1 without one."""
+
 
 @dataclass(frozen=True)
 class PlainArray:
@@ -174,7 +177,12 @@ class Sources:
 
 
 class InputStorage(Protocol):
-    """The part of storage that decoders may use while planning and reading. See ``graphprep.storage.Storage``."""
+    """The part of storage that decoders may use while planning and reading. See ``graphprep.storage.Storage``.
+
+    ``record_bytes`` is what one record of text may have.
+    """
+
+    record_bytes: int
 
     def open(self, url: str, ahead_bytes: int | None = None) -> BinaryIO:
         """Open for reading, seekable, decompressed where the content is compressed.

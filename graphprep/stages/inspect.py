@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.decoders.sniff import TablesError, UnknownFormatError
+from graphprep.engine.budget import memory_limit, record_bytes
 from graphprep.model import words
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, DecodeError, UsageError
@@ -135,6 +136,7 @@ def inspect(
     count = max(0, min(head, _MAX_HEAD))
     if len(inputs) == 1 and is_store(storage, inputs[0]):
         return _inspect_store(storage, inputs[0], count)
+    storage.record_bytes = record_bytes(memory_limit(options.run.memory_limit))
     try:
         planned = plan_input(inputs, options, storage, reporter)
         return _inspect_input(storage, inputs, planned, count)

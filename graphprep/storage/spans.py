@@ -9,7 +9,7 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.model.errors import DataError, MemoryLimitError
+from graphprep.model.errors import DataError, GraphprepError, MemoryLimitError
 from graphprep.model.protocols import InputStorage, Span, TextBlock
 from graphprep.storage.faults import display_url
 from graphprep.storage.stored_text import BOM, MORE_BYTES, StoredText, stored_blocks, too_long
@@ -23,8 +23,8 @@ def text_blocks(storage: InputStorage, span: Span, block_bytes: int, limit_bytes
     """Read a text span as blocks of about ``block_bytes``, each cut after a record, in order.
 
     A record ends with a line feed, unless the span says otherwise. A block grows to hold one that is longer than it. Raises
-    MemoryLimitError where that would take more than ``limit_bytes``. A UTF-8 BOM at the beginning is dropped; an empty file has
-    no block. What lies in a local file as it is, is read by who looks into the blocks.
+    MemoryLimitError where that would take more than ``limit_bytes``, DataError where a quote is open then. A UTF-8 BOM at the
+    beginning is dropped; an empty file has no block. What lies in a local file as it is, is read by who looks into the blocks.
     """
     with storage.open(span.url, _AHEAD_BLOCKS * block_bytes) as handle:
         text = None if span.record_ends else StoredText.of(handle, span.url)
@@ -134,7 +134,7 @@ class _Cutter:
             pieces.append(piece)
             total += len(piece)
             if self._limit is not None and total > self._limit:
-                raise self._too_long(total, self._limit)
+                raise self._too_long(b"".join(pieces), self._limit)
         self._rest = b""
         return b"".join(pieces)
 
@@ -142,14 +142,22 @@ class _Cutter:
         head, self._head = self._head, b""
         return head + self._handle.read(max(0, num_bytes - len(head)))
 
-    def _too_long(self, num_bytes: int, limit: int) -> MemoryLimitError:
-        """Measure the rest of the line, without keeping it, to say what it takes."""
+    def _too_long(self, data: bytes, limit: int) -> GraphprepError:
+        """Word that a record, of which ``data`` is the beginning, takes too much: most often a quote does not close."""
         if self._span.record_ends is not None:
+            quote = self._span.record_ends.open_quote(data)
+            if quote >= 0:
+                return DataError(
+                    f"a quote does not close in the {limit} bytes that the memory limit leaves for a record",
+                    place=place_of(TextBlock(data, self._span, self.line), quote),
+                    fix="close it; double the quotes inside a quoted field",
+                )
             return MemoryLimitError(
                 f"the record has more than the {limit} bytes that the memory limit leaves for one",
                 place=f"{display_url(self._span.url)}:{self.line}:1",
-                fix="close its quotes (those inside a quoted field are doubled), or raise --memory-limit",
+                fix="raise --memory-limit",
             )
+        num_bytes = len(data)  # and of the rest of the line, which is measured without being kept
         while piece := self._handle.read(MORE_BYTES):
             end = piece.find(b"\n")
             num_bytes += len(piece) if end < 0 else end

@@ -43,6 +43,7 @@ _LOCAL_BUFFER_BYTES = 1 << 17
 _REMOTE_BUFFER_BYTES = 1 << 20
 _RANGED_BUFFER_BYTES = 1 << 18  # what looking at a file's beginning fetches
 _AHEAD_BYTES = 16 << 20
+_RECORD_BYTES = 1 << 28
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,7 @@ class Storage:
 
     def __init__(self, options: Mapping[str, str] | None = None, tmp_dir: str | None = None) -> None:
         self.ahead_bytes = _AHEAD_BYTES
+        self.record_bytes = _RECORD_BYTES
         self._drivers = Drivers(options or {})
         _check_tmp_dir(tmp_dir)
         self._private = PrivateFolder(tmp_dir)

@@ -29,6 +29,8 @@ relaxed = settings(deadline=None, max_examples=120)
 class Files:
     """Just enough storage: files in a dict."""
 
+    record_bytes = 1 << 28
+
     def __init__(self, files):
         self.files = files
 

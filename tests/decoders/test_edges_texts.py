@@ -28,6 +28,8 @@ relaxed = settings(deadline=None, max_examples=80)
 class Files:
     """Just enough storage: files in a dict."""
 
+    record_bytes = 1 << 28
+
     def __init__(self, files):
         self.files = files
 
@@ -93,6 +95,8 @@ def read(decoder, table, max_rows=2):
 
 
 class OneFile:
+    record_bytes = 1 << 28
+
     def __init__(self, data):
         self.data = data
 

@@ -59,6 +59,53 @@ def test_the_limit_holds_for_inputs_larger_than_it(write, options, tmp_path):
     assert 50 << 20 < peak < LIMIT, f"{peak >> 20} MiB"
 
 
+def refused_within(args, folder):
+    """Convert in vain, within the limit; return the exit code and what is said."""
+    command = [sys.executable, "-m", "graphprep", "convert", *args, "--memory-limit", str(LIMIT), "-q"]
+    seen = [0]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with watched(command, lambda pid: seen.append(private_bytes(pid)), cwd=folder, **pipes) as process:
+        errors = process.stderr.read()
+    assert max(seen) < LIMIT, f"{max(seen) >> 20} MiB"
+    return process.returncode, errors
+
+
+@pytest.mark.parametrize("row", [0, 1000])
+@pytest.mark.parametrize("size", [15_000_000, 100_000_000])
+def test_one_stray_quote(row, size, tmp_path):
+    lines = [f"{i},{i * 7 % 1000},0.5,note {i}\n" for i in range(100_000)]
+    text = "".join(lines).encode()
+    lines[row] = lines[row].replace("note", '"note')
+    with (tmp_path / "in.csv").open("wb") as file:
+        file.write(b"src,dst,weight,note\n" + "".join(lines).encode())
+        while file.tell() < size:
+            file.write(text)
+    code, errors = refused_within(["out", "--edges", "a:r:a=in.csv"], tmp_path)
+    assert code == 1
+    column = lines[row].index('"') + 1
+    assert errors.startswith(f"error: in.csv:{row + 2}:{column}: a quote does not close in the ")
+    assert errors.endswith("\n  fix: close it; double the quotes inside a quoted field\n")
+
+
+@pytest.mark.parametrize("begin", [b"", b"1 2\n2 3\n"], ids=["at once", "later"])
+def test_one_line_of_300_mb(begin, tmp_path):
+    with (tmp_path / "in").open("wb") as file:
+        file.write(begin)
+        for _ in range(300):
+            file.write(b"7 " * 500_000)
+    code, errors = refused_within(["in", "out", "--format", "edges"], tmp_path)
+    assert code == 4
+    if begin:
+        assert errors.startswith(
+            "error: in:3:1: the line has 300000000 bytes, and the memory limit leaves 8388608 for a line\n"
+        )
+    else:
+        assert errors == (
+            "error: in: no two records in the first 8.0 MiB, which is all that the memory limit leaves for one\n"
+            "  fix: name the format of this file with --format, or raise --memory-limit\n"
+        )
+
+
 def peak_of(args, folder):
     """Convert in a process of its own; return the most private memory that it was seen to hold."""
     command = [sys.executable, "-m", "graphprep", "convert", *args]

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphprep.decoders.quoted_records import FieldRecords, Grammar
-from graphprep.model.errors import MemoryLimitError
+from graphprep.model.errors import DataError, MemoryLimitError
 from graphprep.model.protocols import Span
 from graphprep.storage.spans import block_at, place_of, record_ends_of, text_blocks
 from graphprep.storage.urls import Storage
@@ -132,9 +132,29 @@ def test_a_quote_that_does_not_close_is_told_from_a_long_line(tmp_path):
     path = tmp_path / "t.csv"
     path.write_bytes(b"a,b\n" + b'c,"d\n' + b"e,f\n" * 100)
     span = Span(str(path), record_ends=records_of(b","))
-    with pytest.raises(MemoryLimitError) as caught:
+    with pytest.raises(DataError) as caught:
         list(text_blocks(Storage(), span, 10, 50))
     assert str(caught.value) == (
-        f"{path}:2:1: the record has more than the 50 bytes that the memory limit leaves for one\n"
-        "  fix: close its quotes (those inside a quoted field are doubled), or raise --memory-limit"
+        f"{path}:2:3: a quote does not close in the 50 bytes that the memory limit leaves for a record\n"
+        "  fix: close it; double the quotes inside a quoted field"
     )
+    path.write_bytes(b"a,b\n" + b"c,d" * 100)
+    with pytest.raises(MemoryLimitError) as long:
+        list(text_blocks(Storage(), span, 10, 50))
+    assert str(long.value) == (
+        f"{path}:2:1: the record has more than the 50 bytes that the memory limit leaves for one\n  fix: raise --memory-limit"
+    )
+
+
+@pytest.mark.parametrize(
+    ("data", "at"),
+    [
+        (b"a,b", -1),
+        (b'a,"b"', -1),
+        (b'"a""b,', 0),
+        (b'a,"b""c",d"e,"f\n"",g', 13),
+        (b'a,"b\n",c\nd,"e', 11),
+    ],
+)
+def test_the_quote_that_is_open(data, at):
+    assert records_of(b",").open_quote(data) == at
