@@ -488,10 +488,13 @@ def convert(
             api.check_exports(out, exports, export_options)
         summary = api.convert(urls, out, with_store_options(options, store_flags), reporter)
         exported, failure = run_exports(out, exports, export_options, reporter)
+    every = report_flags.verbose > 0
     if as_json:
         typer.echo(summary_json(summary, exported))
     else:
-        typer.echo("\n".join([summary_text(summary), *map(export.summary_text, exported)]))
+        typer.echo(
+            "\n".join([summary_text(summary, every=every), *(export.summary_text(one, every=every) for one in exported)])
+        )
     if failure is not None:
         raise failure
     if error_flags.fail_if_skipped:
@@ -670,9 +673,10 @@ def parse_num_nodes(texts: list[str]) -> dict[str, int]:
     return values
 
 
-def summary_text(summary: ConvertSummary) -> str:
-    """Write the summary for people."""
-    lines = [f"{display_url(summary.out)}: {sizes_text(summary)}", *types_lines(summary.num_nodes, summary.num_edges)]
+def summary_text(summary: ConvertSummary, *, every: bool = False) -> str:
+    """Write the summary for people; ``every``: with all types, however many."""
+    lines = [f"{display_url(summary.out)}: {sizes_text(summary)}"]
+    lines += types_lines(summary.num_nodes, summary.num_edges, every=every)
     for number, noun, done in (
         (summary.num_skipped, "faulty record", "skipped"),
         (summary.num_dropped_edges, "edge", "dropped, for want of a node"),
@@ -681,4 +685,4 @@ def summary_text(summary: ConvertSummary) -> str:
         if number:
             lines.append(f"  {count(number, noun)} {done}")
     lines.append(work_line(summary))
-    return wrapped_text(lines + note_lines(summary.notes))
+    return wrapped_text(lines + note_lines(summary.notes, every=every))

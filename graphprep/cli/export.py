@@ -245,7 +245,7 @@ def export(
     options = make_options(target_flags, graph_flags, files_flags, run_flags, storage_flags)
     with reporting(report_flags) as reporter:
         summary = api.export(store, out, target_flags.to, options, reporter)
-    typer.echo(summary_json(summary) if as_json else summary_text(summary))
+    typer.echo(summary_json(summary) if as_json else summary_text(summary, every=report_flags.verbose > 0))
 
 
 def make_options(
@@ -274,8 +274,8 @@ def make_options(
     )
 
 
-def summary_text(summary: ExportSummary) -> str:
-    """Write the summary for people."""
+def summary_text(summary: ExportSummary, *, every: bool = False) -> str:
+    """Write the summary for people; ``every``: with all notes, however many say the same."""
     from graphprep.cli.words import count
 
     files = f"{sizes_text(summary)} for {summary.target}, {count(summary.num_files, 'file')}"
@@ -283,7 +283,7 @@ def summary_text(summary: ExportSummary) -> str:
     lines = [f"{display_url(summary.out)}: {files}{links}", f"  loads in {summary.loads_in}"]
     lines.append(work_line(summary, input_rate=False))
     lines += [f"  left out: {text}" for text in summary.dropped]
-    return wrapped_text(lines + note_lines(summary.notes))
+    return wrapped_text(lines + note_lines(summary.notes, every=every))
 
 
 def targets_json(targets: Sequence[TargetInfo]) -> str:

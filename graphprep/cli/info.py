@@ -10,9 +10,10 @@ import typer
 from graphprep.cli.convert import DeepGnnFlags, EdgesFlags, InputFlags
 from graphprep.cli.groups import with_groups
 from graphprep.cli.options import REPORT, AsJson, ReportFlags, StorageFlags, option
-from graphprep.cli.summaries import note_lines
+from graphprep.cli.summaries import more_line, note_lines
 from graphprep.cli.tables import TableFlags, flag_words
 from graphprep.model.printed import display_url, hide_secrets, json_text, lines_text, printable, without_secrets
+from graphprep.model.shown import largest_types
 
 if TYPE_CHECKING:
     from graphprep.stages.guess import GuessedGraph
@@ -67,7 +68,7 @@ def info(
         found = api.info(urls, head=head, options=options, reporter=reporter)
     if table_flags.named:
         found = with_flags(found, flag_words(table_flags, edges_flags))
-    typer.echo(found_text(found, urls, as_json=as_json))
+    typer.echo(found_text(found, urls, as_json=as_json, every=report_flags.verbose > 0))
 
 
 def with_flags(found: GraphInfo | GuessedGraph, words: Sequence[str]) -> GraphInfo | GuessedGraph:
@@ -79,12 +80,12 @@ def with_flags(found: GraphInfo | GuessedGraph, words: Sequence[str]) -> GraphIn
     return found if isinstance(found, GuessedGraph) else dataclasses.replace(found, flags=tuple(words))
 
 
-def found_text(found: GraphInfo | GuessedGraph, inputs: Sequence[str], *, as_json: bool) -> str:
+def found_text(found: GraphInfo | GuessedGraph, inputs: Sequence[str], *, as_json: bool, every: bool = False) -> str:
     """Write what was found; a guessed graph as a config that ``convert`` takes."""
     from graphprep.stages.guess import GuessedGraph
 
     if not isinstance(found, GuessedGraph):
-        return info_json(found) if as_json else info_text(found, inputs)
+        return info_json(found) if as_json else info_text(found, inputs, every=every)
     if as_json:
         from graphprep.decoders.graph_file import graph_to_json
 
@@ -110,8 +111,8 @@ def _strict(value: Any) -> Any:
     return value
 
 
-def info_text(found: GraphInfo, inputs: Sequence[str] = ()) -> str:
-    """Write what was found for people; ``inputs`` are the paths as given, where there are several."""
+def info_text(found: GraphInfo, inputs: Sequence[str] = (), *, every: bool = False) -> str:
+    """Write what was found for people, of many types the largest unless ``every``; ``inputs`` are the paths as given."""
     import shlex
 
     from graphprep.cli.words import count, size, table
@@ -125,9 +126,11 @@ def info_text(found: GraphInfo, inputs: Sequence[str] = ()) -> str:
     ]
     lines += table([(name, value) for name, value in facts if value is not None])
     for title, types in (("nodes", found.node_types), ("edges", found.edge_types)):
+        names = {one.name for one in types} if every else largest_types({one.name: one.count or one.seen for one in types})
         for one in types:
-            lines += _type_lines(title, one)
-    lines += note_lines(found.notes)
+            lines += _type_lines(title, one) if one.name in names else []
+        lines += [more_line(title, len(types) - len(names)).strip()] if len(names) < len(types) else []
+    lines += note_lines(found.notes, every=every)
     if found.kind != "store":
         words = inputs or ([] if found.format == "tables" else [found.path])
         words = [*map(without_secrets, words), "OUT", *map(without_secrets, found.flags)]

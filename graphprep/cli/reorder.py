@@ -90,11 +90,11 @@ def reorder(
     )
     with reporting(report_flags) as reporter:
         summary = api.reorder(store, out, options, reporter)
-    typer.echo(summary_json(summary) if as_json else summary_text(summary))
+    typer.echo(summary_json(summary) if as_json else summary_text(summary, every=report_flags.verbose > 0))
 
 
-def summary_text(summary: ReorderSummary) -> str:
-    """Write the summary for people."""
+def summary_text(summary: ReorderSummary, *, every: bool = False) -> str:
+    """Write the summary for people; ``every``: with all types, however many."""
     head = f"{display_url(summary.out)}: {sizes_text(summary)}, nodes by {summary.by}"
-    lines = [head, *types_lines(summary.num_nodes, summary.num_edges), work_line(summary)]
-    return wrapped_text(lines + note_lines(summary.notes))
+    lines = [head, *types_lines(summary.num_nodes, summary.num_edges, every=every), work_line(summary)]
+    return wrapped_text(lines + note_lines(summary.notes, every=every))

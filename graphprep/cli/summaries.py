@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from graphprep.cli.words import count, duration, quantity, size, table
 from graphprep.model.printed import hide_secrets, json_text, lines_text, printable, without_secrets
+from graphprep.model.shown import MOST_TYPES, largest_types
 
 _COLUMNS = 80
 _UNIT = re.compile(r"(\d) (?=(?:[KMGTP]?B|s)\b)")
+_NAMES = re.compile(r"'(?:[^'\\]|\\.)*'|[0-9][0-9,.]*")  # of types, and their numbers
 _HANGING = 4  # blanks in front of what goes on, beside the line's own
 
 
@@ -34,9 +37,17 @@ def _shown_values(summary: Any) -> dict[str, Any]:
     return values | {name: hide_secrets(values[name]) for name in ("out", "notes") if name in values}
 
 
-def note_lines(notes: Sequence[str]) -> list[str]:
-    """Return a line for each note."""
-    return [f"  note: {without_secrets(note)}" for note in notes]
+def note_lines(notes: Sequence[str], *, every: bool = False) -> list[str]:
+    """Return a line for each note; unless ``every``, for the first few of those that say the same of many types."""
+    kinds = [_NAMES.sub("", note) for note in notes]
+    totals, met, lines = Counter(kinds), Counter[str](), []
+    for note, kind in zip(notes, kinds, strict=True):
+        met[kind] += 1
+        if every or met[kind] <= MOST_TYPES:
+            lines.append(f"  note: {without_secrets(note)}")
+        if not every and met[kind] == MOST_TYPES < totals[kind]:
+            lines.append(f"  note: ... and {totals[kind] - MOST_TYPES:,} more like these; -v shows all")
+    return lines
 
 
 def wrapped_text(lines: Sequence[str]) -> str:
@@ -60,11 +71,23 @@ def sizes_text(summary: Summary) -> str:
     return f"{count(nodes, 'node')}, {count(edges, 'edge')}, {count(summary.num_parts, 'partition')}"
 
 
-def types_lines(num_nodes: Mapping[str, int], num_edges: Mapping[str, int]) -> list[str]:
-    """Return a line for each type, with its number of nodes or edges."""
-    rows = [("nodes", printable(name), f"{number:,}") for name, number in num_nodes.items()]
-    rows += [("edges", printable(name), f"{number:,}") for name, number in num_edges.items()]
-    return table(rows, right=(2,))
+def types_lines(num_nodes: Mapping[str, int], num_edges: Mapping[str, int], *, every: bool = False) -> list[str]:
+    """Return a line for each type, with its number of nodes or edges; unless ``every``, of many types for the largest."""
+    kinds = [("nodes", num_nodes), ("edges", num_edges)]
+    told = [(kind, counts, list(counts) if every else largest_types(counts)) for kind, counts in kinds]
+    lines = table([(kind, printable(name), f"{counts[name]:,}") for kind, counts, names in told for name in names], right=(2,))
+    last = 0
+    for kind, counts, names in told:
+        last += len(names)
+        if len(names) < len(counts):
+            lines.insert(last, more_line(kind, len(counts) - len(names)))
+            last += 1
+    return lines
+
+
+def more_line(kind: str, number: int) -> str:
+    """Say how many types a summary does not show."""
+    return f"  {kind}  ... and {number:,} more; -v shows all"
 
 
 def work_line(summary: Summary, *, input_rate: bool = True) -> str:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from graphprep.cli.convert import DeepGnnFlags, EdgesFlags, ErrorFlags, InputFlags
 from graphprep.cli.groups import with_groups
 from graphprep.cli.options import REPORT, AsJson, ReportFlags, RunFlags, StorageFlags, option
-from graphprep.cli.summaries import note_lines, wrapped_text
+from graphprep.cli.summaries import note_lines, types_lines, wrapped_text
 from graphprep.cli.tables import TableFlags
-from graphprep.model.printed import display_url, hide_secrets, json_text, printable, shown
+from graphprep.model.printed import display_url, hide_secrets, json_text, shown
 
 if TYPE_CHECKING:
     from graphprep.pipeline import InputReport
@@ -64,12 +64,13 @@ def validate(
     options = make_input_options(input_flags, table_flags, decoder_flags, run_flags.to_options(storage_flags), error_flags)
     with reporting(report_flags) as reporter:
         report = api.validate(urls, options, reporter, max_faults=max_faults)
+    every = report_flags.verbose > 0
     if as_json:
         typer.echo(report_json(report))
     elif isinstance(report, StoreReport):
-        _print_store(report)
+        _print_store(report, every=every)
     else:
-        typer.echo(input_text(", ".join(map(display_url, urls)) or "tables", report))
+        typer.echo(input_text(", ".join(map(display_url, urls)) or "tables", report, every=every))
     if isinstance(report, StoreReport):
         if not report.sound:
             raise typer.Exit(EXIT_FAULTS)
@@ -94,9 +95,9 @@ def report_json(report: StoreReport | InputReport) -> str:
     return json_text(value)
 
 
-def _print_store(report: StoreReport) -> None:
+def _print_store(report: StoreReport, *, every: bool) -> None:
     """Print the faults on stderr, as errors are, and the outcome on stdout."""
-    from graphprep.cli.words import count, duration, size, table
+    from graphprep.cli.words import count, duration, size
 
     for fault in report.faults:
         typer.echo(shown(f"error: {fault}"), err=True)
@@ -105,23 +106,18 @@ def _print_store(report: StoreReport) -> None:
         typer.echo(f"error: {count(hidden, 'more fault')}; --max-faults {report.num_faults} prints them all", err=True)
     outcome = "sound" if report.sound else count(report.num_faults, "fault")
     typer.echo(f"{display_url(report.store)}: {outcome}")
-    for line in table(_count_rows(report.num_nodes, report.num_edges), right=(2,)):
+    for line in types_lines(report.num_nodes, report.num_edges, every=every):
         typer.echo(line)
     checked = f"{count(report.num_arrays, 'array')} in {count(report.num_parts, 'partition')}"
     typer.echo(f"  checked {checked}, {size(report.num_bytes)}, in {duration(report.elapsed_s)}")
 
 
-def input_text(path: str, report: InputReport) -> str:
-    """Write what a sound input holds, for people."""
-    from graphprep.cli.words import count, table
+def input_text(path: str, report: InputReport, *, every: bool = False) -> str:
+    """Write what a sound input holds, for people; ``every``: with all types, however many."""
+    from graphprep.cli.words import count
 
     lines = [f"{path}: sound, {report.format}, {count(report.num_records, 'record')}"]
-    lines += table(_count_rows(report.num_nodes, report.num_edges), right=(2,))
+    lines += types_lines(report.num_nodes, report.num_edges, every=every)
     if report.num_skipped:
         lines.append(f"  {count(report.num_skipped, 'faulty record')} skipped")
-    return wrapped_text(lines + note_lines(report.notes))
-
-
-def _count_rows(nodes: Any, edges: Any) -> list[tuple[str, str, str]]:
-    rows = [("nodes", printable(name), f"{number:,}") for name, number in nodes.items()]
-    return rows + [("edges", printable(name), f"{number:,}") for name, number in edges.items()]
+    return wrapped_text(lines + note_lines(report.notes, every=every))

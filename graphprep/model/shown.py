@@ -64,16 +64,20 @@ def type_rows(
     return (*_rows("nodes", nodes, columns or {}), *_rows("edges", edges, columns or {}))
 
 
+def largest_types(counts: Mapping[str, int | None]) -> list[str]:
+    """Return the names of the largest types, in their order among all."""
+    if len(counts) <= MOST_TYPES:
+        return list(counts)
+    kept = set(sorted(counts, key=lambda name: -(counts[name] or 0))[:MOST_TYPES])
+    return [name for name in counts if name in kept]
+
+
 def _rows(kind: str, counts: Mapping[str, int | None], columns: Mapping[str, Sequence[str]]) -> list[Row]:
-    kept = set(counts)
-    if len(counts) > MOST_TYPES:
-        kept = set(sorted(counts, key=lambda name: -(counts[name] or 0))[:MOST_TYPES])
     rows: list[Row] = []
-    for name in counts:
-        if name in kept:
-            number = counts[name]
-            rows.append((kind, name, "?" if number is None else f"{number:,}", ", ".join(columns.get(name, ()))))
-    more = len(counts) - len(kept)
+    for name in largest_types(counts):
+        number = counts[name]
+        rows.append((kind, name, "?" if number is None else f"{number:,}", ", ".join(columns.get(name, ()))))
+    more = len(counts) - len(rows)
     return [*rows, (kind, f"… and {more:,} more", "", "")] if more else rows
 
 
