@@ -13,6 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import scipy.sparse
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import graphprep
 from graphprep.model.errors import DataError, UsageError
@@ -111,6 +113,69 @@ def test_tables_make_the_bytes_that_parquet_makes(tmp_path, monkeypatch, make, r
     assert bytes_of(tmp_path / "memory") == bytes_of(tmp_path / "files")
     assert (summary.num_nodes, summary.num_edges) == ({"user": 4, "item": 3}, {"user:buys:item": 5})
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+
+
+def columns_of(size):
+    """Return strategies of columns of a size, by what pandas calls them."""
+
+    def listed(values, *, missing=True):
+        return st.lists(st.none() | values if missing else values, min_size=size, max_size=size)
+
+    ints = st.integers(-100, 100)
+    floats = st.floats(width=16, allow_nan=True)
+    days = st.dates(datetime.date(1900, 1, 1), datetime.date(2100, 1, 1))
+    return st.one_of(
+        st.sampled_from(["int8", "int32", "uint64"]).flatmap(
+            lambda kind: listed(st.integers(0, 100), missing=False).map(lambda found: pd.Series(found, dtype=kind))
+        ),
+        st.sampled_from(["Int16", "UInt32", "Float32"]).flatmap(
+            lambda kind: listed(st.integers(0, 100)).map(lambda found: pd.Series(found, dtype=kind))
+        ),
+        st.sampled_from(["float16", "float32", "float64"]).flatmap(
+            lambda kind: listed(floats, missing=False).map(lambda found: pd.Series(found, dtype=kind))
+        ),
+        listed(ints).map(lambda found: pd.Series(found, dtype=object)),
+        listed(ints | floats).map(lambda found: pd.Series(found, dtype=object)),
+        listed(st.booleans()).map(lambda found: pd.Series(found, dtype=object)),
+        listed(st.booleans()).map(lambda found: pd.Series(found, dtype="boolean")),
+        listed(st.text('aé,\n\0"', max_size=4)).map(lambda found: pd.Series(found, dtype="str")),
+        listed(st.text(max_size=4)).map(lambda found: pd.Series(found, dtype=object)),
+        listed(st.sampled_from("abc")).map(lambda found: pd.Series(found, dtype="category")),
+        listed(st.lists(ints, max_size=3)).map(lambda found: pd.Series(found, dtype=object)),
+        listed(st.lists(floats, min_size=2, max_size=2)).map(lambda found: pd.Series(found, dtype=object)),
+        listed(days).map(lambda found: pd.Series(found, dtype=object)),
+        st.sampled_from(["s", "ms", "us", "ns"]).flatmap(
+            lambda unit: listed(days).map(lambda found: pd.Series(found, dtype=f"datetime64[{unit}]"))
+        ),
+    )
+
+
+@st.composite
+def frames(draw):
+    """Draw the IDs and columns of some nodes."""
+    ids = draw(st.lists(st.integers(0, 2**63), unique=True, max_size=6))
+    made = {f"c{at}": draw(columns_of(len(ids))) for at in range(draw(st.integers(0, 3)))}
+    return pd.DataFrame({"id": np.array(ids, np.uint64), **made})
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(frame=frames(), rows=st.integers(1, 4))
+def test_any_table_makes_the_bytes_that_parquet_makes(tmp_path_factory, frame, rows):
+    folder = tmp_path_factory.mktemp("any")
+    pq.write_table(pa.Table.from_pandas(frame, preserve_index=False), folder / "user.parquet")
+    graph = GraphConfig((NodeTable("user", TableConfig((str(folder / "user.parquet"),))),))
+
+    def outcome(name, *inputs, **options):
+        try:
+            graphprep.convert(*inputs, out=folder / name, **options)
+        except DataError as error:
+            return str(error).replace(str(folder / "user.parquet"), "inputs['user']")
+        return bytes_of(folder / name)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(in_memory, "_MOST_ROWS", rows)
+        found = outcome("memory", {"user": frame})
+    assert found == outcome("files", [], graph=graph)
 
 
 def test_a_dict_of_tables_is_split_by_its_keys(tmp_path):
