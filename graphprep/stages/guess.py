@@ -44,6 +44,7 @@ _LEAST_SHARED = 0.02  # of a column's values, to be IDs of a table of which only
 _LEAST_MATCHED = 0.95
 _LEAST_CALLED = 0.5
 _LEAST_DISTINCT = 0.95  # of the values of a column that is called like an ID: what stands twice is for convert to find
+_DANGLING = "convert stops at the first value that is not, unless --on-missing-node says drop or create."
 _SHOWN = 40  # characters of a value
 _ID_ENDING = re.compile(r"[-_ ]?(?:id|ID|Id|key)$")
 _COMPRESSED = re.compile(r"\.(gz|gzip|bz2|xz|zst)$", re.I)
@@ -113,11 +114,12 @@ class _Type:
 
 @dataclass(frozen=True)
 class _Link:
-    """A column whose values are IDs of a type; ``to`` None: of none that has a table."""
+    """A column whose values are IDs of a type; ``to`` None: of none that has a table. ``dangles``: some are not."""
 
     column: SampleColumn
     to: _Type | None
     why: str
+    dangles: bool = False
 
 
 class _Guess:
@@ -232,6 +234,7 @@ class _Guess:
             comment = [
                 f"{one.files}: two columns of IDs and no key of its own: edges.",
                 *(f"{link.why}." for link in one.links),
+                *([_DANGLING] if any(link.dangles for link in one.links) else []),
             ]
             yield table, comment if number == 0 else ["The same edges: files without a header, or written otherwise."]
 
@@ -244,7 +247,7 @@ class _Guess:
             for config, column in self._configs(one, []):
                 only = replace(config, kept=(), dropped=())
                 table = EdgeTable(one.name, relation, link.to.name, only, src_col=column(one.key), dst_col=column(link.column))
-                yield table, [f"{link.why}: an edge for each row of {one.files}."]
+                yield table, [f"{link.why}: an edge for each row of {one.files}.", *([_DANGLING] if link.dangles else [])]
 
     def _end_name(self, one: _Type, link: _Link, number: int) -> str:
         if link.to is not None:
@@ -403,14 +406,16 @@ def _link(one: _Type, column: SampleColumn, parents: Sequence[_Type], *, is_end:
             enough = enough or share >= _LEAST_SHARED or is_called
         if likely and enough and (is_alike or shared):
             found.append(((is_called, shared, len(key.distinct), -len(parent.name)), parent))
-        elif likely:
+        elif likely and (is_called or share >= _LEAST_CALLED):
             near = max(near, (shared, parent.name))
     if not found:
         rest = f" ({near[1]} has {near[0]:,} of {len(column.distinct):,})" if near[0] else ""
         return _Link(column, None, f"{named}: no table has these IDs{rest}, they make a type of their own")
     (is_called, shared, *_), to = max(found, key=lambda item: item[0])
-    evidence = _evidence(one, column, to, shared) + (", and it is called so" if is_called else "")
-    return _Link(column, to, f"{named}: {evidence}{_dangling(column, to, shared)}")
+    evidence, others = _evidence(one, column, to, shared), _others(column, to, shared)
+    if others:
+        return _Link(column, to, f"{named}{' is called so, and' if is_called else ':'} {evidence}; {others}", dangles=True)
+    return _Link(column, to, f"{named}: {evidence}" + (", and it is called so" if is_called else ""))
 
 
 def _evidence(one: _Type, column: SampleColumn, to: _Type, shared: int) -> str:
@@ -425,15 +430,14 @@ def _evidence(one: _Type, column: SampleColumn, to: _Type, shared: int) -> str:
     return f"{shared:,} of {count:,} values{where} are IDs of {to.name}"
 
 
-def _dangling(column: SampleColumn, to: _Type, shared: int) -> str:
-    """Say which values are no IDs of a type that is known as a whole, and what becomes of them."""
+def _others(column: SampleColumn, to: _Type, shared: int) -> str:
+    """Say which values are no IDs of a type that is known as a whole; "" where all are."""
     assert to.key is not None
     number = len(column.distinct) - shared
     if not number or not to.is_whole:
         return ""
     first = next(value for value in column.values if value is not None and value not in to.key.distinct)
-    words = f"1 is not ({first[:_SHOWN]!r})" if number == 1 else f"{number:,} are not (the first is {first[:_SHOWN]!r})"
-    return f"; {words}: convert stops there, unless --on-missing-node says drop or create"
+    return f"1 is not ({first[:_SHOWN]!r})" if number == 1 else f"{number:,} are not (the first is {first[:_SHOWN]!r})"
 
 
 # ---------------------------------------------------------------------------------------------------- names

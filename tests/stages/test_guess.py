@@ -147,10 +147,11 @@ def test_a_dangling_key_stays_a_foreign_key_and_stops_convert(tmp_path, capsys, 
     write(tmp_path, **{f"in__{name}": text for name, text in RATINGS.items()}, in__ratings_csv=rating_lines(last))
     value, found = guess(tmp_path / "in")
     assert [edge["type"] for edge in value["edges"]] == ["users:ratings:movies"]
-    assert found.comments["edges[0]"][1] == (
-        f"column 'user_id': 988 of 989 values are IDs of users, and it is called so; 1 is not ('{last}'): "
-        "convert stops there, unless --on-missing-node says drop or create."
-    )
+    assert found.comments["edges[0]"][1:] == [
+        f"column 'user_id' is called so, and 988 of 989 values are IDs of users; 1 is not ('{last}').",
+        "column 'movieId': all 100 values are IDs of movies, and it is called so.",
+        "convert stops at the first value that is not, unless --on-missing-node says drop or create.",
+    ]
     config, store = tmp_path / "graph.yaml", tmp_path / "store"
     config.write_text(found.yaml())
     assert run(["convert", str(config), str(store)]) == 1
@@ -184,6 +185,21 @@ def test_how_many_values_must_be_ids_of_a_table(tmp_path, name, known, types):
         assert found.comments["edges[0]"][1] == (
             f"column {name!r}: no table has these IDs (users has {known} of {count}), they make a type of their own."
         )
+
+
+def test_a_foreign_key_of_nodes_may_dangle_too(tmp_path):
+    write(
+        tmp_path,
+        users_csv="id,city\n1,r1\n" + "".join(f"{i},c{i % 40}\n" for i in range(2, 99)) + "99,r2\n",
+        cities_csv="id,size\n" + "".join(f"c{i},{i}\n" for i in range(40)),
+    )
+    value, found = guess(tmp_path)
+    assert [edge["type"] for edge in value["edges"]] == ["users:city:cities"]
+    assert found.comments["edges[0]"] == [
+        "column 'city' is called so, and 40 of 42 values are IDs of cities; 2 are not (the first is 'r1'): an edge for each row "
+        "of users.csv.",
+        "convert stops at the first value that is not, unless --on-missing-node says drop or create.",
+    ]
 
 
 def test_a_key_with_a_value_twice_or_none_stays_a_key(tmp_path, capsys):
