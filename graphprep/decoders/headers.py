@@ -12,7 +12,7 @@ MAX_RECORDS = 1_000  # that are looked at behind the first: a millisecond
 _NUMBER_LIKE = re.compile(r"[ \t]*(?:[0-9+\-.]|(?:nan|inf|infinity)[ \t]*\Z)", re.IGNORECASE)
 NULLS = ("NA", "N/A", "None", "null", "nil", "?", r"\N")  # spellings, in any case, of cells that are absent
 _ABSENT = frozenset(("", *(word.lower() for word in NULLS)))  # cells that say nothing of their column
-_KEY = re.compile(r"(?:.*[a-z0-9](?:Id|ID)|(?:.*[_\- .])?(?:id|ID|Id))")  # id, user_id, FromNodeId
+_KEY = re.compile(r"(?:.*[a-z0-9](?:Id|ID)|(?:.*[_\-])?(?:id|ID|Id))")  # id, user_id, FromNodeId
 # What headers call the columns of the ends, in small letters and digits; nobody calls two nodes of one edge so.
 _ENDS = (("src", "dst"), ("source", "target"), ("source", "destination"))
 _TRIPLES = (("head", "relation", "tail"), ("subject", "predicate", "object"))
@@ -51,10 +51,17 @@ def is_words(fields: Sequence[str]) -> bool:
 
 
 def names_columns(fields: Sequence[str]) -> bool:
-    """Return whether fields are called as headers call the columns of IDs: nobody calls nodes so."""
+    """Return whether fields are called as headers call the columns of IDs."""
+    return _name_ends(fields) or any(map(_is_key, fields))
+
+
+def _name_ends(fields: Sequence[str]) -> bool:
     plain = _plain(fields)
-    is_known = any(set(known) <= set(plain) for known in (*_ENDS, *_TRIPLES))
-    return is_known or any(map(_KEY.fullmatch, (field.strip(" \t") for field in fields)))
+    return any(set(known) <= set(plain) for known in (*_ENDS, *_TRIPLES))
+
+
+def _is_key(field: str) -> bool:
+    return _KEY.fullmatch(field.strip(" \t")) is not None
 
 
 def find_ends(names: Sequence[str]) -> tuple[int, int] | None:
@@ -65,7 +72,7 @@ def find_ends(names: Sequence[str]) -> tuple[int, int] | None:
     plain = _plain(names)
     known = [(src + end, dst + end) for end in ("", *_OF_KEYS) for src, dst in _ENDS]
     known += [(head, tail) for head, relation, tail in _TRIPLES if relation in plain]
-    if not (_are_likely(plain[:2]) or all(map(_KEY.fullmatch, names[:2]))):
+    if not (_are_likely(plain[:2]) or all(map(_is_key, names[:2]))):
         known.append(_FROM_TO)
     known += [(_FROM_TO[0] + end, _FROM_TO[1] + end) for end in _OF_KEYS]
     found = next((ends for ends in known if all(plain.count(name) == 1 for name in ends)), None)
@@ -86,27 +93,28 @@ def _kind(name: str) -> list[str]:
 def guess_header(records: Sequence[Sequence[str]], *, if_open: bool, ends: Collection[int] = ()) -> HeaderGuess:
     """Tell whether the first of a file's ``records`` is a header where any field may be text, raw IDs too.
 
-    A field that looks like a number speaks against it, names such as ``src`` and ``dst`` or ``user_id`` for it. Then: a first
-    field that comes again in its column (in any of ``ends``, for a column among them), or is spelled like another but for its
-    digits, is data, and so are two fields that are the same; a word above numbers is a name. ``if_open`` holds where nothing
-    tells.
+    A field that looks like a number speaks against it, names such as ``src`` and ``dst`` for it: nobody calls nodes so. Then: a
+    first field that comes again in its column (in any of ``ends``, for a column among them), or is spelled like another but for
+    its digits, is data, and so are two fields that are the same; ``user_id``, and a word above numbers, are names. ``if_open``
+    holds where nothing tells.
     """
     first, later = records[0], records[1 : MAX_RECORDS + 1]
     changes = any(_changes(field, _column(later, at)) for at, field in enumerate(first))
     if not is_words(first):
         return HeaderGuess(False, is_sure=not changes)
-    if names_columns(first):
+    if _name_ends(first):
         return HeaderGuess(True)
     words = [field.strip(" \t") for field in first if field.strip(" \t")]
     if len(set(words)) < len(words):  # no two columns have one name
         return HeaderGuess(False, is_sure=not changes)
-    is_likely = _are_likely(_plain(first))
+    has_key = any(_is_key(field) and (if_open or field.strip(" \t").lower() != "id") for field in first)
+    is_likely = _are_likely(_plain(first)) or any(map(_is_key, first))
     for at, field in enumerate(first):
         places = set(ends) if at in ends else {at}
         if _recurs(field, {cell for place in places for cell in _column(later, place)}):
             return HeaderGuess(False, is_sure=not (is_likely or changes))
     if is_likely or changes:
-        return HeaderGuess(True, is_sure=is_likely and changes)
+        return HeaderGuess(True, is_sure=has_key or (is_likely and changes))
     return HeaderGuess(if_open, is_sure=False)
 
 

@@ -289,6 +289,9 @@ HEADERS = [
     ("from_id,to_id,amount,date\nann,bob,3,2024-05-01\n", True, ""),
     ("FromNodeId\tToNodeId\nann\tbob\n", True, ""),
     ("user_id,item\nann,hat\n", True, ""),
+    ("id ego\nego superego\n", False, AS_EDGE),
+    ("id mind\nego body\n", True, "id, mind"),
+    ("some id,name\nann,bob\n", False, AS_EDGE),
     # words that headers have, above names: a guess; above numbers, too: sure
     ("from,to\nann,bob\n", True, "from, to"),
     ("user,item\nann,hat\nbob,hat\n", True, "user, item"),
