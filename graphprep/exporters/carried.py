@@ -15,6 +15,7 @@ from graphprep.model.export import Side, Unsupported
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.schema import ColumnSchema, EdgeTypeSchema, NodeTypeSchema, edge_type_text
 from graphprep.stages.cells import Cells
+from graphprep.stages.trainer_columns import all_types
 
 Schema = TypeVar("Schema", NodeTypeSchema, EdgeTypeSchema)
 
@@ -73,11 +74,11 @@ def choose_columns(
     of columns that are not there.
     """
     if unsupported and not drop:
-        raise UsageError(
-            f"target {target!r} does not support all columns:",
-            items=[one.text for one in unsupported],
-            fix="leave them out with --drop-unsupported",
-        )
+        fix = "leave them out with --drop-unsupported"
+        if sparse := _first_sparse(metadata, unsupported):
+            fix = f"write sparse ones as dense ones with --densify {sparse}, or {fix}"
+        items = [one.text for one in unsupported]
+        raise UsageError(f"target {target!r} does not support all columns:", items=items, fix=fix)
     lost = {(one.side, one.type, one.column) for one in unsupported}
     given = dict(feature_dtypes)
     used: set[str] = set()
@@ -98,6 +99,13 @@ def choose_columns(
             raise UsageError(f"--feature-dtype: target {target!r} leaves out column {missing[0]!r}", fix="leave it out")
         raise UsageError(f"--feature-dtype: there is no column {missing[0]!r}", fix=_name_one_of(metadata))
     return found
+
+
+def _first_sparse(metadata: GraphMetadata, unsupported: Sequence[Unsupported]) -> str | None:
+    """Return the name of the first sparse column among those that are not supported."""
+    columns = ((side, name, column) for side, name, some in all_types(metadata) for column in some)
+    found = {(side, name, column.name) for side, name, column in columns if column.kind == "sparse"}
+    return next((one.column for one in unsupported if (one.side, one.type, one.column) in found), None)
 
 
 def _with_dtype(column: ColumnSchema, type_name: str, given: Mapping[str, str], used: set[str]) -> ColumnSchema:

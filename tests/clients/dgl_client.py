@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 import types
+from collections.abc import Iterator
 from pathlib import Path
 
 os.environ |= {"DGLBACKEND": "pytorch", "DGL_DIST_DEBUG": "1"}  # the second: DGL verifies every partition that it loads
@@ -33,7 +34,18 @@ def read_partitions(folder: Path) -> dict[str, np.ndarray]:
     for part in range(num_parts):
         for name, values in read_partition(folder, config, part, raw).items():
             found.setdefault(name, []).append(values.numpy())
+    if (folder / "edge_sets.dgl").exists():
+        found |= {name: [values.numpy()] for name, values in read_edge_sets(folder, config, raw)}
     return {name: np.concatenate(values) for name, values in found.items()}
+
+
+def read_edge_sets(folder: Path, config: str, raw: dict[str, torch.Tensor]) -> Iterator[tuple[str, torch.Tensor]]:
+    """Yield the edges of each part of a split, ends in original IDs."""
+    book = load_partition_book(config, 0)[0]
+    for name, pairs in load_tensors(str(folder / "edge_sets.dgl")).items():
+        src_type, _, dst_type = name.rpartition("/")[0].split(":")
+        for end, kind, ids in zip(("src", "dst"), (src_type, dst_type), pairs, strict=True):
+            yield f"set {name} {end}", raw[kind][book.map_to_per_ntype(ids)[1]]
 
 
 def read_partition(folder: Path, config: str, part: int, raw: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from clients.checksums import Rows, checksum, graph_edges, graph_nodes, id_map, store_edges, store_nodes
 from clients.dgl_environment import DGL
-from clients.graphs import GRAPHS, make_store
+from clients.graphs import GRAPHS, Edges, Graph, make_store
 
 import graphprep
 
@@ -78,6 +78,28 @@ def test_dgl_reads_what_the_store_holds(exports, case):
     for name in graph.edges:
         found = _rows(seen, case, f"edge {':'.join(name)}", [maps[name[0]], maps[name[2]]], is_node=False)
         assert checksum(name, found) == checksum(name, graph_edges(graph, name)) == checksum(name, store_edges(store, name))
+
+
+def test_messages_pass_over_train_edges_alone(tmp_path):
+    """DGL's own loader finds train edges and those in no part, under their edge IDs, and the pairs of each part."""
+    DGL.find_python()
+    graph = GRAPHS["heterogeneous"]()
+    (name,) = [name for name in graph.edges if name[1] == "buys"]
+    edges = graph.edges[name]
+    part = np.arange(len(edges.src)) % 4
+    split = Edges(edges.src, edges.dst, {**edges.columns, "set": np.ma.masked_equal(part, 3)}, edges.weight)
+    made = Graph(graph.nodes, {**graph.edges, name: split})
+    store = make_store(made, tmp_path / "split", partitions=3, partition_by="hash", splits=(f"{':'.join(name)}:set",))
+    graphprep.export(str(store), str(tmp_path / "out"), "distdgl")
+    DGL.run("dgl_client.py", tmp_path / "seen.npz", tmp_path / "out")
+    with np.load(tmp_path / "seen.npz") as seen:
+        found = {key.partition("|")[2]: values for key, values in seen.items()}
+    key, src, dst = ":".join(name), np.array(edges.src), np.array(edges.dst)
+    assert sorted(found[f"edge {key} id"].tolist()) == np.flatnonzero((part == 0) | (part == 3)).tolist()
+    assert found[f"edge {key} src"].tolist() == src[found[f"edge {key} id"]].tolist()
+    for number, short in enumerate(("train", "val", "test")):
+        assert found[f"set {key}/{short} src"].tolist() == src[part == number].tolist()
+        assert found[f"set {key}/{short} dst"].tolist() == dst[part == number].tolist()
 
 
 @pytest.mark.slow

@@ -82,6 +82,14 @@ def test_pieces_partitions_and_dtypes(tmp_path, monkeypatch):
     assert np.array_equal(found, matrix.toarray()[ids])
 
 
+def test_what_refuses_a_sparse_column_names_the_way(tmp_path):
+    with pytest.raises(UsageError) as caught:
+        graphprep.export(str(make_store(tmp_path, random_matrix())), str(tmp_path / "out"), "distdgl")
+    assert caught.value.message == "target 'distdgl' does not support all columns:"
+    assert list(caught.value.items) == ["node column _N 'attr': its values are sparse"]
+    assert caught.value.fix == "write sparse ones as dense ones with densify attr, or leave them out with drop_unsupported=True"
+
+
 def edge_list(folder: Path, lines: str) -> Path:
     (folder / "graph.csv").write_text(lines)
     graphprep.convert(str(folder / "graph.csv"), str(folder / "store"), format="edgelist")
