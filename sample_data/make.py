@@ -678,6 +678,119 @@ def write_davis() -> None:
     write_chunked("davis/chunked", metadata, files)
 
 
+# ---------------------------------------------------------------------------------------------------------------- peers
+
+
+def write_peers() -> None:
+    """Write small graphs in the formats of other tools."""
+    folder = HERE / "peers"
+    folder.mkdir(parents=True, exist_ok=True)
+    write_arrays(folder)
+    lines = ["%%MatrixMarket matrix coordinate real symmetric", "% who calls whom, hours a week", "", "4 4 4"]
+    write_lines("peers/friends.mtx", [*lines, "2 1 1.5", "3 2 .5", "3 3 -2", "% a comment", "2 1 1e-3"])
+    lines = ["%%MatrixMarket MATRIX coordinate pattern general", "3 5 4"]
+    write_lines("peers/ratings.mtx", [*lines, "1 5", "3 1", "3  2", "1 1"])
+    write_lines("peers/flows.mtx", ["%%MatrixMarket matrix coordinate integer skew-symmetric", "3 3 2", "2 1 7", "3 1 -2"])
+    write_lines("peers/town.graph", ["% nodes, edges, format", "5 3 011", "7 2 15 3 40", "2 1 15", "5 1 40 4 8", "1 3 8", "9"])
+    write_lines("peers/sizes.graph", ["3 2 110 2", "10 1 2 2", "% a comment", "20 3 4 1 3", "30 5 6 2"])
+    write_film()
+    write_ogb()
+    write_club()
+
+
+def write_arrays(folder: Path) -> None:
+    """Write edges and matrices as NumPy and SciPy write them."""
+    edges = np.array([[0, 0, 1, 3, 3, 5], [1, 2, 2, 0, 0, 5]])
+    features = np.arange(14, dtype=np.float32).reshape(7, 2) / 4
+    np.savez(folder / "graph.npz", edge_index=edges, edge_weight=edges[0] / 2, x=features, y=np.arange(7) % 3)
+    np.save(folder / "pairs.npy", np.asfortranarray(edges.T * 10, ">i4"))
+    np.savez_compressed(
+        folder / "rated.npz", indptr=[0, 2, 2, 5], indices=[1, 4, 0, 4, 4], data=[5.0, 0, 2, 1, 1], shape=[3, 5], format=b"csr"
+    )
+    (folder / "columns").mkdir(exist_ok=True)
+    np.save(folder / "columns/indptr.npy", np.array([0, 0, 2, 3, 3], np.int32))
+    np.save(folder / "columns/indices.npy", np.array([3, 0, 2], np.uint8))
+
+
+def write_film() -> None:
+    """Write files for neo4j-admin."""
+    movies = ["movieId:ID,title,year:int,scores:double[],:LABEL", 'tt0133093,"The Matrix",1999,8.7;4.5,Movie']
+    write_lines("peers/film/movies.csv", [*movies, 'tt0234215,"The Matrix, Reloaded",2003,7.2;3.5,Movie;Sequel'])
+    write_lines("peers/film/actors-header.csv", ["personId:ID,name,born:date,:LABEL"])
+    write_lines("peers/film/actors-1.csv", ['keanu,"Keanu Reeves",1964-09-02,Actor', "carrie,Carrie-Anne Moss,,Actor"])
+    write_lines("peers/film/actors-2.csv", ["hugo,Hugo,1960-04-04,Actor"])
+    roles = [":START_ID,role,:END_ID,:TYPE", "keanu,Neo,tt0133093,ACTED_IN", "hugo,Smith,tt0133093,ACTED_IN"]
+    write_lines("peers/film/roles.csv", [*roles, "keanu,Neo,tt0234215,ACTED_IN", "carrie,Trinity,tt0133093,ACTED_IN"])
+
+
+def write_ogb() -> None:
+    """Write folders of the Open Graph Benchmark, of one node type and of two."""
+    papers = {
+        "raw/num-node-list": ["4"],
+        "raw/num-edge-list": ["3"],
+        "raw/edge": ["0,1", "1,2", "3,0"],
+        "raw/node-feat": ["0.1,0.2", "0.3,-4", "5,0.6", "0.7,1e3"],
+        "raw/node_year": ["2001", "2002", "2003", "2004"],
+        "raw/edge-feat": ["1", "2", "3"],
+        "raw/node-label": ["0", "1", "0", "2"],
+        "split/time/train": ["0", "1"],
+        "split/time/valid": ["2"],
+        "split/time/test": ["3"],
+    }
+    academic = {
+        "raw/num-node-dict": ["paper,author", "3,2"],
+        "raw/triplet-type-list": ["author,writes,paper", "paper,cites,paper"],
+        "raw/relations/author___writes___paper/edge": ["0,0", "1,0", "1,2"],
+        "raw/relations/paper___cites___paper/edge": ["2,0"],
+        "raw/node-feat/paper/node-feat": ["1", "2", "3"],
+        "raw/node-label/paper/node-label": ["7", "7", "1"],
+        "split/time/paper/train": ["2"],
+        "split/time/paper/test": ["0"],
+    }
+    for name, files in (("papers", papers), ("academic", academic)):
+        for path, lines in files.items():
+            target = HERE / "peers" / name / f"{path}.csv.gz"
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(gzip.compress("".join(f"{line}\n" for line in lines).encode(), mtime=0))
+
+
+def write_club() -> None:
+    """Write a data set of GraphBolt."""
+    text = """dataset_name: club
+graph:
+  nodes:
+    - {type: person, num: 5}
+    - {type: club, num: 2}
+  edges:
+    - {type: "person:joins:club", format: csv, path: joins.csv}
+    - {type: "person:knows:person", format: numpy, path: knows.npy}
+feature_data:
+  - {domain: node, type: person, name: feat, format: numpy, in_memory: false, path: feat.npy}
+  - {domain: edge, type: "person:joins:club", name: since, format: numpy, path: since.npy}
+tasks:
+  - name: node_classification
+    train_set:
+      - type: person
+        data:
+          - {name: seeds, format: numpy, path: train.npy}
+          - {name: labels, format: numpy, path: train-labels.npy}
+    test_set:
+      - type: person
+        data: [{name: seeds, format: numpy, path: test.npy}]"""
+    write_lines("peers/club/metadata.yaml", text.splitlines())
+    write_lines("peers/club/joins.csv", ["0,0", "1,0", "3,1"])
+    arrays = {
+        "knows": np.array([[0, 1, 2, 2], [1, 2, 3, 2]]),
+        "feat": np.arange(10, dtype=np.float32).reshape(5, 2),
+        "since": np.array([2001, 1999, 2020], np.int16),
+        "train": np.array([4, 1]),
+        "train-labels": np.array([7, 5]),
+        "test": np.array([3], np.int32),
+    }
+    for name, values in arrays.items():
+        np.save(HERE / "peers/club" / f"{name}.npy", values)
+
+
 def main() -> None:
     """Write everything."""
     for write in (
@@ -689,6 +802,7 @@ def main() -> None:
         write_faulty,
         write_names,
         write_people,
+        write_peers,
     ):
         write()
     for write in (write_karate, write_les_miserables, write_davis):

@@ -441,7 +441,7 @@ def compressed_rows(edges, layout, num_rows, key) -> list[list]:
 
 def build_reference(graph: Graph, options: dict) -> dict[str, np.ndarray | dict]:
     """Every file of the store but provenance.json, by its path."""
-    options = {**DEFAULTS, **options}
+    options = {**DEFAULTS, **options, **graph.roles}
     raw_nodes, edges, created = gather_nodes(graph, options)
     parts, num_parts, method = assign_parts(raw_nodes, options)
     files: dict[str, np.ndarray | dict] = {}

@@ -23,10 +23,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import zstandard
 
+from reference.peers import READERS
 from reference.records import Declared, Edge, Graph, Node, Numbers, Sparse, Temporal, Text
 
 
 def read_graph(format: str, paths: list[Path], options: dict) -> Graph:
+    if format in READERS:
+        return READERS[format](paths[0], options.get("decoder_options", {}))
     readers = {"edgelist": read_edgelist, "json": read_json, "tsv": read_tsv, "chunked": read_chunked, "edges": read_edges}
     reader = {**readers, "graph": read_tables}[format]
     return reader(expand(paths), options.get("decoder_options", {}), options.get("on_error") == "skip")

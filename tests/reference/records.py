@@ -93,7 +93,8 @@ class Graph:
     ``identity`` (0..n-1 per type, ``num_nodes``) or ``tables`` (records for the types in ``recorded``, 0..n-1 for those in
     ``num_nodes``, else what occurs in edges; an ID space a type). ``node_types`` and ``edge_types`` list the declared ones in order.
     ``weighted``, ``timed`` and ``dated`` say whether the columns weight, time, and created_at with removed_at exist; the first
-    two may be the set of types that have them.
+    two may be the set of types that have them. ``roles`` are options that the input itself gives: ``labels``, and
+    ``listed_splits``, for a type the three sets of IDs, as texts, that are in a part.
     """
 
     nodes_from: str
@@ -109,4 +110,5 @@ class Graph:
     node_columns: dict[str, list[Declared]] = field(default_factory=dict)
     edge_columns: dict[tuple[str, str, str], list[Declared]] = field(default_factory=dict)
     recorded: set[str] = field(default_factory=set)
+    roles: dict = field(default_factory=dict)
     num_skipped: int = 0

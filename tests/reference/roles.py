@@ -19,6 +19,10 @@ def with_roles(columns: list, rows: list, owner: str, options: dict, make) -> li
         if place == owner:
             at = [column.name for column in columns].index(name)
             columns[at] = label(columns[at], make)
+    for place, lists in options.get("listed_splits", {}).items():
+        if place == owner:
+            found = [next((part for part, ids in enumerate(lists) if str(row.id) in ids), None) for row in rows]
+            columns.append(split(make, "split", found))
     for text in options.get("splits", ()):
         if "=" in text and text.partition("=")[0] == owner:
             lists = [read_ids(path) for path in text.partition("=")[2].split(",")]
