@@ -10,7 +10,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from graphprep.api import convert, export, export_targets, generate, ids, info, load, open_store, reorder, validate
+    from graphprep.api import (
+        QuietReporter,
+        convert,
+        export,
+        export_targets,
+        generate,
+        ids,
+        info,
+        load,
+        open_store,
+        reorder,
+        validate,
+    )
     from graphprep.model.adjacency import Adjacency
     from graphprep.model.errors import GraphprepError
     from graphprep.model.export import ExportOptions, ExportSummary
@@ -37,6 +49,7 @@ __all__ = [
     "GraphprepError",
     "IDConverter",
     "PartitionBook",
+    "QuietReporter",
     "ReorderOptions",
     "ReorderSummary",
     "RunOptions",
@@ -75,6 +88,7 @@ _HOMES = {
     "GraphprepError": "graphprep.model.errors",
     "IDConverter": "graphprep.model.ids",
     "PartitionBook": "graphprep.model.ids",
+    "QuietReporter": "graphprep.api",
     "ReorderOptions": "graphprep.model.reorder",
     "ReorderSummary": "graphprep.model.reorder",
     "RunOptions": "graphprep.model.options",

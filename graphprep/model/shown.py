@@ -9,6 +9,7 @@ from graphprep.model.printed import printable, shown
 
 MOST_TYPES = 10  # of nodes, and of edges: the largest
 _GAP = "  "
+_WIDTH = 80  # of lines of words
 Row = tuple[str, str, str, str]
 
 
@@ -29,7 +30,8 @@ class Card:
         for row in rows:
             cells = [pad(cell, size) for pad, cell, size in zip(pads, row, sizes, strict=True)]
             lines.append((_GAP + _GAP.join(cells)).rstrip())
-        return "\n".join([shown(self.title), *lines, *(_GAP + shown(note) for note in self.notes)])
+        notes = [line for note in self.notes for line in _wrapped(shown(note))]
+        return "\n".join([shown(self.title), *lines, *notes])
 
     def html(self) -> str:
         """Write a table."""
@@ -41,6 +43,13 @@ class Card:
         notes = "".join(f"<div>{escape(shown(note))}</div>" for note in self.notes)
         table = f"<table>{rows}</table>" if rows else ""
         return f"<div><div><b>{escape(shown(self.title))}</b></div>{table}{notes}</div>"
+
+
+def _wrapped(note: str) -> list[str]:
+    """Break a sentence between words, and indent it."""
+    from textwrap import wrap
+
+    return wrap(note, _WIDTH, initial_indent=_GAP, subsequent_indent=2 * _GAP, break_long_words=False, break_on_hyphens=False)
 
 
 class Showable:

@@ -54,3 +54,11 @@ def test_a_result_hides_passwords_and_writes_control_characters_out():
     assert card.text() == "s3://me:…@host/out\n  nodes  a\\x1b[31m  1\n  https://host/x"
     assert "secret" not in card.html()
     assert "\x1b" not in card.html()
+
+
+def test_long_notes_break_between_words():
+    note = 'node type \'_N\': 0..13 are its nodes: ids="dense" (chosen by ids="auto"); 1 of them has no edge, ' + "x" * 90
+    lines = Card("title", notes=(note,)).text().splitlines()
+    assert [len(line) <= 80 for line in lines] == [True, True, True, False]
+    assert lines[1].startswith("  node type") and lines[2].startswith("    ") and lines[3] == "    " + "x" * 90
+    assert " ".join(line.strip() for line in lines[1:]) == note
