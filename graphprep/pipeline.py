@@ -330,7 +330,7 @@ def _prepare(
     )
     decoded, index, locator = _index_input(planned, settings, schema, options, memory, storage, pool, clock, rejects, room)
     clock.stage("shuffle")
-    roles = roles if fixed is not None else match_types((*flags, *_split_flags(decoded)), index.type_names)
+    roles = roles if fixed is not None else match_types((*flags, *_format_flags(decoded)), index.type_names)
     rules = _route_rules(options, schema, memory, index)
     routing = Routing(decoded, index, rules, pool, locator, clock.reporter, rejects, roles)
     route_nodes(routing)
@@ -362,13 +362,13 @@ def _config_flags(planned: Planned, seed: int) -> tuple[RoleFlag, ...]:
     return read_flags(graph.labels, graph.splits, graph.seeds, seed, graph.place, graph.base, graph.categories)
 
 
-def _split_flags(decoded: Decoded) -> tuple[RoleFlag, ...]:
-    """Say of each edge type that a column is its split, where the format says so of all."""
-    column = decoded.sources.edge_split
-    if column is None:
-        return ()
+def _format_flags(decoded: Decoded) -> tuple[RoleFlag, ...]:
+    """Say of each edge type that a column is its split or holds categories, where the format says so of all."""
     kinds = dict.fromkeys((str(one.src_type), one.name, str(one.dst_type)) for one in decoded.relations)
-    return tuple(RoleFlag("split", "the names of the files", kind, (column,)) for kind in kinds)
+    split, category = decoded.sources.edge_split, decoded.sources.edge_category
+    flags = [] if split is None else [RoleFlag("split", "the names of the files", kind, (split,)) for kind in kinds]
+    flags += [] if category is None else [RoleFlag("category", "--relation-as column", kind, (category,)) for kind in kinds]
+    return tuple(flags)
 
 
 def _index_input(

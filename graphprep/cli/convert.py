@@ -252,6 +252,14 @@ class EdgesFlags:
         ),
         OF_TABLES,
     ] = None
+    relation_as: Annotated[
+        Literal["types", "column"] | None,
+        option(
+            "--relation-as",
+            "Make an edge type of each relation, or one edge type with a column 'relation' (edges, triples).  [default: types]",
+            group=_TEXT,
+        ),
+    ] = None
     weight_col: Annotated[
         list[str] | None, option("--weight-col", "Column of the weight.", group=_TEXT, metavar="[TYPE=]COL"), OF_TABLES, FIRST
     ] = None

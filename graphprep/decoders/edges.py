@@ -11,12 +11,14 @@ from itertools import islice
 from typing import BinaryIO, ClassVar, Literal
 
 from graphprep.decoders.edges_columns import (
+    RELATION,
     ColumnFlags,
     EdgeLayout,
     FileColumns,
     HeldIds,
     IdKind,
     Reading,
+    RelationAs,
     can_quote,
     parse_declared,
     position_of,
@@ -64,7 +66,8 @@ class EdgesDecoder:
     line names its columns. The ``*_col`` and ``drop_columns`` name columns by name or by position from 0 (also ``col_2``);
     what they leave becomes edge columns, whose dtypes ``columns`` (``NAME=dtype``) may fix. ``time_unit`` multiplies times
     that are written in seconds. ``relation`` is ``REL`` or ``SRC:REL:DST``; with ``relation_col`` each edge names its own, and
-    ``relation`` only gives the types of the ends. ``id_type`` says what raw IDs are: None stands for integers from 0 in text,
+    ``relation`` only gives the types of the ends; with ``relation_as`` ``column`` all edges are of ``relation``, and what each
+    names is its column ``relation``. ``id_type`` says what raw IDs are: None stands for integers from 0 in text,
     and for what the column holds in Parquet; ``auto`` for int64 where all IDs of a node type are such, else texts. ``quote``
     None means that double quotes count where the delimiter is one character. Options that make no sense raise UsageError.
 
@@ -85,6 +88,7 @@ class EdgesDecoder:
     weight_dtype: str = "float32"
     id_type: Literal["int", "uint", "string", "auto"] | None = None
     relation_col: str | None = None
+    relation_as: RelationAs = "types"
     quote: bool | None = None
     settled: tuple[str, ...] = field(default=(), init=False)  # node types whose IDs turned out to be integers
 
@@ -101,12 +105,15 @@ class EdgesDecoder:
         _one_of("--header", self.header, ("auto", "yes", "no"))
         _one_of("--time-unit", self.time_unit, (None, "s", "ms", "us", "ns"))
         _one_of("--index-base", self.index_base, (0, 1))
+        _one_of("--relation-as", self.relation_as, ("types", "column"))
         _one_of("--weight-dtype", self.weight_dtype, ("float32", "float64"))
         _one_of("--id-type", self.id_type, (None, "int", "uint", "string", "auto"))
         if self.id_type == "string" and self.index_base:
             raise UsageError("--index-base is for integer IDs", fix=_BASE_FIX)
         if self.time_unit is not None and self.time_col is None:
             raise UsageError("--time-unit needs --time-col", fix="name the column of the time with --time-col")
+        if self.relation_as == "column" and self.relation_col is None:
+            raise UsageError("--relation-as column needs --relation-col", fix="name the column of the relation")
         self._delimiter()
         self._relation()
         self._flags()
@@ -135,10 +142,11 @@ class EdgesDecoder:
             tuple(spans),
             nodes="ends",
             node_types=tuple(map(DeclaredNodes, dict.fromkeys(self._types()))),
-            edge_types=(relation,) if self.relation_col is None else (),
+            edge_types=(relation,) if self.relation_col is None or self.relation_as == "column" else (),
             messages=_doubts([file.head for file in files if file.head is not None]),
             signed_ids=self._spaces_of(held, "int"),
             auto_ids=self._spaces_of(held, "string") if self.id_type == "auto" else (),
+            edge_category=RELATION if self.relation_as == "column" else None,
         )
 
     def decode(self, block: TextBlock, places: bool = False) -> RawRows:
@@ -197,14 +205,20 @@ class EdgesDecoder:
         return b"" if text == " " else text.encode()
 
     def _relation(self) -> Relation:
-        """Return the canonical edge type of all edges; with ``relation_col``, one between the same types.
+        """Return the canonical edge type of all edges; where each has its own, one between the same types.
 
         Raises UsageError.
         """
-        if self.relation_col is not None and self.relation is not None and ":" not in self.relation:
+        if (
+            self.relation_col is not None
+            and self.relation_as == "types"
+            and self.relation is not None
+            and ":" not in self.relation
+        ):
             raise UsageError(
                 f"--relation {self.relation} names the relation of all edges, but --relation-col that of each",
-                fix="leave out one of them; --relation SRC:REL:DST beside --relation-col gives the types of the ends",
+                fix="leave out one of them; --relation SRC:REL:DST beside --relation-col gives the types of the ends, and "
+                "--relation-as column makes a column of that",
             )
         if self.relation is None:
             return Relation(_EDGES, _NODES, _NODES)
@@ -225,6 +239,7 @@ class EdgesDecoder:
             declared=tuple(parse_declared(text) for text in self.columns),
             dropped=self.drop_columns,
             relation=self.relation_col,
+            relation_as=self.relation_as,
         )
 
     def _types(self) -> tuple[str, str]:
@@ -322,6 +337,7 @@ class EdgesDecoder:
             further=(),
             names=("col_0", "col_1"),
             relation=self._relation(),
+            relation_as=self.relation_as,
             index_base=self.index_base,
             weight_dtype=self.weight_dtype,
             time_unit=self.time_unit,

@@ -18,6 +18,8 @@ from graphprep.model.rows import Relation
 
 IdKind = Literal["uint", "int", "string"]  # 0..2^64-1, int64, texts
 HeldIds = Literal["integers", "texts", "open"]  # columns of integers, of texts; text files, whose cells may be either
+RelationAs = Literal["types", "column"]
+RELATION = "relation"  # the column's name
 _POSITION = re.compile(r"(?:col_)?([0-9]+)", re.ASCII)
 
 
@@ -52,7 +54,8 @@ class EdgeLayout:
 
     ``delimiter`` is empty where runs of blanks separate; ``header_line`` counts from 1, 0 means none. Both are for text only,
     as is ``quote`` (None: where the delimiter is one character). ``names`` are the file's own names, which tables are read by.
-    ``relation_col`` names the relation of each edge, else all are of ``relation``. ``held_ids`` says what all files
+    ``relation_col`` names the relation of each edge, else all are of ``relation``; ``relation_as`` says whether it becomes
+    the edge's type or its column ``relation``. ``held_ids`` says what all files
     hold as IDs of sources and of destinations.
     """
 
@@ -67,6 +70,7 @@ class EdgeLayout:
     weight_dtype: str
     time_unit: str | None
     relation_col: int | None = None
+    relation_as: RelationAs = "types"
     delimiter: bytes = b""
     header_line: int = 0
     quote: bool | None = None
@@ -106,6 +110,7 @@ class ColumnFlags:
     declared: tuple[tuple[str, str], ...]
     dropped: tuple[str, ...]
     relation: str | None = None
+    relation_as: RelationAs = "types"
 
     @property
     def names(self) -> list[str]:
@@ -198,7 +203,8 @@ def settle_columns(file: FileColumns, flags: ColumnFlags, base: EdgeLayout, plac
         for position, name in enumerate(file.names)
         if position not in used or position in declared
     )
-    names = [column.name for column in further] + ["weight"] * (weight is not None) + ["time"] * (time is not None)
+    names = [RELATION] * (flags.relation is not None and flags.relation_as == "column")
+    names += [column.name for column in further] + ["weight"] * (weight is not None) + ["time"] * (time is not None)
     refuse_twins(names, place)
     return dataclasses.replace(
         base, src=src, dst=dst, weight=weight, time=time, relation_col=relation, further=further, names=file.names

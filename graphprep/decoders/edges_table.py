@@ -23,7 +23,7 @@ from graphprep.decoders.arrow_cells import (
 )
 from graphprep.decoders.edges_columns import EdgeLayout, HeldIds, IdKind, Reading
 from graphprep.decoders.edges_faults import TEXT_TIMES, Words, id_words, relation_words
-from graphprep.decoders.edges_text import as_rows, name_relations
+from graphprep.decoders.edges_text import as_rows, name_relations, relation_column
 from graphprep.model.errors import UsageError
 from graphprep.model.protocols import Span
 from graphprep.model.rows import RawRows
@@ -106,7 +106,7 @@ def _decode(cells: ArrowCells, layout: EdgeLayout, reading: Reading, places: boo
         say = partial(_id_words, name, layout.index_base, kind)
         ends.append(cells.ids(position, kind, layout.index_base, say))
     names = None if layout.relation_col is None else cells.texts(layout.relation_col, relation_words)
-    columns = []
+    columns = [relation_column(names)] if names is not None and layout.relation_as == "column" else []
     if layout.weight is not None:
         columns.append(cells.weights(layout.weight, layout.weight_dtype))
     if layout.time is not None:
@@ -117,7 +117,7 @@ def _decode(cells: ArrowCells, layout: EdgeLayout, reading: Reading, places: boo
     ]
     cells.faults.raise_first()
     rows = np.arange(cells.num_rows, dtype=np.int64)
-    relations = None if names is None else name_relations(layout, names)
+    relations = None if names is None or layout.relation_as == "column" else name_relations(layout, names)
     return as_rows(layout, ends[0], ends[1], tuple(columns), places=(rows, rows) if places else None, relations=relations)
 
 

@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.decoders.edges_columns import EdgeLayout, Reading
+from graphprep.decoders.edges_columns import RELATION, EdgeLayout, Reading
 from graphprep.decoders.edges_faults import id_words, relation_words
 from graphprep.decoders.quoted_records import Grammar
 from graphprep.decoders.text_cells import (
@@ -52,8 +52,10 @@ def _decode_cells(cells: Cells, block: TextBlock, layout: EdgeLayout, reading: R
     """Decode fields of any kind."""
     starts_file = block.is_first and not layout.header_line
     src, dst = (_ids(cells, layout, name, reading, starts_file) for name in ("src", "dst"))
-    relations = None if layout.relation_col is None else _relations(cells, layout, layout.relation_col)
+    named = None if layout.relation_col is None else _relations(cells, layout.relation_col)
     columns = []
+    if named is not None and layout.relation_as == "column":
+        columns.append(relation_column(named))
     if layout.weight is not None:
         columns.append(weights(cells, layout.weight, layout.weight_dtype))
     if layout.time is not None:
@@ -62,6 +64,7 @@ def _decode_cells(cells: Cells, block: TextBlock, layout: EdgeLayout, reading: R
         dtype = column.dtype or reading.declared.get(column.name)
         columns.append(further(cells, column.name, column.position, dtype))
     cells.faults.raise_first()
+    relations = None if named is None or layout.relation_as == "column" else name_relations(layout, named)
     at_ends = (cells.of(layout.src)[0], cells.of(layout.dst)[0]) if places else None
     rows = as_rows(layout, src, dst, tuple(columns), places=at_ends, relations=relations)
     warnings = null_warnings(columns)
@@ -74,6 +77,12 @@ class Relations:
 
     codes: NDArray[np.int32]
     names: tuple[Relation, ...]
+
+
+def relation_column(texts: RawTexts) -> ColumnChunk:
+    """Return the relation of every edge as a column of texts."""
+    counts = np.diff(texts.offsets)
+    return ColumnChunk(ColumnKey(RELATION, "binary", "uint8"), np.arange(texts.size), counts, texts.values)
 
 
 def name_relations(layout: EdgeLayout, texts: RawTexts) -> Relations:
@@ -174,10 +183,10 @@ def _ids(cells: Cells, layout: EdgeLayout, name: str, reading: Reading, starts_f
     return ids
 
 
-def _relations(cells: Cells, layout: EdgeLayout, position: int) -> Relations | None:
-    """Read the relation of every edge; None where one is at fault."""
+def _relations(cells: Cells, position: int) -> RawTexts | None:
+    """Read the name of every edge's relation; None where one is at fault."""
     offsets, values, code, row = delimited.gather_ids(cells.buf, *cells.of(position))
     if row >= 0:
         cells.blame(position, row, relation_words(code, cells.found(position, row)))
         return None
-    return name_relations(layout, RawTexts(offsets, values))
+    return RawTexts(offsets, values)

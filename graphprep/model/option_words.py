@@ -14,7 +14,7 @@ from graphprep.model.errors import GraphprepError
 
 # Options of decoders and of tables; in Python they are keys of decoder_options.
 DECODER_OPTIONS = (
-    *("src_col", "dst_col", "relation_col", "weight_col", "time_col", "time_unit", "id_type", "columns"),
+    *("src_col", "dst_col", "relation_col", "relation_as", "weight_col", "time_col", "time_unit", "id_type", "columns"),
     *("drop_columns", "delimiter", "header", "quote", "input_layout", "array_shape", "index_base"),
     *("relation", "strict", "length_delimiter", "binary_escape", "temporal", "default_node_type"),
     *("default_node_weight", "default_node_feature_types", "default_node_feature_lens", "default_edge_type"),

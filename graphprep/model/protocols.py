@@ -155,8 +155,8 @@ class Sources:
     whose rows say so, empty where it is the metadata. ``signed_ids`` lists the
     ID spaces (a space's name, or that of a type with its own) whose integer raw IDs are the bits of int64. ``auto_ids`` lists
     those that are decoded as texts although they may turn out to be integers of int64 throughout: then decoding starts again
-    with ``settle_ids``, and ``plan`` is called again. ``edge_split`` names the column that is the split of every edge type;
-    None: there is none.
+    with ``settle_ids``, and ``plan`` is called again. ``edge_split`` names the column that is the split of every edge type,
+    ``edge_category`` that whose texts become numbers of categories; None: there is none.
     """
 
     spans: tuple[Span, ...]
@@ -174,6 +174,7 @@ class Sources:
     signed_ids: tuple[str, ...] = ()
     auto_ids: tuple[str, ...] = ()
     edge_split: str | None = None
+    edge_category: str | None = None
 
 
 class InputStorage(Protocol):
