@@ -413,7 +413,7 @@ BASE_TIP = "leave it out: string IDs are stored as they are written"
         (
             lambda: EdgesDecoder(relation_col="1", relation="likes"),
             "--relation likes names the relation of all edges, but --relation-col that of each\n  fix: leave out one of them; "
-            "--relation SRC:REL:DST beside --relation-col gives the types of the ends",
+            "--relation SRC:REL:DST beside --relation-col gives the types of the ends, and --relation-as column makes a column of that",
         ),
         (
             lambda: plan(EdgesDecoder(id_type="string", quote=True), "a b\n"),
