@@ -124,8 +124,8 @@ class TableSource:
 
 def table_source(value: Any) -> TableSource | None:
     """Return a DataFrame, or whatever speaks Arrow (tables, readers, Polars …), as a source; None for all else."""
-    origin = f"{_module_of(value)}.{type(value).__name__}"
-    if _module_of(value) == "pandas" and type(value).__name__ == "DataFrame":
+    origin = f"{_module_of(type(value))}.{type(value).__name__}"
+    if any((_module_of(cls), cls.__name__) == ("pandas", "DataFrame") for cls in type(value).__mro__):
         rows, columns = value.shape
         return TableSource(
             lambda place: PandasTable(value, place), f"{origin}, {count(rows, 'row')}, {count(columns, 'column')}"
@@ -356,8 +356,8 @@ class MatrixSource:
     @property
     def origin(self) -> str:
         """See ``Source``."""
-        rows, columns = self.matrix.shape
-        return f"scipy.sparse.{type(self.matrix).__name__}, {rows} x {columns}, {count(int(self.matrix.nnz), 'value')}"
+        shape = " x ".join(map(str, self.matrix.shape))
+        return f"scipy.sparse.{type(self.matrix).__name__}, {shape}, {count(int(self.matrix.nnz), 'value')}"
 
     def write(self, file: BinaryIO, place: str, /) -> None:
         """See ``Source``."""
@@ -372,7 +372,7 @@ class MatrixSource:
             arrays |= {"row": matrix.row, "col": matrix.col}
         else:
             arrays |= {"indices": matrix.indices, "indptr": matrix.indptr}
-        write_archive(file, arrays)
+        write_archive(file, arrays, place)
 
 
 def matrix_source(value: Any) -> MatrixSource | None:
@@ -390,7 +390,7 @@ class ArraysSource:
 
     def write(self, file: BinaryIO, place: str, /) -> None:
         """See ``Source``."""
-        write_archive(file, self.arrays)
+        write_archive(file, self.arrays, place)
 
 
 @dataclass(frozen=True)
@@ -402,18 +402,25 @@ class ArraySource:
 
     def write(self, file: BinaryIO, place: str, /) -> None:
         """See ``Source``."""
-        np.lib.format.write_array(file, self.array, allow_pickle=False)
+        np.lib.format.write_array(file, _checked(self.array, place), allow_pickle=False)
 
 
-def write_archive(file: BinaryIO, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write arrays as members of an ``.npz`` archive, a piece after another."""
+def write_archive(file: BinaryIO, arrays: Mapping[str, NDArray[Any]], place: str) -> None:
+    """Write arrays as members of an ``.npz`` archive, a piece after another. Raises DataError for arrays of objects."""
     import zipfile
 
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         for name, array in arrays.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-                np.lib.format.write_array(member, np.asarray(array), allow_pickle=False)
+                found = _checked(np.asarray(array), f"{place}: {name}")
+                np.lib.format.write_array(member, found, allow_pickle=False)
 
 
-def _module_of(value: object) -> str:
-    return type(value).__module__.partition(".")[0]
+def _checked(array: NDArray[Any], place: str) -> NDArray[Any]:
+    if array.dtype.hasobject:
+        raise DataError("the array holds objects", place=place, fix="convert it to a dtype of numbers")
+    return array
+
+
+def _module_of(cls: type) -> str:
+    return cls.__module__.partition(".")[0]

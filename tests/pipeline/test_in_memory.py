@@ -83,6 +83,10 @@ def as_arrow(frame, chunks=2):
     return pa.concat_tables([table.slice(at, step) for at in range(0, table.num_rows, step)])
 
 
+class OwnFrame(pd.DataFrame):
+    """What another library makes of pandas' class."""
+
+
 class Exporting:
     """What another library hands over: nothing but Arrow's stream."""
 
@@ -100,7 +104,7 @@ class Exporting:
     lambda frame: as_arrow(frame).to_reader(),
     lambda frame: as_arrow(frame, 1).combine_chunks().to_batches()[0],
     lambda frame: Exporting(as_arrow(frame)),
-    lambda frame: frame.set_index(frame.columns[0]),
+    lambda frame: OwnFrame(frame).set_index(frame.columns[0]),
     lambda frame: frame.astype({name: object for name in frame if frame[name].dtype == "str"}),
     lambda frame: [frame.iloc[:1], frame.iloc[1:]],
 ], ids=["pandas", "table", "reader", "batch", "stream", "index", "objects", "parts"])  # fmt: skip
@@ -499,6 +503,8 @@ def test_a_type_of_pyg_that_only_edges_name_has_the_nodes_that_they_need(tmp_pat
      '  fix: add its record, or use on_missing_node="create" or drop'),
     (lambda torch, data: data.update({"edge_index": torch.tensor([0, 1, 2])}),
      "inputs: edge_index has shape (3,)\n  fix: give [2, number of edges]"),
+    (lambda torch, data: data.update({"x": np.array([{}, {}, {}], object)}),
+     "inputs: x: the array holds objects\n  fix: convert it to a dtype of numbers"),
     (lambda torch, data: data.__delitem__("edge_index"),
      "inputs: there is no edge_index\n  fix: set edge_index to a tensor [2, number of edges]; adj_t is not read"),
 ])  # fmt: skip
@@ -592,6 +598,10 @@ WRONG = {
     "a matrix of nodes": (
         {"user": scipy.sparse.csr_array(np.eye(2))},
         "inputs['user']: cannot read scipy.sparse._csr.csr_array\n  fix: give a path, a DataFrame or an Arrow table",
+    ),
+    "a matrix of three dimensions": (
+        scipy.sparse.coo_array(np.ones((2, 2, 2))),
+        "inputs: a matrix of edges has two dimensions, found 3\n  fix: give one of sources x destinations",
     ),
     "an array": (
         np.arange(4),
