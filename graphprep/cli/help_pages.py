@@ -84,7 +84,8 @@ def write_format_text(context: Any, formatter: Any) -> None:
     """Say what a format's page has."""
     formatter.write_paragraph()
     with formatter.indentation():
-        formatter.write_text("What FORMAT takes beside the options of every format, which --help-all shows.")
+        name = format_of_page(context)
+        formatter.write_text(f"What {name} takes beside the options of every format, which --help-all shows.")
 
 
 def write_options(context: Any, formatter: Any, params: Iterable[Any], marks: Mapping[str, tuple[Any, ...]]) -> None:

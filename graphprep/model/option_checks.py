@@ -14,6 +14,7 @@ from graphprep.model.errors import UsageError
 from graphprep.model.option_values import coerce_option
 from graphprep.model.option_words import DECODER_OPTIONS
 from graphprep.model.options import RunOptions
+from graphprep.model.schema import edge_type_text
 
 T = TypeVar("T")
 
@@ -94,6 +95,8 @@ def check_value(name: str, value: Any, hint: Any) -> Any:
     if name == "max_errors":
         parse_error_limit(value)
         return value
+    if name == "edge_types":
+        value = _edge_type_texts(value)
     value = coerce_option(flag, os.fspath(value) if isinstance(value, os.PathLike) else value, kind)
     _check_least(name, flag, value)
     return value
@@ -118,6 +121,12 @@ def parse_error_limit(given: int | str | None) -> tuple[int | None, float | None
             f"--max-errors must be a number >= 0 or a percentage, found {given!r}", fix="write, for example, 100 or 0.5%"
         )
     return most, share
+
+
+def _edge_type_texts(given: Any) -> Any:
+    """Write edge types that are given as (source, relation, destination) as one text each."""
+    many = given if isinstance(given, list | tuple) else [given]
+    return [edge_type_text(one) if isinstance(one, tuple) and len(one) == 3 else one for one in many]
 
 
 def _check_object(name: str, value: Any, kind: Any) -> Any:

@@ -124,6 +124,8 @@ def test_one_text_stands_for_several(tmp_path):
     (column,) = StoreReader(Storage(), str(tmp_path / "out")).metadata.node_schemas[0].columns
     assert (column.name, column.role) == ("col_2", "label")
     graphprep.export(tmp_path / "out", tmp_path / "npy", "npy", drop_columns="col_2")
+    for number, edge_types in enumerate(("p:k:p", ["p:k:p"], [("p", "k", "p")])):
+        graphprep.reorder(tmp_path / "out", tmp_path / f"hot-{number}", edge_types=edge_types)
 
 
 def test_values_that_mean_the_same_are_taken(edges, tmp_path):
