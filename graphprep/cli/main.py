@@ -263,6 +263,7 @@ def _tell_of_lost_files() -> None:
     """End with a message, and without temporary files, where a mapped file is cut short: the system would end it otherwise."""
 
     def end(path: str) -> None:
+        from graphprep.storage.claims import release_all
         from graphprep.storage.private import remove_all
 
         if sys.stderr.isatty():
@@ -273,6 +274,7 @@ def _tell_of_lost_files() -> None:
             fix="run again when nothing writes to it" if path else "check the disk, then run again",
         )
         remove_all()
+        release_all()
 
     maps.on_loss = end
 

@@ -18,6 +18,7 @@ from graphprep.storage.faults import display_url
 _ATTEMPTS = 20
 _WAIT = "wait for it, or choose another name"
 _held: set[str] = set()  # tokens of the claims of this process
+_locks: set[LocalClaim] = set()  # likewise
 
 
 class LocalClaim:
@@ -43,6 +44,7 @@ class LocalClaim:
                 return
             if _is_same(self._file, descriptor):  # else its owner removed it before we had the lock
                 self._lock = descriptor
+                _locks.add(self)
                 os.ftruncate(descriptor, 0)
                 os.write(descriptor, str(os.getpid()).encode())
                 return
@@ -51,6 +53,7 @@ class LocalClaim:
     def release(self) -> None:
         """Give the claim up."""
         lock, self._lock = self._lock, None
+        _locks.discard(self)
         if lock is not None:
             with contextlib.suppress(OSError):
                 self._file.unlink()
@@ -70,6 +73,12 @@ class LocalClaim:
         except OSError:
             return False
         return True
+
+
+def release_all() -> None:
+    """Give up all local claims of this process, which is about to end without more ado."""
+    for claim in list(_locks):
+        claim.release()
 
 
 class RemoteClaim:
