@@ -147,6 +147,15 @@ def test_a_place_of_an_export_that_cannot_be_written_is_told_before_converting(t
     ("args", "said"),
     [
         (["convert", "IN", "OUT", "--drop-unsupported"], "--drop-unsupported is of --export, which is not given"),
+        (["convert", "IN", "OUT", "--message-edges", "all"], "--message-edges is of --export, which is not given"),
+        (
+            ["convert", "IN", "OUT", "--export", "npy", "--message-edges", "train"],
+            "--message-edges train: target 'npy' holds all edges, by edge ID",
+        ),
+        (
+            ["export", "STORE", "OUT", "--to", "pyg", "--message-edges", "train"],
+            "--message-edges train: no edge type has a split",
+        ),
         (["export", "STORE", "OUT", "--to", "npy,mtx"], "--to npy,mtx: one target at a time"),
         (["export", "STORE", "-", "--to", "npy"], "-: an export is a folder, and cannot go to stdout"),
         (["export", "--list", "STORE", "OUT"], "OUT: --list shows targets, and writes nothing"),

@@ -16,6 +16,7 @@ from exporters.torch_reader import read_naively
 
 import graphprep
 from graphprep import store_run
+from graphprep.cli.main import run
 from graphprep.model.errors import UsageError
 
 pytestmark = pytest.mark.usefixtures("flags_named")
@@ -226,6 +227,23 @@ def test_what_the_graph_is_without_is_said(tmp_path, target):
     assert summary.message_edges == record["message_edges"] == "train"
     assert summary.held_out == record["held_out"] == {"n:to:n": counts}
     assert list(record["edge_checksums"]) == ["n:plain:n"]
+
+
+def test_convert_exports_message_edges_and_stores_all(tmp_path, capsys):
+    lines = [f"{i},{(i + 1) % 6},{('train', 'valid', 'test')[i % 3]}\n" for i in range(6)]
+    (tmp_path / "e.csv").write_text("src,dst,part\n" + "".join(lines))
+    tables = ["--edges", f"n:to:n={tmp_path}/e.csv", "--split", "n:to:n:part"]
+    for message_edges, kept in (("train", [0, 3]), ("train+valid", [0, 1, 3, 4]), ("all", list(range(6)))):
+        store = tmp_path / f"{message_edges}-store"
+        exports = ["--export", "pyg", "--message-edges", message_edges, "--json", "--quiet"]
+        assert run(["convert", *tables, str(store), *exports]) == 0
+        said = json.loads(capsys.readouterr().out)
+        assert said["num_edges"] == {"n:to:n": 6}
+        (exported,) = said["exports"]
+        assert exported["num_edges"] == {"n:to:n": len(kept)}
+        found = read_naively((tmp_path / f"{message_edges}-store-pyg/data.pt").read_bytes(), "data")
+        assert sorted(found["edge_id"].tolist()) == kept
+        assert found["test_edge_label_id"].tolist() == [2, 5]
 
 
 def test_targets_that_hold_all_edges_say_so(tmp_path):
