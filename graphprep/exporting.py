@@ -193,11 +193,16 @@ def _held_out(graph: StoredGraph) -> dict[str, dict[str, int]]:
 
 def _tell_held_out(graph: StoredGraph, exporter: Exporter, plan: ExportPlan) -> list[str]:
     """Say of each edge type with a split which of its edges the graph does not have, and where they are."""
-    wanted, where = plan.need.message_edges, getattr(exporter, "edge_sets", "")
-    where = where or f"{exporter.name} has no place for sets of edges: take them from the store"
-    notes = []
-    for name, counts in _held_out(graph).items():
-        listed = " and ".join(f"{count} {part}" for part, count in counts.items())
+    wanted, notes = plan.need.message_edges, []
+    sets = getattr(exporter, "edge_sets", "") or f"{exporter.name} has no place for sets of edges: take them from the store"
+    for number, counts in graph.store.held_out.items():
+        listed = " and ".join(f"{count:,} {part}" for part, count in counts.items())
+        is_carried = any(column.role == "split" for column in graph.edge_columns(number))
+        where = (
+            getattr(exporter, "edge_sets", "") or f"{exporter.name} has no place for sets of edges: take them from the store"
+        )
+        where = where if is_carried else "nor are they anywhere else, as the split is left out"
+        name = graph.edge_names[number]
         notes.append(f"edge type {name!r}: the graph is without {listed} edges (--message-edges {wanted}); {where}")
     if wanted == "all":
         told = " (--message-edges all)" if getattr(exporter, "message_edges", None) else ""

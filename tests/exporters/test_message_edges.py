@@ -246,6 +246,28 @@ def test_convert_exports_message_edges_and_stores_all(tmp_path, capsys):
         assert found["test_edge_label_id"].tolist() == [2, 5]
 
 
+def test_a_split_that_is_left_out_still_tells_messages(tmp_path):
+    """The graph is none that leaks, and the summary does not name sets that nobody wrote."""
+    rows = random_rows(9)
+    summary = export(make_store(rows, tmp_path / "in"), tmp_path / "out", "pyg", drop_columns=["part"])
+    assert any(note.endswith("; nor are they anywhere else, as the split is left out") for note in summary.notes)
+    found = read_naively((tmp_path / "out/data.pt").read_bytes(), "data")["n", "to", "n"]
+    assert sorted(found["edge_id"].tolist()) == rows.kept("train").tolist()
+    assert not any("label" in name for name in found)
+
+
+def test_labels_of_edges_go_with_the_sets(tmp_path):
+    (tmp_path / "e.csv").write_text("src,dst,y,part\n" + "".join(f"{i},{i + 1},{i % 3},{'012'[i % 3]}\n" for i in range(9)))
+    edges = {"type": "n:to:n", "files": "e.csv"}
+    config = {"edges": [edges], "splits": ["n:to:n:part"], "labels": ["n:to:n:y"]}
+    (tmp_path / "graph.yaml").write_text(yaml.safe_dump(config))
+    graphprep.convert(str(tmp_path / "graph.yaml"), str(tmp_path / "store"))
+    export(tmp_path / "store", tmp_path / "out", "pyg")
+    found = read_naively((tmp_path / "out/data.pt").read_bytes(), "data")
+    assert found["edge_label"].tolist() == [0, 0, 0]
+    assert [found[f"{name}_edge_label"].tolist() for name in ("train", "val", "test")] == [[0] * 3, [1] * 3, [2] * 3]
+
+
 def test_targets_that_hold_all_edges_say_so(tmp_path):
     store = make_store(random_rows(), tmp_path / "in")
     with pytest.raises(UsageError) as caught:
