@@ -198,10 +198,7 @@ def _tell_held_out(graph: StoredGraph, exporter: Exporter, plan: ExportPlan) -> 
     for number, counts in graph.store.held_out.items():
         listed = " and ".join(f"{count:,} {part}" for part, count in counts.items())
         is_carried = any(column.role == "split" for column in graph.edge_columns(number))
-        where = (
-            getattr(exporter, "edge_sets", "") or f"{exporter.name} has no place for sets of edges: take them from the store"
-        )
-        where = where if is_carried else "nor are they anywhere else, as the split is left out"
+        where = sets if is_carried else "nor are they anywhere else, as the split is left out"
         name = graph.edge_names[number]
         notes.append(f"edge type {name!r}: the graph is without {listed} edges (--message-edges {wanted}); {where}")
     if wanted == "all":
