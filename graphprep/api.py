@@ -367,6 +367,8 @@ def _names_store(storage: Storage, urls: Sequence[str]) -> bool:
 class QuietReporter:
     """Tells nothing to anybody."""
 
+    is_quiet = True
+
     def stage(self, name: str, *, total_bytes: int | None = None) -> None:
         """See ``Reporter.stage``."""
 

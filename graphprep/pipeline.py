@@ -83,6 +83,8 @@ _MOST_BUCKET = 32 * _MIB  # larger ones leave the cache: sorting a bucket then c
 class SilentReporter:
     """Tells nothing."""
 
+    is_quiet = True
+
     def stage(self, name: str, *, total_bytes: int | None = None) -> None:
         """Ignore a stage."""
 
@@ -179,6 +181,7 @@ class Prepared:
     num_skipped: int
     parts: tuple[Parts, ...] = ()
     role_notes: tuple[str, ...] = ()
+    untold: tuple[str, ...] = ()
 
 
 class StageClock:
@@ -340,7 +343,9 @@ def _prepare(
     giver = RoleGiver(routing, storage, *_settle(decoded, index, routing.routed, options, schema), fixed)
     giver.give(roles)
     parts, notes = tuple(giver.parts), tuple(giver.notes)
-    return Prepared(planned, decoded, index, routing.routed, giver.nodes, giver.edges, rejects.num, parts, notes)
+    # What was guessed of the input is in the summary where the reporter tells nobody.
+    untold = planned.sources.messages if getattr(clock.reporter, "is_quiet", False) else ()
+    return Prepared(planned, decoded, index, routing.routed, giver.nodes, giver.edges, rejects.num, parts, notes, untold)
 
 
 def _outcome(inputs: Sequence[str], prepared: Prepared) -> Outcome:
@@ -577,7 +582,7 @@ def _saved_rejects(storage: Storage, options: ConvertOptions) -> Iterator[Reject
 
 
 def _notes(prepared: Prepared) -> tuple[str, ...]:
-    notes = list(prepared.index.notes)
+    notes = [*prepared.untold, *prepared.index.notes]
     notes += [text if count == 1 else f"{text} ({count} times)" for text, count in sorted(prepared.decoded.warnings.items())]
     notes += [note for columns in prepared.decoded.id_columns.values() if (note := columns.note) is not None]
     for kind in (prepared.nodes, prepared.edges):

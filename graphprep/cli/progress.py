@@ -27,6 +27,7 @@ class QuietReporter:
     """Says nothing. ``details``: they are welcome, too."""
 
     details = False
+    is_quiet = True
 
     def stage(self, name: str, *, total_bytes: int | None = None) -> None:
         """See ``Reporter.stage``."""
@@ -48,6 +49,8 @@ def log_stamp() -> str:
 
 class MessageReporter(QuietReporter):
     """Passes messages on and shows no progress."""
+
+    is_quiet = False
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+import graphprep
 from graphprep.decoders.edges import EdgesDecoder
 from graphprep.model.errors import DataError, DecodeError, UsageError
 from graphprep.model.protocols import DeclaredNodes, SettlesIds, TextBlock
@@ -717,3 +718,26 @@ def test_quotes_where_blanks_are_found_to_separate(text, place, found):
 
 def test_quotes_inside_of_words_are_letters_where_blanks_separate():
     assert decode(EdgesDecoder(id_type="string", header="no"), '5" 6"\n') == [('5"', "_E", '6"')]
+
+
+def test_a_guess_is_in_the_summary_where_nobody_is_told(tmp_path):
+    path = tmp_path / "e.csv"
+    path.write_text("from,to\nann,bob\n")
+    summary = graphprep.convert(str(path), str(tmp_path / "out"), format="edges", decoder_options={"id_type": "string"})
+    assert (
+        summary.notes[0]
+        == f'{path}:1: read as a header (from, to); where this line is data, pass decoder_options["header"]="no"'
+    )
+
+    texts = []
+
+    class Told:
+        def stage(self, name, *, total_bytes=None): ...
+        def advance(self, *, records=0, num_bytes=0): ...
+        def message(self, text):
+            texts.append(text)
+
+    options = {"format": "edges", "decoder_options": {"id_type": "string"}}
+    summary = graphprep.convert(str(path), str(tmp_path / "other"), reporter=Told(), **options)
+    assert any("read as a header" in text for text in texts)
+    assert not any("header" in note for note in summary.notes)
