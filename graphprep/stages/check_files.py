@@ -152,9 +152,10 @@ def _check_counts(metadata: GraphMetadata, value: Any, faults: Faults) -> None:
             faults.add(
                 f"{METADATA_NAME}: parts[{p}].path", f"expected {part_name(p, metadata.num_parts)!r}, found {part.path!r}"
             )
+    node_types = set(metadata.node_types)
     for t, edge_type in enumerate(metadata.edge_types):
         for end in (edge_type[0], edge_type[2]):
-            if end not in metadata.node_types:
+            if end not in node_types:
                 faults.add(f"{METADATA_NAME}: edge_type[{t}]", f"{end!r} is not among the node types")
 
 
@@ -164,11 +165,14 @@ def _check_schemas(metadata: GraphMetadata, faults: Faults) -> None:
         if schema.node_order is not None and schema.raw_ids == "identity":
             what = "expected a file of raw IDs, as nodes are not in their order, found 'identity'"
             faults.add(f"{METADATA_NAME}: node_schema.{name}.raw_ids", what)
-    for edge_type, edge_schema in zip(metadata.edge_types, metadata.edge_schemas, strict=True):
+    counts = dict(zip(metadata.node_types, metadata.num_nodes_per_type, strict=True))
+    edges = zip(metadata.edge_types, metadata.num_edges_per_type, metadata.edge_schemas, strict=True)
+    for edge_type, num_edges, edge_schema in edges:
         place = f"{METADATA_NAME}: edge_schema.{edge_type_text(edge_type)}"
         _check_columns(edge_schema.columns, place, faults)
         _check_order(edge_schema, place, faults)
-        _check_dtypes(metadata, edge_type, edge_schema, place, faults)
+        ends = [counts.get(edge_type[0 if layout == "csc" else 2], 0) for layout in metadata.layouts]
+        _check_dtypes(edge_schema, ends, num_edges, place, faults)
 
 
 def _check_order(schema: EdgeTypeSchema, place: str, faults: Faults) -> None:
@@ -189,13 +193,11 @@ def order_column(schema: EdgeTypeSchema) -> ColumnSchema | None:
     return next((by_role[role] for role in roles if role in by_role), None)
 
 
-def _check_dtypes(
-    metadata: GraphMetadata, edge_type: tuple[str, str, str], schema: EdgeTypeSchema, place: str, faults: Faults
-) -> None:
-    """Check that IDs fit their dtypes. Wider ones than needed are fine: ``--index-dtype`` asks for them."""
-    counts = dict(zip(metadata.node_types, metadata.num_nodes_per_type, strict=True))
-    ends = [counts.get(edge_type[0 if layout == "csc" else 2], 0) for layout in metadata.layouts]
-    num_edges = metadata.num_edges_per_type[metadata.edge_types.index(edge_type)]
+def _check_dtypes(schema: EdgeTypeSchema, ends: list[int], num_edges: int, place: str, faults: Faults) -> None:
+    """Check that IDs fit their dtypes; ``ends`` are the nodes at the other end of each layout.
+
+    Wider dtypes than needed are fine: ``--index-dtype`` asks for them.
+    """
     if schema.index_dtype == "int32" and max(ends) > 2**31:
         faults.add(f"{place}.index_dtype", f"int32 cannot hold the IDs of {max(ends)} nodes")
     if schema.edge_id_dtype == "int32" and num_edges > 2**31:

@@ -20,7 +20,6 @@ from graphprep.model.schema import parse_edge_type
 from graphprep.storage.faults import display_url, plain_words
 from graphprep.storage.maps import map_file
 from graphprep.storage.npy import MAX_HEADER_BYTES, parse_npy_header
-from graphprep.storage.own_documents import is_own
 from graphprep.storage.urls import Storage
 
 _HEADER_BYTES = 128  # what the headers of ordinary arrays take
@@ -374,8 +373,7 @@ def read_metadata(data: bytes, place: str) -> GraphMetadata:
         value = parse_json(data, place)
         if isinstance(value, dict) and value.get("format", STORE_FORMAT) != STORE_FORMAT:
             raise DataError("not the metadata of a store", place=place, fix="name a folder that graphprep convert wrote")
-        if not is_own(data):
-            check_json(value, "metadata", place)
+        check_json(value, "metadata", place)
     for path, message in _find_contradictions(value):
         raise DataError(message, place=f"{place}: {path}", fix=_AGAIN)
     return GraphMetadata.from_json(value)
@@ -413,8 +411,7 @@ def _read_manifest(data: bytes, part: int, place: str) -> Manifest:
 
     with _repeated():
         value = parse_json(data, place)
-        if not is_own(data):
-            check_json(value, "manifest", place)
+        check_json(value, "manifest", place)
     manifest = Manifest.from_json(value)
     if manifest.part != part:
         raise DataError(f"expected {part}, found {manifest.part}", place=f"{place}: part", fix=_AGAIN)

@@ -28,7 +28,6 @@ from graphprep.storage.faults import display_url, plain_words
 from graphprep.storage.folders import FolderTarget
 from graphprep.storage.npy import npy_header
 from graphprep.storage.objects import ObjectTarget, is_unfinished
-from graphprep.storage.own_documents import remember
 from graphprep.storage.private import PrivateFolder
 from graphprep.storage.targets import Sink, Target
 from graphprep.storage.urls import STDIN, Storage, local_path
@@ -154,7 +153,6 @@ class StoreWriter:
 
     def write_file(self, path: str, data: bytes) -> None:
         """Write a file, whole. ``path`` is relative to the store."""
-        remember(data)
         with plain_words(self._out):
             sink = self._target.open(path, len(data))
             try:

@@ -6,6 +6,7 @@ import copy
 import json
 import subprocess
 import sys
+import time
 
 import jsonschema
 import pytest
@@ -15,6 +16,8 @@ from hypothesis import strategies as st
 from graphprep.model.errors import DataError
 from graphprep.model.metadata import ArrayEntry, GraphMetadata, Manifest, PartEntry, dump_json
 from graphprep.model.schema import ColumnSchema, EdgeTypeSchema, NodeTypeSchema
+from graphprep.storage.arrays import read_metadata
+from graphprep.storage.fitting import make_check
 from graphprep.storage.schemas import at_path, check_json, find_json_errors, key_path, load_schema, parse_json
 
 NAMES = ("metadata", "manifest", "chunked", "schema-file")
@@ -245,3 +248,78 @@ def test_key_paths():
 def test_jsonschema_is_imported_late():
     code = "import sys, graphprep.storage.schemas as s; s.parse_json(b'{}', 'x'); sys.exit('jsonschema' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+# ---- the fast check
+
+
+SCHEMAS = ("metadata", "manifest", "chunked", "schema-file", "graph", "graphbolt", "graphstorm", "decoder-options")
+VALUES = st.sampled_from(
+    [None, True, False, 0, 1, -1, 2**63, 1.0, 1.5, "", "a", "a:b:c", "int32", [], [1], ["a", "a"], {}, {"a": 1}]
+)
+
+
+def places_of(value, path=()):
+    """Yield the path of every value in a JSON value."""
+    yield path
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in items:
+        yield from places_of(item, (*path, key))
+
+
+@settings(deadline=None, max_examples=300)
+@given(data=st.data())
+def test_what_the_fast_check_takes_jsonschema_takes(data):
+    value = json.loads(dump_json(STORE.to_json()))
+    validator = jsonschema.Draft202012Validator(load_schema("metadata"))
+    for _ in range(data.draw(st.integers(1, 3))):
+        path = data.draw(st.sampled_from([one for one in places_of(value) if one]))
+        inner = value
+        for key in path[:-1]:
+            inner = inner[key]
+        if isinstance(inner, dict) and data.draw(st.booleans()):
+            inner[data.draw(st.sampled_from(["slot", "role", "other", path[-1]]))] = data.draw(VALUES)
+        else:
+            inner[path[-1]] = data.draw(VALUES)
+    fits = make_check(load_schema("metadata"), load_schema)(value)
+    strict = not list(find_json_errors(value, "metadata", "p"))
+    assert fits == strict or (not fits and strict), "what it takes must be sound"
+    assert not fits or validator.is_valid(value)
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_the_fast_check_knows_every_keyword(name):
+    check = make_check(load_schema(name), lambda file: load_schema(file.removesuffix(".schema.json")))
+    assert not check([object()])
+    assert not check("x" * 3) or name == "decoder-options"
+
+
+def test_sound_documents_need_no_jsonschema():
+    code = (
+        "import json, sys\n"
+        "from graphprep.storage.schemas import check_json\n"
+        "check_json(json.loads(sys.stdin.read()), 'metadata', 'p')\n"
+        "assert 'jsonschema' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", code], input=dump_json(STORE.to_json()), check=True)
+
+
+def test_a_hundred_thousand_node_types_load_in_a_second():
+    names = [f"t{i}" for i in range(100_000)]
+    value = STORE.to_json() | {
+        "num_parts": 1,
+        "node_type": names,
+        "num_nodes_per_type": list(range(len(names))),
+        "num_nodes_per_chunk": [[i] for i in range(len(names))],
+        "node_schema": {name: {"raw_ids": "identity", "columns": []} for name in names},
+        "edge_type": [],
+        "num_edges_per_type": [],
+        "num_edges_per_chunk": [],
+        "edge_schema": {},
+        "parts": [{"path": "part-00000", "manifest_bytes": 12, "manifest_xxh3": "0" * 16}],
+    }
+    data = dump_json(value)
+    began_s = time.process_time()
+    metadata = read_metadata(data, "p")
+    assert time.process_time() - began_s < 3, "a second, on a machine that does nothing else"
+    assert metadata.num_nodes_per_type == tuple(range(len(names)))
