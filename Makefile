@@ -7,7 +7,7 @@ RUN := .venv/bin/python
 CLIENTS := torch==2.13.0 torch-geometric==2.8.1
 PEERS := deepgnn-ge==0.1.66 graphlearn-torch==0.2.4
 
-.PHONY: help setup clients test-clients demo test lint pytest coverage golden samples bench bench-full bench-kernels docs clean
+.PHONY: help setup clients test-clients demo test lint pytest coverage mutants golden samples bench bench-full bench-kernels docs clean
 
 help:
 	@echo "make setup    install graphprep and its tools into .venv"
@@ -17,6 +17,7 @@ help:
 	@echo "make test-clients  the tests with the trainers' own loaders, also those that take gigabytes to install"
 	@echo "make lint     ruff, mypy and the direction of imports"
 	@echo "make coverage the tests, and which lines they reach"
+	@echo "make mutants N=150 SEED=1  put small mistakes into the code, and see which of them no test notices"
 	@echo "make golden   rewrite tests/golden; review the diff"
 	@echo "make samples  rewrite sample_data"
 	@echo "make bench    compare with the peers that are there, in a few minutes; bench-full: at full size; bench-kernels"
@@ -83,6 +84,10 @@ pytest: clients
 coverage: clients
 	@$(RUN) -m pytest -n 2 --dist loadgroup --quiet --cov=graphprep --cov-report=term:skip-covered $(PYTEST_FLAGS)
 
+# MUTANT_FLAGS=--renew finds out anew which tests reach which lines: a run of the tests.
+mutants: setup
+	@$(RUN) tests/mutants.py --count $(or $(N),20) --seed $(or $(SEED),0) $(MUTANT_FLAGS)
+
 golden: setup
 	@$(RUN) tests/golden/rewrite.py $(CASES)
 
@@ -105,5 +110,5 @@ docs: setup
 	@$(RUN) docs/sessions.py
 
 clean:
-	rm -rf .venv out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage* .benchmarks
+	rm -rf .venv out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage* .benchmarks .mutants
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

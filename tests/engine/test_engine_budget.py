@@ -329,6 +329,12 @@ def test_private_bytes_see_memory_and_the_sampler_its_peak():
     assert sampler.stop() == sampler.peak_bytes
 
 
+def test_the_sampler_looks_at_once(monkeypatch):
+    monkeypatch.setattr(budget, "_SAMPLE_S", 3600)
+    with PeakSampler() as sampler:
+        wait_for(lambda: sampler.peak_bytes > 0)
+
+
 def test_private_bytes_count_children_and_theirs():
     inner = "import time; held = b'x' * (60 << 20); print('ready', flush=True); time.sleep(60)"
     outer = (

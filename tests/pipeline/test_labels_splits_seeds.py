@@ -607,6 +607,16 @@ def test_a_schema_keeps_the_numbers_of_categories(tmp_path):
     assert edge_values(tmp_path / "second", "part") == [0, 2]
 
 
+def test_a_label_that_only_the_schema_names_is_told_by_its_place_there(tmp_path, monkeypatch):
+    write_lines(tmp_path / "e.csv")
+    convert(tmp_path / "e.csv", tmp_path / "first", **FLAGS)
+    schema = str(tmp_path / "first" / "metadata.json")
+    monkeypatch.setattr(label_stage, "_MOST_CATEGORIES", 1)
+    with pytest.raises(DataError) as caught:
+        convert(tmp_path / "e.csv", tmp_path / "again", schema=schema, splits=FLAGS["splits"], seeds=FLAGS.get("seeds", ()))
+    assert caught.value.place == f"{schema}: column 'kind' of edge type '{EDGES}'"
+
+
 def test_masks_fit_a_schema_too(tmp_path):
     (tmp_path / "e.csv").write_text("src,dst,x,tr,va,te\n0,1,5,1,0,0\n1,2,6,0,0,1\n")
     flags = {"splits": (f"{EDGES}:tr,va,te",)}

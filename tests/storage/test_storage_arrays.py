@@ -319,6 +319,19 @@ def test_a_remote_look_up_reads_few_blocks(tmp_path, monkeypatch):
     assert asked == []  # read lately
 
 
+def test_a_remote_array_that_became_shorter_since_its_size_was_seen(tmp_path, small_steps):
+    url = f"memory://gather-{tmp_path.name}"
+    reader = array_at(url, np.arange(1000, dtype=np.int64))
+    assert reader.read(0, 1).tolist() == [0]
+    fs, path = Storage().filesystem(reader.url)
+    fs.pipe_file(path, fs.cat_file(path)[:4000])
+    with pytest.raises(DataError) as caught:
+        reader.read(0, 1000)
+    assert str(caught.value) == (
+        f"{url}/part-00000/a.npy: the file ends after 4000 bytes\n  fix: convert the graph again, or copy the store again"
+    )
+
+
 def test_a_document_of_this_process_that_was_changed_since_is_held_against_its_schema(store):
     assert StoreReader(Storage(), store).metadata.num_parts == 1
     change_metadata(store, num_parts="one")

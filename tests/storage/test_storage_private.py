@@ -111,6 +111,25 @@ def test_a_folder_that_is_taken_for_a_leftover_before_it_is_locked(tmp_path, mon
     assert names(tmp_path) == []
 
 
+def test_a_folder_that_is_removed_while_its_lock_is_awaited(tmp_path, monkeypatch):
+    real, calls = private._lock, []
+
+    def lock(path, *, wait):
+        calls.append(path)
+        locked = real(path, wait=wait)
+        if len(calls) == 1:
+            Path(path).rmdir()
+        return locked
+
+    held = len(list(Path("/proc/self/fd").iterdir()))
+    monkeypatch.setattr(private, "_lock", lock)
+    folder = PrivateFolder(str(tmp_path))
+    assert Path(folder.make()).is_dir()
+    assert len(set(calls)) == 2
+    folder.remove()
+    assert len(list(Path("/proc/self/fd").iterdir())) == held
+
+
 def test_a_file_system_without_locks(tmp_path, monkeypatch):
     monkeypatch.setattr(private, "_lock", lambda path, *, wait: None)
     folder = PrivateFolder(str(tmp_path))

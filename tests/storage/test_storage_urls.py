@@ -201,11 +201,17 @@ def test_failures_in_plain_words(error, text):
         (KeyError("x"), "a.csv", True),
         (TypeError("a driver's option"), "s3://b/a", False),
         (OSError(5, "x"), "a.csv", False),
+        (MemoryError(), "a.csv", True),
     ],
 )
 def test_mistakes_of_ours_are_no_faults_of_storage(error, url, is_ours):
     with pytest.raises(type(error) if is_ours else StorageError), plain_words(url):
         raise error
+
+
+def test_memory_that_the_system_refuses_is_no_fault_of_storage():
+    with pytest.raises(MemoryError, match="cannot allocate"), plain_words("a.csv"):
+        raise OSError(12, "cannot allocate memory")
 
 
 def test_a_read_that_fails_names_the_file(storage, folder, monkeypatch):
@@ -428,7 +434,7 @@ def server(request, tmp_path):
     root = tmp_path / "www"
     root.mkdir()
     made = http.server.ThreadingHTTPServer(("127.0.0.1", 0), lambda *args: request.param(*args, directory=str(root)))
-    made.ranges = []
+    made.ranges, made.knows_ranges = [], request.param is RangeHandler
     made.root = root
     made.url = f"http://127.0.0.1:{made.server_port}"
     thread = threading.Thread(target=made.serve_forever, kwargs={"poll_interval": 0.01})
@@ -461,6 +467,7 @@ def test_http_tables_seek(storage, server):
     pq.write_table(pa.table({"a": range(1000)}), server.root / "a.parquet")
     with storage.open(f"{server.url}/a.parquet") as handle:
         assert pq.ParquetFile(handle).read().column("a").to_pylist() == list(range(1000))
+    assert bool(server.ranges) == server.knows_ranges  # else it is fetched whole
 
 
 def test_http_failures(storage, server):
