@@ -11,7 +11,7 @@ from graphprep.decoders.foreign import tell_foreign
 from graphprep.decoders.registry import find_decoder, known_decoders
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.export import EXPORT_FORMAT, RECORD_NAME
-from graphprep.model.metadata import METADATA_NAME, STORE_FORMAT
+from graphprep.model.metadata import MANIFEST_NAME, METADATA_NAME, STORE_FORMAT, part_name
 from graphprep.model.protocols import Sniffed, SniffedFile
 from graphprep.storage.faults import display_url
 
@@ -45,6 +45,7 @@ def sniff(storage: Storage, urls: Sequence[str]) -> Sniffed:
         bids = [bid for bid in (_folder_bid(name, storage, urls[0]) for name in known_decoders()) if bid is not None]
         if bids:
             return max(bids, key=lambda bid: bid.confidence)
+    _refuse_half_store(storage, urls)
     for url in storage.expand(urls).files:
         head, complete = _head(storage, url)
         if head.strip() or not complete:
@@ -156,6 +157,16 @@ def _refuse_store(url: str, metadata: bytes) -> None:
             place=display_url(url),
             fix="give its folder to graphprep info, which shows what is in it, or to graphprep validate, which checks it",
         )
+
+
+def _refuse_half_store(storage: Storage, urls: Sequence[str]) -> None:
+    """Raise UsageError where a folder has a store's partition, but no metadata.json."""
+    for url in urls if len(urls) == 1 else filter(storage.is_local, urls):  # servers are not asked of each file
+        inside = [storage.join(url, name) for name in (METADATA_NAME, f"{part_name(0, 1)}/{MANIFEST_NAME}")]
+        if storage.is_dir(url) and [storage.exists(one) for one in inside] == [False, True]:
+            raise UsageError(
+                f"this is no whole store: it has no {METADATA_NAME}", place=display_url(url), fix="convert its raw input again"
+            )
 
 
 def _refuse_export(storage: Storage, url: str) -> None:

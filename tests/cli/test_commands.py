@@ -4,6 +4,7 @@ import dataclasses
 import io
 import json
 import shlex
+import shutil
 import sys
 from pathlib import Path
 
@@ -460,6 +461,16 @@ def test_validate_a_store_takes_no_format(capsys):
     assert run(["validate", str(STORE), "--format", "edges"]) == 2
     assert capsys.readouterr().err == (
         "error: metadata.json says that this is a store: raw input only takes --format\n  fix: leave that out\n"
+    )
+
+
+def test_convert_takes_no_store_that_lost_its_metadata(tmp_path, capsys):
+    half = tmp_path / "half"
+    shutil.copytree(STORE, half)
+    (half / "metadata.json").unlink()
+    assert run(["convert", str(half), str(tmp_path / "out")]) == 2
+    assert capsys.readouterr().err == (
+        f"error: {half}: this is no whole store: it has no metadata.json\n  fix: convert its raw input again\n"
     )
 
 
