@@ -30,6 +30,7 @@ from graphprep.model.errors import DataError, MemoryLimitError, UsageError
 from graphprep.model.graph_schema import GraphSchema, OwnerSchema
 from graphprep.model.option_checks import parse_error_limit
 from graphprep.model.options import ConvertOptions, ConvertSummary
+from graphprep.model.printed import without_secrets
 from graphprep.model.protocols import Reporter
 from graphprep.model.rows import ColumnKey
 from graphprep.model.schema import EdgeType, Layout, edge_type_text
@@ -667,7 +668,7 @@ def provenance(urls: Sequence[str], storage: Storage, elapsed_s: float) -> dict[
 def _provenance_of(url: str, storage: Storage) -> dict[str, Any]:
     """Tell of an input its URL, or what was in memory, and its size."""
     origin = storage.origins.get(url)
-    return {"url": display_url(url), **({} if origin is None else {"in_memory": origin}), "bytes": storage.size(url)}
+    return {"url": without_secrets(url), **({} if origin is None else {"in_memory": origin}), "bytes": storage.size(url)}
 
 
 def _without_secrets(arguments: Sequence[str]) -> list[str]:
