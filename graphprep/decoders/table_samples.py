@@ -263,7 +263,8 @@ def _cut_text(path: str, text: str, rows: int, dialect: Dialect, *, is_whole: bo
     columns = tuple(_text_column(f"col_{i}", [record[i] for record in records]) for i in range(width))
     if not records:
         return "empty"
-    return SampleTable(path, columns, whole, False, tuple(records[0]), dialect, guess_header(records, if_open=True))
+    guess = guess_header(records, if_open=True, ends=range(width))
+    return SampleTable(path, columns, whole, False, tuple(records[0]), dialect, guess)
 
 
 def _reader(text: str, delimiter: str, dialect: Dialect) -> Iterator[list[str]]:

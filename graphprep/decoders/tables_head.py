@@ -165,7 +165,7 @@ def _has_header(
     if (known is not None and set(names) == set(known.names)) or (named and set(named) <= set(names)):
         return True, ""
     texts = [[field.decode(errors="replace") for field in record.fields] for record in records]
-    guess = guess_header(texts, if_open=True)
+    guess = guess_header(texts, if_open=True, ends=range(len(texts[0])))
     line = records[0].line
     if known is not None and guess.is_header:
         raise DataError(

@@ -128,7 +128,11 @@ class _Guess:
     def __init__(self, url: str, folder: SampledFolder) -> None:
         self.url = url
         self.notes = [f"left out: {name} ({reason})" for name, reason in folder.others.items()]
-        self.types = _merged(self._without_twins(folder.tables))
+        kept = self._without_twins(folder.tables)
+        self.notes += [
+            _header_note(table) for table in kept if not table.guess.is_sure and table.header == table.guess.is_header
+        ]
+        self.types = _merged(kept)
         for one in self.types:
             one.key, one.why = _find_key(one)
         self._find_links()
@@ -293,6 +297,14 @@ class _Naming:
 
 
 # ---------------------------------------------------------------------------------------------------- types
+
+
+def _header_note(table: SampleTable) -> str:
+    """Say how a first line is read that may be read otherwise."""
+    line = f"{table.path}: its first line ({', '.join(table.first_line)})"
+    if table.header:
+        return f"{line} is read as a header: a guess, header: no makes a row of it"
+    return f"{line} is read as a row: a guess, header: yes makes a header of it"
 
 
 def _merged(tables: Sequence[SampleTable]) -> list[_Type]:

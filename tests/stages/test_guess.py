@@ -66,7 +66,10 @@ def test_keys_foreign_keys_and_edges(tmp_path):
         ],
     }
     assert found.comments == {
-        "": ["Guessed from names and values: correct what is wrong."],
+        "": [
+            "Guessed from names and values: correct what is wrong.",
+            "items.csv: its first line (item, colour) is read as a header: a guess, header: no makes a row of it",
+        ],
         "nodes[0]": ["cities.csv: nodes; column 'id' is called like an ID, and all values differ (2 rows)."],
         "nodes[1]": ["items.csv: nodes; column 'item' is called like an ID, and all values differ (3 rows)."],
         "nodes[2]": ["users.csv: nodes; column 'user_id' is called like an ID, and all values differ (3 rows)."],
@@ -319,7 +322,7 @@ def test_what_info_prints_can_be_converted(tmp_path, capsys):
     assert run(["info", str(tmp_path / "in")]) == 0
     text = capsys.readouterr().out
     assert text.startswith(
-        "# Guessed from names and values: correct what is wrong.\nid_type: auto\n\nnodes:\n  # cities.csv: nodes;"
+        "# Guessed from names and values: correct what is wrong.\n# items.csv: its first line (item, colour) is read as a header: a guess, header: no makes a row of it\nid_type: auto\n\nnodes:\n  # cities.csv: nodes;"
     )
     (tmp_path / "graph.yaml").write_text(text)
     assert run(["convert", str(tmp_path / "graph.yaml"), str(tmp_path / "store")]) == 0
@@ -385,3 +388,33 @@ def test_real_tables(real_samples, tmp_path, capsys, name, types):
     assert run(["convert", str(tmp_path / "graph.yaml"), str(tmp_path / "store"), "--json"]) == 0
     summary = json.loads(capsys.readouterr().out)
     assert summary["num_nodes"] | summary["num_edges"] == types
+
+
+@pytest.mark.parametrize(
+    ("text", "note"),
+    [
+        ("ann,ulm\nbob,bonn\n", "t.csv: its first line (ann, ulm) is read as a header: a guess, header: no makes a row of it"),
+        (
+            "name,year\nbob,1990\n",
+            "t.csv: its first line (name, year) is read as a header: a guess, header: no makes a row of it",
+        ),
+        ("Node,2019\n7,8\n", "t.csv: its first line (Node, 2019) is read as a row: a guess, header: yes makes a header of it"),
+        ("id,name\nann,bob\n", None),
+        ("user_id,name\nann,bob\n", None),
+    ],
+)
+def test_a_guessed_header_is_said(tmp_path, text, note):
+    (tmp_path / "t.csv").write_text(text)
+    (tmp_path / "u.csv").write_text("id,x\n1,2\n2,3\n")
+    with Storage() as storage:
+        found = guess_graph(storage, str(tmp_path))
+    assert found is not None
+    said = [line for line in found.comments[""] if "first line" in line]
+    assert said == ([] if note is None else [note])
+    assert found.yaml().splitlines()[0].startswith("# Guessed")
+
+
+def test_a_first_line_whose_words_come_again_is_a_row(tmp_path):
+    (tmp_path / "t.csv").write_text("alice,bob\nbob,carol\n")
+    with Storage() as storage:
+        assert guess_graph(storage, str(tmp_path / "t.csv")) is None
