@@ -12,13 +12,14 @@ from graphprep.kernels.cpu.hash import hash_ints
 from graphprep.kernels.cpu.text_search import rank_texts
 from graphprep.kernels.cpu.texts import concat_texts, hash_texts, sort_texts
 from graphprep.model.dataclass import dataclass
-from graphprep.model.errors import UsageError, one_of
+from graphprep.model.errors import DataError, UsageError, one_of
 from graphprep.model.ids import IDConverter, PartitionBook, PartSpace, TypedSpace
 from graphprep.model.rows import RawTexts
 from graphprep.model.schema import RawIdKind, edge_type_path, parse_edge_type, path_name
 from graphprep.stages.raw_order import find_numbers, find_texts_by_order
 from graphprep.stages.text_source import TextSource, take_rows
 from graphprep.storage.arrays import ArrayReader, StoreReader
+from graphprep.storage.faults import display_url
 from graphprep.storage.urls import Storage
 
 NodeSpace = Literal["raw", "typed", "homo", "part", "local", "previous"]
@@ -334,8 +335,17 @@ class IdLookup:
             else:
                 stem = {"raw": "raw_ids", "raw_order": "raw_order", "previous": "previous_ids"}[name]
                 path = f"nodes/{path_name(self.type_names[number])}/{stem}.npy"
-            self._arrays[number, part, name] = self._store.array(part, path)
+            self._arrays[number, part, name] = self._sized(number, part, path)
         return self._arrays[number, part, name]
+
+    def _sized(self, number: int, part: int, path: str, num_more: int = 0) -> ArrayReader:
+        """Open an array of a type. Raises DataError where it has another number of rows than the metadata says."""
+        array, starts = self._store.array(part, path), self._parted.typed_starts[number]
+        wanted = int(starts[part + 1] - starts[part]) + num_more
+        if array.shape[:1] != (wanted,):
+            message = f"expected {wanted} rows, by the metadata, found {array.dtype}{list(array.shape)}"
+            raise DataError(message, place=display_url(array.url), fix="graphprep validate tells more about the store")
+        return array
 
     def _raw_order(self, number: int, part: int) -> ArrayReader | None:
         """Open the rows of a partition's nodes in the order of raw IDs; None where that is the order in which they stand."""
@@ -346,7 +356,7 @@ class IdLookup:
         """Open the raw IDs of a type in a partition where they are strings."""
         if (number, part) not in self._texts:
             stem = f"nodes/{path_name(self.type_names[number])}/raw_ids"
-            offsets, values = (self._store.array(part, f"{stem}.{name}.npy") for name in ("offsets", "values"))
+            offsets, values = self._sized(number, part, f"{stem}.offsets.npy", 1), self._store.array(part, f"{stem}.values.npy")
             is_local = self._storage.is_local(offsets.url)
             self._texts[number, part] = TextSource(offsets, values, is_local=is_local)
         return self._texts[number, part]

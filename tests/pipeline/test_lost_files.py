@@ -168,3 +168,31 @@ def test_commands_that_copy_edge_ids_check_them(layout, name, position, number, 
         what = "edge ID" if name == "edge_ids" else "edge row"
         assert f"error: {path}[{position}]: expected an {what} in [0, 5000), found {number}\n" in said
         assert not (tmp_path / "out").exists()
+
+
+# ---- counts that metadata states and arrays do not have
+
+
+@pytest.mark.parametrize("words", ["0 --from id --to row", "7 --from row --to id", "7 --from id --to row --type _N:_E:_N"])
+def test_ids_of_edges_that_only_the_metadata_has(words, store, capsys):
+    path = store / "metadata.json"
+    metadata = json.loads(path.read_text()) | {"num_edges_per_type": [10**18], "num_edges_per_chunk": [[10**18]]}
+    path.write_text(json.dumps(metadata))
+    assert run(["ids", str(store), *words.split(), "--edge"]) == 1
+    place = store / "part-00000/edges/_N___E___N/csc/edge_ids.npy"
+    assert capsys.readouterr().err == (
+        f"error: {place}: expected {10**18} rows, by the metadata, found int32[5000]\n"
+        "  fix: graphprep validate tells more about the store\n"
+    )
+
+
+def test_ids_of_nodes_that_only_the_metadata_has(tmp_path, capsys):
+    (tmp_path / "e.txt").write_text("b a\nc a\n")
+    assert run(["convert", str(tmp_path / "e.txt"), str(tmp_path / "s"), "--format", "edges", "--id-type", "string"]) == 0
+    path = tmp_path / "s" / "metadata.json"
+    metadata = json.loads(path.read_text()) | {"num_nodes_per_type": [10**18], "num_nodes_per_chunk": [[10**18]]}
+    path.write_text(json.dumps(metadata))
+    for words in ("a --from raw --to typed", "5 --from typed --to raw"):
+        capsys.readouterr()
+        assert run(["ids", str(tmp_path / "s"), *words.split()]) == 1
+        assert f"raw_ids.offsets.npy: expected {10**18 + 1} rows, by the metadata, found int64[4]\n" in capsys.readouterr().err
