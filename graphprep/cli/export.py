@@ -282,7 +282,7 @@ def summary_text(summary: ExportSummary, *, every: bool = False) -> str:
     links = f", {summary.num_linked} of them links to the store's" if summary.num_linked else ""
     lines = [f"{display_url(summary.out)}: {files}{links}", f"  loads in {summary.loads_in}"]
     lines.append(work_line(summary, input_rate=False))
-    lines += [f"  left out: {text}" for text in summary.dropped]
+    lines += note_lines(summary.dropped, "left out", every=every)
     return wrapped_text(lines + note_lines(summary.notes, every=every))
 
 

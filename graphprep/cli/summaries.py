@@ -14,7 +14,7 @@ from graphprep.model.shown import MOST_TYPES, largest_types
 
 _COLUMNS = 80
 _UNIT = re.compile(r"(\d) (?=(?:[KMGTP]?B|s)\b)")
-_NAMES = re.compile(r"'(?:[^'\\]|\\.)*'|[0-9][0-9,.]*")  # of types, and their numbers
+_NAMES = re.compile(r"'(?:[^'\\]|\\.)*'|\S+:\S+:\S+|[0-9][0-9,.]*")  # of types, and their numbers
 _HANGING = 4  # blanks in front of what goes on, beside the line's own
 
 
@@ -37,16 +37,16 @@ def _shown_values(summary: Any) -> dict[str, Any]:
     return values | {name: hide_secrets(values[name]) for name in ("out", "notes") if name in values}
 
 
-def note_lines(notes: Sequence[str], *, every: bool = False) -> list[str]:
+def note_lines(notes: Sequence[str], label: str = "note", *, every: bool = False) -> list[str]:
     """Return a line for each note; unless ``every``, for the first few of those that say the same of many types."""
     kinds = [_NAMES.sub("", note) for note in notes]
     totals, met, lines = Counter(kinds), Counter[str](), []
     for note, kind in zip(notes, kinds, strict=True):
         met[kind] += 1
         if every or met[kind] <= MOST_TYPES:
-            lines.append(f"  note: {without_secrets(note)}")
+            lines.append(f"  {label}: {without_secrets(note)}")
         if not every and met[kind] == MOST_TYPES < totals[kind]:
-            lines.append(f"  note: ... and {totals[kind] - MOST_TYPES:,} more like these; -v shows all")
+            lines.append(f"  {label}: ... and {totals[kind] - MOST_TYPES:,} more like these; -v shows all")
     return lines
 
 

@@ -91,6 +91,13 @@ _CLASS_NAMES: dict[str, tuple[str, str]] = {
 }
 
 
+# What neither number nor class tells.
+_PHRASES: dict[str, tuple[str, str]] = {
+    "No NameNode hosts found": ("the name node is not known", "write hdfs://HOST:PORT/…, or set HADOOP_CONF_DIR"),
+    "embedded null byte": ("no file's name holds a NUL", "correct the path"),
+}
+
+
 def storage_error(error: BaseException, url: str, option: str = "") -> StorageError:
     """Put a failure of the file ``url`` into plain words; ``option`` is what chooses its place."""
     cause = error.__cause__
@@ -115,8 +122,9 @@ def _words_of(error: BaseException) -> tuple[str, str]:
         return _WORDS[number]
     if isinstance(error, NotImplementedError):
         return "not possible with this kind of URL", "use a local path or an object store"
-    if "No NameNode hosts found" in str(error):
-        return "the name node is not known", "write hdfs://HOST:PORT/…, or set HADOOP_CONF_DIR"
+    for phrase, words in _PHRASES.items():
+        if phrase in str(error):
+            return words
     return _foreign(error), "check the URL, --storage-option and the network, then run again"
 
 

@@ -72,3 +72,13 @@ def test_notes_that_say_the_same_of_many_types_are_told_ten_times(triples, tmp_p
     assert notes[-1] == "  note: ... and 3 more like these; -v shows all"
     notes = [line for line in printed(capsys, *words, "--overwrite", "-v") if ": split" in line]
     assert len(notes) == 13
+
+
+def test_what_an_export_leaves_out_is_told_ten_times(tmp_path, capsys):
+    lines = [f"a{i}\t{letter}\tb\tword" for letter in "abcdefghijklm" for i in range(3)]
+    (tmp_path / "kg.txt").write_text("\n".join(lines) + "\n")
+    assert run(["convert", str(tmp_path / "kg.txt"), str(tmp_path / "store"), "--format", "triples", "-q"]) == 0
+    words = ["export", tmp_path / "store", tmp_path / "out", "--to", "pyg", "--drop-unsupported"]
+    told = [line for line in printed(capsys, *words) if "left out" in line]
+    assert len(told) == 11 and told[-1] == "  left out: ... and 3 more like these; -v shows all"
+    assert len([line for line in printed(capsys, *words, "--overwrite", "-v") if "left out" in line]) == 13

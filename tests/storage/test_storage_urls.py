@@ -513,3 +513,9 @@ def test_what_may_not_be_looked_at_is_no_missing_file(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "lstat", mock.Mock(side_effect=PermissionError(13, "x")))
     with pytest.raises(StorageError, match="permission denied"):
         storage.exists(str(tmp_path / "locked" / "a"))
+
+
+def test_a_name_that_no_file_has():
+    with Storage() as storage, pytest.raises(StorageError) as caught:
+        storage.read_bytes("a\0b.csv")
+    assert str(caught.value) == "a\\x00b.csv: no file's name holds a NUL\n  fix: correct the path"
