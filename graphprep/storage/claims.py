@@ -35,18 +35,21 @@ class LocalClaim:
     def take(self) -> None:
         """Claim the output, whose folder is there.
 
-        Raises UsageError where another run has, OSError where the folder cannot be written to.
+        Raises UsageError where another run has, OSError where the disk is full or broken.
         """
         for _ in range(_ATTEMPTS if sys.platform != "win32" else 0):
-            descriptor = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
+            descriptor = self._open()
+            if descriptor is None:
+                return
             if not self._lock_file(descriptor):
                 os.close(descriptor)
                 return
             if _is_same(self._file, descriptor):  # else its owner removed it before we had the lock
                 self._lock = descriptor
                 _locks.add(self)
-                os.ftruncate(descriptor, 0)
-                os.write(descriptor, str(os.getpid()).encode())
+                with contextlib.suppress(OSError):  # another user's, left by a killed run: locked all the same
+                    os.ftruncate(descriptor, 0)
+                    os.write(descriptor, str(os.getpid()).encode())
                 return
             os.close(descriptor)
 
@@ -58,6 +61,16 @@ class LocalClaim:
             with contextlib.suppress(OSError):
                 self._file.unlink()
             os.close(lock)
+
+    def _open(self) -> int | None:
+        """Open the file; one of another user, which only that one may write to, for reading, and None where that cannot be."""
+        flags = os.O_CLOEXEC | os.O_NOFOLLOW
+        try:
+            return os.open(self._file, os.O_RDWR | os.O_CREAT | flags, 0o666)
+        except PermissionError:
+            with contextlib.suppress(OSError):
+                return os.open(self._file, os.O_RDONLY | flags)
+            return None
 
     def _lock_file(self, descriptor: int) -> bool:
         """Lock the file; False where locks are not to be had."""

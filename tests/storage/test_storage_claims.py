@@ -148,6 +148,27 @@ def test_the_second_of_two_processes_ends_at_once(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["fifo"]
 
 
+def test_the_lock_that_another_user_left_is_taken(tmp_path, monkeypatch):
+    """Only that one may write to it."""
+    (tmp_path / ".graphprep-lock-out").write_text("1")
+    real = os.open
+
+    def open_theirs(path, flags, *mode):
+        if flags & os.O_RDWR:
+            raise PermissionError(13, "injected", path)
+        return real(path, flags, *mode)
+
+    monkeypatch.setattr(os, "open", open_theirs)
+    claim = claims.LocalClaim(tmp_path / "out")
+    claim.take()
+    with pytest.raises(UsageError, match="process 1 is writing this output"):
+        claims.LocalClaim(tmp_path / "out").take()
+    claim.release()
+    assert list(tmp_path.iterdir()) == []
+    claim.take()  # a folder that cannot be written to is told of by what writes to it
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_where_there_are_no_locks_there_is_no_claim(tmp_path, monkeypatch):
     import fcntl
 
