@@ -93,10 +93,10 @@ def _kind(name: str) -> list[str]:
 def guess_header(records: Sequence[Sequence[str]], *, if_open: bool, ends: Collection[int] = ()) -> HeaderGuess:
     """Tell whether the first of a file's ``records`` is a header where any field may be text, raw IDs too.
 
-    A field that looks like a number speaks against it, names such as ``src`` and ``dst`` for it: nobody calls nodes so. Then: a
-    first field that comes again in its column (in any of ``ends``, for a column among them), or is spelled like another but for
-    its digits, is data, and so are two fields that are the same; ``user_id``, and a word above numbers, are names. ``if_open``
-    holds where nothing tells.
+    A field that looks like a number speaks against it, names such as ``src`` and ``dst`` for it: nobody calls nodes so; nor
+    ``user_id``, unless that comes again in its column. Then: a field that comes again in its column (in any of ``ends``, for a
+    column among them), or is spelled like another but for its digits, is data, and so are two fields that are the same; a word
+    that headers have, and one above numbers, are names. ``if_open`` holds where nothing tells.
     """
     first, later = records[0], records[1 : MAX_RECORDS + 1]
     changes = any(_changes(field, _column(later, at)) for at, field in enumerate(first))
@@ -104,18 +104,19 @@ def guess_header(records: Sequence[Sequence[str]], *, if_open: bool, ends: Colle
         return HeaderGuess(False, is_sure=not changes)
     if _name_ends(first):
         return HeaderGuess(True)
-    words = [field.strip(" \t") for field in first if field.strip(" \t")]
-    if len(set(words)) < len(words):  # no two columns have one name
-        return HeaderGuess(False, is_sure=not changes)
-    has_key = any(_is_key(field) and (if_open or field.strip(" \t").lower() != "id") for field in first)
+    keys = [at for at, field in enumerate(first) if _is_key(field) and (if_open or field.strip(" \t").lower() != "id")]
+    if keys and not any(_recurs(first[at], _column(later, at)) for at in keys):
+        return HeaderGuess(True)
     is_likely = _are_likely(_plain(first)) or any(map(_is_key, first))
     for at, field in enumerate(first):
         places = set(ends) if at in ends else {at}
         if _recurs(field, {cell for place in places for cell in _column(later, place)}):
             return HeaderGuess(False, is_sure=not (is_likely or changes))
     if is_likely or changes:
-        return HeaderGuess(True, is_sure=has_key or (is_likely and changes))
-    return HeaderGuess(if_open, is_sure=False)
+        return HeaderGuess(True, is_sure=is_likely and changes)
+    words = [field.strip(" \t") for field in first if field.strip(" \t")]
+    has_twins = len(set(words)) < len(words)  # no two columns have one name
+    return HeaderGuess(if_open and not has_twins, is_sure=has_twins)
 
 
 def _plain(fields: Sequence[str]) -> list[str]:
