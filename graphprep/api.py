@@ -300,8 +300,8 @@ def open_ids(
     *,
     from_: str,
     to: str,
-    type_: str | None = None,
-    edges: bool = False,
+    type_: str | None,
+    edges: bool,
     storage_options: Mapping[str, str] | None = None,
 ) -> Iterator[IdLookup]:
     """Open a store for converting IDs, block after block."""

@@ -331,7 +331,7 @@ def _placed_ids(rows: RawRows) -> Iterator[tuple[RawIds | RawTexts, NDArray[np.i
 
 
 def _records(rows: RawRows) -> list[tuple[Any, ...]]:
-    """Write rows as plain values: nodes, then edges, each with what its columns say."""
+    """Write rows as plain values: nodes, edges, each with what its columns say, then the rows of columns that stand apart."""
     out: list[tuple[Any, ...]] = []
     if rows.nodes is not None:
         nodes = rows.nodes
@@ -347,19 +347,23 @@ def _records(rows: RawRows) -> list[tuple[Any, ...]]:
         cells = _cells(edges.columns, edges.num_rows)
         ends = (_id_list(edges.src), _id_list(edges.dst))
         out += zip(["edge"] * edges.num_rows, *ends, names, slots, cells, strict=True)
+    for aligned in rows.aligned:
+        cells = _cells([aligned.chunk], aligned.num_rows)
+        out += [(str(aligned.owner), aligned.start + row, cell) for row, cell in enumerate(cells)]
     return out
 
 
-def merge_rows(parts: Sequence[RawRows]) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]], int, dict[str, int]]:
-    """Put the records of several blocks together: nodes, edges, number of records, warnings."""
+def merge_rows(parts: Sequence[RawRows]) -> tuple[list[list[tuple[Any, ...]]], int, dict[str, int]]:
+    """Put the records of several blocks together: nodes, edges and rows of columns that stand apart; their number; warnings."""
     records = [record for part in parts for record in _records(part)]
     warnings: dict[str, int] = {}
     for part in parts:
         for text, count in part.warnings.items():
             warnings[text] = warnings.get(text, 0) + count
-    nodes = [record for record in records if record[0] == "node"]
-    edges = [record for record in records if record[0] == "edge"]
-    return nodes, edges, sum(part.num_records for part in parts), warnings
+    kinds = ("node", "edge")
+    apart = [record for record in records if record[0] not in kinds]
+    found = [[record for record in records if record[0] == kind] for kind in kinds]
+    return [*found, apart], sum(part.num_records for part in parts), warnings
 
 
 def _cells(columns: Sequence[ColumnChunk], num_rows: int) -> list[str]:

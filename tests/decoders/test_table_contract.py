@@ -181,6 +181,24 @@ class TestChunkedParquetEdges(TestChunkedNumpyEdges):
         return "parquet", "edges.parquet"
 
 
+class TestChunkedFeature(TestChunkedNumpyEdges):
+    """A Parquet feature, of lists."""
+
+    message = "a list holds a null"
+    column = "x"
+
+    def is_mine(self, url):
+        return url.endswith(".parquet")
+
+    def write(self, folder, numbers):
+        lists = [[1.5, None] if number < 0 else [number, -number] for number in numbers]
+        write_parquet(folder / "x.parquet", {"x": pa.array(lists, pa.list_(pa.float32()))})
+        feature = {"format": {"name": "parquet"}, "data": ["x.parquet"]}
+        metadata = {"node_type": ["n"], "num_nodes_per_type": [len(numbers)], "edge_type": [], "edges": {}}
+        (folder / "metadata.json").write_text(json.dumps({**metadata, "node_data": {"n": {"x": feature}}}))
+        return [str(folder)]
+
+
 class TestPairs(TableContract):
     message = "field 'dst' must not be negative, found -1"
 
@@ -220,6 +238,45 @@ class TestMatrix(TestPairs):
         data = np.array(numbers, np.float32)
         np.savez(folder / "m.npz", format=b"csr", shape=(20, 20), data=data, indices=columns, indptr=indptr)
         return [str(folder / "m.npz")]
+
+
+class TestColumns(TestPairs):
+    """CSC, in files of their own: entry after entry of a column, its sources in ``indices``."""
+
+    message = "field 'indices' must be below 20"
+
+    def make(self):
+        return ArraysDecoder(input_layout="csc")
+
+    def write(self, folder, numbers):
+        columns = np.maximum.accumulate([0, *numbers])[1:]
+        np.save(folder / "indptr.npy", np.cumsum(np.bincount(columns + 1, minlength=21)))
+        np.save(folder / "indices.npy", np.array([20 if number < 0 else number for number in numbers], np.uint16))
+        return [str(folder / name) for name in ("indices.npy", "indptr.npy")]
+
+
+class TestAttachedByRow(TableContract):
+    """A table whose rows are numbered: none of them can be skipped."""
+
+    message = "expected 2 columns, found 3"
+    test_all_other_rows_are_left_where_faults_are_skipped = None
+
+    def make(self):
+        return DataDecoder(EdgesDecoder())
+
+    def plan(self, storage, urls):
+        decoder = self.make()
+        data = DataArray("", "x", urls[1])
+        return decoder, attach_data(storage, decoder.plan(storage, urls[:1]), [data], [])
+
+    def write(self, folder, numbers):
+        (folder / "edges.txt").write_text("0 1\n")
+        lines = ["1,2,3" if number < 0 else f"{number},{number / 4}" for number in numbers]
+        (folder / "x.csv").write_text("x,y\n" + "".join(f"{line}\n" for line in lines))
+        return [str(folder / "edges.txt"), str(folder / "x.csv")]
+
+    def ends_of_places(self, rows):
+        return [f"x.csv:{row + 2}:5" for row in rows]
 
 
 class TestRowsOfIds(TableContract):
