@@ -78,12 +78,15 @@ class EdgeRuns:
             placed = place_stretch(stretch, index_dtype, id_dtype, ascending=self.order == "id")
         return placed[0], placed[1], placed[2]
 
-    def blocks(self, leaf: Leaf) -> Iterator[tuple[Block, int]]:
-        """Yield the records of a leaf, and what they carry; packed ones only where the leaf is its bucket."""
-        whole = self.is_whole(leaf)
+    def blocks(self, leaf: Leaf, *, whole: bool = True) -> Iterator[tuple[Block, int]]:
+        """Yield the records of a leaf, and what they carry; packed ones only where the leaf is its bucket.
+
+        Then they are joined as far as they are laid out alike, without ``whole`` only some at a time.
+        """
+        is_whole = self.is_whole(leaf)
         ids = leaf.ids if self.by_arrival and leaf.ids != (0, _TOP) else None
-        for block, tag in self.bucket(leaf.bucket, ids, _MOST_FILTERED if not whole else _ALL):
-            if whole:
+        for block, tag in self.bucket(leaf.bucket, ids, _ALL if is_whole and whole else _MOST_FILTERED):
+            if is_whole:
                 yield block, tag
                 continue
             some = block.unpacked(self.buckets.dtype)
@@ -162,7 +165,7 @@ def _joined(leaves: list[Leaf]) -> Leaf:
 def _cut_rows(edges: EdgeRuns, leaf: Leaf, most: int) -> Iterator[Leaf]:
     """Cut a leaf by its rows, and rows that are too long."""
     counts = np.zeros(leaf.high - leaf.low, np.int64)
-    for block, _ in edges.blocks(leaf):
+    for block, _ in edges.blocks(leaf, whole=False):  # all of the bucket at once may be all edges of the graph
         counts += count_rows(block, leaf.low, counts.size)
     for start, stop in _cut_by_count(counts, most):
         total = int(counts[start:stop].sum())
