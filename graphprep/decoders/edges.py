@@ -42,7 +42,7 @@ from graphprep.decoders.edges_head import (
 from graphprep.decoders.headers import MAX_RECORDS, HeaderGuess, guess_header, is_words, name_two_kinds, names_columns
 from graphprep.decoders.quoted_records import Grammar
 from graphprep.model.dataclass import dataclass
-from graphprep.model.errors import DataError, UsageError
+from graphprep.model.errors import DataError, DecodeError, UsageError
 from graphprep.model.protocols import DeclaredNodes, InputStorage, Sniffed, SniffedFile, Sources, Span, TextBlock
 from graphprep.model.rows import RawRows, Relation
 from graphprep.model.schema import parse_edge_type
@@ -159,6 +159,13 @@ class EdgesDecoder:
 
         layout = block.span.detail or self._layout_of(block)
         return decode_text(block, layout, self._reading(layout), places)
+
+    def find_faults(self, block: TextBlock) -> list[DecodeError]:
+        """Return what ``decode`` would raise for each faulty record on its own, in input order."""
+        from graphprep.decoders.edges_text import find_text_faults
+
+        layout = block.span.detail or self._layout_of(block)
+        return find_text_faults(block, layout, self._reading(layout))
 
     def read(self, handle: BinaryIO, span: Span, max_rows: int, places: bool = False) -> Iterator[RawRows]:
         """Read a Parquet file in batches of at most ``max_rows`` rows.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +15,7 @@ from graphprep.decoders.quoted_records import Grammar
 from graphprep.decoders.text_cells import (
     Cells,
     after_header,
+    find_faults,
     further,
     null_warnings,
     number_chunk,
@@ -25,6 +28,7 @@ from graphprep.decoders.text_cells import (
 from graphprep.kernels.cpu import delimited, numbers
 from graphprep.kernels.cpu.text_dictionary import TextDictionary
 from graphprep.model.dataclass import dataclass
+from graphprep.model.errors import DecodeError
 from graphprep.model.protocols import TextBlock
 from graphprep.model.rows import ColumnChunk, ColumnKey, RawEdges, RawIds, RawRows, RawTexts, Relation
 
@@ -56,19 +60,47 @@ def _decode_cells(cells: Cells, block: TextBlock, layout: EdgeLayout, reading: R
     columns = []
     if named is not None and layout.relation_as == "column":
         columns.append(relation_column(named))
-    if layout.weight is not None:
-        columns.append(weights(cells, layout.weight, layout.weight_dtype))
-    if layout.time is not None:
-        columns.append(times(cells, layout.time, layout.time_unit))
-    for column in layout.further:
-        dtype = column.dtype or reading.declared.get(column.name)
-        columns.append(further(cells, column.name, column.position, dtype))
+    columns += [parse(cells) for parse in _columns(layout, reading)]
     cells.faults.raise_first()
     relations = None if named is None or layout.relation_as == "column" else name_relations(layout, named)
     at_ends = (cells.of(layout.src)[0], cells.of(layout.dst)[0]) if places else None
     rows = as_rows(layout, src, dst, tuple(columns), places=at_ends, relations=relations)
     warnings = null_warnings(columns)
     return dataclasses.replace(rows, warnings=warnings) if warnings else rows
+
+
+def _columns(layout: EdgeLayout, reading: Reading) -> Iterator[Callable[[Cells], ColumnChunk]]:
+    """Yield what parses each column beside the ends and the relation."""
+    if layout.weight is not None:
+        yield partial(weights, position=layout.weight, dtype=layout.weight_dtype)
+    if layout.time is not None:
+        yield partial(times, position=layout.time, unit=layout.time_unit)
+    for column in layout.further:
+        dtype = column.dtype or reading.declared.get(column.name)
+        yield partial(further, name=column.name, position=column.position, dtype=dtype)
+
+
+def find_text_faults(block: TextBlock, layout: EdgeLayout, reading: Reading) -> list[DecodeError]:
+    """Return what is wrong with each faulty record, in input order."""
+    starts_file = block.is_first and not layout.header_line
+
+    def ids(name: str, cells: Cells, begins: bool) -> object:
+        return _ids(cells, layout, name, reading, starts_file and begins)
+
+    others: list[Callable[[Cells], object]] = list(_columns(layout, reading))
+    if layout.relation_col is not None:
+        others.append(partial(_relations, position=layout.relation_col))
+    with block.held() as buf:
+        return find_faults(
+            block,
+            after_header(block, layout.header_line),
+            lambda at: _split(buf, at, layout),
+            [*(partial(ids, name) for name in ("src", "dst")), *(partial(_parse_all, parse) for parse in others)],
+        )
+
+
+def _parse_all(parse: Callable[[Cells], object], cells: Cells, _: bool) -> object:
+    return parse(cells)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
 
@@ -14,7 +14,7 @@ from graphprep.decoders.tables_columns import TableLayout
 from graphprep.decoders.tables_ids import IdSpaces, KeyUse
 from graphprep.decoders.tables_plan import PlannedTable, check_mentioned, look_at_table, settle_group, spans_of
 from graphprep.model.dataclass import dataclass
-from graphprep.model.errors import DataError, UsageError
+from graphprep.model.errors import DataError, DecodeError, UsageError
 from graphprep.model.graph_config import EdgeTable, GraphConfig, NodeTable, TableConfig
 from graphprep.model.protocols import DeclaredColumn, DeclaredNodes, InputStorage, Sources, Span, TextBlock
 from graphprep.model.rows import RawRows, Relation
@@ -63,6 +63,11 @@ class TablesDecoder:
         """Let the span's reader decode whole records."""
         rows: RawRows = block.span.detail.decode(block, places)
         return rows
+
+    def find_faults(self, block: TextBlock) -> list[DecodeError]:
+        """Let the span's reader find all faulty records, where it can: see ``EdgesDecoder.find_faults``."""
+        find: Callable[[TextBlock], list[DecodeError]] | None = getattr(block.span.detail, "find_faults", None)
+        return [] if find is None else find(block)
 
     def read(self, handle: BinaryIO, span: Span, max_rows: int, places: bool = False) -> Iterator[RawRows]:
         """Let the span's reader read its rows."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator
+from operator import methodcaller
 from typing import Protocol
 
 import numpy as np
@@ -58,12 +59,7 @@ def table_rows(batch: Batch, layout: TableLayout, places: bool) -> RawRows:
     """
     ids = [batch.ids(field) for field in layout.ids]
     labels = None if layout.label is None else batch.texts(layout.label)
-    columns = []
-    if layout.weight is not None:
-        columns.append(batch.weights(layout.weight, layout.weight_dtype))
-    if layout.time is not None:
-        columns.append(batch.times(layout.time, layout.time_unit))
-    columns += [batch.feature(column) for column in layout.features]
+    columns = [parse(batch) for parse in _column_parsers(layout)]
     batch.faults.raise_first()
     at = [batch.places(field) for field in layout.ids] if places else None
     if isinstance(layout.owner, NodeOwner):
@@ -72,6 +68,25 @@ def table_rows(batch: Batch, layout: TableLayout, places: bool) -> RawRows:
         rows = _edge_rows(layout.owner, (ids[0], ids[1]), labels, tuple(columns), at)
     warnings = null_warnings(columns, _owner_words(layout.owner))
     return dataclasses.replace(rows, warnings=warnings) if warnings else rows
+
+
+def parsers(layout: TableLayout) -> Iterator[Callable[[Batch], object]]:
+    """Yield what reads each column of a batch in which a cell may be faulty."""
+    for field in layout.ids:
+        if field.position is not None:
+            yield methodcaller("ids", field)
+    if layout.label is not None:
+        yield methodcaller("texts", layout.label)
+    yield from _column_parsers(layout)
+
+
+def _column_parsers(layout: TableLayout) -> Iterator[Callable[[Batch], ColumnChunk]]:
+    if layout.weight is not None:
+        yield methodcaller("weights", layout.weight, layout.weight_dtype)
+    if layout.time is not None:
+        yield methodcaller("times", layout.time, layout.time_unit)
+    for column in layout.features:
+        yield methodcaller("feature", column)
 
 
 def _owner_words(owner: NodeOwner | Relation) -> str:

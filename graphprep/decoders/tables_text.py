@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import BinaryIO
 
 import numpy as np
@@ -13,12 +14,13 @@ from graphprep.decoders.edges_faults import Faults
 from graphprep.decoders.quoted_records import Grammar
 from graphprep.decoders.tables_columns import ColumnType, FeatureColumn, IdField, TableLayout
 from graphprep.decoders.tables_faults import key_words, name_words
-from graphprep.decoders.tables_rows import read_numbered, table_rows
+from graphprep.decoders.tables_rows import Batch, parsers, read_numbered, table_rows
 from graphprep.decoders.tables_values import parse_texts
 from graphprep.decoders.text_cells import (
     TIME_KEY,
     Cells,
     after_header,
+    find_faults,
     further,
     is_null,
     parse_ids,
@@ -30,6 +32,7 @@ from graphprep.decoders.text_cells import (
 from graphprep.kernels.cpu import delimited
 from graphprep.kernels.cpu.text_lists import blank_cells
 from graphprep.model.dataclass import dataclass
+from graphprep.model.errors import DecodeError
 from graphprep.model.protocols import Span, TextBlock
 from graphprep.model.rows import ColumnChunk, RawIds, RawRows, RawTexts
 from graphprep.storage.spans import read_blocks
@@ -67,13 +70,30 @@ class TextReader:
             total += split_cells(buf, after_header(block, self.header_line), grammar, num_columns, []).num_rows
         return total
 
-    def _rows(self, block: TextBlock, first_row: int, places: bool) -> RawRows:
-        layout = self.layout
+    def find_faults(self, block: TextBlock) -> list[DecodeError]:
+        """Return what ``decode`` would raise for each faulty record on its own, in input order; nothing where it cannot."""
+        if self.grammar.escape:  # fields then stand in a copy of the block
+            return []
         buf = np.frombuffer(block.data, np.uint8)
-        at = after_header(block, self.header_line)
+        starts_file = block.is_first and not self.header_line
+
+        def column(parse: Callable[[Batch], object], cells: Cells, begins: bool) -> object:
+            return parse(TextBatch(cells, self.layout, 0, starts_file and begins))
+
+        columns = [partial(column, parse) for parse in parsers(self.layout)]
+        return find_faults(block, after_header(block, self.header_line), lambda at: self._cells(buf, at), columns)
+
+    def _cells(self, buf: NDArray[np.uint8], at: int) -> Cells:
+        layout = self.layout
         cells = split_cells(buf, at, self.grammar, len(layout.names), layout.used)
         for slot in range(cells.start.shape[0] if layout.nulls else 0):
             cells.stop[slot] = blank_cells(cells.buf, cells.start[slot], cells.stop[slot], layout.nulls)
+        return cells
+
+    def _rows(self, block: TextBlock, first_row: int, places: bool) -> RawRows:
+        layout = self.layout
+        buf = np.frombuffer(block.data, np.uint8)
+        cells = self._cells(buf, after_header(block, self.header_line))
         starts_file = block.is_first and not self.header_line
         return table_rows(TextBatch(cells, layout, first_row, starts_file), layout, places)
 

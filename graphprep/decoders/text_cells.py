@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.decoders.edges_columns import IdKind
-from graphprep.decoders.edges_faults import Faults, Words, column_words, record_words, show, time_words, weight_words
+from graphprep.decoders.edges_faults import Fault, Faults, Words, column_words, record_words, show, time_words, weight_words
 from graphprep.decoders.headers import NULLS
 from graphprep.decoders.quoted_records import Grammar
 from graphprep.kernels.cpu import delimited, numbers
 from graphprep.kernels.cpu.text_lists import NO_WORD, find_words
 from graphprep.model.dataclass import dataclass
+from graphprep.model.errors import DecodeError
 from graphprep.model.protocols import TextBlock
 from graphprep.model.rows import ColumnChunk, ColumnKey, RawIds, RawTexts
+from graphprep.storage.spans import record_ends_of
 
 Ints = NDArray[np.int64]
 Nulls = tuple[tuple[str, int], ...]  # see ``ColumnChunk``
@@ -73,6 +75,48 @@ def split_cells(buf: NDArray[np.uint8], at: int, grammar: Grammar, num_columns: 
             words = Words(words.message, f"{words.fix}; or pass --escape '\\' where backslashes escape")
         cells.faults.add(start.shape[1], fault, -1, words)
     return cells
+
+
+def find_faults(
+    block: TextBlock,
+    at: int,
+    split: Callable[[int], Cells],
+    columns: Sequence[Callable[[Cells, bool], object]],
+) -> list[DecodeError]:
+    """Return the first fault of every faulty record from ``at`` on, in input order: what decoding them one by one would raise.
+
+    ``split`` finds the fields of the records from a position on. Each of ``columns`` parses one column and notes its first
+    fault; it is told whether the records begin with the first one.
+    """
+    ends = record_ends_of(block)
+    some = [split(at)]
+    found: list[Fault] = []
+    while some[-1].faults.found:
+        found += some[-1].faults.found
+        at = int(ends[np.searchsorted(ends[:-1], found[-1].at, side="right")])
+        some.append(split(at))
+    start, stop = (np.concatenate([getattr(one, name) for one in some], axis=1) for name in ("start", "stop"))
+    cells = Cells(some[0].buf, start, stop, some[0].slots)
+    by_row: dict[int, Fault] = {}
+    for parse in columns:
+        for fault in _faults_of(cells, parse):
+            known = by_row.get(fault.row, fault)
+            by_row[fault.row] = min(fault, known, key=lambda one: (one.at, one.position))
+    found = sorted([*found, *by_row.values()], key=lambda fault: fault.at)
+    return [DecodeError(fault.words.message, at=fault.at, fix=fault.words.fix) for fault in found]
+
+
+def _faults_of(cells: Cells, parse: Callable[[Cells, bool], object]) -> Iterator[Fault]:
+    """Yield all faults of a column, which ``parse`` finds one by one."""
+    row = 0
+    while row < cells.num_rows:
+        rest = Cells(cells.buf, cells.start[:, row:], cells.stop[:, row:], cells.slots)
+        parse(rest, row == 0)
+        if not rest.faults.found:
+            return
+        fault = rest.faults.found[0]
+        yield Fault(row + fault.row, fault.at, fault.position, fault.words)
+        row += fault.row + 1
 
 
 def split_record(record: bytes, grammar: Grammar) -> tuple[list[bytes], tuple[int, Words] | None]:

@@ -83,33 +83,31 @@ def _sound_pieces(decoder: Decoder, block: TextBlock) -> tuple[list[tuple[int, i
     at, size = 0, _MOST_TRY_BYTES
     line = block.first_line
     while at < len(block.data):
-        stop = _record_end(ends, min(at + size, len(block.data)) - 1)
+        stop = int(ends[np.searchsorted(ends, min(at + size, len(block.data)) - 1, side="right")])
         part = TextBlock(block.data[at:stop], block.span, line, block.is_first and at == 0)
         size = min(4 * size, _MOST_TRY_BYTES)
         try:
             decoder.decode(part)
             good.append((at, stop))
         except DecodeError as error:
-            stop = _record_end(ends, min(at + error.at, stop - 1))
-            start = _record_start(ends, stop)
-            bad.append(BadRecord(place(at + error.at), error.message))
-            if start > at:
-                good.append((at, start))
-            size = _LEAST_TRY_BYTES
+            faults, is_all = _all_faults(decoder, part, error)
+            records = np.searchsorted(ends, [min(at + fault.at, stop - 1) for fault in faults], side="right")
+            starts = np.where(records > 0, ends[records - 1], 0)
+            bad += [BadRecord(place(at + fault.at), fault.message) for fault in faults]
+            stop = stop if is_all else int(ends[records[-1]])
+            borders = [at, *np.stack([starts, ends[records]], axis=1).ravel().tolist(), stop]
+            good += [(first, last) for first, last in zip(borders[::2], borders[1::2], strict=True) if first < last]
+            size = _MOST_TRY_BYTES if is_all else _LEAST_TRY_BYTES
         line += block.data.count(b"\n", at, stop)
         at = stop
     return good, bad
 
 
-def _record_end(ends: NDArray[np.int64], at: int) -> int:
-    """Return the position behind the record that holds a byte."""
-    return int(ends[np.searchsorted(ends, at, side="right")])
-
-
-def _record_start(ends: NDArray[np.int64], end: int) -> int:
-    """Return where the record begins that ends at ``end``."""
-    number = int(np.searchsorted(ends, end))
-    return int(ends[number - 1]) if number else 0
+def _all_faults(decoder: Decoder, part: TextBlock, first: DecodeError) -> tuple[list[DecodeError], bool]:
+    """Return what is wrong with each faulty record, and True, where the decoder tells; else the first, and False."""
+    find: Callable[[TextBlock], list[DecodeError]] | None = getattr(decoder, "find_faults", None)
+    found = [] if find is None else find(part)
+    return (found, True) if found else ([first], False)
 
 
 def _placed(block: TextBlock, error: DecodeError) -> DataError:

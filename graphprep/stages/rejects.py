@@ -15,13 +15,16 @@ _MEMORY_BYTES = 1 << 20  # what is kept in memory before there is a file
 _PIECE_BYTES = 1 << 20
 
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False)
+
+
 class Rejects:
     """The records that ``--on-error skip`` leaves out, in the order in which they were found: at most ``most`` of them."""
 
     def __init__(self, most: int | None = None, folder: str | None = None) -> None:
         self.num = 0
         self._most = most
-        self._folder = folder
+        self._folder = folder or tempfile.gettempdir()
         self._file: IO[bytes] = tempfile.SpooledTemporaryFile(_MEMORY_BYTES, dir=folder)  # noqa: SIM115 - close() does
 
     def __enter__(self) -> Rejects:
@@ -35,8 +38,8 @@ class Rejects:
 
         Raises DataError where it is one too many.
         """
-        line = json.dumps({"place": record.place, "reason": record.reason}, ensure_ascii=False) + "\n"
-        with plain_words(self._folder or tempfile.gettempdir(), "--tmp-dir"):
+        line = _ENCODER.encode({"place": record.place, "reason": record.reason}) + "\n"
+        with plain_words(self._folder, "--tmp-dir"):
             self._file.write(line.encode(errors="backslashreplace"))  # names of files need not be UTF-8
         self.num += 1
         if self._most is not None and self.num > self._most:

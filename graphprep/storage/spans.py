@@ -60,27 +60,28 @@ def place_of(block: TextBlock, at: int) -> str:
 
     The column counts characters from 1, bytes where the line is not UTF-8 up to there.
     """
-    return _place(block, block.data.count(b"\n", 0, at), block.data.rfind(b"\n", 0, at) + 1, at)
+    return _place(block, display_url(block.span.url), block.data.count(b"\n", 0, at), block.data.rfind(b"\n", 0, at) + 1, at)
 
 
 def places_of(block: TextBlock) -> Callable[[int], str]:
     """Return ``place_of`` for many places of one block: its lines are counted once."""
     ends = np.flatnonzero(np.frombuffer(block.data, np.uint8) == _LF)
+    url = display_url(block.span.url)
 
     def place(at: int) -> str:
         lines_before = int(np.searchsorted(ends, at))
-        return _place(block, lines_before, int(ends[lines_before - 1]) + 1 if lines_before else 0, at)
+        return _place(block, url, lines_before, int(ends[lines_before - 1]) + 1 if lines_before else 0, at)
 
     return place
 
 
-def _place(block: TextBlock, lines_before: int, line_start: int, at: int) -> str:
+def _place(block: TextBlock, url: str, lines_before: int, line_start: int, at: int) -> str:
     prefix = block.data[line_start:at]
     try:
         column = len(prefix.decode()) + 1
     except UnicodeDecodeError:
         column = len(prefix) + 1
-    return f"{display_url(block.span.url)}:{block.first_line + lines_before}:{column}"
+    return f"{url}:{block.first_line + lines_before}:{column}"
 
 
 def record_ends_of(block: TextBlock) -> NDArray[np.int64]:
