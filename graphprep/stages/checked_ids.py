@@ -17,12 +17,33 @@ from graphprep.storage.faults import display_url
 from graphprep.storage.urls import Storage
 
 Array = NDArray[Any]
+Tally = tuple[int, int]  # sum, sum of squares
+_MODULUS = 1 << 64
 _STEP = 1 << 18  # values looked at at once: 2 MiB at most
 _WHATS = {"edge_ids": "edge ID", "edge_rows": "edge row"}
 
 
 class CheckingStore(StoreReader):
-    """Opens a store; a number of an edge that is none of 0..m-1 raises DataError when it is read."""
+    """Opens a store; a number of an edge that is none of 0..m-1 raises DataError when it is read.
+
+    So does one that is there twice, once the arrays of all partitions are mapped: then their sum, or that of their squares, is
+    not the one of 0..m-1.
+    """
+
+    def __init__(self, storage: Storage, url: str) -> None:
+        super().__init__(storage, url)
+        self._tallies: dict[str, dict[str, Tally]] = {}
+
+    def note(self, path: str, url: str, tally: Tally) -> None:
+        """Take what was found in the array ``path`` of a partition. Raises DataError where a number must be there twice."""
+        tallies = self._tallies.setdefault(path, {})
+        tallies[url] = tally
+        num_edges, what = self._limits[path]
+        if len(tallies) == self.metadata.num_parts:
+            found = tuple(sum(one) % _MODULUS for one in zip(*tallies.values(), strict=True))
+            if found != _tally_of(num_edges):
+                message = f"expected every {what} of 0 to {num_edges - 1} once, in all partitions together"
+                raise DataError(message, place=display_url(url), fix=FIX)
 
     @cached_property
     def _limits(self) -> dict[str, tuple[int, str]]:
@@ -39,14 +60,23 @@ class CheckingStore(StoreReader):
         limit = self._limits.get(entry.path)
         if limit is None:
             return super()._open(url, entry)
-        return _CheckedNumbers(self._storage, url, entry, self._cache, *limit)
+        return _CheckedNumbers(self, self._storage, url, entry, self._cache, *limit)
+
+
+def _tally_of(num_edges: int) -> Tally:
+    """Return the sum of 0..m-1, and of their squares."""
+    m = num_edges
+    return m * (m - 1) // 2 % _MODULUS, (m - 1) * m * (2 * m - 1) // 6 % _MODULUS
 
 
 class _CheckedNumbers(ArrayReader):
     """Reads numbers that must lie in [0, limit). A map is looked at once, from its beginning to its end."""
 
-    def __init__(self, storage: Storage, url: str, entry: ArrayEntry, cache: BlockCache, limit: int, what: str) -> None:
+    def __init__(
+        self, store: CheckingStore, storage: Storage, url: str, entry: ArrayEntry, cache: BlockCache, limit: int, what: str
+    ) -> None:
         super().__init__(storage, url, entry, cache)
+        self._store = store
         self._limit = limit
         self._what = what
         self._checked: Array | None = None
@@ -65,8 +95,11 @@ class _CheckedNumbers(ArrayReader):
         """See ``ArrayReader``."""
         if self._checked is None:
             mapped = super().map()
+            total, squares = 0, 0
             for start in range(0, mapped.size, _STEP):
-                self._check_values(mapped[start : start + _STEP], start)
+                some = self._check_values(mapped[start : start + _STEP], start).astype(np.uint64)
+                total, squares = total + int(some.sum()), squares + int((some * some).sum())
+            self._store.note(self.entry.path, self.url, (total % _MODULUS, squares % _MODULUS))
             if not self.is_local:
                 return mapped
             self._checked = mapped

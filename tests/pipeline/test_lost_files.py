@@ -170,6 +170,30 @@ def test_commands_that_copy_edge_ids_check_them(layout, name, position, number, 
         assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("command", [["reorder", "--by", "degree"], ["export", "--to", "npy"]], ids=" ".join)
+def test_an_edge_id_that_is_there_twice(command, store, tmp_path, capsys):
+    path = store / "part-00000/edges/_N___E___N/csc/edge_ids.npy"
+    ids = np.load(path, mmap_mode="r+")
+    ids[17] = ids[4000]
+    ids.flush()
+    assert run([command[0], str(store), str(tmp_path / "out"), *command[1:]]) == 1
+    wanted = f"error: {path}: expected every edge ID of 0 to 4999 once, in all partitions together\n"
+    assert wanted in capsys.readouterr().err
+
+
+def test_edge_ids_of_several_partitions_are_looked_at_together(store, tmp_path, capsys):
+    given = [str(tmp_path / "edges.txt"), "--format", "edges", "--ids", "dense", "--partitions", "3", "-q"]
+    assert run(["convert", given[0], str(tmp_path / "parts"), *given[1:]]) == 0
+    assert run(["reorder", str(tmp_path / "parts"), str(tmp_path / "sound"), "--by", "degree"]) == 0
+    folder = tmp_path / "parts"
+    first, last = (np.load(folder / f"part-0000{at}/edges/_N___E___N/csc/edge_ids.npy", mmap_mode="r+") for at in (0, 2))
+    first[3] = last[5]
+    first.flush()
+    capsys.readouterr()
+    assert run(["reorder", str(folder), str(tmp_path / "out"), "--by", "degree"]) == 1
+    assert "edge_ids.npy: expected every edge ID of 0 to 4999 once, in all partitions together\n" in capsys.readouterr().err
+
+
 # ---- counts that metadata states and arrays do not have
 
 

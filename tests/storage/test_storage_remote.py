@@ -169,12 +169,12 @@ def caused(error, code):
 def test_a_guarded_put_that_meets_an_object_is_known_by_its_cause():
     for error in (FileExistsError("x"), caused(OSError(errno.EINVAL, "x"), "PreconditionFailed")):
         with pytest.raises(FileExistsError):
-            objects._create(Guarded(error), "b/metadata.json", b"{}")
+            objects.create_object(Guarded(error), "b/metadata.json", b"{}")
     fs = Guarded(caused(OSError(errno.ENOSYS, "x"), "NotImplemented"))
-    objects._create(fs, "b/metadata.json", b"{}")
+    objects.create_object(fs, "b/metadata.json", b"{}")
     assert fs.put == [("b/metadata.json", b"{}")]
     with pytest.raises(PermissionError):
-        objects._create(Guarded(caused(PermissionError("x"), "AccessDenied")), "b/metadata.json", b"{}")
+        objects.create_object(Guarded(caused(PermissionError("x"), "AccessDenied")), "b/metadata.json", b"{}")
 
 
 @pytest.mark.parametrize(
