@@ -33,6 +33,7 @@ Ints = NDArray[np.int64]
 # A group is as large as is worth a piece of memory for every bucket, if memory allows: some are on their way at a time.
 _MOST_GROUP = 1 << 20
 _LEAST_GROUP = 1 << 14
+_LEAST_GROUP_BYTES = 4 << 20  # of edges with many columns, fewer are enough
 _WORK_BYTES = (
     72  # of an edge while it is dealt out, beside what comes in: codes and positions of types, typed IDs, keys, records
 )
@@ -69,7 +70,8 @@ def _groups(routing: Routing, ends: Ends) -> Iterator[list[BatchInput]]:
         one = BatchInput(batch, chunk, columns, hashes, keep, ends.resolve_in_order(batch, chunk))
         taken = _bytes_of(one)
         beyond = num_edges + batch.num_edges > _MOST_GROUP or num_bytes + taken > most_bytes
-        if group and (num_edges + batch.num_edges > _LEAST_GROUP) and beyond:
+        is_enough = num_edges + batch.num_edges > _LEAST_GROUP or num_bytes + taken > _LEAST_GROUP_BYTES
+        if group and is_enough and beyond:
             yield group
             group, num_edges, num_bytes = [], 0, 0
         group.append(one)

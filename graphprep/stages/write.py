@@ -9,6 +9,7 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
+from graphprep.engine.heap import end_stage
 from graphprep.model.dataclass import dataclass
 from graphprep.model.metadata import (
     MANIFEST_NAME,
@@ -127,7 +128,8 @@ class StoreBuilder:
         kind = self.index.raw_kinds[nodes.number]
         if kind != "identity":
             self._write_raw_ids(nodes.number, f"{folder}/raw_ids", kind, sizes)
-        for column in self._with_slots(nodes.columns, nodes.route.columns, nodes.route.extra_slots):
+        for number, column in enumerate(self._with_slots(nodes.columns, nodes.route.columns, nodes.route.extra_slots)):
+            _end_group(number)
             routes = [nodes.route.columns[key] for key in column.keys]
             target = ColumnTarget(column, f"{folder}/{column.schema.path}", sizes)
             source = plain_source(column, routes, nodes.route.num_rows)
@@ -216,7 +218,8 @@ class StoreBuilder:
         if other:
             files = LayoutFiles(layout_folder(edges.path, other[0]), index_dtype, id_dtype, edge_rows=bool(edges.columns))
             self._write_second(route, second, order, missing_key, files)
-        for target in scattered:
+        for number, target in enumerate(scattered):
+            _end_group(number)
             routes = [route.columns[key] for key in target.column.keys]
             pieces = edge_pieces(target.column, routes, built, route.plan)
             write_column(self.parts, target, route.columns, pieces, rules.threads)
@@ -316,6 +319,12 @@ class StoreBuilder:
         self.writer.write_file(PROVENANCE_NAME, dump_json(provenance()))
         self.writer.publish(dump_json(metadata.to_json()))
         return metadata
+
+
+def _end_group(number: int) -> None:
+    """Give back the memory of a group of columns before the next begins: what lies between those of others is of no use."""
+    if number % _MOST_GATHERED == 0:
+        end_stage()
 
 
 class _SideFile(ColumnSchema):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import graphprep
+from graphprep import RunOptions
 from graphprep.model.graph_config import EdgeTable, GraphConfig, NodeTable, TableConfig
 from graphprep.model.rows import AlignedColumn, ColumnChunk, ColumnKey
 from graphprep.stages.aligned import AlignedRuns
@@ -103,3 +104,23 @@ def test_columns_in_spill_files_are_read_side_by_side(tmp_path, few_files):
             assert values == list(range(100 * i, 100 * i + 32))
         assert [row for rows, *_ in columns[1].read() for row in rows] == list(range(0, 32, 2))
         assert pool.in_memory_bytes == 0
+
+
+def test_edges_with_many_columns_are_dealt_out_a_few_at_a_time(tmp_path, monkeypatch):
+    """Fewer than 16,384 edges are a group of their own where their columns take more than their share of the limit."""
+    from graphprep.stages import route_edges
+
+    sizes = []
+    add_group = route_edges._add_group
+
+    def count(routing, group, aligned):
+        sizes.append(sum(dealt.edges.num_edges for dealt in group.batches))
+        add_group(routing, group, aligned)
+
+    monkeypatch.setattr(route_edges, "_add_group", count)
+    names = ",".join(f"c{i}" for i in range(600))
+    row = ",".join(str(i % 10) for i in range(600))
+    (tmp_path / "e.csv").write_text(f"src,dst,{names}\n" + "".join(f"{i},{i * 7 % 4000},{row}\n" for i in range(4000)))
+    graphprep.convert(tmp_path / "e.csv", tmp_path / "store", format="edges", run=RunOptions(memory_limit="256MiB", threads=2))
+    assert sum(sizes) == 4000
+    assert max(sizes) < 4000
