@@ -176,7 +176,7 @@ def test_rejected_lines_count_in_input_order(tmp_path, monkeypatch, group_bytes)
     lines = [f"{row} {row + 1}" for row in range(400)]
     lines[100] = lines[200] = "1 x"
     lines[210] = "# " + "x" * 5_000
-    monkeypatch.setattr(pipeline, "_DECODED_FACTOR", 1 << 20)
+    monkeypatch.setattr(pipeline, "record_bytes", lambda limit_bytes: 512)
     with pytest.raises(GraphprepError, match="more than 1 bad records") as found:
         _convert(
             "\n".join(lines) + "\n",
