@@ -150,7 +150,8 @@ def test_dgl_has_what_its_partitions_have(dgl_stores, tmp_path):
     import graphprep
 
     found = np.load(f"{dgl_stores['gaps']}.npz")
-    graphprep.export(str(dgl_stores["gaps"]), str(tmp_path / "out"), "distdgl", partitions=1, drop_unsupported=True)
+    options = {"partitions": 1, "drop_unsupported": True, "message_edges": "all"}
+    graphprep.export(str(dgl_stores["gaps"]), str(tmp_path / "out"), "distdgl", **options)
     part = tmp_path / "out/part0"
     order = read_tensors((part / "orig_eids.dgl").read_bytes())[":".join(BUYS)]
     tensors = {**read_tensors((part / "node_feat.dgl").read_bytes()), **read_tensors((part / "edge_feat.dgl").read_bytes())}

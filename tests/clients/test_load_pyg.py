@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from clients.gaps import BUYS, DST, PYG, SRC, make_gaps
+from clients.gaps import AT, BUYS, DST, PYG, SRC, make_gaps
 from clients.graphs import GRAPHS, Edges, Graph, Nodes, make_store, shared_store
 
 import graphprep
@@ -110,8 +110,13 @@ def test_features_are_those_that_are_named(features, tmp_path):
 @pytest.mark.parametrize("options", [{}, {"layout": "csr"}, {"partitions": 3}, {"layout": "both", "neighbor_order": "time"}])
 def test_what_is_missing_is_no_class_and_no_value(options, tmp_path):
     store = make_gaps(tmp_path, **options)
-    data = graphprep.load(str(store)).to_pyg()
-    check_same(data, exported(store, tmp_path / "out"))
+    data, file = graphprep.load(str(store)).to_pyg(), exported(store, tmp_path / "out", message_edges="all")
+    for part, edges in (("train", [0, 4]), ("val", [3]), ("test", [2])):  # sets of the edges of a split are of files alone
+        sets = {name: file[BUYS].pop(f"{part}_edge_label{name}").tolist() for name in ("", "_id", "_index", "_time")}
+        assert sets["_id"] == edges
+        assert sets["_index"] == [[ends[edge] for edge in edges] for ends in (SRC, DST)]
+        assert (sets["_time"], sets[""]) == ([AT[edge] for edge in edges], [[0, -1, 2, 1, -1, 0][edge] for edge in edges])
+    check_same(data, file)
     found = tensors(data)
     order = found[BUYS, "edge_id"].tolist()
     src, dst = found.pop((BUYS, "edge_index")).tolist()
