@@ -541,7 +541,12 @@ def _bid_for_numbers(file: SniffedFile, first: HeadLine, head: TextHead, rows: l
 
 
 def _bid_for_names(delimiter: bytes, rows: list[list[bytes]]) -> Sniffed | None:
-    """Bid for lines of two names between blanks or tabs: commas may as well be a table's, and three columns a triple."""
+    """Bid for lines of two names between blanks, or tabs where one name stands on both sides: else they may be a table's.
+
+    Commas mostly are, and three columns may be a triple.
+    """
+    if delimiter == b"\t" and {row[0] for row in rows}.isdisjoint(row[-1] for row in rows):
+        return None
     if delimiter == b"," or not all(len(row) == 2 and all(map(_NAME.fullmatch, row)) for row in rows):
         return None
     return Sniffed("edges", 0.6, ("--format", "edges", "--id-type", "string"), {"id_type": "string"})

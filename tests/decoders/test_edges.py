@@ -736,6 +736,7 @@ def test_the_head_grows_until_there_is_a_record():
         (b"0 1 {'weight': 4}\n", 0.9),
         (b"a,b\nc,d\n", None),
         (b"a b c\nd e f\n", None),
+        (b"name\ttown\nann\tulm\nbob\tulm\n", None),
         (b"a 1\nb 2\n", None),
         (b"key: value\nnode [\n", None),
         (b"\x00\x01", None),
