@@ -30,6 +30,7 @@ from graphprep.storage.faults import display_url
 Ints = NDArray[np.int64]
 
 _HEAD_BYTES = 1 << 12  # that tell how the records are written
+_HAS_ID = re.compile(rb'"node_id"\s*:')
 _ARRAY = re.compile(rb"\s*(?=\[)")
 _PRETTY = re.compile(rb"\s*(?=\{[ \t]*(?:\r?\n|\"[^\"\n]*\"[ \t]*:[^\n]*[,{\[][ \t]*\r?\n))")
 _DIFFER = "'edge' and 'neighbor' of a record differ; 'edge' is used"
@@ -140,7 +141,7 @@ class JsonDecoder:
         head = file.head.lstrip(b" \t\r\n")
         line, is_whole = head.split(b"\n", 1)[0], b"\n" in head or file.complete
         confidence = 0.0
-        if b'"node_id"' in head and (_ARRAY.match(head) or _PRETTY.match(head)):
+        if _HAS_ID.search(head) and (_ARRAY.match(head) or _PRETTY.match(head)):
             return Sniffed("json", 0.9, ("--format", "json"))  # its plan says what is wrong
         if line.startswith(b"{") and b'"node_id"' in line:
             confidence = 0.9  # a node with many edges
