@@ -17,7 +17,7 @@ from graphprep.decoders.arrays_files import ArraySource, find_array, find_arrays
 from graphprep.decoders.arrays_read import ColumnReader, KeyedReader
 from graphprep.decoders.chunked_tables import dense_chunk
 from graphprep.model.dataclass import dataclass
-from graphprep.model.errors import DataError, UsageError
+from graphprep.model.errors import DataError, DecodeError, UsageError
 from graphprep.model.graph_config import DataArray, GraphConfig, IdType, NodeTable, TableConfig
 from graphprep.model.protocols import (
     DeclaredColumn,
@@ -496,6 +496,13 @@ class DataDecoder:
         """Decode whole lines. Raises DecodeError."""
         detail = block.span.detail
         return detail.decode(block, places) if isinstance(detail, DataReader) else self.inner.decode(block, places)
+
+    def find_faults(self, block: TextBlock) -> list[DecodeError]:
+        """Return all faulty records of a block, where its decoder can tell them."""
+        detail = block.span.detail
+        find: Callable[[TextBlock], list[DecodeError]] | None
+        find = getattr(detail if isinstance(detail, DataReader) else self.inner, "find_faults", None)
+        return [] if find is None else find(block)
 
     def read(self, handle: BinaryIO, span: Span, max_rows: int, places: bool = False) -> Iterator[RawRows]:
         """Read a table span. Raises DecodeError."""

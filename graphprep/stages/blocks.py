@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cached_property
@@ -62,20 +63,37 @@ def decode_block(decoder: Decoder, block: TextBlock, skip: bool, places: bool = 
     except DecodeError as error:
         if not skip:
             raise _placed(block, error) from None
-    good, bad = _sound_pieces(decoder, block)
+    with contextlib.suppress(DecodeError):  # a class that decodes more than the one that finds all faults at once
+        return _without_faults(decoder, block, places, at_once=True)
+    try:
+        return _without_faults(decoder, block, places, at_once=False)
+    except DecodeError as error:  # the decoder does not keep its promise: sound lines are not sound together
+        raise _placed(block, error) from None
+
+
+def _without_faults(decoder: Decoder, block: TextBlock, places: bool, *, at_once: bool) -> tuple[DecodedBlock, list[BadRecord]]:
+    """Cut faulty records out of a block and decode the rest.
+
+    Raises DecodeError where that is at fault, too.
+    """
+    good, bad = _sound_pieces(decoder, block, at_once=at_once)
     data = b"".join(block.data[start:stop] for start, stop in good)
     joined = TextBlock(data, block.span, block.first_line, block.is_first)
-    try:
-        rows = decoder.decode(joined, places) if data else RawRows()
-    except DecodeError as error:  # the decoder does not keep its promise: sound lines are not sound together
-        raise _placed(joined, error) from None
     origin = np.array([start for start, _ in good], np.int64)
     sizes = np.array([stop - start for start, stop in good], np.int64)
-    return DecodedBlock(block, rows, Cuts(np.cumsum(sizes) - sizes, origin)), bad
+    cuts = Cuts(np.cumsum(sizes) - sizes, origin)
+    try:
+        rows = decoder.decode(joined, places) if data else RawRows()
+    except DecodeError as error:
+        raise DecodeError(error.message, at=cuts.original(error.at), fix=error.fix) from None
+    return DecodedBlock(block, rows, cuts), bad
 
 
-def _sound_pieces(decoder: Decoder, block: TextBlock) -> tuple[list[tuple[int, int]], list[BadRecord]]:
-    """Find the faulty records of a block. Returns the pieces [start, stop) between them, and the reasons."""
+def _sound_pieces(decoder: Decoder, block: TextBlock, *, at_once: bool) -> tuple[list[tuple[int, int]], list[BadRecord]]:
+    """Find the faulty records of a block. Returns the pieces [start, stop) between them, and the reasons.
+
+    ``at_once``: a decoder that can tell all faulty records is asked for them.
+    """
     good: list[tuple[int, int]] = []
     bad: list[BadRecord] = []
     place = places_of(block)
@@ -90,7 +108,7 @@ def _sound_pieces(decoder: Decoder, block: TextBlock) -> tuple[list[tuple[int, i
             decoder.decode(part)
             good.append((at, stop))
         except DecodeError as error:
-            faults, is_all = _all_faults(decoder, part, error)
+            faults, is_all = _all_faults(decoder, part, error) if at_once else ([error], False)
             records = np.searchsorted(ends, [min(at + fault.at, stop - 1) for fault in faults], side="right")
             starts = np.where(records > 0, ends[records - 1], 0)
             bad += [BadRecord(place(at + fault.at), fault.message) for fault in faults]

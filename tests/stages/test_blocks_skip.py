@@ -11,6 +11,7 @@ import graphprep
 from graphprep.decoders.edges import EdgesDecoder
 from graphprep.decoders.tables import TablesDecoder
 from graphprep.decoders.triples import TriplesDecoder
+from graphprep.model.errors import DecodeError
 from graphprep.model.graph_config import EdgeTable, GraphConfig, TableConfig
 from graphprep.model.protocols import TextBlock
 from graphprep.stages import blocks
@@ -89,6 +90,29 @@ def test_all_faults_at_once_are_those_found_one_by_one(name, seed, tmp_path):
                 assert found.rows.edges.num_rows == other.rows.edges.num_rows
             num_bad += len(bad)
     assert num_bad > 10
+
+
+class Stricter(EdgesDecoder):
+    """A class of a stranger, which refuses more than the one that it is made of."""
+
+    def decode(self, block, places=False):
+        at = (b"\n" + block.data).find(b"\n13,")
+        try:
+            rows = super().decode(block, places)
+        except DecodeError as error:
+            if not 0 <= at < error.at:
+                raise
+        if at >= 0:
+            raise DecodeError("13 is no node", at=at)
+        return rows
+
+
+def test_a_class_that_refuses_more_than_what_finds_all_faults(tmp_path):
+    _, span = edges_span(tmp_path, ",", ["1", "2"])
+    block = TextBlock(b"1,2\n13,1\nx,1\n2,3\n13,7\n4,5\n", span)
+    found, bad = blocks.decode_block(Stricter(header="no"), block, skip=True)
+    assert found.rows.edges.src.tolist() == [1, 2, 4]
+    assert [record.place.rpartition("e.txt:")[2] for record in bad] == ["2:1", "3:1", "5:1"]
 
 
 def test_200_000_bad_lines(tmp_path):
