@@ -308,7 +308,9 @@ def test_faulty_rows(table, options, message, place, fix):
             edges(t=pa.array(["1", "2", "3"])),
             {"time_col": "t"},
             DataError,
-            "e.parquet: column 't': times must be numbers, timestamps or dates, found string\n  fix: cast it to int64",
+            "e.parquet: column 't': times must be numbers, timestamps or dates, found string\n"
+            "  fix: cast it to int64 or timestamp; times that are text are read in tables: --edges SRC:REL:DST=FILE, with "
+            "--time-col COL --column 'COL=timestamp[s]'",
         ),
         (
             edges(t=pa.array([1, 2, 3], pa.timestamp("ms"))),
