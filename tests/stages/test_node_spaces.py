@@ -463,3 +463,21 @@ def test_a_partition_file_goes_by_raw_ids(tmp_path, kind):
     pq.write_table(pa.table({"id": ids, "part": parts}), folder / "user.parquet")
     with pytest.raises(DataError, match=r"user\.parquet: no assignment for node '?9'? of type 'user'"):
         run(tmp_path, setup, files, partition_by=str(folder), on_missing_node="drop")
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("weighted", [False, True])  # edges with columns are not dealt out while they are decoded
+def test_nodes_without_edges_are_counted(tmp_path, threads, weighted):
+    rng = np.random.default_rng(5)
+    pairs = rng.integers(0, 300, (400, 2))
+    pairs[0] = 299
+    (tmp_path / "edges.txt").write_text("".join(f"{src} {dst} 1\n" if weighted else f"{src} {dst}\n" for src, dst in pairs))
+    options = {"weight_col": "2"} if weighted else {}
+    summary = convert(
+        [str(tmp_path / "edges.txt")],
+        str(tmp_path / "out"),
+        ConvertOptions(format="edges", block_bytes=64, run=RunOptions(threads=threads), decoder_options=options),
+    )
+    idle = 300 - np.unique(pairs).size
+    assert idle > 1
+    assert any(note.endswith(f"; {idle} of them have no edge") for note in summary.notes), summary.notes
