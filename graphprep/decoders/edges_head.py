@@ -104,6 +104,8 @@ def refuse_foreign(url: str, head: bytes) -> None:
 
 def find_data_dict(line: bytes) -> int:
     """Return where the dictionary begins that networkx's ``write_edgelist`` puts behind both ends, -1 where there is none."""
+    if not line.endswith((b"}", b" ", b"\t")) or not line.rstrip(b" \t").endswith(b"}"):
+        return -1
     found = _DATA_DICT.search(line)
     between = b"" if found is None else line[: found.start()].strip(b" \t")
     return found.start(1) if found is not None and len(re.findall(rb"[^ \t,;|]+", between)) == 2 else -1

@@ -8,9 +8,13 @@ from graphprep.decoders.graph_file import document_keys
 from graphprep.model.dataclass import dataclass
 from graphprep.model.protocols import SniffedFile
 
-_GML = re.compile(rb"\s*(?:(?:#[^\n]*|[A-Za-z]\w*\s+(?:\"[^\"]*\"|[^\s\[]+))\s*\n\s*)*graph\s*\[", re.ASCII)
+# Each line is matched in one way only: else a file that is none of these takes for ever.
+_GML = re.compile(
+    rb"\s*(?:(?:#[^\n]*|[A-Za-z]\w*[ \t]+(?:\"[^\"\n]*\"|[^\s\[\"]+)[ \t\r]*)\n\s*)*graph\s*\[",
+    re.ASCII,
+)
 _PAJEK = re.compile(rb"\s*(?:%[^\n]*\n\s*)*\*(?:vertices|network)\b", re.IGNORECASE)
-_DIMACS = re.compile(rb"(?:c(?:[ \t][^\n]*)?\r?\n|\s*\n)*p[ \t]+([a-z]+)[ \t]+[0-9]+[ \t]+[0-9]+")
+_DIMACS = re.compile(rb"(?:c(?:[ \t][^\n]*|\r)?\n|[ \t\r]*\n)*p[ \t]+([a-z]+)[ \t]+[0-9]+[ \t]+[0-9]+")
 _MARKDOWN = re.compile(rb"\s*\|[^\n]*\|[ \t]*\r?\n\s*\|[ \t]*:?-+")
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _EDGES = "write its edges as text: networkx.write_edgelist(networkx.{}, 'edges.txt', delimiter='\\t', data=False)"

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+import time
 
 import networkx as nx
 import pytest
 
 import graphprep
+from graphprep.decoders.edges_head import find_data_dict
 from graphprep.decoders.foreign import tell_foreign
 from graphprep.decoders.sniff import sniff
 from graphprep.model.errors import DataError
@@ -128,3 +130,32 @@ def test_others(name, head, what):
 )
 def test_what_is_no_other_format(head):
     assert tell_foreign(SniffedFile("g", head, complete=True)) is None
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"\n" * 60_000 + b"1 2\n",
+        b"a b\n\n\n" * 20_000,
+        b"a b \r\n \r\n" * 20_000,
+        b"#  \t  \n" * 20_000 + b"x",
+        b"# x\r\n" * 20_000 + b"x",
+        b"c x\r\n" * 20_000 + b"x",
+        b"c\r\n \r\n" * 20_000 + b"x",
+        b"c " * 60_000,
+        b"% \n\n" * 20_000 + b"x",
+        b"|" * 120_000,
+        b"a\n" * 60_000,
+        b'a "b"\n' * 20_000,
+    ],
+)
+def test_any_file_is_told_at_once(head):
+    began = time.process_time()
+    assert tell_foreign(SniffedFile("g", head, complete=True)) is None
+    assert time.process_time() - began < 2
+
+
+def test_a_long_line_of_dictionaries_is_told_at_once():
+    began = time.process_time()
+    assert find_data_dict(b'x, {"a": 1}' * 20_000 + b"]") == -1
+    assert time.process_time() - began < 2
