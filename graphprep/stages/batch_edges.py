@@ -152,7 +152,7 @@ def order_keys(edges: BatchEdges, order: NeighborOrder) -> OrderKeys | None:
 
 def slots_column(num_slots: NDArray[np.int32]) -> tuple[BatchColumn, Ints, Cells]:
     """Let the stated numbers of slots travel as a column of all rows."""
-    return BatchColumn(NUM_SLOTS, 0, scalar=True), every_row(num_slots.size), scalar_cells(num_slots)
+    return BatchColumn(NUM_SLOTS, 0, scalar=True, has_values=True), every_row(num_slots.size), scalar_cells(num_slots)
 
 
 def excess_slots(

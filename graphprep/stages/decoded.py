@@ -29,8 +29,8 @@ class BatchColumn:
 
     key: ColumnKey
     shape_code: int
-    scalar: bool = False
-    has_values: bool = True
+    scalar: bool
+    has_values: bool
 
 
 @dataclass(frozen=True)

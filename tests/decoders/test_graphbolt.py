@@ -105,7 +105,7 @@ tasks:
           - {name: seeds, format: numpy, path: nodes.npy}
           - {name: labels, format: numpy, path: y.npy}
           - {name: indexes, format: numpy, path: i.npy}
-  - {name: more, train_set: []}
+  - {name: more, train_set: [{data: [{name: seeds, format: numpy, path: pairs.npy}]}], num_classes: 3}
 """
     found = read(tmp_path, text)
     assert found.splits == ("_N=,,nodes.npy", "_N:_E:_N:split")

@@ -84,6 +84,29 @@ def test_items_that_fail_come_after_the_results_before_them(threads):
     assert ours() == []
 
 
+@pytest.mark.parametrize("threads", [1, 2, 4])
+def test_nothing_is_taken_behind_items_that_fail(threads):
+    class Items:
+        """Fails once, and would go on."""
+
+        def __init__(self):
+            self.numbers = iter(range(9))
+
+        def __iter__(self):
+            return self
+
+        def __next__(self):
+            if (number := next(self.numbers)) == 3:
+                raise OSError("broken")
+            return number
+
+    items, seen = Items(), []
+    with pytest.raises(OSError, match="broken"):
+        seen.extend(map_ordered(lambda item: item, items, threads, 8))
+    assert seen == [0, 1, 2]
+    assert list(items) == [4, 5, 6, 7, 8]
+
+
 @pytest.mark.parametrize("threads", [1, 3])
 def test_stopping_early_leaves_no_thread(threads):
     started = []
