@@ -17,7 +17,15 @@ _PAJEK = re.compile(rb"\s*(?:%[^\n]*\n\s*)*\*(?:vertices|network)\b", re.IGNOREC
 _DIMACS = re.compile(rb"(?:c(?:[ \t][^\n]*|\r)?\n|[ \t\r]*\n)*p[ \t]+([a-z]+)[ \t]+[0-9]+[ \t]+[0-9]+")
 _MARKDOWN = re.compile(rb"\s*\|[^\n]*\|[ \t]*\r?\n\s*\|[ \t]*:?-+")
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
-_EDGES = "write its edges as text: networkx.write_edgelist(networkx.{}, 'edges.txt', delimiter='\\t', data=False)"
+_IN_PYTHON = "convert it in Python: graphprep.convert(networkx.{}, OUT)"  # with attributes, and edges in both directions
+_IGRAPH = "; igraph.Graph.{}(FILE).to_networkx() reads it, too"
+# JSON of networkx: what it is, how it is read, and the keys that tell it; the most telling first.
+_JSON = (
+    ("node-link JSON", "node_link_graph", ", edges='links'", ("directed", "nodes", "links")),
+    ("node-link JSON", "node_link_graph", ", edges='edges'", ("directed", "nodes", "edges")),
+    ("adjacency JSON", "adjacency_graph", "", ("directed", "nodes", "adjacency")),
+    ("Cytoscape JSON", "cytoscape_graph", "", ("data", "elements")),
+)
 
 
 @dataclass(frozen=True)
@@ -34,7 +42,7 @@ def tell_foreign(file: SniffedFile) -> Foreign | None:
     if first == b"<":
         return _tell_xml(file.head)
     if first == b"{":
-        return _tell_node_links(file)
+        return _tell_json(file)
     if file.url.lower().endswith(".graph") and _CONTROL.search(file.head):
         fix = "write it as arcs: 'webgraph to arcs NAME' of webgraph-rs for LAW's BVGraph, SaveEdgeList of SNAP for SNAP's"
         return Foreign("a binary .graph of LAW or SNAP", fix)
@@ -45,26 +53,27 @@ def _tell_text(head: bytes) -> Foreign | None:
     if dimacs := _DIMACS.match(head):
         return _tell_dimacs(dimacs[1])
     known = (
-        (_GML, Foreign("a GML file", _EDGES.format("read_gml(FILE)") + ", or igraph's Graph.Read_GML")),
-        (_PAJEK, Foreign("a Pajek file", _EDGES.format("read_pajek(FILE)") + ", or igraph's Graph.Read_Pajek")),
+        (_GML, Foreign("a GML file", _IN_PYTHON.format("read_gml(FILE)") + _IGRAPH.format("Read_GML"))),
+        (_PAJEK, Foreign("a Pajek file", _IN_PYTHON.format("read_pajek(FILE)") + _IGRAPH.format("Read_Pajek"))),
         (_MARKDOWN, Foreign("a table as Markdown has it", "write the cells of a row with tabs between them, without a border")),
     )
     return next((foreign for pattern, foreign in known if pattern.match(head)), None)
 
 
-def _tell_node_links(file: SniffedFile) -> Foreign | None:
+def _tell_json(file: SniffedFile) -> Foreign | None:
     keys = set(document_keys(file))
-    if not {"nodes", "directed"} <= keys or not {"links", "edges"} & keys:
-        return None
-    what = "networkx's node-link JSON, one document with all nodes and links"
-    return Foreign(what, _EDGES.format("node_link_graph(json.load(open(FILE)))"))
+    for name, reader, option, telling in _JSON:
+        if keys.issuperset(telling):
+            read = _IN_PYTHON.format(f"{reader}(json.load(open(FILE)){option})")
+            return Foreign(f"networkx's {name}, one document with all of a graph", read)
+    return None
 
 
 def _tell_xml(head: bytes) -> Foreign | None:
     if b"<graphml" in head:
-        return Foreign("a GraphML file", _EDGES.format("read_graphml(FILE)") + ", or igraph's Graph.Read_GraphML")
+        return Foreign("a GraphML file", _IN_PYTHON.format("read_graphml(FILE)") + _IGRAPH.format("Read_GraphML"))
     if b"<gexf" in head:
-        return Foreign("a GEXF file", _EDGES.format("read_gexf(FILE)"))
+        return Foreign("a GEXF file", _IN_PYTHON.format("read_gexf(FILE)"))
     return None
 
 

@@ -18,11 +18,24 @@ from graphprep.model.errors import DataError
 from graphprep.model.protocols import SniffedFile
 from graphprep.storage.urls import Storage
 
-TEXT = "write its edges as text: networkx.write_edgelist(networkx.{}(FILE), 'edges.txt', delimiter='\\t', data=False)"
+PYTHON = "convert it in Python: graphprep.convert(networkx.{}(FILE), OUT)"
+IGRAPH = "; igraph.Graph.{}(FILE).to_networkx() reads it, too"
 
 
-def small() -> nx.DiGraph:
-    return nx.DiGraph([("ann", "bob"), ("bob", "cy the third")])
+def small() -> nx.Graph:
+    graph = nx.Graph()
+    graph.add_edge("ann", "bob", weight=2.5)
+    graph.add_edge("bob", "cy the third", weight=4.0)
+    return graph
+
+
+def check_remedy(fix: str, path: str, out: str) -> None:
+    """Do what the message says, and look whether edges have both directions and their weights."""
+    command = fix.partition("Python: ")[2].partition(";")[0]
+    eval(command, {"graphprep": graphprep, "networkx": nx, "json": json, "FILE": path, "OUT": out})
+    graph = graphprep.load(out)
+    assert (graph.num_nodes(), graph.num_edges()) == (3, 4)
+    assert sorted(graph.column(("_N", "_E", "_N"), "weight")) == [2.5, 2.5, 4.0, 4.0]
 
 
 def written(path, write) -> str:
@@ -33,10 +46,10 @@ def written(path, write) -> str:
 @pytest.mark.parametrize(
     ("write", "what", "fix"),
     [
-        (nx.write_graphml_xml, "a GraphML file", TEXT.format("read_graphml") + ", or igraph's Graph.Read_GraphML"),
-        (nx.write_gml, "a GML file", TEXT.format("read_gml") + ", or igraph's Graph.Read_GML"),
-        (nx.write_gexf, "a GEXF file", TEXT.format("read_gexf")),
-        (nx.write_pajek, "a Pajek file", TEXT.format("read_pajek") + ", or igraph's Graph.Read_Pajek"),
+        (nx.write_graphml_xml, "a GraphML file", PYTHON.format("read_graphml") + IGRAPH.format("Read_GraphML")),
+        (nx.write_gml, "a GML file", PYTHON.format("read_gml") + IGRAPH.format("Read_GML")),
+        (nx.write_gexf, "a GEXF file", PYTHON.format("read_gexf")),
+        (nx.write_pajek, "a Pajek file", PYTHON.format("read_pajek") + IGRAPH.format("Read_Pajek")),
     ],
 )
 def test_files_that_networkx_writes_and_their_remedy(tmp_path, write, what, fix):
@@ -44,25 +57,28 @@ def test_files_that_networkx_writes_and_their_remedy(tmp_path, write, what, fix)
     with Storage() as storage, pytest.raises(DataError) as caught:
         sniff(storage, [path])
     assert str(caught.value) == f"{path}: this is {what}, which is not read\n  fix: {fix}"
-    command = caught.value.fix.partition("text: ")[2].partition(", or")[0]
-    text = str(tmp_path / "edges.txt")
-    names = {"networkx": nx, "FILE": path}
-    eval(command.replace("'edges.txt'", repr(text)), names)
-    summary = graphprep.convert(text, str(tmp_path / "out"))
-    assert (dict(summary.num_nodes), dict(summary.num_edges)) == ({"_N": 3}, {"_N:_E:_N": 2})
+    check_remedy(caught.value.fix, path, str(tmp_path / "out"))
 
 
-@pytest.mark.parametrize("edges", ["links", "edges"])
-def test_node_links(tmp_path, edges):
+@pytest.mark.parametrize(
+    ("written", "name", "reader"),
+    [
+        (nx.node_link_data(small(), edges="links"), "node-link", "node_link_graph(json.load(open(FILE)), edges='links')"),
+        (nx.node_link_data(small(), edges="edges"), "node-link", "node_link_graph(json.load(open(FILE)), edges='edges')"),
+        (nx.adjacency_data(small()), "adjacency", "adjacency_graph(json.load(open(FILE)))"),
+        (nx.cytoscape_data(small()), "Cytoscape", "cytoscape_graph(json.load(open(FILE)))"),
+    ],
+)
+def test_json_that_networkx_writes_and_its_remedy(tmp_path, written, name, reader):
     path = tmp_path / "g.json"
-    path.write_text(json.dumps(nx.node_link_data(small(), edges=edges)))
+    path.write_text(json.dumps(written))
     with Storage() as storage, pytest.raises(DataError) as caught:
         sniff(storage, [str(path)])
     assert str(caught.value) == (
-        f"{path}: this is networkx's node-link JSON, one document with all nodes and links, which is not read\n"
-        "  fix: write its edges as text: networkx.write_edgelist(networkx.node_link_graph(json.load(open(FILE))), 'edges.txt', "
-        "delimiter='\\t', data=False)"
+        f"{path}: this is networkx's {name} JSON, one document with all of a graph, which is not read\n"
+        f"  fix: convert it in Python: graphprep.convert(networkx.{reader}, OUT)"
     )
+    check_remedy(caught.value.fix, str(path), str(tmp_path / "out"))
 
 
 @pytest.mark.parametrize(
