@@ -8,6 +8,7 @@ import random
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from clients.deepgnn_graphs import edgelist, json_lines, random_graph, tsv
 from clients.graphs import GRAPHS, make_store
@@ -155,6 +156,10 @@ def test_names_go_by_homo_ids(name, tmp_path):
     store = make_store(GRAPHS["string_ids"](), tmp_path)
     graphprep.export(str(store), str(tmp_path / "out"), f"deepgnn-{name}", drop_unsupported=True)
     assert json.loads((tmp_path / "out" / "types.json").read_text())["node_types"]["shop"]["first_id"] == 20
+    names = {kind: pq.read_table(tmp_path / f"out/id_map/{kind}.parquet").column(1).to_pylist() for kind in ("user", "shop")}
+    for kind, size in (("user", 20), ("shop", 4)):
+        found = graphprep.ids(str(store), list(range(size)), type_=kind, from_="typed", to="raw")
+        assert names[kind] == list(found)
     summary = graphprep.convert(str(tmp_path / "out" / FILES[name]), str(tmp_path / "again"), format=name)
     assert (dict(summary.num_nodes), sum(summary.num_edges.values())) == ({"0": 20, "1": 4}, 105)
 

@@ -163,3 +163,13 @@ def test_an_edge_that_leads_nowhere(shop):
     with pytest.raises(DataError) as caught:
         graphprep.info(str(shop), head=1)
     assert caught.value.fix == "run graphprep validate on the store"
+
+
+def test_a_faulty_row_of_a_table_is_told_with_its_place(tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.table({"src": [0, 1, 2], "dst": [1, 2, None]}), tmp_path / "e.parquet")
+    with pytest.raises(DataError) as caught:
+        graphprep.info(str(tmp_path / "e.parquet"))
+    assert caught.value.place == f"{tmp_path}/e.parquet: row 2, column 'dst'"
