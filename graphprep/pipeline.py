@@ -357,6 +357,7 @@ def _outcome(inputs: Sequence[str], prepared: Prepared) -> Outcome:
         sum(edge.route.num_edges for edge in prepared.edges),
         prepared.decoded.num_records,
         prepared.num_skipped,
+        prepared.routed.num_dropped_edges,
     )
 
 

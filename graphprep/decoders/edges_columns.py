@@ -242,7 +242,7 @@ def refuse_twins(names: list[str], place: str) -> None:
     counts = Counter(names)
     for name in names:
         if not name:
-            raise DataError("a column has no name", place=place, fix="name it, or leave it out with --drop-column")
+            raise DataError("a column has no name", place=place, fix="name it, or pass --drop-column with its position")
         if counts[name] > 1:
             raise DataError(
                 f"two columns are called {name!r}",

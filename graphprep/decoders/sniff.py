@@ -22,6 +22,7 @@ _HEAD_BYTES = 256 << 10  # holds the first line of most nodes with many edges
 _LEAST_CONFIDENCE = 0.5
 _LEAST_MARGIN = 0.1
 _EMPTY = "edges"  # the decoder of an empty input: an empty graph; it takes any table that begins with two IDs
+_UNKNOWN_HINT = "; an edge list of names takes --format edges --id-type string, a table --nodes or --edges"
 _RECORD_BYTES = 256  # more than the first key takes
 _LOOK_ROWS, _LOOK_FILES = 20, 64  # of a folder, to tell whether its files are the parts of one table
 
@@ -120,13 +121,23 @@ def _choose(file: SniffedFile) -> Sniffed:
         _refuse_binary(file)
     names = [bid.decoder for bid in likely or bids]
     guess = f": it may be {' or '.join(names)}" if names else ""
-    hint = "" if names else "; an edge list of names takes --format edges --id-type string, a table --nodes or --edges"
+    hint = "" if names else _UNKNOWN_HINT + _delimiter_hint(file.head)
     error = UsageError if names else UnknownFormatError
     raise error(
         f"cannot tell the format{guess}",
         place=file.url,
         fix=f"name it with --format: {', '.join(names or known_decoders())}{hint}",
     )
+
+
+def _delimiter_hint(head: bytes) -> str:
+    """Say how edges are read whose first two lines have as many ``;`` or ``|``, and no comma or tab."""
+    lines = [line for line in head.splitlines() if line.strip() and line[:1] not in (b"#", b"%")][:2]
+    for mark in (b";", b"|"):
+        counts = {line.count(mark) for line in lines if not re.search(rb"[,\t]", line)}
+        if len(lines) == 2 and len(counts) == 1 and counts != {0}:
+            return f"; columns between {mark.decode()!r} take --format edges --delimiter {mark.decode()!r}"
+    return ""
 
 
 def _bid(name: str, file: SniffedFile) -> Sniffed | None:

@@ -92,7 +92,8 @@ class IdColumns:
         ]
         return (
             f"columns {' and '.join(shown)} were read as IDs of one node type: what stands in both is one node; "
-            "if they are two kinds of things, name two types, with --relation SRC:REL:DST or --edges SRC:REL:DST=FILE"
+            "if they are two kinds of things, name two types, with --relation SRC:REL:DST or --edges SRC:REL:DST=FILE; "
+            "if one holds no IDs, name those that do, with --src-col and --dst-col, or give a table of nodes with --nodes"
         )
 
 

@@ -13,13 +13,14 @@ from graphprep.model.options import ConvertOptions
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an input held: nodes and edges of all types, records, and those of them that were skipped."""
+    """What an input held: nodes and edges of all types, records, and what of them was skipped or dropped."""
 
     place: str
     num_nodes: int
     num_edges: int
     num_records: int
     num_skipped: int
+    num_dropped_edges: int = 0
 
     @property
     def is_empty(self) -> bool:
@@ -59,11 +60,15 @@ def _refuse_to_empty(found: Outcome, num_nodes: int, num_edges: int) -> None:
     """Refuse to put nothing, or nodes without edges, in the place of a store that has some."""
     lacks_edges = not found.num_edges and num_edges > 0
     if found.is_empty or lacks_edges:
+        fix = "see whether what makes the input works, or give --allow-empty"
         what = "has no edges" if not found.is_empty else "has no good record" if found.num_skipped else "is empty"
+        if found.num_dropped_edges and not found.num_edges:
+            what = f"has no edges but {found.num_dropped_edges:,} that are dropped, for want of a node"
+            fix = "see whether its ends are IDs of the nodes, or give --allow-empty"
         raise DataError(
             f"the input {what}, and would replace a store of {num_nodes:,} nodes and {num_edges:,} edges",
             place=found.place,
-            fix="see whether what makes the input works, or give --allow-empty",
+            fix=fix,
         )
 
 

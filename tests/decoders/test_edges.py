@@ -622,7 +622,7 @@ def test_faulty_records(text, options, message, place, fix):
             ["a,b,\n1,2,3\n"],
             {},
             DataError,
-            "0.txt:1:1: a column has no name\n  fix: name it, or leave it out with --drop-column",
+            "0.txt:1:1: a column has no name\n  fix: name it, or pass --drop-column with its position",
         ),
         (
             ['a,"b\n1,2\n'],

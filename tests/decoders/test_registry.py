@@ -416,6 +416,11 @@ def test_sniff_a_strangers_format(tmp_path, registered, monkeypatch):
             "--format edges --id-type string, a table --nodes or --edges",
         ),
         (
+            b"# made by hand\nsrc;dst;w\n1;2;0.5\n",
+            f"PATH: cannot tell the format\n  fix: name it with --format: {', '.join(OURS)}; an edge list of names takes "
+            "--format edges --id-type string, a table --nodes or --edges; columns between ';' take --format edges --delimiter ';'",
+        ),
+        (
             b"1 2\n\x00\x01",
             "PATH:2:1: this is binary data: found byte 0x00\n"
             "  fix: name text files, Parquet files of edges, or the folder of a chunked graph",

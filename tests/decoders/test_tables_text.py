@@ -363,7 +363,7 @@ FAULTS = [
     ),
     ("a\0b\n", {}, "{p}:1:2: this is binary data, found byte 0x00\n  fix: give text, Parquet, Arrow or JSON lines"),
     ("id,a,a\n1,2,3\n", {}, "{p}:1:1: two columns are called 'a'\n  fix: rename one, or pass --drop-column with its position"),
-    ("id,a,\n1,2,3\n", {}, "{p}:1:1: a column has no name\n  fix: name it, or leave it out with --drop-column"),
+    ("id,a,\n1,2,3\n", {}, "{p}:1:1: a column has no name\n  fix: name it, or pass --drop-column with its position"),
 ]
 
 

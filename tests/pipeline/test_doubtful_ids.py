@@ -13,7 +13,8 @@ from graphprep.decoders.headers import name_two_kinds
 RATINGS = "userId,movieId,rating\n" + "".join(f"{1 + i % 9},{1 + i * 7 % 30},{i % 5}\n" for i in range(200))
 TWO_KINDS = (
     "columns 'userId' (1 to 9) and 'movieId' (1 to 30) were read as IDs of one node type: what stands in both is one node; "
-    "if they are two kinds of things, name two types, with --relation SRC:REL:DST or --edges SRC:REL:DST=FILE"
+    "if they are two kinds of things, name two types, with --relation SRC:REL:DST or --edges SRC:REL:DST=FILE; "
+    "if one holds no IDs, name those that do, with --src-col and --dst-col, or give a table of nodes with --nodes"
 )
 
 

@@ -61,6 +61,17 @@ def test_nodes_alone_replace_no_store_with_edges(store, tmp_path):
     convert([str(tmp_path / "in")], str(tmp_path / "nodes"), options)  # the store before had none, too
 
 
+def test_dropping_all_edges_replaces_no_store(store, tmp_path):
+    (tmp_path / "in").write_text("1,-1,0,1\n2,0,3,1\n1,0,4,1\n")
+    options = ConvertOptions(format="edgelist", overwrite=True, on_missing_node="drop")
+    with pytest.raises(DataError) as caught:
+        convert([str(tmp_path / "in")], str(store), options)
+    assert str(caught.value) == (
+        f"{tmp_path}/in: the input has no edges but 2 that are dropped, for want of a node, and would replace a store of "
+        "4 nodes and 2 edges\n  fix: see whether its ends are IDs of the nodes, or give --allow-empty"
+    )
+
+
 def test_skipping_all_records_replaces_no_store(store, tmp_path):
     (tmp_path / "in").write_text("x 1\ny 1\n")
     with pytest.raises(DataError, match="the input has no good record, and would replace a store"):
