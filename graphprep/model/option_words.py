@@ -111,5 +111,9 @@ def _parameter(text: str, match: re.Match[str], decoder: bool) -> tuple[str, int
     shown = f"decoder_options[{name!r}]".replace("'", '"') if decoder and name in DECODER_OPTIONS else name
     if flag in (*_SWITCHES, *_OFF) and not text.startswith(" must be", end):
         return f"{shown}={flag in _SWITCHES}", end
-    value = re.compile(rf" ({_CHOICES[flag]})\b(?![\w-])").match(text, end) if flag in _CHOICES else None
-    return (f'{shown}="{value[1]}"', value.end()) if value else (shown, end)
+    one_of = _CHOICES.get(flag)
+    value = re.compile(rf" ((?:{one_of})(?: or (?:{one_of}))*)\b(?![\w-])").match(text, end) if one_of else None
+    if value is None:
+        return shown, end
+    quoted = [f'"{one}"' for one in value[1].split(" or ")]
+    return f"{shown}={' or '.join(quoted)}", value.end()

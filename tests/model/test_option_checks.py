@@ -155,7 +155,7 @@ def test_a_notebook_is_told_parameters_and_a_shell_flags(store, edges, capsys):
         ("give --overwrite", "give overwrite=True"),
         ("--overwrite replaces nothing else", "overwrite=True replaces nothing else"),
         ("--max-errors belongs to --on-error skip", 'max_errors belongs to on_error="skip"'),
-        ("add it, or use --on-missing-node create or drop", 'add it, or use on_missing_node="create" or drop'),
+        ("add it, or use --on-missing-node create or drop", 'add it, or use on_missing_node="create" or "drop"'),
         ("raise --memory-limit to 200MiB or more", "raise memory_limit to 200MiB or more"),
         ("choose --format edges", 'choose format="edges"'),
         ("name it with --format: edges", "name it with format: edges"),

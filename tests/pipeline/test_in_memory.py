@@ -500,7 +500,7 @@ def test_a_type_of_pyg_that_only_edges_name_has_the_nodes_that_they_need(tmp_pat
      "  fix: give a dense one of a dtype that NumPy knows, such as tensor.to_dense() or tensor.float()"),
     (lambda torch, data: data.update({"edge_index": torch.tensor([[0, 1], [1, 7]])}),
      "inputs.edge_index: row 1: the edge's destination 7 is not a node of type '_N'\n"
-     '  fix: add its record, or use on_missing_node="create" or drop'),
+     '  fix: add its record, or use on_missing_node="create" or "drop"'),
     (lambda torch, data: data.update({"edge_index": torch.tensor([0, 1, 2])}),
      "inputs: edge_index has shape (3,)\n  fix: give [2, number of edges]"),
     (lambda torch, data: data.update({"x": np.array([{}, {}, {}], object)}),
@@ -538,7 +538,7 @@ WRONG = {
     "a dangling key": (
         with_edges(a=[5, 6], b=[5, 9]),
         f"{EDGES}: row 1, column 'b': the edge's destination 9 is not a node of type 'user'\n"
-        '  fix: add its record, or use on_missing_node="create" or drop',
+        '  fix: add its record, or use on_missing_node="create" or "drop"',
     ),
     "no ID": (
         with_user(id=[5, None, 7]),
