@@ -226,7 +226,7 @@ class EdgesFlags:
         list[str] | None,
         option(
             "--src-col",
-            "Column of the source, by name or position from 0.  [default: src or source, else 0]",
+            "Column of the source, by name or position from 0.  [default: src, source or from, else 0]",
             group=_TEXT,
             metavar="[SRC:REL:DST=]COL",
         ),
@@ -236,7 +236,7 @@ class EdgesFlags:
         list[str] | None,
         option(
             "--dst-col",
-            "Column of the destination.  [default: dst or target, else 1]",
+            "Column of the destination.  [default: dst, target or to, else 1]",
             group=_TEXT,
             metavar="[SRC:REL:DST=]COL",
         ),

@@ -22,7 +22,10 @@ _HEAD_BYTES = 256 << 10  # holds the first line of most nodes with many edges
 _LEAST_CONFIDENCE = 0.5
 _LEAST_MARGIN = 0.1
 _EMPTY = "edges"  # the decoder of an empty input: an empty graph; it takes any table that begins with two IDs
-_UNKNOWN_HINT = "; an edge list of names takes --format edges --id-type string, a table --nodes or --edges"
+_UNKNOWN_HINT = (
+    "; an edge list of names takes --format edges --id-type string, a list of triples --format triples, "
+    "a table --nodes or --edges"
+)
 _RECORD_BYTES = 256  # more than the first key takes
 _LOOK_ROWS, _LOOK_FILES = 20, 64  # of a folder, to tell whether its files are the parts of one table
 

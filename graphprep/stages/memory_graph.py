@@ -31,11 +31,14 @@ def read_memory(inputs: Any, options: Mapping[str, Any], num_nodes: Mapping[str,
         keys = {key: owner_of(key) for key in inputs}
         nodes, edges = ({key: inputs[key] for key, owner in keys.items() if isinstance(owner, kind)} for kind in (str, tuple))
         return read_tables(nodes, edges, options, num_nodes, INPUTS)
-    if isinstance(inputs, str | bytes) or hasattr(inputs, "__fspath__"):
+    if _is_path(inputs):
         return None
     is_list = isinstance(inputs, list | tuple)
     found = [find_source(one) for one in (inputs if is_list else [inputs])]
     if not any(found) and isinstance(inputs, Iterable) and not hasattr(inputs, "shape"):
+        for at, one in enumerate(inputs if is_list else ()):
+            if not _is_path(one):
+                raise unreadable(one, f"{INPUTS}[{at}]")
         return None
     sources = {}
     for at, source in enumerate(found):
@@ -44,6 +47,10 @@ def read_memory(inputs: Any, options: Mapping[str, Any], num_nodes: Mapping[str,
             raise unreadable(inputs[at] if is_list else inputs, name)
         sources[name] = source
     return MemoryGraph(InMemory(sources), tuple(sources))
+
+
+def _is_path(value: object) -> bool:
+    return isinstance(value, str | bytes) or hasattr(value, "__fspath__")
 
 
 def _refuse_options(names: Sequence[str], what: str) -> None:

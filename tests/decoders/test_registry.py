@@ -413,12 +413,14 @@ def test_sniff_a_strangers_format(tmp_path, registered, monkeypatch):
         (
             b"a b c\nd e f\n",
             f"PATH: cannot tell the format\n  fix: name it with --format: {', '.join(OURS)}; an edge list of names takes "
-            "--format edges --id-type string, a table --nodes or --edges",
+            "--format edges --id-type string, a list of triples --format triples, a table --nodes or "
+            "--edges",
         ),
         (
             b"# made by hand\nsrc;dst;w\n1;2;0.5\n",
             f"PATH: cannot tell the format\n  fix: name it with --format: {', '.join(OURS)}; an edge list of names takes "
-            "--format edges --id-type string, a table --nodes or --edges; columns between ';' take --format edges --delimiter ';'",
+            "--format edges --id-type string, a list of triples --format triples, a table --nodes or "
+            "--edges; columns between ';' take --format edges --delimiter ';'",
         ),
         (
             b"1 2\n\x00\x01",

@@ -613,6 +613,11 @@ WRONG = {
         "inputs[1]: cannot read int\n  fix: give paths, a DataFrame, an Arrow table, a scipy.sparse matrix, a dict of them, "
         "a networkx graph, or PyG's Data or HeteroData",
     ),
+    "pairs": (
+        ["edges.csv", (0, 1)],
+        "inputs[1]: cannot read tuple\n  fix: give paths, a DataFrame, an Arrow table, a scipy.sparse matrix, a dict of them, "
+        "a networkx graph, or PyG's Data or HeteroData",
+    ),
     "complex numbers": (
         with_user(phase=np.array([1j, 2, 3])),
         "inputs['user']: column 'phase': a column must hold numbers, texts, dates or lists of numbers, found complex128\n"
