@@ -39,7 +39,16 @@ from graphprep.decoders.edges_head import (
     split_line,
     split_text,
 )
-from graphprep.decoders.headers import MAX_RECORDS, HeaderGuess, guess_header, is_words, name_two_kinds, names_columns
+from graphprep.decoders.headers import (
+    MAX_RECORDS,
+    HeaderGuess,
+    find_ends,
+    guess_header,
+    is_words,
+    name_later_ends,
+    name_two_kinds,
+    names_columns,
+)
 from graphprep.decoders.quoted_records import Grammar
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, DecodeError, UsageError
@@ -143,7 +152,7 @@ class EdgesDecoder:
             nodes="ends",
             node_types=tuple(map(DeclaredNodes, dict.fromkeys(self._types()))),
             edge_types=(relation,) if self.relation_col is None or self.relation_as == "column" else (),
-            messages=_doubts([file.head for file in files if file.head is not None]),
+            messages=(*_doubts([file.head for file in files if file.head is not None]), *self._doubtful_ends(known)),
             signed_ids=self._spaces_of(held, "int"),
             auto_ids=self._spaces_of(held, "string") if self.id_type == "auto" else (),
             edge_category=RELATION if self.relation_as == "column" else None,
@@ -392,6 +401,14 @@ class EdgesDecoder:
         names = columns.names[layout.src], columns.names[layout.dst]
         src, dst = self._types()
         return names if columns.named and src == dst and name_two_kinds(*names) else None
+
+    def _doubtful_ends(self, columns: FileColumns | None) -> tuple[str, ...]:
+        """Say which columns are the ends where nothing but their place speaks for them, and others are called so."""
+        is_told = any(given is not None for given in (self.src_col, self.dst_col, self.relation_col))
+        if columns is None or is_told or find_ends(columns.names) is not None or not name_later_ends(columns.names):
+            return ()
+        first = " and ".join(map(repr, columns.names[:2]))
+        return (f"{columns.url}: columns {first} are read as source and destination; --src-col and --dst-col name others",)
 
     def _layout_of(self, block: TextBlock) -> EdgeLayout:
         """Settle a layout from a block alone, as the beginning of its file."""

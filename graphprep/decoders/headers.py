@@ -34,6 +34,9 @@ _PAIRS = (
 _WORD = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+(?![a-z])")
 _WAYS = re.compile(r"from|to|src|dst|source|target|dest|destination|start|end|head|tail|subject|object|parent|child")
 _DOER = re.compile(r"(?:ing|er|ee|ed|or)$")  # a follower and a followee, citing and cited: both are of one kind
+# Of columns that count or date rows, and of times.
+_OF_ROWS = ("id", "edgeid", "eid", "rowid", "row", "index", "idx", "time", "timestamp", "date")
+_OF_TIMES = ("from", "to", "start", "end")
 _OF_KEYS = ("id", "node", "nodeid")  # what may follow: src_id, FromNodeId
 
 
@@ -77,6 +80,16 @@ def find_ends(names: Sequence[str]) -> tuple[int, int] | None:
     known += [(_FROM_TO[0] + end, _FROM_TO[1] + end) for end in _OF_KEYS]
     found = next((ends for ends in known if all(plain.count(name) == 1 for name in ends)), None)
     return None if found is None else (plain.index(found[0]), plain.index(found[1]))
+
+
+def name_later_ends(names: Sequence[str]) -> bool:
+    """Return whether the first two columns are called less like ends of edges than later ones: ``edge_id,user_id,item_id``."""
+    plain = [re.sub(r"(?<=.)(?:node)?id$", "", name) for name in _plain(names)]
+    if all(map(_is_key, names[:2])):
+        plain = [name for name in plain if name not in _OF_TIMES]
+    if _are_likely(plain):
+        return not _are_likely(plain[:2])
+    return _plain(names[:1])[0] in _OF_ROWS and sum(map(_is_key, names[1:])) > 1
 
 
 def name_two_kinds(src: str, dst: str) -> bool:
@@ -147,4 +160,14 @@ def _recurs(field: str, cells: Collection[str]) -> bool:
     return mask != field and mask in {re.sub("[0-9]+", "#", cell) for cell in cells}
 
 
-__all__ = ["MAX_RECORDS", "NULLS", "HeaderGuess", "find_ends", "guess_header", "is_words", "name_two_kinds", "names_columns"]
+__all__ = [
+    "MAX_RECORDS",
+    "NULLS",
+    "HeaderGuess",
+    "find_ends",
+    "guess_header",
+    "is_words",
+    "name_later_ends",
+    "name_two_kinds",
+    "names_columns",
+]

@@ -100,3 +100,32 @@ def test_node_types_with_columns_and_no_edge(tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)["notes"] == ["node type 'user' has 2 columns, but no edge begins or ends in it"]
     assert run(["convert", str(tmp_path / "store"), "--overwrite", *tables, "--drop-column", "user:age"]) == 0
     assert "  note: node type 'user' has column 'city', but no edge begins or ends in it\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("header", "flags", "is_told"),
+    [
+        ("edge_id,user_id,item_id", [], True),
+        ("rating_id,user,item", [], True),
+        ("timestamp,userId,itemId", [], True),
+        ("edge_id,user_id,item_id", ["--src-col", "user_id", "--dst-col", "item_id"], False),
+        ("edge_id,src,dst", [], False),
+        ("id,age,income", [], False),
+        ("rating_id,user_id,item_id", [], True),
+        ("id,start,end", [], True),
+        ("user_id,item_id,session_id", [], False),
+        ("userId,movieId,from,to", [], False),
+        ("user,item,rating", [], False),
+        ("from,to,edge_id", [], False),
+        ("a,b,c", [], False),
+    ],
+)
+def test_ends_that_stand_behind_another_column(tmp_path, capsys, header, flags, is_told):
+    path = tmp_path / "a.csv"
+    path.write_text(
+        f"{header}\n" + "".join(",".join(str(i + j) for j in range(header.count(",") + 1)) + "\n" for i in range(3))
+    )
+    assert run(["convert", str(path), str(tmp_path / "store"), *flags]) == 0
+    first, second = header.split(",")[:2]
+    told = f"{path}: columns {first!r} and {second!r} are read as source and destination; --src-col and --dst-col name others"
+    assert (told in capsys.readouterr().err) == is_told
