@@ -32,7 +32,9 @@ _PAIRS = (
     ("citing", "cited"),
 )
 _WORD = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+(?![a-z])")
-_WAYS = re.compile(r"from|to|src|dst|source|target|dest|destination|start|end|head|tail|subject|object|parent|child")
+_WAYS = re.compile(
+    r"from|to|src|dst|source|target|orig|origin|dest|destination|start|end|head|tail|subject|object|parent|child|sender|receiver"
+)
 _DOER = re.compile(r"(?:ing|er|ee|ed|or)$")  # a follower and a followee, citing and cited: both are of one kind
 # Of columns that count or date rows, and of times.
 _OF_ROWS = ("id", "edgeid", "eid", "rowid", "row", "index", "idx", "time", "timestamp", "date")

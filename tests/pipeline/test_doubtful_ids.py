@@ -69,7 +69,8 @@ def test_tables_whose_ends_are_one_type(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("src", "dst"),
     [("FromNodeId", "ToNodeId"), ("src", "dst"), ("id1", "id2"), ("Person1Id", "Person2Id"), ("u", "v"), ("citing", "cited"),
-     ("follower_id", "followee_id"), ("source_user", "target_user"), (":START_ID", ":END_ID"), ("node", "node")],
+     ("follower_id", "followee_id"), ("source_user", "target_user"), (":START_ID", ":END_ID"), ("node", "node"),
+     ("origin", "destination"), ("orig_airport", "dest_airport"), ("sender", "receiver"), ("sender_id", "receiver_id")],
 )  # fmt: skip
 def test_names_of_one_kind(src, dst):
     assert not name_two_kinds(src, dst)
