@@ -8,7 +8,8 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-_PASSWORD = re.compile(r"(?<=://)([^/@:\s]*):[^/\s]*@")
+# A password may hold a slash, as secret keys do; a port before one is no password.
+_PASSWORD = re.compile(r"(?<=://)([^/@:\s]*):(?:[^/\s]*|(?!\d+/)[^\s'\"]*)@")
 _TOKEN = re.compile(r"(?<=http://|ttps://)[^/@:\s]+@")  # of HTTP a user without a password is one
 _QUERY = re.compile(r"(https?://[^\s?'\"]*)\?[^\s'\"]*")
 _SIGNED = re.compile(r"([?&](?:X-Amz-[A-Za-z-]+|AWSAccessKeyId|Signature|sig|token|key|password)=)[^&\s'\"]+", re.IGNORECASE)

@@ -152,6 +152,8 @@ def test_errors_in_python_hold_no_password(memory):
     ("url", "shown"),
     [
         ("ftp://me:a@b@host/a@b.csv", "ftp://me:…@host/a@b.csv"),
+        ("s3://key:a/b+c/d@box/a.csv", "s3://key:…@box/a.csv"),
+        ("https://host:8080/a@b.csv", "https://host:8080/a@b.csv"),
         ("https://ghp_token@host/a.csv", "https://…@host/a.csv"),
         ("abfs://box@account.dfs.core.windows.net/a", "abfs://box@account.dfs.core.windows.net/a"),
         ("simplecache::https://me:b@host/a?x=1", "simplecache::https://me:…@host/a"),
