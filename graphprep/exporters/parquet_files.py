@@ -18,7 +18,7 @@ from graphprep.model.dataclass import dataclass
 from graphprep.model.export import ExportPlan, Side, StoreNeed
 from graphprep.model.metadata import GraphMetadata, dump_json
 from graphprep.model.schema import ColumnSchema, edge_type_path, path_name
-from graphprep.stages.arrow_columns import column_array, column_type, id_array, id_type
+from graphprep.stages.arrow_columns import column_array, column_type, has_names, id_array, id_type, names_array
 from graphprep.storage.arrow_arrays import arrow_array
 from graphprep.storage.outputs import FolderOutput
 
@@ -120,10 +120,13 @@ class ParquetExporter:
         return pa.schema([pa.field(name, kind, nullable=null) for name, (kind, null) in zip(names, kinds, strict=True)])
 
     def _type(self, column: ColumnSchema) -> Any:
-        return column_type(column, texts=self.texts == "string")
+        import pyarrow as pa
+
+        return pa.string() if has_names(column) else column_type(column, texts=self.texts == "string")
 
     def _array(self, column: ColumnSchema, cells: Any, present: Any) -> Any:
-        return column_array(column, cells, present, texts=self.texts == "string")
+        values = column_array(column, cells, present, texts=self.texts == "string")
+        return names_array(column, values).cast(self._type(column)) if has_names(column) else values
 
     def _write(
         self,
@@ -169,7 +172,7 @@ def _config(graph: StoredGraph) -> dict[str, object]:
     """Return a config that ``graphprep convert`` reads the tables by."""
     metadata = graph.metadata
     nodes, edges = [], []
-    roles: dict[str, list[str]] = {"labels": [], "splits": [], "seeds": []}
+    roles: dict[str, list[str]] = {"labels": [], "categories": [], "splits": [], "seeds": []}
     for number, name in enumerate(metadata.node_types):
         columns = graph.node_columns(number)
         id_col = column_names(("id",), columns)[0]
@@ -203,6 +206,8 @@ def _add_roles(roles: dict[str, list[str]], name: str, columns: Sequence[ColumnS
     for column in columns:
         if column.role in ("label", "split"):
             roles[f"{column.role}s"].append(f"{name}:{_in_flag(column.name)}")
+        elif has_names(column):
+            roles["categories"].append(f"{name}:{_in_flag(column.name)}")
 
 
 def _in_flag(name: str) -> str:

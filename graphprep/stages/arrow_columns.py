@@ -84,6 +84,18 @@ def column_array(column: ColumnSchema, cells: Cells, present: Present, *, texts:
     return _list_array(cells.item_counts, values, kind, missing)
 
 
+def has_names(column: ColumnSchema) -> bool:
+    """Return whether a column's values are codes of names, one a row."""
+    return column.categories is not None and column.kind == "dense" and not column.item_shape
+
+
+def names_array(column: ColumnSchema, codes: Any) -> Any:
+    """Return the names for codes, an array of integers: a dictionary of strings, null where the codes are."""
+    import pyarrow as pa
+
+    return pa.DictionaryArray.from_arrays(codes.cast(pa.int32()), pa.array(list(column.categories or ()), pa.string()))
+
+
 def _dense_type(column: ColumnSchema, number: Any) -> Any:
     import pyarrow as pa
 

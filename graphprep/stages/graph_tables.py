@@ -12,7 +12,7 @@ from graphprep.model.errors import DataError, UsageError, one_of
 from graphprep.model.ids import EdgeTypeLike, NodeTypeLike
 from graphprep.model.rows import RawTexts
 from graphprep.model.schema import ColumnSchema
-from graphprep.stages.arrow_columns import column_array, column_type, text_array
+from graphprep.stages.arrow_columns import column_array, column_type, has_names, names_array, text_array
 from graphprep.stages.cells import Cells
 from graphprep.stages.graph_clients import load_library
 from graphprep.stages.stored_columns import Column, RaggedColumn, SparseColumn, TemporalColumn, TextColumn
@@ -81,12 +81,9 @@ def arrow_column(schema: ColumnSchema, column: Column, present: Present) -> Any:
         for low, high, cells in _pieces(schema, column)
     ]
     made = pa.chunked_array(chunks, column_type(schema, texts=texts))
-    if schema.categories is None or schema.kind != "dense" or schema.item_shape:
+    if not has_names(schema):
         return made
-    names = pa.array(list(schema.categories), pa.string())
-    codes = made.cast(pa.int32()).chunks
-    kind = pa.dictionary(pa.int32(), pa.string())
-    return pa.chunked_array([pa.DictionaryArray.from_arrays(one, names) for one in codes], kind)
+    return pa.chunked_array([names_array(schema, one) for one in made.chunks], pa.dictionary(pa.int32(), pa.string()))
 
 
 def schema_of(column: RaggedColumn | TextColumn | SparseColumn | TemporalColumn) -> ColumnSchema:

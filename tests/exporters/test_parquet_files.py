@@ -111,6 +111,35 @@ def plain(value):
     return [plain(one) for one in value] if isinstance(value, list | tuple) else value
 
 
+def test_names_of_categories_come_back(tmp_path):
+    """As text, by which the store is made again: of labels and of features."""
+    (tmp_path / "users.csv").write_text("id,country,level\na,UK,high\nb,,low\nc,DE,\n")
+    (tmp_path / "links.csv").write_text("src,dst\na,b\nb,c\n")
+    tables = {"nodes": {"user": str(tmp_path / "users.csv")}, "edges": {("user", "to", "user"): str(tmp_path / "links.csv")}}
+    graphprep.convert(
+        **tables, out=str(tmp_path / "store"), labels=["country"], categories=["level"], decoder_options={"id_type": "string"}
+    )
+    graphprep.export(str(tmp_path / "store"), str(tmp_path / "out"), "parquet")
+    assert pq.read_table(tmp_path / "out/nodes/user.parquet").to_pydict() == {
+        "id": ["a", "b", "c"],
+        "country": ["UK", None, "DE"],
+        "level": ["high", "low", None],
+    }
+    graphprep.convert(str(tmp_path / "out/graph.yaml"), str(tmp_path / "again"))
+    assert store_files(tmp_path / "again") == store_files(tmp_path / "store")
+
+
+def test_relations_come_back(tmp_path):
+    (tmp_path / "links.tsv").write_text("a\tlikes\tb\nb\tknows, well\tc\nc\tlikes\ta\n")
+    given = {"format": "triples", "decoder_options": {"relation_as": "column"}}
+    graphprep.convert(str(tmp_path / "links.tsv"), str(tmp_path / "store"), **given)
+    graphprep.export(str(tmp_path / "store"), str(tmp_path / "out"), "parquet")
+    (table,) = (tmp_path / "out/edges").iterdir()
+    assert pq.read_table(table)["relation"].to_pylist() == ["likes", "knows, well", "likes"]
+    graphprep.convert(str(tmp_path / "out/graph.yaml"), str(tmp_path / "again"))
+    assert store_files(tmp_path / "again") == store_files(tmp_path / "store")
+
+
 @pytest.mark.parametrize(
     ("rows", "row"),
     [

@@ -196,8 +196,8 @@ def test_what_pyg_cannot_hold_is_named(tmp_path):
     store = make_store(Graph({"n": nodes}, {("n", "to", "n"): Edges([0], [1])}), tmp_path)
     with pytest.raises(UsageError) as caught:
         export(store, tmp_path / "out")
-    assert "node column n 'name': PyG takes numbers only, and it holds texts or bytes" in caught.value.message
-    assert "node column n '_k': PyG keeps names that begin with '_' to itself" in caught.value.message
+    assert "node column n 'name': PyG takes numbers only, and it holds texts or bytes" in str(caught.value)
+    assert "node column n '_k': PyG keeps names that begin with '_' to itself" in str(caught.value)
     export(store, tmp_path / "out", drop_unsupported=True)
     assert plain(tensors(tmp_path / "out" / "data.pt")) == {"num_nodes": 2, "edge_index": [[0], [1]], "edge_id": [0]}
 
