@@ -38,7 +38,7 @@ def read_schema(handle: BinaryIO, url: str) -> tuple[pa.Schema, int]:
     try:
         file = pq.ParquetFile(handle)
         return file.schema_arrow, file.metadata.num_rows
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise damaged(url, error) from None
 
 

@@ -57,10 +57,13 @@ def read_schema(handle: BinaryIO, url: str, *, parquet: bool) -> tuple[pa.Schema
     try:
         if parquet:
             file = pq.ParquetFile(handle)
-            return file.schema_arrow, file.metadata.num_rows
-        return _open_arrow(handle).schema, -1
-    except (pa.ArrowException, OSError) as error:
+            schema, num_rows = file.schema_arrow, file.metadata.num_rows
+        else:
+            schema, num_rows = _open_arrow(handle).schema, -1
+        schema.names  # noqa: B018 - decoded when they are asked for
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise damaged(url, error, "Parquet" if parquet else "Arrow") from None
+    return schema, num_rows
 
 
 def _open_arrow(handle: BinaryIO) -> pa.ipc.RecordBatchFileReader | pa.ipc.RecordBatchStreamReader:

@@ -280,6 +280,17 @@ def test_files_that_are_no_tables(tmp_path, data, name, message):
     assert str(caught.value).endswith(tail)
 
 
+@pytest.mark.parametrize("how", FORMATS)
+def test_names_of_columns_that_are_not_utf8(tmp_path, how):
+    path = write(tmp_path / "t", pa.table({"id": [1], "qqqqq": [2]}), how)
+    path.write_bytes(path.read_bytes().replace(b"qqqqq", b"\xffqqqq"))
+    with pytest.raises(DataError) as caught:
+        read(node_config(path))
+    assert str(caught.value).startswith(
+        f"{path}: this {'Parquet' if how == 'parquet' else 'Arrow'} file cannot be read: 'utf-8' codec"
+    )
+
+
 def test_real_tables(real_samples):
     folder = real_samples / "snb_person_parquet"
     found = read(node_config(folder / "person.parquet"), max_rows=7)
