@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 import string
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
@@ -19,6 +19,7 @@ from graphprep.decoders.slots import (
     check_weight,
     code_types,
     dtype_code,
+    find_faults,
     first_lines,
     float_limit,
     make_more_room,
@@ -122,6 +123,10 @@ class EdgeListDecoder:
             has_times=self._has_time_columns,
         )
         return decode_plainly(block.data, form)
+
+    def find_faults(self, block: TextBlock) -> list[DecodeError]:
+        """Return what ``decode`` would raise for each faulty line on its own, in input order."""
+        return find_faults(_Walk(self, block.data))
 
     def _build(self, found: PlainRows) -> RawRows:
         """Copy what was scanned."""
@@ -355,6 +360,16 @@ class _Walk:
                 self._grow()
             elif code != kernels.UNKNOWN_DTYPE or not self._learn_word():
                 return None if code == kernels.DONE else self._fault(code)
+
+    def skip_line(self) -> None:
+        """Go behind the line at fault; what was noted of its slots stays."""
+        end = self.data.find(b"\n", int(self.progress[kernels.POS]))
+        self.progress[kernels.POS] = len(self.data) if end < 0 else end + 1
+        self.progress[kernels.SLOTS_BEFORE] = self.progress[kernels.SLOTS]
+
+    def slot_faults(self) -> Iterator[DecodeError]:
+        """Yield the values that are wrong, of each column at most one a row."""
+        return self.found_slots().faults()
 
     def found_slots(self) -> FoundSlots:
         """Return what was noted so far."""

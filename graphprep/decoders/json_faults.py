@@ -136,7 +136,8 @@ def fault(data: bytes, code: int, at: int, name: int = 0) -> DecodeError:
     words = _VALUE_WORDS if name >= keys.DENSE_GROUP else _COORDINATE_WORDS if name == keys.KEY_COORDINATES else _WORDS
     message, fix = words.get(code) or _WORDS[code]
     is_end = code in (tape.EXPECTED_KEY, tape.EXPECTED_VALUE) and data[at : at + 1] in (b"}", b"]")
-    if is_end and data[:at].rstrip(b" \t\r\n").endswith(b","):
+    line = data.rfind(b"\n", 0, at) + 1
+    if is_end and data[line:at].rstrip(b" \t\r").endswith(b","):
         message, fix = "a comma stands before {byte}", "leave the comma out"
     facts = {
         "found": found_at(data, at),

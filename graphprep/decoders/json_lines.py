@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -135,6 +136,31 @@ class JsonDecoder:
             warnings=warnings,
         )
 
+    def find_faults(self, block: TextBlock) -> list[DecodeError]:
+        """Return what ``decode`` would raise for each faulty record on its own, in input order."""
+        data = block.data if block.data.endswith(b"\n") else block.data + b"\n"
+        malformed, data = _blank_malformed(data)
+        tokens = tokenize(data)
+        faulty: dict[int, DecodeError] = {}  # by the number of the record
+        limit = values.FLOAT_LIMITS[self.weight_dtype]
+        rest = tokens
+        while True:
+            found, code, token, name = records.find_records(rest, limit)
+            if not code:
+                break
+            fault = _Reading(data, tokens.tape, found).fault(code, token, name)
+            record = int(np.searchsorted(tokens.roots, token, side="right")) - 1
+            faulty[record] = fault
+            rest = tokens._replace(roots=tokens.roots[record + 1 :])
+        sound = np.delete(tokens.roots, list(faulty))
+        found, *_ = records.find_records(tokens._replace(roots=sound), limit)
+        reading = _Reading(data, tokens.tape, found)
+        later = reading.feature_faults(sound)
+        if self.strict:
+            for record in reading.differing_records().tolist():
+                later.setdefault(record, reading.neighbor_fault(record))
+        return sorted([*malformed, *faulty.values(), *later.values()], key=lambda fault: fault.at)
+
     @staticmethod
     def sniff(file: SniffedFile) -> Sniffed | None:
         """Bid where the first line that is not blank is an object with a node's keys."""
@@ -176,6 +202,19 @@ def _is_record(line: bytes) -> bool:
 
 def _line_start(data: bytes, at: int) -> int:
     return data.rfind(b"\n", 0, at) + 1
+
+
+def _blank_malformed(data: bytes) -> tuple[list[DecodeError], bytes]:
+    """Find all lines that are no JSON. Returns what is wrong with each, and the data with blanks in their place."""
+    faults, pieces = [], []
+    start = 0
+    while (tokens := tokenize(data[start:])).code:
+        at = start + tokens.at
+        line, end = _line_start(data, at), data.find(b"\n", at)
+        faults.append(json_faults.fault(data, tokens.code, at))
+        pieces += [data[start:line], b" " * (end - line)]
+        start = end
+    return faults, b"".join((*pieces, data[start:]))
 
 
 class _Scratch(threading.local):
@@ -275,19 +314,45 @@ class _Reading:
 
     def features(self, faults: list[DecodeError]) -> tuple[list[ColumnChunk], list[ColumnChunk]]:
         """Read all features, a column at a time: those of nodes and those of edges. Adds each column's first fault."""
+        chunks: tuple[list[ColumnChunk], list[ColumnChunk]] = ([], [])
+        for on_edge, family, column in self._columns():
+            chunks[on_edge].append(column.read(family, faults))
+        return chunks
+
+    def feature_faults(self, roots: Ints) -> dict[int, DecodeError]:
+        """Return what is wrong with the features of a record, by its number; ``roots`` are the tokens of all records."""
+        starts = positions(self.tape, roots)
+
+        def record_of(fault: DecodeError) -> int:
+            return int(np.searchsorted(starts, fault.at, side="right")) - 1
+
+        first: dict[int, DecodeError] = {}
+        for on_edge, family, column in self._columns():
+            owners = column.rows[:, records.ROW]
+            owners = self.found.edges[owners, records.RECORD] if on_edge else owners
+            row = 0
+            while row < owners.size:
+                faults: list[DecodeError] = []
+                replace(column, rows=column.rows[row:]).read(family, faults)
+                if not faults:
+                    break
+                fault = min(faults, key=record_of)
+                first.setdefault(record_of(fault), fault)
+                row = int(np.searchsorted(owners, record_of(fault), side="right"))
+        return first
+
+    def _columns(self) -> Iterator[tuple[int, int, _Column]]:
+        """Yield the columns in their order: whether it is one of edges, its family, and where it stands."""
         rows = self.found.features[: self.found.sizes[records.NUM_FEATURES]]
         if not rows.shape[0]:
-            return [], []
+            return
         identity, shapes = self._identities(rows)
         labels, firsts = values.label_columns(identity)
         indptr, order = group_by_key(labels, firsts.size)
-        chunks: tuple[list[ColumnChunk], list[ColumnChunk]] = ([], [])
         for label in np.lexsort(identity[firsts].T[::-1]):
             on_edge, slot, family, _, extent = identity[firsts[label]].tolist()
             column = rows[order[indptr[label] : indptr[label + 1]]]
-            chunk = _Column(self, slot, column, extent, shapes.get(extent)).read(family, faults)
-            chunks[on_edge].append(chunk)
-        return chunks
+            yield on_edge, family, _Column(self, slot, column, extent, shapes.get(extent))
 
     def _identities(self, rows: Ints) -> tuple[Ints, dict[int, tuple[int, ...]]]:
         """Say for each feature which column it belongs to: owner, slot, family, dtype, and width or shape.

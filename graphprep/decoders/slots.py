@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,6 +87,34 @@ def raise_first(faults: Sequence[DecodeError | None]) -> None:
         raise min(found, key=lambda fault: fault.at)
 
 
+class Walk(Protocol):
+    """A block of lines on its way through a walker."""
+
+    data: bytes
+
+    def run(self) -> DecodeError | None:
+        """Walk to the end, or to the first fault."""
+
+    def skip_line(self) -> None:
+        """Go behind the line at fault; what was noted of its slots stays."""
+
+    def slot_faults(self) -> Iterator[DecodeError]:
+        """Yield the values that are wrong, of each column at most one a row."""
+
+
+def find_faults(walk: Walk) -> list[DecodeError]:
+    """Return the first fault of every faulty line, in input order."""
+    faults = []
+    while (fault := walk.run()) is not None:
+        faults.append(fault)
+        walk.skip_line()
+    faults += walk.slot_faults()
+    by_line: dict[int, DecodeError] = {}
+    for fault in sorted(faults, key=lambda fault: fault.at):
+        by_line.setdefault(walk.data.rfind(b"\n", 0, fault.at), fault)
+    return list(by_line.values())
+
+
 def check_weight(flag: str, value: float | None, dtype: str) -> None:
     """Raise UsageError for a weight that is no number, or does not fit the dtype of weights."""
     if value is None:
@@ -153,17 +183,25 @@ class FoundSlots:
         """Parse all values: the columns of nodes, those of edges, and the first value that is wrong."""
         by_owner: tuple[list[ColumnChunk], list[ColumnChunk]] = ([], [])
         first: DecodeError | None = None
-        indptr, order = group_by_key(self.slots[:, kernels.GROUP], self.groups.shape[0])
-        for i, group in enumerate(self.groups):
-            rows = self.slots[order[indptr[i] : indptr[i + 1]]]
-            if not rows.size:  # a line that did not fit, or a fault, left an empty group
-                continue
-            column = _Column(self, int(group[kernels.SLOT]), int(group[kernels.DTYPE]), int(group[kernels.WIDTH]), rows)
+        for owner, column in self._grouped():
             chunk, fault = column.parse()
-            by_owner[group[kernels.OWNER]].append(chunk)
+            by_owner[owner].append(chunk)
             if fault is not None and (first is None or fault.at < first.at):
                 first = fault
         return tuple(by_owner[kernels.NODE]), tuple(by_owner[kernels.EDGE]), first
+
+    def faults(self) -> Iterator[DecodeError]:
+        """Yield the values that are wrong: of each column the first one of every row."""
+        for _, column in self._grouped():
+            yield from column.faults()
+
+    def _grouped(self) -> Iterator[tuple[int, _Column]]:
+        """Yield the owner of each column, and the column."""
+        indptr, order = group_by_key(self.slots[:, kernels.GROUP], self.groups.shape[0])
+        for i, (owner, slot, dtype, width) in enumerate(self.groups.tolist()):
+            rows = self.slots[order[indptr[i] : indptr[i + 1]]]
+            if rows.size:  # a line that did not fit, or a fault, left an empty group
+                yield owner, _Column(self, slot, dtype, width, rows)
 
 
 @dataclass(frozen=True)
@@ -192,6 +230,17 @@ class _Column:
         if fault is None and row >= 0:
             fault = self._fault(row, at, "must have integers from -2^63 to 2^63-1 as coordinates")
         return self._chunk(values, coords), fault
+
+    def faults(self) -> Iterator[DecodeError]:
+        """Yield the first value of every row that is wrong."""
+        rest = self
+        while rest.slots.size:
+            fault = rest.parse()[1]
+            if fault is None:
+                return
+            yield fault
+            row = np.searchsorted(rest.slots[:, kernels.START], fault.at, side="right")
+            rest = replace(rest, slots=rest.slots[row:])
 
     def _chunk(self, values: NDArray[np.generic], coords: NDArray[np.int64] | None = None) -> ColumnChunk:
         counts = self.slots[:, kernels.COUNT].copy()

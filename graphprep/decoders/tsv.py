@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
@@ -18,6 +18,7 @@ from graphprep.decoders.slots import (
     check_weight,
     code_types,
     dtype_code,
+    find_faults,
     first_lines,
     float_limit,
     make_more_room,
@@ -101,6 +102,10 @@ class TsvDecoder:
         )
         return decode_plainly(block.data, form)
 
+    def find_faults(self, block: TextBlock) -> list[DecodeError]:
+        """Return what ``decode`` would raise for each faulty line on its own, in input order."""
+        return find_faults(_Walk(self, block.data))
+
     def _no_weight(self) -> float:
         return float(self.default_node_weight or 0.0)
 
@@ -125,7 +130,7 @@ class TsvDecoder:
         walk = _Walk(self, data)
         walked = walk.run()
         node_slots, edge_slots, slot_fault = walk.found_slots().columns()
-        raise_first((walked, walk.at_raw(slot_fault)))
+        raise_first((walked, slot_fault and walk.at_raw(slot_fault)))
         num_nodes, num_edges = int(walk.progress[kernels.NODES]), int(walk.progress[kernels.EDGES])
         found, found_edges = walk.nodes, walk.edges
         record = found_edges.record[:num_edges].copy()
@@ -221,6 +226,16 @@ class _Walk:
                 return self._fault(code)
             self._grow()
 
+    def skip_line(self) -> None:
+        """Go behind the line at fault; what was noted of its slots stays."""
+        end = self.data.find(b"\n", int(self.progress[kernels.POS]))
+        self.progress[kernels.POS] = len(self.data) if end < 0 else end + 1
+        self.progress[kernels.SLOTS_BEFORE] = self.progress[kernels.SLOTS]
+
+    def slot_faults(self) -> Iterator[DecodeError]:
+        """Yield the values that are wrong, of each column at most one a row."""
+        return map(self.at_raw, self.found_slots().faults())
+
     def found_slots(self) -> FoundSlots:
         """Return what was noted so far."""
         buf = self.buf.view()
@@ -255,10 +270,9 @@ class _Walk:
             line += 2  # the closing quote and the tab
         return at
 
-    def at_raw(self, fault: DecodeError | None) -> DecodeError | None:
+    def at_raw(self, fault: DecodeError) -> DecodeError:
         """Move a fault to where it stands in the block."""
-        if fault is not None:
-            fault.at = self.raw_offset(fault.at)
+        fault.at = self.raw_offset(fault.at)
         return fault
 
     def _grow(self) -> None:

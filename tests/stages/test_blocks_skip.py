@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import itertools
 import random
+import re
 import time
 
 import pytest
 
 import graphprep
+from graphprep.decoders.edgelist import EdgeListDecoder
 from graphprep.decoders.edges import EdgesDecoder
+from graphprep.decoders.json_lines import JsonDecoder
 from graphprep.decoders.tables import TablesDecoder
 from graphprep.decoders.triples import TriplesDecoder
+from graphprep.decoders.tsv import TsvDecoder
 from graphprep.model.errors import DecodeError
 from graphprep.model.graph_config import EdgeTable, GraphConfig, TableConfig
-from graphprep.model.protocols import TextBlock
+from graphprep.model.protocols import Span, TextBlock
 from graphprep.stages import blocks
 from graphprep.storage.urls import Storage
+from graphprep.testing.contract import merge_rows
 
 ODD = ["x", "-1", "", "9" * 23, "1e5", '"3"', '"a', '3"4', "\xff", "NA", "1.5", "#"]
 
@@ -90,6 +96,129 @@ def test_all_faults_at_once_are_those_found_one_by_one(name, seed, tmp_path):
                 assert found.rows.edges.num_rows == other.rows.edges.num_rows
             num_bad += len(bad)
     assert num_bad > 10
+
+
+EDGELIST = [
+    "1,-1,0,1.0,float32,2,0.5,1.5,int8,1,7,binary,1,a\\,b",
+    "1,0,2,1.0",
+    "1,0,3,2.5,float32,2/2,0,1,3,4,0.5,1.5,uint64,1,8",
+    "2,-1,1,0.5,bool,2,true,0,complex64,1,1+2j,f4,1,3",
+    "",
+    "3,1,2,1,float16,2/0,0,3,0.25,1,binary,1,é",
+]
+TSV = [
+    "1\t0\t1.0\tf:0.5 1.5;b:te xt\t2,0,1.0,i8:7 8|3,1,,d:1",
+    "2\t1\t\t\t",
+    '3\t\t0.5\t"b:say ""hi"", you;u8:255;f16:1"\t"1,0,2.0,b:""q"""',
+    "4",
+    "5\t0\t1\tu:18446744073709551615;i32:-5\t1,0|2,0|5,2,0.5,1,f:3",
+]
+JSON = [
+    '{"node_id": 1, "node_type": 0, "node_weight": 1.0, "neighbor": {"0": {"2": 1.0, "3": 2}}, '
+    '"float_feature": {"0": [0.5, 1.5], "2": [[1, 2], [3, 4]]}, "binary_feature": {"1": "té\\u00e9"}, "edge": '
+    '[{"src_id": 1, "dst_id": 2, "edge_type": 0, "weight": 1.0, "int8_feature": {"0": [1, -2]}}, '
+    '{"src_id": 1, "dst_id": 3, "edge_type": 0, "weight": 2, "int8_feature": {"0": [4]}}]}',
+    '{"node_id": 2, "node_type": 1, "node_weight": 0, "edge": [], "sparse_float_feature": '
+    '{"0": {"coordinates": [0, 5], "values": [1, 2.5]}, "1": {"coordinates": [[0, 5], [1, 7]], "values": [1, 2]}}}',
+    "",
+    '{"node_id": 3, "node_type": 1, "node_weight": 1, "neighbor": {}, "uint8_feature": {"0": [{"values": [1, 2], '
+    '"created_at": 0}], "7": 5}, "binary_feature": {"4": [{"values": "x", "created_at": 1}]}, "what": 1}',
+    '{"node_id": 4, "node_type": 1, "node_weight": 1, "neighbor": {"1": {"9": 0.5}}, "edge": [{"src_id": 4, "dst_id": 8, '
+    '"edge_type": 1, "weight": 0.5}]}',
+]
+PIECES = [
+    "x",
+    "-1",
+    "",
+    "300",
+    "9" * 23,
+    "1e39",
+    '"',
+    '""',
+    "\xff",
+    "\xc3",
+    "nan",
+    ",",
+    "/2",
+    ";",
+    "|",
+    "}",
+    "]",
+    ",}",
+    "\\",
+    "\\ud800",
+]
+VALUES = ["-1", "300", "1e39", "1e999", "2.5", "null", '"x"', '"\\ud800"', "[1, 2]", "{}", "9" * 23, str(2**63)]
+DEEPGNN = {
+    "edgelist": (
+        EDGELIST,
+        [EdgeListDecoder(), EdgeListDecoder(default_edge_weight=1.0), EdgeListDecoder(weight_dtype="float64")],
+    ),
+    "tsv": (TSV, [TsvDecoder(), TsvDecoder(weight_dtype="float64")]),
+    "json": (JSON, [JsonDecoder(), JsonDecoder(strict=True)]),
+}
+
+
+def draw_mutants(rng, lines):
+    """Return sound lines and such as have other values, or bytes cut out and put in, as bytes."""
+    mutants = []
+    for _ in range(rng.randint(1, 30)):
+        line = rng.choice(lines).encode()
+        for _ in range(rng.choice([0, 0, 1, 1, 2, 3])):
+            values = list(re.finditer(rb"(?<=[ [,:\t])[0-9.]+", line))
+            if rng.random() < 0.6 and values:
+                value = rng.choice(values)
+                line = line[: value.start()] + rng.choice(VALUES).encode() + line[value.end() :]
+                continue
+            parts = re.split(rb"(\W)", line)
+            at = rng.randrange(len(parts))
+            if rng.random() < 0.7:
+                parts[at] = rng.choice(PIECES).encode("latin1")
+            else:
+                del parts[at : at + rng.randint(1, 5)]
+            line = b"".join(parts)
+        mutants.append(line + rng.choice([b"\n", b"\n", b"\r\n"]))
+    return mutants
+
+
+def faults_alone(decoder, span, lines):
+    """Yield where each faulty line is wrong, and how, decoded by itself."""
+    start = 0
+    for line in lines:
+        try:
+            decoder.decode(TextBlock(line, span))
+        except DecodeError as error:
+            yield start + error.at, error.message, error.fix
+        start += len(line)
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("name", DEEPGNN)
+def test_faults_of_deepgnns_formats_are_those_of_their_lines(name, seed):
+    rng = random.Random(seed)
+    lines, decoders = DEEPGNN[name]
+    num_bad = num_good = 0
+    for decoder, _ in itertools.product(decoders, range(6)):
+        mutants = draw_mutants(rng, lines)
+        data = b"".join(mutants)
+        data = data.removesuffix(b"\n") if rng.random() < 0.3 else data
+        block = TextBlock(data, Span("file"), first_line=7)
+        wanted = list(faults_alone(decoder, block.span, data.splitlines(keepends=True)))
+        assert [(fault.at, fault.message, fault.fix) for fault in decoder.find_faults(block)] == wanted
+        (found, bad), (other, wanted_bad) = (blocks.decode_block(one, block, skip=True) for one in (decoder, OneByOne(decoder)))
+        assert bad == wanted_bad
+        assert len(bad) == len(wanted)
+        assert merge_rows([found.rows]) == merge_rows([other.rows])
+        num_bad += len(bad)
+        num_good += found.rows.num_records
+    assert num_bad > 20
+    assert num_good > 20
+
+
+@pytest.mark.parametrize("name", DEEPGNN)
+def test_faults_of_a_sound_block(name):
+    lines, decoders = DEEPGNN[name]
+    assert decoders[0].find_faults(TextBlock("\n".join(lines).encode(), Span("file"))) == []
 
 
 class Stricter(EdgesDecoder):
