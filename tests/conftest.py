@@ -14,12 +14,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from remote_places import Bucket
 
 TESTS = Path(__file__).resolve().parent
 sys.path.insert(0, str(TESTS))
+settings.register_profile("graphprep", deadline=None)  # an example may have to compile a kernel
+settings.load_profile("graphprep")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -208,7 +208,7 @@ def edgelist_value(columns: list[str], dtype: str, length: str, options: dict):
     if not slash:
         return Numbers(dtype, (count,), tuple(to_value(columns.pop(0), dtype) for _ in range(count)))
     width = to_int(second, 0)
-    coords = tuple(to_int(columns.pop(0), 0) for _ in range(count * max(width, 1)))
+    coords = tuple(to_int(columns.pop(0), high=2**63 - 1) for _ in range(count * max(width, 1)))
     return Sparse(dtype, width, coords, tuple(to_value(columns.pop(0), dtype) for _ in range(count)))
 
 
