@@ -93,7 +93,7 @@ def convert(
 
     options = make_options(ConvertOptions, options, given)
     if not os.fspath(out):
-        raise UsageError("out is not given", fix="name the folder or URL of the store: out='store'")
+        raise UsageError("the output has no name", fix="name the folder or URL of the store")
     found = _read_memory(inputs, nodes, edges, options)
     if found is None:
         urls = _as_list(inputs)  # type: ignore[arg-type]

@@ -63,7 +63,7 @@ def read_head(storage: InputStorage, url: str) -> bytes:
         refuse_foreign(display_url(url), head)
         if len(head) < size or len(head_lines(head, complete=False)) == 2:
             return head
-        size = more_of_head(storage, url, size, "name the format of this file with --format")
+        size = more_of_head(storage, url, size, "write a record a line; of data that is no edge list, name the --format")
 
 
 def more_of_head(storage: InputStorage, url: str, size: int, fix: str) -> int:

@@ -195,7 +195,7 @@ def _read_records(storage: InputStorage, url: str, table: TableConfig) -> tuple[
         if is_whole or len(records) > 1:
             return grammar, records
         try:
-            size = more_of_head(storage, url, size, "name the format of this file")
+            size = more_of_head(storage, url, size, "write a record a line, or name the format of the table")
         except GraphprepError as error:
             raise _open_quote(display_url(url), head, table) or error from None
 

@@ -719,7 +719,7 @@ def test_paths_may_come_one_by_one(tmp_path):
 def test_a_place_is_needed():
     with pytest.raises(UsageError) as caught:
         graphprep.convert(nodes={"user": items()})
-    assert str(caught.value) == "out is not given\n  fix: name the folder or URL of the store: out='store'"
+    assert str(caught.value) == "the output has no name\n  fix: name the folder or URL of the store"
 
 
 def test_types_without_a_table_have_the_numbers_that_are_given(tmp_path):

@@ -138,7 +138,7 @@ def test_one_line_of_300_mb(begin, tmp_path):
     else:
         assert errors == (
             "error: in: no two records in the first 8.0 MiB, which is all that the memory limit leaves for one\n"
-            "  fix: name the format of this file with --format, or raise --memory-limit\n"
+            "  fix: write a record a line; of data that is no edge list, name the --format, or raise --memory-limit\n"
         )
 
 
