@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from graphprep.model.dataclass import dataclass
-from graphprep.model.errors import DataError, UsageError
+from graphprep.model.errors import DataError, MemoryLimitError, UsageError
 from graphprep.model.graph_config import DataArray, EdgeTable, GraphConfig, NodeTable, TableConfig
 from graphprep.model.protocols import Sniffed, SniffedFile
 from graphprep.model.schema import edge_type_text, parse_edge_type
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from graphprep.storage.urls import Storage
 
 _SCHEMA = "graph"
+# A byte of YAML takes 245 bytes of memory while it is parsed, one of JSON 32, and one of a record 24.
+_YAML_FACTOR, _JSON_FACTOR = 10, 2
 _POSITION = re.compile(r"0|[1-9][0-9]{0,5}", re.ASCII)
 _HEADERS = {True: "yes", False: "no", None: "auto"}
 _KEYS = frozenset(
@@ -75,17 +77,24 @@ def load_graph(storage: Storage, url: str) -> GraphConfig:
     Raises DataError with the key's path where it does not fit, StorageError where it cannot be read.
     """
     place = display_url(url)
-    value = parse_document(storage.read_bytes(url), place)
+    value = read_document(storage, url)
     check_json(value, _SCHEMA, place)
     return graph_from_json(value, base=folder_of(url), place=place)
 
 
-def parse_document(data: bytes, place: str) -> Any:
-    """Parse a JSON object, or else YAML.
+def read_document(storage: Storage, url: str) -> Any:
+    """Read a JSON object, or else YAML.
 
-    Raises DataError.
+    Raises DataError, and MemoryLimitError where its values would take more memory than the limit leaves.
     """
-    is_json = data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
+    place, data = display_url(url), storage.head(url, storage.record_bytes)
+    is_json = data.lstrip(b" \t\r\n").startswith(b"{")
+    most = storage.record_bytes // (_JSON_FACTOR if is_json else _YAML_FACTOR)
+    if len(data) > most:
+        fix = "raise --memory-limit" if is_json else "write it as JSON, which takes less, or raise --memory-limit"
+        raise MemoryLimitError(
+            f"the document has more than the {most} bytes that the memory limit leaves", place=place, fix=fix
+        )
     return parse_json(data, place) if is_json else parse_yaml(data, place)
 
 
@@ -405,5 +414,5 @@ __all__ = [
     "graph_from_json",
     "graph_to_json",
     "load_graph",
-    "parse_document",
+    "read_document",
 ]

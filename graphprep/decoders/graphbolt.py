@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from graphprep.decoders.graph_file import document_keys, folder_of, parse_document
+from graphprep.decoders.graph_file import document_keys, folder_of, read_document
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.graph_config import DataArray, EdgeTable, GraphConfig, NodeTable, PairFile, TableConfig, split_files
@@ -47,7 +47,7 @@ class GraphBoltDataset:
             raise UsageError(f"a GraphBolt dataset is one folder, found {len(urls)} inputs", fix=f"name one {METADATA}")
         url = storage.join(urls[0], METADATA) if storage.is_dir(urls[0]) else urls[0]
         place = display_url(url)
-        value = parse_document(storage.read_bytes(url), place)
+        value = read_document(storage, url)
         _refuse_preprocessed(value, place)
         check_json(value, "graphbolt", place)
         graph = value["graph"]

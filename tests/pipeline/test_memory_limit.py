@@ -123,6 +123,27 @@ def test_one_stray_quote(row, size, tmp_path):
     assert errors.endswith("\n  fix: close it; double the quotes inside a quoted field\n")
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "num_bytes", "fix"),
+    [
+        (
+            "graph.yaml",
+            "nodes: [" + "1, " * 8_000_000 + "]",
+            838860,
+            "write it as JSON, which takes less, or raise --memory-limit",
+        ),
+        ("graph.json", '{"nodes": [' + "{}, " * 4_000_000 + "{}]}", 4194304, "raise --memory-limit"),
+    ],
+)
+def test_a_config_of_megabytes(name, text, num_bytes, fix, tmp_path):
+    (tmp_path / name).write_text(text)
+    code, errors = refused_within([name, "out", "--format", "graph"], tmp_path)
+    assert code == 4
+    assert errors == (
+        f"error: {name}: the document has more than the {num_bytes} bytes that the memory limit leaves\n  fix: {fix}\n"
+    )
+
+
 @pytest.mark.parametrize("begin", [b"", b"1 2\n2 3\n"], ids=["at once", "later"])
 def test_one_line_of_300_mb(begin, tmp_path):
     with (tmp_path / "in").open("wb") as file:
