@@ -140,7 +140,7 @@ def read_edgelist(paths, options: dict, skip: bool) -> Graph:
 def edgelist_line(line: str, options: dict):
     columns = line.split(options.get("delimiter", ","))
     first = to_id(columns.pop(0))
-    is_node = columns[0].strip(" \t") == "-1"
+    is_node = parses(to_int, columns[0]) and to_int(columns[0]) == -1
     owner = "node" if is_node else "edge"
 
     def take(name, parse):
