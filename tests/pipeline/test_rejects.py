@@ -79,7 +79,8 @@ def test_nodes_that_state_no_weight_have_the_default(tmp_path, name, text, weigh
             found = StoreReader(storage, str(tmp_path / f"out{default}")).array(0, "nodes/0/weight.npy").read()
         assert found.tolist() == [default if weight == 2.5 else weight for weight in weights]
     with pytest.raises(UsageError, match=r"--default-node-weight 1e\+39 does not fit float32"):
-        convert([str(tmp_path / "in")], "out", ConvertOptions(format=name, decoder_options={"default_node_weight": 1e39}))
+        options = ConvertOptions(format=name, decoder_options={"default_node_weight": 1e39})
+        convert([str(tmp_path / "in")], str(tmp_path / "out"), options)
 
 
 def test_created_nodes_have_the_default_weight_of_an_options_file(tmp_path):
