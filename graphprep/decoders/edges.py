@@ -30,6 +30,7 @@ from graphprep.decoders.edges_head import (
     TextHead,
     find_data_dict,
     find_delimiter,
+    is_header_alone,
     iter_lines,
     look_at_text,
     read_head,
@@ -548,7 +549,7 @@ def _bid_for_numbers(file: SniffedFile, first: HeadLine, head: TextHead, rows: l
     if not all(len(row) == width for row in rows) or not all(all(flags) for flags in whole):
         return None
     if not rows:
-        confidence = 0.2  # a header alone
+        confidence = 0.6 if is_header_alone(file) else 0.2
     elif file.head.lstrip()[:1] in (b"#", b"%") or width == 2 or head.is_headed or head.delimiter == b"":
         confidence = 0.9  # none of the DeepGNN formats has comments, headers, blanks, or records so short
     else:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from graphprep.decoders.headers import HeaderGuess
+from graphprep.decoders.headers import HeaderGuess, guess_header
 from graphprep.engine.budget import format_size
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, MemoryLimitError
-from graphprep.model.protocols import InputStorage
+from graphprep.model.protocols import InputStorage, SniffedFile
 from graphprep.storage.faults import display_url
 
 PARQUET_MAGIC = b"PAR1"
@@ -203,6 +203,15 @@ def _names(url: str, line: HeadLine, delimiter: bytes, quoted: bool) -> tuple[st
         raise DataError(
             f"the header is not UTF-8: {error.reason}", place=f"{url}:{line.number}:1", fix="convert the file to UTF-8"
         ) from None
+
+
+def is_header_alone(file: SniffedFile) -> bool:
+    """Return whether a file has one line that is neither blank nor a comment, and that line names columns."""
+    lines = head_lines(file.head, complete=file.complete)
+    if len(lines) != 1 or not file.complete:
+        return False
+    names = split_text(file.url, lines[0], find_delimiter(lines[0].text))
+    return guess_header([names], if_open=False).is_header
 
 
 def find_delimiter(line: bytes, quoted: bool = True) -> bytes:

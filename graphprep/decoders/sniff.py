@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from graphprep.decoders.edges_head import is_header_alone
 from graphprep.decoders.foreign import tell_foreign
 from graphprep.decoders.registry import find_decoder, known_decoders
 from graphprep.model.errors import DataError, UsageError
@@ -33,9 +34,9 @@ _LOOK_ROWS, _LOOK_FILES = 20, 64  # of a folder, to tell whether its files are t
 def sniff(storage: Storage, urls: Sequence[str]) -> Sniffed:
     """Ask every decoder whether it knows the input, and return the bid that stands out.
 
-    ``urls`` are inputs as the user named them: files, folders, globs. The first file that is not blank decides. Raises
-    UsageError where no format, or more than one, is likely, and for a store or an export; DataError where the file is binary
-    data.
+    ``urls`` are inputs as the user named them: files, folders, globs. The first file that is not blank decides, or of edge
+    lists the first with more than a header. Raises UsageError where no format, or more than one, is likely, and for a store or
+    an export; DataError where the file is binary data.
     """
     found = chunked_metadata(storage, urls)
     if found is not None:
@@ -50,11 +51,14 @@ def sniff(storage: Storage, urls: Sequence[str]) -> Sniffed:
         if bids:
             return max(bids, key=lambda bid: bid.confidence)
     _refuse_half_store(storage, urls)
+    found = Sniffed(_EMPTY, 1.0, ("--format", _EMPTY))
     for url in storage.expand(urls).files:
-        head, complete = _head(storage, url)
-        if head.strip() or not complete:
-            return _choose_for(storage, urls, SniffedFile(url, head, complete))
-    return Sniffed(_EMPTY, 1.0, ("--format", _EMPTY))
+        file = SniffedFile(url, *_head(storage, url))
+        if file.head.strip() or not file.complete:
+            found = _choose_for(storage, urls, file)
+            if found.decoder != _EMPTY or not is_header_alone(file):
+                break
+    return found
 
 
 class TablesError(UsageError):

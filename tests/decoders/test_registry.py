@@ -325,6 +325,8 @@ def sniffed(tmp_path, data: bytes, name="input") -> Sniffed:
         (b"alice bob\nbob carol\n", "edges"),
         (b"", "edges"),
         (b"\n \n", "edges"),
+        (b"src,dst\n", "edges"),
+        (b"# made by a job\n\nhead\trelation\ttail", "edges"),
     ],
 )
 def test_sniff_files(tmp_path, data, decoder):
@@ -390,6 +392,16 @@ def test_sniff_looks_at_the_first_file_that_holds_something(tmp_path):
         assert sniff(storage, [str(tmp_path / "*")]).decoder == "tsv"
 
 
+def test_sniff_looks_beyond_files_with_a_header_alone(tmp_path):
+    """As jobs write them where a part of the table has no row."""
+    for name in ("a", "b"):
+        sniffed(tmp_path, b"head\trelation\ttail\n", name)
+    assert sniffed(tmp_path, b"head\trelation\ttail\n" + b"x\tknows\ty\n" * 9, "c").decoder == "triples"
+    with Storage() as storage:
+        assert sniff(storage, [str(tmp_path)]).decoder == "triples"
+        assert sniff(storage, [str(tmp_path / "a"), str(tmp_path / "b")]).decoder == "edges"
+
+
 def test_sniff_a_chunked_graph(tmp_path):
     metadata = {"graph_name": "g", "node_type": ["a"], "edge_type": [], "num_nodes_per_type": [3], "edges": {}}
     (tmp_path / "metadata.json").write_text(json.dumps(metadata))
@@ -422,6 +434,7 @@ def test_sniff_a_strangers_format(tmp_path, registered, monkeypatch):
             "--format edges --id-type string, a list of triples --format triples, a table --nodes or "
             "--edges; columns between ';' take --format edges --delimiter ';'",
         ),
+        (b"x,y,z\n", "PATH: cannot tell the format: it may be edges\n  fix: name it with --format: edges"),
         (
             b"1 2\n\x00\x01",
             "PATH:2:1: this is binary data: found byte 0x00\n"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from graphprep.cli.main import run
@@ -22,6 +24,22 @@ def store(tmp_path):
 
 def files(folder):
     return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("text", ["", "src,dst\n", "# none today\nuser_id\titem_id\ttime", "from,to\r\n"])
+@pytest.mark.parametrize("format", [None, "edges"])
+def test_an_input_without_a_record(format, text, store, tmp_path):
+    """Nothing, or a header alone."""
+    (tmp_path / "in").write_text(text)
+    before = files(store)
+    options = ConvertOptions(format=format, overwrite=True)
+    with pytest.raises(DataError, match="in: the input is empty, and would replace a store of 4 nodes and 2 edges"):
+        convert([str(tmp_path / "in")], str(store), options)
+    assert files(store) == before
+    for out, allowed in ((tmp_path / "new", options), (store, replace(options, allow_empty=True))):
+        summary = convert([str(tmp_path / "in")], str(out), allowed)
+        assert (summary.num_nodes, summary.num_edges) == ({"_N": 0}, {"_N:_E:_N": 0})
+        assert "node type '_N': no ID occurs, so it has no nodes" in summary.notes
 
 
 @pytest.mark.parametrize("num_nodes", [{}, {"": 9}])
