@@ -38,11 +38,11 @@ def sniff(storage: Storage, urls: Sequence[str]) -> Sniffed:
     lists the first with more than a header. Raises UsageError where no format, or more than one, is likely, and for a store or
     an export; DataError where the file is binary data.
     """
-    found = chunked_metadata(storage, urls)
-    if found is not None:
-        head, complete = _head(storage, found)
+    metadata = chunked_metadata(storage, urls)
+    if metadata is not None:
+        head, complete = _head(storage, metadata)
         _refuse_store(urls[0], head)
-        bid = _bid("chunked", SniffedFile(found, head, complete))
+        bid = _bid("chunked", SniffedFile(metadata, head, complete))
         if bid is not None:
             return bid
     if len(urls) == 1 and storage.is_dir(urls[0]):
