@@ -14,19 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import graphprep
-from graphprep.engine.budget import (
-    DECODED_FACTOR,
-    PeakSampler,
-    count_memory,
-    default_threads,
-    memory_limit,
-    record_bytes,
-    used_bytes,
-)
-from graphprep.engine.heap import bound_heap, end_stage, trim_heap
-from graphprep.engine.scratch import release_scratch
+from graphprep.engine.budget import PeakSampler, count_memory, record_bytes
+from graphprep.engine.heap import end_stage
+from graphprep.engine.ledger import MemoryPlan, plan_memory
 from graphprep.model.dataclass import dataclass
-from graphprep.model.errors import DataError, MemoryLimitError, UsageError
+from graphprep.model.errors import DataError, UsageError
 from graphprep.model.graph_schema import GraphSchema, OwnerSchema
 from graphprep.model.option_checks import parse_error_limit
 from graphprep.model.options import ConvertOptions, ConvertSummary
@@ -70,15 +62,9 @@ from graphprep.storage.urls import Storage, local_path
 if TYPE_CHECKING:
     from graphprep.stages.in_memory import InMemory
 
-_MIB = 1 << 20
-_KERNEL_BYTES = 64 * _MIB  # what Numba, its kernels and pyarrow hold once they are loaded
-_LEAST_BYTES = 24 * _MIB  # what the stages need beside what Python and its modules hold
-_MOST_BLOCK = 4 * _MIB
-_LEAST_BLOCK = 64 << 10
 _MOST_GROUP = 16 << 20  # of text whose edges are dealt out at once: some 2^20, a thousand for every bucket
 _LEAST_EARLY = 1 << 15  # edges
 _AHEAD_BLOCKS = 4  # of a remote table, as stored, fetched while it is read
-_MOST_BUCKET = 32 * _MIB  # larger ones leave the cache: sorting a bucket then costs more than dealing out to more of them
 
 
 class SilentReporter:
@@ -94,58 +80,6 @@ class SilentReporter:
 
     def message(self, text: str) -> None:
         """Ignore a message."""
-
-
-@dataclass(frozen=True)
-class MemoryPlan:
-    """How a memory limit is shared out, in bytes.
-
-    ``pool_bytes`` bounds all runs, ``working_bytes`` all work in progress, ``cap_bytes`` what one sort or map holds. A bucket
-    is planned to take ``bucket_bytes`` while it is built, and cut where it takes more than ``leaf_bytes``.
-    """
-
-    limit_bytes: int
-    pool_bytes: int
-    working_bytes: int
-    cap_bytes: int
-    bucket_bytes: int
-    leaf_bytes: int
-    block_bytes: int
-    threads: int
-
-
-def plan_memory(options: ConvertOptions) -> MemoryPlan:
-    """Share out the memory limit.
-
-    Raises MemoryLimitError where it leaves nothing to work with.
-    """
-    release_scratch()  # what functions over arrays kept in this process is free, too
-    limit = memory_limit(options.run.memory_limit)
-    threads = options.run.threads or default_threads()
-    bound_heap(limit)
-    trim_heap()  # what an earlier run in this process left is free
-    room = limit - used_bytes() - _KERNEL_BYTES
-    if room < _LEAST_BYTES:
-        need = -(-(used_bytes() + _KERNEL_BYTES + _LEAST_BYTES) // _MIB)
-        can_have = memory_limit(f"{need}MiB") == need * _MIB
-        raise MemoryLimitError(
-            f"the memory limit of {limit / _MIB:.3g} MiB leaves {max(0, room) // _MIB} MiB to work with",
-            fix=f"raise --memory-limit to {need}MiB or more"
-            if can_have
-            else f"let the process have {need} MiB: raise its container's limit, or ulimit",
-        )
-    working = room // 2
-    block = options.block_bytes or max(_LEAST_BLOCK, min(_MOST_BLOCK, working // (DECODED_FACTOR * (2 * threads + 1))))
-    return MemoryPlan(
-        limit_bytes=limit,
-        pool_bytes=room * 3 // 10,
-        working_bytes=working,
-        cap_bytes=working // 4,
-        bucket_bytes=max(1 << 16, min(_MOST_BUCKET, working // (3 * threads + 2))),
-        leaf_bytes=max(1 << 16, working // (3 * threads + 2)),
-        block_bytes=block,
-        threads=threads,
-    )
 
 
 @dataclass(frozen=True, repr=False)
@@ -690,11 +624,9 @@ def _without_secrets(arguments: Sequence[str]) -> list[str]:
 
 __all__ = [
     "InputReport",
-    "MemoryPlan",
     "StageClock",
     "check_input",
     "convert",
     "folder_beside",
-    "plan_memory",
     "provenance",
 ]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 
+from graphprep.engine.ledger import MemoryPlan
 from graphprep.model.errors import UsageError
 from graphprep.model.metadata import METADATA_NAME, GraphMetadata
 from graphprep.model.protocols import Reporter
 from graphprep.model.reorder import ReorderOptions, ReorderSummary
 from graphprep.model.schema import edge_type_text
-from graphprep.pipeline import MemoryPlan, provenance
+from graphprep.pipeline import provenance
 from graphprep.stages.disk_need import DiskNeed, compare_disk
 from graphprep.stages.reorder import StoreReorderer
 from graphprep.stages.reorder_order import OrderRules

@@ -8,10 +8,11 @@ import time
 from pathlib import Path
 
 from graphprep.engine.budget import PeakSampler, count_memory
+from graphprep.engine.ledger import MemoryPlan, plan_memory
 from graphprep.model.errors import UsageError
 from graphprep.model.options import ConvertOptions, RunOptions
 from graphprep.model.protocols import Reporter
-from graphprep.pipeline import MemoryPlan, SilentReporter, StageClock, folder_beside, plan_memory
+from graphprep.pipeline import SilentReporter, StageClock, folder_beside
 from graphprep.stages.checked_ids import CheckingStore
 from graphprep.stages.moves import Room
 from graphprep.storage.arrays import StoreReader

@@ -7,12 +7,11 @@ import math
 import os
 import re
 import threading
-from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 
-from graphprep.model.errors import MemoryLimitError, UsageError
+from graphprep.model.errors import UsageError
 
 _SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*|%)\s*")
 _UNITS = {"": 1, "b": 1}
@@ -160,50 +159,6 @@ def _read_fields(path: Path) -> dict[str, int]:
     except OSError:
         return {}
     return {words[0]: int(words[1]) for words in lines if len(words) > 1 and words[1].isdigit()}
-
-
-# ---- the budget
-
-
-class MemoryBudget:
-    """Deals out memory: the leases of all threads together never exceed ``limit_bytes``."""
-
-    def __init__(self, limit_bytes: int) -> None:
-        self.limit_bytes = limit_bytes
-        self.leased_bytes = 0
-        self._changed = threading.Condition()
-        self._waiting: deque[object] = deque()
-
-    @contextlib.contextmanager
-    def lease(self, num_bytes: int) -> Iterator[None]:
-        """Hold ``num_bytes`` inside the context, once they are free; who asked first gets them first.
-
-        Raises MemoryLimitError where the limit is smaller.
-        """
-        if num_bytes > self.limit_bytes:
-            raise MemoryLimitError(
-                f"a step needs {format_size(num_bytes)}, the memory limit is {format_size(self.limit_bytes)}",
-                fix=f"raise --memory-limit to {num_bytes} bytes or more",
-            )
-        self._acquire(num_bytes)
-        try:
-            yield
-        finally:
-            with self._changed:
-                self.leased_bytes -= num_bytes
-                self._changed.notify_all()
-
-    def _acquire(self, num_bytes: int) -> None:
-        ticket = object()
-        with self._changed:
-            self._waiting.append(ticket)
-            try:
-                # A large lease at the front keeps small ones behind it waiting, else it would starve.
-                self._changed.wait_for(lambda: self._waiting[0] is ticket and self.leased_bytes + num_bytes <= self.limit_bytes)
-                self.leased_bytes += num_bytes
-            finally:
-                self._waiting.remove(ticket)
-                self._changed.notify_all()
 
 
 # ---- use

@@ -9,13 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from processes import started, wait_for
 
 from graphprep.engine import budget
 from graphprep.engine.budget import (
-    MemoryBudget,
     PeakSampler,
     available_memory,
     count_memory,
@@ -26,7 +23,7 @@ from graphprep.engine.budget import (
     private_bytes,
     used_bytes,
 )
-from graphprep.model.errors import MemoryLimitError, UsageError
+from graphprep.model.errors import UsageError
 
 
 @pytest.mark.parametrize(
@@ -251,68 +248,6 @@ def test_a_real_cgroup(real_cgroup):
     assert 400 << 20 < available < 512 << 20
     assert 0.9 < 2 * auto / available < 1.1
     assert 0.85 * available < most < 512 << 20
-
-
-# ---- leases
-
-
-def test_a_lease_that_can_never_fit():
-    with pytest.raises(MemoryLimitError) as caught, MemoryBudget(1 << 20).lease((1 << 20) + 1):
-        pass
-    assert str(caught.value) == (
-        "a step needs 1.0 MiB, the memory limit is 1.0 MiB\n  fix: raise --memory-limit to 1048577 bytes or more"
-    )
-    assert caught.value.exit_code == 4
-
-
-@settings(deadline=None, max_examples=15)
-@given(sizes=st.lists(st.integers(0, 100), min_size=1, max_size=20), limit=st.integers(100, 150))
-def test_leases_never_exceed_the_limit(sizes, limit):
-    made = MemoryBudget(limit)
-    seen = []
-
-    def work(size):
-        with made.lease(size):
-            seen.append(made.leased_bytes)
-            os.sched_yield()
-
-    threads = [threading.Thread(target=work, args=(size,)) for size in sizes]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    assert len(seen) == len(sizes)
-    assert max(seen) <= limit
-    assert made.leased_bytes == 0
-
-
-def test_a_large_lease_is_not_starved_by_small_ones():
-    made = MemoryBudget(10)
-    order = []
-
-    def work(name, size):
-        with made.lease(size):
-            order.append(name)
-
-    with made.lease(6):
-        large = threading.Thread(target=work, args=("large", 10))
-        large.start()
-        wait_for(lambda: made._waiting)
-        small = threading.Thread(target=work, args=("small", 1))
-        small.start()
-        wait_for(lambda: len(made._waiting) == 2)
-        assert order == []
-    large.join(60)
-    small.join(60)
-    assert order == ["large", "small"]
-
-
-def test_a_lease_ends_with_its_context_whatever_happens():
-    made = MemoryBudget(10)
-    with pytest.raises(ValueError, match="x"), made.lease(10):
-        raise ValueError("x")
-    with made.lease(10):
-        assert made.leased_bytes == 10
 
 
 # ---- use

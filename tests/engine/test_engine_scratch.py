@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from graphprep.engine import scratch
+from graphprep.engine.ledger import plan_memory
 from graphprep.engine.scratch import release_scratch, scratch_array
 from graphprep.model.options import ConvertOptions
-from graphprep.pipeline import plan_memory
 
 
 @pytest.fixture(autouse=True)
