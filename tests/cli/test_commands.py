@@ -17,7 +17,11 @@ from graphprep.cli.info import info_text
 from graphprep.cli.main import run
 from graphprep.cli.progress import announcing_compilation
 from graphprep.kernels import compilation
+from graphprep.model.errors import UsageError
+from graphprep.model.export import ExportOptions
+from graphprep.model.generate import GenerateOptions
 from graphprep.model.options import ConvertOptions, ConvertSummary, RunOptions
+from graphprep.model.reorder import ReorderOptions
 from graphprep.stages.inspect import GraphInfo, Head, TypeInfo, _plain
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -74,6 +78,29 @@ def test_convert_with_no_flags_asks_for_the_defaults(converted, capsys):
         "      300 MB\n"
         "  note: item 0 has no edge\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("command", "defaults"),
+    [
+        (["info", "a"], ConvertOptions()),
+        (["validate", "a"], ConvertOptions()),
+        (["generate", "rmat", "out"], GenerateOptions()),
+        (["reorder", "store", "out", "--by", "degree"], ReorderOptions()),
+        (["export", "store", "out", "--to", "npy"], ExportOptions(drop_columns=[], densify=[])),
+    ],
+)
+def test_other_commands_do_so_too(command, defaults, monkeypatch, capsys):
+    asked = []
+
+    def call(*args, **more):
+        asked.extend(one for one in (*args, *more.values()) if type(one) is type(defaults))
+        raise UsageError("seen enough")
+
+    monkeypatch.setattr(f"graphprep.api.{command[0]}", call)
+    assert run(command) == 2
+    assert asked == [defaults]
+    assert capsys.readouterr().err == "error: seen enough\n"
 
 
 def test_convert_counts_one_thing_as_one():

@@ -273,6 +273,13 @@ def test_texts(written, text):
     assert second["slots"] == {1: ("binary", "uint8", 0, None, text.encode()), 0: ("numbers", "int8", 0, None, b"\x05")}
 
 
+def test_half_a_delimiter_at_the_end_is_text():
+    for text in ("|", "a|", "a|b|"):
+        assert slot_values(f"0||-1||0||1||binary||1||{text}", delimiter="||") == list(text.encode())
+    message, _, blamed = fault_of("0||-1||0||1||int8||1||5|", delimiter="||")
+    assert (message, blamed) == ("feature slot 0 must hold int8 values (-128 to 127), found '5|'", "5|")
+
+
 def test_delimiters_that_are_parts_of_numbers():
     assert slot_values("1~-1~0~1~float32~2~5~6", delimiter="~") == [5, 6]
     assert slot_values("2.-1.0.3.float32.2.5.6", delimiter=".") == [5, 6]
