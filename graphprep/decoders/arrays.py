@@ -6,9 +6,10 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from typing import BinaryIO, ClassVar, Literal
 
-from graphprep.decoders.arrays_files import ZIP_MAGICS, Arrays, find_arrays
+from graphprep.decoders.arrays_files import Arrays, find_arrays
 from graphprep.decoders.arrays_find import ArrayRules, FoundEdges, find_edges
 from graphprep.decoders.arrays_read import IdKind
+from graphprep.decoders.looks import ZIP_MAGICS
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.graph_config import EdgeTable
@@ -16,8 +17,6 @@ from graphprep.model.protocols import (
     DeclaredColumn,
     DeclaredNodes,
     InputStorage,
-    Sniffed,
-    SniffedFile,
     Sources,
     Span,
     TextBlock,
@@ -218,15 +217,6 @@ class ArraysDecoder:
     def widen(self, columns: Mapping[str, str]) -> ArraysDecoder:
         """Return the decoder: arrays say their dtypes."""
         return dataclasses.replace(self)
-
-    @staticmethod
-    def sniff(file: SniffedFile) -> Sniffed | None:
-        """Bid for ``.npy`` files, and archives that begin with one."""
-        if file.head.startswith(MAGIC):
-            return Sniffed("arrays", 1.0)
-        name = file.head[30 : 30 + int.from_bytes(file.head[26:28], "little")]
-        is_npz = file.head[:4] in ZIP_MAGICS and (name.endswith(b".npy") or file.url.endswith(".npz"))
-        return Sniffed("arrays", 1.0) if is_npz else None
 
 
 def parse_relation(text: str | None) -> tuple[str | None, str, str | None]:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.decoders.chunked_tables import read_fortran_rows
+from graphprep.decoders.looks import ZIP_MAGICS
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError
 from graphprep.model.printed import without_secrets
@@ -26,7 +27,6 @@ from graphprep.model.rows import ColumnKey, Relation
 from graphprep.storage.faults import display_url
 from graphprep.storage.npy import MAGIC, MAX_HEADER_BYTES, NpyHeader, parse_npy_header
 
-ZIP_MAGICS = (b"PK\x03\x04", b"PK\x05\x06")
 _BATCH_BYTES = 1 << 24  # wide rows come in smaller batches, so that a batch stays small
 _SMALL_BYTES = 1 << 16  # of a member that holds a word or a shape
 _MOST_WHOLE_BYTES = 1 << 26  # of a deflated array in Fortran order, which cannot be read front to back

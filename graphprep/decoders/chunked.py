@@ -5,7 +5,6 @@ Source: DGL's user guide, chapter 7.1, and the tools that read it (``tools/distp
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
@@ -13,14 +12,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.decoders.chunked_plan import METADATA_NAME, Chunk, plan_chunked
+from graphprep.decoders.chunked_plan import Chunk, plan_chunked
 from graphprep.decoders.chunked_tables import dense_chunk, read_npy, read_parquet_edges, read_parquet_feature
 from graphprep.decoders.edges_columns import parse_declared
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DecodeError, UsageError
-from graphprep.model.export import EXPORT_FORMAT
-from graphprep.model.metadata import STORE_FORMAT
-from graphprep.model.protocols import InputStorage, Sniffed, SniffedFile, Sources, Span, TextBlock
+from graphprep.model.protocols import InputStorage, Sources, Span, TextBlock
 from graphprep.model.rows import AlignedColumn, ColumnChunk, ColumnKey, RawEdges, RawRows, Relation
 
 if TYPE_CHECKING:
@@ -79,22 +76,6 @@ class ChunkedDecoder:
     def widen(self, columns: Mapping[str, str]) -> ChunkedDecoder:
         """Return the decoder with the dtypes of these csv features decided; other columns' files have theirs."""
         return replace(self, columns=(*self.columns, *(f"{name}={dtype}" for name, dtype in columns.items())))
-
-    @staticmethod
-    def sniff(file: SniffedFile) -> Sniffed | None:
-        """Recognise a chunked graph's metadata.json; a store's is none."""
-        if not file.head.lstrip().startswith(b"{"):
-            return None
-        if file.complete:
-            try:
-                value = json.loads(file.head)
-            except (ValueError, RecursionError):
-                return None
-            if not isinstance(value, dict) or value.get("format") in (STORE_FORMAT, EXPORT_FORMAT):
-                return None
-            return Sniffed("chunked", 1.0) if {"node_type", "edge_type"} <= value.keys() else None
-        is_named = file.url.endswith(METADATA_NAME) and STORE_FORMAT.encode() not in file.head
-        return Sniffed("chunked", 0.9) if is_named and b'"node_type"' in file.head else None
 
     def _decode_feature(self, block: TextBlock, chunk: Chunk, column: str) -> RawRows:
         from graphprep.kernels.cpu.csv_numbers import Fault, parse_table

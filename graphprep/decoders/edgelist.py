@@ -3,7 +3,6 @@ r"""DeepGNN's EdgeList: a line per node (``id,-1,type,weight,features``) and per
 from __future__ import annotations
 
 import functools
-import re
 import string
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -20,7 +19,6 @@ from graphprep.decoders.slots import (
     code_types,
     dtype_code,
     find_faults,
-    first_lines,
     float_limit,
     make_more_room,
     make_room,
@@ -33,7 +31,7 @@ from graphprep.kernels.cpu import plain_edgelist as plain
 from graphprep.kernels.cpu.slots import DTYPES, EDGE, NODE, NOT_SPARSE
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DecodeError, UsageError
-from graphprep.model.protocols import InputStorage, Sniffed, SniffedFile, Sources, Span, TextBlock
+from graphprep.model.protocols import InputStorage, Sources, Span, TextBlock
 from graphprep.model.rows import ColumnChunk, RawEdges, RawNodes, RawRows, Relation
 
 _MAX_TYPE = 2**31 - 1
@@ -172,13 +170,6 @@ class EdgeListDecoder:
     def has_times(self) -> bool:
         """Return whether nodes and edges have created_at and removed_at."""
         return self.temporal or self.default_created_at is not None or self.default_removed_at is not None
-
-    @staticmethod
-    def sniff(file: SniffedFile) -> Sniffed | None:
-        """Look for node lines (-1 in the second column) and dtype words behind the fixed columns."""
-        lines = first_lines(file)
-        bids = [_bid(lines, delimiter, file.head) for delimiter in (",", "\t", ";", "|", " ")] if lines else []
-        return max((bid for bid in bids if bid is not None), key=lambda bid: bid.confidence, default=None)
 
     def grammar(self) -> kernels.Grammar:
         """Return what the kernel must know of the lines."""
@@ -559,47 +550,3 @@ def _default_length(flag: str, dtype: str, text: str) -> tuple[int, int]:
 
 def _columns(number: int) -> str:
     return f"{number} column{'' if number == 1 else 's'}"
-
-
-def _bid(lines: list[str], delimiter: str, head: bytes) -> Sniffed | None:
-    """Judge lines split at a delimiter; a node of the file's beginning may come after them."""
-    rows = [[column.strip(" \t") for column in line.split(delimiter)] for line in lines]
-    if not all(len(row) >= 2 and _is_int(row[0]) and _is_int(row[1]) for row in rows):
-        return None
-    mark = re.escape(delimiter.encode())
-    has_nodes = re.search(rb"(?m)^[^\n%b]*%b[ \t]*-1[ \t]*(?:%b|\r?$)" % (mark, mark, mark), head) is not None
-    temporal = False
-    fit = [_fits(row, 4) for row in rows]
-    if not all(fit) and all(_fits(row, 6) for row in rows):
-        temporal, fit = True, [True]
-    has_features = all(fit) and any(len(row) > (6 if temporal else 4) for row in rows)
-    if has_nodes:
-        confidence = 0.95 if all(fit) else 0.5
-    elif has_features:
-        confidence = 0.8
-    elif all(fit) and not temporal and delimiter == ",":
-        confidence = 0.3  # four numbers: an edge with type and weight, or anything
-    else:
-        return None
-    flags: tuple[str, ...] = ("--format", "edgelist")
-    flags += ("--delimiter", delimiter) if delimiter != "," else ()
-    flags += ("--temporal",) if temporal else ()
-    options: dict[str, object] = {"delimiter": delimiter} if delimiter != "," else {}
-    if temporal:
-        options["temporal"] = True
-    return Sniffed("edgelist", confidence, flags, options)
-
-
-def _fits(row: list[str], num_fixed: int) -> bool:
-    """Say whether a row has its fixed columns, and then nothing or a dtype."""
-    if len(row) < num_fixed or not all(_is_int(text) for text in (row[2], *row[4:num_fixed])):
-        return False
-    try:
-        float(row[3])
-    except ValueError:
-        return False
-    return len(row) == num_fixed or row[num_fixed] == "" or dtype_code(row[num_fixed]) >= 0
-
-
-def _is_int(text: str) -> bool:
-    return text.removeprefix("-").isdigit()

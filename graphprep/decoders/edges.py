@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from itertools import islice
@@ -28,16 +27,13 @@ from graphprep.decoders.edges_head import (
     PARQUET_MAGIC,
     HeadLine,
     TextHead,
-    find_data_dict,
     find_delimiter,
-    is_header_alone,
     iter_lines,
     look_at_text,
     read_head,
     refuse_data_dict,
     refuse_foreign,
     refuse_quoted_blanks,
-    split_line,
     split_text,
 )
 from graphprep.decoders.headers import (
@@ -53,16 +49,12 @@ from graphprep.decoders.headers import (
 from graphprep.decoders.quoted_records import Grammar
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, DecodeError, UsageError
-from graphprep.model.protocols import DeclaredNodes, InputStorage, Sniffed, SniffedFile, Sources, Span, TextBlock
+from graphprep.model.protocols import DeclaredNodes, InputStorage, Sources, Span, TextBlock
 from graphprep.model.rows import RawRows, Relation
 from graphprep.model.schema import parse_edge_type
 from graphprep.storage.faults import display_url
 
 _NODES, _EDGES = "_N", "_E"  # names of the only node type and relation where none are given
-_SNIFFED_LINES = 50
-_NUMBER = re.compile(rb"[ \t+\-]*[0-9.]")
-_NAME = re.compile(rb"[A-Za-z_\x80-\xff][^\[\](){}<>:;=\"]{0,99}")  # that may be a node's, and nothing else's in another format
-_MOSTLY_EDGES = 0.55  # four numbers or more between commas: EdgeList has such lines, too, but hardly without a node's
 _APART = "convert files with other columns on their own"
 _BASE_FIX = "leave it out: string IDs are stored as they are written"
 _QUOTE_FIX = "give one with --delimiter, or leave --quote out"
@@ -200,11 +192,6 @@ class EdgesDecoder:
         for name, value in changes.items():
             object.__setattr__(other, name, value)
         return other
-
-    @staticmethod
-    def sniff(file: SniffedFile) -> Sniffed | None:
-        """Bid for Parquet, and for text whose lines all begin with two IDs."""
-        return sniff(file)
 
     def _delimiter(self) -> bytes | None:
         """Return the delimiter's bytes, none for blanks, None where it is to be found.
@@ -511,70 +498,3 @@ def _refuse_mixed_ids(files: list[_File], types: tuple[str, str]) -> None:
 
 def _listed(names: list[str]) -> str:
     return ", ".join(names) or "none"
-
-
-def sniff(file: SniffedFile) -> Sniffed | None:
-    """Bid for Parquet, and for text whose lines all begin with two IDs; the bid is low where other formats look the same."""
-    if file.head.startswith(PARQUET_MAGIC):
-        return Sniffed("edges", 0.7, ("--format", "edges"))
-    if file.head[:14].lower() == b"%%matrixmarket":
-        return Sniffed("edges", 0.5, ("--format", "edges"))  # its plan says what this is
-    lines = list(islice(iter_lines(file.head, complete=file.complete), _SNIFFED_LINES))
-    if lines and find_data_dict(lines[0].text) >= 0:
-        return Sniffed("edges", 0.9, ("--format", "edges"))  # and of this
-    return _bid(file, lines) if lines else None
-
-
-def _bid(file: SniffedFile, lines: list[HeadLine]) -> Sniffed | None:
-    """Bid for lines of text."""
-    try:
-        refuse_foreign(file.url, file.head)
-        first = split_text(file.url, lines[0], find_delimiter(lines[0].text))
-        head = look_at_text(file.url, lines, None, HeaderGuess(is_words(first)))
-        rows = [split_line(file.url, line, head.delimiter) for line in lines]
-    except DataError:
-        return None
-    if len(head.names) < 2:
-        return None
-    bids = (_bid_for_numbers(file, lines[0], head, rows[head.is_headed :]), _bid_for_names(head.delimiter, rows))
-    return max((bid for bid in bids if bid is not None), key=lambda bid: bid.confidence, default=None)
-
-
-def _bid_for_numbers(file: SniffedFile, first: HeadLine, head: TextHead, rows: list[list[bytes]]) -> Sniffed | None:
-    """Say how sure these rows are an edge list's."""
-    if first.text.lstrip()[:1] in (b"{", b"["):
-        return None
-    width = len(head.names)
-    whole = [[cell.strip(b" \t").removeprefix(b"+").isdigit() for cell in row[:2]] for row in rows]
-    if not all(len(row) == width for row in rows) or not all(all(flags) for flags in whole):
-        return None
-    if not rows:
-        confidence = 0.6 if is_header_alone(file) else 0.2
-    elif file.head.lstrip()[:1] in (b"#", b"%") or width == 2 or head.is_headed or head.delimiter == b"":
-        confidence = 0.9  # none of the DeepGNN formats has comments, headers, blanks, or records so short
-    else:
-        confidence = _doubt(head, rows)
-    other = "--format edgelist reads src,type,dst,weight" if confidence == _MOSTLY_EDGES else ""
-    return Sniffed("edges", confidence, ("--format", "edges"), other=other)
-
-
-def _bid_for_names(delimiter: bytes, rows: list[list[bytes]]) -> Sniffed | None:
-    """Bid for lines of two names between blanks, or tabs where one name stands on both sides: else they may be a table's.
-
-    Commas mostly are, and three columns may be a triple.
-    """
-    if delimiter == b"\t" and {row[0] for row in rows}.isdisjoint(row[-1] for row in rows):
-        return None
-    if delimiter == b"," or not all(len(row) == 2 and all(map(_NAME.fullmatch, row)) for row in rows):
-        return None
-    return Sniffed("edges", 0.6, ("--format", "edges", "--id-type", "string"), {"id_type": "string"})
-
-
-def _doubt(head: TextHead, rows: list[list[bytes]]) -> float:
-    """Return the confidence for lines that an EdgeList (``src,type,dst,weight…``) or a TSV could hold as well."""
-    if head.delimiter == b"\t":
-        marks = any(mark in cell for row in rows for cell in row[3:] for mark in (b"|", b":", b","))
-        return 0.1 if marks and len(head.names) >= 4 else 0.8
-    if any(parse is None for row in rows for parse in map(_NUMBER.match, row[2:4])):
-        return 0.8  # in an EdgeList, a destination and a weight stand there
-    return 0.6 if len(head.names) == 3 else _MOSTLY_EDGES

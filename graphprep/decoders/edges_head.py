@@ -16,7 +16,7 @@ PARQUET_MAGIC = b"PAR1"
 _HEAD_BYTES = 1 << 16
 _MAX_HEAD_BYTES = 1 << 28  # of comments before the first record, or of one line
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
-_MATRIX_MARKET = b"%%matrixmarket"
+MATRIX_MARKET = b"%%matrixmarket"
 _DATA_DICT = re.compile(rb"[ \t,;|](\{(?:\}|['\"0-9].*\}))[ \t]*\Z", re.DOTALL)
 _QUOTED_FIELD = re.compile(rb'(?:^|[ \t])("[^"]*")(?=[ \t]|$)')
 _READ_AS_DATA = "read as an edge; where this line names the columns, pass --header yes"
@@ -83,7 +83,7 @@ def more_of_head(storage: InputStorage, url: str, size: int, fix: str) -> int:
 
 def refuse_foreign(url: str, head: bytes) -> None:
     """Raise DataError for data that is no edge list: a control byte, a Matrix Market header, lines that end with CR alone."""
-    if head[: len(_MATRIX_MARKET)].lower() == _MATRIX_MARKET:
+    if head[: len(MATRIX_MARKET)].lower() == MATRIX_MARKET:
         raise DataError(
             "this is a Matrix Market file, not an edge list",
             place=f"{url}:1:1",

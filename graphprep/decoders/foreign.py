@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from graphprep.decoders.documents import document_keys
 from graphprep.model.dataclass import dataclass
 from graphprep.model.protocols import SniffedFile
 
@@ -60,8 +61,6 @@ def _tell_text(head: bytes) -> Foreign | None:
 
 
 def _tell_json(file: SniffedFile) -> Foreign | None:
-    from graphprep.decoders.graph_file import document_keys
-
     keys = set(document_keys(file))
     for name, reader, option, telling in _JSON:
         if keys.issuperset(telling):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -10,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, MemoryLimitError, UsageError
 from graphprep.model.graph_config import DataArray, EdgeTable, GraphConfig, NodeTable, TableConfig
-from graphprep.model.protocols import Sniffed, SniffedFile
 from graphprep.model.schema import edge_type_text, parse_edge_type
 from graphprep.storage.faults import display_url
 from graphprep.storage.schemas import at_path, check_json, parse_json
@@ -24,23 +22,6 @@ _SCHEMA = "graph"
 _YAML_FACTOR, _JSON_FACTOR = 10, 2
 _POSITION = re.compile(r"0|[1-9][0-9]{0,5}", re.ASCII)
 _HEADERS = {True: "yes", False: "no", None: "auto"}
-_KEYS = frozenset(
-    (
-        "graph_name",
-        "id_space",
-        "id_type",
-        "columns",
-        "drop",
-        "nodes",
-        "edges",
-        "node_data",
-        "edge_data",
-        "labels",
-        "splits",
-        "seeds",
-        "categories",
-    )
-)
 _YES_NO = {"yes": True, "no": False, True: True, False: False, None: None}
 # Fields of the config's classes that are called otherwise in the file.
 _TABLE_KEYS = {"nulls": "null", "renamed": "rename", "dropped": "drop", "kept": "keep"}
@@ -60,15 +41,6 @@ class GraphFile:
         if len(urls) != 1:
             raise UsageError(f"a graph config is one file, found {len(urls)}", fix="name one file")
         return load_graph(storage, urls[0])
-
-    @staticmethod
-    def sniff(file: SniffedFile) -> Sniffed | None:
-        """Bid for a YAML or JSON document whose outermost keys are a graph config's."""
-        keys = document_keys(file)
-        if not {"nodes", "edges"} & set(keys):
-            return None
-        foreign = set(keys) - _KEYS
-        return Sniffed("graph", 0.3 if foreign else 0.9, ("--format", "graph"))
 
 
 def load_graph(storage: Storage, url: str) -> GraphConfig:
@@ -96,44 +68,6 @@ def read_document(storage: Storage, url: str) -> Any:
             f"the document has more than the {most} bytes that the memory limit leaves", place=place, fix=fix
         )
     return parse_json(data, place) if is_json else parse_yaml(data, place)
-
-
-def document_keys(file: SniffedFile) -> list[str]:
-    """List the outermost keys of what may be a YAML or JSON document, as far as its beginning shows them."""
-    if file.head.lstrip()[:1] == b"{":
-        return _json_keys(file.head.decode(errors="replace"))
-    keys = []
-    for line in file.head.decode(errors="replace").splitlines():
-        if not line or line[0] in " \t#-":
-            continue
-        if line.startswith("---"):
-            continue
-        key, colon, rest = line.partition(":")
-        if not colon or (rest and not rest[0].isspace()):
-            return []
-        keys.append(key.strip().strip("'\""))
-    return keys
-
-
-def _json_keys(text: str) -> list[str]:
-    """List the keys of the outermost object; a document that is cut off shows those that come before the cut."""
-    keys: list[str] = []
-    decoder, depth, at = json.JSONDecoder(), 0, 0
-    while at < len(text):
-        char = text[at]
-        if char == '"':
-            try:
-                word, at = decoder.raw_decode(text, at)
-            except ValueError:
-                return keys
-            if depth == 1 and text[at:].lstrip()[:1] == ":":
-                keys.append(word)
-            continue
-        depth += (char in "{[") - (char in "}]")
-        at += 1
-        if depth == 0 and char == "}":
-            return keys if not text[at:].strip() else []  # several documents: JSON lines
-    return keys
 
 
 def folder_of(url: str) -> str:
@@ -408,7 +342,6 @@ def _flow(value: Any) -> str:
 
 __all__ = [
     "GraphFile",
-    "document_keys",
     "dump_graph",
     "folder_of",
     "graph_from_json",

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from graphprep.decoders.graph_file import document_keys, folder_of, read_document
+from graphprep.decoders.graph_file import folder_of, read_document
+from graphprep.decoders.looks import GRAPHBOLT_METADATA
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.graph_config import DataArray, EdgeTable, GraphConfig, NodeTable, PairFile, TableConfig, split_files
-from graphprep.model.protocols import Sniffed, SniffedFile
 from graphprep.model.schema import EdgeType, edge_type_text, parse_edge_type
 from graphprep.storage.faults import display_url
 from graphprep.storage.schemas import at_path, check_json
@@ -18,7 +18,6 @@ from graphprep.storage.schemas import at_path, check_json
 if TYPE_CHECKING:
     from graphprep.storage.urls import Storage
 
-METADATA = "metadata.yaml"
 _NODES, _EDGES = "_N", "_E"  # names of the only node type and relation where none are given
 _TORCH_FIX = "write it as .npy: numpy.save(path, torch.load(path).numpy())"
 _NEGATIVE = ("labels", "indexes")  # together they say which pairs are made up
@@ -44,8 +43,10 @@ class GraphBoltDataset:
         Raises DataError at the key that does not fit, or that asks for what cannot be read.
         """
         if len(urls) != 1:
-            raise UsageError(f"a GraphBolt dataset is one folder, found {len(urls)} inputs", fix=f"name one {METADATA}")
-        url = storage.join(urls[0], METADATA) if storage.is_dir(urls[0]) else urls[0]
+            raise UsageError(
+                f"a GraphBolt dataset is one folder, found {len(urls)} inputs", fix=f"name one {GRAPHBOLT_METADATA}"
+            )
+        url = storage.join(urls[0], GRAPHBOLT_METADATA) if storage.is_dir(urls[0]) else urls[0]
         place = display_url(url)
         value = read_document(storage, url)
         _refuse_preprocessed(value, place)
@@ -73,20 +74,6 @@ class GraphBoltDataset:
             place=place,
             messages=tuple(tasks.messages),
         )
-
-    @staticmethod
-    def sniff(file: SniffedFile) -> Sniffed | None:
-        """Bid for a YAML document with the outermost key ``graph`` and one of GraphBolt's others."""
-        keys = set(document_keys(file))
-        if not {"graph", "graph_topology"} & keys or not {"dataset_name", "feature_data", "tasks"} & keys:
-            return None
-        return Sniffed("graphbolt", 0.95)
-
-    @staticmethod
-    def sniff_folder(storage: Storage, url: str) -> Sniffed | None:
-        """Bid for a folder that holds a ``metadata.yaml``."""
-        inside = storage.join(url, METADATA)
-        return Sniffed("graphbolt", 0.9) if storage.exists(inside) else None
 
 
 def _refuse_preprocessed(value: Any, place: str) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from graphprep.decoders.graph_file import document_keys, folder_of
+from graphprep.decoders.graph_file import folder_of
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.graph_config import (
@@ -19,7 +19,6 @@ from graphprep.model.graph_config import (
     TableFormat,
     split_files,
 )
-from graphprep.model.protocols import Sniffed, SniffedFile
 from graphprep.model.schema import edge_type_text
 from graphprep.storage.faults import display_url
 from graphprep.storage.schemas import at_path, check_json, parse_json
@@ -73,15 +72,6 @@ class GraphStormConfig:
             place=place,
             messages=tuple(reader.messages),
         )
-
-    @staticmethod
-    def sniff(file: SniffedFile) -> Sniffed | None:
-        """Bid for a JSON object of ``nodes`` and ``edges`` with GraphStorm's keys in them."""
-        keys = document_keys(file) if file.head.lstrip()[:1] == b"{" else []
-        inside = (b'"node_type"', b'"node_id_col"', b'"source_id_col"', b'"dest_id_col"', b'"relation"')
-        if not {"nodes", "edges"} & set(keys) or sum(key in file.head for key in inside) < 2:
-            return None
-        return Sniffed("graphstorm", 0.95 if b'"gconstruct-' in file.head or b"_id_col" in file.head else 0.6)
 
 
 @dataclass

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -13,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.decoders import json_faults
+from graphprep.decoders.looks import RECORD_ARRAY, RECORD_OVER_LINES
 from graphprep.decoders.plain import PlainFormat, PlainRows, decode_plainly
 from graphprep.decoders.slots import check_weight, code_types, side_chunk
 from graphprep.kernels.cpu import json_keys as keys
@@ -24,16 +24,13 @@ from graphprep.kernels.cpu.json_tape import Tape, positions, tokenize
 from graphprep.kernels.cpu.plain_rows import Room
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, DecodeError
-from graphprep.model.protocols import InputStorage, Sniffed, SniffedFile, Sources, Span, TextBlock
+from graphprep.model.protocols import InputStorage, Sources, Span, TextBlock
 from graphprep.model.rows import ColumnChunk, ColumnKey, RawEdges, RawNodes, RawRows, Relation, Role
 from graphprep.storage.faults import display_url
 
 Ints = NDArray[np.int64]
 
 _HEAD_BYTES = 1 << 12  # that tell how the records are written
-_HAS_ID = re.compile(rb'"node_id"\s*:')
-_ARRAY = re.compile(rb"\s*(?=\[)")
-_PRETTY = re.compile(rb"\s*(?=\{[ \t]*(?:\r?\n|\"[^\"\n]*\"[ \t]*:[^\n]*[,{\[][ \t]*\r?\n))")
 _DIFFER = "'edge' and 'neighbor' of a record differ; 'edge' is used"
 
 
@@ -161,26 +158,12 @@ class JsonDecoder:
                 later.setdefault(record, reading.neighbor_fault(record))
         return sorted([*malformed, *faulty.values(), *later.values()], key=lambda fault: fault.at)
 
-    @staticmethod
-    def sniff(file: SniffedFile) -> Sniffed | None:
-        """Bid where the first line that is not blank is an object with a node's keys."""
-        head = file.head.lstrip(b" \t\r\n")
-        line, is_whole = head.split(b"\n", 1)[0], b"\n" in head or file.complete
-        confidence = 0.0
-        if _HAS_ID.search(head) and (_ARRAY.match(head) or _PRETTY.match(head)):
-            return Sniffed("json", 0.9, ("--format", "json"))  # its plan says what is wrong
-        if line.startswith(b"{") and b'"node_id"' in line:
-            confidence = 0.9  # a node with many edges
-        if confidence and is_whole:
-            confidence = 0.95 if _is_record(line) else 0.6
-        return Sniffed("json", confidence, ("--format", "json")) if confidence else None
-
 
 def _refuse_documents(url: str, head: bytes) -> None:
     """Raise DataError for an array of records, and for a record that goes over several lines."""
     for pattern, problem, query in (
-        (_ARRAY, "the records stand in one array", "'.[]'"),
-        (_PRETTY, "a record goes over several lines", "."),
+        (RECORD_ARRAY, "the records stand in one array", "'.[]'"),
+        (RECORD_OVER_LINES, "a record goes over several lines", "."),
     ):
         found = pattern.match(head)
         if found is not None:
@@ -190,14 +173,6 @@ def _refuse_documents(url: str, head: bytes) -> None:
                 place=f"{url}:{line}:1",
                 fix=f"write one record a line; jq -c {query} FILE does, where the JSON is valid",
             )
-
-
-def _is_record(line: bytes) -> bool:
-    try:
-        record = json.loads(line)
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(record, dict) and "node_id" in record
 
 
 def _line_start(data: bytes, at: int) -> int:

@@ -5,7 +5,6 @@ Source: METIS 5.1 manual, section 4.1; KaHIP's user guide, section 3.1, has the 
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, BinaryIO, ClassVar
@@ -16,11 +15,11 @@ from numpy.typing import NDArray
 from graphprep.decoders.arrays import EdgePlan, matrix_relation, matrix_sources
 from graphprep.decoders.chunked_tables import dense_chunk
 from graphprep.decoders.matrices import MatrixOptions
-from graphprep.model.counts import parse_count
+from graphprep.decoders.metis_header import Header, parse_header, settle_header
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, DecodeError, UsageError
 from graphprep.model.graph_config import EdgeTable
-from graphprep.model.protocols import DeclaredColumn, InputStorage, Sniffed, SniffedFile, Sources, Span, TextBlock
+from graphprep.model.protocols import DeclaredColumn, InputStorage, Sources, Span, TextBlock
 from graphprep.model.rows import AlignedColumn, ColumnChunk, ColumnKey, RawEdges, RawRows, Relation
 from graphprep.storage.faults import display_url
 from graphprep.storage.spans import place_of
@@ -31,27 +30,7 @@ if TYPE_CHECKING:
 _BOM = b"\xef\xbb\xbf"
 _PIECE_BYTES = 1 << 20
 _MAX_LINE_BYTES = 1 << 16
-_MAX_VALUES = 1 << 10  # weights of one node; METIS' own limit is far below
 _SIZE, _WEIGHT, _NODE_WEIGHT = "node_size", "weight", "node_weight"
-_ENDINGS = (".graph", ".metis", ".graph.gz", ".metis.gz")
-
-
-@dataclass(frozen=True)
-class Header:
-    """The first line that is no comment: ``n m [fmt [ncon]]``. ``line`` counts from 1."""
-
-    place: str
-    line: int
-    num_nodes: int
-    num_edges: int
-    sized: bool = False
-    num_weights: int = 0
-    weighted: bool = False
-
-    @property
-    def num_values(self) -> int:
-        """Return the number of values before the neighbours of a node."""
-        return self.sized + self.num_weights
 
 
 @dataclass(frozen=True)
@@ -189,40 +168,6 @@ def _after_lines(data: bytes, count: int) -> int:
 # ------------------------------------------------------------------------------------------------------------- plan
 
 
-def parse_header(line: bytes, place: str, number: int) -> Header:
-    """Read ``n m [fmt [ncon]]``. Raises DataError."""
-    fields = line.split()
-    where = f"{place}:{number}:1"
-    numbers = [count for field in fields if (count := parse_count(field)) is not None]
-    if not 2 <= len(fields) <= 4 or len(numbers) < len(fields):
-        found = line.decode("latin1").strip()
-        raise DataError(
-            f"expected 'nodes edges [format [weights]]', found {found!r:.60}", place=where, fix="write the header's line again"
-        )
-    fmt = fields[2].decode() if len(fields) > 2 else "0"
-    if len(fmt) > 3 or set(fmt) - {"0", "1"}:
-        raise DataError(
-            f"the format must be three digits 0 or 1, found {fmt!r}",
-            place=where,
-            fix="write 1 for edge weights, 10 for node weights, 100 for node sizes, or their sum",
-        )
-    sized, has_weights, weighted = (digit == "1" for digit in fmt.zfill(3))
-    num_weights = numbers[3] if len(fields) > 3 else int(has_weights)
-    if not has_weights and num_weights > 0:
-        raise DataError(
-            f"{num_weights} weights a node, but format {fmt} says there are none",
-            place=where,
-            fix=f"write format {int(fmt) + 10:03}",
-        )
-    if has_weights and not 1 <= num_weights <= _MAX_VALUES:
-        raise DataError(
-            f"format {fmt} says that nodes have weights, but their number is {num_weights}",
-            place=where,
-            fix="correct the header",
-        )
-    return Header(place, number, numbers[0], numbers[1], sized, num_weights, weighted)
-
-
 def plan_metis(
     storage: InputStorage,
     urls: Sequence[str],
@@ -306,7 +251,7 @@ def _scan(storage: InputStorage, url: str) -> tuple[Header, CommentRuns, tuple[s
             place=f"{place}:{header.line}:1",
             fix="write a line for every node, an empty one where it has no neighbour; the file may be cut off",
         )
-    header, messages = _settle(header, scan.num_words)
+    header, messages = settle_header(header, scan.num_words)
     return header, CommentRuns.of(scan.runs, header.line + 1), messages
 
 
@@ -320,28 +265,6 @@ def _read_header(handle: BinaryIO, place: str) -> Header:
         line = line.removeprefix(_BOM) if number == 1 else line
         if line.strip() and not line.lstrip(b" \t").startswith(b"%"):
             return parse_header(line, place, number)
-
-
-def _settle(header: Header, num_words: int) -> tuple[Header, tuple[str, ...]]:
-    """Hold the number of neighbours against the header's number of edges, which stand in the file twice."""
-    each = 2 if header.weighted else 1
-    neighbours, rest = divmod(num_words - header.num_nodes * header.num_values, each)
-    place = f"{header.place}:{header.line}:1"
-    if rest == 0 and neighbours == 2 * header.num_edges:
-        return header, ()
-    if rest == 0 and neighbours == header.num_edges:
-        words = f"{place}: the header counts each of the {neighbours} neighbours, not pairs of them: taken as directed edges"
-        return header, (words,)
-    if header.sized and num_words in (header.num_edges, 2 * header.num_edges):
-        plain = dataclasses.replace(header, sized=False, num_weights=0, weighted=False)
-        words = f"{place}: the format says that nodes have sizes, but the numbers add up without: taken as neighbours only"
-        return plain, (words,)
-    found = f"{max(neighbours, 0)} neighbours" if rest == 0 else f"{num_words} numbers"
-    raise DataError(
-        f"{found} follow, but {header.num_edges} edges have {2 * header.num_edges}: each stands in the lines of both its ends",
-        place=place,
-        fix="correct the header's number of edges, or its format; the file may be cut off",
-    )
 
 
 @dataclass(frozen=True)
@@ -359,38 +282,3 @@ class MetisDecoder(MatrixOptions):
         return matrix_sources(
             plan_metis(storage, urls, self.table, weight_dtype=self.weight_dtype, relation_text=self.relation)
         )
-
-    @staticmethod
-    def sniff(file: SniffedFile) -> Sniffed | None:
-        """Bid for files that are called so, and for whole files whose counts are those of their header."""
-        return sniff(file)
-
-
-def sniff(file: SniffedFile) -> Sniffed | None:
-    """Bid where the first line is a header; how sure depends on the file's name, and on whether the counts are right."""
-    lines = file.head.splitlines() if file.complete else file.head.splitlines()[:-1]
-    numbers = [i for i, line in enumerate(lines) if line.strip() and not line.lstrip().startswith(b"%")]
-    if not numbers:
-        return None
-    is_named = file.url.lower().endswith(_ENDINGS)
-    try:
-        header = parse_header(lines[numbers[0]], file.url, numbers[0] + 1)
-    except DataError:
-        return None
-    if not header.num_nodes:
-        return None
-    if file.complete and not _counts_are_right(header, lines[numbers[0] + 1 :]):
-        return Sniffed("metis", 0.55) if is_named else None  # reading says what is wrong, unless an edge list is called so
-    return Sniffed("metis", 1.0 if is_named else 0.7) if file.complete or is_named else None
-
-
-def _counts_are_right(header: Header, lines: Sequence[bytes]) -> bool:
-    """Return whether as many nodes and edges follow as the header says."""
-    rows = [line for line in lines if not line.lstrip().startswith(b"%")]
-    if len(rows) < header.num_nodes or any(line.strip() for line in rows[header.num_nodes :]):
-        return False
-    try:
-        _settle(header, sum(len(line.split()) for line in rows))
-    except DataError:
-        return False
-    return True

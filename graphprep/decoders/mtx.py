@@ -12,19 +12,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.decoders.arrays import EdgePlan, matrix_relation, matrix_sources
+from graphprep.decoders.edges_head import MATRIX_MARKET
 from graphprep.decoders.matrices import MatrixOptions
 from graphprep.model.counts import parse_count
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, DecodeError, UsageError
 from graphprep.model.graph_config import EdgeTable
-from graphprep.model.protocols import DeclaredColumn, InputStorage, Sniffed, SniffedFile, Sources, Span, TextBlock
+from graphprep.model.protocols import DeclaredColumn, InputStorage, Sources, Span, TextBlock
 from graphprep.model.rows import ColumnChunk, ColumnKey, RawEdges, RawRows, Relation
 from graphprep.storage.faults import display_url
 
 Ints = NDArray[np.int64]
 Symmetry = Literal["general", "symmetric", "skew-symmetric"]
 
-_BANNER = b"%%matrixmarket"
 _BOM = b"\xef\xbb\xbf"
 _PIECE_BYTES = 1 << 20
 _MAX_LINE_BYTES = 1 << 16
@@ -235,7 +235,7 @@ def read_banner(handle: BinaryIO, place: str) -> Banner:
     Raises DataError for what is no Matrix Market file, and for arrays, complex and hermitian matrices.
     """
     words = handle.readline(_MAX_LINE_BYTES).removeprefix(_BOM).decode("latin1").split()
-    if len(words) != 5 or words[0].lower().encode("latin1") != _BANNER:
+    if len(words) != 5 or words[0].lower().encode("latin1") != MATRIX_MARKET:
         raise DataError(
             "expected '%%MatrixMarket matrix coordinate FIELD SYMMETRY'", place=f"{place}:1:1", fix="write the file again"
         )
@@ -383,8 +383,3 @@ class MtxDecoder(MatrixOptions):
         Raises DataError for other files and other matrices, and for a wrong number of entries.
         """
         return matrix_sources(plan_mtx(storage, urls, self.table, weight_dtype=self.weight_dtype, relation_text=self.relation))
-
-    @staticmethod
-    def sniff(file: SniffedFile) -> Sniffed | None:
-        """Recognise the banner."""
-        return Sniffed("mtx", 1.0) if file.head[: len(_BANNER)].lower() == _BANNER else None

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+from graphprep.decoders.looks import is_neo4j_header
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.graph_config import EdgeTable, GraphConfig, IdType, NodeTable, TableConfig
-from graphprep.model.protocols import Sniffed, SniffedFile
 from graphprep.storage.faults import display_url
 
 if TYPE_CHECKING:
@@ -19,10 +19,8 @@ if TYPE_CHECKING:
 
 _SPACE = "global"  # the ID space of headers that name none
 _HEAD_BYTES = 1 << 16  # holds a header, and shows whether there is more
-_SNIFFED_FILES, _SNIFFED_BYTES = 16, 1 << 12  # each is a request where a server has them
 _FIELD = re.compile(r"(?P<name>.*?)(?::(?P<kind>[A-Za-z_]+(?:\[\])?)(?:\((?P<space>[^()]*)\))?(?:\{(?P<options>.*)\})?)?", re.S)
 _KEYS = ("ID", "START_ID", "END_ID", "LABEL", "TYPE", "IGNORE")
-_MARK = re.compile(rb":(?:ID|START_ID|END_ID)(?![A-Za-z_])")
 _HEADER_NAME = re.compile(r"[-_. ]?headers?[-_. ]?", re.I)
 _SUFFIX = re.compile(r"(?:\.(?:csv|tsv|txt|gz|gzip|bz2|xz|zst))+$", re.I)
 _ID_TYPE = re.compile(r"\bid-type\s*:\s*['\"]?(\w+)")
@@ -75,18 +73,6 @@ class Neo4jTables:
         if not tables:
             raise UsageError("no file has a header with :ID or :START_ID", place=", ".join(map(display_url, urls)))
         return GraphConfig(tuple(nodes), tuple(edges), id_type=self.id_type, place=groups[0].header.place)
-
-    @staticmethod
-    def sniff(file: SniffedFile) -> Sniffed | None:
-        """Bid for text whose first line has a field ``:ID``, or ``:START_ID`` and ``:END_ID``."""
-        return Sniffed("neo4j", 0.97) if _is_marked(file.head) else None
-
-    @staticmethod
-    def sniff_folder(storage: Storage, url: str) -> Sniffed | None:
-        """Bid for a folder with such a file in it."""
-        files = [entry.url for entry in storage.list_dir(url) if not entry.is_dir and not entry.name.startswith((".", "_"))]
-        found = any(_is_marked(storage.head(file, _SNIFFED_BYTES)) for file in files[:_SNIFFED_FILES])
-        return Sniffed("neo4j", 0.97) if found else None
 
 
 # ---------------------------------------------------------------------------------------------------- headers
@@ -147,10 +133,6 @@ class _Group:
     name: str
 
 
-def _is_marked(head: bytes) -> bool:
-    return _MARK.search(head.partition(b"\n")[0]) is not None
-
-
 def _read_header(storage: Storage, url: str, delimiter: str) -> _Header | None:
     """Read a file's first line; None where it is no header.
 
@@ -158,7 +140,7 @@ def _read_header(storage: Storage, url: str, delimiter: str) -> _Header | None:
     """
     head = storage.head(url, _HEAD_BYTES)
     first, _, rest = head.partition(b"\n")
-    if not _is_marked(first):
+    if not is_neo4j_header(first):
         return None
     place = f"{display_url(url)}:1:1"
     try:

@@ -9,7 +9,6 @@ from graphprep.model.counts import parse_count
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, StorageError, UsageError
 from graphprep.model.graph_config import DataArray, EdgeTable, GraphConfig, NodeTable, TableConfig, split_files
-from graphprep.model.protocols import Sniffed
 from graphprep.model.schema import EdgeType, edge_type_text
 from graphprep.storage.faults import display_url
 
@@ -49,13 +48,6 @@ class OgbFolder:
         if folder.find("edge") is None or folder.find("num-node-list") is None:
             raise folder.misfit()
         return folder.homogeneous()
-
-    @staticmethod
-    def sniff_folder(storage: Storage, url: str) -> Sniffed | None:
-        """Bid for a folder with OGB's lists of counts, in it or in its folder ``raw``."""
-        folder = _Folder(storage, url)
-        found = any(folder.find(name) is not None for name in ("num-node-list", "num-node-dict"))
-        return Sniffed("ogb", 0.95) if found else None
 
 
 class _Folder:

@@ -65,6 +65,11 @@ def find_decoder(name: str) -> type:
     return _PLUGINS.find(name, _registered())
 
 
+def is_ours(name: str) -> bool:
+    """Return whether a name is that of a decoder of ours, and no other package registers it, too."""
+    return _PLUGINS.is_built_in(name, _registered())
+
+
 @functools.cache  # asked once for every decoder; looking through what is installed takes 15 ms
 def _registered() -> Iterable[EntryPoint]:
     return entry_points(group=GROUP)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Protocol
@@ -10,21 +9,19 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from graphprep.decoders.dtype_words import dtype_name
 from graphprep.decoders.row_numbers import every_row, one_a_row
 from graphprep.kernels.cpu import slots as kernels
 from graphprep.kernels.cpu.group import group_by_key
 from graphprep.kernels.cpu.slots import DTYPES, TEXT_DTYPE
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DecodeError, UsageError
-from graphprep.model.protocols import SniffedFile
 from graphprep.model.rows import ColumnChunk, ColumnKey, Role
 
 _SHOWN_CHARS = 60
-_SNIFFED_LINES = 32
 _FEW_TYPES = 1 << 12
 _FIRST_GROUPS = 64
 _Room = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
-_NAME = re.compile(r"[<>=|]?[A-Za-z?][A-Za-z0-9_]*")
 # From here on, a float64 rounds to infinity.
 _LIMITS = {"float16": 65520.0, "float32": 2.0**128 - 2.0**103, "float64": np.inf}
 
@@ -33,12 +30,7 @@ def dtype_code(text: str) -> int:
     """Return the code of a dtype as NumPy spells it (``float32``, ``float``, ``<f4`` …), -1 where it is none of ours."""
     if text == "binary":
         return int(TEXT_DTYPE)
-    if not _NAME.fullmatch(text) or text.startswith("a"):  # 'a' is a deprecated name of texts
-        return -1
-    try:
-        name = np.dtype(text).name
-    except (TypeError, ValueError):
-        return -1
+    name = dtype_name(text)
     return DTYPES.index(name) if name in DTYPES else -1
 
 
@@ -69,15 +61,6 @@ def show(text: bytes) -> str:
     """Quote what was found, on one line and not too long."""
     shown = text[: 4 * _SHOWN_CHARS].decode("utf-8", "backslashreplace")
     return repr(shown if len(shown) <= _SHOWN_CHARS else shown[:_SHOWN_CHARS] + "…")
-
-
-def first_lines(file: SniffedFile) -> list[str]:
-    """Return the first whole lines that are not blank; what there is of the first one, where it is longer than the head."""
-    lines = file.head.split(b"\n")
-    if not file.complete and len(lines) > 1:
-        lines.pop()  # perhaps torn
-    texts = (line.decode("utf-8", "replace").removesuffix("\r") for line in lines[: 4 * _SNIFFED_LINES])
-    return [text for text in texts if text.strip(" \t")][:_SNIFFED_LINES]
 
 
 def raise_first(faults: Sequence[DecodeError | None]) -> None:

@@ -1,4 +1,4 @@
-"""Which format an input has, found in its first bytes."""
+"""Which format an input has, found in its first bytes. No decoder is loaded for it, except other packages'."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 from graphprep.decoders.edges_head import is_header_alone
 from graphprep.decoders.foreign import tell_foreign
-from graphprep.decoders.registry import find_decoder, known_decoders
+from graphprep.decoders.looks import FILE_LOOKS, FOLDER_LOOKS
+from graphprep.decoders.registry import find_decoder, is_ours, known_decoders
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.export import EXPORT_FORMAT, RECORD_NAME
 from graphprep.model.metadata import MANIFEST_NAME, METADATA_NAME, STORE_FORMAT, part_name
-from graphprep.model.protocols import Sniffed, SniffedFile
+from graphprep.model.protocols import Sniffed, SniffedFile, SniffsFiles, SniffsFolders
 from graphprep.storage.faults import display_url
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ _LOOK_ROWS, _LOOK_FILES = 20, 64  # of a folder, to tell whether its files are t
 
 
 def sniff(storage: Storage, urls: Sequence[str]) -> Sniffed:
-    """Ask every decoder whether it knows the input, and return the bid that stands out.
+    """Ask every format whether the input looks like it, and return the bid that stands out.
 
     ``urls`` are inputs as the user named them: files, folders, globs. The first file that is not blank decides, or of edge
     lists the first with more than a header. Raises UsageError where no format, or more than one, is likely, and for a store or
@@ -42,7 +43,7 @@ def sniff(storage: Storage, urls: Sequence[str]) -> Sniffed:
     if metadata is not None:
         head, complete = _head(storage, metadata)
         _refuse_store(urls[0], head)
-        bid = _bid("chunked", SniffedFile(metadata, head, complete))
+        bid = bid_of("chunked", SniffedFile(metadata, head, complete))
         if bid is not None:
             return bid
     if len(urls) == 1 and storage.is_dir(urls[0]):
@@ -119,7 +120,7 @@ def _choose(file: SniffedFile) -> Sniffed:
     foreign = tell_foreign(file)
     if foreign is not None:
         raise DataError(f"this is {foreign.what}, which is not read", place=display_url(file.url), fix=foreign.fix)
-    bids = [bid for bid in (_bid(name, file) for name in known_decoders()) if bid is not None]
+    bids = [bid for bid in (bid_of(name, file) for name in known_decoders()) if bid is not None]
     bids.sort(key=lambda bid: -bid.confidence)
     likely = [bid for bid in bids if bid.confidence >= _LEAST_CONFIDENCE]
     if likely and (len(likely) == 1 or likely[0].confidence - likely[1].confidence >= _LEAST_MARGIN):
@@ -147,23 +148,30 @@ def _delimiter_hint(head: bytes) -> str:
     return ""
 
 
-def _bid(name: str, file: SniffedFile) -> Sniffed | None:
-    """Ask one decoder. One that is installed but cannot be loaded has no say."""
-    try:
-        look = getattr(find_decoder(name), "sniff", None)
-    except UsageError:
-        return None
-    bid: Sniffed | None = look(file) if look is not None else None
-    return bid if bid is None or bid.flags else replace(bid, flags=("--format", bid.decoder))
+def bid_of(name: str, file: SniffedFile) -> Sniffed | None:
+    """Ask one format. A decoder that is installed but cannot be loaded has no say."""
+    if is_ours(name):
+        return _with_flags(FILE_LOOKS[name](file)) if name in FILE_LOOKS else None
+    installed = _installed(name)
+    return _with_flags(installed.sniff(file)) if isinstance(installed, SniffsFiles) else None
 
 
 def _folder_bid(name: str, storage: Storage, url: str) -> Sniffed | None:
-    """Ask one decoder whether it knows a folder as a whole."""
+    """Ask one format whether it knows a folder as a whole."""
+    if is_ours(name):
+        return _with_flags(FOLDER_LOOKS[name](storage, url)) if name in FOLDER_LOOKS else None
+    installed = _installed(name)
+    return _with_flags(installed.sniff_folder(storage, url)) if isinstance(installed, SniffsFolders) else None
+
+
+def _installed(name: str) -> type | None:
     try:
-        look = getattr(find_decoder(name), "sniff_folder", None)
+        return find_decoder(name)
     except UsageError:
         return None
-    bid: Sniffed | None = look(storage, url) if look is not None else None
+
+
+def _with_flags(bid: Sniffed | None) -> Sniffed | None:
     return bid if bid is None or bid.flags else replace(bid, flags=("--format", bid.decoder))
 
 

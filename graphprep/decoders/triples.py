@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Iterator, Sequence
 from typing import BinaryIO, ClassVar, Literal
 
@@ -12,17 +11,11 @@ import numpy as np
 from graphprep.decoders.chunked_tables import dense_chunk
 from graphprep.decoders.edges import EdgesDecoder
 from graphprep.decoders.edges_columns import EdgeLayout
-from graphprep.decoders.edges_head import HeadLine, split_line
 from graphprep.model.dataclass import dataclass
-from graphprep.model.errors import DataError
-from graphprep.model.protocols import InputStorage, Sniffed, SniffedFile, Sources, Span, TextBlock
+from graphprep.model.protocols import InputStorage, Sources, Span, TextBlock
 from graphprep.model.rows import ColumnKey, RawRows
 from graphprep.storage.faults import display_url
 
-_LINES = 200
-_LEAST_LINES = 3
-_WORD = re.compile(rb"[^\t]*[A-Za-z_/][^\t]*")
-_MOST_RELATIONS = 0.5  # of the lines, before the middle column looks like names of their own
 _PARTS = {"train": 0, "valid": 1, "test": 2}  # by a file's name up to its first dot
 _SPLIT = ColumnKey("split", "numbers", "int8")
 
@@ -70,25 +63,6 @@ class TriplesDecoder(EdgesDecoder):
     def read(self, handle: BinaryIO, span: Span, max_rows: int, places: bool = False) -> Iterator[RawRows]:
         """Read a Parquet file in batches of at most ``max_rows`` rows. Raises DecodeError."""
         return (_in_part(rows, span) for rows in super().read(handle, span, max_rows, places))
-
-    @staticmethod
-    def sniff(file: SniffedFile) -> Sniffed | None:
-        """Bid for lines of three columns between tabs, of which the middle one repeats and is made of words."""
-        lines = file.head.splitlines()[: _LINES + 1]
-        if not file.complete and len(lines) <= _LINES:
-            lines = lines[:-1]
-        try:
-            rows = [split_line("", HeadLine(1, line), b"\t") for line in lines[:_LINES] if line.strip()]
-        except DataError:
-            return None
-        if len(rows) < _LEAST_LINES or any(len(row) != 3 or not all(row) for row in rows):
-            return None
-        heads, relations, tails = ({row[i] for row in rows} for i in range(3))
-        if len(relations) > min(_MOST_RELATIONS * len(rows), len(tails)) or not all(map(_WORD.fullmatch, relations)):
-            return None
-        if any(map(_WORD.fullmatch, heads)) and not any(map(_WORD.fullmatch, tails)):
-            return None  # names of both ends, and a weight
-        return Sniffed("triples", 0.85, ("--format", "triples"))
 
 
 def _stem(url: str) -> str:

@@ -19,7 +19,6 @@ from graphprep.decoders.slots import (
     code_types,
     dtype_code,
     find_faults,
-    first_lines,
     float_limit,
     make_more_room,
     make_room,
@@ -32,7 +31,7 @@ from graphprep.kernels.cpu import tsv as kernels
 from graphprep.kernels.cpu.plain_rows import Room
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DecodeError, UsageError
-from graphprep.model.protocols import InputStorage, Sniffed, SniffedFile, Sources, Span, TextBlock
+from graphprep.model.protocols import InputStorage, Sources, Span, TextBlock
 from graphprep.model.rows import ColumnChunk, RawEdges, RawNodes, RawRows, Relation
 
 _CODES = {
@@ -55,9 +54,7 @@ _RULES = {
     kernels.EDGE_TYPE: ("edge_type", "an integer from 0 to 2147483647"),
     kernels.EDGE_WEIGHT: ("edge_weight", "a number"),
 }
-_FEATURES = re.compile(r"(?:(?:[fiud][0-9]*|b|double|binary):[^;]*|)(?:;(?:(?:[fiud][0-9]*|b|double|binary):[^;]*|))*")
 _MANUAL_NEIGHBOR = re.compile(rb" *([0-9]+) *, *[0-9]+ *,[^,]*, *[0-9]+ *,[^,]*")  # as DeepGNN's manual has it
-_NEIGHBOR = re.compile(r" *\d+ *, *\d+ *(?:,.*)?")
 _SEPARATOR = np.frombuffer(b" ", np.uint8)
 _NO_ESCAPE = np.frombuffer(b"", np.uint8)
 
@@ -143,21 +140,6 @@ class TsvDecoder:
             nodes = replace(nodes, at=found.at[:num_nodes].copy())
             edges = replace(edges, at_src=found.at[record], at_dst=np.array(at_dst, np.int64), record=record)
         return RawRows(nodes=nodes if num_nodes else None, edges=edges if num_edges else None, num_records=num_nodes)
-
-    @staticmethod
-    def sniff(file: SniffedFile) -> Sniffed | None:
-        """Look for rows with features (``f:1 2``) in the fourth cell or neighbours (``5,0``) in the fifth."""
-        lines = first_lines(file)
-        if not file.complete and b"\n" not in file.head:
-            lines = [line.rpartition("|")[0] for line in lines]  # the last neighbour may be torn
-        rows = [line.split("\t") for line in lines]
-        if not rows or not all(_fits(row) for row in rows):
-            return None
-        has_features = any(len(row) > 3 and row[3] for row in rows)
-        has_neighbors = any(len(row) > 4 and row[4] for row in rows)
-        if not has_features and not has_neighbors:
-            return None
-        return Sniffed("tsv", 0.95 if has_features else 0.8, ("--format", "tsv"))
 
     def _nodes(self, ids: NDArray[np.uint64], fixed: _Fixed, slots: tuple[ColumnChunk, ...]) -> RawNodes:
         types, names = code_types(fixed.types)
@@ -374,17 +356,3 @@ def _known_words() -> Words:
 @functools.cache
 def _plain_grammar() -> plain.PlainGrammar:
     return plain.make_grammar({code: dtype_code(dtype) for code, dtype in _CODES.items()})
-
-
-def _fits(row: list[str]) -> bool:
-    """Say whether cells look like a node: numbers, features, neighbours."""
-    if len(row) < 3 or any(row[5:]) or not row[0].strip().isdigit() or not (row[1].strip() or "0").isdigit():
-        return False
-    try:
-        float(row[2] or 0)
-    except ValueError:
-        return False
-    cells = [cell[1:-1].replace('""', '"') if len(cell) > 1 and cell[0] == cell[-1] == '"' else cell for cell in row[3:]]
-    if cells and not _FEATURES.fullmatch(cells[0]):
-        return False
-    return len(cells) < 2 or not cells[1] or all(_NEIGHBOR.fullmatch(item) for item in cells[1].split("|"))

@@ -291,6 +291,24 @@ class Sniffed:
     other: str = ""
 
 
+@runtime_checkable
+class SniffsFiles(Protocol):
+    """The class of a decoder of another package that bids for files whose format nobody named."""
+
+    @staticmethod
+    def sniff(file: SniffedFile) -> Sniffed | None:
+        """Bid, or return None."""
+
+
+@runtime_checkable
+class SniffsFolders(Protocol):
+    """The class of a decoder of another package that bids for whole folders."""
+
+    @staticmethod
+    def sniff_folder(storage: Any, url: str) -> Sniffed | None:
+        """Bid, or return None. A ``graphprep.storage.Storage`` opens what is in the folder."""
+
+
 class Reporter(Protocol):
     """Where a run tells what it does: progress and messages (on stderr, for the command line)."""
 

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from graphprep.decoders.chunked import ChunkedDecoder
 from graphprep.decoders.chunked_plan import Chunk
+from graphprep.decoders.sniff import bid_of
 from graphprep.model.errors import DecodeError, StorageError, UsageError
 from graphprep.model.protocols import DeclaredNodes, Decoder, SniffedFile, Span, TextBlock
 from graphprep.model.rows import ColumnKey, Relation
@@ -428,7 +429,7 @@ def test_random_graphs_agree_with_their_arrays(tmp_path_factory, data):
     ],
 )
 def test_sniff(url, head, complete, confidence):
-    found = ChunkedDecoder.sniff(SniffedFile(url, head, complete))
+    found = bid_of("chunked", SniffedFile(url, head, complete))
     assert (found.confidence if found else None) == confidence
 
 

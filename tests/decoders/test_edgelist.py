@@ -18,6 +18,7 @@ from reference.readers import edgelist_line
 from reference.records import Edge, Node, Numbers, Sparse, Text
 
 from graphprep.decoders.edgelist import EdgeListDecoder
+from graphprep.decoders.sniff import bid_of
 from graphprep.model.errors import DecodeError, UsageError
 from graphprep.model.protocols import SniffedFile, Span, TextBlock
 
@@ -616,7 +617,7 @@ def test_options_that_make_no_sense(options, message):
 )
 def test_sniff(head, confidence, flags):
     for complete in (True, False):
-        bid = EdgeListDecoder.sniff(SniffedFile("x", head.encode(), complete))
+        bid = bid_of("edgelist", SniffedFile("x", head.encode(), complete))
         assert (bid and bid.confidence, bid and bid.flags) == (confidence, flags)
         if bid is not None and confidence != 0.5:
             EdgeListDecoder(**bid.options).decode(TextBlock(head.encode(), Span("x")))

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 import graphprep
 from graphprep.decoders.edges import EdgesDecoder
+from graphprep.decoders.sniff import bid_of
 from graphprep.model.errors import DataError, DecodeError, UsageError
 from graphprep.model.protocols import Decoder, Sniffed, SniffedFile, TextBlock
 from graphprep.model.rows import Relation
@@ -747,7 +748,7 @@ def test_the_head_grows_until_there_is_a_record():
     ],
 )
 def test_sniff(head, confidence):
-    found = EdgesDecoder.sniff(SniffedFile("x", head, complete=True))
+    found = bid_of("edges", SniffedFile("x", head, complete=True))
     assert (found and found.confidence) == confidence
     if found:
         assert (found.decoder, found.flags) == ("edges", ("--format", "edges"))
@@ -755,7 +756,7 @@ def test_sniff(head, confidence):
 
 def test_names_are_sniffed():
     for head in (b"ann bob\nbob cy\n", b"ann\tbob ray\nbob ray\tcy\n", "josé åsa".encode()):
-        found = EdgesDecoder.sniff(SniffedFile("x", head, complete=True))
+        found = bid_of("edges", SniffedFile("x", head, complete=True))
         assert found == Sniffed("edges", 0.6, ("--format", "edges", "--id-type", "string"), {"id_type": "string"})
 
 
@@ -791,7 +792,7 @@ def test_dictionaries_of_networkx(tmp_path):
     st.sampled_from([None, ",", " ", "::"]),
 )
 def test_any_bytes_give_rows_or_a_documented_error(data, delimiter):
-    EdgesDecoder.sniff(SniffedFile("x", data, complete=True))
+    bid_of("edges", SniffedFile("x", data, complete=True))
     try:
         decoder = EdgesDecoder(delimiter=delimiter, weight_col="2") if b"3" in data else EdgesDecoder(delimiter=delimiter)
         span = plan(decoder, data).spans[0]

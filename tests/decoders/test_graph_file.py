@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphprep.decoders.graph_file import GraphFile, dump_graph, graph_to_json, load_graph
-from graphprep.decoders.sniff import sniff
+from graphprep.decoders.sniff import bid_of, sniff
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.graph_config import DataArray, EdgeTable, GraphConfig, NodeTable, TableConfig
 from graphprep.storage.schemas import find_json_errors, load_schema
@@ -179,10 +179,10 @@ def test_every_key_of_the_schema_is_known():
     from graphprep.model.protocols import SniffedFile
 
     for key in load_schema("graph")["properties"]:
-        found = GraphFile.sniff(SniffedFile("x", f"{key}: 1\nnodes: 2\n".encode(), True))
+        found = bid_of("graph", SniffedFile("x", f"{key}: 1\nnodes: 2\n".encode(), True))
         assert found is not None
         assert found.confidence == 0.9
-    other = GraphFile.sniff(SniffedFile("x", b"nodes: 1\nother: 2\n", True))
+    other = bid_of("graph", SniffedFile("x", b"nodes: 1\nother: 2\n", True))
     assert other is not None
     assert other.confidence < 0.5
 
@@ -191,7 +191,7 @@ def test_every_key_of_the_schema_is_known():
 def test_other_files_are_not_taken_for_configs(text):
     from graphprep.model.protocols import SniffedFile
 
-    assert GraphFile.sniff(SniffedFile("x", text.encode(), True)) is None
+    assert bid_of("graph", SniffedFile("x", text.encode(), True)) is None
 
 
 def test_every_key_of_the_schema_is_read_and_written():

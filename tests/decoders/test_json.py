@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import graphprep
 from graphprep.decoders.json_lines import JsonDecoder
+from graphprep.decoders.sniff import bid_of
 from graphprep.model.errors import DataError, DecodeError
 from graphprep.model.options import ConvertOptions
 from graphprep.model.protocols import Sniffed, SniffedFile, Span, TextBlock
@@ -659,7 +660,7 @@ def test_a_fault_of_a_value_comes_before_one_of_a_later_record():
 )
 def test_sniff(head, complete, confidence):
     bid = None if confidence is None else Sniffed("json", confidence, ("--format", "json"))
-    assert JsonDecoder.sniff(SniffedFile("x", head, complete)) == bid
+    assert bid_of("json", SniffedFile("x", head, complete)) == bid
 
 
 @pytest.mark.parametrize(

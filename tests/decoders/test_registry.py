@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import subprocess
+import sys
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import ClassVar
@@ -410,6 +412,33 @@ def test_sniff_a_chunked_graph(tmp_path):
         for url in (str(tmp_path), str(tmp_path / "metadata.json")):
             assert sniff(storage, [url]).decoder == "chunked"
             assert sniff(storage, [url]).flags == ("--format", "chunked")
+
+
+def test_telling_formats_loads_no_decoder():
+    """What tells all samples apart is light: the modules of the table, and none that decode."""
+    script = """
+import sys
+from pathlib import Path
+from graphprep.decoders.sniff import sniff
+from graphprep.model.errors import GraphprepError
+from graphprep.storage.urls import Storage
+found = set()
+with Storage() as storage:
+    for path in filter(Path.is_file, Path(sys.argv[1]).rglob("*")):
+        try:
+            found.add(sniff(storage, [str(path)]).decoder)
+        except GraphprepError:
+            pass
+prefix = "graphprep.decoders."
+print(*sorted(name.removeprefix(prefix) for name in sys.modules if name.startswith(prefix)))
+print(*({"numba", "pyarrow", "graphprep.kernels"} & sys.modules.keys()))
+print(*sorted(found))
+"""
+    run = subprocess.run([sys.executable, "-c", script, str(SAMPLES)], capture_output=True, text=True, check=True)
+    decoders, libraries, found = run.stdout.splitlines()
+    assert set(found.split()) >= {"edgelist", "json", "tsv", "edges", "chunked", "graph", "neo4j"}
+    assert decoders == "documents dtype_words edges_head foreign headers looks metis_header registry sniff"
+    assert libraries == ""
 
 
 def test_sniff_a_strangers_format(tmp_path, registered, monkeypatch):

@@ -5,7 +5,7 @@ import pytest
 
 import graphprep
 from graphprep.decoders.edges import EdgesDecoder
-from graphprep.decoders.sniff import sniff
+from graphprep.decoders.sniff import bid_of, sniff
 from graphprep.decoders.triples import TriplesDecoder
 from graphprep.model.protocols import SniffedFile, Span, TextBlock
 from graphprep.model.rows import RawTexts
@@ -126,7 +126,7 @@ def test_a_header_that_names_a_triple_is_none(tmp_path, header, row):
 
 def test_a_tab_in_quotes_is_no_delimiter():
     head = b'"7\t007"\tknows\tb\nb\tknows\tc\nc\tlikes\t"d"\nd\tlikes\te\n'
-    found = TriplesDecoder.sniff(SniffedFile("x", head, complete=True))
+    found = bid_of("triples", SniffedFile("x", head, complete=True))
     assert found is not None
     assert found.decoder == "triples"
 

@@ -15,6 +15,7 @@ from reference.decoded import as_found, edges_of, nodes_of
 from reference.readers import tsv_line
 from reference.records import Edge, Node, Numbers, Text
 
+from graphprep.decoders.sniff import bid_of
 from graphprep.decoders.tsv import TsvDecoder
 from graphprep.model.errors import DecodeError, UsageError
 from graphprep.model.protocols import SniffedFile, Span, TextBlock
@@ -339,13 +340,13 @@ def test_options_that_make_no_sense():
     ],
 )
 def test_sniff(head, confidence):
-    bid = TsvDecoder.sniff(SniffedFile("x", head.encode(), True))
+    bid = bid_of("tsv", SniffedFile("x", head.encode(), True))
     assert (bid and bid.confidence, bid and bid.flags) == (confidence, confidence and ("--format", "tsv"))
 
 
 def test_sniff_a_row_longer_than_the_head():
     head = ("0\t0\t1.0\t\t" + "17,0,1.0|" * 1000)[:5001]
-    assert TsvDecoder.sniff(SniffedFile("x", head.encode(), False)).confidence == 0.8
+    assert bid_of("tsv", SniffedFile("x", head.encode(), False)).confidence == 0.8
 
 
 # ---------------------------------------------------------------------------------------------------------------- fuzz
