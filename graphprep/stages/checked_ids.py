@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Any
 
@@ -26,8 +27,8 @@ _WHATS = {"edge_ids": "edge ID", "edge_rows": "edge row"}
 class CheckingStore(StoreReader):
     """Opens a store; a number of an edge that is none of 0..m-1 raises DataError when it is read.
 
-    So does one that is there twice, once the arrays of all partitions are mapped: then their sum, or that of their squares, is
-    not the one of 0..m-1.
+    So does one that is there twice, once the arrays of all partitions are looked at: then their sum, or that of their squares,
+    is not the one of 0..m-1.
     """
 
     def __init__(self, storage: Storage, url: str) -> None:
@@ -70,7 +71,7 @@ def _tally_of(num_edges: int) -> Tally:
 
 
 class _CheckedNumbers(ArrayReader):
-    """Reads numbers that must lie in [0, limit). A map is looked at once, from its beginning to its end."""
+    """Reads numbers that must lie in [0, limit). A local file is looked at once, from its beginning to its end."""
 
     def __init__(
         self, store: CheckingStore, storage: Storage, url: str, entry: ArrayEntry, cache: BlockCache, limit: int, what: str
@@ -79,12 +80,14 @@ class _CheckedNumbers(ArrayReader):
         self._store = store
         self._limit = limit
         self._what = what
-        self._checked: Array | None = None
+        self._is_checked = False
 
     def read(self, start: int = 0, stop: int | None = None) -> Array:
         """See ``ArrayReader``."""
-        values = super().read(start, stop)
-        return values if self.is_local else self._check_values(values, slice(start, stop).indices(self.shape[0])[0])
+        if self.is_local:
+            self._check_all()
+            return super().read(start, stop)
+        return self._check_values(super().read(start, stop), slice(start, stop).indices(self.shape[0])[0])
 
     def gather(self, starts: NDArray[np.int64], stops: NDArray[np.int64]) -> Array:
         """See ``ArrayReader``."""
@@ -93,17 +96,26 @@ class _CheckedNumbers(ArrayReader):
 
     def map(self) -> Array:
         """See ``ArrayReader``."""
-        if self._checked is None:
-            mapped = super().map()
-            total, squares = 0, 0
-            for start in range(0, mapped.size, _STEP):
-                some = self._check_values(mapped[start : start + _STEP], start).astype(np.uint64)
-                total, squares = total + int(some.sum()), squares + int((some * some).sum())
-            self._store.note(self.entry.path, self.url, (total % _MODULUS, squares % _MODULUS))
-            if not self.is_local:
-                return mapped
-            self._checked = mapped
-        return self._checked
+        if self.is_local:
+            self._check_all()
+            return super().map()
+        values = super().map()
+        self._note(values[start : start + _STEP] for start in range(0, values.size, _STEP))
+        return values
+
+    def _check_all(self) -> None:
+        if not self._is_checked:
+            size = self.shape[0]
+            self._note(ArrayReader.read(self, start, start + _STEP) for start in range(0, size, _STEP))
+            self._is_checked = True
+
+    def _note(self, pieces: Iterable[Array]) -> None:
+        """Check all values, one piece behind the other."""
+        total, squares, first = 0, 0, 0
+        for piece in pieces:
+            some = self._check_values(piece, first).astype(np.uint64)
+            total, squares, first = total + int(some.sum()), squares + int((some * some).sum()), first + some.size
+        self._store.note(self.entry.path, self.url, (total % _MODULUS, squares % _MODULUS))
 
     def _check_values(self, values: Array, first: int | None) -> Array:
         if values.size and (values.min() < 0 or values.max() >= self._limit):

@@ -81,7 +81,7 @@ class Items(Protocol):
 
 
 class StoredItems:
-    """The rows of a stored array. Those of a local file are views of its memory map."""
+    """The rows of a stored array. All of a local file are a view of its memory map."""
 
     def __init__(self, reader: StoredArray) -> None:
         self.reader = reader
@@ -96,7 +96,7 @@ class StoredItems:
 
     def read(self, start: int, stop: int) -> Array:
         """See ``Items``."""
-        return self.whole()[start:stop] if self.reader.is_local else self.reader.read(start, stop)
+        return self.reader.read(start, stop)
 
     def whole(self) -> Array:
         """See ``Items``."""

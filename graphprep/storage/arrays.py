@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import math
+import os
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +19,7 @@ from graphprep.model.errors import DataError, StorageError
 from graphprep.model.export import RECORD_NAME
 from graphprep.model.metadata import MANIFEST_NAME, METADATA_NAME, STORE_FORMAT, ArrayEntry, GraphMetadata, Manifest
 from graphprep.model.schema import parse_edge_type
-from graphprep.storage.faults import display_url, plain_words
+from graphprep.storage.faults import display_url, lost_file, plain_words
 from graphprep.storage.maps import map_file
 from graphprep.storage.npy import MAX_HEADER_BYTES, parse_npy_header
 from graphprep.storage.urls import Storage
@@ -85,9 +87,7 @@ class ArrayReader:
         Raises DataError where the file is not what the manifest says, StorageError where it cannot be read.
         """
         start, stop, _ = slice(start, stop).indices(self.shape[0])
-        if self.is_local:
-            return np.array(self.map()[start:stop])
-        return self._read_range(start, max(start, stop))
+        return (self._read_file if self.is_local else self._read_range)(start, max(start, stop))
 
     def take(self, rows: NDArray[np.int64]) -> NDArray[Any]:
         """Return the rows at these positions, in their order, which may be any. See ``gather``."""
@@ -214,6 +214,23 @@ class ArrayReader:
                 with plain_words(self.url):
                     self._mapped = map_file(path, self.dtype, offset=at, shape=self.shape)
         return self._mapped
+
+    def _read_file(self, start: int, stop: int) -> NDArray[Any]:
+        """Read rows of a local file, which may become shorter meanwhile: of a mapped one that would end the process."""
+        at = self._check() + start * self._row_bytes  # first of all: looking at a pipe would read it
+        path = self._storage.local_path(self.url)
+        if path is None:
+            return self._read_range(start, stop)
+        out = np.empty((stop - start, *self.shape[1:]), self.dtype)
+        if out.nbytes:
+            view, done = out.reshape(-1).view(np.uint8).data, 0
+            with plain_words(self.url), Path(path).open("rb", buffering=0) as file:
+                while done < len(view):
+                    count = os.preadv(file.fileno(), [view[done:]], at + done)
+                    if not count:
+                        raise lost_file(self.url)
+                    done += count
+        return out
 
     def _read_range(self, start: int, stop: int) -> NDArray[Any]:
         if stop - start <= self.rows_per_block // 2 and stop > start:  # looked at here and there: its surroundings come along

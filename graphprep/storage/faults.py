@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from graphprep.model.errors import GraphprepError, StorageError
 from graphprep.model.printed import display_url
 
+_AFTER_WRITES = "run again when nothing writes to it"
 _WORDS: dict[int, tuple[str, str]] = {
     errno.ENOENT: ("no such file or folder", "check the spelling of the path"),
     errno.EACCES: ("permission denied", "ask for access, or choose another place"),
@@ -26,7 +27,7 @@ _WORDS: dict[int, tuple[str, str]] = {
     errno.ENAMETOOLONG: ("the name is too long", "choose a shorter name"),
     errno.ELOOP: ("a loop of symbolic links, or too many of them", "check the links on the path"),
     errno.EIO: ("the device failed (input/output error)", "check the disk"),
-    errno.EFAULT: ("a mapped file became shorter while it was read", "run again when nothing writes to it"),
+    errno.EFAULT: ("a mapped file became shorter while it was read", _AFTER_WRITES),
     errno.ECONNREFUSED: ("connection refused", "check the address, and that the server runs"),
     errno.ETIMEDOUT: ("the connection timed out", "check the network, then run again"),
 }
@@ -96,6 +97,11 @@ _PHRASES: dict[str, tuple[str, str]] = {
     "No NameNode hosts found": ("the name node is not known", "write hdfs://HOST:PORT/…, or set HADOOP_CONF_DIR"),
     "embedded null byte": ("no file's name holds a NUL", "correct the path"),
 }
+
+
+def lost_file(url: str) -> StorageError:
+    """Say that a file of a store, whose size is known, ended before."""
+    return StorageError("the file became shorter while it was read", place=display_url(url), fix=_AFTER_WRITES)
 
 
 def storage_error(error: BaseException, url: str, option: str = "") -> StorageError:

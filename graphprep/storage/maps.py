@@ -7,6 +7,7 @@ where ``on_loss`` is set, which the command line does and a library must not. Nu
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 from collections.abc import Callable
@@ -23,10 +24,13 @@ _handlers: list[Any] = []  # C knows their addresses only
 
 
 def map_file(path: str, dtype: DTypeLike, *, offset: int = 0, shape: tuple[int, ...] | None = None) -> NDArray[Any]:
-    """Map a file for reading, from ``offset`` on; without a shape, to its end. Raises OSError, ValueError for an empty one."""
+    """Map a file for reading, from ``offset`` on; without a shape, to its end. Raises OSError, also for one too short."""
     import numpy as np
 
-    mapped = np.memmap(path, dtype, "r", offset=offset, shape=shape)
+    try:
+        mapped = np.memmap(path, dtype, "r", offset=offset, shape=shape)
+    except ValueError as error:
+        raise OSError(errno.EFAULT, str(error)) from None
     _sizes[path] = max(_sizes.get(path, 0), offset + mapped.nbytes)
     if on_loss is not None and not _handlers:
         _catch_loss()

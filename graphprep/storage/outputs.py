@@ -149,7 +149,7 @@ class FolderOutput:
                 return
             views = itertools.chain([begun] if begun is not None else [], views)
             if twins.size > len(header):
-                views = itertools.chain([twins.data[len(header) :]], views)
+                views = itertools.chain(twins.pieces(len(header)), views)
         with self.open(name, size) as file:
             file.write(header)
             for view in views:
@@ -170,7 +170,10 @@ class FolderOutput:
         with plain_words(self._url):
             linked = self._target.link(name, twins.path)
         if linked and self._digest is not None:
-            self.digests[name] = hashlib.new(self._digest, twins.data.data, usedforsecurity=False).hexdigest()
+            digest = hashlib.new(self._digest, usedforsecurity=False)
+            for piece in twins.pieces(0):
+                digest.update(piece.data)
+            self.digests[name] = digest.hexdigest()
         self.num_files += linked
         self.num_linked += linked
         return linked

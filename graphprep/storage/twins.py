@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.storage.arrays import StoreReader
-from graphprep.storage.maps import map_file
+from graphprep.storage.faults import lost_file, plain_words
 from graphprep.storage.urls import Storage
 
 Key = tuple[str, tuple[int, ...]]  # dtype's name, shape
 Bytes = NDArray[np.uint8]
+_PIECE_BYTES = 1 << 20
 
 
 class TwinFinder:
@@ -36,16 +37,16 @@ class TwinFinder:
 
     def start(self, dtype: np.dtype[Any], shape: tuple[int, ...], header: bytes) -> Twins:
         """Begin an array."""
-        found = ((path, map_file(path, np.uint8)) for path in self._files.get((dtype.name, shape), ()))
-        return Twins({path: data for path, data in found if bytes(data[: len(header)]) == header}, len(header))
+        twins = Twins(self._files.get((dtype.name, shape), ()))
+        return twins if twins.follow(np.frombuffer(header, np.uint8)) else Twins(())
 
 
 class Twins:
-    """The files that begin with all bytes so far: ``size`` of them."""
+    """The files that begin with all bytes so far: ``size`` of them. They are read, not mapped: they may become shorter."""
 
-    def __init__(self, files: dict[str, Bytes], size: int) -> None:
+    def __init__(self, files: Sequence[str]) -> None:
         self._files = files
-        self.size = size
+        self.size = 0
 
     def __bool__(self) -> bool:
         return bool(self._files)
@@ -53,17 +54,25 @@ class Twins:
     @property
     def path(self) -> str:
         """Return one of them."""
-        return next(iter(self._files))
+        return self._files[0]
 
-    @property
-    def data(self) -> Bytes:
-        """Return the bytes so far."""
-        return next(iter(self._files.values()))[: self.size]
+    def pieces(self, start: int) -> Iterator[Bytes]:
+        """Yield the bytes so far, from ``start`` on."""
+        for at in range(start, self.size, _PIECE_BYTES):
+            piece = _read(self.path, at, min(_PIECE_BYTES, self.size - at))
+            if piece.size < min(_PIECE_BYTES, self.size - at):
+                raise lost_file(self.path)
+            yield piece
 
     def follow(self, piece: Bytes) -> bool:
         """Add bytes, unless no file goes on with them: then return False."""
-        stop = self.size + piece.size
-        kept = {path: data for path, data in self._files.items() if np.array_equal(data[self.size : stop], piece)}
+        kept = [path for path in self._files if np.array_equal(_read(path, self.size, piece.size), piece)]
         if kept:
-            self._files, self.size = kept, stop
+            self._files, self.size = kept, self.size + piece.size
         return bool(kept)
+
+
+def _read(path: str, start: int, size: int) -> Bytes:
+    """Read bytes of a file; fewer where it ends before."""
+    with plain_words(path):
+        return np.fromfile(path, np.uint8, size, offset=start)
