@@ -5,7 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
-from typing import Any
+from functools import partial
+from itertools import chain
+from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +18,7 @@ from graphprep.decoders.arrow_numpy import list_lengths, null_mask, numbers_of, 
 from graphprep.decoders.edges_columns import IdKind
 from graphprep.decoders.edges_faults import Faults, Words, column_words, show, time_words, weight_words
 from graphprep.decoders.text_cells import TIME_KEY, TIME_SCALES, number_chunk, parse_as, parse_ids, weight_key
+from graphprep.decoders.wide_groups import leaf_columns, read_wide
 from graphprep.kernels.cpu import delimited, numbers
 from graphprep.model.errors import DataError
 from graphprep.model.protocols import Span
@@ -138,8 +141,9 @@ def wrong_type(schema: pa.Schema, position: int, url: str, words: str, fix: str)
     return DataError(f"{words}, found {schema.types[position]}", place=f"{url}: column {schema.names[position]!r}", fix=fix)
 
 
-def parquet_batches(file: pq.ParquetFile, span: Span, max_rows: int, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def parquet_batches(handle: BinaryIO, span: Span, max_rows: int, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """Yield the rows [start, stop) of a span; row groups that lie outside are not read."""
+    file = pq.ParquetFile(handle)
     sizes = [file.metadata.row_group(group).num_rows for group in range(file.metadata.num_row_groups)]
     bounds = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
     stop = span.stop if span.stop >= 0 else int(bounds[-1])
@@ -148,7 +152,9 @@ def parquet_batches(file: pq.ParquetFile, span: Span, max_rows: int, names: Sequ
         return
     groups = [group for group in range(len(sizes)) if bounds[group] < stop and bounds[group + 1] > span.start]
     at = int(bounds[groups[0]]) if groups else stop
-    for batch in row_group_batches(file, max_rows, groups, names, max_bytes=batch_bytes(max_rows)):
+    wide = None if span.room is None else partial(read_wide, handle, file.metadata, names=names, room=span.room)
+    most = sys.maxsize if span.room is None else span.room.most_bytes
+    for batch in row_group_batches(file, max_rows, groups, names, max_bytes=batch_bytes(max_rows), wide=wide, most_bytes=most):
         low, high = max(span.start - at, 0), min(stop - at, batch.num_rows)
         at += batch.num_rows
         if low < high:
@@ -162,10 +168,13 @@ def row_group_batches(
     names: Sequence[str] | None = None,
     use_threads: bool = True,
     max_bytes: int = sys.maxsize,
+    wide: Callable[..., Iterator[pa.RecordBatch]] | None = None,
+    most_bytes: int = sys.maxsize,
 ) -> Iterator[pa.RecordBatch]:
     """Yield record batches of at most ``max_rows`` rows and about ``max_bytes`` bytes, a few row groups at a time.
 
-    One reader over all row groups keeps what it read of each until its end: for a file of 800 MB that was 800 MB.
+    One reader over all row groups keeps what it read of each until its end: for a file of 800 MB that was 800 MB. Row groups of
+    more than ``most_bytes`` are read by ``wide``, given the number of one and the rows of a batch.
     """
     at = 0
     while at < len(groups):
@@ -177,20 +186,18 @@ def row_group_batches(
             stop += 1
         some = list(groups[at:stop])
         step = max(1, min(max_rows, max_bytes * rows // max(1, num_bytes)))
-        for batch in file.iter_batches(batch_size=step, row_groups=some, columns=names, use_threads=use_threads):
+        if wide is not None and num_bytes > most_bytes:
+            batches = chain.from_iterable(wide(group=group, step=step) for group in some)
+        else:
+            batches = file.iter_batches(batch_size=step, row_groups=some, columns=names, use_threads=use_threads)
+        for batch in batches:
             yield from cut_batch(batch, max_rows, max_bytes)
         at = stop
 
 
 def _num_bytes(group: pq.RowGroupMetaData, names: Sequence[str] | None) -> int:
     """Return the bytes of columns in a row group, unpacked; values that a dictionary holds count once."""
-    columns = [group.column(number) for number in range(group.num_columns)]
-    lists = () if names is None else tuple(f"{name}." for name in names)
-    return sum(
-        column.total_uncompressed_size
-        for column in columns
-        if names is None or column.path_in_schema in names or column.path_in_schema.startswith(lists)
-    )
+    return sum(column.total_uncompressed_size for _, column in leaf_columns(group, names))
 
 
 def batch_bytes(max_rows: int) -> int:

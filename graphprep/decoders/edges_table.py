@@ -89,7 +89,7 @@ def read_table(handle: BinaryIO, span: Span, reading: Reading, *, max_rows: int,
     used += [column.position for column in layout.further]
     names = [layout.names[position] for position in used if position is not None]
     try:
-        for batch in parquet_batches(pq.ParquetFile(handle), span, max_rows, names):
+        for batch in parquet_batches(handle, span, max_rows, names):
             yield _decode(ArrowCells(batch, layout.names), layout, reading, places)
     except (pa.ArrowException, OSError) as error:
         raise damaged(display_url(span.url), error) from None

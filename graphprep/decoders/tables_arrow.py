@@ -102,7 +102,7 @@ class ArrowReader:
     def _batches(self, handle: BinaryIO, span: Span, max_rows: int) -> Iterator[pa.RecordBatch]:
         names = [self.layout.names[position] for position in self.layout.used]
         if self.parquet:
-            return parquet_batches(pq.ParquetFile(handle), span, max_rows, names)
+            return parquet_batches(handle, span, max_rows, names)
         return _arrow_batches(handle, span, max_rows, names)
 
 
@@ -233,11 +233,8 @@ def _first_null(handle: BinaryIO, name: str, url: str, *, parquet: bool) -> int:
     """Return the first row of a column that is null or NaN, -1 where there is none."""
     row, span = 0, Span(url, "table")
     handle.seek(0)
-    if parquet:
-        batches = parquet_batches(pq.ParquetFile(handle), span, _SCAN_ROWS, [name])
-    else:
-        batches = _arrow_batches(handle, span, _SCAN_ROWS, [name])
-    for batch in batches:
+    read = parquet_batches if parquet else _arrow_batches
+    for batch in read(handle, span, _SCAN_ROWS, [name]):
         missing = np.isnan(numbers_of(batch.column(0).fill_null(float("nan"))))
         if missing.any():
             return row + int(missing.argmax())

@@ -49,6 +49,14 @@ class PlainArray:
 
 
 @dataclass(frozen=True)
+class ReadingRoom:
+    """What a table's reader may hold beside the rows that it gives, in bytes, and the folder for what it has no room for."""
+
+    most_bytes: int
+    folder: str
+
+
+@dataclass(frozen=True)
 class Span:
     """A piece of the input that is decoded as one: a whole text file, or rows [start, stop) of a table.
 
@@ -62,7 +70,7 @@ class Span:
     lies as an array: then the stages may leave it there until it is written. Spans of one column stand in the order of rows,
     and where one of them with rows has no ``array``, none has. ``id_columns`` names the columns of sources and destinations
     that are read as one ID space although their names speak of two kinds of things; the decode stage then looks whether their
-    ranges differ, too.
+    ranges differ, too. ``room`` is what ``read`` may hold; None: no limit is known.
     """
 
     url: str
@@ -76,6 +84,7 @@ class Span:
     record_ends: RecordEnds | None = None
     array: PlainArray | None = None
     id_columns: tuple[str, str] | None = None
+    room: ReadingRoom | None = None
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import BadRecord, DataError, DecodeError
-from graphprep.model.protocols import Decoder, Span, TextBlock
+from graphprep.model.protocols import Decoder, ReadingRoom, Span, TextBlock
 from graphprep.model.rows import RawRows
 from graphprep.storage.faults import display_url
 from graphprep.storage.spans import place_of, places_of, record_ends_of
@@ -133,9 +133,20 @@ def _placed(block: TextBlock, error: DecodeError) -> DataError:
 
 
 def read_table(
-    decoder: Decoder, storage: Storage, span: Span, max_rows: int, skip: bool, places: bool = False
+    decoder: Decoder,
+    storage: Storage,
+    span: Span,
+    max_rows: int,
+    skip: bool,
+    places: bool = False,
+    room_bytes: int | None = None,
 ) -> Iterator[tuple[RawRows | None, list[BadRecord], int]]:
-    """Read a table span in batches: (rows, rejected records, first row). With ``skip``, faulty rows are read around."""
+    """Read a table span in batches: (rows, rejected records, first row). With ``skip``, faulty rows are read around.
+
+    Beside a batch its reader holds about ``room_bytes`` (None: what it takes), the rest of it lies in temporary files.
+    """
+    if room_bytes is not None:
+        span = replace(span, room=ReadingRoom(room_bytes, storage.tmp_dir))
     with storage.open(span.url) as handle:
         row = max(span.start, 0)
         while True:

@@ -75,6 +75,11 @@ class DecodeSettings:
     text_bytes: int = 1 << 26
     early: EarlyRules | None = None
 
+    @property
+    def room_bytes(self) -> int:
+        """Return what the reader of a table may hold, of which as many may read as there are threads."""
+        return self.text_bytes // self.threads if self.text_bytes >= _AHEAD_BYTES else self.text_bytes
+
 
 @dataclass(frozen=True)
 class _Kind:
@@ -181,6 +186,7 @@ class _Collector:
         self.span_rows: dict[int, int] = {}
         self.kinds: dict[str, _Kind] = {}
         self.plain: dict[int, FileColumn] = {}
+        self.columns: dict[BatchColumn, BatchColumn] = {}
         self.integers = dict.fromkeys(decoded.sources.auto_ids, True)
         self.text_bytes = settings.text_bytes // max(1, len({node.space or node.name for node in decoded.sources.node_types}))
         for declared in decoded.sources.node_types:
@@ -333,7 +339,8 @@ class _Collector:
 
     def _table_items(self, storage: Storage, number: int, span: Span) -> Iterator[_Work]:
         settings = self.settings
-        tables = read_table(self.decoded.decoder, storage, span, settings.max_rows, settings.skip)
+        room_bytes = settings.room_bytes
+        tables = read_table(self.decoded.decoder, storage, span, settings.max_rows, settings.skip, room_bytes=room_bytes)
         for index, (rows, bad, _) in enumerate(tables):
             yield _Work(number, index, None, rows, num_bytes=_raw_bytes(rows), bad=tuple(bad))
 
@@ -540,7 +547,8 @@ class _Collector:
         code = shapes.code(chunk.item_shape)
         size = sum(a.nbytes for a in (chunk.values, chunk.counts, chunk.coords, chunk.rows) if a is not None)
         self.decoded.column_bytes[key] = self.decoded.column_bytes.get(key, 0) + size
-        return BatchColumn(key, code, chunk.item_shape == (), bool(chunk.rows.size))
+        column = BatchColumn(key, code, chunk.item_shape == (), bool(chunk.rows.size))
+        return self.columns.setdefault(column, column)  # all batches share it: there may be thousands of columns
 
     def _check_family(self, chunk: ColumnChunk, group: str) -> None:
         """Ask for another start where an input column of a group holds numbers here and text there."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from graphprep.engine.budget import format_size
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import GraphprepError, StorageError
-from graphprep.model.protocols import Reporter, Span, TextBlock
+from graphprep.model.protocols import ReadingRoom, Reporter, Span, TextBlock
 from graphprep.model.rows import ColumnChunk, RawRows
 from graphprep.stages.plan import Planned
 from graphprep.storage.drivers import URL
@@ -172,7 +172,7 @@ def _sample(planned: Planned, storage: Storage, span: Span, rules: DiskRules) ->
     try:
         if span.kind == "text":
             return _least(planned, list(_pieces(storage, span)), rules)
-        rows = _first_rows(planned, storage, span) if _num_rows(span) else None
+        rows = _first_rows(planned, storage, span, rules.pool_bytes) if _num_rows(span) else None
     except (GraphprepError, OSError, ValueError):
         return _Share()
     number = rows.num_records or _aligned_rows(rows) if rows is not None else 0
@@ -207,7 +207,8 @@ def _pieces(storage: Storage, span: Span) -> Iterator[TextBlock]:
             yield TextBlock(data[low:high], span, first_line=2, is_first=False)
 
 
-def _first_rows(planned: Planned, storage: Storage, span: Span) -> RawRows | None:
+def _first_rows(planned: Planned, storage: Storage, span: Span, room_bytes: int) -> RawRows | None:
+    span = replace(span, room=ReadingRoom(room_bytes, storage.tmp_dir))
     with storage.open(span.url) as handle:
         part = replace(span, stop=min(span.stop, max(span.start, 0) + _SAMPLE_ROWS)) if span.stop >= 0 else span
         return next(iter(planned.decoder.read(handle, part, _SAMPLE_ROWS)), None)

@@ -73,7 +73,10 @@ class Locator:
 
     def _locate_rows(self, batch: Batch) -> Located:
         span = self.decoded.sources.spans[batch.span]
-        tables = read_table(self.decoded.decoder, self.storage, span, self.settings.max_rows, self.settings.skip, places=True)
+        decoder, settings = self.decoded.decoder, self.settings
+        tables = read_table(
+            decoder, self.storage, span, settings.max_rows, settings.skip, places=True, room_bytes=settings.room_bytes
+        )
         for number, (rows, _, first_row) in enumerate(tables):
             if number == batch.block and rows is not None:
                 return Located(rows, None, display_url(span.url), first_row, _key_columns(span.detail))

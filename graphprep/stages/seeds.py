@@ -198,7 +198,7 @@ def _read_parquet(storage: Storage, url: str, kind: IdKind) -> Iterator[SeedIds]
         if name not in names or not is_key(file.schema_arrow.field(name).type):
             found = ", ".join(f"{field.name} ({field.type})" for field in file.schema_arrow)
             raise DataError(f"no column of raw IDs among {found}", place=display_url(url), fix=_COLUMN)
-        for batch in parquet_batches(file, Span(url, "table"), _MAX_ROWS, [name]):
+        for batch in parquet_batches(handle, Span(url, "table"), _MAX_ROWS, [name]):
             cells = ArrowCells(batch, [name])
             ids = cells.ids(0, kind, 0, say)
             try:

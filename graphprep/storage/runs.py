@@ -20,7 +20,7 @@ from graphprep.storage.private import TMP_DIR_OPTION, PrivateFolder
 
 Chunk = tuple[Any, ...]  # arrays, or None: what stands where is a matter between writer and reader
 _Layout = tuple[tuple[str, tuple[int, ...]] | None, ...]
-_Extent = tuple[_Layout, int, Sequence[int]]  # its layout, where it begins, and the lengths of its arrays
+_Extent = tuple[_Layout, int, Sequence[int]]  # its layout, where it begins, and the lengths of the arrays that are there
 
 _ARRAY_BYTES = 128  # what an array takes beside its data; with many small chunks that is most of it
 _BUFFER_BYTES = 1 << 20
@@ -32,8 +32,9 @@ _EXTENT_SHARE = 8  # of the pool: readers make several times an extent of it
 class _Extents:
     """Where a bucket's chunks lie in the spill file, in append order.
 
-    Each is a few numbers: its layout's, the offset of its first array (the others lie behind it), and the lengths of all.
-    With hundreds of edge types there are hundreds of thousands of extents, of some hundred bytes of data each.
+    Each is a few numbers: its layout's, the offset of its first array (the others lie behind it), and the lengths of all that
+    are there. With hundreds of edge types there are hundreds of thousands of extents, of some hundred bytes of data each; with
+    thousands of columns an extent has as many arrays, and four times as many that are not there.
     """
 
     def __init__(self) -> None:
@@ -55,7 +56,7 @@ class _Extents:
         at, numbers = 0, self._numbers[:]
         while at < len(numbers):
             layout = layouts[numbers[at]]
-            stop = at + 2 + len(layout)
+            stop = at + 2 + sum(kind is not None for kind in layout)
             yield layout, numbers[at + 1], numbers[at + 2 : stop]
             at = stop
 
@@ -297,17 +298,18 @@ def _group_chunks(chunks: list[Chunk], extent_bytes: int) -> Iterator[tuple[_Lay
 
 
 def _write_group(file: Any, chunks: list[Chunk]) -> tuple[list[int], int]:
-    """Write chunks as one, array by array; return the arrays' lengths and the number of bytes."""
+    """Write chunks as one, array by array; return the lengths of those that are there and the number of bytes."""
     lengths = []
     num_bytes = 0
     for arrays in zip(*chunks, strict=True):
+        if arrays[0] is None:
+            continue
         length = 0
         for one in arrays:
-            if one is not None:
-                length += one.shape[0]
-                num_bytes += one.nbytes
-                if one.size:
-                    file.write(one.reshape(-1).view(np.uint8).data)
+            length += one.shape[0]
+            num_bytes += one.nbytes
+            if one.size:
+                file.write(one.reshape(-1).view(np.uint8).data)
         lengths.append(length)
     return lengths, num_bytes
 
@@ -330,11 +332,12 @@ def _read_extents(path: Path, extents: Iterator[_Extent], stays_open: bool) -> I
 
 def _read_extent(descriptor: int, layout: _Layout, offset: int, lengths: Sequence[int], path: str) -> Chunk:
     arrays: list[NDArray[Any] | None] = []
-    for kind, length in zip(layout, lengths, strict=True):
+    there = iter(lengths)
+    for kind in layout:
         if kind is None:
             arrays.append(None)
             continue
-        one = np.empty((length, *kind[1]), np.dtype(kind[0]))
+        one = np.empty((next(there), *kind[1]), np.dtype(kind[0]))
         read_into(descriptor, one, offset, path)
         offset += one.nbytes
         arrays.append(one)

@@ -108,6 +108,11 @@ class Storage:
         self._paths.clear()
         self._private.remove()
 
+    @property
+    def tmp_dir(self) -> str:
+        """Return the folder for temporary files."""
+        return self._private.parent
+
     def add_private(self, url: str, origin: str) -> str:
         """Return the path of a file yet to be written, private and gone with ``close``, that is read as ``url``.
 

@@ -21,7 +21,7 @@ def batches_of(path, suffix, texts):
     if suffix == "parquet":
         pq.write_table(table, path, compression="zstd")
         with path.open("rb") as handle:
-            return list(parquet_batches(pq.ParquetFile(handle), span, MAX_ROWS, ["id", "n"]))
+            return list(parquet_batches(handle, span, MAX_ROWS, ["id", "n"]))
     with pa.ipc.new_file(str(path), table.schema) as writer:
         writer.write_table(table)
     with path.open("rb") as handle:
