@@ -7,6 +7,7 @@ import glob
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeVar
 
@@ -21,7 +22,7 @@ from graphprep.model.metadata import METADATA_NAME
 from graphprep.model.option_checks import check_value, make_options
 from graphprep.model.option_words import in_words, python_words
 from graphprep.model.options import ConvertOptions, ConvertSummary, RunOptions
-from graphprep.model.protocols import Reporter
+from graphprep.model.protocols import Reporter, Sources
 from graphprep.model.reorder import ReorderOptions, ReorderSummary
 from graphprep.model.rows import RawTexts
 from graphprep.model.schema import EdgeType, RawIdKind
@@ -127,7 +128,17 @@ def info(
     with _open_storage(options.run) as storage, _reporting(reporter) as told:
         if _names_store(storage, urls):
             _refuse_input_options(options)
-        return inspect.inspect(storage, urls, options, told, head=head)
+        check = partial(_check_stated, options=options)
+        return inspect.inspect(storage, urls, options, told, head=head, check=check)
+
+
+def _check_stated(sources: Sources, options: ConvertOptions) -> None:
+    """Refuse the numbers of nodes for which ``convert`` would have no memory here."""
+    if all(node.num_nodes is None for node in sources.node_types) and not options.num_nodes:
+        return
+    from graphprep import pipeline
+
+    pipeline.check_stated(sources, options)
 
 
 @python_words(decoder=True)

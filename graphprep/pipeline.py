@@ -23,7 +23,7 @@ from graphprep.model.graph_schema import GraphSchema, OwnerSchema
 from graphprep.model.option_checks import parse_error_limit
 from graphprep.model.options import ConvertOptions, ConvertSummary
 from graphprep.model.printed import without_secrets
-from graphprep.model.protocols import Reporter
+from graphprep.model.protocols import Reporter, Sources
 from graphprep.model.rows import ColumnKey
 from graphprep.model.schema import EdgeType, Layout, edge_type_text
 from graphprep.model.shown import Card, Showable, type_rows
@@ -388,6 +388,12 @@ def _partition_function(
 
 def _layouts(options: ConvertOptions) -> tuple[Layout, ...]:
     return ("csc", "csr") if options.layout == "both" else (options.layout,)
+
+
+def check_stated(sources: Sources, options: ConvertOptions) -> None:
+    """Refuse the numbers of nodes that take more memory than ``convert`` would have. Raises what ``check_room`` raises."""
+    with count_memory():
+        check_room(sources, options, _count_rules(plan_memory(options), None))
 
 
 def _count_rules(memory: MemoryPlan, disk: DiskRules | None) -> CountRules:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -126,12 +126,19 @@ def is_store(storage: Storage, url: str) -> bool:
 
 
 def inspect(
-    storage: Storage, inputs: Sequence[str], options: ConvertOptions, reporter: Reporter, *, head: int = 0
+    storage: Storage,
+    inputs: Sequence[str],
+    options: ConvertOptions,
+    reporter: Reporter,
+    *,
+    head: int = 0,
+    check: Callable[[Sources], None],
 ) -> GraphInfo | GuessedGraph:
     """Look at a store, a chunked graph or raw files; ``head`` is how many nodes and edges of each type to show.
 
-    Of raw files only the beginning is read. Of a folder of tables that says nothing of them, the graph is guessed. Raises
-    DataError where the data is faulty, StorageError where nothing is there.
+    Of raw files only the beginning is read; ``check`` refuses what they state and nothing has room for. Of a folder of tables
+    that says nothing of them, the graph is guessed. Raises DataError where the data is faulty, StorageError where nothing is
+    there, and what ``check`` raises.
     """
     count = max(0, min(head, _MAX_HEAD))
     if len(inputs) == 1 and is_store(storage, inputs[0]):
@@ -139,14 +146,21 @@ def inspect(
     storage.record_bytes = record_bytes(memory_limit(options.run.memory_limit))
     try:
         planned = plan_input(inputs, options, storage, reporter)
+    except (UsageError, DataError) as error:
+        return _guess(storage, inputs, options, error)
+    check(planned.sources)
+    try:
         return _inspect_input(storage, inputs, planned, count)
     except (UsageError, DataError) as error:
-        if not _may_be_tables(storage, inputs, options, error):
-            raise
-        guessed = guess_graph(storage, inputs[0])
-        if guessed is None:
-            raise
-        return guessed
+        return _guess(storage, inputs, options, error)
+
+
+def _guess(storage: Storage, inputs: Sequence[str], options: ConvertOptions, error: UsageError | DataError) -> GuessedGraph:
+    """Guess the graph of tables that cannot be read as they are; raise the error where they are none."""
+    guessed = guess_graph(storage, inputs[0]) if _may_be_tables(storage, inputs, options, error) else None
+    if guessed is None:
+        raise error
+    return guessed
 
 
 def _may_be_tables(storage: Storage, inputs: Sequence[str], options: ConvertOptions, error: UsageError | DataError) -> bool:

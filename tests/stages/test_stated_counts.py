@@ -91,6 +91,7 @@ def test_more_nodes_than_the_memory_has_room_for(write, num_nodes, tmp_path):
     for call in (
         lambda path: graphprep.convert(path, tmp_path / "out", options),
         lambda path: graphprep.validate(path, options),
+        lambda path: graphprep.info(path, options=options),
     ):
         error = refused(call, given)
         assert isinstance(error, MemoryLimitError), error
@@ -154,6 +155,19 @@ def test_options_that_cannot_be_had(options, message, tmp_path):
     assert isinstance(error, UsageError)
     assert str(error).startswith(message)
     assert sorted(one.name for one in tmp_path.iterdir()) == ["e.txt"]
+
+
+def test_info_shows_counts_that_there_is_room_for(tmp_path):
+    for write in WRITERS:
+        given, _, node_type = write(tmp_path / write.__name__, 5)
+        assert {one.name: one.count for one in graphprep.info(given, run=RUN).node_types} == {node_type: 5}
+
+
+def test_info_refuses_an_option_that_cannot_be_had(tmp_path):
+    path = write_edges(tmp_path, "e.csv", "src,dst\n0,1\n1,2\n")
+    error = refused(graphprep.info, path, num_nodes={"": LARGE}, run=RUN)
+    assert isinstance(error, UsageError)
+    assert str(error).startswith(f"num_nodes: {LARGE} nodes of type '_N' take at least 222.0 PiB of memory, and the limit")
 
 
 def test_partitions_that_a_file_asks_for(tmp_path):
