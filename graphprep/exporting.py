@@ -31,6 +31,7 @@ from graphprep.stages.assign import PARTITION_METHODS
 from graphprep.stages.densify import find_dense_shapes
 from graphprep.stages.plan import check_partition_method
 from graphprep.stages.ready import ready_store
+from graphprep.stages.ready_edges import derive_needs
 from graphprep.stages.ready_need import has_split
 from graphprep.stages.stated_counts import num_part_files, refuse_parts
 from graphprep.storage.arrays import StoreReader
@@ -80,13 +81,13 @@ def export(
         carried_columns(kept, exporter, plan, options)  # what is refused is refused before anything is made
         folder = stack.enter_context(_folder(run, exporter, options, exists=exists))
         room = run.room(memory)
-        run.clock.stage("prepare")
+        run.clock.stage("prepare", derive_needs(room))
         ready = stack.enter_context(ready_store(source, need, run.storage, room, run.clock.reporter, run.tmp_dir))
         kept, _ = without_columns(ready.metadata, options.drop_columns)
         columns = carried_columns(shapes.apply(kept), exporter, plan, options)
         wanted = "typed" if exporter.node_ids == "own" else options.ids
         ids = TrainerIds(ready, wanted, room.scratch)
-        run.clock.stage("export")
+        run.clock.stage("export", derive_needs(room))
         graph = StoredGraph(ready, ids, columns, room, run.clock.reporter)
         folder.twins = TwinFinder.of(source, run.storage) if options.link else None
         dropped = (*left_out, *(one.text for one in plan.unsupported))

@@ -8,7 +8,7 @@ import platform
 import socket
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import graphprep
 from graphprep.engine.budget import PeakSampler, count_memory, record_bytes
 from graphprep.engine.heap import end_stage
-from graphprep.engine.ledger import MemoryPlan, plan_memory
+from graphprep.engine.ledger import Ledger, MemoryPlan, Need, plan_memory
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.graph_schema import GraphSchema, OwnerSchema
@@ -30,29 +30,29 @@ from graphprep.model.shown import Card, Showable, type_rows
 from graphprep.model.words import count
 from graphprep.stages.assign import PARTITION_METHODS, PartitionFunction, order_types
 from graphprep.stages.declare import complete
-from graphprep.stages.decode import DecodeSettings, decode_all
+from graphprep.stages.decode import DecodeSettings, decode_all, decode_needs
 from graphprep.stages.decoded import Decoded
 from graphprep.stages.densify import DenseNames
 from graphprep.stages.disk_need import DiskRules, check_disk
 from graphprep.stages.early_edges import EarlyRules
 from graphprep.stages.locate import Locator
-from graphprep.stages.nodes import BeyondError, NodeIndex, NodeRules, index_nodes
+from graphprep.stages.nodes import NODE_BYTES, BeyondError, NodeIndex, NodeRules, index_needs, index_nodes
 from graphprep.stages.observe import ColumnContext, StoredColumn, settle_columns
 from graphprep.stages.outcome import Outcome, check_outcome
 from graphprep.stages.partition_file import read_partition_file
-from graphprep.stages.plan import Planned, apply_schema, plan_input, with_dtypes
+from graphprep.stages.plan import Planned, apply_schema, decoded_bytes, plan_input, plan_needs, with_dtypes
 from graphprep.stages.rejects import Rejects
 from graphprep.stages.role_columns import Parts, RoleGiver
 from graphprep.stages.role_schema import input_schema
 from graphprep.stages.roles import RoleFlag, Roles, category_texts, check_declared, match_types, owner_name, read_flags
 from graphprep.stages.route import Routed, RouteRules, Routing
-from graphprep.stages.route_edges import route_edges
+from graphprep.stages.route_edges import route_edges, route_needs
 from graphprep.stages.route_nodes import route_nodes
 from graphprep.stages.schema_guard import load_schema, settle_by_schema
 from graphprep.stages.shuffle import ColumnRoute, EdgeRoute
 from graphprep.stages.stated_counts import CountRules, check_parts, check_room
 from graphprep.stages.texts import KeyCollisionError
-from graphprep.stages.write import StoreBuilder, TypedEdges, TypedNodes, WriteRules, typed_edges
+from graphprep.stages.write import StoreBuilder, TypedEdges, TypedNodes, WriteRules, build_needs, publish_needs, typed_edges
 from graphprep.storage.faults import display_url
 from graphprep.storage.files import check_writable, write_pieces
 from graphprep.storage.publish import StoreWriter
@@ -118,25 +118,35 @@ class Prepared:
     role_notes: tuple[str, ...] = ()
     untold: tuple[str, ...] = ()
 
+    @property
+    def most_bytes(self) -> int:
+        """Return the most that its rows may take, as far as that is known."""
+        return _most_bytes(self.planned, self.index)
+
 
 class StageClock:
-    """Measures stages for the summary and passes them on."""
+    """Measures stages for the summary and passes them on. ``ledger`` is there once the memory is shared out."""
 
     def __init__(self, reporter: Reporter) -> None:
         self.reporter = reporter
+        self.ledger: Ledger | None = None
         self.seconds: dict[str, float] = {}
         self._name = ""
         self._start = time.perf_counter()
 
-    def stage(self, name: str, *, total_bytes: int | None = None) -> None:
-        """Begin a stage."""
+    def stage(self, name: str, needs: Iterable[Need] = (), *, total_bytes: int | None = None) -> None:
+        """Begin a stage, which takes so much memory."""
         self.finish()
         end_stage()
+        if self.ledger is not None:
+            self.ledger.begin(name, needs)
         self._name = name
         self.reporter.stage(name, total_bytes=total_bytes)
 
     def finish(self) -> None:
         """End the current stage."""
+        if self.ledger is not None:
+            self.ledger.end()
         now = time.perf_counter()
         if self._name:
             self.seconds[self._name] = self.seconds.get(self._name, 0.0) + now - self._start
@@ -168,24 +178,27 @@ def convert(
         storage = stack.enter_context(Storage(options.run.storage_options, tmp_dir))
         storage.load_drivers((*inputs, out))
         memory = plan_memory(options)
+        clock.ledger = Ledger(memory.limit_bytes, memory.held_bytes, reporter, sampler)
         storage.ahead_bytes = _AHEAD_BLOCKS * memory.block_bytes
         storage.record_bytes = record_bytes(memory.limit_bytes)
         writer = stack.enter_context(StoreWriter(storage, out, options.overwrite))
         pool = stack.enter_context(SpillPool(memory.pool_bytes, tmp_dir))
         if in_memory is not None:
-            clock.stage("spool")
+            clock.stage("spool", in_memory.needs())
             in_memory.spool(storage)
         with _saved_rejects(storage, options) as rejects:
             disk = _disk_rules(out, tmp_dir, options, memory)
             prepared = _prepare(inputs, options, memory, storage, pool, clock, rejects, disk)
         check_outcome(_outcome(inputs, prepared), options, writer.replaced)
-        clock.stage("build")
-        builder = StoreBuilder(writer, prepared.index, _write_rules(prepared, options, memory), pool, reporter)
+        rules = _write_rules(prepared, options, memory)
+        most = prepared.most_bytes
+        clock.stage("build", (*build_needs(rules, prepared.nodes, prepared.edges, most), memory.runs(most)))
+        builder = StoreBuilder(writer, prepared.index, rules, pool, reporter)
         for node in prepared.nodes:
             builder.write_nodes(node)
         for edge in prepared.edges:
             builder.write_edges(edge)
-        clock.stage("publish")
+        clock.stage("publish", (*publish_needs(rules, prepared.nodes, prepared.edges), memory.runs(most)))
         builder.finish(prepared.nodes, prepared.edges, lambda: _provenance(prepared, storage, time.perf_counter() - begin))
         clock.finish()
         elapsed_s = time.perf_counter() - begin
@@ -206,9 +219,11 @@ def check_input(inputs: Sequence[str], options: ConvertOptions | None = None, re
     clock = StageClock(reporter or SilentReporter())
     with contextlib.ExitStack() as stack:
         stack.enter_context(count_memory())
+        sampler = stack.enter_context(PeakSampler())
         storage = stack.enter_context(Storage(options.run.storage_options, options.run.tmp_dir))
         storage.load_drivers(inputs)
         memory = plan_memory(options)
+        clock.ledger = Ledger(memory.limit_bytes, memory.held_bytes, clock.reporter, sampler)
         storage.ahead_bytes = _AHEAD_BLOCKS * memory.block_bytes
         storage.record_bytes = record_bytes(memory.limit_bytes)
         pool = stack.enter_context(SpillPool(memory.pool_bytes, options.run.tmp_dir))
@@ -239,7 +254,7 @@ def _prepare(
 ) -> Prepared:
     """Run the stages from plan to shuffle."""
     flags = read_flags(options.labels, options.splits, options.seeds, options.seed, categories=options.categories)
-    clock.stage("plan")
+    clock.stage("plan", plan_needs(memory.working_bytes))
     planned = plan_input(inputs, options, storage, clock.reporter)
     room = _count_rules(memory, disk)
     check_room(planned.sources, options, room)
@@ -267,10 +282,10 @@ def _prepare(
         early=None if flags or schema is not None else _early_rules(options, memory, planned.total_bytes),
     )
     decoded, index, locator = _index_input(planned, settings, schema, options, memory, storage, pool, clock, rejects, room)
-    clock.stage("shuffle")
     roles = roles if fixed is not None else match_types((*flags, *_format_flags(decoded)), index.type_names)
     rules = _route_rules(options, schema, memory, index)
     routing = Routing(decoded, index, rules, pool, locator, clock.reporter, rejects, roles)
+    clock.stage("shuffle", (*route_needs(routing), memory.runs(_most_bytes(planned, index))))
     route_nodes(routing)
     route_edges(routing)
     complete(routing, _has_times(decoded))
@@ -281,6 +296,10 @@ def _prepare(
     # What was guessed of the input is in the summary where the reporter tells nobody.
     untold = planned.sources.messages if getattr(clock.reporter, "is_quiet", False) else ()
     return Prepared(planned, decoded, index, routing.routed, giver.nodes, giver.edges, rejects.num, parts, notes, untold)
+
+
+def _most_bytes(planned: Planned, index: NodeIndex) -> int:
+    return decoded_bytes(planned) + NODE_BYTES * sum(index.num_nodes)
 
 
 def _outcome(inputs: Sequence[str], prepared: Prepared) -> Outcome:
@@ -327,10 +346,11 @@ def _index_input(
     """Decode and index; again with other keys, should two names have the same one."""
     decoder, sources, seed = planned.decoder, planned.sources, 0
     while True:
-        clock.stage("decode", total_bytes=planned.total_bytes)
+        most = decoded_bytes(planned)
+        clock.stage("decode", (*decode_needs(settings, most), memory.runs(most)), total_bytes=planned.total_bytes)
         decoded = decode_all(decoder, sources, storage, pool, settings, clock.reporter, rejects, planned.replan, seed)
         locator = Locator(decoded, storage, settings)
-        clock.stage("index")
+        clock.stage("index", (*index_needs(decoded, memory.cap_bytes), memory.runs()))
         try:
             return decoded, _index(decoded, options, schema, memory, storage, pool, locator, room), locator
         except KeyCollisionError:

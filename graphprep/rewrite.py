@@ -12,6 +12,7 @@ from graphprep.model.reorder import ReorderOptions, ReorderSummary
 from graphprep.model.schema import edge_type_text
 from graphprep.pipeline import provenance
 from graphprep.stages.disk_need import DiskNeed, compare_disk
+from graphprep.stages.moves import Room
 from graphprep.stages.reorder import StoreReorderer
 from graphprep.stages.reorder_order import OrderRules
 from graphprep.storage.arrays import StoreReader
@@ -33,7 +34,7 @@ def reorder(store: str, out: str, options: ReorderOptions | None = None, reporte
         compare_disk(out, run.tmp_dir, _disk_need(source, memory), run.clock.reporter)
         writer = stack.enter_context(StoreWriter(run.storage, out, options.overwrite))
         room = run.room(memory)
-        metadata = _reorder(StoreReorderer(source, writer, rules, room, run.clock.reporter), run)
+        metadata = _reorder(StoreReorderer(source, writer, rules, room, run.clock.reporter), run, room)
         return ReorderSummary(
             out=out,
             by=options.by,
@@ -50,15 +51,16 @@ def reorder(store: str, out: str, options: ReorderOptions | None = None, reporte
         )
 
 
-def _reorder(step: StoreReorderer, run: StoreRun) -> GraphMetadata:
+def _reorder(step: StoreReorderer, run: StoreRun, room: Room) -> GraphMetadata:
     """Run the stages."""
-    run.clock.stage("order")
+    needs = tuple(room.needs())
+    run.clock.stage("order", needs)
     step.order()
-    run.clock.stage("nodes")
+    run.clock.stage("nodes", needs)
     step.write_nodes()
-    run.clock.stage("edges")
+    run.clock.stage("edges", needs)
     step.write_edges()
-    run.clock.stage("publish")
+    run.clock.stage("publish", needs)
     metadata_url = run.storage.join(run.store, METADATA_NAME)
     return step.finish(lambda: provenance([metadata_url], run.storage, run.elapsed_s))
 

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from graphprep.engine.budget import PeakSampler, count_memory
-from graphprep.engine.ledger import MemoryPlan, plan_memory
+from graphprep.engine.ledger import Ledger, MemoryPlan, plan_memory
 from graphprep.model.errors import UsageError
 from graphprep.model.options import ConvertOptions, RunOptions
 from graphprep.model.protocols import Reporter
@@ -46,7 +46,9 @@ class StoreRun:
 
         Raises MemoryLimitError where it leaves nothing to work with.
         """
-        return plan_memory(ConvertOptions(run=self._options))
+        memory = plan_memory(ConvertOptions(run=self._options))
+        self.clock.ledger = Ledger(memory.limit_bytes, memory.held_bytes, self.clock.reporter, self._sampler)
+        return memory
 
     def open_store(self) -> StoreReader:
         """Open the store."""

@@ -1,1 +1,1 @@
-"""Runs tasks on threads under one memory budget; knows no graphs."""
+"""Runs tasks on threads under one memory limit, and keeps the ledger of it; knows no graphs."""

@@ -222,6 +222,7 @@ class PeakSampler:
 
     def __init__(self) -> None:
         self.peak_bytes = 0
+        self._lap_bytes = 0
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -248,10 +249,17 @@ class PeakSampler:
             self._sample()
         return self.peak_bytes
 
+    def lap(self) -> int:
+        """Return the peak since the last call, in bytes."""
+        self._sample()
+        peak, self._lap_bytes = self._lap_bytes, 0
+        return peak
+
     def _run(self) -> None:
         self._sample()
         while not self._stopped.wait(_SAMPLE_S):
             self._sample()
 
     def _sample(self) -> None:
-        self.peak_bytes = max(self.peak_bytes, used_bytes())
+        now = used_bytes()
+        self.peak_bytes, self._lap_bytes = max(self.peak_bytes, now), max(self._lap_bytes, now)

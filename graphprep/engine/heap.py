@@ -44,6 +44,11 @@ def bound_heap(limit_bytes: int) -> None:
         _libc().mallopt(_M_MMAP_THRESHOLD, _MOST_IN_HEAP)
 
 
+def kept_bytes(limit_bytes: int) -> int:
+    """Return how much free memory stays with the process at most."""
+    return limit_bytes // (_KEPT_SHARE if limit_bytes < _SMALL_LIMIT_BYTES else _SPARE_SHARE)
+
+
 def end_stage() -> None:
     """Give free memory back to the system, unless the limit is far: then the next stage has a use for it."""
     if not _kept_below or used_bytes() >= _kept_below:

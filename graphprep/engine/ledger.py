@@ -1,19 +1,28 @@
-"""The memory ledger: how a limit is shared out."""
+"""The memory ledger: how a limit is shared out, and what the stages of a command declare that they take of it, and why."""
 
 from __future__ import annotations
 
+import os
+import sys
+from collections.abc import Iterable
+
 from graphprep.engine.budget import (
     DECODED_FACTOR,
+    PeakSampler,
     default_threads,
+    format_size,
     memory_limit,
     used_bytes,
 )
-from graphprep.engine.heap import bound_heap, trim_heap
+from graphprep.engine.heap import bound_heap, kept_bytes, trim_heap
 from graphprep.engine.scratch import release_scratch
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import MemoryLimitError
 from graphprep.model.options import ConvertOptions
+from graphprep.model.protocols import Reporter
 
+EDGE_BYTES = 64  # of an edge while its bucket is put in order: row, other end, edge ID, key, and their sorted copies
+_CHECK = "GRAPHPREP_CHECK_MEMORY"  # the variable; 1: a stage that holds more than is declared ends the run
 _MIB = 1 << 20
 _KERNEL_BYTES = 64 * _MIB
 _LEAST_BYTES = 24 * _MIB  # what the stages need beside what Python and its modules hold
@@ -21,6 +30,21 @@ _MOST_BLOCK = 4 * _MIB
 _LEAST_BLOCK = 64 << 10
 _MOST_BUCKET = 32 * _MIB  # larger ones leave the cache: sorting a bucket then costs more than scattering to more of them
 _LEAST_BUCKET = 64 << 10
+_HOLES_SHARE = 4  # of what a stage takes, there may be as much in holes of the heap
+
+
+@dataclass(frozen=True)
+class Need:
+    """Memory that something takes at most, in bytes, and why so much."""
+
+    name: str
+    num_bytes: int
+    why: str
+
+
+def runs_need(num_bytes: int) -> Need:
+    """Return what rows take on their way from one step to the next."""
+    return Need("runs", num_bytes, "rows on their way; what is more lies in spill files")
 
 
 @dataclass(frozen=True)
@@ -41,6 +65,10 @@ class MemoryPlan:
     leaf_bytes: int
     block_bytes: int
     threads: int
+
+    def runs(self, most_bytes: int = sys.maxsize) -> Need:
+        """Declare runs of rows that take ``most_bytes`` at most."""
+        return runs_need(min(most_bytes, self.pool_bytes))
 
 
 def plan_memory(options: ConvertOptions) -> MemoryPlan:
@@ -81,3 +109,63 @@ def _too_little(limit: int, held: int, room: int) -> MemoryLimitError:
         if can_have
         else f"let the process have {need} MiB: raise its container's limit, or ulimit",
     )
+
+
+class Ledger:
+    """What a command takes of memory, stage after stage, as each of them declares it when it begins.
+
+    Beside that, all stages have what was held before, what is loaded on the way, and what is free and not given back. Details
+    are told to a reporter that wants them.
+    """
+
+    def __init__(self, limit_bytes: int, held_bytes: int, reporter: Reporter, sampler: PeakSampler) -> None:
+        self.limit_bytes = limit_bytes
+        self.always = (
+            Need("process", held_bytes, "what it holds when it begins"),
+            Need("code", _KERNEL_BYTES, "kernels, pyarrow and other modules, as they are loaded"),
+        )
+        self.stages: dict[str, tuple[Need, ...]] = {}
+        self._tell = reporter.message if getattr(reporter, "details", False) else None
+        self._sampler = sampler
+        self._stage = ""
+
+    def begin(self, stage: str, needs: Iterable[Need]) -> None:
+        """End the stage before, and open the next one with what it declares."""
+        self.end()
+        own = [one for one in needs if one.num_bytes]
+        left = max(0, used_bytes() - self.always[0].num_bytes) + sum(one.num_bytes for one in own) // _HOLES_SHARE
+        heap = Need("heap", min(left, kept_bytes(self.limit_bytes)), "what stages left, and what is free between arrays")
+        self.stages[stage] = (*own, heap)
+        self._stage = stage
+        self._sampler.lap()
+        if self._tell is not None:
+            if len(self.stages) == 1:
+                self._tell(f"memory: all stages: {_words(self.always)}")
+            self._tell(f"memory: {stage}: {format_size(self.peak_bytes(stage))} at most: {_words(self.stages[stage])}")
+
+    def peak_bytes(self, stage: str) -> int:
+        """Return what is held in a stage at most: the sum of all needs, and never more than the limit."""
+        return min(self.limit_bytes, sum(one.num_bytes for one in self.always) + self.own_bytes(stage))
+
+    def own_bytes(self, stage: str) -> int:
+        """Return the sum of what a stage declares."""
+        return sum(one.num_bytes for one in self.stages[stage])
+
+    def end(self) -> None:
+        """End the last stage.
+
+        Raises AssertionError where it held more than it declares, if that is to be checked. Where kernels were compiled, it is
+        not: nobody can bound what that takes.
+        """
+        stage, self._stage = self._stage, ""
+        if not stage or os.environ.get(_CHECK, "0") in ("", "0") or "numba" in sys.modules:
+            return
+        held = self._sampler.lap()
+        if held > self.peak_bytes(stage):
+            words = _words((*self.stages[stage], *self.always))
+            most = format_size(self.peak_bytes(stage))
+            raise AssertionError(f"stage {stage!r} held {format_size(held)} of memory, and declares {most}: {words}")
+
+
+def _words(needs: Iterable[Need]) -> str:
+    return "; ".join(f"{one.name} {format_size(one.num_bytes)} ({one.why})" for one in needs)

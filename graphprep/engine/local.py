@@ -25,6 +25,11 @@ def map_ordered(fn: Callable[[Item], Result], items: Iterable[Item], threads: in
     return _map_on_threads(fn, items, threads, window or 2 * threads)
 
 
+def num_in_flight(threads: int, window: int = 0) -> int:
+    """Return how many items ``map_ordered`` holds at a time, results and those that are consumed and taken included."""
+    return 2 if threads <= 1 else (window or 2 * threads) + 2
+
+
 def chain_ordered(sources: Iterable[Callable[[], Iterator[Item]]], threads: int, ahead: int = 2) -> Iterator[Item]:
     """Yield the items of one source after another, in order, while up to ``threads`` of them are read at a time.
 

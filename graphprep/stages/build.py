@@ -10,6 +10,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from graphprep.engine.ledger import EDGE_BYTES
 from graphprep.engine.local import map_ordered
 from graphprep.kernels.cpu.group import group_by_key
 from graphprep.kernels.cpu.records import EDGE_ID, OTHER, Block, carried, has_repeats, place_records, sort_records
@@ -33,7 +34,6 @@ from graphprep.stages.shuffle import (
 from graphprep.storage.runs import Runs, SpillPool
 
 Ints = NDArray[np.int64]
-_EDGE_BYTES = 64  # what building holds for each edge of a leaf
 _JOINED_BYTES = 32  # the same where buckets are built from where they lie
 _MOST_JOINED = 1 << 18  # edges built at a time: fewer, and handing them over takes as long as building them
 _NO_IDS = np.zeros(0, np.int64)
@@ -238,7 +238,7 @@ def write_layout(
 
     ``columns`` are written beside it.
     """
-    leaves = cut_leaves(builder.edges, max(1, rules.leaf_bytes // _EDGE_BYTES))
+    leaves = cut_leaves(builder.edges, max(1, rules.leaf_bytes // EDGE_BYTES))
     if builder.is_direct and not keep_positions:
         leaves = list(join_leaves(builder.edges, leaves, min(_MOST_JOINED, rules.leaf_bytes // _JOINED_BYTES)))
     built = BuiltEdges(leaves, Runs(pool, max(1, len(leaves))) if keep_positions else None)
@@ -278,7 +278,7 @@ class SecondLayout:
     """Collects the edges of the finished primary layout for the other one, with their edge rows where these are wanted."""
 
     def __init__(self, route: EdgeRoute, num_rows: int, pool: SpillPool, bucket_bytes: int, *, edge_rows: bool) -> None:
-        self.plan = plan_buckets(num_rows, route.num_edges * _EDGE_BYTES + num_rows * ROW_BYTES, bucket_bytes)
+        self.plan = plan_buckets(num_rows, route.num_edges * EDGE_BYTES + num_rows * ROW_BYTES, bucket_bytes)
         desk = Desk(min(bucket_bytes, MOST_HELD_BYTES))
         self._edge_rows = edge_rows
         dtype = route.edges.dtype if route.num_edges <= 2**32 else np.uint64  # records hold edge IDs as they are

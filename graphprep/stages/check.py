@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from dataclasses import field
 
-from graphprep.engine.budget import count_memory, default_threads, memory_limit
+from graphprep.engine.budget import PeakSampler, count_memory, default_threads, memory_limit, used_bytes
+from graphprep.engine.ledger import Ledger
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import StorageError
 from graphprep.model.metadata import METADATA_NAME, GraphMetadata
@@ -14,10 +15,18 @@ from graphprep.model.protocols import Reporter
 from graphprep.model.schema import edge_type_text
 from graphprep.model.shown import Card, Showable, type_rows
 from graphprep.model.words import count, duration, size
-from graphprep.stages.check_columns import check_columns
-from graphprep.stages.check_edges import check_edges
-from graphprep.stages.check_files import CheckedStore, check_files, edge_folder, node_folder, read_manifests, read_metadata
-from graphprep.stages.check_nodes import check_raw_ids
+from graphprep.stages.check_columns import check_columns, column_needs
+from graphprep.stages.check_edges import check_edges, edge_needs
+from graphprep.stages.check_files import (
+    CheckedStore,
+    check_files,
+    edge_folder,
+    file_needs,
+    node_folder,
+    read_manifests,
+    read_metadata,
+)
+from graphprep.stages.check_nodes import check_raw_ids, node_needs
 from graphprep.stages.check_order import check_order
 from graphprep.stages.faults import Fault, Faults
 from graphprep.storage.urls import Storage
@@ -75,8 +84,9 @@ def check_store(
     if metadata is None:
         return StoreReport(url, faults.num, tuple(faults.kept), elapsed_s=time.monotonic() - began_s)
     counted = _CountingReporter(reporter)
-    with count_memory():
-        num_arrays = _check_contents(storage, url, metadata, faults, counted, run)
+    with count_memory(), PeakSampler() as sampler:
+        ledger = Ledger(memory_limit(run.memory_limit), used_bytes(), reporter, sampler)
+        num_arrays = _check_contents(storage, url, metadata, faults, counted, run.threads or default_threads(), ledger)
     return StoreReport(
         store=url,
         num_faults=faults.num,
@@ -106,26 +116,36 @@ class _CountingReporter:
 
 
 def _check_contents(
-    storage: Storage, url: str, metadata: GraphMetadata, faults: Faults, counted: _CountingReporter, run: RunOptions
+    storage: Storage,
+    url: str,
+    metadata: GraphMetadata,
+    faults: Faults,
+    counted: _CountingReporter,
+    threads: int,
+    ledger: Ledger,
 ) -> int:
     """Check what the metadata leads to; return the number of arrays."""
-    window_bytes = max(memory_limit(run.memory_limit) // _WINDOW_SHARE, 1)
+    window_bytes = max(ledger.limit_bytes // _WINDOW_SHARE, 1)
     manifests = read_manifests(storage, url, metadata, faults)
     entries = [entry for manifest in manifests if manifest is not None for entry in manifest.arrays]
+    ledger.begin("files", file_needs(threads))
     counted.reporter.stage("files", total_bytes=sum(entry.num_bytes for entry in entries))
-    threads = run.threads or default_threads()
     store = check_files(storage, url, metadata, manifests, faults, threads=threads, advance=counted.advance)
+    most_nodes, most_edges = (max(each, default=0) for each in (metadata.num_nodes_per_type, metadata.num_edges_per_type))
+    ledger.begin("nodes", (*node_needs(most_nodes, window_bytes), *column_needs()))
     counted.reporter.stage("nodes")
     for number, name in enumerate(metadata.node_types):
         if check_order(store, number, faults, window_bytes=window_bytes):
             check_raw_ids(store, number, faults, window_bytes=window_bytes)
         counted.reporter.advance(records=metadata.num_nodes_per_type[number])
         _check_type_columns(store, node_folder(name), number, faults, edges=False)
+    ledger.begin("edges", (*edge_needs(most_nodes, most_edges, window_bytes), *column_needs()))
     counted.reporter.stage("edges")
     for number, edge_type in enumerate(metadata.edge_types):
         check_edges(store, number, faults, window_bytes=window_bytes)
         counted.reporter.advance(records=metadata.num_edges_per_type[number])
         _check_type_columns(store, edge_folder(edge_type), number, faults, edges=True)
+    ledger.end()
     return len(entries)
 
 

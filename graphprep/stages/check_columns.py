@@ -7,6 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from graphprep.engine.budget import format_size
+from graphprep.engine.ledger import Need
 from graphprep.model.schema import ColumnSchema
 from graphprep.stages.check_files import CheckedArray, CheckedStore
 from graphprep.stages.check_offsets import check_offsets
@@ -16,6 +18,11 @@ _SLICE_BYTES = 4 << 20
 _SLICE_ROWS = 1 << 19  # of int64
 
 Flags = NDArray[np.bool_]
+
+
+def column_needs() -> Iterator[Need]:
+    """Declare what checking columns takes."""
+    yield Need("column", 4 * _SLICE_BYTES, f"{format_size(_SLICE_BYTES)} at a time, and what is compared of it")
 
 
 def check_columns(

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphprep.engine.ledger import Need
 from graphprep.kernels.cpu.check import add_edge_sums, choose_buckets, find_unset, hash_pairs, mark_ids
 from graphprep.kernels.cpu.hash import pair_checksum
 from graphprep.model.dataclass import dataclass
@@ -18,7 +19,8 @@ from graphprep.stages.check_nodes import read_hashes
 from graphprep.stages.check_offsets import check_offsets
 from graphprep.stages.faults import Faults
 
-_SLICE = 1 << 18  # edges looked at at once: about 30 MiB with all that is computed of them
+_SLICE = 1 << 18  # edges looked at at once
+_EDGE_BYTES = 128  # of an edge, with what is computed of it
 _ROWS = 1 << 18  # rows of indptr read at once
 _BUCKETS = 1 << 12  # sums that compare the layouts, so that a difference can be found among few edges
 _COMPARED_BUCKETS = 8  # buckets with differences whose edges are compared one by one
@@ -80,6 +82,12 @@ class CheckedEdges:
     def place(self) -> str:
         """Return the edge type's place in metadata.json."""
         return f"{METADATA_NAME}: edge_schema.{edge_type_text(self.edge_type)}"
+
+
+def edge_needs(num_nodes: int, num_edges: int, window_bytes: int) -> Iterator[Need]:
+    """Declare what checking edge types takes, the largest of which has ``num_edges`` and ``num_nodes`` at an end."""
+    yield Need("window", min(window_bytes, 8 * max(_SLICE, num_nodes)), "hashes of other ends, or marks of edge IDs")
+    yield Need("slice", min(_SLICE, num_edges) * _EDGE_BYTES, f"{_SLICE} edges at a time, and what is computed of them")
 
 
 def check_edges(store: CheckedStore, number: int, faults: Faults, *, window_bytes: int) -> None:

@@ -11,6 +11,8 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
+from graphprep.engine.budget import format_size
+from graphprep.engine.ledger import Need
 from graphprep.engine.local import map_ordered
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, GraphprepError, StorageError
@@ -92,6 +94,11 @@ class CheckedStore:
 
 
 # ---------------------------------------------------------------------------------------------------- metadata.json
+
+
+def file_needs(threads: int) -> Iterator[Need]:
+    """Declare what checking files takes."""
+    yield Need("files", threads * 2 * _HASH_BYTES, f"two pieces of {format_size(_HASH_BYTES)} of each that is hashed")
 
 
 def read_metadata(storage: Storage, url: str, faults: Faults) -> GraphMetadata | None:

@@ -8,15 +8,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphprep.engine.ledger import Need
 from graphprep.kernels.cpu.hash import hash_ints
 from graphprep.stages.check_files import CheckedStore, node_folder
 from graphprep.stages.check_texts import check_text_ids, hash_window
 from graphprep.stages.faults import Faults
 
 _SLICE = 1 << 19  # IDs read at once: 4 MiB
+_ROW_BYTES = 64  # of a row, with what is computed of it
 _MIN_BLOCK = 1 << 10  # IDs of a partition held at once while many partitions are merged
 
 RawSlice = tuple[int, NDArray[Any]]  # int64 or uint64, as the store holds them
+
+
+def node_needs(num_nodes: int, window_bytes: int) -> Iterator[Need]:
+    """Declare what checking node types takes, the largest of which has ``num_nodes``."""
+    yield Need("window", min(window_bytes, _ROW_BYTES * num_nodes), "raw IDs of all partitions, merged, or marks of those seen")
+    yield Need("slices", min(_SLICE, num_nodes) * _ROW_BYTES, f"{_SLICE} rows at a time, and what is computed of them")
 
 
 def check_raw_ids(store: CheckedStore, node_type: int, faults: Faults, *, window_bytes: int) -> None:

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.engine.local import chain_ordered, map_ordered
+from graphprep.engine.budget import DECODED_FACTOR, format_size
+from graphprep.engine.ledger import Need
+from graphprep.engine.local import chain_ordered, map_ordered, num_in_flight
 from graphprep.kernels.cpu.texts import take_texts
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import BadRecord, DataError
@@ -79,6 +81,22 @@ class DecodeSettings:
     def room_bytes(self) -> int:
         """Return what the reader of a table may hold, of which as many may read as there are threads."""
         return self.text_bytes // self.threads if self.text_bytes >= _AHEAD_BYTES else self.text_bytes
+
+
+def decode_needs(settings: DecodeSettings, most_bytes: int) -> Iterator[Need]:
+    """Declare what decoding takes of an input that takes ``most_bytes`` decoded.
+
+    Of the blocks under way, those whose rows are there already take half.
+    """
+    threads, block = settings.threads, DECODED_FACTOR * settings.block_bytes
+    why = f"{threads} at work, of {format_size(settings.block_bytes)}: {DECODED_FACTOR} times that; of {threads + 1} more half"
+    yield Need("blocks", min(most_bytes, threads * block + (threads + 1) * block // 2), why)
+    if settings.early is not None:
+        group = settings.early.group_bytes
+        why = f"plain edges scattered at once, of {format_size(group)} of text each"
+        yield Need("segments", min(most_bytes, num_in_flight(threads) * group), why)
+        yield Need("marks", min(most_bytes, settings.early.mark_bytes), "a bit for each ID that occurs")
+    yield Need("texts", min(most_bytes, settings.text_bytes), "raw IDs that are texts, before they are sorted")
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,7 @@ from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import GraphprepError, StorageError
 from graphprep.model.protocols import ReadingRoom, Reporter, Span, TextBlock
 from graphprep.model.rows import ColumnChunk, RawRows
-from graphprep.stages.plan import Planned
-from graphprep.storage.drivers import URL
+from graphprep.stages.plan import Planned, is_packed
 from graphprep.storage.free_space import find_folders, free_bytes
 from graphprep.storage.private import TMP_DIR_OPTION
 from graphprep.storage.streams import find_codec
@@ -110,7 +109,7 @@ def estimate_disk(planned: Planned, storage: Storage, rules: DiskRules) -> DiskN
     """Estimate what a run takes at least: half of what samples of the input promise."""
     groups: dict[tuple[str, str, bool], list[Span]] = {}
     for span in planned.sources.spans:
-        groups.setdefault((span.kind, span.role, _is_packed(span.url)), []).append(span)
+        groups.setdefault((span.kind, span.role, is_packed(span.url)), []).append(span)
     runs = output = 0.0
     for spans in groups.values():
         step = -(-len(spans) // _SAMPLES)
@@ -135,12 +134,8 @@ def _places(folders: tuple[str | None, str], free: dict[str, int | None], need: 
 
 def _is_plenty(planned: Planned, free_bytes: int) -> bool:
     """Return whether there is room whatever the input holds, so that nobody need look."""
-    packed = any(span.kind == "table" or _is_packed(span.url) for span in planned.sources.spans)
+    packed = any(span.kind == "table" or is_packed(span.url) for span in planned.sources.spans)
     return (planned.total_bytes or 0) * _MOST_GROWTH * (_MOST_PACKED if packed else 1) <= free_bytes
-
-
-def _is_packed(url: str) -> bool:
-    return url.endswith((".gz", ".bz2", ".xz", ".zst")) or (URL.match(url) is not None and "::" in url)
 
 
 # ---- samples

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from graphprep.engine.ledger import Need
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.words import count
@@ -46,6 +47,10 @@ class InMemory:
 
     sources: Mapping[str, Source] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+
+    def needs(self) -> Iterator[Need]:
+        """Declare what ``spool`` takes."""
+        yield Need("row group", 2 * max(_GROUP_BYTES, _MOST_ROWS * _OBJECT_BYTES), "as it comes, and as Arrow has it")
 
     def spool(self, storage: Storage) -> None:
         """Write every source to a file of its own that ``storage`` reads under its name.

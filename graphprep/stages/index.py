@@ -19,6 +19,7 @@ _LEAST_CHUNK_ROWS = 1 << 10
 _MOST_RUNS = 64  # merged at a time: each has a file open and a chunk in memory
 _ROW_BYTES = 20
 _SORT_FACTOR = 2  # sorting holds its input, its output and what it moves on the way
+SORT_BYTES = _SORT_FACTOR * _ROW_BYTES  # of an ID while it is sorted
 _BITS_SHARE = 4  # of what is held may be a bitmap
 _PIECE_BYTES = 1 << 14  # of a bitmap that are taken apart at a time
 _LEAST_MET = 1 << 16  # IDs after which it shows whether most are new

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.engine.local import map_ordered
+from graphprep.engine.budget import format_size
+from graphprep.engine.ledger import Need, runs_need
+from graphprep.engine.local import map_ordered, num_in_flight
 from graphprep.kernels.cpu.move import copy_blocks, count_blocks, deal_blocks
 from graphprep.kernels.cpu.sort import stable_order
 from graphprep.model.dataclass import dataclass
@@ -39,6 +41,14 @@ class Room:
     threads: int
     pool: SpillPool
     scratch: Scratch
+
+    def needs(self) -> Iterator[Need]:
+        """Declare it."""
+        num_pieces = num_in_flight(self.threads)
+        yield Need("pieces", num_pieces * self.piece_bytes, f"{num_pieces} at a time, of {format_size(self.piece_bytes)}")
+        yield Need("array", self.held_bytes, "one that is read as a whole")
+        yield Need("by node", self.scratch.cap_bytes, "orders, offsets and counts; what is more lies in mapped files")
+        yield runs_need(self.pool.cap_bytes)
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,13 @@ from functools import cached_property, partial
 import numpy as np
 from numpy.typing import NDArray
 
+from graphprep.engine.ledger import Need
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError
 from graphprep.model.schema import RawIdKind
 from graphprep.stages.assign import PartitionFunction, RawBatch, TypedCounter, cut_sizes, order_types
 from graphprep.stages.decoded import Decoded
-from graphprep.stages.index import CREATED, SpaceIndexer
+from graphprep.stages.index import CREATED, SORT_BYTES, SpaceIndexer
 from graphprep.stages.node_ends import BeyondError, EndRange, find_ranges, seen_bits
 from graphprep.stages.node_spaces import (
     SIGN_BIT,
@@ -34,6 +35,7 @@ from graphprep.storage.runs import Chunk, Runs, SpillPool
 
 Ints = NDArray[np.int64]
 RawIds = NDArray[np.uint64]
+NODE_BYTES = 64  # of a node on its way, beside its columns: raw and typed ID, type, partition, and their rows in buckets
 _ARANGE_ROWS = 1 << 16
 
 
@@ -100,6 +102,16 @@ class NodeIndex:
         """Yield (h of the raw ID, typed ID) of a type's nodes, ascending by raw ID. h: docs/store.md, "Hashes"."""
         for batch, typed in self.raw(type_number):
             yield batch.hashes(), typed
+
+
+def index_needs(decoded: Decoded, cap_bytes: int) -> Iterator[Need]:
+    """Declare what indexing takes."""
+    num_ids = decoded.num_nodes + 2 * decoded.num_edges
+    yield Need("raw IDs", min(cap_bytes, SORT_BYTES * num_ids), f"sorted, {SORT_BYTES} bytes for each that occurs")
+    if decoded.texts:
+        yield Need("texts", cap_bytes, "raw IDs that are texts, sorted")
+    if decoded.sources.nodes == "ends":
+        yield Need("marks", cap_bytes, "a bit for each ID that occurs, for each thread if that fits")
 
 
 def index_nodes(decoded: Decoded, rules: NodeRules, pool: SpillPool) -> NodeIndex:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from graphprep.decoders.registry import find_decoder, load_class, load_options, make_decoder
 from graphprep.decoders.sniff import TablesError, sniff
+from graphprep.engine.budget import DECODED_FACTOR
+from graphprep.engine.ledger import Need
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.graph_config import DataArray, GraphConfig
@@ -18,6 +21,7 @@ from graphprep.model.protocols import Decoder, ReadsConfig, Reporter, Sniffed, S
 from graphprep.stages.assign import PARTITION_METHODS
 from graphprep.stages.schema_guard import column_dtypes
 from graphprep.stages.stated_counts import check_fits
+from graphprep.storage.drivers import URL
 
 if TYPE_CHECKING:
     from graphprep.storage.urls import Storage
@@ -42,6 +46,22 @@ class Planned:
     total_bytes: int | None
     replan: Callable[[Decoder], Sources]
     graph: GraphConfig | None = None
+
+
+def plan_needs(working_bytes: int) -> Iterator[Need]:
+    """Declare what looking at the input takes."""
+    yield Need("documents", working_bytes, "configs, headers and samples, before anything is decoded")
+
+
+def decoded_bytes(planned: Planned) -> int:
+    """Return the most that an input takes once it is decoded; the highest number where only decoding tells."""
+    packed = any(span.kind == "table" or is_packed(span.url) for span in planned.sources.spans)
+    return sys.maxsize if packed or planned.total_bytes is None else DECODED_FACTOR * planned.total_bytes
+
+
+def is_packed(url: str) -> bool:
+    """Return whether the name of a file says that it is compressed."""
+    return url.endswith((".gz", ".bz2", ".xz", ".zst")) or (URL.match(url) is not None and "::" in url)
 
 
 def plan_input(inputs: Sequence[str], options: ConvertOptions, storage: Storage, reporter: Reporter) -> Planned:

@@ -9,7 +9,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.engine.local import map_ordered
+from graphprep.engine.budget import format_size
+from graphprep.engine.ledger import EDGE_BYTES, Need
+from graphprep.engine.local import map_ordered, num_in_flight
 from graphprep.model.dataclass import dataclass
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.schema import Layout
@@ -23,7 +25,6 @@ from graphprep.storage.scratch import Scratch
 
 Ints = NDArray[np.int64]
 Made = TypeVar("Made")
-_EDGE_BYTES = 64  # of an edge while it is dealt out or built
 _LEAF_PIECES = 4  # a bucket takes as many pieces: it is built at once
 
 
@@ -57,7 +58,7 @@ def map_edges(ready: ReadyStore, number: int, room: Room, scratch: Scratch, make
     first_row = 0
     for part in range(ready.metadata.num_parts):
         reader = _PartEdges(ready, number, part, first_row, scratch)
-        spans = entry_spans(reader.indptr, max(1, room.piece_bytes // _EDGE_BYTES))
+        spans = entry_spans(reader.indptr, max(1, room.piece_bytes // EDGE_BYTES))
         yield from map_ordered(partial(_make, make, reader), spans, room.threads)
         first_row += reader.indices.size
 
@@ -125,9 +126,16 @@ def part_borders(metadata: GraphMetadata, node_type: int) -> Ints:
 
 def make_buckets(room: Room, num_rows: int, num_edges: int, most: int) -> EdgeBuckets:
     """Make buckets for the edges of so many rows; ``most`` is the highest number that a record has to hold, plus one."""
-    plan = plan_buckets(num_rows, num_edges * _EDGE_BYTES + num_rows * ROW_BYTES, bucket_bytes(room))
+    plan = plan_buckets(num_rows, num_edges * EDGE_BYTES + num_rows * ROW_BYTES, bucket_bytes(room))
     desk = Desk(min(bucket_bytes(room), MOST_HELD_BYTES))
     return EdgeBuckets(room.pool, plan, desk, np.uint64 if max(most, num_rows, num_edges) > 2**32 else np.uint32)
+
+
+def derive_needs(room: Room) -> Iterator[Need]:
+    """Declare what making what a store lacks takes."""
+    yield from room.needs()
+    num_buckets, size = num_in_flight(room.threads), bucket_bytes(room)
+    yield Need("buckets", num_buckets * size, f"{num_buckets} at a time, of {format_size(size)}")
 
 
 def bucket_bytes(room: Room) -> int:

@@ -66,6 +66,10 @@ class NodeMap:
         self.highest = highest
         self.are_ranks = are_ranks
 
+    def map_bytes(self, cap_bytes: int) -> int:
+        """Return what ``finder``, or ``resolve``, holds at most."""
+        return 0 if self.rows is None else min(cap_bytes, self.num_nodes * _TABLE_ROW_BYTES)
+
     def finder(self, cap_bytes: int) -> Callable[[RawIds], Resolved] | None:
         """Return a function that looks IDs up at once, None where the map takes more than ``cap_bytes``."""
         if self.rows is None:

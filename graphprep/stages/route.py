@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from graphprep.engine.ledger import EDGE_BYTES
 from graphprep.kernels.cpu.records import Packing, find_packing
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import BadRecord, DataError
@@ -35,7 +36,6 @@ from graphprep.stages.shuffle import (
 from graphprep.storage.runs import SpillPool
 
 Ints = NDArray[np.int64]
-_EDGE_BYTES = 64  # what building a bucket holds for each of its edges: rows, ends, IDs, keys, their sorted copies
 _MOST_EDGE_BUCKET = 4 << 20  # 65,536 edges: what is written while they are put in order fits the cache
 
 
@@ -172,7 +172,7 @@ class Routing:
         owner_type = key[2] if (self.rules.primary == "csc") != second else key[1]
         num_rows, relations = self.index.num_nodes[owner_type], max(1, len(self.decoded.relations))
         share = min(1.0, 4 / relations)
-        edges = int(self.decoded.num_edges * _EDGE_BYTES * share) + num_rows * ROW_BYTES
+        edges = int(self.decoded.num_edges * EDGE_BYTES * share) + num_rows * ROW_BYTES
         columns = int(3 * max(self.decoded.column_bytes.values(), default=0) * share)
         of_edges = plan_buckets(num_rows, edges, min(self.rules.bucket_bytes, _MOST_EDGE_BUCKET))
         of_columns = plan_buckets(num_rows, columns, self.rules.bucket_bytes)

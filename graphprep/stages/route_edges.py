@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.engine.local import map_ordered
+from graphprep.engine.budget import format_size
+from graphprep.engine.ledger import Need
+from graphprep.engine.local import map_ordered, num_in_flight
 from graphprep.model.errors import DataError
 from graphprep.model.graph_schema import OwnerSchema
 from graphprep.model.rows import ColumnKey
@@ -37,7 +39,24 @@ _LEAST_GROUP_BYTES = 4 << 20  # of edges with many columns, fewer are enough
 _WORK_BYTES = (
     72  # of an edge while it is dealt out, beside what comes in: codes and positions of types, typed IDs, keys, records
 )
+_END_BYTES = 24  # of an edge as it comes in, at most: ends and relation
 _TYPED_WORK_BYTES = 24  # where its type goes without saying, and so does its order
+
+
+def route_needs(routing: Routing) -> Iterator[Need]:
+    """Declare what scattering nodes and edges takes."""
+    rules, decoded = routing.rules, routing.decoded
+    maps = sum(one.map_bytes(rules.cap_bytes) for one in routing.index.spaces.values())
+    yield Need("maps", maps, "from raw to typed IDs; of one that does not fit, blocks")
+    group, threads = _group_bytes(routing), rules.threads
+    num_groups = num_in_flight(threads, threads + 1)
+    edges = decoded.num_edges * (_END_BYTES + _WORK_BYTES) + 2 * sum(decoded.column_bytes.values())
+    yield Need("groups", min(edges, num_groups * group), f"{num_groups} of edges at a time, of {format_size(group)}")
+    yield Need("write buffers", routing.factory.desk.cap_bytes, "rows that wait for others of their bucket")
+    if decoded.aligned:
+        yield Need("columns", rules.cap_bytes, "edge columns that are read beside the edges")
+    if routing.roles.owners:
+        yield Need("roles", 2 * rules.cap_bytes, "labels, splits and seeds, while they are numbered or looked up")
 
 
 def route_edges(routing: Routing) -> None:
@@ -57,8 +76,7 @@ def route_edges(routing: Routing) -> None:
 def _groups(routing: Routing, ends: Ends) -> Iterator[list[BatchInput]]:
     """Yield batches, a few at a time: dealing out few edges to many buckets costs as much as dealing out many."""
     decoded = routing.decoded
-    rules = routing.rules
-    most_bytes = 4 * rules.cap_bytes // (3 * rules.threads + 2)  # cap_bytes is a quarter of what there is to work with
+    most_bytes = _group_bytes(routing)
     edges = decoded.raw_edges(consume=ends.fit_in_memory())
     streams = (decoded.batches, edges, decoded.edge_columns.read(0), text_hashes(decoded))
     group: list[BatchInput] = []
@@ -79,6 +97,11 @@ def _groups(routing: Routing, ends: Ends) -> Iterator[list[BatchInput]]:
         num_bytes += taken
     if group:
         yield group
+
+
+def _group_bytes(routing: Routing) -> int:
+    """Return the bytes of edges that are scattered at once: all that are under way take half of what there is to work with."""
+    return 4 * routing.rules.cap_bytes // (3 * routing.rules.threads + 2)  # cap_bytes is a quarter of it
 
 
 def _bytes_of(one: BatchInput) -> int:

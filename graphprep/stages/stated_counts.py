@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from graphprep.engine.budget import format_size
+from graphprep.engine.ledger import EDGE_BYTES
 from graphprep.model.counts import MOST_COUNT
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, GraphprepError, MemoryLimitError, StorageError, UsageError
@@ -19,8 +20,7 @@ from graphprep.storage.free_space import find_folders, free_bytes
 _MOST_INT32 = 2**31
 _ROW_BYTES = 8  # of indptr, and of a raw ID that has to be stored
 _BLOCK_BYTES = 4 << 10  # of a file on a disk, at least
-_ENTRY_BYTES = 1200  # of memory for each file of a store: its entry in the manifest, and its writer
-_LEAF_EDGE_BYTES = 64  # as ``build`` has it: a leaf has up to two rows for each of its edges
+ENTRY_BYTES = 1200  # of memory for each file of a store: its entry in the manifest, and its writer
 _LEAF_BYTES = 300  # of memory for each leaf, whether it has edges or not
 _CHUNK_ROWS = 1 << 16  # of the sorted IDs of a type, as ``nodes`` has it
 _CHUNK_BYTES = 500  # of memory for each chunk that lies in a spill file
@@ -120,7 +120,7 @@ def refuse_parts(
 ) -> None:
     """Refuse more partitions of ``num_files`` each than there is room for; see ``check_parts``."""
     stated = _Stated(num_parts, "partitions", place or "--partitions", is_option=not place)
-    need = num_parts * num_files * _ENTRY_BYTES
+    need = num_parts * num_files * ENTRY_BYTES
     if need > working_bytes:
         raise stated.too_much_memory(need, working_bytes)
     folder = None if out is None else find_folders(out, tmp_dir)[0]
@@ -144,7 +144,7 @@ def _node_counts(sources: Sources, options: ConvertOptions) -> dict[str, _Stated
 
 def _memory_of(num_nodes: int, rules: CountRules, *, is_range: bool) -> tuple[int, int]:
     """Return the memory that rows take whether they have edges or not, and what there is for it."""
-    leaf_rows = 2 * max(1, rules.leaf_bytes // _LEAF_EDGE_BYTES)
+    leaf_rows = 2 * max(1, rules.leaf_bytes // EDGE_BYTES)  # a leaf has up to two for each of its edges
     need = num_nodes // leaf_rows * _LEAF_BYTES
     return need if is_range else need + num_nodes // _CHUNK_ROWS * _CHUNK_BYTES, rules.working_bytes
 
@@ -178,4 +178,4 @@ def _disk_of(num_nodes: int, num_owned: int, rules: CountRules, *, is_range: boo
         yield tmp, num_nodes * _ROW_BYTES - rules.limit_bytes
 
 
-__all__ = ["CountRules", "check_fits", "check_parts", "check_room", "num_part_files", "refuse_parts"]
+__all__ = ["ENTRY_BYTES", "CountRules", "check_fits", "check_parts", "check_room", "num_part_files", "refuse_parts"]

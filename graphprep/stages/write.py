@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Literal
 
 import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
+from graphprep.engine.budget import format_size
 from graphprep.engine.heap import end_stage
+from graphprep.engine.ledger import Need
+from graphprep.engine.local import num_in_flight
 from graphprep.model.dataclass import dataclass
 from graphprep.model.metadata import (
     MANIFEST_NAME,
@@ -60,12 +63,14 @@ from graphprep.stages.leaves import EdgeRuns
 from graphprep.stages.nodes import NodeIndex
 from graphprep.stages.observe import NUM_SLOTS, StoredColumn
 from graphprep.stages.parted import PartedArray, PartList
-from graphprep.stages.shuffle import ColumnRoute, EdgeRoute, NodeRoute, RouteFactory
+from graphprep.stages.shuffle import MOST_HELD_BYTES, ColumnRoute, EdgeRoute, NodeRoute, RouteFactory
+from graphprep.stages.stated_counts import ENTRY_BYTES
 from graphprep.storage.publish import StoreWriter
 from graphprep.storage.runs import SpillPool
 
 Ints = NDArray[np.int64]
 _MOST_GATHERED = 64  # columns that are written at once: each is an open file
+_MOST_OPEN = 4  # arrays of a layout, or of a column
 _FILE_BYTES = 1 << 20  # what a file that is written may hold back
 
 
@@ -104,6 +109,26 @@ class TypedNodes:
     number: int
     route: NodeRoute
     columns: tuple[StoredColumn, ...]
+
+
+def build_needs(rules: WriteRules, nodes: Sequence[TypedNodes], edges: Sequence[TypedEdges], most_bytes: int) -> Iterator[Need]:
+    """Declare what building and writing takes of an input that takes ``most_bytes`` decoded."""
+    num_tasks = num_in_flight(rules.threads)
+    why = f"{num_tasks} at a time, of {format_size(rules.leaf_bytes)}"
+    yield Need("build tasks", min(most_bytes, num_tasks * rules.leaf_bytes), why)
+    if any(edge.columns for edge in edges):
+        yield Need("columns", min(most_bytes, rules.cap_bytes), "of edges, written beside them")
+    if len(rules.layouts) > 1:
+        yield Need("write buffers", min(rules.bucket_bytes, MOST_HELD_BYTES), "edges on their way to the other layout")
+    yield Need("files", _MOST_OPEN * _FILE_BYTES, "what the arrays of a layout hold back")
+    yield from publish_needs(rules, nodes, edges)
+
+
+def publish_needs(rules: WriteRules, nodes: Sequence[TypedNodes], edges: Sequence[TypedEdges]) -> Iterator[Need]:
+    """Declare what the manifests take."""
+    columns = sum(len(one.columns) for one in nodes) + sum(len(one.columns) for one in edges)
+    num_files = rules.num_parts * (len(nodes) + _MOST_OPEN * (len(rules.layouts) * len(edges) + columns))
+    yield Need("manifests", num_files * ENTRY_BYTES, f"{ENTRY_BYTES} bytes for each array of each partition")
 
 
 class StoreBuilder:

@@ -26,7 +26,7 @@ class Scratch:
     """
 
     def __init__(self, cap_bytes: int, folder: str | None = None) -> None:
-        self._cap_bytes = cap_bytes
+        self.cap_bytes = cap_bytes
         self._held_bytes = 0
         self._files: list[Path] = []
         self._folder = PrivateFolder(folder)
@@ -49,7 +49,7 @@ class Scratch:
 
     def inner(self) -> Scratch:
         """Return a scratch for a step of the run, which may hold what this one does not. Close it before this one."""
-        inner = Scratch(max(0, self._cap_bytes - self._held_bytes))
+        inner = Scratch(max(0, self.cap_bytes - self._held_bytes))
         inner._folder, inner._is_inner = self._folder, True
         return inner
 
@@ -59,7 +59,7 @@ class Scratch:
         Raises StorageError where there is no room for its file.
         """
         num_bytes = size * np.dtype(dtype).itemsize
-        if self._held_bytes + num_bytes <= self._cap_bytes:
+        if self._held_bytes + num_bytes <= self.cap_bytes:
             self._held_bytes += num_bytes
             return np.zeros(size, dtype)
         with _LOCK:

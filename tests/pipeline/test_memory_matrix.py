@@ -1,8 +1,12 @@
-"""The least limit that a run names is enough, for every kind of input; less ends at once. Measured from outside."""
+"""The least limit that a run names is enough, for every kind of input; less ends at once. Measured from outside.
+
+Inside, every stage holds what it takes against what it declares.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -16,13 +20,14 @@ from test_memory_limit import private_bytes
 import graphprep
 
 MIB = 1 << 20
+CHECKED = {**os.environ, "GRAPHPREP_CHECK_MEMORY": "1"}
 
 
 def convert(folder, *args):
     """Run ``convert`` and watch it; returns (exit code, peak in bytes, stderr, what --json says)."""
     command = [sys.executable, "-m", "graphprep", "convert", *map(str, args), "-q", "--json"]
     seen = [0]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "env": CHECKED}
     with watched(command, lambda pid: seen.append(private_bytes(pid)), cwd=folder, **pipes) as process:
         out, err = process.communicate()
     return process.returncode, max(seen), err, json.loads(out) if out else {}
