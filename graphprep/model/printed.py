@@ -12,7 +12,10 @@ from typing import Any
 _PASSWORD = re.compile(r"(?<=://)([^/@:\s]*):(?:[^/\s]*|(?!\d+/)[^\s'\"]*)@")
 _TOKEN = re.compile(r"(?<=http://|ttps://)[^/@:\s]+@")  # of HTTP a user without a password is one
 _QUERY = re.compile(r"(https?://[^\s?'\"]*)\?[^\s'\"]*")
-_SIGNED = re.compile(r"([?&](?:X-Amz-[A-Za-z-]+|AWSAccessKeyId|Signature|sig|token|key|password)=)[^&\s'\"]+", re.IGNORECASE)
+_SIGNED = re.compile(  # up to a colon that a message goes on with
+    r"([?&](?:X-Amz-[A-Za-z-]+|AWSAccessKeyId|Signature|sig|token|key|password)=)[^&\s'\"]+?(?=:?(?:[&\s'\"]|$))",
+    re.IGNORECASE,
+)
 _LEAST_SECRET = 4  # shorter values would hide ordinary words
 _SECRET_VARIABLES = (
     "AWS_SECRET_ACCESS_KEY",

@@ -7,6 +7,7 @@ import math
 import os
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from graphprep.model.errors import StorageError, UsageError
@@ -25,6 +26,25 @@ _HADOOP = frozenset({"HADOOP_CONF_DIR", "HADOOP_HOME"})
 _HDFS_ATTEMPTS = "dfs.client.failover.max.attempts"
 # File systems that show a file as soon as it is created, and rename a folder in one step.
 _FOLDER_PROTOCOLS = frozenset({"hdfs", "webhdfs", "arrow_hdfs", "sftp", "ssh", "smb"})
+
+
+# What is written before paths by mistake; "user:item.csv" is a file.
+_SCHEMES = frozenset({"http", "https", "s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "hdfs", "viewfs", "webhdfs", "file"})
+
+
+def refuse_malformed(url: str) -> None:
+    """Raise UsageError for what is meant as a URL, is none, and would be the path of a local file: ``http:/host/x``."""
+    found = re.match(r"([A-Za-z][A-Za-z0-9+.-]+):(/?)(?=[^:/])", url)
+    if found is None or URL.match(url) or Path(url).exists():
+        return
+    scheme, path = found[1], f"a path of this name is ./{display_url(url)}"
+    if scheme.lower() in _SCHEMES:
+        right = f"{scheme}{':///' if scheme.lower() == 'file' else '://'}{url[found.end() :]}"
+        fix = f"write {display_url(right)}; {path}"
+        raise UsageError("this is no URL: :// follows the scheme", place=display_url(url), fix=fix)
+    if found[2] or "://" in url:
+        fix = f"name a file, or a URL such as s3://bucket/key; {path}"
+        raise UsageError(f"there is no driver for {scheme}:", place=display_url(url), fix=fix)
 
 
 def protocol_of(url: str) -> str:

@@ -118,6 +118,7 @@ class StoreWriter:
         self._out = out
         self._published = False
         self._tally = _Tally()
+        _refuse_inside(out)
         exists = storage.is_taken(out)
         self.replaced = _check_replaceable(storage, out, overwrite) if exists else None
         with plain_words(out):
@@ -188,6 +189,19 @@ def target_for(storage: Storage, out: str, exists: bool, last: str = METADATA_NA
     if renames_folders(out):
         return FolderTarget(storage, out, exists=exists, takes_over=takes_over)
     return ObjectTarget(storage, out, exists=exists, last=last, takes_over=takes_over)
+
+
+def _refuse_inside(out: str) -> None:
+    """Raise UsageError where a local store would lie in another, which goes with all that is in it when it is replaced."""
+    path = local_path(out)
+    for folder in Path(path).absolute().parents if path is not None else ():
+        value = None
+        with contextlib.suppress(OSError, ValueError, RecursionError):
+            file = folder / METADATA_NAME
+            value = json.loads(file.read_bytes()) if file.is_file() else None
+        if isinstance(value, dict) and value.get("format") == STORE_FORMAT:
+            message = f"lies in the store {display_url(str(folder))}"
+            raise UsageError(message, place=display_url(out), fix="name a folder beside that store")
 
 
 def _check_replaceable(storage: Storage, out: str, overwrite: bool) -> Mapping[str, Any] | None:

@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, cast
 
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import GraphprepError, StorageError, UsageError
-from graphprep.storage.drivers import LOCAL_PROTOCOLS, URL, Drivers, protocol_of
+from graphprep.storage.drivers import LOCAL_PROTOCOLS, URL, Drivers, protocol_of, refuse_malformed
 from graphprep.storage.faults import display_url, plain_words, storage_error
 from graphprep.storage.private import TMP_DIR_OPTION, PrivateFolder
 from graphprep.storage.ranges import (
@@ -445,8 +445,12 @@ class Storage:
         return self._drivers.open(url)
 
     def load_drivers(self, urls: Sequence[str]) -> None:
-        """Load what the URLs need, so that a driver that is missing is told at once, and the memory of the others is known."""
+        """Load what the URLs need, so that a driver that is missing is told at once, and the memory of the others is known.
+
+        Raises UsageError, also for what is meant as a URL and is none.
+        """
         for url in urls:
+            refuse_malformed(url)
             if local_path(url) is None:
                 fs, _ = self.filesystem(url)
                 if protocol_of(url) == "s3" and hasattr(fs, "connect"):

@@ -174,6 +174,19 @@ def test_the_remedy_for_what_is_no_store(tmp_path):
     )
 
 
+@pytest.mark.parametrize("below", ["sub", "part-00000/sub/deep"])
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_a_store_is_not_written_into_another(below, overwrite, tmp_path):
+    store, other = tmp_path / "store", tmp_path / "other"
+    for folder, text in ((store, METADATA), (other, b'{"graph_name": "g"}')):
+        folder.mkdir()
+        (folder / "metadata.json").write_bytes(text)
+    with pytest.raises(UsageError) as caught:
+        StoreWriter(Storage(), f"{store}/{below}", overwrite)
+    assert str(caught.value) == f"{store}/{below}: lies in the store {store}\n  fix: name a folder beside that store"
+    StoreWriter(Storage(), f"{other}/{below}", overwrite)
+
+
 @pytest.mark.parametrize("overwrite", [False, True])
 def test_an_empty_folder_is_filled(out, overwrite):
     fs, path = fsspec.url_to_fs(out)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphprep.model.errors import StorageError
-from graphprep.model.printed import display_url, keep_secret
+from graphprep.model.printed import display_url, keep_secret, without_secrets
 from graphprep.storage import objects, ranges
 from graphprep.storage.faults import storage_error
 from graphprep.storage.ranges import Fetchers, Pin, RangeSource, check_same
@@ -206,4 +206,6 @@ def test_what_is_secret_is_not_shown():
     assert display_url("s3://b/s3cr3t-value/abc") == "s3://b/***/abc"
     assert display_url("https://me:pw@h/a?X-Amz-Signature=1&b=2") == "https://me:…@h/a"
     assert display_url("abfs://c/a?sig=1234&x=y") == "abfs://c/a?sig=…&x=y"
+    assert without_secrets("s3://b/x?password=a:b: there is none") == "s3://b/x?password=…: there is none"
+    assert without_secrets("?token=a: &key=b:c&x=d 'sig?sig=e:'") == "?token=…: &key=…&x=d 'sig?sig=…:'"
     assert storage_error(ValueError("Invalid s3cr3t-value"), "s3://b/a").message == "ValueError: Invalid ***"

@@ -15,6 +15,8 @@ import numpy as np
 import pytest
 
 from graphprep.model.errors import StorageError, UsageError
+from graphprep.model.options import ConvertOptions
+from graphprep.pipeline import convert
 from graphprep.storage.drivers import parse_options, protocol_of
 from graphprep.storage.faults import display_url, plain_words, storage_error
 from graphprep.storage.urls import Storage, local_path
@@ -346,6 +348,34 @@ def test_a_missing_driver_is_one_line(url, module, message, fix, monkeypatch):
         Storage().open(url)
     assert str(caught.value) == f"{url}: {message}\n  fix: {fix}"
     assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "fix"),
+    [
+        ("http:/h/a.csv", "this is no URL: :// follows the scheme", "write http://h/a.csv"),
+        ("s3:b/a", "this is no URL: :// follows the scheme", "write s3://b/a"),
+        ("file:/a/b", "this is no URL: :// follows the scheme", "write file:///a/b"),
+        ("jdbc:mysql://h/db", "there is no driver for jdbc:", "name a file, or a URL such as s3://bucket/key"),
+        ("odd:/h/a", "there is no driver for odd:", "name a file, or a URL such as s3://bucket/key"),
+    ],
+)
+def test_what_is_meant_as_a_url_is_no_path(text, message, fix, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "k").write_text("0 1\n")
+    for inputs, out in ((text, "out"), ("k", text)):
+        with pytest.raises(UsageError) as caught:
+            convert([inputs], out, ConvertOptions(format="edges"))
+        assert str(caught.value) == f"{text}: {message}\n  fix: {fix}; a path of this name is ./{text}"
+    assert [one.name for one in tmp_path.iterdir()] == ["k"]
+
+
+def test_paths_may_have_colons(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("user:item.csv", "2026-01-01T10:00:00", "s3:found"):
+        (tmp_path / name).write_text("0 1\n")
+        with Storage() as storage:
+            storage.load_drivers([name, f"./{name}", f"{name}-new" if name[0] != "s" else name, "c:\\a"])
 
 
 def test_local_paths_need_neither_fsspec_nor_numpy(tmp_path):
