@@ -89,7 +89,7 @@ def found_text(found: GraphInfo | GuessedGraph, inputs: Sequence[str], *, as_jso
     if as_json:
         from graphprep.decoders.graph_file import graph_to_json
 
-        return json_text(hide_secrets(graph_to_json(found.config)))
+        return json_text(hide_secrets({**graph_to_json(found.config), "comments": found.comments}))
     return without_secrets(found.yaml().removesuffix("\n"))
 
 

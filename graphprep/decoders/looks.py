@@ -60,7 +60,7 @@ _GRAPHSTORM_KEYS = (b'"node_type"', b'"node_id_col"', b'"source_id_col"', b'"des
 _GRAPH_KEYS = frozenset(
     (
         *("graph_name", "id_space", "id_type", "columns", "drop", "nodes", "edges", "node_data", "edge_data"),
-        *("labels", "splits", "seeds", "categories"),
+        *("labels", "splits", "seeds", "categories", "comments"),
     )
 )
 _OGB_LISTS = ("num-node-list.csv.gz", "num-node-list.csv", "num-node-dict.csv.gz", "num-node-dict.csv")

@@ -355,7 +355,14 @@ def test_escapes_and_comments_of_text(tmp_path):
 def test_info_prints_json_on_demand(tmp_path, capsys):
     write(tmp_path, **SHOP)
     assert run(["info", str(tmp_path), "--json"]) == 0
-    assert [node["type"] for node in json.loads(capsys.readouterr().out)["nodes"]] == ["cities", "items", "users"]
+    text = capsys.readouterr().out
+    found = json.loads(text)
+    assert [node["type"] for node in found["nodes"]] == ["cities", "items", "users"]
+    assert run(["info", str(tmp_path)]) == 0
+    said = [line.removeprefix("# ") for line in map(str.strip, capsys.readouterr().out.splitlines()) if line.startswith("#")]
+    assert sorted(line for lines in found["comments"].values() for line in lines) == sorted(said)
+    (tmp_path / "graph.yaml").write_text(text)
+    assert run(["convert", str(tmp_path / "graph.yaml"), str(tmp_path / "store")]) == 0
 
 
 @pytest.mark.parametrize(
