@@ -26,6 +26,7 @@ from graphprep.stages.shuffle import BucketPlan, ColumnRoute
 
 Ints = NDArray[np.int64]
 _DENSE_BYTES = 1 << 20  # of rows that were sparse
+_FEW_ROWS = 1 << 12  # of a column: a thread takes longer to start, and there may be thousands of such columns
 
 
 @dataclass(frozen=True)
@@ -345,7 +346,8 @@ def write_column(
 ) -> None:
     """Write a column from its pieces."""
     writer = ColumnWriter(parts, target, routes)
-    for piece in map_ordered(_call, pieces, threads):
+    is_small = int(target.row_sizes.sum()) <= _FEW_ROWS
+    for piece in map_ordered(_call, pieces, 1 if is_small else threads):
         writer.append(piece)
     writer.close()
 
