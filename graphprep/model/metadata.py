@@ -26,6 +26,20 @@ def dump_json(value: object) -> bytes:
     return (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode(errors="backslashreplace")
 
 
+def dump_store_json(value: object) -> bytes:
+    """Write what ``dump_json`` writes, a hundred times as fast: for metadata.json and manifests, which hold no floats.
+
+    orjson writes some floats and NaN otherwise. What it refuses (lone surrogates, integers of more than 64 bits) is left to
+    ``dump_json``.
+    """
+    import orjson
+
+    try:
+        return orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    except orjson.JSONEncodeError:
+        return dump_json(value)
+
+
 def part_name(part: int, num_parts: int) -> str:
     """Return a partition's folder: ``part-00000``; at least five digits, the same number for all."""
     return f"part-{part:0{max(5, len(str(num_parts - 1)))}d}"

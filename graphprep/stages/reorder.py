@@ -9,7 +9,16 @@ import numpy as np
 import xxhash
 
 from graphprep.model.errors import DataError
-from graphprep.model.metadata import MANIFEST_NAME, PROVENANCE_NAME, GraphMetadata, Manifest, PartEntry, dump_json, part_name
+from graphprep.model.metadata import (
+    MANIFEST_NAME,
+    PROVENANCE_NAME,
+    GraphMetadata,
+    Manifest,
+    PartEntry,
+    dump_json,
+    dump_store_json,
+    part_name,
+)
 from graphprep.model.protocols import Reporter
 from graphprep.model.schema import path_name
 from graphprep.stages.move_parts import OnePart, PartFiles, PartMover
@@ -75,7 +84,7 @@ class StoreReorderer:
         parts = []
         for part, entries in enumerate(self._files.entries):
             path = part_name(part, self._metadata.num_parts)
-            data = dump_json(Manifest(part, tuple(entries)).to_json())
+            data = dump_store_json(Manifest(part, tuple(entries)).to_json())
             self._writer.write_file(f"{path}/{MANIFEST_NAME}", data)
             parts.append(PartEntry(path, len(data), xxhash.xxh3_64_hexdigest(data)))
         schemas = tuple(
@@ -84,7 +93,7 @@ class StoreReorderer:
         )
         metadata = replace(self._metadata, node_schemas=schemas, parts=tuple(parts))
         self._writer.write_file(PROVENANCE_NAME, dump_json(provenance()))
-        self._writer.publish(dump_json(metadata.to_json()))
+        self._writer.publish(dump_store_json(metadata.to_json()))
         return metadata
 
     def _files_of(self, part: int, node_type: str) -> OnePart:

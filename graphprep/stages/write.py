@@ -21,6 +21,7 @@ from graphprep.model.metadata import (
     Manifest,
     PartEntry,
     dump_json,
+    dump_store_json,
     part_name,
 )
 from graphprep.model.protocols import Reporter
@@ -325,7 +326,7 @@ class StoreBuilder:
         parts = []
         for part in range(self.rules.num_parts):
             path = part_name(part, self.rules.num_parts)
-            data = dump_json(Manifest(part, tuple(self.parts.entries[part])).to_json())
+            data = dump_store_json(Manifest(part, tuple(self.parts.entries[part])).to_json())
             self.writer.write_file(f"{path}/{MANIFEST_NAME}", data)
             parts.append(PartEntry(path, len(data), xxhash.xxh3_64_hexdigest(data)))
         metadata = GraphMetadata(
@@ -342,7 +343,7 @@ class StoreBuilder:
             parts=tuple(parts),
         )
         self.writer.write_file(PROVENANCE_NAME, dump_json(provenance()))
-        self.writer.publish(dump_json(metadata.to_json()))
+        self.writer.publish(dump_store_json(metadata.to_json()))
         return metadata
 
 

@@ -37,6 +37,9 @@ def parse_json(data: bytes, place: str) -> Any:
 
     A BOM is taken off. ``place`` names the file. Raises DataError with line and column (syntax, encoding) or with the
     key path (``metadata.json: node_data.user``).
+
+    The standard library's parser says where a fault stands, and shows every key of an object. orjson takes the last of two
+    equal keys, and makes floats of long integers: with checks for both it takes twice as long.
     """
     data = data.removeprefix(_UTF8_BOM)
     try:

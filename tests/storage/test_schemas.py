@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphprep.model.errors import DataError
-from graphprep.model.metadata import ArrayEntry, GraphMetadata, Manifest, PartEntry, dump_json
+from graphprep.model.metadata import ArrayEntry, GraphMetadata, Manifest, PartEntry, dump_json, dump_store_json
 from graphprep.model.schema import ColumnSchema, EdgeTypeSchema, NodeTypeSchema
 from graphprep.storage.arrays import read_metadata
 from graphprep.storage.fitting import make_check
@@ -259,6 +259,38 @@ VALUES = st.sampled_from(
 )
 
 
+TEXTS = st.text(st.characters() | st.sampled_from('\ud800\udcff\0\x7f\u2028"\\:é😀'))
+LEAVES = st.none() | st.booleans() | st.integers() | st.integers(-(2**66), 2**66) | TEXTS
+DOCUMENTS = st.recursive(
+    LEAVES, lambda inner: st.lists(inner) | st.dictionaries(TEXTS, inner) | st.tuples(inner), max_leaves=12
+)
+
+
+def written_by_python(value) -> bytes:
+    return (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode(errors="backslashreplace")
+
+
+@settings(deadline=None, max_examples=500)
+@given(DOCUMENTS)
+def test_documents_have_the_bytes_of_the_standard_library(value):
+    assert dump_store_json(value) == dump_json(value) == written_by_python(value)
+
+
+def test_metadata_and_manifests_have_the_bytes_of_the_standard_library():
+    for name in ("größe 图", "half a pair \ud83d"):
+        for value in (STORE.to_json(), MANIFEST.to_json()):
+            document = value | {"graph_name": name, "num_nodes_per_type": [2**63 - 1, 2**64]}
+            assert dump_store_json(document) == written_by_python(document)
+
+
+def test_metadata_and_manifests_hold_no_floats():
+    """Whose digits are not the standard library's: provenance, which has them, keeps its writer."""
+    for name in ("metadata", "manifest"):
+        assert '"number"' not in json.dumps(load_schema(name))
+    value = {"seconds": [0.1, 1e-5, 1e22, float("nan")]}
+    assert dump_json(value) == written_by_python(value)
+
+
 def places_of(value, path=()):
     """Yield the path of every value in a JSON value."""
     yield path
@@ -278,9 +310,9 @@ def test_what_the_fast_check_takes_jsonschema_takes(data):
         for key in path[:-1]:
             inner = inner[key]
         if isinstance(inner, dict) and data.draw(st.booleans()):
-            inner[data.draw(st.sampled_from(["slot", "role", "other", path[-1]]))] = data.draw(VALUES)
+            inner[data.draw(st.sampled_from(["slot", "role", "other", path[-1]]))] = copy.deepcopy(data.draw(VALUES))
         else:
-            inner[path[-1]] = data.draw(VALUES)
+            inner[path[-1]] = copy.deepcopy(data.draw(VALUES))
     fits = make_check(load_schema("metadata"), load_schema)(value)
     strict = not list(find_json_errors(value, "metadata", "p"))
     assert fits == strict or (not fits and strict), "what it takes must be sound"
