@@ -148,6 +148,15 @@ def test_the_second_of_two_processes_ends_at_once(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["fifo"]
 
 
+def test_a_link_in_the_place_of_the_lock_is_not_followed(tmp_path):
+    """Whoever may write beside the output could have us truncate any file of ours."""
+    (tmp_path / "mine").write_text("1")
+    (tmp_path / ".graphprep-lock-out").symlink_to("mine")
+    with pytest.raises(StorageError):
+        begin(str(tmp_path / "out"))
+    assert (tmp_path / "mine").read_text() == "1"
+
+
 def test_the_lock_that_another_user_left_is_taken(tmp_path, monkeypatch):
     """Only that one may write to it."""
     (tmp_path / ".graphprep-lock-out").write_text("1")

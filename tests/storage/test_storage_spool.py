@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -127,6 +128,14 @@ def test_many_readers_of_a_stream_in_random_pieces(pipe):
     for thread in threads:
         thread.join(20)
     assert [found[seed] == data for seed in range(4)] == [True] * 4
+
+
+def test_closing_leaves_no_file_open(tmp_path):
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    read_end, write_end = os.pipe()
+    with os.fdopen(write_end, "wb"):
+        Spool(os.fdopen(read_end, "rb"), "-", tmp_path / "stream", owned=True).close()
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
 def test_closing_does_not_wait_for_more(pipe):
