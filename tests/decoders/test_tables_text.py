@@ -308,6 +308,16 @@ def test_times_and_timestamps_of_edges(tmp_path):
     assert read(config).edges[0][3] == {"<time>": 1500}
 
 
+def test_a_feature_beside_the_time_is_not_called_time(tmp_path):
+    path = write(tmp_path, "e.csv", "src,dst,at,time\n1,2,3,4\n")
+    table = EdgeTable("u", "r", "u", TableConfig(files=(str(path),)), time_col="at")
+    with pytest.raises(DataError) as caught:
+        read(GraphConfig(edges=(table,)))
+    assert str(caught.value) == (
+        f"{path}:1:1: two columns are called 'time'\n  fix: rename one, or pass --drop-column with its position"
+    )
+
+
 # ------------------------------------------------------------------------------------------------ faults
 
 FAULTS = [
