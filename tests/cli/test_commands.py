@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import graphprep
 from graphprep.cli import convert as convert_command
 from graphprep.cli.convert import summary_text
 from graphprep.cli.info import info_text
@@ -310,6 +311,20 @@ def test_info_of_a_raw_file(capsys):
         "    0       1            4",
         f"convert with: graphprep convert {shlex.quote(str(KARATE))} OUT --format edges",
     ]
+
+
+def test_info_of_tables_prints_the_command_that_converts_them(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("u.csv").write_text("name,age\nann,30\nbob,40\n")
+    Path("e.csv").write_text("b,a,cost\nann,bob,0.5\n")
+    words = "--nodes user=u.csv --edges user:likes:user=e.csv --id-col user=name --src-col a --dst-col b --id-type string"
+    assert run(["info", *words.split()]) == 0
+    told = capsys.readouterr().out.rpartition("convert with: ")[2]
+    assert " ".join(told.split()) == f"graphprep convert OUT {words}"
+    assert run(shlex.split(told)[1:]) == 0
+    with graphprep.load("OUT") as graph:
+        names, (src, dst, _) = graph.ids("user"), graph.edges()
+        assert ([names[src[0]], names[dst[0]]]) == ["bob", "ann"]
 
 
 def test_info_json_is_strict(capsys, tmp_path):
