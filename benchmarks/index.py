@@ -55,12 +55,12 @@ def _texts(numbers: np.ndarray) -> np.ndarray:
 
 
 def by_graphprep(keys: Any) -> tuple[int, Any]:
-    from graphprep.kernels.cpu.texts import distinct_texts, hash_texts, take_texts
-    from graphprep.stages.index import SpaceIndexer
-    from graphprep.stages.node_spaces import SortedSpace
-    from graphprep.stages.resolve import NodeMap
-    from graphprep.stages.texts import TextIndexer
-    from graphprep.storage.runs import Runs, SpillPool
+    from graphprep.convert.decoded.texts import TextIndexer
+    from graphprep.convert.index.node_spaces import SortedSpace
+    from graphprep.convert.index.ranks import SpaceIndexer
+    from graphprep.convert.index.resolve import NodeMap
+    from graphprep.kernels.cpu.text.texts import distinct_texts, hash_texts, take_texts
+    from graphprep.storage.spill.runs import Runs, SpillPool
 
     step = 1 << 18
     with SpillPool(1 << 31) as pool:

@@ -7,7 +7,10 @@ first use, so that importing the package costs next to nothing.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from graphprep.model.version import __version__
 
 if TYPE_CHECKING:
     from graphprep.api import (
@@ -23,19 +26,18 @@ if TYPE_CHECKING:
         reorder,
         validate,
     )
-    from graphprep.model.adjacency import Adjacency
+    from graphprep.edges.adjacency import Adjacency
+    from graphprep.edges.arrays import build_adjacency, degrees, reorder_by_degree, transpose
+    from graphprep.edges.files import read_adjacency, read_edges
+    from graphprep.edges.sorted_arrays import dedup_edges, rank_ids, sort_edges, sort_keys
+    from graphprep.graph.graph import Graph
     from graphprep.model.errors import GraphprepError
     from graphprep.model.export import ExportOptions, ExportSummary
-    from graphprep.model.generate import GenerateOptions, GenerateSummary
     from graphprep.model.ids import IDConverter, PartitionBook
-    from graphprep.model.options import ConvertOptions, ConvertSummary, RunOptions
-    from graphprep.model.reorder import ReorderOptions, ReorderSummary
-    from graphprep.stages.edge_files import read_adjacency, read_edges
-    from graphprep.stages.graph_arrays import build_adjacency, degrees, reorder_by_degree, transpose
-    from graphprep.stages.sorted_arrays import dedup_edges, rank_ids, sort_edges, sort_keys
-    from graphprep.stages.stored_graph import Graph
-
-__version__ = "0.1.0"
+    from graphprep.model.options.convert import ConvertOptions, ConvertSummary
+    from graphprep.model.options.generate import GenerateOptions, GenerateSummary
+    from graphprep.model.options.reorder import ReorderOptions, ReorderSummary
+    from graphprep.model.run_options import RunOptions
 
 __all__ = [
     "Adjacency",
@@ -77,25 +79,25 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Adjacency": "graphprep.model.adjacency",
-    "ConvertOptions": "graphprep.model.options",
-    "ConvertSummary": "graphprep.model.options",
+    "Adjacency": "graphprep.edges.adjacency",
+    "ConvertOptions": "graphprep.model.options.convert",
+    "ConvertSummary": "graphprep.model.options.convert",
     "ExportOptions": "graphprep.model.export",
     "ExportSummary": "graphprep.model.export",
-    "GenerateOptions": "graphprep.model.generate",
-    "GenerateSummary": "graphprep.model.generate",
-    "Graph": "graphprep.stages.stored_graph",
+    "GenerateOptions": "graphprep.model.options.generate",
+    "GenerateSummary": "graphprep.model.options.generate",
+    "Graph": "graphprep.graph.graph",
     "GraphprepError": "graphprep.model.errors",
     "IDConverter": "graphprep.model.ids",
     "PartitionBook": "graphprep.model.ids",
     "QuietReporter": "graphprep.api",
-    "ReorderOptions": "graphprep.model.reorder",
-    "ReorderSummary": "graphprep.model.reorder",
-    "RunOptions": "graphprep.model.options",
-    "build_adjacency": "graphprep.stages.graph_arrays",
+    "ReorderOptions": "graphprep.model.options.reorder",
+    "ReorderSummary": "graphprep.model.options.reorder",
+    "RunOptions": "graphprep.model.options.convert",
+    "build_adjacency": "graphprep.edges.arrays",
     "convert": "graphprep.api",
-    "dedup_edges": "graphprep.stages.sorted_arrays",
-    "degrees": "graphprep.stages.graph_arrays",
+    "dedup_edges": "graphprep.edges.sorted_arrays",
+    "degrees": "graphprep.edges.arrays",
     "export": "graphprep.api",
     "export_targets": "graphprep.api",
     "generate": "graphprep.api",
@@ -103,24 +105,26 @@ _HOMES = {
     "info": "graphprep.api",
     "load": "graphprep.api",
     "open_store": "graphprep.api",
-    "rank_ids": "graphprep.stages.sorted_arrays",
-    "read_adjacency": "graphprep.stages.edge_files",
-    "read_edges": "graphprep.stages.edge_files",
+    "rank_ids": "graphprep.edges.sorted_arrays",
+    "read_adjacency": "graphprep.edges.files",
+    "read_edges": "graphprep.edges.files",
     "reorder": "graphprep.api",
-    "reorder_by_degree": "graphprep.stages.graph_arrays",
-    "sort_edges": "graphprep.stages.sorted_arrays",
-    "sort_keys": "graphprep.stages.sorted_arrays",
-    "transpose": "graphprep.stages.graph_arrays",
+    "reorder_by_degree": "graphprep.edges.arrays",
+    "sort_edges": "graphprep.edges.sorted_arrays",
+    "sort_keys": "graphprep.edges.sorted_arrays",
+    "transpose": "graphprep.edges.arrays",
     "validate": "graphprep.api",
 }
+
+for _room in ("convert", "export", "generate", "ids", "info", "validate"):  # functions have their names, too
+    import_module(f"graphprep.{_room}")  # Python makes it an attribute of the package now, and never again
+    del globals()[_room]
 
 
 def __getattr__(name: str) -> Any:
     """Load a name from its home."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
     value = getattr(import_module(_HOMES[name]), name)
     globals()[name] = value
     return value

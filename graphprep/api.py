@@ -16,28 +16,29 @@ from numpy.typing import ArrayLike
 
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.export import ExportOptions, ExportSummary, TargetInfo
-from graphprep.model.generate import GenerateOptions, GenerateSummary
 from graphprep.model.graph_config import GraphConfig
 from graphprep.model.metadata import METADATA_NAME
-from graphprep.model.option_checks import check_value, make_options
-from graphprep.model.option_words import in_words, python_words
-from graphprep.model.options import ConvertOptions, ConvertSummary, RunOptions
+from graphprep.model.options.checks import check_value, make_options
+from graphprep.model.options.convert import ConvertOptions, ConvertSummary
+from graphprep.model.options.generate import GenerateOptions, GenerateSummary
+from graphprep.model.options.reorder import ReorderOptions, ReorderSummary
+from graphprep.model.options.words import in_words, python_words
 from graphprep.model.protocols import Reporter, Sources
-from graphprep.model.reorder import ReorderOptions, ReorderSummary
 from graphprep.model.rows import RawTexts
+from graphprep.model.run_options import RunOptions
 from graphprep.model.schema import EdgeType, RawIdKind
-from graphprep.storage.arrays import StoreReader
 from graphprep.storage.faults import display_url
-from graphprep.storage.urls import STDIN, Storage, local_path
+from graphprep.storage.read.arrays import StoreReader
+from graphprep.storage.read.urls import STDIN, Storage, local_path
 
 if TYPE_CHECKING:
-    from graphprep.pipeline import InputReport
-    from graphprep.stages.check import StoreReport
-    from graphprep.stages.guess import GuessedGraph
-    from graphprep.stages.inspect import GraphInfo
-    from graphprep.stages.lookup import GivenIds, IdLookup
-    from graphprep.stages.memory_graph import MemoryGraph
-    from graphprep.stages.stored_graph import Graph
+    from graphprep.convert.memory.graph import MemoryGraph
+    from graphprep.convert.pipeline import InputReport
+    from graphprep.graph.graph import Graph
+    from graphprep.ids.lookup import GivenIds, IdLookup
+    from graphprep.info.guess import GuessedGraph
+    from graphprep.info.inspect import GraphInfo
+    from graphprep.validate.check import StoreReport
 
 S = TypeVar("S", ConvertSummary, ExportSummary, ReorderSummary)
 Place = str | os.PathLike[str]  # a path or a URL
@@ -90,7 +91,7 @@ def convert(
     ``convert(nodes={"user": users}, edges={("user", "buys", "item"): buys}, out="store")``. ``given`` are fields of
     ``ConvertOptions`` or ``RunOptions``: ``convert("a.csv", "store", partitions=2, threads=4)``. Raises GraphprepError.
     """
-    from graphprep import pipeline
+    from graphprep.convert import pipeline
 
     options = make_options(ConvertOptions, options, given)
     if not os.fspath(out):
@@ -122,7 +123,7 @@ def info(
     ``head`` is how many nodes and edges of each type to show; ``options``, or ``given`` one by one, say how ``convert`` would
     read raw files.
     """
-    from graphprep.stages import inspect
+    from graphprep.info import inspect
 
     head, options, urls = check_value("head", head, int), make_options(ConvertOptions, options, given), _as_list(inputs)
     with _open_storage(options.run) as storage, _reporting(reporter) as told:
@@ -136,7 +137,7 @@ def _check_stated(sources: Sources, options: ConvertOptions) -> None:
     """Refuse the numbers of nodes for which ``convert`` would have no memory here."""
     if all(node.num_nodes is None for node in sources.node_types) and not options.num_nodes:
         return
-    from graphprep import pipeline
+    from graphprep.convert import pipeline
 
     pipeline.check_stated(sources, options)
 
@@ -160,11 +161,11 @@ def validate(
     with _reporting(reporter) as told:
         with _open_storage(options.run) as storage:
             if _names_store(storage, urls):
-                from graphprep.stages.check import check_store
+                from graphprep.validate.check import check_store
 
                 _refuse_input_options(options)
                 return check_store(storage, urls[0], told, options.run, max_faults=max_faults)
-        from graphprep import pipeline
+        from graphprep.convert import pipeline
 
         _check_bad_records(options, urls)
         return pipeline.check_input(urls, options, told)
@@ -221,7 +222,7 @@ def generate(
 
     ``given`` are fields of ``GenerateOptions``: ``generate("rmat", "rmat.txt", scale=20)``. Raises GraphprepError.
     """
-    from graphprep.stages import generate as stage
+    from graphprep.generate import generate as stage
 
     options = make_options(GenerateOptions, options, given)
     with _open_storage(options.run) as storage, _reporting(reporter) as told:
@@ -240,7 +241,7 @@ def reorder(
 
     ``given`` are fields of ``ReorderOptions``: ``reorder("store", "hot", by="in-degree")``. Raises GraphprepError.
     """
-    from graphprep import rewrite
+    from graphprep.rewrite import command as rewrite
 
     options = make_options(ReorderOptions, options, given)
     with _reporting(reporter) as told:
@@ -260,7 +261,7 @@ def export(
 
     ``given`` are fields of ``ExportOptions`` or, with other names, options of the target. Raises GraphprepError.
     """
-    from graphprep import exporting
+    from graphprep.export import command as exporting
 
     names = {field.name for kind in (ExportOptions, RunOptions) for field in fields(kind)}
     own = {name: value for name, value in given.items() if name not in names}
@@ -275,8 +276,8 @@ def check_exports(store: str, exports: Sequence[tuple[str, str]], options: Expor
 
     Raises UsageError for unknown targets and for places that are taken, StorageError for those that cannot be written to.
     """
-    from graphprep import exporting
-    from graphprep.storage.files import check_place
+    from graphprep.export import command as exporting
+    from graphprep.storage.write.files import check_place
 
     exporting.check_places(store, *(out for _, out in exports))
     with _open_storage(options.run) as storage:
@@ -316,7 +317,7 @@ def open_ids(
     storage_options: Mapping[str, str] | None = None,
 ) -> Iterator[IdLookup]:
     """Open a store for converting IDs, block after block."""
-    from graphprep.stages.lookup import IdLookup
+    from graphprep.ids.lookup import IdLookup
 
     edges = check_value("edges", edges, bool)
     with _storage(storage_options) as storage:
@@ -336,7 +337,7 @@ def load(store: Place, storage_options: Mapping[str, str] | None = None) -> Grap
 
     A store at a URL is read when it is asked; then ``close``, or use it in a ``with`` statement. Raises GraphprepError.
     """
-    from graphprep.stages.stored_graph import Graph
+    from graphprep.graph.graph import Graph
 
     return Graph(_storage(storage_options), os.fspath(store))
 
@@ -350,7 +351,7 @@ def open_file(url: Place, storage_options: Mapping[str, str] | None = None) -> I
 
 def is_store(storage: Storage, url: str) -> bool:
     """Return whether there is a store, whole or not: a metadata.json that says so, or partitions."""
-    from graphprep.stages.inspect import is_store as look
+    from graphprep.info.inspect import is_store as look
 
     return look(storage, url)
 
@@ -395,7 +396,7 @@ def _reporting(reporter: Reporter | None) -> Iterator[Reporter]:
     """Report to who is given; else show progress in a notebook, and nothing elsewhere."""
     made = None
     if reporter is None:
-        from graphprep.stages.notebook import notebook_reporter
+        from graphprep.notebook import notebook_reporter
 
         made = notebook_reporter()
     with made or contextlib.nullcontext():
@@ -423,7 +424,7 @@ def _read_memory(
     given = inputs if isinstance(inputs, list | tuple) else (inputs,)
     if nodes is None and edges is None and all(isinstance(one, str | os.PathLike) for one in given):
         return None
-    from graphprep.stages.memory_graph import read_memory, read_tables
+    from graphprep.convert.memory.graph import read_memory, read_tables
 
     if nodes is None and edges is None:
         found = read_memory(inputs, options.decoder_options, options.num_nodes)

@@ -60,7 +60,7 @@ def untimed_log(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def flags_named() -> Iterator[None]:
     """Let messages name flags, as the command line does, though the test calls from Python."""
-    from graphprep.model.option_words import flags_in_messages
+    from graphprep.model.options.words import flags_in_messages
 
     with flags_in_messages():
         yield

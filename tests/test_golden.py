@@ -12,8 +12,8 @@ from jsonschema import Draft202012Validator
 from reference.build import build_reference, file_bytes
 from reference.readers import read_graph
 
-from graphprep import pipeline
-from graphprep.model.options import ConvertOptions
+from graphprep.convert import pipeline
+from graphprep.model.options.convert import ConvertOptions
 
 SCHEMAS = SAMPLE_DATA.parent / "schemas"
 CASES = load_cases()

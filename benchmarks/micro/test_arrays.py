@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from graphprep.kernels.cpu import generate
-from graphprep.kernels.cpu.hash import edge_checksum, hash_ints, permute_range
-from graphprep.stages import graph_arrays, sorted_arrays
+from graphprep.edges import arrays as graph_arrays
+from graphprep.edges import sorted_arrays
+from graphprep.kernels.cpu.edges import generate
+from graphprep.kernels.cpu.ids.hash import edge_checksum, hash_ints, permute_range
 
 NUM_NODES = 1 << 18
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from graphprep.decoders.edgelist import EdgeListDecoder
-from graphprep.decoders.json_lines import JsonDecoder
-from graphprep.decoders.tsv import TsvDecoder
-from graphprep.kernels.cpu.pairs import parse_pairs, parse_weighted_pairs
-from graphprep.kernels.cpu.write_text import INTEGER, SLACK_BYTES, Template, write_rows
+from graphprep.decoders.deepgnn.edgelist import EdgeListDecoder
+from graphprep.decoders.deepgnn.json_lines import JsonDecoder
+from graphprep.decoders.deepgnn.tsv import TsvDecoder
+from graphprep.kernels.cpu.text.pairs import parse_pairs, parse_weighted_pairs
+from graphprep.kernels.cpu.text.write_text import INTEGER, SLACK_BYTES, Template, write_rows
 from graphprep.model.protocols import Span, TextBlock
 
 DECODERS = {"edgelist": EdgeListDecoder, "json": JsonDecoder, "tsv": TsvDecoder}

@@ -19,13 +19,14 @@ from graphprep.cli.summaries import note_lines, sizes_text, summary_json, types_
 from graphprep.cli.tables import TableFlags, make_graph
 from graphprep.cli.words import count
 from graphprep.model.dataclass import dataclass
-from graphprep.model.printed import display_url
+from graphprep.model.shown.texts import display_url
 
 if TYPE_CHECKING:
     from graphprep.model.errors import GraphprepError
     from graphprep.model.export import ExportOptions, ExportSummary
-    from graphprep.model.options import ConvertOptions, ConvertSummary, RunOptions
+    from graphprep.model.options.convert import ConvertOptions, ConvertSummary
     from graphprep.model.protocols import Reporter
+    from graphprep.model.run_options import RunOptions
 
 _INPUT = "Input"
 _ERRORS = "Faulty input"
@@ -571,7 +572,7 @@ def make_input_options(
     errors: ErrorFlags | None = None,
 ) -> ConvertOptions:
     """Put the flags that say how to read the input into the library's form."""
-    from graphprep.model.options import ConvertOptions
+    from graphprep.model.options.convert import ConvertOptions
 
     errors = errors or ErrorFlags()
     given = {"missing_node_type": errors.missing_node_type, "num_nodes": input_flags.num_nodes}

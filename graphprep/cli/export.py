@@ -14,7 +14,7 @@ from graphprep.cli.help_pages import FIRST
 from graphprep.cli.options import AsJson, ReportFlags, RunFlags, StorageFlags, option, parse_pairs
 from graphprep.cli.summaries import note_lines, sizes_text, summary_json, work_line, wrapped_text
 from graphprep.model.dataclass import dataclass
-from graphprep.model.printed import display_url, json_text, printable
+from graphprep.model.shown.texts import display_url, json_text, printable
 
 if TYPE_CHECKING:
     from graphprep.model.export import ExportOptions, ExportSummary, TargetInfo, TargetOption

@@ -11,10 +11,10 @@ from graphprep.cli.groups import with_groups
 from graphprep.cli.options import AsJson, ReportFlags, StorageFlags, Threads, option
 from graphprep.cli.summaries import summary_json, types_lines, wrapped_text
 from graphprep.model.dataclass import dataclass
-from graphprep.model.printed import display_url
+from graphprep.model.shown.texts import display_url
 
 if TYPE_CHECKING:
-    from graphprep.model.generate import GenerateSummary
+    from graphprep.model.options.generate import GenerateSummary
 
 _OUTPUT = "Output"
 _EDGES = "R-MAT and grid"
@@ -115,7 +115,7 @@ def generate(
     from graphprep import api
     from graphprep.cli.options import RunFlags
     from graphprep.cli.progress import reporting
-    from graphprep.model.generate import GenerateOptions
+    from graphprep.model.options.generate import GenerateOptions
 
     run = RunFlags(threads=threads).to_options(storage_flags)
     options = GenerateOptions(**dataclasses.asdict(output_flags), **graph_flags.given(), run=run)

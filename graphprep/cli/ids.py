@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from graphprep.stages.lookup import FoundIds, GivenIds, IdLookup
+    from graphprep.ids.lookup import FoundIds, GivenIds, IdLookup
 
 _WHAT = "Conversion"
 _BLOCK = 1 << 16  # IDs converted at once

@@ -12,12 +12,12 @@ from graphprep.cli.groups import with_groups
 from graphprep.cli.options import REPORT, AsJson, ReportFlags, StorageFlags, option
 from graphprep.cli.summaries import more_line, note_lines
 from graphprep.cli.tables import TableFlags, flag_words
-from graphprep.model.printed import display_url, hide_secrets, json_text, lines_text, printable, without_secrets
-from graphprep.model.shown import largest_types
+from graphprep.model.shown.results import largest_types
+from graphprep.model.shown.texts import display_url, hide_secrets, json_text, lines_text, printable, without_secrets
 
 if TYPE_CHECKING:
-    from graphprep.stages.guess import GuessedGraph
-    from graphprep.stages.inspect import ColumnInfo, GraphInfo, Head, TypeInfo
+    from graphprep.info.guess import GuessedGraph
+    from graphprep.info.inspect import ColumnInfo, GraphInfo, Head, TypeInfo
 
 _NAMED_ROLES = ("weight", "time", "created_at", "removed_at", "created")  # columns of these names need no mention of them
 _MAX_PARTS = 8  # partitions whose counts stand in the table
@@ -55,7 +55,7 @@ def info(
     from graphprep import api
     from graphprep.cli.convert import check_inputs, given_decoder_options, make_input_options
     from graphprep.cli.progress import reporting
-    from graphprep.model.options import RunOptions
+    from graphprep.model.run_options import RunOptions
 
     urls = check_inputs(inputs, table_flags, "PATH is needed: what to describe")
     options = make_input_options(
@@ -75,19 +75,19 @@ def with_flags(found: GraphInfo | GuessedGraph, words: Sequence[str]) -> GraphIn
     """Name the flags that were given as those that convert the tables."""
     import dataclasses
 
-    from graphprep.stages.guess import GuessedGraph
+    from graphprep.info.guess import GuessedGraph
 
     return found if isinstance(found, GuessedGraph) else dataclasses.replace(found, flags=tuple(words))
 
 
 def found_text(found: GraphInfo | GuessedGraph, inputs: Sequence[str], *, as_json: bool, every: bool = False) -> str:
     """Write what was found; a guessed graph as a config that ``convert`` takes."""
-    from graphprep.stages.guess import GuessedGraph
+    from graphprep.info.guess import GuessedGraph
 
     if not isinstance(found, GuessedGraph):
         return info_json(found) if as_json else info_text(found, inputs, every=every)
     if as_json:
-        from graphprep.decoders.graph_file import graph_to_json
+        from graphprep.decoders.configs.graph_file import graph_to_json
 
         return json_text(hide_secrets({**graph_to_json(found.config), "comments": found.comments}))
     return without_secrets(found.yaml().removesuffix("\n"))

@@ -23,8 +23,8 @@ import typer
 from graphprep import __version__
 from graphprep.cli.groups import Commands, GroupedCommand, near_option
 from graphprep.engine.budget import count_memory
-from graphprep.model.option_words import flags_in_messages
-from graphprep.storage import maps
+from graphprep.model.options.words import flags_in_messages
+from graphprep.storage.read import maps
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -155,7 +155,7 @@ class _ErrorReport:
     def say(self, message: str, *, place: str = "", fix: str = "", items: Sequence[str] = ()) -> None:
         """Write one error."""
         from graphprep.model.errors import error_text
-        from graphprep.model.printed import json_text, shown, without_secrets
+        from graphprep.model.shown.texts import json_text, shown, without_secrets
 
         if self._as_json:
             from graphprep.cli.words import iso_time
@@ -211,7 +211,7 @@ class _ErrorReport:
         if self._traceback:
             import traceback
 
-            from graphprep.model.printed import lines_text, without_secrets
+            from graphprep.model.shown.texts import lines_text, without_secrets
 
             text = without_secrets("".join(traceback.format_exception(error)))
             typer.echo(lines_text(text.splitlines()), err=True)
@@ -263,8 +263,8 @@ def _tell_of_lost_files() -> None:
     """End with a message, and without temporary files, where a mapped file is cut short: the system would end it otherwise."""
 
     def end(path: str) -> None:
-        from graphprep.storage.claims import release_all
         from graphprep.storage.private import remove_all
+        from graphprep.storage.write.claims import release_all
 
         if sys.stderr.isatty():
             sys.stderr.write("\x1b[?25h\r\x1b[K")  # the cursor, which the bar has hidden

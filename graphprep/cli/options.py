@@ -11,7 +11,7 @@ import typer
 from graphprep.model.dataclass import dataclass
 
 if TYPE_CHECKING:
-    from graphprep.model.options import RunOptions
+    from graphprep.model.run_options import RunOptions
 
 RESOURCES = "Resources"
 REPORT = "Output of the command"
@@ -52,7 +52,7 @@ class RunFlags:
 
         Raises UsageError where a storage option is no ``KEY=VALUE``.
         """
-        from graphprep.model.options import RunOptions
+        from graphprep.model.run_options import RunOptions
 
         return RunOptions(self.memory_limit, self.threads, self.tmp_dir, storage.to_mapping())
 

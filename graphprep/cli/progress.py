@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TextIO
 
 from graphprep.cli.words import duration, iso_time, quantity, size
-from graphprep.model.printed import json_text, shown, without_secrets
-from graphprep.model.stage_progress import StageProgress
+from graphprep.model.shown.stage_progress import StageProgress
+from graphprep.model.shown.texts import json_text, shown, without_secrets
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -226,7 +226,7 @@ def make_reporter(flags: ReportFlags, stream: TextIO | None = None) -> Reporter:
 def announcing_compilation(reporter: Reporter) -> Iterator[None]:
     """Say why a first run takes long, when it begins to compile and how long that took."""
     from graphprep.cli.words import count
-    from graphprep.kernels import compilation
+    from graphprep.kernels.compiler import compilation
 
     num_before, before_s = compilation.done.num_kernels, compilation.done.elapsed_s
     compilation.announce(lambda: reporter.message("compiling kernels: once, a few seconds each"))

@@ -11,10 +11,10 @@ from graphprep.cli.groups import with_groups
 from graphprep.cli.options import AsJson, ReportFlags, RunFlags, StorageFlags, option
 from graphprep.cli.summaries import note_lines, sizes_text, summary_json, types_lines, work_line, wrapped_text
 from graphprep.model.dataclass import dataclass
-from graphprep.model.printed import display_url
+from graphprep.model.shown.texts import display_url
 
 if TYPE_CHECKING:
-    from graphprep.model.reorder import ReorderSummary
+    from graphprep.model.options.reorder import ReorderSummary
 
 _ORDER = "Order"
 _STORE = "Store"
@@ -78,7 +78,7 @@ def reorder(
     """
     from graphprep import api
     from graphprep.cli.progress import reporting
-    from graphprep.model.reorder import ReorderOptions
+    from graphprep.model.options.reorder import ReorderOptions
 
     options = ReorderOptions(
         by=order_flags.by,

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from graphprep.cli.words import count, duration, quantity, size, table
-from graphprep.model.printed import hide_secrets, json_text, lines_text, printable, without_secrets
-from graphprep.model.shown import MOST_TYPES, largest_types
+from graphprep.model.shown.results import MOST_TYPES, largest_types
+from graphprep.model.shown.texts import hide_secrets, json_text, lines_text, printable, without_secrets
 
 _COLUMNS = 80
 _UNIT = re.compile(r"(\d) (?=(?:[KMGTP]?B|s)\b)")
@@ -20,8 +20,8 @@ _HANGING = 4  # blanks in front of what goes on, beside the line's own
 
 if TYPE_CHECKING:
     from graphprep.model.export import ExportSummary
-    from graphprep.model.options import ConvertSummary
-    from graphprep.model.reorder import ReorderSummary
+    from graphprep.model.options.convert import ConvertSummary
+    from graphprep.model.options.reorder import ReorderSummary
 
     Summary = ConvertSummary | ExportSummary | ReorderSummary
 

@@ -11,11 +11,11 @@ from graphprep.cli.groups import with_groups
 from graphprep.cli.options import REPORT, AsJson, ReportFlags, RunFlags, StorageFlags, option
 from graphprep.cli.summaries import note_lines, types_lines, wrapped_text
 from graphprep.cli.tables import TableFlags
-from graphprep.model.printed import display_url, hide_secrets, json_text, shown
+from graphprep.model.shown.texts import display_url, hide_secrets, json_text, shown
 
 if TYPE_CHECKING:
-    from graphprep.pipeline import InputReport
-    from graphprep.stages.check import StoreReport
+    from graphprep.convert.pipeline import InputReport
+    from graphprep.validate.check import StoreReport
 
 EXIT_FAULTS = 1
 
@@ -57,7 +57,7 @@ def validate(
     from graphprep import api
     from graphprep.cli.convert import check_inputs, given_decoder_options, make_input_options, refuse_skipped
     from graphprep.cli.progress import reporting
-    from graphprep.stages.check import StoreReport
+    from graphprep.validate.check import StoreReport
 
     decoder_flags = given_decoder_options(input_flags, edges_flags, deepgnn_flags)
     urls = check_inputs(inputs, table_flags, "PATH is needed: what to check")
@@ -82,7 +82,7 @@ def report_json(report: StoreReport | InputReport) -> str:
     """Write the report for machines; columns as metadata.json states them."""
     import dataclasses
 
-    from graphprep.stages.check import StoreReport
+    from graphprep.validate.check import StoreReport
 
     value = {field.name: getattr(report, field.name) for field in dataclasses.fields(report)}
     if isinstance(report, StoreReport):

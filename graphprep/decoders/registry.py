@@ -11,30 +11,30 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
 from graphprep.model.errors import UsageError
-from graphprep.model.option_values import coerce_option, option_types
+from graphprep.model.options.values import coerce_option, option_types
 from graphprep.model.plugins import Plugins
 from graphprep.model.protocols import Decoder
 
 if TYPE_CHECKING:
-    from graphprep.storage.urls import Storage
+    from graphprep.storage.read.urls import Storage
 
 GROUP = "graphprep.decoders"
 # They work from a checkout that is not installed, too.
 _BUILT_IN = {
-    "edgelist": "graphprep.decoders.edgelist:EdgeListDecoder",
-    "json": "graphprep.decoders.json_lines:JsonDecoder",
-    "tsv": "graphprep.decoders.tsv:TsvDecoder",
-    "chunked": "graphprep.decoders.chunked:ChunkedDecoder",
-    "edges": "graphprep.decoders.edges:EdgesDecoder",
-    "arrays": "graphprep.decoders.arrays:ArraysDecoder",
-    "mtx": "graphprep.decoders.mtx:MtxDecoder",
-    "metis": "graphprep.decoders.metis:MetisDecoder",
-    "graph": "graphprep.decoders.graph_file:GraphFile",
-    "triples": "graphprep.decoders.triples:TriplesDecoder",
-    "neo4j": "graphprep.decoders.neo4j:Neo4jTables",
-    "graphstorm": "graphprep.decoders.graphstorm:GraphStormConfig",
-    "graphbolt": "graphprep.decoders.graphbolt:GraphBoltDataset",
-    "ogb": "graphprep.decoders.ogb:OgbFolder",
+    "edgelist": "graphprep.decoders.deepgnn.edgelist:EdgeListDecoder",
+    "json": "graphprep.decoders.deepgnn.json_lines:JsonDecoder",
+    "tsv": "graphprep.decoders.deepgnn.tsv:TsvDecoder",
+    "chunked": "graphprep.decoders.chunked.decoder:ChunkedDecoder",
+    "edges": "graphprep.decoders.edges.decoder:EdgesDecoder",
+    "arrays": "graphprep.decoders.arrays.decoder:ArraysDecoder",
+    "mtx": "graphprep.decoders.matrices.mtx:MtxDecoder",
+    "metis": "graphprep.decoders.matrices.metis:MetisDecoder",
+    "graph": "graphprep.decoders.configs.graph_file:GraphFile",
+    "triples": "graphprep.decoders.edges.triples:TriplesDecoder",
+    "neo4j": "graphprep.decoders.configs.neo4j:Neo4jTables",
+    "graphstorm": "graphprep.decoders.configs.graphstorm:GraphStormConfig",
+    "graphbolt": "graphprep.decoders.configs.graphbolt:GraphBoltDataset",
+    "ogb": "graphprep.decoders.configs.ogb:OgbFolder",
 }
 # Options that are called by their flag, in the singular, and their fields.
 _FIELDS = {"column": "columns", "drop_column": "drop_columns"}
@@ -110,8 +110,8 @@ def load_options(storage: Storage, url: str, decoder: str = "") -> dict[str, Any
     With the name of a ``decoder``, only what concerns it is returned; plain options override those of its object. Raises
     DataError with the key where it does not fit schemas/decoder-options.schema.json.
     """
-    from graphprep.storage.schemas import check_json, parse_json
-    from graphprep.storage.yaml_files import parse_yaml
+    from graphprep.storage.read.schemas import check_json, parse_json
+    from graphprep.storage.read.yaml_files import parse_yaml
 
     data = storage.read_bytes(url)
     value = parse_json(data, url) if data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{") else parse_yaml(data, url)

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from graphprep.decoders.edges_head import is_header_alone
-from graphprep.decoders.foreign import tell_foreign
-from graphprep.decoders.looks import FILE_LOOKS, FOLDER_LOOKS
+from graphprep.decoders.looks.foreign import tell_foreign
+from graphprep.decoders.looks.formats import FILE_LOOKS, FOLDER_LOOKS
+from graphprep.decoders.looks.text_head import is_header_alone
 from graphprep.decoders.registry import find_decoder, is_ours, known_decoders
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.export import EXPORT_FORMAT, RECORD_NAME
@@ -18,7 +18,7 @@ from graphprep.model.protocols import Sniffed, SniffedFile, SniffsFiles, SniffsF
 from graphprep.storage.faults import display_url
 
 if TYPE_CHECKING:
-    from graphprep.storage.urls import Storage
+    from graphprep.storage.read.urls import Storage
 
 _HEAD_BYTES = 256 << 10  # holds the first line of most nodes with many edges
 _LEAST_CONFIDENCE = 0.5
@@ -83,7 +83,7 @@ def _choose_for(storage: Storage, urls: Sequence[str], file: SniffedFile) -> Sni
     except (UsageError, DataError) as error:
         refused = error
     if len(urls) == 1 and storage.is_dir(urls[0]):
-        from graphprep.decoders.table_samples import sample_folder
+        from graphprep.decoders.tables.samples import sample_folder
 
         folder = sample_folder(storage, urls[0], _LOOK_ROWS, _LOOK_FILES)
         if folder.differs or (refused is not None and folder.is_several):

@@ -18,7 +18,7 @@ from graphprep.engine.heap import bound_heap, kept_bytes, trim_heap
 from graphprep.engine.scratch import release_scratch
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import MemoryLimitError
-from graphprep.model.options import ConvertOptions
+from graphprep.model.options.convert import ConvertOptions
 from graphprep.model.protocols import Reporter
 
 EDGE_BYTES = 64  # of an edge while its bucket is put in order: row, other end, edge ID, key, and their sorted copies

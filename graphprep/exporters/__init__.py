@@ -1,1 +1,4 @@
-"""Stores as the files of trainers: one target a file, and the file formats that they share."""
+"""Targets of ``export``: each a module, or a package where it needs more.
+
+In: a ``StoredGraph`` (``view``). Out: files (``formats``). No exporter knows inputs, or opens a store itself.
+"""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal, Protocol
 
-from graphprep.exporters.graph import StoredGraph
+from graphprep.exporters.view.graph import StoredGraph
 from graphprep.model.export import ExportPlan, MessageEdges
 from graphprep.model.metadata import GraphMetadata
-from graphprep.storage.outputs import FolderOutput
+from graphprep.storage.write.outputs import FolderOutput
 
 
 class Exporter(Protocol):

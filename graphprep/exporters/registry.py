@@ -12,27 +12,27 @@ from graphprep.exporters.exporter import Exporter
 from graphprep.model.errors import UsageError
 from graphprep.model.export import TargetInfo, TargetOption
 from graphprep.model.metadata import GraphMetadata
-from graphprep.model.option_values import coerce_option, describe_values, option_meanings, option_types
+from graphprep.model.options.values import coerce_option, describe_values, option_meanings, option_types
 from graphprep.model.plugins import Plugins
 
 GROUP = "graphprep.exporters"
 # They work from a checkout that is not installed, too.
 _BUILT_IN = {
-    "deepgnn": "graphprep.exporters.deepgnn:DeepGnnExporter",
-    "deepgnn-edgelist": "graphprep.exporters.deepgnn_text:EdgeListExporter",
-    "deepgnn-json": "graphprep.exporters.deepgnn_text:JsonExporter",
-    "deepgnn-tsv": "graphprep.exporters.deepgnn_text:TsvExporter",
-    "dgl-chunked": "graphprep.exporters.dgl_chunked:ChunkedExporter",
-    "distdgl": "graphprep.exporters.distdgl:DistDglExporter",
-    "graphbolt": "graphprep.exporters.graphbolt:GraphBoltExporter",
-    "glt": "graphprep.exporters.glt:GltExporter",
-    "pyg": "graphprep.exporters.pyg:PygExporter",
-    "scipy": "graphprep.exporters.scipy_files:ScipyExporter",
-    "npy": "graphprep.exporters.npy_files:NpyExporter",
-    "parquet": "graphprep.exporters.parquet_files:ParquetExporter",
-    "edges": "graphprep.exporters.edges_text:EdgesExporter",
-    "mtx": "graphprep.exporters.mtx:MtxExporter",
-    "metis": "graphprep.exporters.metis:MetisExporter",
+    "deepgnn": "graphprep.exporters.deepgnn.exporter:DeepGnnExporter",
+    "deepgnn-edgelist": "graphprep.exporters.deepgnn.text:EdgeListExporter",
+    "deepgnn-json": "graphprep.exporters.deepgnn.text:JsonExporter",
+    "deepgnn-tsv": "graphprep.exporters.deepgnn.text:TsvExporter",
+    "dgl-chunked": "graphprep.exporters.dgl.chunked:ChunkedExporter",
+    "distdgl": "graphprep.exporters.dgl.distdgl:DistDglExporter",
+    "graphbolt": "graphprep.exporters.dgl.graphbolt:GraphBoltExporter",
+    "glt": "graphprep.exporters.glt.exporter:GltExporter",
+    "pyg": "graphprep.exporters.pyg.exporter:PygExporter",
+    "scipy": "graphprep.exporters.plain.scipy_files:ScipyExporter",
+    "npy": "graphprep.exporters.plain.npy_files:NpyExporter",
+    "parquet": "graphprep.exporters.plain.parquet_files:ParquetExporter",
+    "edges": "graphprep.exporters.plain.edges_text:EdgesExporter",
+    "mtx": "graphprep.exporters.plain.mtx:MtxExporter",
+    "metis": "graphprep.exporters.plain.metis:MetisExporter",
 }
 
 
@@ -101,7 +101,7 @@ def _describe(name: str, metadata: GraphMetadata | None, options: Mapping[str, o
         plan = exporter.plan(metadata)
     except UsageError as error:
         return dataclasses.replace(info, refusal=error.message)
-    from graphprep.stages.ready_need import reads_by_id
+    from graphprep.derived.need import reads_by_id
 
     made = [f"{layout} arrays" for layout in plan.need.layouts if layout not in metadata.layouts]
     if plan.need.edge_columns not in (None, metadata.primary_layout):

@@ -1,1 +1,4 @@
-"""Numbers only: arrays in, arrays out. Kernels never raise."""
+"""Compiled loops over arrays, and what compiles and keeps them.
+
+In: arrays, numbers, None. Out: numbers; the caller's arrays are filled. A kernel never raises and knows no objects.
+"""

@@ -1,1 +1,1 @@
-"""What flows between the layers: types only, nothing of graphprep is imported."""
+"""The types that flow, errors, and the arithmetic of IDs. Knows nothing else of graphprep."""

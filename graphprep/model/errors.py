@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from graphprep.model.dataclass import dataclass
-from graphprep.model.printed import shown
+from graphprep.model.shown.texts import shown
 
 EXIT_DATA = 1
 EXIT_USAGE = 2

@@ -7,10 +7,10 @@ from dataclasses import field
 from typing import Any, Literal
 
 from graphprep.model.dataclass import dataclass
-from graphprep.model.options import RunOptions
+from graphprep.model.run_options import RunOptions
 from graphprep.model.schema import Layout
-from graphprep.model.shown import Card, Showable, type_rows
-from graphprep.model.words import count, duration, size
+from graphprep.model.shown.numbers import count, duration, size
+from graphprep.model.shown.results import Card, Showable, type_rows
 
 EdgeOrder = Literal["csc", "csr", "input"]
 Side = Literal["node", "edge"]

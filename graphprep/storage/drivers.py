@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from graphprep.model.errors import StorageError, UsageError
-from graphprep.model.printed import display_url, keep_secret
+from graphprep.model.shown.texts import display_url, keep_secret
 from graphprep.storage.faults import plain_words, storage_error
 
 LOCAL_PROTOCOLS = ("file", "local")

@@ -7,7 +7,7 @@ import errno
 from collections.abc import Iterator
 
 from graphprep.model.errors import GraphprepError, StorageError
-from graphprep.model.printed import display_url
+from graphprep.model.shown.texts import display_url
 
 _AFTER_WRITES = "run again when nothing writes to it"
 _WORDS: dict[int, tuple[str, str]] = {

@@ -26,7 +26,7 @@ from graphprep.decoders.registry import make_decoder
 from graphprep.model.errors import DecodeError, UsageError
 from graphprep.model.protocols import Span, TextBlock
 from graphprep.model.rows import ColumnChunk, RawEdges, RawIds, RawNodes, RawRows, RawTexts
-from graphprep.storage.spans import record_ends_of
+from graphprep.storage.read.spans import record_ends_of
 
 _NUM_MUTATIONS = 300
 _FAMILIES = ("numbers", "sparse", "binary", "temporal")

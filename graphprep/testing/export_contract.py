@@ -18,10 +18,10 @@ from typing import Any, ClassVar
 import pytest
 
 import graphprep
+from graphprep.edges.moves import Room
 from graphprep.exporters.registry import find_exporter, make_exporter
 from graphprep.exporters.unsupported import all_columns
 from graphprep.model.errors import DataError, StorageError, UsageError
-from graphprep.stages.moves import Room
 
 GRAPHS = ("homogeneous", "heterogeneous", "texts", "several", "sparse_parts", "empty")
 _LINES = {
@@ -124,7 +124,7 @@ class ExporterContract:
         """Threads, and pieces of a few rows, change nothing."""
         self.export(graph_store, tmp_path / "first", run=graphprep.RunOptions(threads=1))
         wanted = _files(tmp_path / "first")
-        from graphprep import store_run
+        from graphprep.rewrite import run as store_run
 
         real = store_run.room_for
 
@@ -208,7 +208,7 @@ class ExporterContract:
 
     def test_leaves_nothing_where_writing_fails(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """A full disk leaves no file behind."""
-        from graphprep.storage.outputs import FileOutput
+        from graphprep.storage.write.outputs import FileOutput
 
         store, real, written = make_store("homogeneous", tmp_path), FileOutput.write, [0]
 

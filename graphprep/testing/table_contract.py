@@ -22,11 +22,11 @@ from typing import Any, ClassVar
 
 import pytest
 
+from graphprep.convert.read.blocks import read_table
 from graphprep.model.errors import BadRecord, DataError
 from graphprep.model.protocols import Sources
 from graphprep.model.rows import RawRows
-from graphprep.stages.blocks import read_table
-from graphprep.storage.urls import Storage
+from graphprep.storage.read.urls import Storage
 from graphprep.testing.contract import check_rows, merge_rows
 
 _SOUND = tuple(range(20))

@@ -17,13 +17,14 @@ from graphprep.cli.convert import summary_text
 from graphprep.cli.info import info_text
 from graphprep.cli.main import run
 from graphprep.cli.progress import announcing_compilation
-from graphprep.kernels import compilation
+from graphprep.info.inspect import GraphInfo, Head, TypeInfo, _plain
+from graphprep.kernels.compiler import compilation
 from graphprep.model.errors import UsageError
 from graphprep.model.export import ExportOptions
-from graphprep.model.generate import GenerateOptions
-from graphprep.model.options import ConvertOptions, ConvertSummary, RunOptions
-from graphprep.model.reorder import ReorderOptions
-from graphprep.stages.inspect import GraphInfo, Head, TypeInfo, _plain
+from graphprep.model.options.convert import ConvertOptions, ConvertSummary
+from graphprep.model.options.generate import GenerateOptions
+from graphprep.model.options.reorder import ReorderOptions
+from graphprep.model.run_options import RunOptions
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 KARATE = ROOT / "sample_data" / "karate" / "karate.csv"
@@ -245,7 +246,7 @@ def test_a_decoder_class_arrives(converted):
 def test_decoder_flags_are_the_decoders_fields():
     """Every decoder flag is a field of one of our decoders, and every field (but what all share) has a flag."""
     from graphprep.decoders.registry import _BUILT_IN, find_decoder
-    from graphprep.model.option_values import option_types
+    from graphprep.model.options.values import option_types
 
     fields = set().union(*(option_types(find_decoder(name)) for name in _BUILT_IN))
     flags = {

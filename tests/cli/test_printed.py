@@ -19,7 +19,7 @@ import graphprep
 from graphprep.cli.main import run
 from graphprep.exporters.registry import known_targets
 from graphprep.model.errors import GraphprepError
-from graphprep.model.printed import display_url
+from graphprep.model.shown.texts import display_url
 
 SECRET = "SENTINELpassw0rd@x"  # passwords may hold an @
 PLACE = f"memory://me:{SECRET}@host"

@@ -11,7 +11,7 @@ import pytest
 
 EDGES = Path(__file__).resolve().parent.parent.parent / "sample_data" / "edges"
 HEAVY = ("numpy", "numba", "llvmlite", "pyarrow", "fsspec", "scipy", "pandas", "jsonschema", "yaml", "rich")
-OF_OTHERS = ("pydantic", "graphprep.exporters", "graphprep.stages.check_files", "graphprep.cli.ids")  # no work of convert's
+OF_OTHERS = ("pydantic", "graphprep.exporters", "graphprep.validate.files", "graphprep.cli.ids")  # no work of convert's
 PROBE = """
 import sys
 from graphprep.cli.main import main
@@ -70,7 +70,7 @@ def test_an_export_at_once_needs_no_schemas_and_plain_values_no_converter(store,
 
 
 def test_blas_starts_no_threads():
-    probe = "import os; from graphprep.cli.start import main; main(); "
+    probe = "import os; from graphprep.__main__ import main; main(); "
     probe = f"import atexit, os; atexit.register(lambda: print(os.environ['OPENBLAS_NUM_THREADS'])); {probe}"
     done = subprocess.run([sys.executable, "-c", probe, "--version"], check=False, capture_output=True, text=True, timeout=60)
     assert done.stdout.splitlines()[-1] == os.environ.get("OPENBLAS_NUM_THREADS", "1"), done.stderr

@@ -4,7 +4,7 @@ import pytest
 
 from graphprep.cli.main import run
 from graphprep.model.graph_config import EdgeTable, GraphConfig, NodeTable, TableConfig
-from graphprep.model.options import ConvertOptions
+from graphprep.model.options.convert import ConvertOptions
 
 
 class Asked(Exception):

@@ -22,7 +22,7 @@ from clients.dgl_environment import Environment
 from clients.graphs import GRAPHS, Edges, Graph, make_store
 
 import graphprep
-from graphprep.kernels.cpu.alias import fill_alias, scale_weights
+from graphprep.kernels.cpu.ids.alias import fill_alias, scale_weights
 from graphprep.model.schema import edge_type_text
 
 pytestmark = [pytest.mark.client("deepgnn-ge"), pytest.mark.xdist_group("deepgnn-ge")]

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from graphprep.decoders.chunked import ChunkedDecoder
+from graphprep.decoders.chunked.decoder import ChunkedDecoder
 from graphprep.model.errors import DataError, DecodeError
-from graphprep.storage.spans import place_of, text_blocks
-from graphprep.storage.urls import Storage
+from graphprep.storage.read.spans import place_of, text_blocks
+from graphprep.storage.read.urls import Storage
 
 
 def rows_of(folder, block_bytes=1 << 20, max_rows=1 << 20, places=False):

@@ -4,12 +4,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from graphprep.decoders.tables import TablesDecoder
+from graphprep.decoders.tables.decoder import TablesDecoder
 from graphprep.model.errors import DataError, DecodeError
 from graphprep.model.graph_config import GraphConfig, NodeTable, TableConfig
 from graphprep.model.rows import RawTexts
-from graphprep.storage.spans import place_of, text_blocks
-from graphprep.storage.urls import Storage
+from graphprep.storage.read.spans import place_of, text_blocks
+from graphprep.storage.read.urls import Storage
 from graphprep.testing.contract import check_rows
 
 

@@ -9,12 +9,12 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphprep.decoders.arrays import ArraysDecoder, plan_edge_files
-from graphprep.decoders.arrays_read import decimal_texts
+from graphprep.decoders.arrays.decoder import ArraysDecoder, plan_edge_files
+from graphprep.decoders.arrays.read import decimal_texts
 from graphprep.model.errors import DataError, DecodeError, GraphprepError
 from graphprep.model.graph_config import EdgeTable, TableConfig
 from graphprep.model.rows import Relation
-from graphprep.storage.urls import Storage
+from graphprep.storage.read.urls import Storage
 from graphprep.testing.contract import check_rows
 
 relaxed = settings(deadline=None, max_examples=40)

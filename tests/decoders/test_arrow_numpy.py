@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphprep.decoders import row_numbers
-from graphprep.decoders.arrow_numpy import list_lengths, null_mask, numbers_of, valid_rows, without_nulls
+from graphprep.decoders.cells import row_numbers
+from graphprep.decoders.cells.arrow_numpy import list_lengths, null_mask, numbers_of, valid_rows, without_nulls
 
 _TYPES = [pa.int8(), pa.uint16(), pa.int32(), pa.uint64(), pa.float32(), pa.float64(), pa.bool_(), pa.float16()]
 
@@ -62,8 +62,8 @@ def test_neither_pandas_nor_compute_is_imported():
     code = """
 import sys
 import pyarrow as pa
-from graphprep.decoders import row_numbers
-from graphprep.decoders.arrow_numpy import list_lengths, null_mask, numbers_of, valid_rows, without_nulls
+from graphprep.decoders.cells import row_numbers
+from graphprep.decoders.cells.arrow_numpy import list_lengths, null_mask, numbers_of, valid_rows, without_nulls
 buffer = pa.py_buffer(bytes(range(16)))  # pyarrow.array would import them
 numbers = pa.Array.from_buffers(pa.int64(), 2, [None, buffer])
 some = pa.Array.from_buffers(pa.int64(), 2, [buffer.slice(1), buffer])

@@ -14,14 +14,14 @@ from decoders.chunked_graphs import CSV, NPY, PARQUET, edges_of, feature_of, loa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from graphprep.decoders.chunked import ChunkedDecoder
-from graphprep.decoders.chunked_plan import Chunk
+from graphprep.decoders.chunked.decoder import ChunkedDecoder
+from graphprep.decoders.chunked.plan import Chunk
 from graphprep.decoders.sniff import bid_of
 from graphprep.model.errors import DecodeError, StorageError, UsageError
 from graphprep.model.protocols import DeclaredNodes, Decoder, SniffedFile, Span, TextBlock
 from graphprep.model.rows import ColumnKey, Relation
-from graphprep.storage.spans import text_blocks
-from graphprep.storage.urls import Storage
+from graphprep.storage.read.spans import text_blocks
+from graphprep.storage.read.urls import Storage
 from graphprep.testing.contract import DecoderContract
 
 # ----------------------------------------------------------------------------------------------------- the happy path

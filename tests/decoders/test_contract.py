@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from graphprep.decoders.adapter import LineDecoderAdapter
-from graphprep.decoders.edgelist import EdgeListDecoder
-from graphprep.decoders.edges import EdgesDecoder
-from graphprep.decoders.json_lines import JsonDecoder
-from graphprep.decoders.tsv import TsvDecoder
+from graphprep.decoders.deepgnn.edgelist import EdgeListDecoder
+from graphprep.decoders.deepgnn.json_lines import JsonDecoder
+from graphprep.decoders.deepgnn.tsv import TsvDecoder
+from graphprep.decoders.edges.decoder import EdgesDecoder
 from graphprep.model.rows import RawRows
 from graphprep.testing.contract import DecoderContract
 

@@ -5,14 +5,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from graphprep.decoders.data_arrays import parse_data
+from graphprep.convert.pipeline import convert
+from graphprep.decoders.configs.data_arrays import parse_data
 from graphprep.model.errors import GraphprepError, UsageError
 from graphprep.model.graph_config import DataArray
-from graphprep.model.options import ConvertOptions, RunOptions
+from graphprep.model.options.convert import ConvertOptions
+from graphprep.model.run_options import RunOptions
 from graphprep.model.schema import ColumnSchema
-from graphprep.pipeline import convert
-from graphprep.storage.arrays import StoreReader
-from graphprep.storage.urls import Storage
+from graphprep.storage.read.arrays import StoreReader
+from graphprep.storage.read.urls import Storage
 
 MTX = "%%MatrixMarket matrix coordinate pattern general\n4 4 5\n1 2\n2 3\n3 1\n4 4\n1 4\n"
 

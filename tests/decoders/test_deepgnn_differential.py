@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.decoded import edges_of, nodes_of
 
-from graphprep.decoders.edgelist import EdgeListDecoder
-from graphprep.decoders.tsv import TsvDecoder
+from graphprep.decoders.deepgnn.edgelist import EdgeListDecoder
+from graphprep.decoders.deepgnn.tsv import TsvDecoder
 from graphprep.model.protocols import Span, TextBlock
 
 _PACKAGE = importlib.util.find_spec("deepgnn")

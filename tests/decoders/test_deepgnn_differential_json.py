@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from graphprep.decoders.adapter import LineDecoderAdapter
-from graphprep.decoders.json_lines import JsonDecoder
+from graphprep.decoders.deepgnn.json_lines import JsonDecoder
 from graphprep.model.protocols import Span, TextBlock
 from graphprep.model.rows import ColumnChunk
 

@@ -17,12 +17,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import graphprep
-from graphprep.decoders.edges import EdgesDecoder
+from graphprep.decoders.edges.decoder import EdgesDecoder
 from graphprep.decoders.sniff import bid_of
 from graphprep.model.errors import DataError, DecodeError, UsageError
 from graphprep.model.protocols import Decoder, Sniffed, SniffedFile, TextBlock
 from graphprep.model.rows import Relation
-from graphprep.storage.spans import place_of
+from graphprep.storage.read.spans import place_of
 
 relaxed = settings(deadline=None, max_examples=120)
 
@@ -804,7 +804,7 @@ def test_any_bytes_give_rows_or_a_documented_error(data, delimiter):
 
 def test_kernels_stay_inside_their_arrays(pytestconfig):
     code = textwrap.dedent('''
-        from graphprep.decoders.edges import EdgesDecoder
+        from graphprep.decoders.edges.decoder import EdgesDecoder
         from graphprep.model.errors import DataError
         from graphprep.model.protocols import Span, TextBlock
         texts = [

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from graphprep.decoders.arrow_cells import cast_numbers, scale_times
-from graphprep.decoders.edges import EdgesDecoder
-from graphprep.kernels.cpu import numbers
+from graphprep.decoders.cells.arrow import cast_numbers, scale_times
+from graphprep.decoders.edges.decoder import EdgesDecoder
+from graphprep.kernels.cpu.text import numbers
 from graphprep.model.errors import DataError, DecodeError, UsageError
 from graphprep.model.rows import Relation
 

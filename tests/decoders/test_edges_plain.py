@@ -5,8 +5,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from graphprep.decoders.edges import EdgesDecoder
-from graphprep.kernels.cpu import delimited
+from graphprep.decoders.edges.decoder import EdgesDecoder
+from graphprep.kernels.cpu.text import delimited
 from graphprep.model.errors import DecodeError
 from graphprep.model.protocols import Span, TextBlock
 

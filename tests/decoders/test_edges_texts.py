@@ -16,11 +16,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import graphprep
-from graphprep.decoders.edges import EdgesDecoder
+from graphprep.decoders.edges.decoder import EdgesDecoder
 from graphprep.model.errors import DataError, DecodeError, UsageError
 from graphprep.model.protocols import DeclaredNodes, SettlesIds, TextBlock
 from graphprep.model.rows import RawTexts, Relation
-from graphprep.storage.spans import place_of
+from graphprep.storage.read.spans import place_of
 from graphprep.testing.contract import DecoderContract, mutations
 
 relaxed = settings(deadline=None, max_examples=80)

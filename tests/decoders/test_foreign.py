@@ -11,12 +11,12 @@ import networkx as nx
 import pytest
 
 import graphprep
-from graphprep.decoders.edges_head import find_data_dict
-from graphprep.decoders.foreign import tell_foreign
+from graphprep.decoders.looks.foreign import tell_foreign
+from graphprep.decoders.looks.text_head import find_data_dict
 from graphprep.decoders.sniff import sniff
 from graphprep.model.errors import DataError
 from graphprep.model.protocols import SniffedFile
-from graphprep.storage.urls import Storage
+from graphprep.storage.read.urls import Storage
 
 PYTHON = "convert it in Python: graphprep.convert(networkx.{}(FILE), OUT)"
 IGRAPH = "; igraph.Graph.{}(FILE).to_networkx() reads it, too"

@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 
 from graphprep.decoders.registry import find_decoder, known_decoders, make_decoder
 from graphprep.decoders.sniff import sniff
-from graphprep.decoders.tables import TablesDecoder
+from graphprep.decoders.tables.decoder import TablesDecoder
 from graphprep.model.errors import GraphprepError
 from graphprep.model.protocols import ReadsConfig
-from graphprep.storage.spans import text_blocks
-from graphprep.storage.urls import Storage
+from graphprep.storage.read.spans import text_blocks
+from graphprep.storage.read.urls import Storage
 from graphprep.testing.contract import check_rows, mutations
 
 CONTRACTS = {

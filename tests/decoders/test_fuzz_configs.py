@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 import yaml
 
+from graphprep.convert.read.plan import plan_input
 from graphprep.model.errors import GraphprepError
-from graphprep.model.options import ConvertOptions
-from graphprep.stages.plan import plan_input
-from graphprep.storage.spans import text_blocks
-from graphprep.storage.urls import Storage
+from graphprep.model.options.convert import ConvertOptions
+from graphprep.storage.read.spans import text_blocks
+from graphprep.storage.read.urls import Storage
 from graphprep.testing.contract import check_rows, mutations
 
 _ODD = [None, True, -1, 0, 1.5, 2**70, "", "x", "a:b:c", "é\0", "../..", "*", "u.csv", [], {}, [1], ["x", None], {"a": 1}, [[]]]

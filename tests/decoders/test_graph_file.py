@@ -7,13 +7,13 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphprep.decoders.graph_file import GraphFile, dump_graph, graph_to_json, load_graph
+from graphprep.decoders.configs.graph_file import GraphFile, dump_graph, graph_to_json, load_graph
 from graphprep.decoders.sniff import bid_of, sniff
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.graph_config import DataArray, EdgeTable, GraphConfig, NodeTable, TableConfig
-from graphprep.storage.schemas import find_json_errors, load_schema
-from graphprep.storage.urls import Storage
-from graphprep.storage.yaml_files import parse_yaml, yaml_text
+from graphprep.storage.read.schemas import find_json_errors, load_schema
+from graphprep.storage.read.urls import Storage
+from graphprep.storage.read.yaml_files import parse_yaml, yaml_text
 
 SHOP = """
 # A shop.
@@ -109,7 +109,7 @@ def test_json_says_the_same(tmp_path):
     [("graph.yaml", ""), ("/graph.yaml", "/"), ("a/b/graph.yaml", "a/b"), ("s3://bucket/graph.yaml", "s3://bucket"), ("-", "")],
 )
 def test_relative_paths_start_from_the_configs_folder(url, base):
-    from graphprep.decoders.graph_file import folder_of
+    from graphprep.decoders.configs.graph_file import folder_of
 
     assert folder_of(url) == base
 

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from graphprep.decoders.graphbolt import GraphBoltDataset
+from graphprep.decoders.configs.graphbolt import GraphBoltDataset
 from graphprep.decoders.sniff import sniff
 from graphprep.model.errors import GraphprepError
 from graphprep.model.graph_config import DataArray, EdgeTable, GraphConfig, NodeTable, PairFile, TableConfig
-from graphprep.storage.urls import Storage
+from graphprep.storage.read.urls import Storage
 
 HETERO = """
 dataset_name: shop

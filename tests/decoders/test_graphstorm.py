@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from graphprep.decoders.graphstorm import GraphStormConfig
+from graphprep.decoders.configs.graphstorm import GraphStormConfig
 from graphprep.decoders.sniff import sniff
 from graphprep.model.errors import GraphprepError
 from graphprep.model.graph_config import EdgeTable, GraphConfig, NodeTable, TableConfig
-from graphprep.storage.urls import Storage
+from graphprep.storage.read.urls import Storage
 
 ACM = {
     "version": "gconstruct-v0.1",

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import graphprep
-from graphprep.decoders.json_lines import JsonDecoder
+from graphprep.decoders.deepgnn.json_lines import JsonDecoder
 from graphprep.decoders.sniff import bid_of
 from graphprep.model.errors import DataError, DecodeError
-from graphprep.model.options import ConvertOptions
+from graphprep.model.options.convert import ConvertOptions
 from graphprep.model.protocols import Sniffed, SniffedFile, Span, TextBlock
 from graphprep.model.rows import ColumnChunk, RawRows
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphprep.kernels.cpu import json_tape as tape
+from graphprep.kernels.cpu.deepgnn import json_tape as tape
 from graphprep.testing.contract import mutations
 
 MANY = settings(deadline=None, max_examples=150)

@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphprep.decoders.metis import MetisDecoder
+from graphprep.convert.pipeline import check_input
+from graphprep.decoders.matrices.metis import MetisDecoder
 from graphprep.decoders.registry import find_decoder
 from graphprep.decoders.sniff import sniff
 from graphprep.model.errors import GraphprepError
 from graphprep.model.graph_config import EdgeTable, GraphConfig, TableConfig
-from graphprep.model.options import ConvertOptions
-from graphprep.pipeline import check_input
-from graphprep.storage.spans import text_blocks
-from graphprep.storage.urls import Storage
+from graphprep.model.options.convert import ConvertOptions
+from graphprep.storage.read.spans import text_blocks
+from graphprep.storage.read.urls import Storage
 from graphprep.testing.contract import check_rows
 
 relaxed = settings(deadline=None, max_examples=60)

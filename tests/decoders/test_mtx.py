@@ -8,12 +8,12 @@ import scipy.io
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphprep.decoders.mtx import MtxDecoder
-from graphprep.kernels.cpu.line_scan import LineScan
+from graphprep.convert.pipeline import check_input
+from graphprep.decoders.matrices.mtx import MtxDecoder
+from graphprep.kernels.cpu.text.line_scan import LineScan
 from graphprep.model.errors import GraphprepError
-from graphprep.pipeline import check_input
-from graphprep.storage.spans import text_blocks
-from graphprep.storage.urls import Storage
+from graphprep.storage.read.spans import text_blocks
+from graphprep.storage.read.urls import Storage
 from graphprep.testing.contract import check_rows
 
 relaxed = settings(deadline=None, max_examples=60)
@@ -219,7 +219,7 @@ def test_bad_files(tmp_path, text, expected):
 
 
 def options_of(name):
-    from graphprep.model.options import ConvertOptions
+    from graphprep.model.options.convert import ConvertOptions
 
     return ConvertOptions(format=name)
 

@@ -4,11 +4,11 @@ import gzip
 
 import pytest
 
-from graphprep.decoders.neo4j import Neo4jTables
+from graphprep.decoders.configs.neo4j import Neo4jTables
 from graphprep.decoders.sniff import sniff
 from graphprep.model.errors import GraphprepError
 from graphprep.model.graph_config import EdgeTable, GraphConfig, NodeTable, TableConfig
-from graphprep.storage.urls import Storage
+from graphprep.storage.read.urls import Storage
 
 # The first example of the operations manual.
 MOVIES = 'movieId:ID,title,year:int,:LABEL\ntt0133093,"The Matrix",1999,Movie\ntt0234215,"Reloaded",2003,Movie;Sequel\n'

@@ -4,11 +4,11 @@ import gzip
 
 import pytest
 
-from graphprep.decoders.ogb import OgbFolder
+from graphprep.decoders.configs.ogb import OgbFolder
 from graphprep.decoders.sniff import sniff
 from graphprep.model.errors import GraphprepError
 from graphprep.model.graph_config import DataArray, EdgeTable, GraphConfig, NodeTable, TableConfig
-from graphprep.storage.urls import Storage
+from graphprep.storage.read.urls import Storage
 
 
 def write(folder, files):

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphprep.decoders.pair_parts import load_parts
+from graphprep.decoders.tables.pair_parts import load_parts
 from graphprep.model.errors import DataError
 from graphprep.model.graph_config import PairFile
-from graphprep.storage.urls import Storage
+from graphprep.storage.read.urls import Storage
 
 ENDS = st.sampled_from([0, 1, 2, 7, 2**31, 2**32 - 1])
 PAIRS = st.lists(st.tuples(ENDS, ENDS), max_size=12)

@@ -15,12 +15,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from reference.decoded import edges_of, nodes_of
 
-from graphprep.decoders import plain
-from graphprep.decoders.edgelist import EdgeListDecoder
-from graphprep.decoders.json_lines import JsonDecoder
-from graphprep.decoders.pieces import join_rows
-from graphprep.decoders.tsv import TsvDecoder
-from graphprep.kernels.cpu import plain_rows
+from graphprep.decoders.deepgnn import plain
+from graphprep.decoders.deepgnn.edgelist import EdgeListDecoder
+from graphprep.decoders.deepgnn.json_lines import JsonDecoder
+from graphprep.decoders.deepgnn.pieces import join_rows
+from graphprep.decoders.deepgnn.tsv import TsvDecoder
+from graphprep.kernels.cpu.deepgnn import plain_rows
 from graphprep.model.errors import DecodeError
 from graphprep.model.protocols import Span, TextBlock
 

@@ -14,9 +14,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from graphprep.convert.read.plan import plan_input
 from graphprep.decoders import registry
 from graphprep.decoders.adapter import LineDecoderAdapter
-from graphprep.decoders.json_lines import JsonDecoder
+from graphprep.decoders.deepgnn.json_lines import JsonDecoder
 from graphprep.decoders.registry import (
     find_decoder,
     known_decoders,
@@ -27,11 +28,10 @@ from graphprep.decoders.registry import (
 )
 from graphprep.decoders.sniff import sniff
 from graphprep.model.errors import DataError, UsageError
-from graphprep.model.options import ConvertOptions
+from graphprep.model.options.convert import ConvertOptions
 from graphprep.model.protocols import Sniffed, Sources
-from graphprep.stages.plan import plan_input
-from graphprep.storage.schemas import load_schema
-from graphprep.storage.urls import Storage
+from graphprep.storage.read.schemas import load_schema
+from graphprep.storage.read.urls import Storage
 
 SAMPLES = Path(__file__).parents[2] / "sample_data"
 OURS = tuple(registry._BUILT_IN)
@@ -108,7 +108,7 @@ def test_ours_are_registered_like_a_strangers():
 def test_a_strangers_decoder_is_found(registered, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "strange", __import__("types").SimpleNamespace(Mine=Mine))
     registered("mine", "strange:Mine")
-    registered("json", "graphprep.decoders.json_lines:JsonDecoder")
+    registered("json", "graphprep.decoders.deepgnn.json_lines:JsonDecoder")
     assert known_decoders() == (*OURS, "mine")
     assert find_decoder("mine") is Mine
     assert find_decoder("json") is JsonDecoder
@@ -125,7 +125,7 @@ def test_unknown_name(registered):
 def test_two_decoders_of_one_name(registered):
     registered("json", "strange:Json")
     assert message(find_decoder, "json") == (
-        "several decoders are named 'json': graphprep.decoders.json_lines:JsonDecoder, strange:Json\n"
+        "several decoders are named 'json': graphprep.decoders.deepgnn.json_lines:JsonDecoder, strange:Json\n"
         "  fix: choose one with --decoder package.module:Class"
     )
 
@@ -142,7 +142,7 @@ def test_a_decoder_that_cannot_be_loaded(registered):
 
 
 def test_load_class():
-    assert load_class("graphprep.decoders.json_lines:JsonDecoder") is JsonDecoder
+    assert load_class("graphprep.decoders.deepgnn.json_lines:JsonDecoder") is JsonDecoder
 
 
 def test_load_class_from_the_current_folder(tmp_path, monkeypatch):
@@ -165,8 +165,8 @@ def test_load_class_from_the_current_folder(tmp_path, monkeypatch):
             "  fix: install it, or run in the folder that holds it",
         ),
         (
-            "graphprep.decoders.json_lines:decode",
-            "--decoder graphprep.decoders.json_lines:decode: module 'graphprep.decoders.json_lines' has no class 'decode'\n"
+            "graphprep.decoders.deepgnn.json_lines:decode",
+            "--decoder graphprep.decoders.deepgnn.json_lines:decode: module 'graphprep.decoders.deepgnn.json_lines' has no class 'decode'\n"
             "  fix: use one of JsonDecoder",
         ),
         ("math:pi", "--decoder math:pi: module 'math' has no class 'pi'\n  fix: name a class with a method decode"),
@@ -421,7 +421,7 @@ import sys
 from pathlib import Path
 from graphprep.decoders.sniff import sniff
 from graphprep.model.errors import GraphprepError
-from graphprep.storage.urls import Storage
+from graphprep.storage.read.urls import Storage
 found = set()
 with Storage() as storage:
     for path in filter(Path.is_file, Path(sys.argv[1]).rglob("*")):

@@ -11,12 +11,12 @@ import pyarrow.parquet as pq
 import pytest
 from tables_read import node_config
 
-from graphprep.decoders.arrays import ArraysDecoder
-from graphprep.decoders.chunked import ChunkedDecoder
-from graphprep.decoders.data_arrays import DataDecoder, attach_data
-from graphprep.decoders.edges import EdgesDecoder
-from graphprep.decoders.tables import TablesDecoder
-from graphprep.decoders.triples import TriplesDecoder
+from graphprep.decoders.arrays.decoder import ArraysDecoder
+from graphprep.decoders.chunked.decoder import ChunkedDecoder
+from graphprep.decoders.configs.data_arrays import DataDecoder, attach_data
+from graphprep.decoders.edges.decoder import EdgesDecoder
+from graphprep.decoders.edges.triples import TriplesDecoder
+from graphprep.decoders.tables.decoder import TablesDecoder
 from graphprep.model.errors import DecodeError
 from graphprep.model.graph_config import DataArray, EdgeTable, GraphConfig, NodeTable, TableConfig
 from graphprep.testing.table_contract import TableContract

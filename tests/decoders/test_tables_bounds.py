@@ -12,10 +12,10 @@ import pytest
 def test_kernels_stay_inside_their_arrays(pytestconfig):
     code = textwrap.dedent('''
         import itertools
-        from graphprep.decoders.quoted_records import Grammar
-        from graphprep.decoders.tables_columns import ColumnType, FeatureColumn, IdField, NodeOwner, TableLayout
-        from graphprep.decoders.tables_json import JsonReader
-        from graphprep.decoders.tables_text import TextReader
+        from graphprep.decoders.looks.quoted_records import Grammar
+        from graphprep.decoders.tables.columns import ColumnType, FeatureColumn, IdField, NodeOwner, TableLayout
+        from graphprep.decoders.tables.json import JsonReader
+        from graphprep.decoders.tables.text import TextReader
         from graphprep.model.errors import DecodeError
         from graphprep.model.protocols import Span, TextBlock
         texts = [

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tables_read import node_config, read
 
-from graphprep.decoders.graph_file import dump_graph, load_graph
+from graphprep.decoders.configs.graph_file import dump_graph, load_graph
 from graphprep.model.errors import DataError, UsageError
-from graphprep.storage.urls import Storage
+from graphprep.storage.read.urls import Storage
 
 relaxed = settings(deadline=None, max_examples=80)
 PARTS = ["\\", '"', "\n", ",", "\t", ";", " ", "a", "1", "é", "#", "\\n"]

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tables_read import node_config, read
 
-from graphprep.decoders.tables_columns import ColumnType, FeatureColumn, IdField, NodeOwner, TableLayout
-from graphprep.decoders.tables_json import JsonReader
+from graphprep.decoders.tables.columns import ColumnType, FeatureColumn, IdField, NodeOwner, TableLayout
+from graphprep.decoders.tables.json import JsonReader
 from graphprep.model.errors import DataError
 from graphprep.testing.contract import DecoderContract
 

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tables_read import node_config, read
 
-from graphprep.decoders.quoted_records import FieldRecords, Grammar
-from graphprep.decoders.tables_columns import ColumnType, FeatureColumn, IdField, NodeOwner, TableLayout
-from graphprep.decoders.tables_text import TextReader
+from graphprep.decoders.looks.quoted_records import FieldRecords, Grammar
+from graphprep.decoders.tables.columns import ColumnType, FeatureColumn, IdField, NodeOwner, TableLayout
+from graphprep.decoders.tables.text import TextReader
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.graph_config import EdgeTable, GraphConfig, NodeTable, TableConfig
 from graphprep.model.protocols import Span

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 import graphprep
-from graphprep.decoders.edges import EdgesDecoder
+from graphprep.decoders.edges.decoder import EdgesDecoder
+from graphprep.decoders.edges.triples import TriplesDecoder
 from graphprep.decoders.sniff import bid_of, sniff
-from graphprep.decoders.triples import TriplesDecoder
 from graphprep.model.protocols import SniffedFile, Span, TextBlock
 from graphprep.model.rows import RawTexts
-from graphprep.storage.urls import Storage
+from graphprep.storage.read.urls import Storage
 
 LINES = b"alga\tisa\tplant\nfish\tisa\tanimal\nfish\teats\talga\nman\teats\tfish\n"
 

@@ -15,8 +15,8 @@ from reference.decoded import as_found, edges_of, nodes_of
 from reference.readers import tsv_line
 from reference.records import Edge, Node, Numbers, Text
 
+from graphprep.decoders.deepgnn.tsv import TsvDecoder
 from graphprep.decoders.sniff import bid_of
-from graphprep.decoders.tsv import TsvDecoder
 from graphprep.model.errors import DecodeError, UsageError
 from graphprep.model.protocols import SniffedFile, Span, TextBlock
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from graphprep.decoders.arrow_cells import parquet_batches
+from graphprep.decoders.cells.arrow import parquet_batches
 from graphprep.model.errors import StorageError
 from graphprep.model.protocols import ReadingRoom, Span
 

@@ -12,7 +12,8 @@ from graphprep.engine import ledger as module
 from graphprep.engine.budget import PeakSampler, count_memory, used_bytes
 from graphprep.engine.ledger import Ledger, Need, plan_memory
 from graphprep.model.errors import MemoryLimitError
-from graphprep.model.options import ConvertOptions, RunOptions
+from graphprep.model.options.convert import ConvertOptions
+from graphprep.model.run_options import RunOptions
 
 MIB = 1 << 20
 

@@ -10,7 +10,7 @@ import pytest
 from graphprep.engine import scratch
 from graphprep.engine.ledger import plan_memory
 from graphprep.engine.scratch import release_scratch, scratch_array
-from graphprep.model.options import ConvertOptions
+from graphprep.model.options.convert import ConvertOptions
 
 
 @pytest.fixture(autouse=True)

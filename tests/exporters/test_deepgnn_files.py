@@ -15,12 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import graphprep
-from graphprep.exporters.deepgnn_ids import feature_slots
-from graphprep.exporters.deepgnn_slots import pack_slots, slot_contents
-from graphprep.exporters.deepgnn_times import time_columns
+from graphprep.exporters.deepgnn.ids import feature_slots
+from graphprep.exporters.deepgnn.slots import pack_slots, slot_contents
+from graphprep.exporters.deepgnn.times import time_columns
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.schema import ColumnSchema
-from graphprep.stages.cells import Cells
+from graphprep.store.columns.cells import Cells
 from graphprep.testing.export_contract import ExporterContract
 
 pytestmark = pytest.mark.usefixtures("flags_named")
@@ -112,7 +112,7 @@ def test_any_order_of_lines_gives_the_files_of_the_sorted_ones(tmp_path):
 @pytest.fixture
 def starved(monkeypatch):
     """Let pieces be so small that a row of three edges is a long one."""
-    from graphprep import store_run
+    from graphprep.rewrite import run as store_run
 
     real = store_run.room_for
     monkeypatch.setattr(store_run, "room_for", lambda *given: dataclasses.replace(real(*given), piece_bytes=256, held_bytes=0))

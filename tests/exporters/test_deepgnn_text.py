@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import graphprep
-from graphprep.exporters.deepgnn_texts import Texts, find_odd_escapes, join_texts, number_texts
+from graphprep.exporters.deepgnn.texts import Texts, find_odd_escapes, join_texts, number_texts
 from graphprep.model.errors import DataError
 from graphprep.testing.export_contract import ExporterContract
 
@@ -136,7 +136,7 @@ def test_created_nodes(tmp_path):
 )
 def test_long_rows(name, write, kinds, tmp_path, monkeypatch):
     """Rows of three edges are long ones, and give the same lines."""
-    from graphprep import store_run
+    from graphprep.rewrite import run as store_run
 
     graph = random_graph(6, kinds)
     for node in graph:

@@ -14,9 +14,9 @@ from exporters.dgl_reader import read_tensors
 from exporters.torch_reader import read_naively
 
 import graphprep
-from graphprep import store_run
+from graphprep.convert.build import columns
 from graphprep.model.errors import DataError, UsageError
-from graphprep.stages import columns
+from graphprep.rewrite import run as store_run
 
 NUM_NODES = 40
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from exporters.dgl_reader import read_graph, read_tensors
 
-from graphprep.exporters.dgl_files import CompressedMatrix, CooMatrix, GraphFile, TensorFile
-from graphprep.exporters.torch_files import TensorPieces, tensor
+from graphprep.exporters.formats.dgl_files import CompressedMatrix, CooMatrix, GraphFile, TensorFile
+from graphprep.exporters.formats.torch_files import TensorPieces, tensor
 
 
 def _written(file):

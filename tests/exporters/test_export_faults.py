@@ -215,7 +215,7 @@ def test_what_a_killed_run_left_is_removed(tmp_path):
 
 
 def test_a_full_disk_of_temporary_files_is_told_with_its_option(tmp_path, monkeypatch):
-    from graphprep.storage import publish
+    from graphprep.storage.write import publish
 
     store = _store(tmp_path)
 
@@ -312,7 +312,7 @@ def test_one_type_is_counted_as_one(target, options, tmp_path):
 
 
 def test_columns_are_refused_before_anything_is_made(tmp_path, monkeypatch):
-    from graphprep import exporting
+    from graphprep.export import command as exporting
 
     def made(*given: Any) -> None:
         raise AssertionError("something was made")

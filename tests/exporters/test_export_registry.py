@@ -28,7 +28,7 @@ def test_ours_are_installed_as_they_are_built_in():
 
 
 def test_an_installed_package_adds_a_target(points):
-    points.append(EntryPoint("mine", "graphprep.exporters.npy_files:NpyExporter", registry.GROUP))
+    points.append(EntryPoint("mine", "graphprep.exporters.plain.npy_files:NpyExporter", registry.GROUP))
     assert known_targets()[-1] == "mine"
     assert find_exporter("mine").name == "npy"
 

@@ -14,7 +14,7 @@ from clients.graphs import GRAPHS, Edges, Graph, Nodes, make_store
 from torch_reader import read_chunks, read_naively
 
 import graphprep
-from graphprep.exporters.hot_rows import find_hot_rows
+from graphprep.exporters.glt.top_rows import find_hot_rows
 from graphprep.model.errors import DataError, StorageError, UsageError
 from graphprep.testing.export_contract import ExporterContract
 

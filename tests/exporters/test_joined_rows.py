@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphprep.exporters.joined_rows import JoinedBlock, JoinedGraph, JoinedRows
+from graphprep.exporters.view.joined_rows import JoinedBlock, JoinedGraph, JoinedRows
 
 NUM_ROWS = 5
 _TABLE = st.lists(st.integers(0, 4), min_size=NUM_ROWS, max_size=NUM_ROWS)

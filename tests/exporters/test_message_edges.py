@@ -15,9 +15,9 @@ from exporters.graphbolt_reader import read_fused
 from exporters.torch_reader import read_naively
 
 import graphprep
-from graphprep import store_run
 from graphprep.cli.main import run
 from graphprep.model.errors import UsageError
+from graphprep.rewrite import run as store_run
 
 pytestmark = pytest.mark.usefixtures("flags_named")
 

@@ -79,7 +79,7 @@ def test_the_graph_is_there_undirected(name, options, tmp_path):
 def test_weights_of_nodes_and_edges(piece_bytes, options, tmp_path, monkeypatch):
     from dataclasses import replace
 
-    from graphprep import store_run
+    from graphprep.rewrite import run as store_run
 
     real = store_run.room_for
     monkeypatch.setattr(store_run, "room_for", lambda *given: replace(real(*given), piece_bytes=piece_bytes))

@@ -13,7 +13,7 @@ from clients.checksums import Rows, checksum, graph_edges, graph_nodes
 from clients.graphs import GRAPHS, make_store
 
 import graphprep
-from graphprep.exporters import parquet_files
+from graphprep.exporters.plain import parquet_files
 from graphprep.model.errors import DataError
 from graphprep.testing.export_contract import ExporterContract
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphprep.exporters.text_lines import LineWriter, TextColumn
+from graphprep.exporters.formats.text_lines import LineWriter, TextColumn
 from graphprep.model.rows import RawTexts
 
 few = settings(max_examples=60, deadline=None)

@@ -19,8 +19,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch_reader import read_chunks, read_naively
 
-from graphprep.exporters import torch_zip
-from graphprep.exporters.torch_files import (
+from graphprep.exporters.formats import torch_zip
+from graphprep.exporters.formats.torch_files import (
     Call,
     Global,
     Instance,
@@ -33,9 +33,9 @@ from graphprep.exporters.torch_files import (
     write_pt,
     write_tensor_chunks,
 )
-from graphprep.exporters.torch_graph import rows_ascend
-from graphprep.exporters.torch_pickle import Pickler
-from graphprep.exporters.torch_zip import ZipEntry, zip_pieces, zip_size
+from graphprep.exporters.formats.torch_pickle import Pickler
+from graphprep.exporters.formats.torch_zip import ZipEntry, zip_pieces, zip_size
+from graphprep.exporters.view.torch_graph import rows_ascend
 
 _DTYPES = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64", "complex64", "complex128")
 _LATER = ("uint16", "uint32", "uint64")

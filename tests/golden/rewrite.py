@@ -14,8 +14,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from golden.golden_cases import Case, load_cases, load_reordered
 
 import graphprep
-from graphprep.model.options import ConvertOptions
-from graphprep.pipeline import convert
+from graphprep.convert.pipeline import convert
+from graphprep.model.options.convert import ConvertOptions
 
 
 def rewrite(case: Case) -> None:

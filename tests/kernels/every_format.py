@@ -10,7 +10,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "golden"))
 import golden_cases
 
 import graphprep
-from graphprep.kernels import compilation
+from graphprep.kernels.compiler import compilation
 
 
 def main(out: str) -> None:
@@ -22,7 +22,7 @@ def main(out: str) -> None:
 
 def used_kernels():
     """Yield the kernels that were called: their name, signatures, and how many of these Numba ran."""
-    from graphprep.kernels.cpu import jit
+    from graphprep.kernels.compiler import jit
 
     for name, module in sorted(sys.modules.items()):
         for kernel in vars(module).values() if name.startswith("graphprep.kernels.cpu.") else ():

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphprep.kernels.cpu.alias import fill_alias, scale_weights, write_table
+from graphprep.kernels.cpu.ids.alias import fill_alias, scale_weights, write_table
 
 
 def naive(weights: np.ndarray) -> tuple[list[float], list[int]]:

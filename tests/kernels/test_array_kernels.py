@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphprep.kernels.cpu import partition
-from graphprep.kernels.cpu.coo import plan_digits
-from graphprep.kernels.cpu.degree import count_ids, order_by_degree
-from graphprep.kernels.cpu.pair_sort import BucketSort, DealtKeys, deal_keys, first_of_runs
-from graphprep.kernels.cpu.partition import as_input, bits_below, deal_pairs, find_limits, plan_packing
-from graphprep.kernels.cpu.rank_ids import DealtIds, collect_ranks, deal_ids, number_bucket, rank_bucket
-from graphprep.kernels.cpu.transpose import deal_columns
+from graphprep.kernels.cpu.edges import partition
+from graphprep.kernels.cpu.edges.coo import plan_digits
+from graphprep.kernels.cpu.edges.degree import count_ids, order_by_degree
+from graphprep.kernels.cpu.edges.pair_sort import BucketSort, DealtKeys, deal_keys, first_of_runs
+from graphprep.kernels.cpu.edges.partition import as_input, bits_below, deal_pairs, find_limits, plan_packing
+from graphprep.kernels.cpu.edges.transpose import deal_columns
+from graphprep.kernels.cpu.ids.rank_ids import DealtIds, collect_ranks, deal_ids, number_bucket, rank_bucket
 
 TESTS = Path(__file__).resolve().parent.parent
 COUNTS = st.one_of(st.integers(0, 100), st.sampled_from([2**e + d for e in range(1, 62) for d in (-1, 0, 1)]))

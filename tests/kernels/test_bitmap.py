@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphprep.kernels.cpu.bitmap import Ranks, members
-from graphprep.kernels.cpu.group import mark_bits
+from graphprep.kernels.cpu.ids.bitmap import Ranks, members
+from graphprep.kernels.cpu.ids.group import mark_bits
 
 
 def _bits(ids, num_bytes):

@@ -12,8 +12,8 @@ from golden.golden_cases import load_cases, read_store
 
 CODE = """
 import json, sys
-from graphprep.model.options import ConvertOptions
-from graphprep.pipeline import convert
+from graphprep.model.options.convert import ConvertOptions
+from graphprep.convert.pipeline import convert
 for inputs, out, options in json.loads(sys.argv[1]):
     convert(inputs, out, ConvertOptions(**options))
 """

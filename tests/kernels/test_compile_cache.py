@@ -17,14 +17,13 @@ import numpy as np
 import pytest
 
 import graphprep.kernels.cpu
-from graphprep.kernels import compilation
-from graphprep.kernels.cpu import jit
-from graphprep.kernels.private_files import read_private, write_private
+from graphprep.kernels.compiler import compilation, jit
+from graphprep.kernels.compiler.private_files import read_private, write_private
 
 FOLDER = Path(graphprep.kernels.cpu.__file__).parent
 KERNELS = '''
 import numpy as np
-from graphprep.kernels.cpu.jit import njit
+from graphprep.kernels.compiler.jit import njit
 
 FACTOR = 2
 
@@ -168,7 +167,9 @@ def test_a_newer_source_is_compiled_anew(kernels, tmp_path):
     assert run(tmp_path, kernels, compiles=False) == 63
 
 
-@pytest.mark.parametrize("module", sorted(path.stem for path in FOLDER.glob("[!_]*.py")))
+@pytest.mark.parametrize(
+    "module", sorted(".".join(path.relative_to(FOLDER).with_suffix("").parts) for path in FOLDER.rglob("[!_]*.py"))
+)
 def test_sources_of_what_a_module_imports_count_too(module):
     """Or a change of how numbers are read would not reach the parsers."""
     name = f"graphprep.kernels.cpu.{module}"

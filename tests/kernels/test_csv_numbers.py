@@ -5,8 +5,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from graphprep.kernels.cpu import csv_numbers
-from graphprep.kernels.cpu.csv_numbers import Fault, parse_pairs, parse_plain_pairs, parse_table
+from graphprep.kernels.cpu.text import csv_numbers
+from graphprep.kernels.cpu.text.csv_numbers import Fault, parse_pairs, parse_plain_pairs, parse_table
 
 INTS = st.one_of(
     st.integers(-(10**6), 10**6), st.integers(-(2**63), 2**63 - 1), st.sampled_from([10**18 - 1, 10**18, -(10**18)])

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from graphprep.kernels.cpu.dates import parse_dates
-from graphprep.kernels.cpu.numbers import FRACTION, INVALID, OVERFLOW
-from graphprep.kernels.cpu.text_lists import blank_cells, split_lists
+from graphprep.kernels.cpu.text.dates import parse_dates
+from graphprep.kernels.cpu.text.lists import blank_cells, split_lists
+from graphprep.kernels.cpu.text.numbers import FRACTION, INVALID, OVERFLOW
 
 relaxed = settings(deadline=None, max_examples=200)
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)

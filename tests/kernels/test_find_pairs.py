@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphprep.kernels.cpu.find_pairs import count_pairs, find_pairs
+from graphprep.kernels.cpu.ids.find_pairs import count_pairs, find_pairs
 
 rows_of_neighbors = st.lists(st.lists(st.integers(0, 5), max_size=6), min_size=1, max_size=5)
 

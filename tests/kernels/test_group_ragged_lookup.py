@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphprep.kernels.cpu import group, hash, lookup, ragged
+from graphprep.kernels.cpu.ids import group, hash, lookup, ragged
 
 FEW = settings(max_examples=60, deadline=None)
 U64 = st.integers(0, 2**64 - 1)
@@ -105,7 +105,7 @@ def test_kernels_stay_inside_their_arrays(tmp_path):
     """Once more with Numba's bounds checks, in a process of its own."""
     code = """
 import numpy as np
-from graphprep.kernels.cpu import group, hash, lookup, ragged
+from graphprep.kernels.cpu.ids import group, hash, lookup, ragged
 rng = np.random.default_rng(1)
 for size in (0, 1, 7, 1000):
     keys = rng.integers(0, 5, size)

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphprep.kernels.cpu.interleave import interleave, rows_ascend
+from graphprep.kernels.cpu.ids.interleave import interleave, rows_ascend
 
 lists = st.lists(st.lists(st.integers(0, 2**64 - 1), max_size=3), min_size=4, max_size=4)
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphprep.kernels.cpu.intervals import count_intervals, find_intervals
+from graphprep.kernels.cpu.ids.intervals import count_intervals, find_intervals
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])

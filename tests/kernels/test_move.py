@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphprep.kernels.cpu import move
+from graphprep.kernels.cpu.edges import move
 
 few = settings(max_examples=40, deadline=None)
 DTYPES = ("int8", "bool", "int16", "float16", "int32", "float32", "int64", "float64", "complex128")

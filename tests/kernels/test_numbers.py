@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numba import njit
 
-from graphprep.kernels.cpu import numbers
+from graphprep.kernels.cpu.text import numbers
 
 relaxed = settings(deadline=None, max_examples=300)
 

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from graphprep.kernels.cpu import pairs
-from graphprep.kernels.cpu.numbers import OK
-from graphprep.kernels.cpu.pairs import IS_FULL, NOT_PLAIN, TOO_WIDE, count_lines, parse_pairs, parse_weighted_pairs
-from graphprep.kernels.cpu.words import MOST_DIGITS
+from graphprep.kernels.cpu.bytes.words import MOST_DIGITS
+from graphprep.kernels.cpu.text import pairs
+from graphprep.kernels.cpu.text.numbers import OK
+from graphprep.kernels.cpu.text.pairs import IS_FULL, NOT_PLAIN, TOO_WIDE, count_lines, parse_pairs, parse_weighted_pairs
 
 DELIMITERS = [b"", b"\t", b",", b";", b" "]
 NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?(inf|infinity|nan)", re.IGNORECASE)
@@ -214,7 +214,7 @@ def test_lines_can_be_counted_anywhere():
 _AT_THE_EDGE = """
 import ctypes, mmap, sys
 import numpy as np
-from graphprep.kernels.cpu.pairs import parse_pairs, parse_weighted_pairs
+from graphprep.kernels.cpu.text.pairs import parse_pairs, parse_weighted_pairs
 page = mmap.PAGESIZE
 pages = mmap.mmap(-1, 3 * page)
 buf = np.frombuffer(pages, np.uint8)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphprep.kernels.cpu.part_graph import interleave_rows, number_rows, scatter_rows, to_part_ids
+from graphprep.kernels.cpu.ids.part_graph import interleave_rows, number_rows, scatter_rows, to_part_ids
 
 _SIZES = st.lists(st.integers(0, 4), min_size=1, max_size=8)
 

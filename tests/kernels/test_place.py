@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphprep.kernels.cpu.place import add_by_type, place_bytes, replace_bytes
-from graphprep.kernels.cpu.sort import order_by_key
+from graphprep.kernels.cpu.bytes.place import add_by_type, place_bytes, replace_bytes
+from graphprep.kernels.cpu.edges.sort import order_by_key
 
 
 @settings(deadline=None)

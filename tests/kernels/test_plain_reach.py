@@ -10,9 +10,9 @@ import pytest
 CODE = r"""
 import ctypes, mmap
 import numpy as np
-from graphprep.decoders.edgelist import EdgeListDecoder
-from graphprep.decoders.tsv import _plain_grammar
-from graphprep.kernels.cpu import plain_edgelist, plain_json, plain_rows, plain_tsv
+from graphprep.decoders.deepgnn.edgelist import EdgeListDecoder
+from graphprep.decoders.deepgnn.tsv import _plain_grammar
+from graphprep.kernels.cpu.deepgnn import plain_edgelist, plain_json, plain_rows, plain_tsv
 
 SIZE = 1 << 16
 pages = mmap.mmap(-1, SIZE + mmap.PAGESIZE)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphprep.kernels.cpu import records
+from graphprep.kernels.cpu.edges import records
 
 DTYPES = [np.uint32, np.uint64]
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from graphprep.kernels.cpu import delimited
-from graphprep.kernels.cpu.numbers import EMPTY, INVALID, OK, OVERFLOW
+from graphprep.kernels.cpu.text import delimited
+from graphprep.kernels.cpu.text.numbers import EMPTY, INVALID, OK, OVERFLOW
 
 FIELDS = st.one_of(
     st.integers(0, 10**9).map(lambda value: str(value).encode()),

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphprep.kernels.cpu.records import OTHER, OWNER, Packing, deal_records
-from graphprep.kernels.cpu.stretches import Stretch, place_stretch
+from graphprep.kernels.cpu.edges.records import OTHER, OWNER, Packing, deal_records
+from graphprep.kernels.cpu.edges.stretches import Stretch, place_stretch
 
 NUM_ROWS = 90
 

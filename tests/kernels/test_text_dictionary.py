@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphprep.kernels.cpu import text_dictionary
-from graphprep.kernels.cpu.text_dictionary import TextDictionary
+from graphprep.kernels.cpu.text import dictionary as text_dictionary
+from graphprep.kernels.cpu.text.dictionary import TextDictionary
 
 
 def joined(texts):

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphprep.kernels.cpu.text_search import copy_ranges, find_texts, rank_texts
+from graphprep.kernels.cpu.text.search import copy_ranges, find_texts, rank_texts
 from graphprep.model.rows import RawTexts
 
 texts = st.sampled_from([b"", b"a", b"ab", b"b", b"a\0", b"\xff", b"\x80"]) | st.binary(max_size=12)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphprep.kernels.cpu import texts
+from graphprep.kernels.cpu.text import texts
 
 _TEXTS = st.one_of(
     st.lists(st.binary(max_size=20), max_size=60),

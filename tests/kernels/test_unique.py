@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphprep.kernels.cpu.unique import SeenIds
+from graphprep.kernels.cpu.ids.unique import SeenIds
 
 IDS = st.integers(0, 20) | st.integers(0, 2**64 - 1) | st.sampled_from([2**64 - 1, 2**64 - 2, 2**63])
 

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphprep.kernels.cpu.write_text import (
+from graphprep.kernels.cpu.text.write_text import (
     EDGES,
     EIGHTHS,
     FEATURE_BYTES,

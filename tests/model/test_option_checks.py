@@ -15,12 +15,13 @@ from graphprep.cli.main import run
 from graphprep.cli.tables import TableFlags
 from graphprep.model.errors import GraphprepError, UsageError
 from graphprep.model.export import ExportOptions
-from graphprep.model.generate import GenerateOptions
-from graphprep.model.option_words import DECODER_OPTIONS, flags_in_messages, parameter_words
-from graphprep.model.options import ConvertOptions, RunOptions
-from graphprep.model.reorder import ReorderOptions
-from graphprep.storage.arrays import StoreReader
-from graphprep.storage.urls import Storage
+from graphprep.model.options.convert import ConvertOptions
+from graphprep.model.options.generate import GenerateOptions
+from graphprep.model.options.reorder import ReorderOptions
+from graphprep.model.options.words import DECODER_OPTIONS, flags_in_messages, parameter_words
+from graphprep.model.run_options import RunOptions
+from graphprep.storage.read.arrays import StoreReader
+from graphprep.storage.read.urls import Storage
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import html
 import re
 
 import graphprep
-from graphprep.model.shown import Card, type_rows
+from graphprep.model.shown.results import Card, type_rows
 
 
 def test_a_card_is_lines_of_text_and_a_table():

@@ -42,7 +42,7 @@ def test_wheel_holds_the_package_and_its_schemas(built):
     (wheel,) = built.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
-    assert "graphprep/pipeline.py" in names
+    assert "graphprep/convert/pipeline.py" in names
     assert "graphprep/py.typed" in names
     schemas = {f"graphprep/schemas/{path.name}" for path in (ROOT / "schemas").glob("*.json")}
     assert schemas and schemas <= set(names)
@@ -54,7 +54,7 @@ def test_sdist_holds_the_sources_and_tests(built):
     (sdist,) = built.glob("*.tar.gz")
     with tarfile.open(sdist) as archive:
         names = {name.split("/", 1)[1] for name in archive.getnames() if "/" in name}
-    assert {"pyproject.toml", "LICENSE", "graphprep/pipeline.py", "tests/conftest.py", "sample_data/README.md"} <= names
+    assert {"pyproject.toml", "LICENSE", "graphprep/convert/pipeline.py", "tests/conftest.py", "sample_data/README.md"} <= names
     assert {f"schemas/{path.name}" for path in (ROOT / "schemas").glob("*.json")} <= names
 
 

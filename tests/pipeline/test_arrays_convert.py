@@ -8,10 +8,11 @@ import pytest
 import scipy.io
 import scipy.sparse as sp
 
+from graphprep.convert.pipeline import check_input, convert
 from graphprep.model.errors import DataError
 from graphprep.model.graph_config import EdgeTable, GraphConfig, NodeTable, TableConfig
-from graphprep.model.options import ConvertOptions, RunOptions
-from graphprep.pipeline import check_input, convert
+from graphprep.model.options.convert import ConvertOptions
+from graphprep.model.run_options import RunOptions
 
 
 def digest(store):

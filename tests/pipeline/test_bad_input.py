@@ -20,9 +20,10 @@ import pyarrow.parquet as pq
 import pytest
 import zstandard
 
+from graphprep.convert.pipeline import convert
 from graphprep.model.errors import GraphprepError, StorageError
-from graphprep.model.options import ConvertOptions, RunOptions
-from graphprep.pipeline import convert
+from graphprep.model.options.convert import ConvertOptions
+from graphprep.model.run_options import RunOptions
 
 NODES = b"1,-1,0,1.0\n2,-1,0,1.0\n"
 JSON = '{"node_id":1,"node_type":0,"node_weight":1,"edge":[%s]%s}\n'
@@ -264,7 +265,7 @@ def test_a_kill_leaves_no_store_that_looks_whole(tmp_path):
     (tmp_path / "in").write_bytes(BIG * 10)
     code = (
         "import os, sys\n"
-        "from graphprep.cli.start import main\n"
+        "from graphprep.__main__ import main\n"
         "kill = lambda event, args: event == 'open' and 'part-00025' in str(args[0]) and os.kill(os.getpid(), 9)\n"
         "sys.addaudithook(kill)\n"
         "sys.argv[1:] = 'convert in out --format edges -q --partitions 50'.split()\n"

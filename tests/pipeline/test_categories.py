@@ -7,6 +7,7 @@ import pytest
 
 import graphprep
 from graphprep.cli.main import run
+from graphprep.convert.roles import labels
 
 NODES = "id,city,grade,zip\n1,Zürich,2,12\n2,Oslo,NA,7\n3,,10,12\n4,aa,2,7\n"
 EDGES = "src,dst,city\n1,2,Rome\n2,3,\n3,1,NA\n"
@@ -106,7 +107,7 @@ def test_mistakes(tmp_path, tables, capsys):
 
 
 def test_too_many_names_are_refused(tables, capsys, monkeypatch):
-    monkeypatch.setattr("graphprep.stages.labels._MOST_CATEGORIES", 2)
+    monkeypatch.setattr(labels, "_MOST_CATEGORIES", 2)
     assert run(["convert", "store", *tables, "--category", "city"]) == 1
     assert (
         "--category city: column 'city' of node type 'n' has more than 2 different texts, or 64 MiB of them\n"

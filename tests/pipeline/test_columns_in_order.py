@@ -11,8 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-import graphprep.pipeline
-from graphprep.model.options import ConvertOptions, RunOptions
+from graphprep.convert import pipeline
+from graphprep.model.options.convert import ConvertOptions
+from graphprep.model.run_options import RunOptions
 
 _NODES, _EDGES, _FILES = 500, 6000, 3
 
@@ -102,17 +103,17 @@ _LIMITS = [(1, 1, 1 << 12), (9_000, 1, 1 << 12), (9_000, 1 << 30, 1 << 16), (1 <
 @pytest.mark.parametrize("threads", [1, 2, 4])
 @pytest.mark.parametrize(("partition_by", "layout", "edge_ids"), [("range", "csc", True), ("hash", "both", True)], ids=str)
 def test_columns_are_those_of_the_input(graph, tmp_path, monkeypatch, limits, threads, partition_by, layout, edge_ids):
-    plan_memory = graphprep.pipeline.plan_memory
+    plan_memory = pipeline.plan_memory
 
     def limited(options):
         cap, pool, bucket = limits
         return dataclasses.replace(plan_memory(options), cap_bytes=cap, pool_bytes=pool, bucket_bytes=bucket, block_bytes=4096)
 
-    monkeypatch.setattr(graphprep.pipeline, "plan_memory", limited)
+    monkeypatch.setattr(pipeline, "plan_memory", limited)
     out = tmp_path / "out"
     run = RunOptions(threads=threads)
     options = ConvertOptions(partitions=3, partition_by=partition_by, layout=layout, edge_ids=edge_ids, run=run)
-    graphprep.pipeline.convert([str(graph.folder)], str(out), options)
+    pipeline.convert([str(graph.folder)], str(out), options)
 
     raw = np.arange(_NODES) if partition_by == "range" else _joined(out, "nodes/n/raw_ids")
     for name, values in graph.nodes.items():
@@ -130,7 +131,7 @@ def test_columns_are_gathered_also_where_edge_ids_are_not_stored(graph, tmp_path
     stores = {}
     for edge_ids in (True, False):
         stores[edge_ids] = tmp_path / str(edge_ids)
-        graphprep.pipeline.convert([str(graph.folder)], str(stores[edge_ids]), ConvertOptions(partitions=2, edge_ids=edge_ids))
+        pipeline.convert([str(graph.folder)], str(stores[edge_ids]), ConvertOptions(partitions=2, edge_ids=edge_ids))
     for name in ("w", "wide", "late", "mixed", "lists.values"):
         stem = f"edges/n__e__n/data/{name}"
         assert np.array_equal(_joined(stores[True], stem), _joined(stores[False], stem))
@@ -165,7 +166,7 @@ def test_columns_that_stay_in_files_take_roles(tmp_path, partition_by):
     part, nodes, kinds = _roles_graph(folder, np.random.default_rng(3))
     roles = {"splits": ("n:tr,va,te", "n:e:n:kind"), "labels": ("n:y",)}
     options = ConvertOptions(partitions=2, partition_by=partition_by, **roles)
-    graphprep.pipeline.convert([str(folder)], str(out), options)
+    pipeline.convert([str(folder)], str(out), options)
     raw = np.arange(_NODES) if partition_by == "range" else _joined(out, "nodes/n/raw_ids")
     for name in ("y", "x"):
         assert np.array_equal(_joined(out, f"nodes/n/data/{name}"), nodes[name][raw])

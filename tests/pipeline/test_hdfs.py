@@ -9,11 +9,11 @@ from golden.golden_cases import SAMPLE_DATA, load_cases, read_store
 from remote_places import StubHdfs
 
 from graphprep.cli.main import run
+from graphprep.convert.pipeline import convert
 from graphprep.model.errors import DataError, StorageError
-from graphprep.model.options import ConvertOptions
-from graphprep.pipeline import convert
-from graphprep.storage import ranges
-from graphprep.storage.urls import Storage
+from graphprep.model.options.convert import ConvertOptions
+from graphprep.storage.read import ranges
+from graphprep.storage.read.urls import Storage
 
 HOST = "hdfs://namenode:8020"
 CASES = {case.name: case for case in load_cases()}

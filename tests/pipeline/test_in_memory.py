@@ -17,9 +17,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import graphprep
+from graphprep.convert.memory import folder as in_memory
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.graph_config import DataArray, EdgeTable, GraphConfig, NodeTable, TableConfig
-from graphprep.stages import in_memory
 
 nx = pytest.importorskip("networkx")
 
@@ -241,7 +241,7 @@ def test_bytes_do_not_depend_on_threads_and_memory(tmp_path, threads, memory_lim
 
 # Run apart from the tests, whose own arrays come and go. Prints how far memory rose above what the table takes, in MiB.
 RISE = """
-import sys, threading, numpy as np, pandas as pd, graphprep, graphprep.pipeline, graphprep.stages.memory_graph, pyarrow.parquet
+import sys, threading, numpy as np, pandas as pd, graphprep, graphprep.convert.pipeline, graphprep.convert.memory.graph, pyarrow.parquet
 
 def held():
     lines = (line.split() for line in open("/proc/self/status"))

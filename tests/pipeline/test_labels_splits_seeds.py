@@ -17,10 +17,11 @@ from reference.hashes import hash_id, splitmix64
 
 import graphprep
 from graphprep.cli.info import info_text
+from graphprep.convert.roles import labels as label_stage
 from graphprep.model.errors import DataError, GraphprepError, MemoryLimitError, UsageError
 from graphprep.model.graph_config import EdgeTable, GraphConfig, TableConfig
-from graphprep.model.options import ConvertOptions, RunOptions
-from graphprep.stages import labels as label_stage
+from graphprep.model.options.convert import ConvertOptions
+from graphprep.model.run_options import RunOptions
 
 pytestmark = pytest.mark.usefixtures("flags_named")
 

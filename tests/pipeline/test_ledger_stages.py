@@ -11,7 +11,7 @@ import pytest
 from golden.golden_cases import SAMPLE_DATA
 
 import graphprep
-from graphprep import pipeline
+from graphprep.convert import pipeline
 from graphprep.engine.ledger import Ledger
 
 SHOP = SAMPLE_DATA / "shop" / "shop.jsonl"

@@ -18,7 +18,7 @@ from graphprep.cli.main import run
 # Cuts every array right after it was mapped, which is what an rsync or a disk quota does to it at some time.
 CUT = """
 import os, sys
-from graphprep.storage import arrays
+from graphprep.storage.read import arrays
 from graphprep.cli.main import main
 
 map_file = arrays.map_file
@@ -70,7 +70,7 @@ import os
 import sys
 import graphprep
 from graphprep.model.errors import StorageError
-from graphprep.storage.arrays import ArrayReader
+from graphprep.storage.read.arrays import ArrayReader
 
 check = ArrayReader._check
 

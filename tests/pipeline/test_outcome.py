@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 
 from graphprep.cli.main import run
+from graphprep.convert.pipeline import check_input, convert
 from graphprep.model.errors import DataError, UsageError
-from graphprep.model.options import ConvertOptions
-from graphprep.pipeline import check_input, convert
-from graphprep.storage.arrays import StoreReader
-from graphprep.storage.urls import Storage
+from graphprep.model.options.convert import ConvertOptions
+from graphprep.storage.read.arrays import StoreReader
+from graphprep.storage.read.urls import Storage
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 
 from graphprep import api
 from graphprep.model.errors import GraphprepError
-from graphprep.model.options import ConvertOptions
+from graphprep.model.options.convert import ConvertOptions
 
 
 def convert(path, out, **options):

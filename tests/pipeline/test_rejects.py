@@ -9,11 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from graphprep.convert.pipeline import convert
 from graphprep.model.errors import DataError, UsageError
-from graphprep.model.options import ConvertOptions, RunOptions
-from graphprep.pipeline import convert
-from graphprep.storage.arrays import StoreReader
-from graphprep.storage.urls import Storage
+from graphprep.model.options.convert import ConvertOptions
+from graphprep.model.run_options import RunOptions
+from graphprep.storage.read.arrays import StoreReader
+from graphprep.storage.read.urls import Storage
 
 
 def rejected(path: Path) -> list[tuple[str, str]]:
@@ -35,7 +36,7 @@ def test_places_after_faulty_lines_were_cut_out(block_bytes, tmp_path):
 
 def test_faulty_lines_leave_one_batch_a_block(monkeypatch, tmp_path):
     """A batch for each piece between faulty lines took 4 KB a fault, whatever the memory limit."""
-    from graphprep import pipeline
+    from graphprep.convert import pipeline
 
     made = []
     real = pipeline.decode_all

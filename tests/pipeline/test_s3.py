@@ -15,14 +15,16 @@ import pytest
 from golden.golden_cases import SAMPLE_DATA, load_cases, read_store
 from remote_places import ACCESS_KEY, SECRET_KEY
 
-from graphprep import pipeline
 from graphprep.cli.main import run
+from graphprep.convert import pipeline
+from graphprep.convert.pipeline import convert
 from graphprep.model.errors import DataError, StorageError
-from graphprep.model.options import ConvertOptions, RunOptions
-from graphprep.pipeline import convert
-from graphprep.storage import objects, ranges
-from graphprep.storage.arrays import StoreReader
-from graphprep.storage.urls import Storage
+from graphprep.model.options.convert import ConvertOptions
+from graphprep.model.run_options import RunOptions
+from graphprep.storage.read import ranges
+from graphprep.storage.read.arrays import StoreReader
+from graphprep.storage.read.urls import Storage
+from graphprep.storage.write import objects
 
 CASES = {case.name: case for case in load_cases()}
 SHOWN = [
@@ -264,9 +266,9 @@ def test_a_killed_run_leaves_no_metadata_and_is_replaced_on_demand(bucket, capsy
     store = f"{bucket.url}/store"
     code = (
         "import os, sys\n"
-        "from graphprep.model.options import ConvertOptions\n"
-        "from graphprep.pipeline import convert\n"
-        "from graphprep.storage.publish import StoreWriter\n"
+        "from graphprep.model.options.convert import ConvertOptions\n"
+        "from graphprep.convert.pipeline import convert\n"
+        "from graphprep.storage.write.publish import StoreWriter\n"
         "def die(self, metadata):\n"
         "    self.url_of('')\n"  # sends what waits
         "    os.kill(os.getpid(), 9)\n"

@@ -14,9 +14,9 @@ import pytest
 from golden.golden_cases import GOLDEN, SAMPLE_DATA, read_store
 from processes import started
 
+from graphprep.convert.pipeline import convert
 from graphprep.model.errors import DataError
-from graphprep.model.options import ConvertOptions
-from graphprep.pipeline import convert
+from graphprep.model.options.convert import ConvertOptions
 
 
 @pytest.fixture

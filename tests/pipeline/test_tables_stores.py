@@ -13,12 +13,12 @@ import pyarrow.parquet as pq
 import pytest
 from golden.golden_cases import read_store
 
+from graphprep.convert.pipeline import convert
 from graphprep.model.errors import DataError
 from graphprep.model.graph_config import EdgeTable, GraphConfig, NodeTable, TableConfig
-from graphprep.model.options import ConvertOptions
-from graphprep.pipeline import convert
-from graphprep.storage.arrays import StoreReader
-from graphprep.storage.urls import Storage
+from graphprep.model.options.convert import ConvertOptions
+from graphprep.storage.read.arrays import StoreReader
+from graphprep.storage.read.urls import Storage
 
 USERS = {
     "id": ["ann", "bob", 'cy "c"', "dé\nlà", "e,f"],

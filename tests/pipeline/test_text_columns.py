@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import graphprep
 from graphprep.cli.main import run
-from graphprep.decoders.text_cells import NULLS
-from graphprep.kernels.cpu.text_lists import EMPTY, NO_WORD, find_words
+from graphprep.decoders.cells.text import NULLS
+from graphprep.kernels.cpu.text.lists import EMPTY, NO_WORD, find_words
 
 CELLS = [
     "",

@@ -18,12 +18,12 @@ import numpy as np
 import pytest
 from golden.golden_cases import GOLDEN, SAMPLE_DATA, read_store
 
+from graphprep.convert.pipeline import convert
 from graphprep.decoders import registry
 from graphprep.model.errors import DataError, DecodeError, GraphprepError
-from graphprep.model.options import ConvertOptions
+from graphprep.model.options.convert import ConvertOptions
 from graphprep.model.protocols import DeclaredNodes, Sources, Span
 from graphprep.model.rows import RawEdges, RawNodes, RawRows, RawTexts, Relation
-from graphprep.pipeline import convert
 
 
 @pytest.fixture

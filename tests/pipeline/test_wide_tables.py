@@ -9,11 +9,11 @@ import pytest
 
 import graphprep
 from graphprep import RunOptions
+from graphprep.convert.decoded.aligned import AlignedRuns
 from graphprep.model.graph_config import EdgeTable, GraphConfig, NodeTable, TableConfig
 from graphprep.model.rows import AlignedColumn, ColumnChunk, ColumnKey
-from graphprep.stages.aligned import AlignedRuns
-from graphprep.stages.cells import cells_from
-from graphprep.storage.runs import SpillPool
+from graphprep.storage.spill.runs import SpillPool
+from graphprep.store.columns.cells import cells_from
 
 NUM_COLUMNS, NUM_ROWS = 200, 40
 VALUES = {f"c{i}": [(7 * row + i) % 100 for row in range(NUM_ROWS)] for i in range(NUM_COLUMNS)}
@@ -108,7 +108,7 @@ def test_columns_in_spill_files_are_read_side_by_side(tmp_path, few_files):
 
 def test_edges_with_many_columns_are_dealt_out_a_few_at_a_time(tmp_path, monkeypatch):
     """Fewer than 16,384 edges are a group of their own where their columns take more than their share of the limit."""
-    from graphprep.stages import route_edges
+    from graphprep.convert.shuffle import route_edges
 
     sizes = []
     add_group = route_edges._add_group

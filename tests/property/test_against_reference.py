@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from reference.build import build_reference, file_bytes
 from reference.readers import read_graph
 
-from graphprep import pipeline
-from graphprep.model.options import ConvertOptions
+from graphprep.convert import pipeline
+from graphprep.model.options.convert import ConvertOptions
 
 quick = settings(max_examples=15, deadline=None)
 

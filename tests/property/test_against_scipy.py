@@ -10,8 +10,8 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphprep import pipeline
-from graphprep.model.options import ConvertOptions
+from graphprep.convert import pipeline
+from graphprep.model.options.convert import ConvertOptions
 
 quick = settings(max_examples=20, deadline=None)
 

@@ -17,8 +17,9 @@ from reference.build import build_reference, file_bytes
 from reference.readers import read_graph
 
 import graphprep
-from graphprep import pipeline
-from graphprep.model.options import ConvertOptions, RunOptions
+from graphprep.convert import pipeline
+from graphprep.model.options.convert import ConvertOptions
+from graphprep.model.run_options import RunOptions
 
 quick = settings(max_examples=20, deadline=None)
 

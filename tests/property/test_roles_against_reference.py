@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from reference.build import build_reference, file_bytes
 from reference.readers import read_graph
 
-from graphprep.model.options import ConvertOptions
-from graphprep.pipeline import convert
+from graphprep.convert.pipeline import convert
+from graphprep.model.options.convert import ConvertOptions
 
 labels = st.sampled_from(["", "a", "Z", "é", "10", "aa", "word of many bytes"])
 parts = st.sampled_from(["", "train", "VALID", "val", "Test", "0", "2"])

@@ -17,8 +17,9 @@ from golden.golden_cases import Case, load_cases, read_store
 from reference.build import build_reference, file_bytes
 from reference.readers import read_graph
 
-from graphprep import pipeline
-from graphprep.model.options import ConvertOptions, RunOptions
+from graphprep.convert import pipeline
+from graphprep.model.options.convert import ConvertOptions
+from graphprep.model.run_options import RunOptions
 
 # One case a format and trait: features, two layouts, times, created nodes, skipped records, file partitions, tables.
 NAMES = [

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from reference.build import build_reference, file_bytes
 from reference.readers import read_graph
 
-from graphprep import pipeline
-from graphprep.model.options import ConvertOptions
+from graphprep.convert import pipeline
+from graphprep.model.options.convert import ConvertOptions
 
 letters = st.characters(exclude_characters="\r", exclude_categories=["Cs", "Cc"])
 names = st.sampled_from(["a", "A", "é", "a b", "7", "-7", 'q"', "x,y", "two\nlines"]) | st.text(letters, min_size=1, max_size=5)

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from graphprep.model.options import ConvertOptions
-from graphprep.pipeline import convert
+from graphprep.convert.pipeline import convert
+from graphprep.model.options.convert import ConvertOptions
 
 NUMBERS = {"id_type": "string"}
 

@@ -6,9 +6,9 @@ import shutil
 
 import pytest
 
-from graphprep.storage import publish
-from graphprep.storage.publish import StoreWriter
-from graphprep.storage.urls import Storage
+from graphprep.storage.read.urls import Storage
+from graphprep.storage.write import publish
+from graphprep.storage.write.publish import StoreWriter
 
 STORE = b'{"format": "graphprep-store"}'
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from graphprep.convert.pipeline import convert
 from graphprep.model.errors import DataError
 from graphprep.model.graph_config import EdgeTable, GraphConfig, TableConfig
-from graphprep.model.options import ConvertOptions
-from graphprep.pipeline import convert
+from graphprep.model.options.convert import ConvertOptions
 
 
 @pytest.mark.parametrize("kind", ["edges", "triples", "tables"])

@@ -6,8 +6,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from graphprep.decoders.arrow_cells import batch_bytes, parquet_batches
-from graphprep.decoders.tables_arrow import _arrow_batches
+from graphprep.decoders.cells.arrow import batch_bytes, parquet_batches
+from graphprep.decoders.tables.arrow import _arrow_batches
 from graphprep.model.protocols import Span
 
 MAX_ROWS = 1024

@@ -6,7 +6,7 @@ import tracemalloc
 
 import numpy as np
 
-from graphprep.storage.runs import Runs, SpillPool
+from graphprep.storage.spill.runs import Runs, SpillPool
 
 
 def test_an_extent_takes_a_few_numbers(tmp_path):

@@ -7,8 +7,8 @@ import json
 
 import pytest
 
-from graphprep import pipeline
-from graphprep.model.options import ConvertOptions
+from graphprep.convert import pipeline
+from graphprep.model.options.convert import ConvertOptions
 
 
 @pytest.mark.parametrize("layout", ["csc", "csr", "both"])

@@ -16,7 +16,7 @@ from processes import started, wait_for
 from graphprep import api
 from graphprep.cli.main import run
 from graphprep.model.errors import StorageError, UsageError
-from graphprep.storage.urls import Storage
+from graphprep.storage.read.urls import Storage
 
 pytestmark = pytest.mark.usefixtures("flags_named")
 

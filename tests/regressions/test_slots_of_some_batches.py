@@ -7,8 +7,9 @@ import json
 import numpy as np
 import pytest
 
-from graphprep.model.options import ConvertOptions, RunOptions
-from graphprep.pipeline import convert
+from graphprep.convert.pipeline import convert
+from graphprep.model.options.convert import ConvertOptions
+from graphprep.model.run_options import RunOptions
 
 
 @pytest.mark.parametrize("mib", [None, 160])

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from graphprep.convert.pipeline import convert
 from graphprep.model.errors import DataError
-from graphprep.model.options import ConvertOptions
-from graphprep.pipeline import convert
+from graphprep.model.options.convert import ConvertOptions
 
 
 @pytest.mark.parametrize(

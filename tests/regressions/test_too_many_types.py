@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from graphprep.convert.pipeline import convert
+from graphprep.convert.read import decode
 from graphprep.model.errors import DataError
 from graphprep.model.graph_config import GraphConfig, NodeTable, TableConfig
-from graphprep.model.options import ConvertOptions
-from graphprep.pipeline import convert
-from graphprep.stages import decode
+from graphprep.model.options.convert import ConvertOptions
 
 
 def test_a_column_of_ids_is_no_column_of_relations(tmp_path, monkeypatch):

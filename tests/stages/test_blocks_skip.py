@@ -10,17 +10,17 @@ import time
 import pytest
 
 import graphprep
-from graphprep.decoders.edgelist import EdgeListDecoder
-from graphprep.decoders.edges import EdgesDecoder
-from graphprep.decoders.json_lines import JsonDecoder
-from graphprep.decoders.tables import TablesDecoder
-from graphprep.decoders.triples import TriplesDecoder
-from graphprep.decoders.tsv import TsvDecoder
+from graphprep.convert.read import blocks
+from graphprep.decoders.deepgnn.edgelist import EdgeListDecoder
+from graphprep.decoders.deepgnn.json_lines import JsonDecoder
+from graphprep.decoders.deepgnn.tsv import TsvDecoder
+from graphprep.decoders.edges.decoder import EdgesDecoder
+from graphprep.decoders.edges.triples import TriplesDecoder
+from graphprep.decoders.tables.decoder import TablesDecoder
 from graphprep.model.errors import DecodeError
 from graphprep.model.graph_config import EdgeTable, GraphConfig, TableConfig
 from graphprep.model.protocols import Span, TextBlock
-from graphprep.stages import blocks
-from graphprep.storage.urls import Storage
+from graphprep.storage.read.urls import Storage
 from graphprep.testing.contract import merge_rows
 
 ODD = ["x", "-1", "", "9" * 23, "1e5", '"3"', '"a', '3"4', "\xff", "NA", "1.5", "#"]

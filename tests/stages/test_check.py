@@ -8,12 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from graphprep.kernels.cpu.check import add_edge_sums, choose_buckets, find_unset, mark_ids
+from graphprep.kernels.cpu.ids.check import add_edge_sums, choose_buckets, find_unset, mark_ids
 from graphprep.model.errors import StorageError
-from graphprep.model.options import RunOptions
-from graphprep.stages import check_edges, check_nodes
-from graphprep.stages.check import check_store
-from graphprep.storage.urls import Storage
+from graphprep.model.run_options import RunOptions
+from graphprep.storage.read.urls import Storage
+from graphprep.validate import edges as check_edges
+from graphprep.validate import nodes as check_nodes
+from graphprep.validate.check import check_store
 
 sys.path.insert(0, str(Path(__file__).parent))
 from tiny_store import column, json_bytes, npy_bytes, sample_store, splitmix64

@@ -11,12 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphprep.kernels.cpu.text_check import find_not_above, find_not_utf8
-from graphprep.model.options import RunOptions
+from graphprep.kernels.cpu.text.check import find_not_above, find_not_utf8
 from graphprep.model.rows import RawTexts
-from graphprep.stages import check_edges, check_nodes, check_offsets, check_texts
-from graphprep.stages.check import check_store
-from graphprep.storage.urls import Storage
+from graphprep.model.run_options import RunOptions
+from graphprep.storage.read.urls import Storage
+from graphprep.validate import edges as check_edges
+from graphprep.validate import nodes as check_nodes
+from graphprep.validate import offsets as check_offsets
+from graphprep.validate import texts as check_texts
+from graphprep.validate.check import check_store
 
 sys.path.insert(0, str(Path(__file__).parent))
 from tiny_store import raw_store, splitmix64, text_arrays, text_hash

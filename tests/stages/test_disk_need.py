@@ -9,13 +9,13 @@ import pytest
 from golden.golden_cases import GOLDEN, SAMPLE_DATA
 
 from graphprep.cli.main import run
+from graphprep.convert import disk_need
+from graphprep.convert.disk_need import DiskNeed, DiskRules, check_disk, estimate_disk
+from graphprep.convert.pipeline import SilentReporter, convert
+from graphprep.convert.read.plan import plan_input
 from graphprep.model.errors import StorageError
-from graphprep.model.options import ConvertOptions
-from graphprep.pipeline import SilentReporter, convert
-from graphprep.stages import disk_need
-from graphprep.stages.disk_need import DiskNeed, DiskRules, check_disk, estimate_disk
-from graphprep.stages.plan import plan_input
-from graphprep.storage.urls import Storage
+from graphprep.model.options.convert import ConvertOptions
+from graphprep.storage.read.urls import Storage
 
 MIB = 1 << 20
 

@@ -10,14 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphprep import pipeline
-from graphprep.kernels.cpu.records import Packing, deal_packed, undeal_packed
+from graphprep.convert import pipeline
+from graphprep.convert.decoded.early_edges import EarlyDealer, EarlyEdges, EarlyRules, Marks
+from graphprep.convert.shuffle import route_edges
+from graphprep.convert.shuffle.adopt_edges import adopt_edges
+from graphprep.kernels.cpu.edges.records import Packing, deal_packed, undeal_packed
 from graphprep.model.errors import DataError, GraphprepError
-from graphprep.model.options import ConvertOptions, RunOptions
-from graphprep.stages import route_edges
-from graphprep.stages.adopt_edges import adopt_edges
-from graphprep.stages.early_edges import EarlyDealer, EarlyEdges, EarlyRules, Marks
-from graphprep.storage.runs import SpillPool
+from graphprep.model.options.convert import ConvertOptions
+from graphprep.model.run_options import RunOptions
+from graphprep.storage.spill.runs import SpillPool
 
 RULES = EarlyRules(owner_side=1, group_bytes=100, most_edges=1, mark_bytes=1 << 20)
 
@@ -152,7 +153,7 @@ def test_stores_do_not_tell_when_edges_were_dealt_out(tmp_path, monkeypatch, opt
 
 def test_buckets_that_came_out_too_large_are_cut(tmp_path, monkeypatch):
     rng = np.random.default_rng(9)
-    monkeypatch.setattr("graphprep.stages.build._EDGE_BYTES", 1 << 16)
+    monkeypatch.setattr("graphprep.edges.build._EDGE_BYTES", 1 << 16)
     text = "".join(f"{src} {dst}\n" for src, dst in (rng.integers(0, 60, (4_000, 2)) ** 2).tolist())
     for options in ({}, {"neighbor_order": "id", "partitions": 3}):
         wanted = _convert(text, tmp_path, monkeypatch, early=True, **options)

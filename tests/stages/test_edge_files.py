@@ -9,11 +9,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from graphprep.kernels.cpu import partition
+from graphprep.edges import files as edge_files
+from graphprep.edges import plain_text
+from graphprep.edges.arrays import build_adjacency
+from graphprep.edges.files import read_adjacency, read_edges
+from graphprep.kernels.cpu.edges import partition
 from graphprep.model.errors import DataError, StorageError, UsageError
-from graphprep.stages import edge_files, plain_text
-from graphprep.stages.edge_files import read_adjacency, read_edges
-from graphprep.stages.graph_arrays import build_adjacency
 
 THREADS = (1, 2, 4)
 

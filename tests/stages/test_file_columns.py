@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import graphprep.stages.file_columns as file_columns
+from graphprep.convert.decoded import file_columns
+from graphprep.convert.decoded.file_columns import find_plain
 from graphprep.model.errors import DataError
 from graphprep.model.protocols import PlainArray, Span
 from graphprep.model.rows import ColumnKey
-from graphprep.stages.cells import cells_from
-from graphprep.stages.file_columns import find_plain
-from graphprep.storage.npy import MAGIC
-from graphprep.storage.urls import Storage
+from graphprep.storage.read.npy import MAGIC
+from graphprep.storage.read.urls import Storage
+from graphprep.store.columns.cells import cells_from
 
 
 def _save(folder, values, sizes):

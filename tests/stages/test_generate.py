@@ -21,9 +21,10 @@ from hypothesis import strategies as st
 
 import graphprep
 from graphprep.cli.main import run
+from graphprep.generate import edges as generate_edges
+from graphprep.generate import hetero as generate_hetero
 from graphprep.model.errors import StorageError, UsageError
-from graphprep.model.options import RunOptions
-from graphprep.stages import generate_edges, generate_hetero
+from graphprep.model.run_options import RunOptions
 
 # ---------------------------------------------------------------------------------------------- the definition
 
@@ -169,7 +170,7 @@ def test_grids_are_what_the_definition_says(tmp_path_factory, rows, cols, torus,
 
 @pytest.mark.parametrize("scale", range(15))
 def test_labels_are_a_bijection(scale):
-    from graphprep.kernels.cpu import generate
+    from graphprep.kernels.cpu.edges import generate
 
     ids = np.arange(1 << scale)
     generate._permute(generate.permutation_of(generate.stream_keys(scale)), scale, ids)

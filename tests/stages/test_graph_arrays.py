@@ -10,11 +10,12 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphprep.kernels.cpu import partition
-from graphprep.model.adjacency import Adjacency
+from graphprep.edges import array_rows
+from graphprep.edges import arrays as graph_arrays
+from graphprep.edges.adjacency import Adjacency
+from graphprep.edges.arrays import build_adjacency, degrees, reorder_by_degree, transpose
+from graphprep.kernels.cpu.edges import partition
 from graphprep.model.errors import DataError, UsageError
-from graphprep.stages import array_rows, graph_arrays
-from graphprep.stages.graph_arrays import build_adjacency, degrees, reorder_by_degree, transpose
 
 THREADS = (1, 2, 4)
 

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 import graphprep
+from graphprep.graph import tables as graph_tables
 from graphprep.model.errors import DataError, UsageError
-from graphprep.stages import graph_tables
 
 sys.path.insert(0, str(Path(__file__).parent))
 from tiny_store import BUYS, ITEMS, USERS, WEIGHTS, sample_store

@@ -6,11 +6,11 @@ import json
 import pytest
 
 from graphprep.cli.main import run
-from graphprep.decoders.graph_file import graph_to_json, load_graph
+from graphprep.decoders.configs.graph_file import graph_to_json, load_graph
 from graphprep.decoders.sniff import TablesError, sniff
-from graphprep.stages.guess import guess_graph
-from graphprep.storage.arrays import StoreReader
-from graphprep.storage.urls import Storage
+from graphprep.info.guess import guess_graph
+from graphprep.storage.read.arrays import StoreReader
+from graphprep.storage.read.urls import Storage
 
 
 def write(folder, **tables):
@@ -113,7 +113,7 @@ def test_edges_alone_make_their_nodes(tmp_path):
 
 
 def test_of_large_tables_the_beginning_is_looked_at(tmp_path, monkeypatch):
-    monkeypatch.setattr("graphprep.decoders.table_samples._SAMPLE_BYTES", 1000)
+    monkeypatch.setattr("graphprep.decoders.tables.samples._SAMPLE_BYTES", 1000)
     write(
         tmp_path,
         user_csv="id,name\n" + "".join(f"{i},n{i}\n" for i in range(1000)),
@@ -220,7 +220,7 @@ def test_a_key_with_a_value_twice_or_none_stays_a_key(tmp_path, capsys):
 
 
 def test_of_a_long_table_the_same_rows_are_looked_at_and_said(tmp_path, monkeypatch):
-    monkeypatch.setattr("graphprep.decoders.table_samples._SAMPLE_BYTES", 4000)
+    monkeypatch.setattr("graphprep.decoders.tables.samples._SAMPLE_BYTES", 4000)
     write(tmp_path, users_csv="id,x\n1,5\n2,6\n3,6\n", likes_csv="user_id,to\n" + "1,a\n2,b\n" * 999 + "8,c\n")
     _, found = guess(tmp_path)
     assert found.comments["edges[0]"][1] == (

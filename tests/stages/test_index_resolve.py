@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphprep.stages import index as index_stage
-from graphprep.stages.assign import PartitionFunction, RawBatch, TypedCounter, cut_sizes, order_types, part_of_position
-from graphprep.stages.index import CREATED, SpaceIndexer
-from graphprep.stages.resolve import NodeMap
-from graphprep.storage.runs import Runs, SpillPool
+from graphprep.convert.index import ranks as index_stage
+from graphprep.convert.index import resolve
+from graphprep.convert.index.ranks import CREATED, SpaceIndexer
+from graphprep.convert.index.resolve import NodeMap
+from graphprep.storage.spill.runs import Runs, SpillPool
+from graphprep.store.assign import PartitionFunction, RawBatch, TypedCounter, cut_sizes, order_types, part_of_position
 
 FEW = settings(max_examples=60, deadline=None)
 IDS = st.one_of(st.integers(0, 40), st.integers(0, 2**64 - 1))
@@ -69,7 +70,7 @@ def test_sorted_ids_are_unique_and_duplicates_are_told(declared, ends, cap, chun
 def test_resolve_agrees_with_a_dict(known, batches, chunk, cap):
     ids = sorted(known)
     with pytest.MonkeyPatch.context() as patch, SpillPool(64) as pool:
-        patch.setattr("graphprep.stages.resolve._LEAST_ROWS", 2)
+        patch.setattr(resolve, "_LEAST_ROWS", 2)
         table = Runs(pool, 1, coalesce=False)
         for at in range(0, len(ids), chunk):
             some = ids[at : at + chunk]

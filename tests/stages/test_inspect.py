@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import graphprep
+from graphprep.info.inspect import ColumnInfo, Head
 from graphprep.model.errors import DataError, StorageError
-from graphprep.model.options import ConvertOptions
-from graphprep.stages.inspect import ColumnInfo, Head
+from graphprep.model.options.convert import ConvertOptions
 
 sys.path.insert(0, str(Path(__file__).parent))
 from tiny_store import sample_store

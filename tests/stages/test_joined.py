@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphprep.model.metadata import ArrayEntry
-from graphprep.stages import joined
-from graphprep.stages.joined import CountingArray, JoinedArray, JoinedOffsets, SlicedArray, SlicedOffsets
+from graphprep.store import single as joined
+from graphprep.store.single import CountingArray, JoinedArray, JoinedOffsets, SlicedArray, SlicedOffsets
 
 
 class Held:

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import graphprep
+from graphprep.ids.lookup import EDGE_SPACES, NODE_SPACES
 from graphprep.model.errors import DataError, UsageError
-from graphprep.stages.lookup import EDGE_SPACES, NODE_SPACES
 
 sys.path.insert(0, str(Path(__file__).parent))
 from tiny_store import raw_store, sample_store
@@ -248,7 +248,7 @@ def test_remote_texts_are_searched_in_blocks(monkeypatch, tmp_path, search_bytes
     """Few texts go down a tree of blocks, many make it read all; both with tiny blocks and pieces."""
     small = {"_BLOCK_ROWS": 2, "_SCAN_ROWS": 7, "_MOST_BYTES": 9, "_BATCH_BLOCKS": 3, "_SEARCH_BYTES": search_bytes}
     for name, size in small.items():
-        monkeypatch.setattr(f"graphprep.stages.text_source.{name}", size)
+        monkeypatch.setattr(f"graphprep.store.text_source.{name}", size)
     names = sorted({f"{i * i % 997}" for i in range(300)})
     store, typed = raw_store(names)
     store.write(tmp_path / "names")

@@ -17,13 +17,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphprep.kernels.cpu import texts as text_kernels
+from graphprep.convert.decoded import keys as keys_stage
+from graphprep.convert.pipeline import convert
+from graphprep.kernels.cpu.text import texts as text_kernels
 from graphprep.model.errors import DataError
-from graphprep.model.options import ConvertOptions, RunOptions
+from graphprep.model.options.convert import ConvertOptions
 from graphprep.model.protocols import DeclaredNodes, Sources, Span
 from graphprep.model.rows import ColumnChunk, ColumnKey, RawEdges, RawNodes, RawRows, RawTexts, Relation
-from graphprep.pipeline import convert
-from graphprep.stages import keys as keys_stage
+from graphprep.model.run_options import RunOptions
 
 
 @dataclass(frozen=True)
@@ -267,7 +268,7 @@ def test_spaces_of_their_own(kinds, data, method, num_parts, on_missing, starved
 
 def starve(patch):
     """Let everything be sorted and joined out of core."""
-    from graphprep import pipeline
+    from graphprep.convert import pipeline
 
     original = pipeline.plan_memory
 

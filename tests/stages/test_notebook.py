@@ -8,9 +8,9 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 import graphprep
-from graphprep.kernels import compilation
+from graphprep.kernels.compiler import compilation
 from graphprep.model.errors import StorageError
-from graphprep.stages.notebook import NotebookReporter, notebook_reporter
+from graphprep.notebook import NotebookReporter, notebook_reporter
 
 
 class Display:

@@ -10,9 +10,9 @@ import pytest
 
 from graphprep.model.metadata import ArrayEntry, GraphMetadata
 from graphprep.model.schema import NodeTypeSchema
-from graphprep.stages import raw_merge
-from graphprep.stages.assign import RawBatch
-from graphprep.stages.raw_merge import nodes_by_raw_id
+from graphprep.store import raw_merge
+from graphprep.store.assign import RawBatch
+from graphprep.store.raw_merge import nodes_by_raw_id
 
 
 class Held:

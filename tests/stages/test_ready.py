@@ -17,18 +17,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import graphprep
+from graphprep.convert import disk_need
+from graphprep.derived import store as stages_ready_store
+from graphprep.derived.derive import ready_store
+from graphprep.derived.edges import map_edges
+from graphprep.edges.moves import Room
 from graphprep.model.errors import DataError, StorageError, UsageError
 from graphprep.model.export import StoreNeed
 from graphprep.model.schema import path_name
-from graphprep.stages import disk_need
-from graphprep.stages import ready_store as stages_ready_store
-from graphprep.stages.moves import Room
-from graphprep.stages.ready import ready_store
-from graphprep.stages.ready_edges import map_edges
-from graphprep.storage.arrays import ArrayReader, StoreReader
-from graphprep.storage.runs import SpillPool
-from graphprep.storage.scratch import Scratch
-from graphprep.storage.urls import Storage
+from graphprep.storage.read.arrays import ArrayReader, StoreReader
+from graphprep.storage.read.urls import Storage
+from graphprep.storage.spill.runs import SpillPool
+from graphprep.storage.spill.scratch import Scratch
 
 pytestmark = pytest.mark.usefixtures("flags_named")
 

@@ -21,17 +21,18 @@ from reference.reorder import read_files, reorder_reference
 
 import graphprep
 from graphprep.cli.main import run
+from graphprep.convert import disk_need
+from graphprep.edges import moves
+from graphprep.edges.moves import Room
+from graphprep.ids.lookup import NODE_SPACES
 from graphprep.model.errors import DataError, StorageError, UsageError
-from graphprep.stages import moves
-from graphprep.stages.lookup import NODE_SPACES
-from graphprep.stages.moves import Room
-from graphprep.stages.reorder import StoreReorderer
-from graphprep.stages.reorder_order import OrderRules
-from graphprep.storage.arrays import StoreReader
-from graphprep.storage.publish import StoreWriter
-from graphprep.storage.runs import SpillPool
-from graphprep.storage.scratch import Scratch
-from graphprep.storage.urls import Storage
+from graphprep.rewrite.order import OrderRules
+from graphprep.rewrite.reorder import StoreReorderer
+from graphprep.storage.read.arrays import StoreReader
+from graphprep.storage.read.urls import Storage
+from graphprep.storage.spill.runs import SpillPool
+from graphprep.storage.spill.scratch import Scratch
+from graphprep.storage.write.publish import StoreWriter
 
 pytestmark = pytest.mark.usefixtures("flags_named")
 
@@ -441,7 +442,7 @@ def test_options_are_checked(options, message, tmp_path):
 
 
 def test_a_disk_that_is_too_small_is_told_before(tmp_path, monkeypatch):
-    monkeypatch.setattr("graphprep.stages.disk_need.free_bytes", lambda folder: 1000)
+    monkeypatch.setattr(disk_need, "free_bytes", lambda folder: 1000)
     with pytest.raises(StorageError) as caught:
         graphprep.reorder(str(STORES[SHOP]), str(tmp_path / "out"), by="degree")
     assert "the store takes at least" in str(caught.value)

@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.hashes import hash_id, splitmix64
 
-from graphprep.kernels.cpu.hash import hash_ints
+from graphprep.convert.columns.roles import RoleFlag, check_edge_types, match_types, read_flags, split_rule
+from graphprep.convert.columns.split_values import BAD, mask_codes, split_codes
+from graphprep.kernels.cpu.ids.hash import hash_ints
 from graphprep.model.errors import UsageError
 from graphprep.model.rows import ColumnKey
-from graphprep.stages.cells import Cells, scalar_cells
-from graphprep.stages.roles import RoleFlag, check_edge_types, match_types, read_flags, split_rule
-from graphprep.stages.split_values import BAD, mask_codes, split_codes
+from graphprep.store.columns.cells import Cells, scalar_cells
 
 
 def read(role, text, place=""):

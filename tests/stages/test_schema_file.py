@@ -7,9 +7,9 @@ import json
 import pytest
 from golden.golden_cases import load_cases, read_store
 
+from graphprep.convert.pipeline import convert
 from graphprep.model.errors import DataError
-from graphprep.model.options import ConvertOptions
-from graphprep.pipeline import convert
+from graphprep.model.options.convert import ConvertOptions
 
 CASES = [case for case in load_cases() if case.name.startswith(("shop", "town", "edges_c", "dtypes"))]
 NODE = '{{"node_id":{},"node_type":{},"node_weight":1.0,{}"edge":[]}}\n'

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from graphprep.stages.build import BuiltLeaf, LayoutBuilder, SecondLayout
-from graphprep.stages.edge_buckets import EdgeBuckets
-from graphprep.stages.leaves import EdgeRuns, Leaf, cut_leaves
-from graphprep.stages.shuffle import Desk, EdgeRoute, plan_buckets
-from graphprep.storage.runs import SpillPool
+from graphprep.convert.columns.routes import EdgeRoute
+from graphprep.edges.bucket_plan import Desk, plan_buckets
+from graphprep.edges.buckets import EdgeBuckets
+from graphprep.edges.build import BuiltLeaf, LayoutBuilder, SecondLayout
+from graphprep.edges.tasks import EdgeRuns, Leaf, cut_leaves
+from graphprep.storage.spill.runs import SpillPool
 
 NUM_ROWS = 20
 

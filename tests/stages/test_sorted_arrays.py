@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphprep.kernels.cpu import rank_ids as rank_kernels
+from graphprep.edges import sorted_arrays
+from graphprep.edges.sorted_arrays import dedup_edges, rank_ids, sort_edges, sort_keys
+from graphprep.kernels.cpu.ids import rank_ids as rank_kernels
 from graphprep.model.errors import UsageError
-from graphprep.stages import sorted_arrays
-from graphprep.stages.sorted_arrays import dedup_edges, rank_ids, sort_edges, sort_keys
 
 THREADS = (1, 2, 4)
 INTEGERS = ("int8", "uint8", "int32", "uint32", "int64", "uint64", ">i8")

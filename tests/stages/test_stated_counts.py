@@ -12,7 +12,7 @@ import pytest
 
 import graphprep
 from graphprep.model.errors import DataError, GraphprepError, MemoryLimitError, StorageError, UsageError
-from graphprep.stages import stated_counts
+from graphprep.store import stated_counts
 
 RUN = graphprep.RunOptions(memory_limit="256MiB")
 LARGE = 10**18

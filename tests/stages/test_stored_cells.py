@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from graphprep.model.schema import ColumnSchema
-from graphprep.stages.cells import concat_cells
-from graphprep.stages.stored_cells import read_cells, read_present
+from graphprep.store.columns.cells import concat_cells
+from graphprep.store.columns.stored import read_cells, read_present
 
 SIZE = 5
 DENSE = np.arange(20, dtype=np.float32).reshape(5, 2, 2)

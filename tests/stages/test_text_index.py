@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphprep.kernels.cpu.texts import hash_texts
-from graphprep.stages import texts as texts_stage
-from graphprep.stages.texts import KeyCollisionError, TextIndexer
-from graphprep.storage.runs import SpillPool
+from graphprep.convert.decoded import texts as texts_stage
+from graphprep.convert.decoded.texts import KeyCollisionError, TextIndexer
+from graphprep.kernels.cpu.text.texts import hash_texts
+from graphprep.storage.spill.runs import SpillPool
 
 _TEXT = st.one_of(st.binary(max_size=3), st.integers(0, 30).map(lambda n: b"a long common prefix/" + str(n).encode()))
 _STEP = st.one_of(

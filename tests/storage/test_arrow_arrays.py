@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from graphprep.storage.arrow_arrays import arrow_array, arrow_null, arrow_text
+from graphprep.storage.read.arrow_arrays import arrow_array, arrow_null, arrow_text
 
 DTYPES = ["bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16", "float32", "float64"]
 

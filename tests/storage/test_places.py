@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphprep.model.protocols import Span, TextBlock
-from graphprep.storage.spans import place_of, places_of
+from graphprep.storage.read.spans import place_of, places_of
 
 
 @settings(deadline=None, max_examples=60)

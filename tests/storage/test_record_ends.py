@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphprep.decoders.quoted_records import FieldRecords, Grammar
+from graphprep.decoders.looks.quoted_records import FieldRecords, Grammar
 from graphprep.model.errors import DataError, MemoryLimitError
 from graphprep.model.protocols import Span
-from graphprep.storage.spans import block_at, place_of, record_ends_of, text_blocks
-from graphprep.storage.urls import Storage
+from graphprep.storage.read.spans import block_at, place_of, record_ends_of, text_blocks
+from graphprep.storage.read.urls import Storage
 
 relaxed = settings(deadline=None, max_examples=300)
 DELIMITERS = st.sampled_from([b",", b"\t", b";", "§".encode()])

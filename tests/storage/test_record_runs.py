@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from graphprep.model.errors import StorageError
-from graphprep.storage.records import RecordRuns
-from graphprep.storage.runs import Runs, SpillPool
+from graphprep.storage.spill.records import RecordRuns
+from graphprep.storage.spill.runs import Runs, SpillPool
 
 
 def _segment(rng, num_buckets: int, most: int, words: int, dtype):
@@ -130,7 +130,7 @@ def test_a_full_disk_is_told_and_loses_nothing(tmp_path, monkeypatch):
         def full(*_):
             raise OSError(28, "No space left on device")
 
-        monkeypatch.setattr("graphprep.storage.records._write_all", full)
+        monkeypatch.setattr("graphprep.storage.spill.records._write_all", full)
         with pytest.raises(StorageError, match="space"):
             runs.spill()
         assert _contents(runs) == [[(records.tolist(), 0, 0)]]

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from graphprep.model.errors import DataError
 from graphprep.model.metadata import ArrayEntry, GraphMetadata, Manifest, PartEntry, dump_json, dump_store_json
 from graphprep.model.schema import ColumnSchema, EdgeTypeSchema, NodeTypeSchema
-from graphprep.storage.arrays import read_metadata
-from graphprep.storage.fitting import make_check
-from graphprep.storage.schemas import at_path, check_json, find_json_errors, key_path, load_schema, parse_json
+from graphprep.storage.read.arrays import read_metadata
+from graphprep.storage.read.fitting import make_check
+from graphprep.storage.read.schemas import at_path, check_json, find_json_errors, key_path, load_schema, parse_json
 
 NAMES = ("metadata", "manifest", "chunked", "schema-file")
 COLUMNS = (
@@ -246,7 +246,7 @@ def test_key_paths():
 
 
 def test_jsonschema_is_imported_late():
-    code = "import sys, graphprep.storage.schemas as s; s.parse_json(b'{}', 'x'); sys.exit('jsonschema' in sys.modules)"
+    code = "import sys, graphprep.storage.read.schemas as s; s.parse_json(b'{}', 'x'); sys.exit('jsonschema' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
@@ -329,7 +329,7 @@ def test_the_fast_check_knows_every_keyword(name):
 def test_sound_documents_need_no_jsonschema():
     code = (
         "import json, sys\n"
-        "from graphprep.storage.schemas import check_json\n"
+        "from graphprep.storage.read.schemas import check_json\n"
         "check_json(json.loads(sys.stdin.read()), 'metadata', 'p')\n"
         "assert 'jsonschema' not in sys.modules\n"
     )

@@ -11,11 +11,11 @@ import xxhash
 from graphprep.model.errors import DataError, StorageError
 from graphprep.model.metadata import ArrayEntry, GraphMetadata, Manifest, PartEntry, dump_json
 from graphprep.model.schema import EdgeTypeSchema, NodeTypeSchema
-from graphprep.storage import arrays
-from graphprep.storage.arrays import ArrayReader, StoreReader
-from graphprep.storage.npy import npy_header
-from graphprep.storage.publish import StoreWriter
-from graphprep.storage.urls import Storage
+from graphprep.storage.read import arrays
+from graphprep.storage.read.arrays import ArrayReader, StoreReader
+from graphprep.storage.read.npy import npy_header
+from graphprep.storage.read.urls import Storage
+from graphprep.storage.write.publish import StoreWriter
 
 INDICES = np.array([1, 0, 2], np.int32)
 FEATURES = np.arange(12, dtype=np.float32).reshape(3, 4)

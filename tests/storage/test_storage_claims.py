@@ -15,15 +15,15 @@ import pytest
 
 from graphprep.cli.main import run
 from graphprep.model.errors import StorageError, UsageError
-from graphprep.storage import claims
-from graphprep.storage.publish import StoreWriter
-from graphprep.storage.urls import Storage
+from graphprep.storage.read.urls import Storage
+from graphprep.storage.write import claims
+from graphprep.storage.write.publish import StoreWriter
 
 METADATA = b'{"format": "graphprep-store"}\n'
 WRITER = """
 import sys, time
-from graphprep.storage.publish import StoreWriter
-from graphprep.storage.urls import Storage
+from graphprep.storage.write.publish import StoreWriter
+from graphprep.storage.read.urls import Storage
 with Storage() as storage, StoreWriter(storage, sys.argv[1], True) as writer:
     writer.write_file("part-00000/array", b"x")
     print("begun", flush=True)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphprep.model.errors import DataError
-from graphprep.storage.npy import npy_header, parse_npy_header
+from graphprep.storage.read.npy import npy_header, parse_npy_header
 
 DTYPES = [
     "bool",

@@ -12,9 +12,9 @@ import pytest
 import xxhash
 
 from graphprep.model.errors import StorageError, UsageError
-from graphprep.storage import folders, objects, publish
-from graphprep.storage.publish import StoreWriter
-from graphprep.storage.urls import Storage
+from graphprep.storage.read.urls import Storage
+from graphprep.storage.write import folders, objects, publish
+from graphprep.storage.write.publish import StoreWriter
 
 METADATA = b'{"format": "graphprep-store"}\n'
 
@@ -375,7 +375,7 @@ def test_a_read_only_target(tmp_path):
 def test_a_file_size_limit_of_the_system(tmp_path):
     code = (
         "import resource, sys\nimport numpy as np\n"
-        "from graphprep.storage.publish import StoreWriter\nfrom graphprep.storage.urls import Storage\n"
+        "from graphprep.storage.write.publish import StoreWriter\nfrom graphprep.storage.read.urls import Storage\n"
         "from graphprep.model.errors import StorageError\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))\n"
         "try:\n"

@@ -11,10 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphprep.model.errors import StorageError
-from graphprep.model.printed import display_url, keep_secret, without_secrets
-from graphprep.storage import objects, ranges
+from graphprep.model.shown.texts import display_url, keep_secret, without_secrets
 from graphprep.storage.faults import storage_error
-from graphprep.storage.ranges import Fetchers, Pin, RangeSource, check_same
+from graphprep.storage.read import ranges
+from graphprep.storage.read.ranges import Fetchers, Pin, RangeSource, check_same
+from graphprep.storage.write import objects
 
 
 class Content:

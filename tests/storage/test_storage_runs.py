@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphprep.model.errors import StorageError
-from graphprep.storage import runs as runs_module
-from graphprep.storage.runs import Runs, SpillPool
+from graphprep.storage.spill import runs as runs_module
+from graphprep.storage.spill.runs import Runs, SpillPool
 
 DTYPES = [np.uint8, np.bool_, np.int32, np.float64, np.dtype(">i8")]
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from graphprep.model.errors import StorageError
-from graphprep.storage.scratch import Scratch
+from graphprep.storage.spill.scratch import Scratch
 
 
 def test_arrays_beyond_the_cap_lie_in_files(tmp_path):

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from graphprep.model.errors import DataError, MemoryLimitError
 from graphprep.model.protocols import Span, TextBlock
-from graphprep.storage.spans import block_at, count_lines, place_of, text_blocks
-from graphprep.storage.urls import Storage
+from graphprep.storage.read.spans import block_at, count_lines, place_of, text_blocks
+from graphprep.storage.read.urls import Storage
 
 
 class OneFile:

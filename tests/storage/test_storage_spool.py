@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from graphprep.model.errors import StorageError
-from graphprep.storage import spool as spools
-from graphprep.storage.spool import Spool, stored_stdin
-from graphprep.storage.urls import Storage
+from graphprep.storage.read import spool as spools
+from graphprep.storage.read.spool import Spool, stored_stdin
+from graphprep.storage.read.urls import Storage
 
 
 @pytest.fixture
@@ -188,7 +188,7 @@ def test_a_stream_that_lies_in_memory(tmp_path):
 
 
 def run(code, tmp_path, **stdin):
-    head = f"import sys, os\nfrom graphprep.storage.urls import Storage\nwith Storage(tmp_dir={str(tmp_path)!r}) as storage:\n"
+    head = f"import sys, os\nfrom graphprep.storage.read.urls import Storage\nwith Storage(tmp_dir={str(tmp_path)!r}) as storage:\n"
     command = [sys.executable, "-c", head + "".join(f"    {line}\n" for line in code)]
     return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60, **stdin).stdout
 

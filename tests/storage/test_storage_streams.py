@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphprep.model.errors import DataError
-from graphprep.storage import streams
-from graphprep.storage.streams import Decompressed, find_codec
-from graphprep.storage.urls import Storage
+from graphprep.storage.read import streams
+from graphprep.storage.read.streams import Decompressed, find_codec
+from graphprep.storage.read.urls import Storage
 
 COMPRESS = {
     "gzip": gzip.compress,

@@ -14,12 +14,12 @@ import fsspec
 import numpy as np
 import pytest
 
+from graphprep.convert.pipeline import convert
 from graphprep.model.errors import StorageError, UsageError
-from graphprep.model.options import ConvertOptions
-from graphprep.pipeline import convert
+from graphprep.model.options.convert import ConvertOptions
 from graphprep.storage.drivers import parse_options, protocol_of
 from graphprep.storage.faults import display_url, plain_words, storage_error
-from graphprep.storage.urls import Storage, local_path
+from graphprep.storage.read.urls import Storage, local_path
 
 
 @pytest.fixture
@@ -117,7 +117,7 @@ def test_a_dangling_link(storage, tmp_path):
 
 def test_stdin_is_spooled_once_and_read_often(tmp_path):
     code = (
-        "import sys\nfrom graphprep.storage.urls import Storage\n"
+        "import sys\nfrom graphprep.storage.read.urls import Storage\n"
         f"with Storage(tmp_dir={str(tmp_path)!r}) as storage:\n"
         "    print(storage.expand(['-']).files, storage.size('-'), storage.is_local('-'))\n"
         "    print(storage.read_bytes('-'), storage.read_bytes('-'), storage.head('-', 2), storage.exists('-'))\n"
@@ -150,7 +150,7 @@ def test_fifos_are_read_like_stdin(tmp_path):
 
 def test_a_disk_that_is_full_while_spooling(tmp_path):
     code = (
-        "import resource\nfrom graphprep.storage.urls import Storage\nfrom graphprep.model.errors import StorageError\n"
+        "import resource\nfrom graphprep.storage.read.urls import Storage\nfrom graphprep.model.errors import StorageError\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 16, 1 << 16))\n"
         f"with Storage(tmp_dir={str(tmp_path)!r}) as storage:\n"
         "    try: storage.size('-')\n"

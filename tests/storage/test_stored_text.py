@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from graphprep.model.errors import DataError, MemoryLimitError
 from graphprep.model.protocols import Span
-from graphprep.storage.spans import block_at, place_of, read_blocks, text_blocks
-from graphprep.storage.stored_text import StoredBlock, StoredText
-from graphprep.storage.urls import Storage
+from graphprep.storage.read.spans import block_at, place_of, read_blocks, text_blocks
+from graphprep.storage.read.stored_text import StoredBlock, StoredText
+from graphprep.storage.read.urls import Storage
 
 PIECES = st.lists(st.sampled_from([b"", b"1 2", b"3\t4\r", b"x" * 40, b"\xc3\xa9", b"y" * 9000]), max_size=12)
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphprep.storage.outputs import FolderOutput
-from graphprep.storage.twins import TwinFinder
-from graphprep.storage.urls import Storage
+from graphprep.storage.read.urls import Storage
+from graphprep.storage.write.outputs import FolderOutput
+from graphprep.storage.write.twins import TwinFinder
 
 
 def write(folder, array, steps, twins, out="out", **given_options):

@@ -1,0 +1,284 @@
+"""Deal nodes' columns and edges out to buckets: runs of consecutive rows that fit the memory budget."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import field
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphprep.convert.columns.observe import ColumnStats
+from graphprep.convert.columns.ordered import OrderedValues
+from graphprep.convert.decoded.rows import BatchColumn
+from graphprep.decoders.cells.row_numbers import every_row
+from graphprep.edges.bucket_plan import MOST_HELD_BYTES, BucketPlan, Desk, Ints, plan_buckets
+from graphprep.edges.buckets import EdgeBuckets
+from graphprep.edges.order_keys import missing_order_key, order_role
+from graphprep.model.dataclass import dataclass
+from graphprep.model.rows import ColumnKey
+from graphprep.model.schema import NeighborOrder
+from graphprep.storage.spill.runs import Runs, SpillPool
+from graphprep.store.columns.cells import Arrays, Cells, cells_from, concat_cells
+
+if TYPE_CHECKING:
+    from graphprep.edges.buckets import EdgeBuckets
+    from graphprep.storage.spill.records import RecordRuns
+
+_CELL_PARTS = 7  # arrays in Cells.arrays()
+
+
+@dataclass(frozen=True)
+class FlatRows:
+    """Rows of plain arrays that go to the bucket of their first array; None stands for an array that is not there."""
+
+    parts: tuple[NDArray[Any] | None, ...]
+
+    @property
+    def rows(self) -> Ints:
+        """Return what decides the bucket."""
+        return np.asarray(self.parts[0])
+
+    @property
+    def num_bytes(self) -> int:
+        """Return the size in bytes."""
+        return sum(part.nbytes for part in self.parts if part is not None)
+
+    def arrays(self) -> Arrays:
+        """Return the parts, for ``Runs``."""
+        return self.parts
+
+    def take(self, chosen: Ints) -> FlatRows:
+        """Return some rows."""
+        return FlatRows(tuple(None if part is None else part[chosen] for part in self.parts))
+
+    def is_like(self, other: FlatRows) -> bool:
+        """Return whether the same parts are there."""
+        return [part is None for part in self.parts] == [part is None for part in other.parts]
+
+    @classmethod
+    def concat(cls, pieces: Sequence[FlatRows]) -> FlatRows:
+        """Put rows that are alike one after another."""
+        columns = zip(*(piece.parts for piece in pieces), strict=True)
+        return cls(tuple(None if column[0] is None else np.concatenate(column) for column in columns))
+
+
+@dataclass(frozen=True)
+class CellRows:
+    """Cells with the rows they belong to and, for edges, the edge IDs."""
+
+    rows: Ints
+    edge_ids: Ints | None
+    cells: Cells
+
+    @property
+    def num_bytes(self) -> int:
+        """Return the size in bytes."""
+        return self.rows.nbytes + (0 if self.edge_ids is None else self.edge_ids.nbytes) + self.cells.num_bytes
+
+    def arrays(self) -> Arrays:
+        """Return the parts, for ``Runs``."""
+        return (self.rows, self.edge_ids, *self.cells.arrays())
+
+    def take(self, chosen: Ints) -> CellRows:
+        """Return some rows."""
+        ids = None if self.edge_ids is None else self.edge_ids[chosen]
+        return CellRows(self.rows[chosen], ids, self.cells.take(chosen))
+
+    def is_like(self, other: CellRows) -> bool:
+        """Return True: cells of one column can always be joined."""
+        return (self.edge_ids is None) == (other.edge_ids is None)
+
+    @classmethod
+    def concat(cls, pieces: Sequence[CellRows]) -> CellRows:
+        """Put rows one after another."""
+        ids = [piece.edge_ids for piece in pieces if piece.edge_ids is not None]
+        rows = np.concatenate([piece.rows for piece in pieces])
+        return cls(rows, np.concatenate(ids) if ids else None, concat_cells([piece.cells for piece in pieces]))
+
+
+Dealt = TypeVar("Dealt", FlatRows, CellRows)
+
+
+class Dealer(Generic[Dealt]):
+    """Deals rows out to buckets. Small batches wait for each other: a chunk of a few rows costs as much as a large one."""
+
+    def __init__(self, runs: Runs, plan: BucketPlan, desk: Desk) -> None:
+        self.runs = runs
+        self.plan = plan
+        self._desk = desk
+        self._held: list[Dealt] = []
+        desk.dealers.append(self)
+
+    def add(self, piece: Dealt) -> None:
+        """Take rows; within a bucket they keep the order in which they came."""
+        if self.plan.num_buckets == 1:
+            self.runs.append(0, piece.arrays())
+            return
+        if self._held and not piece.is_like(self._held[-1]):
+            self.flush()
+        self._held.append(piece)
+        self._desk.hold(piece.num_bytes)
+
+    def flush(self) -> None:
+        """Deal out what is held back."""
+        held, self._held = self._held, []
+        if not held:
+            return
+        piece = held[0] if len(held) == 1 else type(held[0]).concat(held)
+        for bucket, chosen in self.plan.split(piece.rows):
+            self.runs.append(bucket, (piece if chosen is None else piece.take(chosen)).arrays())
+
+
+@dataclass
+class ColumnRoute:
+    """The runs of one column of one owner type: chunks (rows, [edge IDs], *cells) by bucket, and what was seen.
+
+    ``ordered`` takes the values of the first rows, or edge IDs, that come in their order; those are not in the runs.
+    """
+
+    dealer: Dealer[CellRows]
+    stats: ColumnStats
+    ordered: OrderedValues | None = None
+
+    @property
+    def runs(self) -> Runs:
+        """Return the chunks."""
+        return self.dealer.runs
+
+    @property
+    def plan(self) -> BucketPlan:
+        """Return how rows are cut into buckets."""
+        return self.dealer.plan
+
+    def close(self) -> None:
+        """Drop the values."""
+        self.runs.close()
+        if self.ordered is not None:
+            self.ordered.close()
+
+    def add(self, rows: Ints, edge_ids: Ints | None, cells: Cells, offsets: Ints) -> None:
+        """Deal out the cells of some rows; ``offsets`` are the partitions' borders."""
+        self.stats.add(cells, rows, offsets)
+        self.deal(rows, edge_ids, cells)
+
+    def deal(self, rows: Ints, edge_ids: Ints | None, cells: Cells) -> None:
+        """Deal out cells of a column whose kind and shape are known: one number a row."""
+        if self.ordered is None or not self.ordered.take_in(rows if edge_ids is None else edge_ids, cells):
+            self.dealer.add(CellRows(rows, edge_ids, cells))
+
+
+@dataclass
+class EdgeRoute:
+    """The edges of one canonical edge type on their way.
+
+    ``edges`` holds them by bucket of the primary layout, ``second`` by bucket of the other where that need not wait for the
+    primary one. ``primary_counts`` and ``second_counts`` are int64[P]: edges by the partition of their owner in the primary and
+    in the other layout.
+    """
+
+    relation: int
+    src_type: int
+    dst_type: int
+    edges: EdgeBuckets
+    num_parts: int
+    second: EdgeBuckets | None = None
+    num_edges: int = 0
+    checksum: int = 0
+    extra_slots: bool = False
+    columns: dict[ColumnKey, ColumnRoute] = field(default_factory=dict)
+    primary_counts: Ints = field(init=False)
+    second_counts: Ints = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.primary_counts = np.zeros(self.num_parts, np.int64)
+        self.second_counts = np.zeros(self.num_parts, np.int64)
+
+    @property
+    def runs(self) -> RecordRuns:
+        """Return the records."""
+        return self.edges.runs
+
+    @property
+    def plan(self) -> BucketPlan:
+        """Return how rows are cut into buckets."""
+        return self.edges.plan
+
+
+@dataclass
+class NodeRoute:
+    """The columns of one node type on their way."""
+
+    num_rows: int
+    columns: dict[ColumnKey, ColumnRoute] = field(default_factory=dict)
+    extra_slots: bool = False
+
+
+class RouteFactory:
+    """Makes column routes, with as many buckets as the column's size asks for."""
+
+    def __init__(self, pool: SpillPool, bucket_bytes: int, column_bytes: dict[ColumnKey, int], num_parts: int) -> None:
+        self.pool = pool
+        self.desk = Desk(min(bucket_bytes, MOST_HELD_BYTES))
+        self.bucket_bytes = bucket_bytes
+        # An input column may travel under several keys, which must be cut alike.
+        self.column_bytes: dict[tuple[str, int | None], int] = {}
+        for key, size in column_bytes.items():
+            self.column_bytes[key.name, key.slot] = self.column_bytes.get((key.name, key.slot), 0) + size
+        self.num_parts = num_parts
+
+    def column(
+        self,
+        routes: dict[ColumnKey, ColumnRoute],
+        key: ColumnKey,
+        num_rows: int,
+        plan: BucketPlan | None = None,
+        ordered_bytes: int = 0,
+    ) -> ColumnRoute:
+        """Return the route of a column, made where it does not exist yet.
+
+        It keeps at most ``ordered_bytes`` of values in their order.
+        """
+        route = routes.get(key)
+        if route is None:
+            if plan is None:
+                plan = plan_buckets(num_rows, 2 * self.column_bytes.get((key.name, key.slot), 0), self.bucket_bytes)
+            stats = ColumnStats(self.num_parts, scalar=key.role is not None)
+            ordered = OrderedValues(self.pool, ordered_bytes) if ordered_bytes else None
+            route = routes[key] = ColumnRoute(self.dealer(plan), stats, ordered)
+        return route
+
+    def dealer(self, plan: BucketPlan) -> Dealer[Any]:
+        """Make a dealer with runs of its own."""
+        return Dealer(Runs(self.pool, plan.num_buckets), plan, self.desk)
+
+
+def batch_columns(columns: tuple[BatchColumn, ...], arrays: Arrays, num_rows: int) -> Iterator[tuple[BatchColumn, Ints, Cells]]:
+    """Take a batch's chunk of column runs apart: (column, rows in the batch, cells)."""
+    step = 1 + _CELL_PARTS
+    for i, column in enumerate(columns):
+        rows = arrays[i * step]
+        yield column, every_row(num_rows) if rows is None else rows, cells_from(arrays[i * step + 1 : (i + 1) * step])
+
+
+def highest_slots(columns: Iterator[tuple[ColumnKey, Ints]], num_rows: int) -> Ints:
+    """Return for every row of a batch its highest present slot + 1."""
+    highest = np.zeros(num_rows, np.int64)
+    for key, rows in columns:
+        if key.slot is not None and rows.size == num_rows:  # each once
+            np.maximum(highest, key.slot + 1, out=highest)
+        elif key.slot is not None:
+            highest[rows] = np.maximum(highest[rows], key.slot + 1)
+    return highest
+
+
+def effective_order(route: EdgeRoute, wanted: NeighborOrder) -> tuple[NeighborOrder, int | None]:
+    """Return the order that an edge type gets, and the key of edges without a value; None where order needs no keys.
+
+    An edge type without the column keeps ``input``.
+    """
+    if wanted not in ("time", "weight"):
+        return wanted, None
+    role = order_role(wanted, {key.role for key in route.columns if key.role is not None})
+    return ("input", None) if role is None else (wanted, missing_order_key(role))

@@ -1,0 +1,231 @@
+"""What a run takes of the disk at least, found in samples of the input; where there is surely less, the run ends at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from graphprep.convert.read.plan import Planned, is_packed
+from graphprep.engine.budget import format_size
+from graphprep.model.dataclass import dataclass
+from graphprep.model.errors import GraphprepError, StorageError
+from graphprep.model.protocols import ReadingRoom, Reporter, Span, TextBlock
+from graphprep.model.rows import ColumnChunk, RawRows
+from graphprep.storage.private import TMP_DIR_OPTION
+from graphprep.storage.read.free_space import find_folders, free_bytes
+from graphprep.storage.read.streams import find_codec
+
+if TYPE_CHECKING:
+    from graphprep.storage.read.urls import Storage
+
+_SAMPLE_BYTES = 1 << 16
+_SAMPLE_ROWS = 1 << 12
+_SAMPLES = 8  # spans of a kind that are looked into
+_SURE = 0.5  # of what samples promise: the rest of the input may be another
+_MOST_GROWTH = 16  # of output and temporary files together over text: ``1 2\n`` becomes two layouts
+_MOST_PACKED = 20  # what compression makes of text at best, roughly
+_EDGE_BYTES = 5  # of an edge in a run, at least
+_INDEX_BYTES = 4
+_VALUE_BYTES = 4  # wider numbers may be stored as float32
+
+
+@dataclass(frozen=True)
+class DiskRules:
+    """Where a run writes to and what: ``pool_bytes`` of its runs stay in memory, ``num_layouts`` of the edges are stored."""
+
+    out: str
+    tmp_dir: str | None
+    pool_bytes: int
+    num_layouts: int
+    edge_ids: bool
+    may_drop_edges: bool
+
+
+@dataclass(frozen=True)
+class DiskNeed:
+    """Bytes that a run takes at least: of temporary files at one time, and of the store.
+
+    ``under_limit``: with more memory it would take fewer temporary files.
+    """
+
+    temporary_bytes: int = 0
+    output_bytes: int = 0
+    under_limit: bool = True
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A folder, what a run takes there, and what to do where it does not fit."""
+
+    folder: str
+    words: str
+    fix: str
+    need_bytes: int
+    free_bytes: int
+
+    @property
+    def text(self) -> str:
+        return f"{self.words} at least {format_size(self.need_bytes)} in {self.folder}, {format_size(self.free_bytes)} are free"
+
+
+def check_disk(planned: Planned, storage: Storage, rules: DiskRules, reporter: Reporter) -> None:
+    """Compare what the run takes at least with what is free; tell it to who wants details.
+
+    Of remote places, and of streams, whose size nobody knows, nothing is said. Raises StorageError where there is too little.
+    """
+    folders = find_folders(rules.out, rules.tmp_dir)
+    free = {folder: free_bytes(folder) for folder in folders if folder is not None}
+    known = [num_bytes for num_bytes in free.values() if num_bytes is not None]
+    wordy = bool(getattr(reporter, "details", False))
+    if not known or planned.total_bytes is None or (not wordy and _is_plenty(planned, min(known))):
+        return
+    _compare(folders, free, estimate_disk(planned, storage, rules), reporter)
+
+
+def compare_disk(out: str, tmp_dir: str | None, need: DiskNeed, reporter: Reporter) -> None:
+    """Compare what a run takes at least with what is free, where its need is known.
+
+    Nothing is said of remote places. Raises StorageError where there is too little.
+    """
+    folders = find_folders(out, tmp_dir)
+    _compare(folders, {folder: free_bytes(folder) for folder in folders if folder is not None}, need, reporter)
+
+
+def _compare(folders: tuple[str | None, str], free: dict[str, int | None], need: DiskNeed, reporter: Reporter) -> None:
+    wordy = bool(getattr(reporter, "details", False))
+    for place in _places(folders, free, need):
+        if wordy and place.need_bytes:
+            reporter.message(f"disk: {place.text}")
+        if place.need_bytes > place.free_bytes:
+            raise StorageError(
+                f"{place.words} at least {format_size(place.need_bytes)}, and {format_size(place.free_bytes)} are free",
+                place=place.folder,
+                fix=place.fix,
+            )
+
+
+def estimate_disk(planned: Planned, storage: Storage, rules: DiskRules) -> DiskNeed:
+    """Estimate what a run takes at least: half of what samples of the input promise."""
+    groups: dict[tuple[str, str, bool], list[Span]] = {}
+    for span in planned.sources.spans:
+        groups.setdefault((span.kind, span.role, is_packed(span.url)), []).append(span)
+    runs = output = 0.0
+    for spans in groups.values():
+        step = -(-len(spans) // _SAMPLES)
+        found = [_sample(planned, storage, span, rules) for span in spans[::step]]
+        sizes = sum(_amount(storage, span) for span in spans)
+        runs += sizes * min(share.runs for share in found)
+        output += sizes * min(share.output for share in found)
+    return DiskNeed(max(0, int(runs * _SURE) - rules.pool_bytes), int(output * _SURE))
+
+
+def _places(folders: tuple[str | None, str], free: dict[str, int | None], need: DiskNeed) -> Iterator[_Place]:
+    out, tmp = folders
+    fix = "free some space, or choose another disk"
+    if out is not None and (there := free[out]) is not None:
+        yield _Place(out, "the store takes", fix, need.output_bytes, there)
+    if (there := free[tmp]) is not None:
+        words, fix = "temporary files take", f"{fix} with {TMP_DIR_OPTION}"
+        if need.under_limit:
+            words, fix = f"under this memory limit {words}", f"{fix}, or raise --memory-limit"
+        yield _Place(tmp, words, fix, need.temporary_bytes, there)
+
+
+def _is_plenty(planned: Planned, free_bytes: int) -> bool:
+    """Return whether there is room whatever the input holds, so that nobody need look."""
+    packed = any(span.kind == "table" or is_packed(span.url) for span in planned.sources.spans)
+    return (planned.total_bytes or 0) * _MOST_GROWTH * (_MOST_PACKED if packed else 1) <= free_bytes
+
+
+# ---- samples
+
+
+@dataclass(frozen=True)
+class _Share:
+    """Bytes in runs and in the store, for each byte of a text or each row of a table."""
+
+    runs: float = 0.0
+    output: float = 0.0
+
+
+def _amount(storage: Storage, span: Span) -> int:
+    """Return the bytes of a text as stored, the rows of a table; 0 where nobody knows."""
+    if span.kind == "table":
+        return _num_rows(span)
+    return max(0, storage.size(span.url))
+
+
+def _num_rows(span: Span) -> int:
+    if span.stop >= 0:
+        return max(0, span.stop - max(span.start, 0))
+    return span.expect_rows or 0
+
+
+def _sample(planned: Planned, storage: Storage, span: Span, rules: DiskRules) -> _Share:
+    """Return the least share of some pieces of a span; nothing where they cannot be decoded, which will be told later."""
+    try:
+        if span.kind == "text":
+            return _least(planned, list(_pieces(storage, span)), rules)
+        rows = _first_rows(planned, storage, span, rules.pool_bytes) if _num_rows(span) else None
+    except (GraphprepError, OSError, ValueError):
+        return _Share()
+    number = rows.num_records or _aligned_rows(rows) if rows is not None else 0
+    share = _Share() if rows is None or not number else _share(rows, number, rules)
+    return share if span.array is None else replace(share, runs=0.0)  # it may stay in its file
+
+
+def _least(planned: Planned, pieces: list[TextBlock], rules: DiskRules) -> _Share:
+    shares = [_share(planned.decoder.decode(piece), len(piece.data), rules) for piece in pieces]
+    return _Share(min(share.runs for share in shares), min(share.output for share in shares)) if shares else _Share()
+
+
+def _pieces(storage: Storage, span: Span) -> Iterator[TextBlock]:
+    """Yield whole lines from the beginning of a text and, where that is easy, from its middle and its end."""
+    head = storage.head(span.url, _SAMPLE_BYTES)
+    if span.record_ends is not None:
+        stop, _ = span.record_ends.scan(head, 0)
+    else:
+        stop = head.rfind(b"\n") + 1
+    if not stop:
+        return
+    yield TextBlock(head[:stop], span)
+    size = storage.size(span.url)
+    if size < 4 * _SAMPLE_BYTES or storage.local_path(span.url) is None or span.record_ends is not None:
+        return
+    if find_codec(storage.read_range(span.url, 0, 16)) is not None:
+        return
+    for start in (size // 2, size - _SAMPLE_BYTES):
+        data = storage.read_range(span.url, start, start + _SAMPLE_BYTES)
+        low, high = data.find(b"\n") + 1, data.rfind(b"\n") + 1
+        if low < high:
+            yield TextBlock(data[low:high], span, first_line=2, is_first=False)
+
+
+def _first_rows(planned: Planned, storage: Storage, span: Span, room_bytes: int) -> RawRows | None:
+    span = replace(span, room=ReadingRoom(room_bytes, storage.tmp_dir))
+    with storage.open(span.url) as handle:
+        part = replace(span, stop=min(span.stop, max(span.start, 0) + _SAMPLE_ROWS)) if span.stop >= 0 else span
+        return next(iter(planned.decoder.read(handle, part, _SAMPLE_ROWS)), None)
+
+
+def _aligned_rows(rows: RawRows) -> int:
+    return max((aligned.num_rows for aligned in rows.aligned), default=0)
+
+
+def _share(rows: RawRows, number: int, rules: DiskRules) -> _Share:
+    """Return the share of decoded rows; ``number``: the bytes or rows that they were."""
+    chunks = [aligned.chunk for aligned in rows.aligned]
+    chunks += [chunk for owner in (rows.nodes, rows.edges) if owner is not None for chunk in owner.columns]
+    columns = sum(_stored_bytes(chunk) for chunk in chunks)
+    num_edges = rows.edges.num_rows if rows.edges is not None else 0
+    edge_bytes = rules.num_layouts * _INDEX_BYTES * (2 if rules.edge_ids else 1)
+    output = 0 if rules.may_drop_edges else num_edges * edge_bytes + columns
+    return _Share((num_edges * _EDGE_BYTES + columns) / number, output / number)
+
+
+def _stored_bytes(chunk: ColumnChunk) -> int:
+    return int(chunk.values.size) * min(chunk.values.itemsize, _VALUE_BYTES)
+
+
+__all__ = ["DiskNeed", "DiskRules", "check_disk", "compare_disk", "estimate_disk"]

@@ -1,0 +1,158 @@
+"""Read which partition each node belongs to from a file or folder: docs/store.md, "Partition functions"."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphprep.kernels.cpu.text.texts import repeats_in_order, sort_texts
+from graphprep.model.dataclass import dataclass
+from graphprep.model.errors import DataError, StorageError
+from graphprep.model.protocols import Span
+from graphprep.model.schema import path_name
+from graphprep.storage.read.spans import place_of, text_blocks
+from graphprep.store.assign import PartitionFunction, PartTable, RawBatch
+
+if TYPE_CHECKING:
+    from graphprep.storage.read.urls import Storage
+
+_BLOCK_BYTES = 1 << 20
+_FIX = "write one partition number >= 0 a line"
+
+
+def read_partition_file(
+    storage: Storage, url: str, type_names: tuple[str, ...], num_parts: int | None, seed: int
+) -> PartitionFunction:
+    """Read an assignment for every node type. P is ``num_parts``, else the highest number + 1.
+
+    Raises DataError for what is not a partition number, StorageError where there is no file.
+    """
+    tables: dict[str, PartTable] = {}
+    if storage.is_dir(url):
+        for name in type_names:
+            tables[name] = _read_table(storage, _type_file(storage, url, name))
+    elif len(type_names) == 1:
+        tables[type_names[0]] = _read_table(storage, url)
+    elif type_names:
+        raise DataError(
+            f"one file cannot assign {len(type_names)} node types",
+            place=url,
+            fix="name a folder of <type>.txt or <type>.parquet files",
+        )
+    highest = max((int(table.parts.max()) for table in tables.values() if table.parts.size), default=0)
+    if num_parts is not None and highest >= num_parts:
+        place = next(table.place for table in tables.values() if table.parts.size and table.parts.max() == highest)
+        raise DataError(
+            f"partition {highest} is outside [0, {num_parts})", place=place, fix="raise --partitions, or correct the file"
+        )
+    return PartitionFunction("file", num_parts or highest + 1, seed, tables)
+
+
+def _type_file(storage: Storage, folder: str, name: str) -> str:
+    for suffix in (".txt", ".parquet"):
+        url = storage.join(folder, path_name(name) + suffix)
+        if storage.exists(url):
+            return url
+    raise StorageError(
+        f"no assignment for node type {name!r}", place=folder, fix=f"add {path_name(name)}.txt or {path_name(name)}.parquet"
+    )
+
+
+def _read_table(storage: Storage, url: str) -> PartTable:
+    if storage.head(url, 4) == b"PAR1":
+        return _read_parquet(storage, url)
+    pieces = []
+    for block in text_blocks(storage, Span(url), _BLOCK_BYTES):
+        at = 0
+        parts = []
+        for line in block.data.split(b"\n"):
+            text = line.strip(b" \t\r")
+            if text.isdigit() and len(text) < 10:
+                parts.append(int(text))
+            elif at < len(block.data):
+                found = text.decode(errors="replace")
+                raise DataError(f"expected a partition number, found {found!r}", place=place_of(block, at), fix=_FIX)
+            at += len(line) + 1
+        pieces.append(np.array(parts, np.int64))
+    return PartTable(url, np.concatenate(pieces) if pieces else np.zeros(0, np.int64))
+
+
+def _read_parquet(storage: Storage, url: str) -> PartTable:
+    import pyarrow.parquet as pq
+
+    with storage.open(url) as handle:
+        table = pq.read_table(handle)
+    for column in ("id", "part"):
+        if column not in table.column_names:
+            raise DataError(f"no column {column!r}", place=url, fix="give the file the columns id (raw ID) and part")
+    parts = _parts(table.column("part"), url)
+    ids = _raw_ids(table.column("id"), url)
+    order = ids.order()
+    repeated = ids.repeated(order)
+    if repeated >= 0:
+        words = f"node {ids.batch.words(repeated)} is assigned twice"
+        raise DataError(words, place=f"{url}: row {repeated}", fix="keep one row for each node")
+    sorted_ids = ids.batch.take(order)
+    numbers = sorted_ids.numbers.view(np.int64) if sorted_ids.is_signed else sorted_ids.numbers
+    return PartTable(url, parts[order], None if sorted_ids.texts else numbers, sorted_ids.texts)
+
+
+@dataclass(frozen=True)
+class _RawColumn:
+    """A column of raw IDs."""
+
+    batch: RawBatch
+
+    def order(self) -> NDArray[np.int64]:
+        """Return the rows in raw order."""
+        if self.batch.texts is not None:
+            return np.asarray(sort_texts(*self.batch.texts), np.int64)
+        numbers = self.batch.numbers.view(np.int64) if self.batch.is_signed else self.batch.numbers
+        return np.argsort(numbers, kind="stable")
+
+    def repeated(self, order: NDArray[np.int64]) -> int:
+        """Return a row whose raw ID stands in an earlier row, -1 where there is none."""
+        if self.batch.texts is not None:
+            again = np.flatnonzero(repeats_in_order(*self.batch.texts, order))
+        else:
+            again = 1 + np.flatnonzero(np.diff(self.batch.numbers[order]) == 0)
+        return int(order[again[0]]) if again.size else -1
+
+
+def _raw_ids(column: Any, url: str) -> _RawColumn:
+    """Read the column ``id``: integers, or strings."""
+    import pyarrow as pa
+
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if not column.null_count and (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        texts = column.cast(pa.large_binary()).combine_chunks()
+        if isinstance(texts, pa.ChunkedArray):
+            texts = pa.concat_arrays(texts.chunks) if texts.num_chunks else pa.nulls(0, pa.large_binary())
+        offsets = np.frombuffer(texts.buffers()[1], np.int64, len(texts) + 1, 8 * texts.offset)
+        values = np.frombuffer(texts.buffers()[2] or b"", np.uint8)
+        keys = np.zeros(len(texts), np.uint64)
+        return _RawColumn(RawBatch(keys, texts=(offsets - offsets[0], values[offsets[0] : offsets[-1]])))
+    if column.null_count or not pa.types.is_integer(column.type):
+        found = "a null" if column.null_count else str(column.type)
+        raise DataError(f"column 'id' must hold integers or strings, found {found}", place=url, fix="write raw IDs")
+    signed = pa.types.is_signed_integer(column.type)
+    numbers = column.to_numpy().astype(np.int64 if signed else np.uint64)
+    return _RawColumn(RawBatch(numbers.view(np.uint64), is_signed=signed))
+
+
+def _parts(column: Any, url: str) -> NDArray[np.int64]:
+    """Read the column ``part``."""
+    import pyarrow as pa
+
+    if column.null_count or not pa.types.is_integer(column.type):
+        found = "a null" if column.null_count else str(column.type)
+        raise DataError(f"column 'part' must hold integers, found {found}", place=url, fix="write whole numbers >= 0")
+    values = column.to_numpy()
+    if values.size and values.min() < 0:
+        row = int(np.argmax(values < 0))
+        raise DataError(
+            f"column 'part' must be >= 0, found {int(values[row])}", place=f"{url}: row {row}", fix="write numbers >= 0"
+        )
+    return np.asarray(values, np.int64)

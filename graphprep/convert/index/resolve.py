@@ -1,0 +1,318 @@
+"""Raw IDs to (node type, typed ID), stream by stream: in memory where the map fits, else by merge-joins over buckets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphprep.kernels.cpu.ids.bitmap import Ranks
+from graphprep.kernels.cpu.ids.group import group_by_key, mark_bits
+from graphprep.kernels.cpu.ids.lookup import KeyTable, bucket_index, find_sorted, take_dense
+from graphprep.model.dataclass import dataclass
+from graphprep.storage.spill.runs import Runs, SpillPool
+
+Ints = NDArray[np.int64]
+RawIds = NDArray[np.uint64]
+MapRows = tuple[RawIds, NDArray[np.int32], Ints]  # IDs, the numbers of their types, typed IDs (-1: not a node)
+_TABLE_ROW_BYTES = 20 + 8  # ID, type, typed ID, and the share of the search index
+_TABLE_ENTRY_BYTES = 4
+_NONE = np.uint64(0)
+_SPARSEST = 4  # bytes of bits for each node: 32 IDs that may be
+_NOT_THERE = np.uint32(2**32 - 1)
+_LEAST_ROWS = 1 << 12  # rows of a block of the map, however little memory there is
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """Where IDs went: the node type's number (int32[k]) and the typed ID (int64[k], -1 where there is no such node)."""
+
+    types: NDArray[np.int32]
+    typed: Ints
+
+
+@dataclass(frozen=True)
+class Found:
+    """Typed IDs of nodes of one type, all of which are there: uint32[k], or uint64[k] where the type has more nodes."""
+
+    type_number: int
+    typed: NDArray[Any]
+
+
+class NodeMap:
+    """The map of one ID space.
+
+    Either raw IDs are 0..n-1 of one type and equal the typed IDs (``rows`` None), or ``rows()`` yields (ids, types, typed) in
+    chunks, ascending by ID once the bits of ``flip`` are flipped in them. ``highest`` is the highest ID where all are of one
+    type, else -1; ``are_ranks`` says that typed IDs then are ranks.
+    """
+
+    def __init__(
+        self,
+        num_nodes: int,
+        type_number: int = 0,
+        rows: Callable[[], Iterator[MapRows]] | None = None,
+        flip: np.uint64 = _NONE,
+        highest: int = -1,
+        *,
+        are_ranks: bool = True,
+    ) -> None:
+        self.num_nodes = num_nodes
+        self.type_number = type_number
+        self.rows = rows
+        self.flip = flip
+        self.highest = highest
+        self.are_ranks = are_ranks
+
+    def map_bytes(self, cap_bytes: int) -> int:
+        """Return what ``finder``, or ``resolve``, holds at most."""
+        return 0 if self.rows is None else min(cap_bytes, self.num_nodes * _TABLE_ROW_BYTES)
+
+    def finder(self, cap_bytes: int) -> Callable[[RawIds], Resolved] | None:
+        """Return a function that looks IDs up at once, None where the map takes more than ``cap_bytes``."""
+        if self.rows is None:
+            return self._identity
+        few = 0 <= self.highest < min(_SPARSEST * self.num_nodes, cap_bytes // _TABLE_ENTRY_BYTES, int(_NOT_THERE))
+        if few and not self.are_ranks:
+            return _Table(self.rows, self.highest).find
+        if self.are_ranks and 0 <= self.highest >> 3 < min(cap_bytes * 4 // 5, _SPARSEST * self.num_nodes):
+            return _Bits(self.rows, self.highest).find
+        if self.num_nodes * _TABLE_ROW_BYTES <= cap_bytes:
+            return _Block(list(self._flipped()), self.flip).find
+        return None
+
+    def quick_finder(
+        self, cap_bytes: int, find: Callable[[RawIds], Resolved] | None
+    ) -> Callable[[NDArray[Any]], Found | None] | None:
+        """Return a function that looks up IDs (uint32 or uint64) of one type quickly, None where there is no such way.
+
+        ``find`` is what ``finder`` gave. The function returns None where an ID is not there.
+        """
+        if self.rows is None:
+            return self._quick_identity
+        owner = getattr(find, "__self__", None)
+        return owner.quick_finder(cap_bytes) if isinstance(owner, _Bits | _Block | _Table) else None
+
+    def _quick_identity(self, ids: NDArray[Any]) -> Found | None:
+        if ids.size and int(ids.max()) >= self.num_nodes:
+            return None
+        dtype = np.uint32 if self.num_nodes < 2**32 else np.uint64
+        return Found(self.type_number, ids.astype(dtype, copy=False))
+
+    def resolve(self, chunks: Iterable[RawIds], pool: SpillPool, cap_bytes: int) -> Iterator[Resolved]:
+        """Resolve chunk after chunk, in order."""
+        find = self.finder(cap_bytes)
+        if find is not None:
+            return map(find, chunks)
+        return _ExternalJoin(self._flipped, self.flip, pool, cap_bytes).run(chunks)
+
+    def _flipped(self) -> Iterator[MapRows]:
+        """Yield (ids, types, typed), ascending by ID, whose bits are flipped."""
+        assert self.rows is not None
+        for ids, types, typed in self.rows():
+            yield ids ^ self.flip if self.flip else ids, types, typed
+
+    def _identity(self, ids: RawIds) -> Resolved:
+        typed = ids.view(np.int64)
+        beyond = ids >= np.uint64(self.num_nodes)
+        if beyond.any():
+            typed = np.where(beyond, -1, typed)
+        return Resolved(np.full(ids.size, self.type_number, np.int32), typed)
+
+
+class _Bits:
+    """A map whose IDs are not much higher than their number: a bit for each that may be, and ranks."""
+
+    def __init__(self, rows: Callable[[], Iterator[MapRows]], highest: int) -> None:
+        bits = np.zeros((highest // 64 + 1) * 8, np.uint8)
+        self._type = np.int32(0)
+        for ids, types, _ in rows():
+            mark_bits(bits, ids)
+            self._type = types[0]
+        self._ranks = Ranks(bits)
+
+    def find(self, ids: RawIds) -> Resolved:
+        """Look IDs up."""
+        return Resolved(np.full(ids.size, self._type), self._ranks.find(ids))
+
+    def quick_finder(self, _cap_bytes: int) -> Callable[[NDArray[Any]], Found | None]:
+        """Return ``find_quickly``."""
+        return self.find_quickly
+
+    def find_quickly(self, ids: NDArray[Any]) -> Found | None:
+        """Look IDs up; None where one is not there."""
+        dtype = np.uint32 if self._ranks.count < 2**32 else np.uint64
+        typed = self._ranks.find_all(ids, dtype)
+        return None if typed is None else Found(int(self._type), typed)
+
+
+class _Block:
+    """Consecutive rows of the map, in memory. It is asked for IDs in which ``flip`` is still to be flipped."""
+
+    def __init__(self, chunks: list[MapRows], flip: np.uint64) -> None:
+        self.flip = flip
+        self.ids = np.concatenate([chunk[0] for chunk in chunks]) if chunks else np.zeros(0, np.uint64)
+        self.types = np.concatenate([chunk[1] for chunk in chunks]) if chunks else np.zeros(0, np.int32)
+        self.typed = np.concatenate([chunk[2] for chunk in chunks]) if chunks else np.zeros(0, np.int64)
+        size = self.ids.size
+        self._is_dense = bool(size) and int(self.ids[-1]) - int(self.ids[0]) == size - 1
+        self.index = (0, self.ids) if self._is_dense or not size else bucket_index(self.ids)
+        # Each array that need not be looked into saves a cache miss for every end of every edge.
+        self._one_type = bool(self.ids.size) and bool((self.types == self.types[0]).all())
+        self._all_there = bool((self.typed >= 0).all())
+        self._in_order = bool(self.ids.size) and bool((np.diff(self.typed) == 1).all())
+
+    def find(self, ids: RawIds) -> Resolved:
+        """Look IDs up."""
+        if not self.ids.size:
+            return Resolved(np.zeros(ids.size, np.int32), np.full(ids.size, -1, np.int64))
+        if self._is_dense:
+            return Resolved(*take_dense(self.ids, ids, int(self.flip), self.types, self.typed))
+        at = find_sorted(self.ids, self.index, ids ^ self.flip if self.flip else ids)
+        found = at >= 0
+        typed = at + self.typed[0] if self._in_order else self.typed[at]
+        if not found.all():
+            typed = np.where(found, typed, -1)
+        return Resolved(np.full(ids.size, self.types[0]) if self._one_type else self.types[at], typed)
+
+    def quick_finder(self, cap_bytes: int) -> Callable[[NDArray[Any]], Found | None] | None:
+        """Return a function that looks IDs of one type up in a table; None where they are of several, or it takes too much."""
+        room = cap_bytes - self.ids.size * _TABLE_ROW_BYTES
+        if not self._one_type or not self._all_there or self.ids.size >= _NOT_THERE:
+            return None
+        return _Slots(self).find_quickly if KeyTable.num_bytes_of(self.ids.size) <= room else None
+
+
+class _Table:
+    """A map whose IDs are not much higher than their number, in any order: the typed ID of each that may be."""
+
+    def __init__(self, rows: Callable[[], Iterator[MapRows]], highest: int) -> None:
+        self._typed = np.full(highest + 1, _NOT_THERE, np.uint32)
+        self._type = np.int32(0)
+        for ids, types, typed in rows():
+            there = typed >= 0
+            self._typed[ids[there]] = typed[there]
+            self._type = types[0]
+
+    def find(self, ids: RawIds) -> Resolved:
+        """Look IDs up."""
+        within = ids < np.uint64(self._typed.size)
+        typed = self._typed[np.where(within, ids, 0)]
+        found = within & (typed != _NOT_THERE)
+        return Resolved(np.full(ids.size, self._type), np.where(found, typed.astype(np.int64), -1))
+
+    def quick_finder(self, _cap_bytes: int) -> Callable[[NDArray[Any]], Found | None]:
+        """Return ``find_quickly``."""
+        return self.find_quickly
+
+    def find_quickly(self, ids: NDArray[Any]) -> Found | None:
+        """Look IDs up; None where one is not there."""
+        if not ids.size or int(ids.max()) >= self._typed.size:
+            return None
+        typed = self._typed[ids]
+        return None if (typed == _NOT_THERE).any() else Found(int(self._type), typed)
+
+
+class _Slots:
+    """The typed ID of every ID, in a hash table."""
+
+    def __init__(self, block: _Block) -> None:
+        self._table = KeyTable(block.ids ^ block.flip, block.typed)
+        self._type = int(block.types[0])
+
+    def find_quickly(self, ids: NDArray[Any]) -> Found | None:
+        """Look IDs up; None where one is not there."""
+        typed = self._table.find_all(ids.astype(np.uint64, copy=False))
+        return None if typed is None else Found(self._type, typed)
+
+
+class _ExternalJoin:
+    """Deal IDs out to blocks of the map, look them up block by block, and bring the answers back into order."""
+
+    def __init__(self, table: Callable[[], Iterator[MapRows]], flip: np.uint64, pool: SpillPool, cap_bytes: int) -> None:
+        self.pool = pool
+        self.flip = flip
+        self.rows_at_once = max(_LEAST_ROWS, cap_bytes // _TABLE_ROW_BYTES)
+        self.table = table
+
+    def run(self, chunks: Iterable[RawIds]) -> Iterator[Resolved]:
+        """Resolve a stream of chunks; answers come back chunk by chunk."""
+        splitters = self._splitters()
+        routed = Runs(self.pool, max(1, splitters.size))
+        sizes = []
+        position = 0
+        for ids in chunks:
+            ordered = ids ^ self.flip if self.flip else ids
+            block = np.maximum(np.searchsorted(splitters, ordered, side="right") - 1, 0)
+            indptr, rows = group_by_key(block, routed.num_buckets)
+            for bucket in np.flatnonzero(np.diff(indptr)):
+                chosen = rows[indptr[bucket] : indptr[bucket + 1]]
+                routed.append(int(bucket), (ids[chosen], chosen + position))
+            sizes.append(ids.size)
+            position += ids.size
+        answers = self._look_up(routed, position)
+        routed.close()
+        yield from self._in_order(answers, sizes, position)
+        answers.close()
+
+    def _splitters(self) -> RawIds:
+        """Return the first ID of every block of the map."""
+        first: list[np.uint64] = []
+        room = 0
+        for ids, _, _ in self.table():
+            if ids.size and room < ids.size:
+                first.append(ids[0])
+                room = self.rows_at_once
+            room -= ids.size
+        return np.array(first, np.uint64)
+
+    def _blocks(self) -> Iterator[_Block]:
+        pending: list[MapRows] = []
+        room = 0
+        for chunk in self.table():
+            size = chunk[0].size
+            if size and room < size:
+                if pending:
+                    yield _Block(pending, self.flip)
+                pending = []
+                room = self.rows_at_once
+            pending.append(chunk)
+            room -= size
+        yield _Block(pending, self.flip)
+
+    def _look_up(self, routed: Runs, num_ids: int) -> Runs:
+        answers = Runs(self.pool, num_ids // self.rows_at_once + 1)
+        for bucket, block in enumerate(self._blocks()):
+            for ids, positions in routed.read(bucket):
+                found = block.find(ids)
+                indptr, rows = group_by_key(positions // self.rows_at_once, answers.num_buckets)
+                for target in np.flatnonzero(np.diff(indptr)):
+                    chosen = rows[indptr[target] : indptr[target + 1]]
+                    answers.append(int(target), (positions[chosen], found.types[chosen], found.typed[chosen]))
+            routed.free(bucket)
+        return answers
+
+    def _in_order(self, answers: Runs, sizes: list[int], num_ids: int) -> Iterator[Resolved]:
+        types = np.zeros(0, np.int32)
+        typed = np.zeros(0, np.int64)
+        bucket = 0
+        for size in sizes:
+            while types.size < size:
+                more = self._one_bucket(answers, bucket, num_ids)
+                types, typed = np.concatenate([types, more.types]), np.concatenate([typed, more.typed])
+                bucket += 1
+            yield Resolved(types[:size], typed[:size])
+            types, typed = types[size:], typed[size:]
+
+    def _one_bucket(self, answers: Runs, bucket: int, num_ids: int) -> Resolved:
+        base = bucket * self.rows_at_once
+        size = min(self.rows_at_once, num_ids - base)
+        types = np.empty(size, np.int32)
+        typed = np.empty(size, np.int64)
+        for positions, some_types, some_typed in answers.read(bucket):
+            types[positions - base] = some_types
+            typed[positions - base] = some_typed
+        answers.free(bucket)
+        return Resolved(types, typed)

@@ -1,0 +1,146 @@
+"""PyG's ``Data`` and ``HeteroData`` as arrays, and the config that reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphprep.convert.memory.folder import ArraySource, ArraysSource, InMemory, Source
+from graphprep.convert.memory.tables import EDGE, INPUTS, NODE, MemoryGraph
+from graphprep.model.errors import UsageError
+from graphprep.model.graph_config import DataArray, EdgeTable, GraphConfig, NodeTable, TableConfig
+from graphprep.model.schema import EdgeType, edge_type_text
+from graphprep.model.shown.numbers import count
+
+_MASKS = ("train_mask", "val_mask", "test_mask")
+
+
+class PygGraph:
+    """PyG's ``Data`` or ``HeteroData`` on its way: a row of a tensor is a node or an edge, by position."""
+
+    def __init__(self, data: Any) -> None:
+        self.data = data
+        self.is_homo = not any(cls.__name__ == "HeteroData" for cls in type(data).__mro__)
+        self.sources: dict[str, Source] = {}
+        self.labels: list[str] = []
+        self.splits: list[str] = []
+        self.notes: list[str] = []
+        self.num_used: dict[str, int] = {}  # by node type: one more than the highest index of an edge
+        self.edge_data: list[DataArray] = []
+
+    def read(self) -> MemoryGraph:
+        """Return the graph."""
+        data = self.data
+        if self.is_homo:
+            store = data._store
+            taken = [name for name in store if name not in ("edge_index", "num_nodes")]
+            edge_names = [name for name in taken if _is_edge_attribute(data, name)]
+            nodes = [self._nodes(NODE, INPUTS, store, [name for name in taken if name not in edge_names], data.num_nodes)]
+            edges = [self._edges(EDGE, INPUTS, store, edge_names)]
+        else:
+            nodes = []
+            for name in data.node_types:
+                store = data[name]
+                taken = [one for one in store if one != "num_nodes"]
+                nodes.append(self._nodes(name, f"{INPUTS}[{name!r}]", store, taken, store.num_nodes))
+            edges = [
+                self._edges(kind, f"{INPUTS}[{kind!r}]", data[kind], [one for one in data[kind] if one != "edge_index"])
+                for kind in data.edge_types
+            ]
+            self.notes += [f"left out: {INPUTS}.{name}, which is the graph's own" for name in data._global_store]
+        found = [one for one in nodes if one is not None]
+        found += self._nodes_of_edges([one.type for one in found])
+        config = GraphConfig(
+            tuple(found), tuple(edges), edge_data=tuple(self.edge_data), labels=tuple(self.labels), splits=tuple(self.splits)
+        )
+        return MemoryGraph(InMemory(self.sources, tuple(self.notes)), graph=config)
+
+    def _nodes_of_edges(self, known: Sequence[str | None]) -> list[NodeTable]:
+        """Return the node types that only edges name: as many nodes as the indices need."""
+        missing = {name: number for name, number in self.num_used.items() if name not in known}
+        self.notes += [
+            f"num_nodes of {name!r} is not set: taken as {one}, by the highest index" for name, one in missing.items()
+        ]
+        return [NodeTable(name, TableConfig(), num_nodes=number) for name, number in missing.items()]
+
+    def _nodes(self, name: str, place: str, store: Any, names: Sequence[str], num_nodes: int | None) -> NodeTable | None:
+        arrays = self._arrays(place, store, names, num_nodes)
+        if num_nodes is None:
+            return None
+        if not arrays:
+            return NodeTable(name, TableConfig(place=place), num_nodes=num_nodes)
+        if "y" in arrays:
+            self.labels.append(f"{_in_flag(name)}:y")
+        masks = [arrays[mask] for mask in _MASKS if mask in arrays and arrays[mask].ndim == 1]
+        if len(masks) == len(_MASKS) and np.sum(masks, axis=0, dtype=np.int8).max(initial=0) <= 1:
+            self.splits.append(f"{_in_flag(name)}:{','.join(_MASKS)}")
+        self.sources[place] = ArraysSource(arrays, f"{_origin(self.data)}, {count(num_nodes, 'node')}")
+        return NodeTable(name, TableConfig((place,), place=place), row_ids=True)
+
+    def _edges(self, kind: EdgeType, place: str, store: Any, names: Sequence[str]) -> EdgeTable:
+        if "edge_index" not in store:
+            raise UsageError(
+                "there is no edge_index", place=place, fix="set edge_index to a tensor [2, number of edges]; adj_t is not read"
+            )
+        ends = _as_array(store["edge_index"], f"{place}.edge_index")
+        if ends.ndim != 2 or ends.shape[0] != 2:
+            raise UsageError(f"edge_index has shape {ends.shape}", place=place, fix="give [2, number of edges]")
+        for name, side in ((kind[0], ends[0]), (kind[2], ends[1])):
+            self.num_used[name] = max(self.num_used.get(name, 0), int(side.max(initial=-1)) + 1)
+        file = f"{place}.edge_index"
+        self.sources[file] = ArraysSource(
+            {"src": ends[0], "dst": ends[1]}, f"{_origin(self.data)}, {count(ends.shape[1], 'edge')}"
+        )
+        for name, array in self._arrays(place, store, names, ends.shape[1]).items():
+            own = name.removeprefix("edge_") or name
+            column = own if own not in names else name
+            self.sources[f"{place}.{name}"] = ArraySource(array, f"{_origin(self.data)}: {name}")
+            self.edge_data.append(DataArray(edge_type_text(kind), column, f"{place}.{name}", place=f"{place}.{name}"))
+        return EdgeTable(*kind, TableConfig((file,), place=place))
+
+    def _arrays(self, place: str, store: Any, names: Sequence[str], size: int | None) -> dict[str, NDArray[Any]]:
+        """Return the tensors that have a row for each node or edge; note what has not."""
+        found = {}
+        for name in names:
+            value = store[name]
+            shape = getattr(value, "shape", None)
+            fits = shape is not None and len(shape) > 0 and shape[0] == size and not name.endswith("index")
+            if not fits or name == "edge_id":
+                self.notes.append(f"left out: {place}.{name}, {_why_lost(name, value)}")
+                continue
+            found[name] = _as_array(value, f"{place}.{name}")
+        return found
+
+
+def _is_edge_attribute(data: Any, name: str) -> bool:
+    return name.startswith("edge_") or bool(data.is_edge_attr(name))
+
+
+def _why_lost(name: str, value: Any) -> str:
+    if name == "edge_id":
+        return "as edges are numbered in the order of edge_index"
+    shape = getattr(value, "shape", None)
+    what = type(value).__name__ if shape is None else f"of shape {tuple(shape)}"
+    return f"{what}: not a row for each node or edge"
+
+
+def _as_array(value: Any, place: str) -> NDArray[Any]:
+    """Return a tensor as an array, without a copy where it is in memory. Raises UsageError for what NumPy has no type for."""
+    try:
+        return np.asarray(value.detach().cpu().numpy() if hasattr(value, "detach") else value)
+    except (TypeError, ValueError, RuntimeError) as error:
+        words = " ".join(str(error).split())
+        fix = "give a dense one of a dtype that NumPy knows, such as tensor.to_dense() or tensor.float()"
+        raise UsageError(f"the tensor cannot be read: {words}", place=place, fix=fix) from None
+
+
+def _origin(data: Any) -> str:
+    return f"torch_geometric.data.{type(data).__name__}"
+
+
+def _in_flag(name: str) -> str:
+    """Write a name as labels and splits take it."""
+    return name.replace("%", "%25").replace(":", "%3A").replace(",", "%2C").replace("=", "%3D")

@@ -1,0 +1,666 @@
+"""The stages in order: what each command of the library does from its arguments to its result."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import socket
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from graphprep.convert.build.write import (
+    StoreBuilder,
+    TypedEdges,
+    TypedNodes,
+    WriteRules,
+    build_needs,
+    publish_needs,
+    typed_edges,
+)
+from graphprep.convert.columns.observe import ColumnContext, StoredColumn, settle_columns
+from graphprep.convert.columns.role_schema import input_schema
+from graphprep.convert.columns.roles import RoleFlag, Roles, category_texts, check_declared, match_types, owner_name, read_flags
+from graphprep.convert.columns.routes import ColumnRoute, EdgeRoute
+from graphprep.convert.columns.schema_guard import load_schema, settle_by_schema
+from graphprep.convert.decoded.early_edges import EarlyRules
+from graphprep.convert.decoded.rejects import Rejects
+from graphprep.convert.decoded.rows import Decoded
+from graphprep.convert.decoded.texts import KeyCollisionError
+from graphprep.convert.disk_need import DiskRules, check_disk
+from graphprep.convert.index.nodes import NODE_BYTES, BeyondError, NodeIndex, NodeRules, index_needs, index_nodes
+from graphprep.convert.index.partition_file import read_partition_file
+from graphprep.convert.outcome import Outcome, check_outcome
+from graphprep.convert.read.decode import DecodeSettings, decode_all, decode_needs
+from graphprep.convert.read.locate import Locator
+from graphprep.convert.read.plan import Planned, apply_schema, decoded_bytes, plan_input, plan_needs, with_dtypes
+from graphprep.convert.roles.declare import complete
+from graphprep.convert.roles.role_columns import Parts, RoleGiver
+from graphprep.convert.shuffle.route import Routed, RouteRules, Routing
+from graphprep.convert.shuffle.route_edges import route_edges, route_needs
+from graphprep.convert.shuffle.route_nodes import route_nodes
+from graphprep.engine.budget import PeakSampler, count_memory, record_bytes
+from graphprep.engine.heap import end_stage
+from graphprep.engine.ledger import Ledger, MemoryPlan, Need, plan_memory
+from graphprep.model.dataclass import dataclass
+from graphprep.model.errors import DataError, UsageError
+from graphprep.model.graph_schema import GraphSchema, OwnerSchema
+from graphprep.model.options.checks import parse_error_limit
+from graphprep.model.options.convert import ConvertOptions, ConvertSummary
+from graphprep.model.protocols import Reporter, Sources
+from graphprep.model.rows import ColumnKey
+from graphprep.model.schema import EdgeType, Layout, edge_type_text
+from graphprep.model.shown.numbers import count
+from graphprep.model.shown.results import Card, Showable, type_rows
+from graphprep.model.shown.texts import without_secrets
+from graphprep.model.version import __version__
+from graphprep.storage.faults import display_url
+from graphprep.storage.read.urls import Storage, local_path
+from graphprep.storage.spill.runs import SpillPool
+from graphprep.storage.write.files import check_writable, write_pieces
+from graphprep.storage.write.publish import StoreWriter
+from graphprep.store.assign import PARTITION_METHODS, PartitionFunction, order_types
+from graphprep.store.columns.densify import DenseNames
+from graphprep.store.stated_counts import CountRules, check_parts, check_room
+
+if TYPE_CHECKING:
+    from graphprep.convert.memory.folder import InMemory
+
+_MOST_GROUP = 16 << 20  # of text whose edges are dealt out at once: some 2^20, a thousand for every bucket
+_LEAST_EARLY = 1 << 15  # edges
+_AHEAD_BLOCKS = 4  # of a remote table, as stored, fetched while it is read
+
+
+class SilentReporter:
+    """Tells nothing."""
+
+    is_quiet = True
+
+    def stage(self, name: str, *, total_bytes: int | None = None) -> None:
+        """Ignore a stage."""
+
+    def advance(self, *, records: int = 0, num_bytes: int = 0) -> None:
+        """Ignore progress."""
+
+    def message(self, text: str) -> None:
+        """Ignore a message."""
+
+
+@dataclass(frozen=True, repr=False)
+class InputReport(Showable):
+    """What a checked input holds: counts by type, and every type's columns."""
+
+    format: str
+    num_nodes: dict[str, int]
+    num_edges: dict[str, int]
+    num_records: int
+    num_skipped: int
+    node_columns: dict[str, tuple[StoredColumn, ...]]
+    edge_columns: dict[str, tuple[StoredColumn, ...]]
+    notes: tuple[str, ...]
+
+    def card(self) -> Card:
+        """See ``Showable``."""
+        columns = {name: [one.schema.name for one in some] for name, some in {**self.node_columns, **self.edge_columns}.items()}
+        skipped = f", {self.num_skipped:,} skipped" if self.num_skipped else ""
+        title = f"{self.format}: {count(self.num_records, 'record')}{skipped}"
+        return Card(title, type_rows(self.num_nodes, self.num_edges, columns), tuple(f"note: {one}" for one in self.notes))
+
+
+@dataclass
+class Prepared:
+    """An input that is decoded, indexed and dealt out to buckets."""
+
+    planned: Planned
+    decoded: Decoded
+    index: NodeIndex
+    routed: Routed
+    nodes: list[TypedNodes]
+    edges: list[TypedEdges]
+    num_skipped: int
+    parts: tuple[Parts, ...] = ()
+    role_notes: tuple[str, ...] = ()
+    untold: tuple[str, ...] = ()
+
+    @property
+    def most_bytes(self) -> int:
+        """Return the most that its rows may take, as far as that is known."""
+        return _most_bytes(self.planned, self.index)
+
+
+class StageClock:
+    """Measures stages for the summary and passes them on. ``ledger`` is there once the memory is shared out."""
+
+    def __init__(self, reporter: Reporter) -> None:
+        self.reporter = reporter
+        self.ledger: Ledger | None = None
+        self.seconds: dict[str, float] = {}
+        self._name = ""
+        self._start = time.perf_counter()
+
+    def stage(self, name: str, needs: Iterable[Need] = (), *, total_bytes: int | None = None) -> None:
+        """Begin a stage, which takes so much memory."""
+        self.finish()
+        end_stage()
+        if self.ledger is not None:
+            self.ledger.begin(name, needs)
+        self._name = name
+        self.reporter.stage(name, total_bytes=total_bytes)
+
+    def finish(self) -> None:
+        """End the current stage."""
+        if self.ledger is not None:
+            self.ledger.end()
+        now = time.perf_counter()
+        if self._name:
+            self.seconds[self._name] = self.seconds.get(self._name, 0.0) + now - self._start
+        self._start = now
+        self._name = ""
+
+
+def convert(
+    inputs: Sequence[str],
+    out: str,
+    options: ConvertOptions | None = None,
+    reporter: Reporter | None = None,
+    in_memory: InMemory | None = None,
+) -> ConvertSummary:
+    """Convert raw graph files to a store of CSR/CSC partitions and metadata.json.
+
+    ``inputs``: paths, folders, globs or URLs (``-``: stdin), or names of what is ``in_memory``; ``out``: a path or URL that
+    does not exist yet. Raises the GraphprepErrors that the command line maps to its exit codes; then nothing is left at
+    ``out``.
+    """
+    options = options or ConvertOptions()
+    reporter = reporter or SilentReporter()
+    clock = StageClock(reporter)
+    begin = time.perf_counter()
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(count_memory())
+        sampler = stack.enter_context(PeakSampler())
+        tmp_dir = options.run.tmp_dir or folder_beside(out)
+        storage = stack.enter_context(Storage(options.run.storage_options, tmp_dir))
+        storage.load_drivers((*inputs, out))
+        memory = plan_memory(options)
+        clock.ledger = Ledger(memory.limit_bytes, memory.held_bytes, reporter, sampler)
+        storage.ahead_bytes = _AHEAD_BLOCKS * memory.block_bytes
+        storage.record_bytes = record_bytes(memory.limit_bytes)
+        writer = stack.enter_context(StoreWriter(storage, out, options.overwrite))
+        pool = stack.enter_context(SpillPool(memory.pool_bytes, tmp_dir))
+        if in_memory is not None:
+            clock.stage("spool", in_memory.needs())
+            in_memory.spool(storage)
+        with _saved_rejects(storage, options) as rejects:
+            disk = _disk_rules(out, tmp_dir, options, memory)
+            prepared = _prepare(inputs, options, memory, storage, pool, clock, rejects, disk)
+        check_outcome(_outcome(inputs, prepared), options, writer.replaced)
+        rules = _write_rules(prepared, options, memory)
+        most = prepared.most_bytes
+        clock.stage("build", (*build_needs(rules, prepared.nodes, prepared.edges, most), memory.runs(most)))
+        builder = StoreBuilder(writer, prepared.index, rules, pool, reporter)
+        for node in prepared.nodes:
+            builder.write_nodes(node)
+        for edge in prepared.edges:
+            builder.write_edges(edge)
+        clock.stage("publish", (*publish_needs(rules, prepared.nodes, prepared.edges), memory.runs(most)))
+        builder.finish(prepared.nodes, prepared.edges, lambda: _provenance(prepared, storage, time.perf_counter() - begin))
+        clock.finish()
+        elapsed_s = time.perf_counter() - begin
+        summary = _summary(out, prepared, clock, writer.num_bytes, pool.spilled_bytes, elapsed_s, sampler.stop())
+        return summary if in_memory is None else replace(summary, notes=(*in_memory.notes, *summary.notes))
+
+
+def folder_beside(out: str) -> str | None:
+    """Return the folder of a local OUT, where there is room for it and so for temporary files; None: the system's place."""
+    path = local_path(out)
+    folder = None if path is None else Path(path).absolute().parent
+    return str(folder) if folder is not None and folder.is_dir() and os.access(folder, os.W_OK) else None
+
+
+def check_input(inputs: Sequence[str], options: ConvertOptions | None = None, reporter: Reporter | None = None) -> InputReport:
+    """Decode, index and resolve an input without writing anything; raise what ``convert`` would raise."""
+    options = options or ConvertOptions()
+    clock = StageClock(reporter or SilentReporter())
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(count_memory())
+        sampler = stack.enter_context(PeakSampler())
+        storage = stack.enter_context(Storage(options.run.storage_options, options.run.tmp_dir))
+        storage.load_drivers(inputs)
+        memory = plan_memory(options)
+        clock.ledger = Ledger(memory.limit_bytes, memory.held_bytes, clock.reporter, sampler)
+        storage.ahead_bytes = _AHEAD_BLOCKS * memory.block_bytes
+        storage.record_bytes = record_bytes(memory.limit_bytes)
+        pool = stack.enter_context(SpillPool(memory.pool_bytes, options.run.tmp_dir))
+        with _saved_rejects(storage, options) as rejects:
+            prepared = _prepare(inputs, options, memory, storage, pool, clock, rejects)
+        check_outcome(_outcome(inputs, prepared), options)
+        return InputReport(
+            format=prepared.planned.format,
+            num_nodes={node.name: node.route.num_rows for node in prepared.nodes},
+            num_edges={edge_type_text(edge.edge_type): edge.route.num_edges for edge in prepared.edges},
+            num_records=prepared.decoded.num_records,
+            num_skipped=prepared.num_skipped,
+            node_columns={node.name: node.columns for node in prepared.nodes},
+            edge_columns={edge_type_text(edge.edge_type): edge.columns for edge in prepared.edges},
+            notes=_notes(prepared),
+        )
+
+
+def _prepare(
+    inputs: Sequence[str],
+    options: ConvertOptions,
+    memory: MemoryPlan,
+    storage: Storage,
+    pool: SpillPool,
+    clock: StageClock,
+    rejects: Rejects,
+    disk: DiskRules | None = None,
+) -> Prepared:
+    """Run the stages from plan to shuffle."""
+    flags = read_flags(options.labels, options.splits, options.seeds, options.seed, categories=options.categories)
+    clock.stage("plan", plan_needs(memory.working_bytes))
+    planned = plan_input(inputs, options, storage, clock.reporter)
+    room = _count_rules(memory, disk)
+    check_room(planned.sources, options, room)
+    flags += _config_flags(planned, options.seed)
+    if options.missing_node_type is None:  # else there may be one more
+        check_declared(flags, planned.sources, planned.graph)
+    if options.schema is not None and options.densify:
+        raise UsageError("--densify: the schema says how columns are stored", fix="leave one of them out")
+    schema = load_schema(storage, options.schema) if options.schema is not None else None
+    fixed, roles = schema, Roles()
+    if schema is not None:
+        schema, roles = input_schema(schema, match_types(flags, schema.node_types))
+        planned = apply_schema(planned, schema)
+    else:
+        planned = with_dtypes(planned, category_texts(flags, planned.sources))
+    if disk is not None:
+        check_disk(planned, storage, disk, clock.reporter)
+    settings = DecodeSettings(
+        block_bytes=memory.block_bytes,
+        limit_bytes=max(memory.block_bytes, record_bytes(memory.limit_bytes)),
+        max_rows=max(1 << 10, memory.block_bytes // 16),
+        threads=memory.threads,
+        skip=options.on_error == "skip",
+        text_bytes=memory.cap_bytes,
+        early=None if flags or schema is not None else _early_rules(options, memory, planned.total_bytes),
+    )
+    decoded, index, locator = _index_input(planned, settings, schema, options, memory, storage, pool, clock, rejects, room)
+    roles = roles if fixed is not None else match_types((*flags, *_format_flags(decoded)), index.type_names)
+    rules = _route_rules(options, schema, memory, index)
+    routing = Routing(decoded, index, rules, pool, locator, clock.reporter, rejects, roles)
+    clock.stage("shuffle", (*route_needs(routing), memory.runs(_most_bytes(planned, index))))
+    route_nodes(routing)
+    route_edges(routing)
+    complete(routing, _has_times(decoded))
+    decoded.close()
+    giver = RoleGiver(routing, storage, *_settle(decoded, index, routing.routed, options, schema), fixed)
+    giver.give(roles)
+    parts, notes = tuple(giver.parts), tuple(giver.notes)
+    # What was guessed of the input is in the summary where the reporter tells nobody.
+    untold = planned.sources.messages if getattr(clock.reporter, "is_quiet", False) else ()
+    return Prepared(planned, decoded, index, routing.routed, giver.nodes, giver.edges, rejects.num, parts, notes, untold)
+
+
+def _most_bytes(planned: Planned, index: NodeIndex) -> int:
+    return decoded_bytes(planned) + NODE_BYTES * sum(index.num_nodes)
+
+
+def _outcome(inputs: Sequence[str], prepared: Prepared) -> Outcome:
+    """Count what was read. Its place is the input, where that is one."""
+    return Outcome(
+        display_url(inputs[0]) if len(inputs) == 1 else "",
+        sum(node.route.num_rows for node in prepared.nodes),
+        sum(edge.route.num_edges for edge in prepared.edges),
+        prepared.decoded.num_records,
+        prepared.num_skipped,
+        prepared.routed.num_dropped_edges,
+    )
+
+
+def _config_flags(planned: Planned, seed: int) -> tuple[RoleFlag, ...]:
+    """Read what a graph config says of labels, splits and seeds."""
+    graph = planned.graph
+    if graph is None:
+        return ()
+    return read_flags(graph.labels, graph.splits, graph.seeds, seed, graph.place, graph.base, graph.categories)
+
+
+def _format_flags(decoded: Decoded) -> tuple[RoleFlag, ...]:
+    """Say of each edge type that a column is its split or holds categories, where the format says so of all."""
+    kinds = dict.fromkeys((str(one.src_type), one.name, str(one.dst_type)) for one in decoded.relations)
+    split, category = decoded.sources.edge_split, decoded.sources.edge_category
+    flags = [] if split is None else [RoleFlag("split", "the names of the files", kind, (split,)) for kind in kinds]
+    flags += [] if category is None else [RoleFlag("category", "--relation-as column", kind, (category,)) for kind in kinds]
+    return tuple(flags)
+
+
+def _index_input(
+    planned: Planned,
+    settings: DecodeSettings,
+    schema: GraphSchema | None,
+    options: ConvertOptions,
+    memory: MemoryPlan,
+    storage: Storage,
+    pool: SpillPool,
+    clock: StageClock,
+    rejects: Rejects,
+    room: CountRules,
+) -> tuple[Decoded, NodeIndex, Locator]:
+    """Decode and index; again with other keys, should two names have the same one."""
+    decoder, sources, seed = planned.decoder, planned.sources, 0
+    while True:
+        most = decoded_bytes(planned)
+        clock.stage("decode", (*decode_needs(settings, most), memory.runs(most)), total_bytes=planned.total_bytes)
+        decoded = decode_all(decoder, sources, storage, pool, settings, clock.reporter, rejects, planned.replan, seed)
+        locator = Locator(decoded, storage, settings)
+        clock.stage("index", (*index_needs(decoded, memory.cap_bytes), memory.runs()))
+        try:
+            return decoded, _index(decoded, options, schema, memory, storage, pool, locator, room), locator
+        except KeyCollisionError:
+            decoder, sources, seed = decoded.decoder, decoded.sources, decoded.text_seed + 1
+            decoded.close()
+
+
+def _index(
+    decoded: Decoded,
+    options: ConvertOptions,
+    schema: GraphSchema | None,
+    memory: MemoryPlan,
+    storage: Storage,
+    pool: SpillPool,
+    locator: Locator,
+    room: CountRules,
+) -> NodeIndex:
+    rules = NodeRules(
+        partition=lambda names: _partition_function(decoded, options, storage, names, room),
+        on_missing=options.on_missing_node,
+        missing_type=options.missing_node_type,
+        ids=options.ids or "auto",
+        num_nodes=options.num_nodes,
+        type_order=None if schema is None else schema.node_types,
+        cap_bytes=memory.cap_bytes,
+        limit_bytes=memory.limit_bytes,
+        threads=memory.threads,
+    )
+    try:
+        return index_nodes(decoded, rules, pool)
+    except BeyondError as error:
+        raise _beyond(decoded, locator, error) from None
+
+
+def _beyond(decoded: Decoded, locator: Locator, error: BeyondError) -> DataError:
+    """Word an end that lies beyond --num-nodes, with the place of the first."""
+    place, found = locator.first_end_beyond(error.type_name, error.num_nodes)
+    return DataError(
+        f"node {found} is outside [0, {error.num_nodes})",
+        place=place,
+        fix=f"raise --num-nodes to {error.highest + 1}, or correct the ID",
+    )
+
+
+def _partition_function(
+    decoded: Decoded, options: ConvertOptions, storage: Storage, names: tuple[str, ...], room: CountRules
+) -> PartitionFunction:
+    if options.partition_by in PARTITION_METHODS:
+        return PartitionFunction(options.partition_by, options.partitions or 1, options.seed)
+    found = read_partition_file(storage, options.partition_by, names, options.partitions, options.seed)
+    if options.partitions is None:
+        check_parts(found.num_parts, display_url(options.partition_by), decoded.sources, options, room)
+    return found
+
+
+def _layouts(options: ConvertOptions) -> tuple[Layout, ...]:
+    return ("csc", "csr") if options.layout == "both" else (options.layout,)
+
+
+def check_stated(sources: Sources, options: ConvertOptions) -> None:
+    """Refuse the numbers of nodes that take more memory than ``convert`` would have. Raises what ``check_room`` raises."""
+    with count_memory():
+        check_room(sources, options, _count_rules(plan_memory(options), None))
+
+
+def _count_rules(memory: MemoryPlan, disk: DiskRules | None) -> CountRules:
+    """Say what there is for what counts take; without ``disk`` nothing is written."""
+    out, tmp_dir = (None, None) if disk is None else (disk.out, disk.tmp_dir)
+    return CountRules(memory.limit_bytes, memory.working_bytes, memory.leaf_bytes, out, tmp_dir)
+
+
+def _disk_rules(out: str, tmp_dir: str | None, options: ConvertOptions, memory: MemoryPlan) -> DiskRules:
+    drops = options.on_missing_node == "drop"
+    return DiskRules(out, tmp_dir, memory.pool_bytes, len(_layouts(options)), options.edge_ids, may_drop_edges=drops)
+
+
+def _route_rules(options: ConvertOptions, schema: GraphSchema | None, memory: MemoryPlan, index: NodeIndex) -> RouteRules:
+    return RouteRules(
+        primary=_layouts(options)[0],
+        both=options.layout == "both",
+        neighbor_order=options.neighbor_order,
+        weight_dtype=options.weight_dtype,
+        on_missing=options.on_missing_node,
+        skip=options.on_error == "skip",
+        bucket_bytes=memory.bucket_bytes,
+        cap_bytes=memory.cap_bytes,
+        num_parts=index.partition.num_parts,
+        threads=memory.threads,
+        schema=schema,
+    )
+
+
+def _early_rules(options: ConvertOptions, memory: MemoryPlan, total_bytes: int | None) -> EarlyRules | None:
+    """Say how edges may be dealt out as soon as they are decoded; None where that is of no use."""
+    if options.layout == "both" or options.ids == "sparse" or options.partition_by != "range":
+        return None
+    group = max(memory.block_bytes, min(_MOST_GROUP, memory.cap_bytes // 3))
+    side = 1 if options.layout == "csc" else 0
+    return EarlyRules(side, group, max(_LEAST_EARLY, group // 8), memory.cap_bytes // 2, total_bytes or 0)
+
+
+def _write_rules(prepared: Prepared, options: ConvertOptions, memory: MemoryPlan) -> WriteRules:
+    partition = prepared.index.partition
+    return WriteRules(
+        graph_name=options.graph_name or prepared.planned.sources.graph_name or "graph",
+        partition_by=partition.method,
+        num_parts=partition.num_parts,
+        layouts=_layouts(options),
+        neighbor_order=options.neighbor_order,
+        edge_ids=options.edge_ids,
+        index_dtype=options.index_dtype,
+        bucket_bytes=memory.bucket_bytes,
+        leaf_bytes=memory.leaf_bytes,
+        cap_bytes=memory.cap_bytes,
+        threads=memory.threads,
+    )
+
+
+def _has_times(decoded: Decoded) -> bool:
+    """Return whether created_at and removed_at exist: either, on any row, makes both on all types."""
+    return decoded.sources.has_times or any(key.role in ("created_at", "removed_at") for key in decoded.column_bytes)
+
+
+def _settle(
+    decoded: Decoded, index: NodeIndex, routed: Routed, options: ConvertOptions, schema: GraphSchema | None
+) -> tuple[list[TypedNodes], list[TypedEdges]]:
+    """Settle all columns, and the numbers of the edge types."""
+    shapes = {key: found.shapes for key, found in decoded.shapes.items()}
+    # The decoder knows it from a flag or from a file of options.
+    created_weight = float(getattr(decoded.decoder, "default_node_weight", None) or 0.0)
+
+    densify = DenseNames(options.densify)
+
+    def columns(
+        routes: dict[ColumnKey, ColumnRoute], num_rows: int, weight: float, name: str, owner: OwnerSchema | None, own: str
+    ) -> tuple[StoredColumn, ...]:
+        stats = {key: route.stats for key, route in routes.items()}
+        context = ColumnContext(num_rows, stats, shapes, decoded.sources.always_weighted, weight, densify.of(own))
+        if schema is not None and owner is not None:
+            return settle_by_schema(owner, name, context, schema.place)
+        return settle_columns(context)
+
+    nodes = []
+    for number, name in enumerate(index.type_names):
+        route = routed.nodes[number]
+        node_schema = None if schema is None else schema.nodes[name]
+        settled = columns(route.columns, route.num_rows, created_weight, f"node type {name!r}", node_schema, name)
+        nodes.append(TypedNodes(name, number, route, settled))
+    edges = []
+    for edge_type, edge_route in _ordered_edge_types(decoded, index, routed, schema):
+        edge_schema = None if schema is None else schema.edges[edge_type]
+        own = edge_type_text(edge_type)
+        settled = columns(edge_route.columns, edge_route.num_edges, 0.0, f"edge type {own!r}", edge_schema, own)
+        edges.append(typed_edges(index, edge_type, edge_route, settled))
+    densify.check()
+    return nodes, edges
+
+
+def _ordered_edge_types(
+    decoded: Decoded, index: NodeIndex, routed: Routed, schema: GraphSchema | None
+) -> Iterator[tuple[EdgeType, EdgeRoute]]:
+    """Yield the edge types in the schema's order, else by (relation number, source type, destination type)."""
+    names = [relation.name for relation in decoded.relations]
+
+    def named(key: tuple[int, int, int]) -> EdgeType:
+        return index.type_names[key[1]], names[key[0]], index.type_names[key[2]]
+
+    if schema is not None:
+        keys = sorted(routed.edges, key=lambda key: schema.edge_types.index(named(key)))
+    elif decoded.sources.edge_types:
+        keys = sorted(routed.edges)
+    else:
+        order = order_types(sorted(set(names)))
+        keys = sorted(routed.edges, key=lambda key: (order.index(names[key[0]]), key[1], key[2]))
+    for key in keys:
+        yield named(key), routed.edges[key]
+
+
+@contextlib.contextmanager
+def _saved_rejects(storage: Storage, options: ConvertOptions) -> Iterator[Rejects]:
+    """Collect rejected records; write them to --bad-records also when the run fails."""
+    url = options.bad_records if options.on_error == "skip" else None
+    if url is not None:
+        check_writable(storage, url)
+    with Rejects(parse_error_limit(options.max_errors)[0], options.run.tmp_dir) as rejects:
+        try:
+            yield rejects
+        finally:
+            if url is not None:
+                write_pieces(storage, url, rejects.pieces())
+
+
+def _notes(prepared: Prepared) -> tuple[str, ...]:
+    notes = [*prepared.untold, *prepared.index.notes]
+    notes += [text if count == 1 else f"{text} ({count} times)" for text, count in sorted(prepared.decoded.warnings.items())]
+    notes += [note for columns in prepared.decoded.id_columns.values() if (note := columns.note) is not None]
+    for kind in (prepared.nodes, prepared.edges):
+        for owner in kind:
+            notes += _split_slots(owner)
+    notes += _detached(prepared)
+    notes += prepared.role_notes
+    return tuple(notes)
+
+
+def _detached(prepared: Prepared) -> Iterator[str]:
+    """Say which node types have columns, but no edge: mostly, edges name other IDs than these, or another type."""
+    joined = {end for edge in prepared.edges if edge.route.num_edges for end in edge.edge_type[::2]}
+    for node in prepared.nodes:
+        own = [column.schema.name for column in node.columns if column.schema.role in (None, "label", "split")]
+        if own and node.name not in joined and node.route.num_rows:
+            columns = f"column {own[0]!r}" if len(own) == 1 else f"{len(own):,} columns"
+            yield f"node type {node.name!r} has {columns}, but no edge begins or ends in it"
+
+
+def _split_slots(owner: TypedNodes | TypedEdges) -> Iterator[str]:
+    """Say where one feature slot became several columns."""
+    slots: dict[int, list[str]] = {}
+    for column in owner.columns:
+        if column.schema.slot is not None:
+            slots.setdefault(column.schema.slot, []).append(column.schema.name)
+    name = owner.name if isinstance(owner, TypedNodes) else ":".join(owner.edge_type)
+    for slot, names in slots.items():
+        if len(names) > 1:
+            yield f"{name}: slot {slot} became {', '.join(names)}; --schema fixes the kinds beforehand"
+
+
+def _summary(
+    out: str,
+    prepared: Prepared,
+    clock: StageClock,
+    output_bytes: int,
+    spilled_bytes: int,
+    elapsed_s: float,
+    peak_bytes: int,
+) -> ConvertSummary:
+    return ConvertSummary(
+        out=out,
+        format=prepared.planned.format,
+        format_flags=prepared.planned.flags,
+        num_nodes={node.name: node.route.num_rows for node in prepared.nodes},
+        num_edges={edge_type_text(edge.edge_type): edge.route.num_edges for edge in prepared.edges},
+        num_parts=prepared.index.partition.num_parts,
+        num_records=prepared.decoded.num_records,
+        num_skipped=prepared.num_skipped,
+        num_dropped_edges=prepared.routed.num_dropped_edges,
+        num_created_nodes=sum(prepared.index.num_created),
+        splits={owner_name(parts.owner): parts.counts for parts in prepared.parts},
+        input_bytes=prepared.decoded.input_bytes,
+        output_bytes=output_bytes,
+        spilled_bytes=spilled_bytes,
+        elapsed_s=elapsed_s,
+        peak_memory_bytes=peak_bytes,
+        stage_s=dict(clock.seconds),
+        notes=_notes(prepared),
+    )
+
+
+def _provenance(prepared: Prepared, storage: Storage, elapsed_s: float) -> dict[str, Any]:
+    spans = prepared.decoded.sources.spans
+    return provenance(list(dict.fromkeys(span.url for span in spans)), storage, elapsed_s)
+
+
+def provenance(urls: Sequence[str], storage: Storage, elapsed_s: float) -> dict[str, Any]:
+    """Tell how a store was made; the only file in which the time, the host and the command line occur."""
+    return {
+        "version": __version__,
+        "command": _without_secrets(sys.argv),
+        "time": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+        "seconds": round(elapsed_s, 3),
+        "host": socket.gethostname(),
+        "device": f"cpu ({platform.machine()}, {os.cpu_count()} cores)",
+        "inputs": [_provenance_of(url, storage) for url in urls],
+    }
+
+
+def _provenance_of(url: str, storage: Storage) -> dict[str, Any]:
+    """Tell of an input its URL, or what was in memory, and its size."""
+    origin = storage.origins.get(url)
+    return {"url": without_secrets(url), **({} if origin is None else {"in_memory": origin}), "bytes": storage.size(url)}
+
+
+def _without_secrets(arguments: Sequence[str]) -> list[str]:
+    """Return a command line without the values of storage options and without passwords in URLs."""
+    shown = []
+    is_value = False
+    for argument in arguments:
+        flag, equals, rest = argument.partition("=")
+        if is_value:
+            shown.append(f"{flag}=***")
+        elif flag == "--storage-option" and equals:
+            shown.append(f"{flag}={rest.partition('=')[0]}=***")
+        else:
+            shown.append(display_url(argument) if "://" in argument else argument)
+        is_value = argument == "--storage-option"
+    return shown
+
+
+__all__ = [
+    "InputReport",
+    "StageClock",
+    "check_input",
+    "convert",
+    "folder_beside",
+    "provenance",
+]

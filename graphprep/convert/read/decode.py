@@ -1,0 +1,669 @@
+"""Decode spans into raw rows, batch by batch, in input order; keep what comes in runs."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import groupby
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphprep.convert.decoded.aligned import AlignedRuns, column_share
+from graphprep.convert.decoded.early_edges import EarlyEdges, EarlyRules, Segment, plain_ends, without_edges
+from graphprep.convert.decoded.file_columns import FileColumn, find_plain
+from graphprep.convert.decoded.keys import KeyedRows, KeyedTexts, ids_of, key_rows, narrow_rows
+from graphprep.convert.decoded.rejects import Rejects
+from graphprep.convert.decoded.rows import Batch, BatchColumn, Decoded, IdColumns, IdRange, ShapeList
+from graphprep.convert.decoded.texts import UNKNOWN, KeyCollisionError, TextIndexer
+from graphprep.convert.read.blocks import decode_block, read_table
+from graphprep.engine.budget import DECODED_FACTOR, format_size
+from graphprep.engine.ledger import Need
+from graphprep.engine.local import chain_ordered, map_ordered, num_in_flight
+from graphprep.kernels.cpu.text.texts import take_texts
+from graphprep.model.dataclass import dataclass
+from graphprep.model.errors import BadRecord, DataError
+from graphprep.model.protocols import Decoder, Reporter, SettlesIds, Sources, Span, TextBlock
+from graphprep.model.rows import AlignedColumn, ColumnChunk, RawEdges, RawNodes, RawRows, RawTexts, Relation
+from graphprep.storage.faults import display_url
+from graphprep.storage.read.spans import text_blocks
+from graphprep.storage.read.stored_text import StoredBlock
+from graphprep.storage.spill.runs import Runs, SpillPool
+from graphprep.store.columns.cells import cells_of
+
+if TYPE_CHECKING:
+    from graphprep.storage.read.urls import Storage
+
+
+_MOST_TYPES = 1 << 16
+_AHEAD_BYTES = 64 << 20  # of ``text_bytes``; with less, one table is read at a time
+_TEXT_SHARDS = 16  # so many threads add texts without waiting; a shard of a few million texts fits the cache
+_PATIENCE_S = 0.1  # of blocks that are to be dealt out together, with a stream
+_FEW_TYPES = 8  # with more, shards take too much memory
+_LEAST_SHARDED_BYTES = 4 << 20  # of texts that may be held: empty shards take 1 MiB a type
+
+
+class WidenError(Exception):
+    """Columns turned out to hold text: decoding must start again with these dtypes."""
+
+    def __init__(self, columns: dict[str, str]) -> None:
+        super().__init__(columns)
+        self.columns = columns
+
+
+class _IntegersError(Exception):
+    """Texts of these ID spaces turned out to be integers throughout: decoding must start again with them as such."""
+
+    def __init__(self, spaces: list[str]) -> None:
+        super().__init__(spaces)
+        self.spaces = spaces
+
+
+@dataclass
+class DecodeSettings:
+    """How the decode stage works. ``text_bytes`` bounds what is held of texts that are raw IDs, before they are sorted.
+
+    ``early`` says how plain edges are dealt out at once; None: not at all.
+    """
+
+    block_bytes: int
+    limit_bytes: int
+    max_rows: int
+    threads: int
+    skip: bool
+    text_bytes: int = 1 << 26
+    early: EarlyRules | None = None
+
+    @property
+    def room_bytes(self) -> int:
+        """Return what the reader of a table may hold, of which as many may read as there are threads."""
+        return self.text_bytes // self.threads if self.text_bytes >= _AHEAD_BYTES else self.text_bytes
+
+
+def decode_needs(settings: DecodeSettings, most_bytes: int) -> Iterator[Need]:
+    """Declare what decoding takes of an input that takes ``most_bytes`` decoded.
+
+    Of the blocks under way, those whose rows are there already take half.
+    """
+    threads, block = settings.threads, DECODED_FACTOR * settings.block_bytes
+    why = f"{threads} at work, of {format_size(settings.block_bytes)}: {DECODED_FACTOR} times that; of {threads + 1} more half"
+    yield Need("blocks", min(most_bytes, threads * block + (threads + 1) * block // 2), why)
+    if settings.early is not None:
+        group = settings.early.group_bytes
+        why = f"plain edges scattered at once, of {format_size(group)} of text each"
+        yield Need("segments", min(most_bytes, num_in_flight(threads) * group), why)
+        yield Need("marks", min(most_bytes, settings.early.mark_bytes), "a bit for each ID that occurs")
+    yield Need("texts", min(most_bytes, settings.text_bytes), "raw IDs that are texts, before they are sorted")
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """Whether the raw IDs of a space are texts, and the first file that says so."""
+
+    are_texts: bool
+    url: str
+
+
+def _run(pool: SpillPool) -> Runs:
+    """Open runs whose chunks must come back as they went in."""
+    return Runs(pool, 1, coalesce=False)
+
+
+def decode_all(
+    decoder: Decoder,
+    sources: Sources,
+    storage: Storage,
+    pool: SpillPool,
+    settings: DecodeSettings,
+    reporter: Reporter,
+    rejects: Rejects,
+    replan: Callable[[Decoder], Sources] | None = None,
+    text_seed: int = 0,
+) -> Decoded:
+    """Decode every span, starting again where a column turns out to hold text, or names to be integers.
+
+    ``replan`` deals out spans for the decoder that then takes over (None: the same ones do). Rejected records are added to
+    ``rejects``. Raises DataError with file, line and column for the first faulty record, unless ``settings.skip``.
+    """
+    while True:
+        rejects.clear()
+        decoded = Decoded(sources, decoder, _run(pool), _run(pool), _run(pool), _run(pool), text_seed=text_seed)
+        decoded.hashes = _run(pool) if text_seed else None
+        try:
+            _Collector(decoded, pool, settings, reporter, rejects).run(storage)
+            return decoded
+        except WidenError as error:
+            decoder = decoder.widen(error.columns)
+            reporter.message(f"column {', '.join(map(repr, error.columns))} holds text: decoding again with it as text")
+            stale = sources.nodes == "tables" or getattr(decoder, "replans", False)
+        except _IntegersError as error:
+            decoder = cast(SettlesIds, decoder).settle_ids(error.spaces)
+            named = ", ".join(repr(space) if space else "all types" for space in error.spaces)
+            reporter.message(f"all raw IDs of {named} are integers: decoding again with them as integers")
+            stale = True
+        except KeyCollisionError:
+            text_seed += 1
+            stale = False
+        decoded.close()
+        sources = replan(decoder) if stale and replan is not None else sources
+
+
+@dataclass(frozen=True)
+class _Work:
+    """A block to decode, or rows that a table's reader already made."""
+
+    span: int
+    block: int
+    data: TextBlock | None
+    rows: RawRows | None = None
+    num_bytes: int = 0
+    bad: tuple[BadRecord, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Done:
+    """A block that was decoded. Where its edges were dealt out, their number is ``num_dealt``, else -1.
+
+    ``segment`` has them, and those of the blocks behind it; it is that of the first of them. ``ranges`` are those of the IDs at
+    both ends, where the span asks for them.
+    """
+
+    work: _Work
+    keyed: KeyedRows | None
+    bad: tuple[BadRecord, ...]
+    num_dealt: int = -1
+    segment: Segment | None = None
+    ranges: tuple[IdRange, IdRange] | None = None
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Blocks that were decoded one after another, and what failed behind them."""
+
+    done: tuple[_Done, ...]
+    failure: Exception | None = None
+
+
+class _Collector:
+    """Pulls blocks, decodes them on threads, and stores the rows in input order."""
+
+    def __init__(
+        self, decoded: Decoded, pool: SpillPool, settings: DecodeSettings, reporter: Reporter, rejects: Rejects
+    ) -> None:
+        self.decoded = decoded
+        self.rejects = rejects
+        self.pool = pool
+        self.settings = settings
+        self.reporter = reporter
+        self.type_codes: dict[str, int] = {}
+        self.relation_codes: dict[Relation, int] = {}
+        self.families: dict[tuple[str, str], set[str]] = {}
+        self.span_rows: dict[int, int] = {}
+        self.kinds: dict[str, _Kind] = {}
+        self.plain: dict[int, FileColumn] = {}
+        self.columns: dict[BatchColumn, BatchColumn] = {}
+        self.integers = dict.fromkeys(decoded.sources.auto_ids, True)
+        self.text_bytes = settings.text_bytes // max(1, len({node.space or node.name for node in decoded.sources.node_types}))
+        for declared in decoded.sources.node_types:
+            self._type_code(declared.name)
+        for relation in decoded.sources.edge_types:
+            self._relation_code(relation)
+
+    def run(self, storage: Storage) -> None:
+        """Decode everything."""
+        settings = self.settings
+        decoder = self.decoded.decoder
+        self.plain = find_plain(storage, self.decoded.sources.spans)
+        self.decoded.early = self._begin_early()
+        for group in map_ordered(self._work, self._groups(storage), settings.threads):
+            for done in group.done:
+                self._collect(done)
+            if group.failure is not None:
+                raise group.failure
+        self._widen(lambda families: families == {"nulls"})
+        check_counts(self.decoded, self.span_rows)
+        settled = [space for space, are_integers in self.integers.items() if are_integers and space in self.kinds]
+        if settled and isinstance(decoder, SettlesIds):
+            raise _IntegersError(settled)
+
+    def _begin_early(self) -> EarlyEdges | None:
+        """Get ready to deal edges out at once, where they may turn out to need no more than that."""
+        sources, rules = self.decoded.sources, self.settings.early
+        if rules is None or sources.nodes != "ends" or len(sources.edge_types) != 1 or sources.auto_ids or sources.signed_ids:
+            return None
+        if any(span.kind == "table" for span in sources.spans):
+            return None
+        relation = sources.edge_types[0]
+        return EarlyEdges.begin(rules, self.pool, is_one_type=relation.src_type == relation.dst_type)
+
+    def _groups(self, storage: Storage) -> Iterator[list[_Work]]:
+        """Yield what there is to do, several blocks at a time once edges are dealt out at once: fewer, larger segments."""
+        group: list[_Work] = []
+        num_bytes = 0
+        with contextlib.closing(self._items(storage)) as items:
+            try:
+                for item in items:
+                    group.append(item)
+                    num_bytes += item.num_bytes
+                    least = self._group_bytes()
+                    rests = least > 0 and not _goes_on(item, storage, self.decoded.sources)
+                    if rests or num_bytes >= least:
+                        yield group
+                        group, num_bytes = [], 0
+                    if rests:  # what was begun is collected meanwhile: a fault is not to wait for more input
+                        yield from [[]] * (2 * self.settings.threads)
+            except Exception:  # of what comes first, one thing may be at fault in the blocks before it
+                if group:
+                    yield group
+                raise
+        if group:
+            yield group
+
+    def _group_bytes(self) -> int:
+        early = self.decoded.early
+        return 0 if early is None or not early.notes or early.dealer.is_stopped else early.dealer.rules.group_bytes
+
+    def _work(self, items: Sequence[_Work]) -> _Group:
+        """Decode some blocks, and deal out their edges where that is enough. Threads share it."""
+        done: list[_Done] = []
+        held: list[_Done] = []
+        most = 0 if self.settings.early is None else self.settings.early.most_edges
+        try:
+            for item in items:
+                held.append(self._decode(item))
+                if sum(_num_edges(one) for one in held) >= most:
+                    done += self._deal(held)
+                    held = []
+        except Exception as error:  # raised behind what is wrong with the blocks before
+            return _Group((*done, *held), error)
+        return _Group((*done, *self._deal(held)))
+
+    def _decode(self, item: _Work) -> _Done:
+        rows, bad = item.rows, item.bad
+        if item.data is not None:
+            decoded, faults = decode_block(self.decoded.decoder, item.data, self.settings.skip)
+            rows, bad = decoded.rows, tuple(faults)
+        if rows is None:
+            return _Done(item, None, bad)
+        keyed = key_rows(rows, self.decoded.text_seed, bool(self.integers))
+        return _Done(item, self._add_ends(narrow_rows(keyed)), bad, ranges=self._ranges(item, keyed))
+
+    def _ranges(self, item: _Work, keyed: KeyedRows) -> tuple[IdRange, IdRange] | None:
+        """Return the ranges of both ends' IDs, where the span asks for them."""
+        edges = keyed.rows.edges
+        if self.decoded.sources.spans[item.span].id_columns is None or edges is None or not edges.num_rows:
+            return None
+        space = self.decoded.spaces.of_end(edges.relation_names[0], 0)
+        are_signed = keyed.src is None and space in self.decoded.sources.signed_ids
+        return IdRange.of(ids_of(edges, 0), are_signed=are_signed), IdRange.of(ids_of(edges, 1), are_signed=are_signed)
+
+    def _deal(self, done: list[_Done]) -> list[_Done]:
+        """Deal out the edges of some blocks, where they are nothing but pairs of numbers."""
+        early = self.decoded.early
+        if early is None or early.dealer.is_stopped or not done:
+            return done
+        ends = [plain_ends(one.keyed, self.decoded.sources.edge_types[0]) for one in done]
+        filled = [one for one in ends if one is not None]
+        if len(filled) < len(ends):
+            early.dealer.is_stopped = True
+            return done
+        segment = early.dealer.deal(filled, sum(one.work.num_bytes for one in done))
+        if segment is None:
+            return done
+        dealt = [replace(one, keyed=without_edges(one.keyed), num_dealt=_num_edges(one)) for one in done]
+        return [replace(dealt[0], segment=segment), *dealt[1:]]
+
+    def _add_ends(self, keyed: KeyedRows) -> KeyedRows:
+        """Keep the texts of ends in their ID spaces, once these have some: it is work for threads. Returns what is left."""
+        edges = keyed.rows.edges
+        if edges is None or not edges.num_rows:
+            return keyed
+        src, dst = (self._add_side(edges, side, texts) for side, texts in enumerate((keyed.src, keyed.dst)))
+        return replace(keyed, src=src, dst=dst)
+
+    def _add_side(self, edges: RawEdges, side: int, texts: KeyedTexts | None) -> KeyedTexts | None:
+        indexer = self.decoded.texts.get(self.decoded.spaces.of_end(edges.relation_names[0], side))
+        name = _end_type(edges, side)
+        code = UNKNOWN if name is None else self.type_codes.get(name)
+        if texts is None or indexer is None or code is None:  # the first of its kind is for the thread that collects
+            return texts
+        indexer.add_ends(texts.keys, texts.offsets, texts.values, code, texts.rows)
+        return texts.kept()
+
+    def _items(self, storage: Storage) -> Generator[_Work]:
+        """Yield what there is to do, span after span; tables that follow each other are read at once."""
+        settings = self.settings
+        spans = enumerate(self.decoded.sources.spans)
+        for is_table, group in groupby(spans, lambda one: one[1].kind == "table" and one[0] not in self.plain):
+            if is_table:
+                tables = [partial(self._table_items, storage, *one) for one in group]
+                yield from chain_ordered(tables, settings.threads if self._may_read_ahead(storage) else 1)
+                continue
+            for number, span in group:
+                if number in self.plain:
+                    yield _Work(number, 0, None)
+                    continue
+                blocks = text_blocks(storage, span, settings.block_bytes, settings.limit_bytes)
+                for index, block in enumerate(blocks):
+                    yield _Work(number, index, block, num_bytes=block.num_bytes)
+
+    def _may_read_ahead(self, storage: Storage) -> bool:
+        """Return whether several tables may be read at a time: each takes memory, and remote ones are fetched ahead anyway."""
+        spans = self.decoded.sources.spans
+        return self.settings.text_bytes >= _AHEAD_BYTES and all(storage.is_local(span.url) for span in spans)
+
+    def _table_items(self, storage: Storage, number: int, span: Span) -> Iterator[_Work]:
+        settings = self.settings
+        room_bytes = settings.room_bytes
+        tables = read_table(self.decoded.decoder, storage, span, settings.max_rows, settings.skip, room_bytes=room_bytes)
+        for index, (rows, bad, _) in enumerate(tables):
+            yield _Work(number, index, None, rows, num_bytes=_raw_bytes(rows), bad=tuple(bad))
+
+    def _collect(self, done: _Done) -> None:
+        decoded = self.decoded
+        records = 0 if done.keyed is None else done.keyed.rows.num_records
+        num_bytes = done.work.num_bytes
+        if done.segment is not None and decoded.early is not None:
+            decoded.early.add(done.segment, decoded.num_edges)
+        if done.ranges is not None:
+            self._note_ranges(done)
+        if done.keyed is not None:
+            self._store(done.work, done.keyed, done.num_dealt)
+        elif done.work.span in self.plain:
+            records, num_bytes = self._leave(done.work.span)
+        decoded.num_records += records
+        decoded.input_bytes += num_bytes
+        for record in done.bad:
+            self.rejects.add(record)
+        self.reporter.advance(records=records, num_bytes=num_bytes)
+
+    def _note_ranges(self, done: _Done) -> None:
+        """Note the ranges of IDs in columns that are read as one ID space, block by block."""
+        names = self.decoded.sources.spans[done.work.span].id_columns
+        assert names is not None
+        assert done.ranges is not None
+        assert done.keyed is not None
+        known = self.decoded.id_columns.get(names)
+        if known is None:
+            self.decoded.id_columns[names] = IdColumns(names, done.keyed.src is not None, done.ranges)
+            return
+        for one, other in zip(known.ranges, done.ranges, strict=True):
+            one.add(other)
+
+    def _store(self, work: _Work, keyed: KeyedRows, num_dealt: int = -1) -> None:
+        decoded = self.decoded
+        rows = keyed.rows
+        for text, count in rows.warnings.items():
+            decoded.warnings[text] = decoded.warnings.get(text, 0) + count
+        for aligned in rows.aligned:
+            self._store_aligned(aligned)
+            self.span_rows[work.span] = self.span_rows.get(work.span, 0) + aligned.num_rows
+        # In tables, columns of one name in different types have nothing to do with each other.
+        group = decoded.sources.spans[work.span].role if decoded.sources.nodes == "tables" else ""
+        node_columns = self._store_nodes(rows.nodes, group)
+        edge_columns, codes = self._store_dealt(work, num_dealt) if num_dealt >= 0 else self._store_edges(rows.edges, group)
+        self._store_texts(work, keyed)
+        num_nodes = rows.nodes.num_rows if rows.nodes else 0
+        num_edges = max(num_dealt, rows.edges.num_rows if rows.edges else 0)
+        if not rows.aligned:
+            self.span_rows[work.span] = self.span_rows.get(work.span, 0) + num_edges
+        decoded.batches.append(
+            Batch(
+                span=work.span,
+                block=work.block,
+                first_node=decoded.num_nodes,
+                num_nodes=num_nodes,
+                first_edge=decoded.num_edges,
+                num_edges=num_edges,
+                node_columns=node_columns,
+                edge_columns=edge_columns,
+                relation=codes[0] if len(codes) == 1 else None,
+                codes=codes,
+                declares=rows.nodes is None or rows.nodes.declares,
+                is_dealt=num_dealt >= 0,
+            )
+        )
+        decoded.num_nodes += num_nodes
+        decoded.num_edges += num_edges
+
+    def _store_nodes(self, nodes: RawNodes | None, group: str) -> tuple[BatchColumn, ...]:
+        if nodes is None:
+            self.decoded.nodes.append(0, (np.zeros(0, np.uint64), np.zeros(0, np.int32), None))
+            self.decoded.node_columns.append(0, ())
+            return ()
+        codes = np.array([self._type_code(name) for name in nodes.type_names], np.int32)
+        self.decoded.nodes.append(0, (ids_of(nodes), codes[nodes.types], nodes.num_slots))
+        return self._store_columns(self.decoded.node_columns, nodes.columns, nodes.num_rows, group)
+
+    def _store_edges(self, edges: RawEdges | None, group: str) -> tuple[tuple[BatchColumn, ...], tuple[int, ...]]:
+        if edges is None:
+            none = np.zeros(0, np.uint64)
+            self.decoded.edges.append(0, (none, none, None, None))
+            self.decoded.edge_columns.append(0, ())
+            return (), ()
+        codes = tuple(self._relation_code(relation) for relation in edges.relation_names)
+        relations = None if len(codes) == 1 else np.array(codes, np.int32)[edges.relations]
+        num_slots = edges.num_slots
+        if num_slots is not None and not num_slots.any():
+            num_slots = None  # as of most edges: then they need not travel
+        self.decoded.edges.append(0, (ids_of(edges, 0), ids_of(edges, 1), relations, num_slots))
+        return self._store_columns(self.decoded.edge_columns, edges.columns, edges.num_rows, group), codes
+
+    def _store_dealt(self, work: _Work, num_edges: int) -> tuple[tuple[BatchColumn, ...], tuple[int, ...]]:
+        """Note a batch whose edges were dealt out: all of the only relation, between numbers."""
+        self.decoded.edge_columns.append(0, ())
+        for side in range(2 if num_edges else 0):
+            self._note_kind(work, self.decoded.spaces.of_end(self.decoded.relations[0], side), None)
+        return (), (0,)
+
+    def _store_texts(self, work: _Work, keyed: KeyedRows) -> None:
+        """Keep the texts of a batch in its ID spaces, and note whether these hold texts or numbers."""
+        nodes, edges = keyed.rows.nodes, keyed.rows.edges
+        if nodes is not None and nodes.num_rows:
+            self._store_node_texts(work, nodes, keyed.nodes)
+        if edges is not None and edges.num_rows:
+            relations = edges.relation_names
+            for side, texts in enumerate((keyed.src, keyed.dst)):
+                space = self.decoded.spaces.of_end(relations[0], side)
+                self._note_kind(work, space, texts)
+                if texts is not None and texts.keys.size:
+                    name = _end_type(edges, side)
+                    code = UNKNOWN if name is None else self._type_code(name)
+                    self._texts(space).add_ends(texts.keys, texts.offsets, texts.values, code, texts.rows)
+        if self.decoded.hashes is not None:
+            hashes = tuple(None if texts is None else texts.hashes for texts in (keyed.src, keyed.dst))
+            self.decoded.hashes.append(0, hashes)
+
+    def _store_node_texts(self, work: _Work, nodes: RawNodes, texts: KeyedTexts | None) -> None:
+        """Keep the texts of nodes, by the ID spaces of their types."""
+        records = np.arange(self.decoded.num_nodes, self.decoded.num_nodes + nodes.num_rows, dtype=np.int64)
+        if not nodes.declares:
+            records[:] = -1
+        codes = np.array([self._type_code(name) for name in nodes.type_names], np.int32)[nodes.types]
+        spaces: dict[str, list[int]] = {}
+        for code in np.flatnonzero(np.bincount(codes)).tolist():
+            spaces.setdefault(self.decoded.spaces.of_type(self.decoded.node_types[code]), []).append(code)
+        for space, own in spaces.items():
+            self._note_kind(work, space, texts)
+            if texts is None:
+                continue
+            rows = np.arange(codes.size) if len(spaces) == 1 else np.flatnonzero(np.isin(codes, own))
+            offsets, values = take_texts(texts.offsets, texts.values, rows)
+            self._texts(space).add_declared(texts.keys[rows], offsets, values, codes[rows], records[rows])
+
+    def _texts(self, space: str) -> TextIndexer:
+        if space not in self.decoded.texts:
+            is_roomy = self.text_bytes >= _LEAST_SHARDED_BYTES and len(self.decoded.sources.node_types) <= _FEW_TYPES
+            shards = _TEXT_SHARDS if is_roomy else 1
+            self.decoded.texts[space] = TextIndexer(self.pool, self.text_bytes, shards, self.settings.threads)
+        return self.decoded.texts[space]
+
+    def _note_kind(self, work: _Work, space: str, texts: KeyedTexts | None) -> None:
+        """Note whether a space holds texts.
+
+        Raises DataError where it holds numbers as well.
+        """
+        kind = self.kinds.get(space)
+        if kind is None:
+            kind = self.kinds[space] = _Kind(texts is not None, self.decoded.sources.spans[work.span].url)
+        if kind.are_texts != (texts is not None):
+            words = ("numbers", "strings")
+            raise DataError(
+                f"raw IDs of {f'node type {space!r}' if space else 'all types'} are {words[texts is not None]} here, "
+                f"but {words[kind.are_texts]} in {display_url(kind.url)}",
+                place=display_url(self.decoded.sources.spans[work.span].url),
+                fix="read them all as strings with --id-type string, or make them alike in the files",
+            )
+        if texts is not None and space in self.integers:
+            self.integers[space] = self.integers[space] and texts.are_integers
+
+    def _store_columns(self, runs: Runs, chunks: tuple[ColumnChunk, ...], num_rows: int, group: str) -> tuple[BatchColumn, ...]:
+        arrays: list[NDArray[np.generic] | None] = []
+        found = []
+        for chunk in chunks:
+            self._check_family(chunk, group)
+            column = self._observe(chunk)
+            found.append(column)
+            arrays.append(None if chunk.rows.size == num_rows else chunk.rows)
+            arrays.extend(cells_of(chunk, column.shape_code).arrays())
+        runs.append(0, tuple(arrays))
+        return tuple(found)
+
+    def _store_aligned(self, aligned: AlignedColumn) -> None:
+        owner = aligned.owner if isinstance(aligned.owner, Relation) else str(aligned.owner)
+        key = (owner, aligned.chunk.key)
+        runs = self.decoded.aligned.get(key)
+        if runs is None:
+            share = column_share(self.settings.text_bytes, len(self.decoded.sources.spans))
+            runs = self.decoded.aligned[key] = AlignedRuns(self.pool, share)
+        assert isinstance(runs, AlignedRuns)
+        column = self._observe(aligned.chunk)
+        if column.scalar:
+            self.decoded.aligned_scalars.add(key)
+        runs.append(aligned, column.shape_code)
+
+    def _leave(self, number: int) -> tuple[int, int]:
+        """Note a span whose rows stay in their file; return their number, and their size in bytes."""
+        column, array = self.plain[number], self.decoded.sources.spans[number].array
+        assert array is not None
+        key = (array.owner, array.key)
+        column.shape_code = self.decoded.shapes.setdefault(array.key, ShapeList()).code(array.item_shape)
+        self.decoded.aligned[key] = column
+        if array.item_shape == ():
+            self.decoded.aligned_scalars.add(key)
+        num_bytes = array.num_rows * column.row_bytes
+        self.decoded.column_bytes[array.key] = self.decoded.column_bytes.get(array.key, 0) + num_bytes
+        self.span_rows[number] = array.num_rows
+        return array.num_rows, num_bytes
+
+    def _observe(self, chunk: ColumnChunk) -> BatchColumn:
+        key = chunk.key
+        shapes = self.decoded.shapes.setdefault(key, ShapeList())
+        code = shapes.code(chunk.item_shape)
+        size = sum(a.nbytes for a in (chunk.values, chunk.counts, chunk.coords, chunk.rows) if a is not None)
+        self.decoded.column_bytes[key] = self.decoded.column_bytes.get(key, 0) + size
+        column = BatchColumn(key, code, chunk.item_shape == (), bool(chunk.rows.size))
+        return self.columns.setdefault(column, column)  # all batches share it: there may be thousands of columns
+
+    def _check_family(self, chunk: ColumnChunk, group: str) -> None:
+        """Ask for another start where an input column of a group holds numbers here and text there."""
+        key = chunk.key
+        if key.slot is None and key.role is None and (chunk.rows.size or chunk.guess is not None):
+            families = self.families.setdefault((group, key.name), set())
+            families.add(chunk.guess or key.family)
+            if chunk.nulls:
+                families.add("nulls")
+            if _is_text(families):
+                self._widen(_is_text)
+
+    def _widen(self, are_text: Callable[[set[str]], bool]) -> None:
+        """Start again where there are columns whose cells ``are_text``, with these as text."""
+        mixed = [f"{role}/{name}" if role else name for (role, name), seen in self.families.items() if are_text(seen)]
+        if mixed:
+            raise WidenError(dict.fromkeys(mixed, "binary"))
+
+    def _type_code(self, name: str) -> int:
+        if name not in self.type_codes:
+            _check_number("node types", len(self.type_codes), name, "--type-col")
+            self.type_codes[name] = len(self.decoded.node_types)
+            self.decoded.node_types.append(name)
+        return self.type_codes[name]
+
+    def _relation_code(self, relation: Relation) -> int:
+        if relation not in self.relation_codes:
+            _check_number("relations", len(self.relation_codes), relation.name, "--relation-col")
+            self.relation_codes[relation] = len(self.decoded.relations)
+            self.decoded.relations.append(relation)
+        return self.relation_codes[relation]
+
+
+def _is_text(families: set[str]) -> bool:
+    """Return whether cells of these kinds make a column text that is not text alone."""
+    return len(families - {"nulls"}) > 1 or families == {"binary", "nulls"}
+
+
+def _goes_on(item: _Work, storage: Storage, sources: Sources) -> bool:
+    """Return whether nobody has to wait for the block behind a block: a stream may be at rest for long."""
+    if isinstance(item.data, StoredBlock):
+        return item.data.next_comes(_PATIENCE_S)
+    return not storage.is_arriving(sources.spans[item.span].url)
+
+
+def _num_edges(done: _Done) -> int:
+    edges = None if done.keyed is None else done.keyed.rows.edges
+    return 0 if edges is None else edges.num_rows
+
+
+def _end_type(edges: RawEdges, side: int) -> str | None:
+    """Return the type of all sources (side 0) or destinations (1); None where they may have several, or none is known."""
+    types = {relation.dst_type if side else relation.src_type for relation in edges.relation_names}
+    return types.pop() if len(types) == 1 else None
+
+
+def _check_number(words: str, number: int, name: str, flag: str) -> None:
+    """Refuse what can only be a mistake: each type has folders and files of its own."""
+    if number >= _MOST_TYPES:
+        raise DataError(
+            f"more than {_MOST_TYPES} {words}; one too many is {name[:100]!r}",
+            fix=f"each becomes a type with files of its own: is this the right column ({flag}), the right format?",
+        )
+
+
+def check_counts(decoded: Decoded, span_rows: dict[int, int]) -> None:
+    """Compare the rows of every span, and the edges of every type, with what the metadata promised."""
+    sources = decoded.sources
+    fix = "correct the counts in the metadata, or supply the missing rows"
+    for number, span in enumerate(sources.spans):
+        found = span_rows.get(number, 0)
+        if span.expect_rows is not None and found != span.expect_rows:
+            by = f" ({span.expect_by})" if span.expect_by else ""
+            place = display_url(span.url)
+            raise DataError(f"{found} rows, but {span.expect_rows} were promised{by}", place=place, fix=fix)
+    if sources.num_edges is None:
+        return
+    counts = [0] * len(decoded.relations)
+    for batch in decoded.batches:
+        if batch.num_edges:
+            counts[batch.relation or 0] += batch.num_edges
+    said = sources.num_edges_by or [""] * len(sources.num_edges)
+    for relation, promised, found, by in zip(sources.edge_types, sources.num_edges, counts, said, strict=False):
+        if promised is not None and found != promised:
+            name = f"{relation.src_type}:{relation.name}:{relation.dst_type}"
+            if by:
+                words = f"{promised} rows, but edge type {name!r} has {found} edges"
+                raise DataError(words, place=by, fix="give every edge a row, in the order of the input")
+            raise DataError(f"edge type {name!r} has {found} edges, but {promised} were promised", fix=fix)
+
+
+def _raw_bytes(rows: RawRows | None) -> int:
+    if rows is None:
+        return 0
+    arrays: list[NDArray[np.generic]] = []
+    ids = [] if rows.edges is None else [rows.edges.src, rows.edges.dst]
+    ids += [] if rows.nodes is None else [rows.nodes.ids]
+    arrays += [one.values if isinstance(one, RawTexts) else one for one in ids]
+    arrays += [aligned.chunk.values for aligned in rows.aligned]
+    return sum(array.nbytes for array in arrays)

@@ -1,0 +1,124 @@
+"""Make columns labels, splits and seeds, once they are dealt out and settled, before they are written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphprep.convert.build.write import TypedEdges, TypedNodes
+from graphprep.convert.columns.observe import StoredColumn
+from graphprep.convert.columns.roles import Owner, OwnerRoles, RoleFlag, Roles, check_edge_types, owner_name
+from graphprep.convert.columns.routes import FlatRows
+from graphprep.convert.roles.labels import give_category, give_label
+from graphprep.convert.roles.owner_columns import OwnerColumns, columns_of_edges, columns_of_nodes, free_names
+from graphprep.convert.roles.seeds import find_seeds
+from graphprep.convert.roles.splits import give_split
+from graphprep.convert.shuffle.route import Routing
+from graphprep.model.dataclass import dataclass
+from graphprep.model.graph_schema import GraphSchema
+from graphprep.model.rows import ColumnKey
+from graphprep.model.schema import ColumnSchema
+from graphprep.store.columns.cells import scalar_cells
+
+if TYPE_CHECKING:
+    from graphprep.storage.read.urls import Storage
+
+Ints = NDArray[np.int64]
+SEEDS_KEY = ColumnKey("seeds", "numbers", "bool", role="seeds")
+
+
+@dataclass(frozen=True)
+class Parts:
+    """How many rows of a type's split lie in which part: train, valid, test, none."""
+
+    owner: Owner
+    counts: tuple[int, int, int, int]
+
+
+class RoleGiver:
+    """Gives roles to the columns of all types. ``schema``: that of the store, where it is fixed beforehand."""
+
+    def __init__(
+        self,
+        routing: Routing,
+        storage: Storage,
+        nodes: Sequence[TypedNodes],
+        edges: Sequence[TypedEdges],
+        schema: GraphSchema | None = None,
+    ) -> None:
+        self.routing = routing
+        self.storage = storage
+        self.schema = schema
+        self.nodes = list(nodes)
+        self.edges = list(edges)
+        self.notes: list[str] = []
+        self.parts: list[Parts] = []
+
+    def give(self, roles: Roles) -> None:
+        """Give all roles.
+
+        Raises UsageError for types and columns that are not there, or not fit for the role; DataError for values that are not.
+        """
+        check_edge_types(roles, [edge.edge_type for edge in self.edges])
+        for i, node in enumerate(self.nodes):
+            if node.name in roles.owners:
+                own = columns_of_nodes(self.routing, node, partial(self._elsewhere, node.name))
+                self.nodes[i] = replace(node, columns=self._give(own, roles.of(node.name)))
+        for i, edge in enumerate(self.edges):
+            if edge.edge_type in roles.owners:
+                own = columns_of_edges(self.routing, edge, partial(self._elsewhere, edge.edge_type))
+                self.edges[i] = replace(edge, columns=self._give(own, roles.of(edge.edge_type)))
+        self.routing.factory.desk.clear()
+
+    def _give(self, own: OwnerColumns, roles: OwnerRoles) -> tuple[StoredColumn, ...]:
+        """Give the roles of one type, and return its columns."""
+        if self.schema is not None:
+            own.schema = self.schema.nodes[own.owner] if isinstance(own.owner, str) else self.schema.edges[own.owner]
+            own.schema_place = self.schema.place
+        for flag in roles.labels:
+            give_label(own, flag)
+        for flag in roles.categories:
+            give_category(own, flag)
+        if roles.split is not None:
+            self.parts.append(Parts(own.owner, give_split(own, roles.split, partial(self._listed, own))))
+        if roles.seeds:
+            self._give_seeds(own, roles.seeds)
+        self.notes += own.notes
+        return tuple(own.columns)
+
+    def _give_seeds(self, own: OwnerColumns, flags: Sequence[RoleFlag]) -> None:
+        """Mark the nodes that files name."""
+        own.refuse_name(flags[0], SEEDS_KEY.name)
+        dealer = self.routing.factory.dealer(own.plan)
+        for flag in flags:
+            for typed in self._listed(own, flag, flag.files[0]):
+                dealer.add(FlatRows((typed,)))
+        dealer.flush()
+        route, count = own.new_route(SEEDS_KEY), 0
+        for bucket in range(own.plan.num_buckets):
+            found = [rows for (rows,) in dealer.runs.read(bucket)]
+            rows = np.unique(np.concatenate(found)) if found else np.zeros(0, np.int64)
+            route.deal(rows, None, scalar_cells(np.ones(rows.size, bool)))
+            count += rows.size
+        dealer.runs.close()
+        own.notes.append(f"{own.words}: {count:,} seed{'' if count == 1 else 's'}")
+        own.columns.append(StoredColumn(ColumnSchema(SEEDS_KEY.name, "dense", "bool", role="seeds"), (SEEDS_KEY,)))
+
+    def _listed(self, own: OwnerColumns, flag: RoleFlag, file: str) -> Iterator[Ints]:
+        """Yield the typed IDs of the nodes that a file names."""
+        url = self.storage.join(flag.base, file) if flag.base else file
+        return find_seeds(self.storage, url, self.routing.index, own.number, self.routing.rules.cap_bytes)
+
+    def _elsewhere(self, owner: Owner, name: str) -> list[str]:
+        """List how a flag would name a column of that name of other types."""
+        types: list[tuple[Owner, tuple[StoredColumn, ...]]] = [(node.name, node.columns) for node in self.nodes]
+        types += [(edge.edge_type, edge.columns) for edge in self.edges]
+        return [f"{owner_name(other)}:{name}" for other, columns in types if other != owner and name in free_names(columns)]
+
+
+__all__ = ["Parts", "RoleGiver"]

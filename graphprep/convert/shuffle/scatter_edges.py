@@ -1,0 +1,193 @@
+"""Resolve the ends of edges, find their types and deal them out, a few batches at a time. Threads may do it side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphprep.convert.decoded.rows import Batch
+from graphprep.convert.index.resolve import Resolved
+from graphprep.convert.shuffle.batch_edges import BatchEdges, order_keys
+from graphprep.convert.shuffle.ends import EndHashes, Ends
+from graphprep.convert.shuffle.route import Routing
+from graphprep.edges.buckets import DealtRows, EdgeRows, deal_rows, is_enough
+from graphprep.model.dataclass import dataclass
+from graphprep.model.schema import NeighborOrder
+from graphprep.store.assign import count_parts
+from graphprep.store.columns.cells import Arrays
+
+Ints = NDArray[np.int64]
+Words = NDArray[Any]
+TypeKey = tuple[int, int, int]  # relation, source type, destination type
+
+
+@dataclass(frozen=True)
+class BatchInput:
+    """A batch as it was decoded.
+
+    ``keep`` says which of its edges stand on records that are kept (None: all); ``resolved`` are its ends where only the
+    consuming thread could look them up, in order.
+    """
+
+    batch: Batch
+    chunk: Arrays
+    columns: Arrays
+    hashes: EndHashes | None
+    keep: NDArray[np.bool_] | None = None
+    resolved: tuple[Resolved, Resolved] | None = None
+
+
+@dataclass(frozen=True)
+class TypeShare:
+    """The edges of one canonical type in one batch: their positions in it (None: all), and owners.
+
+    The first is number ``start`` among the edges of its type in the group.
+    """
+
+    key: TypeKey
+    chosen: Ints | None
+    owners: Words
+    start: int
+
+
+@dataclass(frozen=True)
+class MissingEnds:
+    """The edges of a batch whose ends are no nodes, or for ``wrong`` (of sources, of destinations) nodes of another type."""
+
+    edges: NDArray[np.bool_]
+    wrong: tuple[NDArray[np.bool_] | None, NDArray[np.bool_] | None]
+
+
+@dataclass(frozen=True)
+class DealtBatch:
+    """A batch with the types of its edges."""
+
+    edges: BatchEdges
+    shares: tuple[TypeShare, ...]
+    missing: MissingEnds | None
+
+
+@dataclass
+class TypeTotal:
+    """What a group holds of one canonical type: its edges, dealt out unless there are few, and sums over them.
+
+    ``rows`` and ``dealt`` hold them for the primary layout and, where it does not wait for that one, for the second.
+    """
+
+    num_edges: int = 0
+    checksum: int = 0
+    rows: tuple[list[EdgeRows], list[EdgeRows]] = field(default_factory=lambda: ([], []))
+    dealt: list[DealtRows | None] = field(default_factory=lambda: [None, None])
+    dst_counts: Ints | int = 0
+    src_counts: Ints | int = 0
+
+
+@dataclass(frozen=True)
+class DealtGroup:
+    """Some batches, dealt out."""
+
+    batches: tuple[DealtBatch, ...]
+    totals: dict[TypeKey, TypeTotal]
+
+
+class EdgeDealer:
+    """Deals out groups of batches. ``deal`` depends on nothing but its argument, so that threads can share it."""
+
+    def __init__(self, routing: Routing, ends: Ends) -> None:
+        self._routing = routing
+        self._ends = ends
+        self._csc = routing.rules.primary == "csc"
+        self._order: NeighborOrder = routing.rules.neighbor_order
+
+    def deal(self, inputs: Sequence[BatchInput]) -> DealtGroup:
+        """Resolve, sort by type and deal out the edges of some batches."""
+        totals: dict[TypeKey, TypeTotal] = {}
+        batches = tuple(self._deal_batch(one, totals) for one in inputs)
+        for key, total in totals.items():
+            for number, rows in enumerate(total.rows):
+                plan = self._routing.edge_plan(key, second=number == 1)
+                if rows and is_enough(total.num_edges, plan) and len({one.tag for one in rows}) == 1:
+                    packing = self._routing.edge_packing(key, second=number == 1)
+                    total.dealt[number] = deal_rows(rows, plan, packing)
+                    rows.clear()
+        return DealtGroup(batches, totals)
+
+    def _deal_batch(self, one: BatchInput, totals: dict[TypeKey, TypeTotal]) -> DealtBatch:
+        found = None if one.resolved or one.keep is not None else self._ends.find_both(one.batch, one.chunk)
+        if found is not None:
+            edges = BatchEdges(one.batch, one.chunk, one.columns, None, self._hashes(one))
+            assert one.batch.relation is not None
+            src, dst = found
+            share = self._add(edges, (one.batch.relation, src.type_number, dst.type_number), None, src.typed, dst.typed, totals)
+            return DealtBatch(edges, (share,), None)
+        ends = one.resolved or self._ends.resolve_both(one.batch, one.chunk)
+        edges = BatchEdges(one.batch, one.chunk, one.columns, ends, self._hashes(one))
+        keep, missing = _kept(self._routing, edges, one.keep)
+        dtype = self._routing.record_dtype
+        num_relations, num_types = len(self._routing.decoded.relations), len(self._routing.index.type_names)
+        shares = []
+        for key, chosen in edges.by_type(keep, num_relations, num_types):
+            pick = slice(None) if chosen is None else chosen
+            src_typed, dst_typed = (end.typed[pick].astype(dtype) for end in ends)
+            shares.append(self._add(edges, key, chosen, src_typed, dst_typed, totals))
+        return DealtBatch(edges, tuple(shares), missing)
+
+    def _hashes(self, one: BatchInput) -> EndHashes:
+        return one.hashes or self._ends.text_keys(one.batch, one.chunk)
+
+    def _add(
+        self, edges: BatchEdges, key: TypeKey, chosen: Ints | None, src: Words, dst: Words, totals: dict[TypeKey, TypeTotal]
+    ) -> TypeShare:
+        total = totals.setdefault(key, TypeTotal())
+        owners, others = (dst, src) if self._csc else (src, dst)
+        start = total.num_edges
+        total.rows[0].append(EdgeRows(owners, others, start, self._keys(edges, chosen)))
+        if self._routing.deals_second:
+            total.rows[1].append(EdgeRows(others, owners, start))
+        total.num_edges += owners.size
+        total.checksum = (total.checksum + edges.checksum(chosen)) % 2**64
+        offsets = self._routing.index.part_offsets
+        total.src_counts = total.src_counts + count_parts(src, offsets[key[1]])
+        total.dst_counts = total.dst_counts + count_parts(dst, offsets[key[2]])
+        return TypeShare(key, chosen, owners, start)
+
+    def _keys(self, edges: BatchEdges, chosen: Ints | None) -> NDArray[np.uint64] | None:
+        order = order_keys(edges, self._order)
+        if order is None:
+            return None
+        keys = order.full(edges.num_edges)
+        return keys if chosen is None else keys[chosen]
+
+
+def _kept(
+    routing: Routing, edges: BatchEdges, keep: NDArray[np.bool_] | None
+) -> tuple[NDArray[np.bool_] | None, MissingEnds | None]:
+    """Return which edges of a batch are kept (None: all), and which are not because of an end."""
+    found = (edges.src.typed >= 0) & (edges.dst.typed >= 0)
+    wrong = (_wrong_types(routing, edges, 0), _wrong_types(routing, edges, 1))
+    for mask in wrong:
+        if mask is not None:
+            found &= ~mask
+    if found.all():
+        return keep, None
+    missing = ~found if keep is None else ~found & keep
+    return found if keep is None else found & keep, MissingEnds(missing, wrong)
+
+
+def _wrong_types(routing: Routing, edges: BatchEdges, side: int) -> NDArray[np.bool_] | None:
+    """Return which ends are nodes of another type than their relation says; None: none can be."""
+    decoded, index = routing.decoded, routing.index
+    relations = [decoded.relations[code] for code in edges.batch.codes]
+    names = [relation.dst_type if side else relation.src_type for relation in relations]
+    spaces = {decoded.spaces.of_type(name) for name in names if name is not None}
+    if not any(index.space_of_type.count(space) > 1 for space in spaces):
+        return None
+    wanted = np.full(len(decoded.relations), -1, np.int32)
+    wanted[list(edges.batch.codes)] = [-1 if name is None else index.type_names.index(name) for name in names]
+    expected = wanted[edges.batch.codes[0]] if edges.relations is None else wanted[edges.relations]
+    ends = edges.dst if side else edges.src
+    return np.asarray((ends.types != expected) & (expected >= 0) & (ends.typed >= 0))

@@ -1,0 +1,1 @@
+"""Graphs as NumPy's arrays: edges, and matrices in CSR and CSC."""

@@ -1,0 +1,154 @@
+"""What is wrong with a field of an edge list, in words: a kernel's code to a message and a remedy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from graphprep.decoders.cells.columns import IdKind
+from graphprep.kernels.cpu.text import delimited, numbers
+from graphprep.model.dataclass import dataclass
+from graphprep.model.errors import DecodeError
+
+_SHOWN_BYTES = 60
+
+
+@dataclass(frozen=True)
+class Words:
+    """A message, and how to fix what it says."""
+
+    message: str
+    fix: str
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What is wrong with a cell: its row, where it stands (a byte's position, or the row again), its column, and the words.
+
+    ``position`` is -1 where the whole row is faulty.
+    """
+
+    row: int
+    at: int
+    position: int
+    words: Words
+
+
+class Faults:
+    """The faults of a batch, of which the first in input order is raised. ``names``: the columns, where messages name them."""
+
+    def __init__(self, names: Sequence[str] = ()) -> None:
+        self.found: list[Fault] = []
+        self._names = names
+
+    def add(self, row: int, at: int, position: int, words: Words) -> None:
+        """Note a faulty cell."""
+        self.found.append(Fault(row, at, position, words))
+
+    def raise_first(self) -> None:
+        """Raise DecodeError for the first faulty row, and its first cell, if there is any."""
+        if self.found:
+            first = min(self.found, key=lambda fault: (fault.row, fault.at, fault.position))
+            raise DecodeError(first.words.message, at=first.at, fix=first.words.fix, column=self._name(first))
+
+    def _name(self, fault: Fault) -> str:
+        return self._names[fault.position] if self._names and fault.position >= 0 else ""
+
+
+def show(value: bytes) -> str:
+    """Quote a value as found, shortened where it is long."""
+    text = value[:_SHOWN_BYTES].decode(errors="replace")
+    return repr(text + "…" if len(value) > _SHOWN_BYTES else text)
+
+
+_STRINGS = "declare string IDs with --id-type string"
+
+
+def id_words(field: str, code: int, found: str, base: int, kind: IdKind = "uint", *, may_be_header: bool = False) -> Words:
+    """Say what is wrong with an ID; ``may_be_header`` where it stands on the first line of a file without a header."""
+    words = {
+        numbers.EMPTY: ("is empty", "give every edge a source and a destination"),
+        delimited.NOT_UTF8: (f"is not UTF-8, found {found}", "convert the file to UTF-8"),
+        numbers.NEGATIVE: (
+            f"must not be negative, found {found}",
+            "give every node an ID of 0 or more, or declare signed IDs with --id-type int",
+        ),
+        numbers.OVERFLOW: (f"must be below 2^64, found {found}", f"give every node an ID below 2^64, or {_STRINGS}"),
+        delimited.BELOW_BASE: (f"must be at least {base}, found {found}", "leave out --index-base where IDs count from 0"),
+        numbers.INVALID: (f"must be an integer, found {found}", f"write IDs as decimal digits, or {_STRINGS}"),
+    }
+    message, fix = words[code]
+    if code == numbers.OVERFLOW and kind == "int":
+        message = f"must be from -2^63 to 2^63-1, found {found}"
+        fix = f"declare IDs from 0 to 2^64-1 with --id-type uint, or {_STRINGS}"
+    if code == numbers.INVALID and may_be_header:
+        fix += "; where this line names the columns, pass --header yes"
+    return Words(f"field {field!r} {message}", fix)
+
+
+def relation_words(code: int, found: str) -> Words:
+    """Say what is wrong with the name of a relation."""
+    if code == numbers.EMPTY:
+        return Words("field 'relation' is empty", "give every edge a relation, or leave out --relation-col")
+    return Words(f"field 'relation' is not UTF-8, found {found}", "convert the file to UTF-8")
+
+
+def weight_words(code: int, found: str, dtype: str) -> Words:
+    """Say what is wrong with a weight."""
+    if code == numbers.OVERFLOW and dtype == "float32":
+        return Words(f"field 'weight' is too large for float32, found {found}", "pass --weight-dtype float64")
+    if code == numbers.OVERFLOW:
+        return Words(f"field 'weight' is too large for {dtype}, found {found}", "scale the weights")
+    return Words(f"field 'weight' must be a number, found {found}", "repair the field, or leave it empty")
+
+
+TEXT_TIMES = "times that are text are read in tables: --edges SRC:REL:DST=FILE, with --time-col COL --column 'COL=timestamp[s]'"
+
+
+def time_words(code: int, found: str, unit: str | None, column: str | None = None) -> Words:
+    """Say what is wrong with a time; ``column`` is its name in a table, None in an edge list."""
+    if code == numbers.OVERFLOW:
+        return Words(f"field 'time' does not fit int64, found {found}", "take a coarser --time-unit, or repair the field")
+    if code == numbers.FRACTION and unit is None:
+        return Words(
+            f"field 'time' must be a whole number, found {found}", "pass --time-unit ms, us or ns to multiply times in seconds"
+        )
+    if code == numbers.FRACTION:
+        return Words(f"field 'time' is finer than one {unit}, found {found}", "take a finer --time-unit: ms, us or ns")
+    as_text = TEXT_TIMES if column is None else f"where times are text, add --column '{column}=timestamp[s]' or {column}=date"
+    return Words(f"field 'time' must be a number, found {found}", f"repair the field or leave it empty; {as_text}")
+
+
+def column_words(field: str, code: int, found: str, dtype: str) -> Words:
+    """Say what is wrong with a further column's cell."""
+    if code == delimited.NOT_UTF8:
+        return Words(f"field {field!r} is not UTF-8, found {found}", "convert the file to UTF-8, or leave the column out")
+    if code == numbers.OVERFLOW:
+        return Words(f"field {field!r} does not fit {dtype}, found {found}", f"declare a wider dtype: --column {field}=…")
+    what = {"b": "0, 1, true or false", "f": "a number"}.get(np.dtype(dtype).kind, "an integer")
+    return Words(
+        f"field {field!r} must be {what}, found {found}",
+        "repair the field, or declare another dtype with --column",
+    )
+
+
+def record_words(code: int, expected: int, found: int, across_lines: bool = False) -> Words:
+    """Say what is wrong with a whole record."""
+    if code == delimited.UNCLOSED_QUOTE and across_lines:
+        return Words("a quote does not close", "close it; double the quotes inside a quoted field")
+    if code == delimited.UNCLOSED_QUOTE:
+        return Words(
+            "a quote does not close on its line",
+            "close it and double the quotes inside it; --quote allows line breaks, --no-quote takes quotes as they are",
+        )
+    if code == delimited.AFTER_QUOTE:
+        return Words("text follows a closing quote", "write the whole field in double quotes and double those inside it")
+    if code == delimited.STRAY_QUOTE:
+        return Words("a quote inside an unquoted field", "write the whole field in double quotes and double those inside it")
+    if code == delimited.ESCAPED_END:
+        return Words("the file ends behind an escape", "take the escape off, or escape it")
+    return Words(
+        f"expected {expected} {'column' if expected == 1 else 'columns'}, found {found}",
+        "give every line as many columns as the first, empty ones where there is no value",
+    )

@@ -1,0 +1,1 @@
+"""The chunked graph format of DGL."""

@@ -1,0 +1,335 @@
+"""From noted feature slots to columns, for the formats whose features have only numbers. Used by edgelist and tsv."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphprep.decoders.cells.row_numbers import every_row, one_a_row
+from graphprep.decoders.looks.dtype_words import dtype_name
+from graphprep.kernels.cpu.deepgnn import slots as kernels
+from graphprep.kernels.cpu.deepgnn.slots import DTYPES, TEXT_DTYPE
+from graphprep.kernels.cpu.ids.group import group_by_key
+from graphprep.model.dataclass import dataclass
+from graphprep.model.errors import DecodeError, UsageError
+from graphprep.model.rows import ColumnChunk, ColumnKey, Role
+
+_SHOWN_CHARS = 60
+_FEW_TYPES = 1 << 12
+_FIRST_GROUPS = 64
+_Room = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
+# From here on, a float64 rounds to infinity.
+_LIMITS = {"float16": 65520.0, "float32": 2.0**128 - 2.0**103, "float64": np.inf}
+
+
+def dtype_code(text: str) -> int:
+    """Return the code of a dtype as NumPy spells it (``float32``, ``float``, ``<f4`` …), -1 where it is none of ours."""
+    if text == "binary":
+        return int(TEXT_DTYPE)
+    name = dtype_name(text)
+    return DTYPES.index(name) if name in DTYPES else -1
+
+
+def float_limit(dtype: str) -> float:
+    """Return the magnitude from which on a finite float64 becomes infinite in a floating dtype."""
+    return _LIMITS[dtype]
+
+
+@dataclass(frozen=True)
+class Words:
+    """A table of words for ``find_word``, and the dtype code of each."""
+
+    words: NDArray[np.uint8]
+    stops: NDArray[np.int64]
+    codes: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, table: Sequence[tuple[bytes, int]]) -> Words:
+        """Lay out the words."""
+        return cls(
+            np.frombuffer(b"".join(word for word, _ in table), np.uint8),
+            np.cumsum([len(word) for word, _ in table], dtype=np.int64),
+            np.array([code for _, code in table], np.int64),
+        )
+
+
+def show(text: bytes) -> str:
+    """Quote what was found, on one line and not too long."""
+    shown = text[: 4 * _SHOWN_CHARS].decode("utf-8", "backslashreplace")
+    return repr(shown if len(shown) <= _SHOWN_CHARS else shown[:_SHOWN_CHARS] + "…")
+
+
+def raise_first(faults: Sequence[DecodeError | None]) -> None:
+    """Raise the fault that stands first in the block, if there is any."""
+    found = [fault for fault in faults if fault is not None]
+    if found:
+        raise min(found, key=lambda fault: fault.at)
+
+
+class Walk(Protocol):
+    """A block of lines on its way through a walker."""
+
+    data: bytes
+
+    def run(self) -> DecodeError | None:
+        """Walk to the end, or to the first fault."""
+
+    def skip_line(self) -> None:
+        """Go behind the line at fault; what was noted of its slots stays."""
+
+    def slot_faults(self) -> Iterator[DecodeError]:
+        """Yield the values that are wrong, of each column at most one a row."""
+
+
+def find_faults(walk: Walk) -> list[DecodeError]:
+    """Return the first fault of every faulty line, in input order."""
+    faults = []
+    while (fault := walk.run()) is not None:
+        faults.append(fault)
+        walk.skip_line()
+    faults += walk.slot_faults()
+    by_line: dict[int, DecodeError] = {}
+    for fault in sorted(faults, key=lambda fault: fault.at):
+        by_line.setdefault(walk.data.rfind(b"\n", 0, fault.at), fault)
+    return list(by_line.values())
+
+
+def check_weight(flag: str, value: float | None, dtype: str) -> None:
+    """Raise UsageError for a weight that is no number, or does not fit the dtype of weights."""
+    if value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise UsageError(f"{flag} must be a number, found {value!r}")
+    if np.isfinite(value) and abs(value) >= float_limit(dtype):
+        raise UsageError(f"{flag} {value!r} does not fit {dtype}", fix="use --weight-dtype float64")
+
+
+def side_chunk(role: Role, dtype: str, values: NDArray[np.generic]) -> ColumnChunk:
+    """Make the chunk of a column that every row has one number of: weight, created_at, removed_at."""
+    rows, counts = every_row(values.shape[0]), one_a_row(values.shape[0])
+    return ColumnChunk(key=ColumnKey(role, "numbers", dtype, role=role), rows=rows, counts=counts, values=values, item_shape=())
+
+
+def code_types(types: NDArray[np.int32]) -> tuple[NDArray[np.int32], tuple[str, ...]]:
+    """Turn type numbers into codes of their names, ascending by number."""
+    if types.size == 0:
+        return types, ()
+    present = np.zeros(_FEW_TYPES, np.bool_)
+    if kernels.mark_numbers(types, present):  # quicker than sorting
+        numbers = np.flatnonzero(present)
+        if int(numbers[-1]) == numbers.size - 1:  # 0, 1, 2 …: the usual case
+            return types.copy(), tuple(map(str, numbers.tolist()))
+        codes = np.cumsum(present, dtype=np.int32) - np.int32(1)
+        return codes[types], tuple(map(str, numbers.tolist()))
+    distinct, inverse = np.unique(types, return_inverse=True)
+    return inverse.astype(np.int32), tuple(str(number) for number in distinct)
+
+
+def make_room(num_bytes: int) -> _Room:
+    """Allocate ``slots``, ``groups`` and ``buckets`` for a block of so many bytes; a walker says when they are full."""
+    return (
+        np.empty((max(num_bytes // 64, 256), 5), np.int64),
+        np.empty((_FIRST_GROUPS, 4), np.int64),
+        np.full(4 * _FIRST_GROUPS, -1, np.int64),
+    )
+
+
+def make_more_room(room: _Room, num_slots: int, num_groups: int) -> _Room:
+    """Double what is full."""
+    slots, groups, buckets = room
+    if num_groups == groups.shape[0]:
+        groups, buckets = kernels.grow_groups(groups, num_groups)
+    if num_slots == slots.shape[0]:
+        slots = np.concatenate((slots, np.empty_like(slots)))
+    return slots, groups, buckets
+
+
+@dataclass(frozen=True)
+class FoundSlots:
+    """What a walker noted of a block.
+
+    ``buf`` (uint8) holds the text, ``delimiter`` (uint8) what stands between values; with ``escape`` (uint8, not empty), escape
+    and delimiter inside a text stand for the delimiter. ``slots`` and ``groups`` as ``kernels.cpu.deepgnn.slots`` says.
+    """
+
+    buf: NDArray[np.uint8]
+    delimiter: NDArray[np.uint8]
+    escape: NDArray[np.uint8]
+    slots: NDArray[np.int64]
+    groups: NDArray[np.int64]
+
+    def columns(self) -> tuple[tuple[ColumnChunk, ...], tuple[ColumnChunk, ...], DecodeError | None]:
+        """Parse all values: the columns of nodes, those of edges, and the first value that is wrong."""
+        by_owner: tuple[list[ColumnChunk], list[ColumnChunk]] = ([], [])
+        first: DecodeError | None = None
+        for owner, column in self._grouped():
+            chunk, fault = column.parse()
+            by_owner[owner].append(chunk)
+            if fault is not None and (first is None or fault.at < first.at):
+                first = fault
+        return tuple(by_owner[kernels.NODE]), tuple(by_owner[kernels.EDGE]), first
+
+    def faults(self) -> Iterator[DecodeError]:
+        """Yield the values that are wrong: of each column the first one of every row."""
+        for _, column in self._grouped():
+            yield from column.faults()
+
+    def _grouped(self) -> Iterator[tuple[int, _Column]]:
+        """Yield the owner of each column, and the column."""
+        indptr, order = group_by_key(self.slots[:, kernels.GROUP], self.groups.shape[0])
+        for i, (owner, slot, dtype, width) in enumerate(self.groups.tolist()):
+            rows = self.slots[order[indptr[i] : indptr[i + 1]]]
+            if rows.size:  # a line that did not fit, or a fault, left an empty group
+                yield owner, _Column(self, slot, dtype, width, rows)
+
+
+@dataclass(frozen=True)
+class _Column:
+    """One group of slots, its rows in input order."""
+
+    found: FoundSlots
+    slot: int
+    dtype_code: int
+    width: int
+    slots: NDArray[np.int64]
+
+    def parse(self) -> tuple[ColumnChunk, DecodeError | None]:
+        """Parse the values. With a fault, the chunk is not to be used."""
+        if self.dtype_code == TEXT_DTYPE:
+            return self._parse_texts()
+        if self.width == kernels.NOT_SPARSE:
+            values, fault = self._parse_values(self.slots)
+            return self._chunk(values), fault
+        tuples = int(self.slots[:, kernels.COUNT].sum())
+        coords = np.empty(tuples * max(self.width, 1), np.int64)
+        slots = self.slots.copy()  # its STARTs move
+        row, at = kernels.parse_coordinates(self.found.buf, self.found.delimiter, slots, self.width, coords)
+        # Values of rows before a faulty coordinate may be wrong, too, and come first.
+        values, fault = self._parse_values(slots if row < 0 else slots[:row])
+        if fault is None and row >= 0:
+            fault = self._fault(row, at, "must have integers from -2^63 to 2^63-1 as coordinates")
+        return self._chunk(values, coords), fault
+
+    def faults(self) -> Iterator[DecodeError]:
+        """Yield the first value of every row that is wrong."""
+        rest = self
+        while rest.slots.size:
+            fault = rest.parse()[1]
+            if fault is None:
+                return
+            yield fault
+            row = np.searchsorted(rest.slots[:, kernels.START], fault.at, side="right")
+            rest = replace(rest, slots=rest.slots[row:])
+
+    def _chunk(self, values: NDArray[np.generic], coords: NDArray[np.int64] | None = None) -> ColumnChunk:
+        counts = self.slots[:, kernels.COUNT].copy()
+        is_text = self.dtype_code == TEXT_DTYPE
+        family = "binary" if is_text else "numbers" if coords is None else "sparse"
+        is_dense = family == "numbers" and bool((counts == counts[0]).all())
+        return ColumnChunk(
+            key=ColumnKey(
+                f"feat_{self.slot}",
+                family,  # type: ignore[arg-type]
+                "uint8" if is_text else DTYPES[self.dtype_code],
+                slot=self.slot,
+                width=max(self.width, 0),
+            ),
+            rows=self.slots[:, kernels.ROW].copy(),
+            counts=counts,
+            values=values,
+            item_shape=(int(counts[0]),) if is_dense else None,
+            coords=coords,
+        )
+
+    def _parse_values(self, slots: NDArray[np.int64]) -> tuple[NDArray[np.generic], DecodeError | None]:
+        """Parse to the column's dtype."""
+        dtype = np.dtype(DTYPES[self.dtype_code])
+        size = int(slots[:, kernels.COUNT].sum())
+        where = (self.found.buf, self.found.delimiter, slots)
+        out: NDArray[np.generic]
+        if dtype.kind == "b":
+            out = np.empty(size, np.bool_)
+            row, at = kernels.parse_bools(*where, out)
+        elif dtype.kind == "c":
+            out = np.empty((size, 2), np.float64)
+            row, at = kernels.parse_complexes(*where, float_limit("float32" if dtype.itemsize == 8 else "float64"), out)
+            out = out.view(np.complex128).ravel()
+        elif dtype.kind == "f":
+            out = np.empty(size, np.float64 if dtype.itemsize == 2 else dtype)
+            row, at = kernels.parse_floats(*where, float_limit(dtype.name), out)
+        elif dtype.name == "uint64":
+            out = np.empty(size, np.uint64)
+            row, at = kernels.parse_uints(*where, out)
+        else:
+            out = np.empty(size, np.int64)
+            info = np.iinfo(dtype)
+            row, at = kernels.parse_ints(*where, int(info.min), int(info.max), out)
+        if row >= 0:
+            return np.empty(0, dtype), self._fault(row, at, f"must hold {_values_text(dtype)}")
+        return out.astype(dtype, copy=False), None
+
+    def _parse_texts(self) -> tuple[ColumnChunk, DecodeError | None]:
+        """Copy the texts and check that they are UTF-8."""
+        counts = self.slots[:, kernels.COUNT]
+        out = np.empty(int(counts.sum()), np.uint8)
+        kernels.copy_texts(self.found.buf, self.found.delimiter, self.found.escape, self.slots, out)
+        row = _first_invalid_text(out, counts)
+        fault = None
+        if row >= 0:
+            start, stop = self.slots[row, kernels.START], self.slots[row, kernels.STOP]
+            fault = DecodeError(
+                f"feature slot {self.slot} must hold UTF-8 text, found {show(self.found.buf[start:stop].tobytes())}",
+                at=int(start),
+                fix="write the file in UTF-8",
+            )
+        return self._chunk(out), fault
+
+    def _fault(self, row: int, at: int, rule: str) -> DecodeError:
+        """Word a value that is wrong: it stands at ``at``, in a slot of row ``row``."""
+        text = self.found.buf[at : self.slots[row, kernels.STOP]].tobytes().split(self.found.delimiter.tobytes(), 1)[0]
+        return DecodeError(
+            f"feature slot {self.slot} {rule}, found {show(text)}",
+            at=int(at),
+            fix="correct the value, or the slot's dtype or length",
+        )
+
+
+def _values_text(dtype: np.dtype[np.generic]) -> str:
+    """Say what values of a dtype look like."""
+    if dtype.kind == "b":
+        return "bool values (0, 1, true, false)"
+    if dtype.kind in "iu":
+        info = np.iinfo(dtype)  # type: ignore[type-var]
+        return f"{dtype.name} values ({info.min} to {info.max})"
+    return f"{dtype.name} values"
+
+
+def are_utf8(data: NDArray[np.uint8], counts: NDArray[np.int64]) -> bool:
+    """Say whether all texts, ``counts`` bytes each and one after another in ``data``, are UTF-8."""
+    return _first_invalid_text(data, counts) < 0
+
+
+def _first_invalid_text(data: NDArray[np.uint8], counts: NDArray[np.int64]) -> int:
+    """Return the first of the texts, one after another in ``data``, that is not UTF-8, else -1."""
+    stops = np.cumsum(counts)
+    starts = stops - counts
+    first_bytes = data[starts[counts > 0]]
+    # All at once: valid as a whole, and no text begins inside a character.
+    if not ((first_bytes & 0xC0) == 0x80).any() and _is_utf8(data):
+        return -1
+    for row, (start, stop) in enumerate(zip(starts.tolist(), stops.tolist(), strict=True)):
+        if not _is_utf8(data[start:stop]):
+            return row
+    return -1
+
+
+def _is_utf8(data: NDArray[np.uint8]) -> bool:
+    try:
+        data.tobytes().decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True

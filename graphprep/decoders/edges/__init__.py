@@ -1,0 +1,1 @@
+"""Plain edge lists, text or Parquet, and triples."""

@@ -1,0 +1,224 @@
+"""Blocks of a text edge list to raw rows."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphprep.decoders.cells.columns import RELATION, EdgeLayout, Reading
+from graphprep.decoders.cells.faults import id_words, relation_words
+from graphprep.decoders.cells.text import (
+    Cells,
+    after_header,
+    find_faults,
+    further,
+    null_warnings,
+    number_chunk,
+    parse_ids,
+    split_cells,
+    times,
+    weight_key,
+    weights,
+)
+from graphprep.decoders.looks.quoted_records import Grammar
+from graphprep.kernels.cpu.text import delimited, numbers
+from graphprep.kernels.cpu.text.dictionary import TextDictionary
+from graphprep.model.dataclass import dataclass
+from graphprep.model.errors import DecodeError
+from graphprep.model.protocols import TextBlock
+from graphprep.model.rows import ColumnChunk, ColumnKey, RawEdges, RawIds, RawRows, RawTexts, Relation
+
+Ints = NDArray[np.int64]
+
+_FLOATS = ("float16", "float32", "float64")
+_FIRST_BYTES = 1 << 12  # of a block, among which its first record is, mostly
+
+
+def decode_text(block: TextBlock, layout: EdgeLayout, reading: Reading, places: bool) -> RawRows:
+    """Decode whole lines.
+
+    Raises DecodeError for the first faulty record.
+    """
+    with block.held() as buf:
+        at = after_header(block, layout.header_line)
+        if layout.is_plain and not places and reading.src_ids == reading.dst_ids == "uint":
+            rows = _decode_plain(buf, at, layout, reading)
+            if rows is not None:
+                return rows
+        return _decode_cells(_split(buf, at, layout), block, layout, reading, places)
+
+
+def _decode_cells(cells: Cells, block: TextBlock, layout: EdgeLayout, reading: Reading, places: bool) -> RawRows:
+    """Decode fields of any kind."""
+    starts_file = block.is_first and not layout.header_line
+    src, dst = (_ids(cells, layout, name, reading, starts_file) for name in ("src", "dst"))
+    named = None if layout.relation_col is None else _relations(cells, layout.relation_col)
+    columns = []
+    if named is not None and layout.relation_as == "column":
+        columns.append(relation_column(named))
+    columns += [parse(cells) for parse in _columns(layout, reading)]
+    cells.faults.raise_first()
+    relations = None if named is None or layout.relation_as == "column" else name_relations(layout, named)
+    at_ends = (cells.of(layout.src)[0], cells.of(layout.dst)[0]) if places else None
+    rows = as_rows(layout, src, dst, tuple(columns), places=at_ends, relations=relations)
+    warnings = null_warnings(columns)
+    return dataclasses.replace(rows, warnings=warnings) if warnings else rows
+
+
+def _columns(layout: EdgeLayout, reading: Reading) -> Iterator[Callable[[Cells], ColumnChunk]]:
+    """Yield what parses each column beside the ends and the relation."""
+    if layout.weight is not None:
+        yield partial(weights, position=layout.weight, dtype=layout.weight_dtype)
+    if layout.time is not None:
+        yield partial(times, position=layout.time, unit=layout.time_unit)
+    for column in layout.further:
+        dtype = column.dtype or reading.declared.get(column.name)
+        yield partial(further, name=column.name, position=column.position, dtype=dtype)
+
+
+def find_text_faults(block: TextBlock, layout: EdgeLayout, reading: Reading) -> list[DecodeError]:
+    """Return what is wrong with each faulty record, in input order."""
+    starts_file = block.is_first and not layout.header_line
+
+    def ids(name: str, cells: Cells, begins: bool) -> object:
+        return _ids(cells, layout, name, reading, starts_file and begins)
+
+    others: list[Callable[[Cells], object]] = list(_columns(layout, reading))
+    if layout.relation_col is not None:
+        others.append(partial(_relations, position=layout.relation_col))
+    with block.held() as buf:
+        return find_faults(
+            block,
+            after_header(block, layout.header_line),
+            lambda at: _split(buf, at, layout),
+            [*(partial(ids, name) for name in ("src", "dst")), *(partial(_parse_all, parse) for parse in others)],
+        )
+
+
+def _parse_all(parse: Callable[[Cells], object], cells: Cells, _: bool) -> object:
+    return parse(cells)
+
+
+@dataclass(frozen=True)
+class Relations:
+    """The relation of every edge (int32[m], into ``names``)."""
+
+    codes: NDArray[np.int32]
+    names: tuple[Relation, ...]
+
+
+def relation_column(texts: RawTexts) -> ColumnChunk:
+    """Return the relation of every edge as a column of texts."""
+    counts = np.diff(texts.offsets)
+    return ColumnChunk(ColumnKey(RELATION, "binary", "uint8"), np.arange(texts.size), counts, texts.values)
+
+
+def name_relations(layout: EdgeLayout, texts: RawTexts) -> Relations:
+    """Give every edge the relation that its text names, between the node types of the layout's relation."""
+    names = TextDictionary()
+    codes = names.add(texts.offsets, texts.values)
+    return Relations(codes, tuple(dataclasses.replace(layout.relation, name=name.decode()) for name in names.texts()))
+
+
+def as_rows(
+    layout: EdgeLayout,
+    src: RawIds | RawTexts,
+    dst: RawIds | RawTexts,
+    columns: tuple[ColumnChunk, ...],
+    *,
+    places: tuple[Ints, Ints] | None = None,
+    relations: Relations | None = None,
+) -> RawRows:
+    """Put edges together; ``places`` are those of the sources and of the destinations.
+
+    Without ``relations``, all edges are of the layout's.
+    """
+    edges = RawEdges(
+        src=src,
+        dst=dst,
+        relations=np.zeros(src.size, np.int32) if relations is None else relations.codes,
+        relation_names=(layout.relation,) if relations is None else relations.names,
+        columns=columns,
+        at_src=places[0] if places else None,
+        at_dst=places[1] if places else None,
+        record=np.full(src.size, -1, np.int64) if places else None,
+    )
+    return RawRows(edges=edges, num_records=src.size)
+
+
+def _decode_plain(buf: NDArray[np.uint8], at: int, layout: EdgeLayout, reading: Reading) -> RawRows | None:
+    """Decode lines of two IDs and perhaps a float, all of them clean; None where one is not."""
+    has_value = len(layout.names) == 3
+    key = _value_key(buf, at, layout, reading) if has_value else None
+    if has_value and key is None:
+        return None
+    delimiter = np.frombuffer(layout.delimiter, np.uint8)
+    found = delimited.parse_plain(buf, at, delimiter, has_value, narrow=True)
+    if found is None:
+        return None
+    first, second, values = found
+    if layout.index_base:
+        base = first.dtype.type(layout.index_base)
+        if first.size and min(first.min(), second.min()) < base:
+            return None
+        first -= base
+        second -= base
+    src, dst = (first, second) if layout.src == 0 else (second, first)
+    if key is None:
+        return as_rows(layout, src, dst, ())
+    rounded, bad = numbers.round_to(values, np.dtype(key.dtype))
+    if bad >= 0:
+        return None
+    return as_rows(layout, src, dst, (number_chunk(key, np.arange(src.size, dtype=np.int64), rounded),))
+
+
+def _value_key(buf: NDArray[np.uint8], at: int, layout: EdgeLayout, reading: Reading) -> ColumnKey | None:
+    """Return the key of the third column where it is one of floats; None where it may be something else."""
+    if layout.weight is not None:
+        return weight_key(layout.weight_dtype)
+    column = layout.further[0]
+    dtype = column.dtype or reading.declared.get(column.name)
+    if dtype is None and _begins_with_float(buf, at, layout):
+        dtype = "float64"
+    return ColumnKey(column.name, "numbers", dtype) if dtype in _FLOATS else None
+
+
+def _begins_with_float(buf: NDArray[np.uint8], at: int, layout: EdgeLayout) -> bool:
+    """Return whether the third field of the first record is no integer: then no column of integers can hold the block's."""
+    lines = buf[at : at + _FIRST_BYTES].tobytes()
+    cells = _split(np.frombuffer(lines[: lines.rfind(b"\n") + 1], np.uint8), 0, layout)
+    start, stop = cells.of(2)
+    _, _, code, _ = delimited.parse_ints(cells.buf, start[:1], stop[:1], keep_sign=True)
+    return code != numbers.OK
+
+
+def _split(buf: NDArray[np.uint8], at: int, layout: EdgeLayout) -> Cells:
+    """Find the fields of all records up to the first that cannot be split."""
+    kept = [layout.src, layout.dst, layout.relation_col, layout.weight, layout.time]
+    kept += [column.position for column in layout.further]
+    grammar = Grammar(layout.delimiter, layout.is_quoted, layout.spans_lines)
+    return split_cells(buf, at, grammar, len(layout.names), [position for position in kept if position is not None])
+
+
+def _ids(cells: Cells, layout: EdgeLayout, name: str, reading: Reading, starts_file: bool) -> RawIds | RawTexts:
+    position = layout.src if name == "src" else layout.dst
+    kind = reading.ids(name)
+    ids, code, row = parse_ids(kind, cells.buf, *cells.of(position), layout.index_base)
+    if row >= 0:
+        found = cells.found(position, row)
+        words = id_words(name, code, found, layout.index_base, kind, may_be_header=starts_file and row == 0)
+        cells.blame(position, row, words)
+    return ids
+
+
+def _relations(cells: Cells, position: int) -> RawTexts | None:
+    """Read the name of every edge's relation; None where one is at fault."""
+    offsets, values, code, row = delimited.gather_ids(cells.buf, *cells.of(position))
+    if row >= 0:
+        cells.blame(position, row, relation_words(code, cells.found(position, row)))
+        return None
+    return RawTexts(offsets, values)

@@ -1,0 +1,271 @@
+"""What the first lines of an edge list tell: its delimiter, and whether it has a header."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from graphprep.decoders.looks.headers import HeaderGuess, guess_header
+from graphprep.engine.budget import format_size
+from graphprep.model.dataclass import dataclass
+from graphprep.model.errors import DataError, MemoryLimitError
+from graphprep.model.protocols import InputStorage, SniffedFile
+from graphprep.storage.faults import display_url
+
+PARQUET_MAGIC = b"PAR1"
+_HEAD_BYTES = 1 << 16
+_MAX_HEAD_BYTES = 1 << 28  # of comments before the first record, or of one line
+_CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+MATRIX_MARKET = b"%%matrixmarket"
+_DATA_DICT = re.compile(rb"[ \t,;|](\{(?:\}|['\"0-9].*\}))[ \t]*\Z", re.DOTALL)
+_QUOTED_FIELD = re.compile(rb'(?:^|[ \t])("[^"]*")(?=[ \t]|$)')
+_READ_AS_DATA = "read as an edge; where this line names the columns, pass --header yes"
+
+
+@dataclass(frozen=True)
+class HeadLine:
+    """A line that is neither blank nor a comment; ``number`` counts from 1. Line breaks may stand in quotes."""
+
+    number: int
+    text: bytes
+
+    @property
+    def last_number(self) -> int:
+        """Return the number of the line on which it ends."""
+        return self.number + self.text.count(b"\n")
+
+
+@dataclass(frozen=True)
+class TextHead:
+    """What is known of a text file before it is decoded.
+
+    ``names`` come from its header; where the first line holds data, they are ``col_<position>``. ``doubt`` is a sentence for
+    the user where that was guessed.
+    """
+
+    delimiter: bytes
+    names: tuple[str, ...]
+    first: HeadLine
+    is_headed: bool = True
+    doubt: str = ""
+
+
+def read_head(storage: InputStorage, url: str) -> bytes:
+    """Read as much of a file as holds its first two records, all of it where there are fewer.
+
+    Raises DataError for binary data, and where no record comes for very long.
+    """
+    size = _HEAD_BYTES
+    while True:
+        head = storage.head(url, size)
+        if head.startswith(PARQUET_MAGIC):
+            return head
+        refuse_foreign(display_url(url), head)
+        if len(head) < size or len(head_lines(head, complete=False)) == 2:
+            return head
+        size = more_of_head(storage, url, size, "write a record a line; of data that is no edge list, name the --format")
+
+
+def more_of_head(storage: InputStorage, url: str, size: int, fix: str) -> int:
+    """Return how much of a file to look at where its first ``size`` bytes do not hold two records.
+
+    Raises MemoryLimitError where that is all that the memory limit leaves for a record, DataError where it is very long.
+    """
+    most = min(_MAX_HEAD_BYTES, storage.record_bytes)
+    if size < most:
+        return min(16 * size, most)
+    words = f"no two records in the first {format_size(size)}"
+    if most == _MAX_HEAD_BYTES:
+        raise DataError(words, place=display_url(url), fix=fix)
+    words += ", which is all that the memory limit leaves for one"
+    raise MemoryLimitError(words, place=display_url(url), fix=f"{fix}, or raise --memory-limit")
+
+
+def refuse_foreign(url: str, head: bytes) -> None:
+    """Raise DataError for data that is no edge list: a control byte, a Matrix Market header, lines that end with CR alone."""
+    if head[: len(MATRIX_MARKET)].lower() == MATRIX_MARKET:
+        raise DataError(
+            "this is a Matrix Market file, not an edge list",
+            place=f"{url}:1:1",
+            fix="convert it with --format mtx",
+        )
+    refuse_lone_returns(url, head)
+    control = _CONTROL.search(head)
+    if control:
+        at = control.start()
+        line = head.count(b"\n", 0, at) + 1
+        column = at - head.rfind(b"\n", 0, at)
+        raise DataError(
+            f"this is binary data, found byte 0x{head[at]:02x}",
+            place=f"{url}:{line}:{column}",
+            fix="give text or Parquet, or name the format with --format",
+        )
+
+
+def find_data_dict(line: bytes) -> int:
+    """Return where the dictionary begins that networkx's ``write_edgelist`` puts behind both ends, -1 where there is none."""
+    if not line.endswith((b"}", b" ", b"\t")) or not line.rstrip(b" \t").endswith(b"}"):
+        return -1
+    found = _DATA_DICT.search(line)
+    between = b"" if found is None else line[: found.start()].strip(b" \t")
+    return found.start(1) if found is not None and len(re.findall(rb"[^ \t,;|]+", between)) == 2 else -1
+
+
+def refuse_data_dict(url: str, line: HeadLine) -> None:
+    """Raise DataError for a line with a dictionary behind both ends."""
+    at = find_data_dict(line.text)
+    if at >= 0:
+        raise DataError(
+            "a dictionary stands behind the ends of the edge, as networkx.write_edgelist writes its data",
+            place=f"{url}:{line.number}:{len(line.text[:at].decode(errors='replace')) + 1}",
+            fix="name the attributes: networkx.write_edgelist(graph, path, data=['weight']), or data=False for none",
+        )
+
+
+def refuse_lone_returns(url: str, head: bytes) -> None:
+    """Raise DataError for lines that end with CR alone: they would be one line."""
+    lone = head.find(b"\r")
+    if 0 <= lone < len(head) - 1 and b"\n" not in head and b'"' not in head:
+        raise DataError(
+            "lines end with CR alone",
+            place=f"{url}:1:{lone + 1}",
+            fix="write LF or CR LF; tr '\\r' '\\n' repairs the file",
+        )
+
+
+def head_lines(head: bytes, *, complete: bool, across_lines: bool = False) -> list[HeadLine]:
+    """Return the first two lines of ``head`` that are neither blank nor a comment.
+
+    The last line counts only where it ends with a line feed or ``complete`` says that the file ends there. ``across_lines``: a
+    line goes on as long as a quote is open.
+    """
+    found: list[HeadLine] = []
+    for line in iter_lines(head, complete=complete, across_lines=across_lines):
+        found.append(line)
+        if len(found) == 2:
+            break
+    return found
+
+
+def iter_lines(head: bytes, *, complete: bool, across_lines: bool = False) -> Iterator[HeadLine]:
+    """Yield the lines of ``head`` that are neither blank nor a comment, without their ends."""
+    at = 0
+    number = 1
+    while at < len(head):
+        end = head.find(b"\n", at)
+        is_comment = head[at : len(head) if end < 0 else end].lstrip(b" \t")[:1] in (b"#", b"%")
+        while across_lines and not is_comment and end >= 0 and head.count(b'"', at, end) % 2:
+            end = head.find(b"\n", end + 1)
+        if end < 0 and not complete:
+            return
+        end = len(head) if end < 0 else end
+        text = head[at:end].removesuffix(b"\r")
+        if text.strip(b" \t") and not is_comment:
+            yield HeadLine(number, text)
+        number += text.count(b"\n") + 1
+        at = end + 1
+
+
+def look_at_text(
+    url: str, lines: Sequence[HeadLine], delimiter: bytes | None, guess: HeaderGuess, *, quoted: bool = True
+) -> TextHead:
+    """Settle the delimiter and the columns' names from the first two records, of which the first is what ``guess`` says.
+
+    ``delimiter`` None means: found in the first data line. Without ``quoted``, double quotes are characters like others.
+    Raises DataError.
+    """
+    first, second = lines[0], lines[min(1, len(lines) - 1)]
+    own = find_delimiter(first.text, quoted) if delimiter is None else delimiter
+    if not guess.is_header:
+        columns = tuple(f"col_{i}" for i in range(len(split_line(url, first, own, quoted))))
+        doubt = "" if guess.is_sure else f"{url}:{first.number}: {_READ_AS_DATA}"
+        return TextHead(own, columns, first, is_headed=False, doubt=doubt)
+    found = find_delimiter(second.text, quoted) if delimiter is None else delimiter
+    names = _names(url, first, found, quoted)
+    if found != own and len(names) != len(split_line(url, second, found, quoted)):
+        names = _names(url, first, own, quoted)  # a header may be written with another delimiter than the data
+    return TextHead(found, names, first, doubt="" if guess.is_sure else header_doubt(url, first.number, names))
+
+
+def header_doubt(url: str, line: int, names: Sequence[str]) -> str:
+    """Tell the user that a first line was taken for a header."""
+    return f"{url}:{line}: read as a header ({', '.join(names)}); where this line is data, pass --header no"
+
+
+def _names(url: str, line: HeadLine, delimiter: bytes, quoted: bool) -> tuple[str, ...]:
+    """Split a header into names, without the blanks around them.
+
+    Raises DataError where it is not UTF-8.
+    """
+    try:
+        return tuple(field.decode().strip(" \t") for field in split_line(url, line, delimiter, quoted))
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"the header is not UTF-8: {error.reason}", place=f"{url}:{line.number}:1", fix="convert the file to UTF-8"
+        ) from None
+
+
+def is_header_alone(file: SniffedFile) -> bool:
+    """Return whether a file has one line that is neither blank nor a comment, and that line names columns."""
+    lines = head_lines(file.head, complete=file.complete)
+    if len(lines) != 1 or not file.complete:
+        return False
+    names = split_text(file.url, lines[0], find_delimiter(lines[0].text))
+    return guess_header([names], if_open=False).is_header
+
+
+def find_delimiter(line: bytes, quoted: bool = True) -> bytes:
+    """Return the delimiter of a line, quoted text aside: a comma where there is one, else a tab, else blanks (empty)."""
+    bare = without_quoted(line) if quoted else line
+    return b"," if b"," in bare else b"\t" if b"\t" in bare else b""
+
+
+def without_quoted(line: bytes) -> bytes:
+    """Return a line without the texts between double quotes, in which no delimiter counts."""
+    return re.sub(rb'"[^"]*"', b"", line)
+
+
+def refuse_quoted_blanks(url: str, lines: Sequence[HeadLine]) -> None:
+    """Raise DataError for a field in double quotes where blanks are found to separate: quotes mean nothing there."""
+    for line in lines:
+        found = _QUOTED_FIELD.search(line.text)
+        if found is not None:
+            column = len(line.text[: found.start(1)].decode(errors="replace")) + 1
+            raise DataError(
+                f"blanks separate the columns, but this field is quoted: {found[1].decode(errors='replace')}",
+                place=f"{url}:{line.number}:{column}",
+                fix="write tabs or commas between the columns, or take quotes as they are with --no-quote",
+            )
+
+
+def split_text(url: str, line: HeadLine, delimiter: bytes, quoted: bool = True) -> list[str]:
+    """Split one line as ``split_line`` does, into texts; bytes that are not UTF-8 are replaced."""
+    return [field.decode(errors="replace") for field in split_line(url, line, delimiter, quoted)]
+
+
+def split_line(url: str, line: HeadLine, delimiter: bytes, quoted: bool = True) -> list[bytes]:
+    """Split one line into its fields: at the delimiter, quotes by RFC 4180 where that is one character and ``quoted``.
+
+    Raises DataError for quotes that do not close, or stand where none may. The kernel ``split_fields`` agrees with it.
+    """
+    if not delimiter:
+        return re.split(rb"[ \t]+", line.text.strip(b" \t"))
+    if not quoted or len(delimiter.decode()) != 1 or b'"' not in line.text:
+        return line.text.split(delimiter)
+    fields: list[bytes] = []
+    field = rb'"([^"]*(?:""[^"]*)*)"|([^"]*?)'  # a step for each quote: one for each byte would take 100 bytes of memory
+    pattern = re.compile(rb"(?:" + field + rb")(?:(" + re.escape(delimiter) + rb")|\Z)", re.DOTALL)
+    at = 0
+    while True:
+        match = pattern.match(line.text, at)
+        if match is None:
+            raise DataError(
+                "a quote does not close, or stands inside a field",
+                place=f"{url}:{line.number}:{at + 1}",
+                fix="write the whole field in double quotes and double those inside it; "
+                "--quote allows line breaks, --no-quote takes quotes as they are",
+            )
+        fields.append(match[2] if match[1] is None else match[1].replace(b'""', b'"'))
+        if match[3] is None:
+            return fields
+        at = match.end()

@@ -1,0 +1,1 @@
+"""Matrices in text: Matrix Market and METIS."""

@@ -1,0 +1,170 @@
+"""Tables of delimited text: CSV, TSV and their like."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphprep.decoders.cells.faults import Faults
+from graphprep.decoders.cells.text import (
+    TIME_KEY,
+    Cells,
+    after_header,
+    find_faults,
+    further,
+    is_null,
+    parse_ids,
+    split_cells,
+    times,
+    weights,
+    without_nulls,
+)
+from graphprep.decoders.looks.quoted_records import Grammar
+from graphprep.decoders.tables.columns import ColumnType, FeatureColumn, IdField, TableLayout
+from graphprep.decoders.tables.faults import key_words, name_words
+from graphprep.decoders.tables.rows import Batch, parsers, read_numbered, table_rows
+from graphprep.decoders.tables.values import parse_texts
+from graphprep.kernels.cpu.text import delimited
+from graphprep.kernels.cpu.text.lists import blank_cells
+from graphprep.model.dataclass import dataclass
+from graphprep.model.errors import DecodeError
+from graphprep.model.protocols import Span, TextBlock
+from graphprep.model.rows import ColumnChunk, RawIds, RawRows, RawTexts
+from graphprep.storage.read.spans import read_blocks
+
+Ints = NDArray[np.int64]
+_BLOCK_BYTES = 1 << 20  # of a table that is read row by row
+
+
+@dataclass(frozen=True)
+class TextReader:
+    """Reads one file of delimited text. ``header_line`` is the last line of its header, 0 where it has none."""
+
+    layout: TableLayout
+    grammar: Grammar
+    header_line: int = 0
+
+    def decode(self, block: TextBlock, places: bool = False) -> RawRows:
+        """Decode whole records.
+
+        Raises DecodeError for the first faulty record.
+        """
+        return self._rows(block, 0, places)
+
+    def read(self, handle: BinaryIO, span: Span, max_rows: int, places: bool = False) -> Iterator[RawRows]:
+        """Read a table whose rows are numbered. See ``read_numbered``."""
+        blocks = read_blocks(handle, span, min(_BLOCK_BYTES, 2 * max_rows))
+        yield from read_numbered(blocks, self.layout.ids[0].first, lambda block, row: self._rows(block, row, places))
+
+    def count(self, handle: BinaryIO, span: Span) -> int:
+        """Count the records of a file, up to the first that cannot be split."""
+        grammar, num_columns = self.grammar, len(self.layout.names)
+        total = 0
+        for block in read_blocks(handle, span, _BLOCK_BYTES):
+            buf = np.frombuffer(block.data, np.uint8)
+            total += split_cells(buf, after_header(block, self.header_line), grammar, num_columns, []).num_rows
+        return total
+
+    def find_faults(self, block: TextBlock) -> list[DecodeError]:
+        """Return what ``decode`` would raise for each faulty record on its own, in input order; nothing where it cannot."""
+        if self.grammar.escape:  # fields then stand in a copy of the block
+            return []
+        buf = np.frombuffer(block.data, np.uint8)
+        starts_file = block.is_first and not self.header_line
+
+        def column(parse: Callable[[Batch], object], cells: Cells, begins: bool) -> object:
+            return parse(TextBatch(cells, self.layout, 0, starts_file and begins))
+
+        columns = [partial(column, parse) for parse in parsers(self.layout)]
+        return find_faults(block, after_header(block, self.header_line), lambda at: self._cells(buf, at), columns)
+
+    def _cells(self, buf: NDArray[np.uint8], at: int) -> Cells:
+        layout = self.layout
+        cells = split_cells(buf, at, self.grammar, len(layout.names), layout.used)
+        for slot in range(cells.start.shape[0] if layout.nulls else 0):
+            cells.stop[slot] = blank_cells(cells.buf, cells.start[slot], cells.stop[slot], layout.nulls)
+        return cells
+
+    def _rows(self, block: TextBlock, first_row: int, places: bool) -> RawRows:
+        layout = self.layout
+        buf = np.frombuffer(block.data, np.uint8)
+        cells = self._cells(buf, after_header(block, self.header_line))
+        starts_file = block.is_first and not self.header_line
+        return table_rows(TextBatch(cells, layout, first_row, starts_file), layout, places)
+
+
+@dataclass(frozen=True)
+class TextBatch:
+    """The records of a block. See ``tables_rows.Batch``."""
+
+    cells: Cells
+    layout: TableLayout
+    first_row: int
+    starts_file: bool
+
+    @property
+    def faults(self) -> Faults:
+        """Return what is wrong so far."""
+        return self.cells.faults
+
+    @property
+    def num_rows(self) -> int:
+        """Return the number of records before the first that cannot be split."""
+        return self.cells.num_rows
+
+    def ids(self, field: IdField) -> RawIds | RawTexts:
+        """Parse raw IDs, or number the rows."""
+        if field.position is None:
+            return np.arange(self.first_row, self.first_row + self.num_rows, dtype=np.uint64)
+        ids, code, row = parse_ids(field.kind, self.cells.buf, *self.cells.of(field.position), 0)
+        if row >= 0:
+            found = self.cells.found(field.position, row)
+            words = key_words(field.name, code, found, field.kind, may_be_header=self.starts_file and row == 0)
+            self.cells.blame(field.position, row, words)
+        return ids
+
+    def texts(self, position: int) -> RawTexts:
+        """Copy a column of names."""
+        offsets, values, code, row = delimited.gather_ids(self.cells.buf, *self.cells.of(position))
+        if row >= 0:
+            self.cells.blame(position, row, name_words(self.layout.names[position], code, self.cells.found(position, row)))
+        return RawTexts(offsets, values)
+
+    def weights(self, position: int, dtype: str) -> ColumnChunk:
+        """Parse weights."""
+        return weights(self.cells, position, dtype)
+
+    def times(self, column: FeatureColumn, unit: str | None) -> ColumnChunk:
+        """Parse times: numbers in seconds, or dates and timestamps where that is declared."""
+        if column.type is None or column.type.unit is None:
+            return times(self.cells, column.position, unit, column.source)
+        return dataclasses.replace(self._parse(column, column.type), key=dataclasses.replace(TIME_KEY, unit=column.type.unit))
+
+    def feature(self, column: FeatureColumn) -> ColumnChunk:
+        """Parse a column that is stored."""
+        if column.type is None or column.type.dtype == "binary":
+            dtype = column.type.dtype if column.type else None
+            return further(self.cells, column.name, column.position, dtype)
+        return self._parse(column, column.type)
+
+    def places(self, field: IdField) -> Ints:
+        """Return the positions of the IDs in the block; of rows that are numbered, their numbers in the batch."""
+        if field.position is None:
+            return np.arange(self.num_rows, dtype=np.int64)
+        return self.cells.of(field.position)[0]
+
+    def _parse(self, column: FeatureColumn, kind: ColumnType) -> ColumnChunk:
+        buf, (start, stop), separator = self.cells.buf, self.cells.of(column.position), self.layout.list_delimiter
+        chunk, (row, words) = parse_texts(column, kind, buf, start, stop, separator)
+        if not kind.is_list and is_null(buf, start, stop, row):
+            ends, nulls = without_nulls(buf, start, stop)
+            chunk, (row, words) = parse_texts(column, kind, buf, start, ends, separator)
+            chunk = dataclasses.replace(chunk, nulls=nulls)
+        if row >= 0:
+            self.cells.blame(column.position, row, words)
+        return chunk

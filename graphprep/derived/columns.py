@@ -1,0 +1,59 @@
+"""Edge columns in the row order of the layout that is not the primary one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphprep.derived.store import ReadyFiles, ReadyStore
+from graphprep.edges.moves import Blocks, Room
+from graphprep.model.schema import Layout
+from graphprep.rewrite.move_parts import CutFiles, PartMover, RenamedFiles
+from graphprep.rewrite.order import outside
+from graphprep.storage.spill.scratch import Scratch
+from graphprep.store.files import column_files
+from graphprep.store.items import StoredItems
+from graphprep.store.single import WholeStore
+
+Ints = NDArray[np.int64]
+_STEP = 1 << 18
+
+
+def move_edge_columns(ready: ReadyStore, files: ReadyFiles, number: int, layout: Layout, room: Room) -> None:
+    """Write an edge type's columns in the row order of a layout that names edge rows.
+
+    Raises DataError where the store's arrays are faulty.
+    """
+    schema, folder = ready.metadata.edge_schemas[number], ready.edge_folder(number)
+    if not schema.columns and not schema.num_slots:
+        return
+    with room.scratch.inner() as scratch:
+        path, whole = f"{folder}/{layout}/edge_rows.npy", WholeStore(ready)
+        sizes = [ready.array(part, path).shape[0] for part in range(ready.metadata.num_parts)]
+        num_edges = ready.metadata.num_edges_per_type[number]
+        order = read_order(StoredItems(whole.array(0, path)), num_edges, "edge row", scratch)
+        target = RenamedFiles(CutFiles(files, np.array(sizes, np.int64)), folder, f"{folder}/{layout}")
+        mover = PartMover(whole, target, 0, Blocks(order), replace(room, scratch=scratch))
+        mover.write(column_files(folder, schema.columns, num_slots=schema.num_slots))
+    files.show(ready)
+
+
+def read_order(items: StoredItems, size: int, what: str, scratch: Scratch) -> Ints:
+    """Return stored numbers, each of which must be one of 0..size-1: mapped where they are local, as int64.
+
+    Raises DataError where one is not.
+    """
+    items.check_size(size)
+    is_mapped = items.is_mapped and items.reader.dtype == np.int64
+    order = np.asarray(items.whole()) if is_mapped else scratch.zeros(size, np.int64)
+    for start in range(0, size, _STEP):
+        some = items.read(start, min(start + _STEP, size))
+        bad = (some < 0) | (some >= size)
+        if bad.any():
+            at = int(np.argmax(bad))
+            raise outside(items, start + at, int(some[at]), size, what)
+        if not is_mapped:
+            order[start : start + some.size] = some
+    return order

@@ -1,0 +1,143 @@
+"""The edges of a type in the row order of the primary layout, over all partitions, with both ends and edge IDs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphprep.derived.store import ReadyStore
+from graphprep.edges.bucket_plan import MOST_HELD_BYTES, ROW_BYTES, Desk, plan_buckets
+from graphprep.edges.buckets import EdgeBuckets
+from graphprep.edges.moves import Room
+from graphprep.engine.budget import format_size
+from graphprep.engine.ledger import EDGE_BYTES, Need
+from graphprep.engine.local import map_ordered, num_in_flight
+from graphprep.model.dataclass import dataclass
+from graphprep.model.metadata import GraphMetadata
+from graphprep.model.schema import Layout
+from graphprep.rewrite.order import outside
+from graphprep.storage.spill.scratch import Scratch
+from graphprep.store.items import StoredItems, read_offsets
+
+Ints = NDArray[np.int64]
+Made = TypeVar("Made")
+_LEAF_PIECES = 4  # a bucket takes as many pieces: it is built at once
+
+
+@dataclass(frozen=True)
+class EdgeSpan:
+    """Edges in a row: entries [start, stop) of a partition; the first has the edge row ``first_row`` among all of the type.
+
+    ``rows`` are the nodes by which the layout is compressed, ``others`` the other ends: typed IDs, int64 and as stored.
+    ``ids`` are edge IDs as stored; without, edge rows stand in for them: int64.
+    """
+
+    part: int
+    start: int
+    stop: int
+    first_row: int
+    rows: Ints
+    others: NDArray[Any]
+    ids: NDArray[Any]
+
+    @property
+    def edge_rows(self) -> Ints:
+        """Return where the edges stand in the primary layout."""
+        return np.arange(self.first_row, self.first_row + self.rows.size)
+
+
+def map_edges(ready: ReadyStore, number: int, room: Room, scratch: Scratch, make: Callable[[EdgeSpan], Made]) -> Iterator[Made]:
+    """Yield what is made of an edge type's edges, on the threads, in the row order of the primary layout.
+
+    Raises DataError for an end that is no node.
+    """
+    first_row = 0
+    for part in range(ready.metadata.num_parts):
+        reader = _PartEdges(ready, number, part, first_row, scratch)
+        spans = entry_spans(reader.indptr, max(1, room.piece_bytes // EDGE_BYTES))
+        yield from map_ordered(partial(_make, make, reader), spans, room.threads)
+        first_row += reader.indices.size
+
+
+def _make(make: Callable[[EdgeSpan], Made], reader: _PartEdges, span: tuple[int, int, int, int]) -> Made:
+    return make(reader.read(*span))
+
+
+class _PartEdges:
+    """Reads the edges of a partition."""
+
+    def __init__(self, ready: ReadyStore, number: int, part: int, first_row: int, scratch: Scratch) -> None:
+        metadata = ready.metadata
+        layout = metadata.primary_layout
+        folder = f"{ready.edge_folder(number)}/{layout}"
+        row_type, other_type = end_types(metadata, number, layout)
+        has_ids = metadata.edge_schemas[number].edge_id_dtype is not None
+        self._part = part
+        self._first_row = first_row
+        self._first_node = int(part_borders(metadata, row_type)[part])
+        self._num_others = metadata.num_nodes_per_type[other_type]
+        self.indices = StoredItems(ready.array(part, f"{folder}/indices.npy"))
+        self.indptr = read_offsets(ready.array(part, f"{folder}/indptr.npy"), self.indices.size, scratch)
+        self._ids = StoredItems(ready.array(part, f"{folder}/edge_ids.npy")) if has_ids else None
+
+    def read(self, low: int, high: int, start: int, stop: int) -> EdgeSpan:
+        """Read entries [start, stop), which belong to rows [low, high)."""
+        others, first_row = self.indices.read(start, stop), self._first_row + start
+        bad = (others < 0) | (others >= self._num_others)
+        if bad.any():
+            at = int(np.argmax(bad))
+            raise outside(self.indices, start + at, int(others[at]), self._num_others)
+        bounds = np.clip(self.indptr[low : high + 1], start, stop)
+        rows = np.repeat(np.arange(self._first_node + low, self._first_node + high), np.diff(bounds))
+        ids = np.arange(first_row, first_row + rows.size) if self._ids is None else self._ids.read(start, stop)
+        return EdgeSpan(self._part, start, stop, first_row, rows, others, ids)
+
+
+def entry_spans(indptr: Ints, most: int) -> Iterator[tuple[int, int, int, int]]:
+    """Cut rows into (low, high, start, stop): entries [start, stop) of rows [low, high), at most ``most`` of each.
+
+    A longer row is cut into several.
+    """
+    low, num_rows = 0, indptr.size - 1
+    while low < num_rows:
+        first, high = int(indptr[low]), min(low + most, num_rows)
+        high = low + max(1, int(np.searchsorted(indptr[low + 1 : high + 1], first + most, side="right")))
+        last = int(indptr[high])
+        for start in range(first, last, most):
+            yield low, high, start, min(start + most, last)
+        low = high
+
+
+def end_types(metadata: GraphMetadata, number: int, layout: Layout) -> tuple[int, int]:
+    """Return the numbers of the node types at both ends: that whose nodes are the layout's rows, and the other."""
+    src, _, dst = metadata.edge_types[number]
+    row, other = (dst, src) if layout == "csc" else (src, dst)
+    return metadata.node_types.index(row), metadata.node_types.index(other)
+
+
+def part_borders(metadata: GraphMetadata, node_type: int) -> Ints:
+    """Return the borders of the partitions among a node type's IDs: int64[P + 1]."""
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(metadata.num_nodes_per_chunk[node_type], dtype=np.int64)])
+
+
+def make_buckets(room: Room, num_rows: int, num_edges: int, most: int) -> EdgeBuckets:
+    """Make buckets for the edges of so many rows; ``most`` is the highest number that a record has to hold, plus one."""
+    plan = plan_buckets(num_rows, num_edges * EDGE_BYTES + num_rows * ROW_BYTES, bucket_bytes(room))
+    desk = Desk(min(bucket_bytes(room), MOST_HELD_BYTES))
+    return EdgeBuckets(room.pool, plan, desk, np.uint64 if max(most, num_rows, num_edges) > 2**32 else np.uint32)
+
+
+def derive_needs(room: Room) -> Iterator[Need]:
+    """Declare what making what a store lacks takes."""
+    yield from room.needs()
+    num_buckets, size = num_in_flight(room.threads), bucket_bytes(room)
+    yield Need("buckets", num_buckets * size, f"{num_buckets} at a time, of {format_size(size)}")
+
+
+def bucket_bytes(room: Room) -> int:
+    """Return what a bucket may take while it is built."""
+    return _LEAF_PIECES * room.piece_bytes

@@ -1,0 +1,224 @@
+"""Another partitioning of a store: nodes get the typed IDs that ``convert`` would have given them, and everything follows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import replace
+from functools import partial
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphprep.derived.store import ReadyFiles, ReadyStore
+from graphprep.edges.moves import Blocks, Room
+from graphprep.model.dataclass import dataclass
+from graphprep.model.errors import DataError
+from graphprep.model.metadata import GraphMetadata, PartEntry, part_name
+from graphprep.model.protocols import Reporter
+from graphprep.model.schema import Layout, RawIdKind, edge_type_path, path_name
+from graphprep.rewrite.move_parts import CutFiles, PartMover
+from graphprep.rewrite.order import NodePlaces
+from graphprep.rewrite.reorder_edges import EdgeTypeMover
+from graphprep.storage.faults import display_url
+from graphprep.store.assign import PartitionFunction, TypedCounter, cut_sizes
+from graphprep.store.files import Chain, StoredFile, column_files, raw_id_files
+from graphprep.store.items import FIX, Items, StoredArray, StoredArrays, StoredCounts, StoredItems
+from graphprep.store.raw_merge import RawNodes, nodes_by_raw_id
+from graphprep.store.single import SlicedArray, SlicedOffsets, WholeStore
+
+Ints = NDArray[np.int64]
+_STEP = 1 << 19
+
+
+@dataclass(frozen=True)
+class _NewNodes:
+    """The nodes of a type in their new order: ``places`` are those among all of them, ``sizes`` (int64[P]) the partitions'.
+
+    ``stays`` says that it is the old order: nothing moves, partitions are cut elsewhere.
+    """
+
+    places: NodePlaces
+    sizes: Ints
+    raw_ids: RawIdKind
+    stays: bool
+
+    @property
+    def borders(self) -> Ints:
+        """Return the borders of the partitions: int64[P + 1]."""
+        return np.concatenate([np.zeros(1, np.int64), np.cumsum(self.sizes)])
+
+
+class StorePartitioner:
+    """Writes a store again in another partitioning.
+
+    ``layouts`` are those to write, the primary one among them, ``with_columns`` the numbers of the edge types whose columns are
+    to be there. Raises DataError where the store's arrays are faulty, or the function cannot say where a node belongs.
+    """
+
+    def __init__(
+        self,
+        store: StoredArrays,
+        files: ReadyFiles,
+        partition: PartitionFunction,
+        layouts: Collection[Layout],
+        with_columns: Collection[int],
+        room: Room,
+        reporter: Reporter,
+    ) -> None:
+        self._store = store
+        self._whole = WholeStore(store)
+        self._files = files
+        self._partition = partition
+        self._layouts = layouts
+        self._room = room
+        self._reporter = reporter
+        self._with_columns = with_columns
+        self._nodes: dict[str, _NewNodes] = {}
+        self._cut: dict[tuple[int, str], Callable[[], StoredArray]] = {}
+
+    def write(self) -> ReadyStore:
+        """Write all arrays; return the store that they are."""
+        with self._room.scratch.inner() as scratch:
+            self._room = replace(self._room, scratch=scratch)
+            for number, name in enumerate(self._store.metadata.node_types):
+                self._nodes[name] = _place_nodes(self._store, number, self._partition, self._room)
+                self._write_nodes(number, self._nodes[name])
+            for number in range(len(self._store.metadata.edge_types)):
+                self._write_edges(number)
+        ready = ReadyStore(self._metadata(), None)
+        self._files.show(ready)
+        for (part, path), make in self._cut.items():
+            ready.add(part, path, make)
+        return ready
+
+    def _write_nodes(self, number: int, nodes: _NewNodes) -> None:
+        metadata = self._store.metadata
+        folder, schema = f"nodes/{path_name(metadata.node_types[number])}", metadata.node_schemas[number]
+        files, order = CutFiles(self._files, nodes.sizes), nodes.places.order
+        moved = list(column_files(folder, schema.columns, num_slots=schema.num_slots))
+        if nodes.raw_ids != "identity" and schema.raw_ids == "identity":
+            files.write(f"{folder}/raw_ids.npy", "int64", order.shape, _slices(order))
+        elif nodes.raw_ids != "identity":
+            moved += raw_id_files(folder, schema.raw_ids)
+        if nodes.stays:
+            self._cut_files(moved, nodes.borders)
+            return
+        with self._room.scratch.inner() as scratch:
+            PartMover(self._whole, files, 0, Blocks(order), replace(self._room, scratch=scratch)).write(moved)
+        self._reporter.advance(records=order.size)
+
+    def _write_edges(self, number: int) -> None:
+        metadata, columns = self._store.metadata, number in self._with_columns
+        src, _, dst = metadata.edge_types[number]
+        if self._nodes[src].stays and self._nodes[dst].stays:
+            self._cut_edges(number, columns=columns)
+            return
+        places = {name: nodes.places for name, nodes in self._nodes.items()}
+
+        def files_of(_: int, node_type: str) -> CutFiles:
+            return CutFiles(self._files, self._nodes[node_type].sizes)
+
+        with self._room.scratch.inner() as scratch:
+            room = replace(self._room, scratch=scratch)
+            EdgeTypeMover(self._whole, files_of, number, places, room, self._layouts, columns=columns).write()
+        self._reporter.advance(records=metadata.num_edges_per_type[number])
+
+    def _cut_edges(self, number: int, *, columns: bool) -> None:
+        """Cut the layouts of an edge type, and its columns."""
+        metadata = self._store.metadata
+        (src, _, dst), schema = metadata.edge_types[number], metadata.edge_schemas[number]
+        folder = f"edges/{edge_type_path(metadata.edge_types[number])}"
+        for layout in self._layouts:
+            indptr = StoredFile(f"{folder}/{layout}/indptr.npy", is_offsets=True)
+            entries = [f"{folder}/{layout}/{name}.npy" for name in ("indices", "edge_ids", "edge_rows")]
+            files = [StoredFile(path) for path in entries if self._store.has(0, path)]
+            if columns and layout == metadata.primary_layout:
+                files += column_files(folder, schema.columns, num_slots=schema.num_slots)
+            below = [replace(file, chain=(indptr.path, *file.chain)) for file in files]
+            self._cut_files([indptr, *below], self._nodes[dst if layout == "csc" else src].borders)
+
+    def _cut_files(self, files: Iterable[StoredFile], borders: Ints) -> None:
+        """Cut arrays that stay as they are at the borders (int64[P + 1]) of their rows."""
+        bounds: dict[Chain, Ints] = {(): borders}
+        for file in files:
+            array, at = self._whole.array(0, file.path), bounds[file.chain]
+            items: Items = StoredCounts(array) if file.is_offsets else StoredItems(array)
+            items.check_size(int(at[-1]))
+            for part, (low, high) in enumerate(pairwise(at.tolist())):
+                self._cut[part, file.path] = partial(_cut, self._whole, file, low, high)
+            if file.is_offsets:
+                found = bounds[*file.chain, file.path] = np.asarray(array.take(at), np.int64)
+                if found[0] != 0 or (found[1:] < found[:-1]).any():
+                    raise DataError("offsets must begin at 0 and not descend", place=display_url(array.url), fix=FIX)
+
+    def _metadata(self) -> GraphMetadata:
+        old, num_parts = self._store.metadata, self._partition.num_parts
+        nodes = [self._nodes[name] for name in old.node_types]
+        return replace(
+            old,
+            num_nodes_per_chunk=tuple(tuple(one.sizes.tolist()) for one in nodes),
+            num_edges_per_chunk=tuple(self._edge_counts(number) for number in range(len(old.edge_types))),
+            num_parts=num_parts,
+            partition_by=self._partition.method,
+            layouts=tuple(layout for layout in old.layouts if layout in self._layouts),
+            node_schemas=tuple(
+                replace(schema, raw_ids=one.raw_ids, node_order=None)
+                for schema, one in zip(old.node_schemas, nodes, strict=True)
+            ),
+            parts=tuple(PartEntry(part_name(part, num_parts), 0, "") for part in range(num_parts)),
+        )
+
+    def _edge_counts(self, number: int) -> tuple[int, ...]:
+        """Return how many edges each partition owns in the primary layout."""
+        metadata = self._store.metadata
+        path = f"edges/{edge_type_path(metadata.edge_types[number])}/{metadata.primary_layout}/indices.npy"
+        made = [{entry.path: entry.shape[0] for entry in entries} for entries in self._files.entries]
+        return tuple(sizes[path] if path in sizes else self._cut[part, path]().shape[0] for part, sizes in enumerate(made))
+
+
+def _cut(whole: WholeStore, file: StoredFile, low: int, high: int) -> StoredArray:
+    array = whole.array(0, file.path)
+    return SlicedOffsets(array, low, high) if file.is_offsets else SlicedArray(array, low, high)
+
+
+def _place_nodes(store: StoredArrays, number: int, partition: PartitionFunction, room: Room) -> _NewNodes:
+    """Find the new typed IDs of a type's nodes: their order by (partition, raw ID)."""
+    metadata, scratch = store.metadata, room.scratch
+    kind, size = metadata.node_schemas[number].raw_ids, metadata.num_nodes_per_type[number]
+    sizes = _part_sizes(store, number, partition, room)
+    order, new_ids = scratch.zeros(size, np.int64), scratch.zeros(size, np.int32 if size < 2**31 else np.int64)
+    counter, is_identity, stays = TypedCounter(sizes), kind in ("identity", "int64"), True
+    for nodes, parts in _parts_of_nodes(store, number, partition, room):
+        typed = counter.take(parts)
+        order[typed] = nodes.typed
+        new_ids[nodes.typed] = typed
+        is_identity = is_identity and bool((nodes.raw.numbers.view(np.int64) == typed).all())
+        stays = stays and bool((nodes.typed == typed).all())
+    places = NodePlaces(np.array([0, size], np.int64), order, new_ids)
+    return _NewNodes(places, sizes, "identity" if is_identity else "int64" if kind == "identity" else kind, stays)
+
+
+def _part_sizes(store: StoredArrays, number: int, partition: PartitionFunction, room: Room) -> Ints:
+    """Count the nodes of each partition: int64[P]."""
+    if partition.method in ("range", "random"):
+        return cut_sizes(store.metadata.num_nodes_per_type[number], partition.num_parts)
+    sizes = np.zeros(partition.num_parts, np.int64)
+    for _, parts in _parts_of_nodes(store, number, partition, room):
+        sizes += np.bincount(parts, minlength=partition.num_parts)
+    return sizes
+
+
+def _parts_of_nodes(
+    store: StoredArrays, number: int, partition: PartitionFunction, room: Room
+) -> Iterator[tuple[RawNodes, Ints]]:
+    """Yield the nodes of a type, ascending by raw ID, with their new partitions."""
+    name, size, rank = store.metadata.node_types[number], store.metadata.num_nodes_per_type[number], 0
+    for nodes in nodes_by_raw_id(store, number, room.piece_bytes):
+        yield nodes, partition.parts(nodes.raw, rank, size, number, name)
+        rank += nodes.typed.size
+
+
+def _slices(array: Ints) -> Iterator[Ints]:
+    for start in range(0, array.size, _STEP):
+        yield array[start : start + _STEP]

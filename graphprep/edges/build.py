@@ -1,0 +1,321 @@
+"""Build CSC and CSR, one bucket at a time, and put every array in its place in the partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphprep.edges.bucket_plan import MOST_HELD_BYTES, ROW_BYTES, Desk, plan_buckets
+from graphprep.edges.buckets import EdgeBuckets, EdgeRows, join_fields
+from graphprep.edges.parted import PartedArray, PartedOffsets, PartList
+from graphprep.edges.tasks import EdgeRuns, Leaf, cut_leaves, join_leaves
+from graphprep.engine.ledger import EDGE_BYTES
+from graphprep.engine.local import map_ordered
+from graphprep.kernels.cpu.edges.records import EDGE_ID, OTHER, Block, carried, has_repeats, place_records, sort_records
+from graphprep.kernels.cpu.edges.sort import stable_order
+from graphprep.kernels.cpu.ids.group import group_by_key
+from graphprep.model.dataclass import dataclass
+from graphprep.model.errors import UsageError
+from graphprep.model.schema import Layout
+from graphprep.storage.spill.runs import Runs, SpillPool
+from graphprep.store.columns.cells import Cells
+
+Ints = NDArray[np.int64]
+_JOINED_BYTES = 32  # the same where buckets are built from where they lie
+_MOST_JOINED = 1 << 18  # edges built at a time: fewer, and handing them over takes as long as building them
+_NO_IDS = np.zeros(0, np.int64)
+_DEALT_ROWS = 1 << 18  # of a built leaf, so many are dealt out at a time: they fit the cache
+
+
+@dataclass(frozen=True)
+class BuildRules:
+    """How layouts are built."""
+
+    leaf_bytes: int
+    threads: int
+
+
+@dataclass(frozen=True)
+class BuiltLeaf:
+    """A built piece: lengths of its rows, then for each entry the other end, its edge ID and, in a second layout, its edge row.
+
+    ``lengths`` are those within the piece, ``counts`` those of whole rows where a row begins here. ``arrival`` (edge IDs,
+    ascending) and ``position`` say where in the piece each edge ID lies, where that is wanted.
+    """
+
+    leaf: Leaf
+    counts: Ints
+    lengths: Ints
+    others: NDArray[Any]
+    edge_ids: NDArray[Any] | None
+    keys: NDArray[np.uint64] | None = None
+    edge_rows: Ints | None = None
+    arrival: Ints | None = None
+    position: Ints | None = None
+    repeated: bool = False
+
+    def rows(self) -> Ints:
+        """Return the row of every entry."""
+        return np.repeat(np.arange(self.leaf.low, self.leaf.high), self.lengths)
+
+    def ends(self) -> tuple[tuple[int, int], tuple[int, int]] | None:
+        """Return (row, other end) of the first and of the last entry; None without any."""
+        filled = np.flatnonzero(self.lengths)
+        if not filled.size:
+            return None
+        low = self.leaf.low
+        return (low + int(filled[0]), int(self.others[0])), (low + int(filled[-1]), int(self.others[-1]))
+
+
+@dataclass(frozen=True)
+class LayoutBuilder:
+    """Builds one layout of one edge type; ``edge_rows`` says that edges bring their edge rows.
+
+    ``id_dtype`` is that of the edge IDs, None where they are not wanted; ``keys`` says that order keys are.
+    """
+
+    edges: EdgeRuns
+    index_dtype: str
+    id_dtype: str | None
+    edge_rows: bool = False
+    keys: bool = False
+
+    @cached_property
+    def is_direct(self) -> bool:
+        """Return whether whole buckets are built from where their records lie."""
+        return self.edges.missing_key is None and self.edges.by_arrival and self.edges.are_packed
+
+    def build(self, leaf: Leaf, *, positions: bool = True) -> BuiltLeaf:
+        """Sort a leaf's edges by row, inside a row by the neighbour order, ties by edge ID."""
+        if self.is_direct and not positions and self.edges.is_whole(leaf):
+            counts, others, ids = self.edges.place(leaf, self.index_dtype, self.id_dtype)
+            repeated = self.edges.order == "id" and has_repeats(counts, others)
+            return BuiltLeaf(leaf, counts, counts, others, ids, repeated=repeated)
+        if self.edges.missing_key is not None:
+            return self._order(leaf, positions)
+        if self.edges.order != "id" and self.edges.by_arrival:
+            return self._place(leaf, [block for block, _ in self.edges.blocks(leaf)], positions)
+        if positions:
+            return self._order(leaf, positions)
+        blocks = self._sorted_records(leaf)
+        built = self._place(leaf, blocks, positions=self.edge_rows)
+        if not self.edge_rows or built.position is None:
+            return built
+        edge_rows = np.empty(built.others.size, np.int64)
+        for block in blocks:  # there is one at most
+            edge_rows[built.position] = carried(block.records, 0).view(np.int64)
+        return replace(built, edge_rows=edge_rows, arrival=None, position=None)
+
+    def _place(self, leaf: Leaf, blocks: list[Block], positions: bool) -> BuiltLeaf:
+        """Build from records that only need to be dealt out to their rows."""
+        position = np.empty(sum(len(block.records) for block in blocks), np.int64) if positions else None
+        counts, others, ids = place_records(blocks, leaf.low, leaf.high - leaf.low, self.index_dtype, self.id_dtype, position)
+        arrival = [block.unpacked(self.edges.buckets.dtype).edge_ids() for block in blocks] if positions else []
+        return BuiltLeaf(
+            leaf=leaf,
+            counts=counts if leaf.row_counts is None else leaf.row_counts,
+            lengths=counts,
+            others=others,
+            edge_ids=ids,
+            arrival=np.concatenate([_NO_IDS, *arrival]) if positions else None,
+            position=position,
+            repeated=self.edges.order == "id" and has_repeats(counts, others),
+        )
+
+    def _sorted_records(self, leaf: Leaf) -> list[Block]:
+        """Return the records in the order which they are to have within a row, as one block."""
+        blocks = [block.unpacked(self.edges.buckets.dtype) for block, _ in self.edges.blocks(leaf)]
+        if not blocks:
+            return []
+        ids = np.concatenate([block.edge_ids() for block in blocks])
+        records: NDArray[Any] = np.concatenate([block.records for block in blocks])
+        if ids.size and int(ids.max()) >= 2**32:
+            records = records.astype(np.uint64, copy=False)
+        records[:, EDGE_ID] = ids
+        if not self.edges.by_arrival:
+            records = sort_records(records, EDGE_ID)
+        if self.edges.order == "id":
+            records = sort_records(records, OTHER)
+        return [Block(records, np.array([0, len(records)]), np.zeros(1, np.int64))]
+
+    def _order(self, leaf: Leaf, positions: bool) -> BuiltLeaf:
+        """Build from arrays of the records' fields: for orders by a key, and what travels along."""
+        keyed = self.edges.missing_key is not None
+        edges = join_fields(self.edges.fields(leaf), keyed=keyed, with_rows=self.edge_rows)
+        if not self.edges.by_arrival:
+            edges = edges.take(stable_order(edges.ids))
+        key = edges.others if self.edges.order == "id" else edges.keys
+        by_key = None if key is None else stable_order(key)
+        rows = edges.owners.astype(np.int64) - leaf.low
+        indptr, order = group_by_key(rows if by_key is None else rows[by_key], leaf.high - leaf.low)
+        order = order if by_key is None else by_key[order]
+        position = None
+        if positions:
+            position = np.empty(order.size, np.int64)
+            position[order] = np.arange(order.size)
+        counts = np.diff(indptr)
+        others = edges.others[order].astype(self.index_dtype)
+        return BuiltLeaf(
+            leaf=leaf,
+            counts=counts if leaf.row_counts is None else leaf.row_counts,
+            lengths=counts,
+            others=others,
+            edge_ids=None if self.id_dtype is None else edges.ids[order].astype(self.id_dtype),
+            keys=edges.keys[order] if self.keys and edges.keys is not None else None,
+            edge_rows=None if edges.edge_rows is None else edges.edge_rows[order],
+            arrival=edges.ids.astype(np.int64) if positions else None,
+            position=position,
+            repeated=self.edges.order == "id" and has_repeats(counts, others),
+        )
+
+
+@dataclass(frozen=True)
+class LayoutFiles:
+    """What a layout's arrays are called and typed like."""
+
+    folder: str
+    index_dtype: str
+    edge_id_dtype: str | None
+    edge_rows: bool = False
+
+
+@dataclass
+class BuiltEdges:
+    """What building the primary layout leaves for the edge columns: per leaf (arrival, position).
+
+    Under neighbour order ``id``, ``repeated`` says whether two edges have the same ends; ``last`` are those of the last edge.
+    """
+
+    leaves: list[Leaf]
+    positions: Runs | None
+    repeated: bool = False
+    last: tuple[int, int] = (-1, -1)
+
+    def note_repeats(self, piece: BuiltLeaf) -> None:
+        """Note whether two edges have the same ends, also where the cut between two pieces of a row parts them."""
+        ends = piece.ends()
+        if ends is not None:
+            self.repeated = self.repeated or piece.repeated or ends[0] == self.last
+            self.last = ends[1]
+
+
+class RowColumn(Protocol):
+    """A column of edges that can be made piece by piece."""
+
+    def gather(self, edge_ids: NDArray[Any]) -> Cells:
+        """Return the values of some edges. Called on several threads."""
+
+    def append(self, cells: Cells) -> None:
+        """Write the values of the next edge rows."""
+
+
+def write_layout(
+    builder: LayoutBuilder,
+    files: LayoutFiles,
+    parts: PartList,
+    row_sizes: Ints,
+    edge_sizes: Ints,
+    rules: BuildRules,
+    pool: SpillPool,
+    keep_positions: bool,
+    second: SecondLayout | None = None,
+    columns: Sequence[RowColumn] = (),
+) -> BuiltEdges:
+    """Build a layout bucket by bucket and write its arrays; ``row_sizes`` and ``edge_sizes`` (int64[P]) are by partition.
+
+    ``columns`` are written beside it.
+    """
+    leaves = cut_leaves(builder.edges, max(1, rules.leaf_bytes // EDGE_BYTES))
+    if builder.is_direct and not keep_positions:
+        leaves = list(join_leaves(builder.edges, leaves, min(_MOST_JOINED, rules.leaf_bytes // _JOINED_BYTES)))
+    built = BuiltEdges(leaves, Runs(pool, max(1, len(leaves))) if keep_positions else None)
+    indptr = PartedOffsets(parts, f"{files.folder}/indptr.npy", row_sizes)
+    indices = PartedArray(parts, f"{files.folder}/indices.npy", files.index_dtype, edge_sizes)
+    ids = PartedArray(parts, f"{files.folder}/edge_ids.npy", files.edge_id_dtype, edge_sizes) if files.edge_id_dtype else None
+    rows = PartedArray(parts, f"{files.folder}/edge_rows.npy", "int64", edge_sizes) if files.edge_rows else None
+    row = 0
+
+    def build(leaf: Leaf) -> tuple[BuiltLeaf, list[Cells]]:
+        piece = builder.build(leaf, positions=keep_positions)
+        return piece, [column.gather(piece.edge_ids) for column in columns if piece.edge_ids is not None]
+
+    for number, (piece, values) in enumerate(map_ordered(build, leaves, rules.threads)):
+        for column, cells in zip(columns, values, strict=True):
+            column.append(cells)
+        indptr.append(piece.counts)
+        indices.append(piece.others)
+        if ids is not None and piece.edge_ids is not None:
+            ids.append(piece.edge_ids)
+        if rows is not None and piece.edge_rows is not None:
+            rows.append(piece.edge_rows)
+        if builder.edges.order == "id":
+            built.note_repeats(piece)
+        if built.positions is not None:
+            built.positions.append(number, (piece.arrival, piece.position))
+        if second is not None:
+            second.add(piece, row)
+        row += piece.others.size
+    for array in (indptr, indices, ids, rows):
+        if array is not None:
+            array.close()
+    return built
+
+
+class SecondLayout:
+    """Collects the edges of the finished primary layout for the other one, with their edge rows where these are wanted."""
+
+    def __init__(
+        self, primary: EdgeBuckets, num_edges: int, num_rows: int, pool: SpillPool, bucket_bytes: int, *, edge_rows: bool
+    ) -> None:
+        self.plan = plan_buckets(num_rows, num_edges * EDGE_BYTES + num_rows * ROW_BYTES, bucket_bytes)
+        desk = Desk(min(bucket_bytes, MOST_HELD_BYTES))
+        self._edge_rows = edge_rows
+        dtype = primary.dtype if num_edges <= 2**32 else np.uint64  # records hold edge IDs as they are
+        self._buckets = EdgeBuckets(pool, self.plan, desk, dtype)
+
+    @property
+    def buckets(self) -> EdgeBuckets:
+        """Return the edges."""
+        return self._buckets
+
+    def add(self, piece: BuiltLeaf, first_row: int) -> None:
+        """Deal out a finished piece, whose first entry is edge row ``first_row``."""
+        assert piece.edge_ids is not None
+        rows, dtype = piece.rows(), self._buckets.dtype
+        for start in range(0, piece.others.size, _DEALT_ROWS):
+            some = slice(start, min(start + _DEALT_ROWS, piece.others.size))
+            self._buckets.add(
+                EdgeRows(
+                    piece.others[some].astype(dtype),
+                    rows[some].astype(dtype),
+                    piece.edge_ids[some].astype(np.uint64),
+                    None if piece.keys is None else piece.keys[some],
+                    np.arange(first_row + start, first_row + some.stop) if self._edge_rows else None,
+                )
+            )
+
+    def finish(self) -> None:
+        """Deal out the last pieces."""
+        self._buckets.flush()
+
+
+def layout_folder(edge_path: str, layout: Layout) -> str:
+    """Return the folder of a layout's arrays inside a partition."""
+    return f"edges/{edge_path}/{layout}"
+
+
+def settle_index_dtype(wanted: Literal["auto", "int32", "int64"], size: int) -> str:
+    """Return int32 where ``size`` is below 2^31, else int64, unless one is asked for.
+
+    Raises UsageError where int32 is asked for and cannot hold 0..size-1.
+    """
+    if wanted == "int32" and size > 2**31:
+        raise UsageError(f"--index-dtype int32 cannot hold IDs up to {size - 1}", fix="use --index-dtype auto or int64")
+    if wanted != "auto":
+        return wanted
+    return "int32" if size < 2**31 else "int64"

@@ -1,0 +1,232 @@
+"""Cut buckets that came out too big: by rows, and rows that are too long by the value they are ordered by, then by edge ID."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphprep.edges.bucket_plan import BucketPlan
+from graphprep.edges.buckets import EdgeBuckets, EdgeFields, fields_of
+from graphprep.edges.record_tags import PACKED, packing_of, packings_of
+from graphprep.kernels.cpu.edges.records import Block, count_rows
+from graphprep.kernels.cpu.edges.stretches import Stretch, place_stretch
+from graphprep.model.dataclass import dataclass
+from graphprep.model.schema import NeighborOrder
+from graphprep.storage.spill.records import RecordRuns
+
+Ints = NDArray[np.int64]
+_TOP = 1 << 64
+_BINS = 1 << 12
+_ALL = 1 << 62
+_MOST_FILTERED = 1 << 16  # records that are looked through at a time, where a leaf is but a part of its bucket
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A piece of a bucket that is built at once: rows [low, high). Several buckets may be built at once as they are.
+
+    Of a row that is too long it holds only the edges with an order value in ``values`` and an edge ID in ``ids`` (both
+    [first, last)); ``row_counts`` then is the row's length on its first piece, nothing on the others, else None.
+    """
+
+    bucket: int
+    low: int
+    high: int
+    values: tuple[int, int] = (0, _TOP)
+    ids: tuple[int, int] = (0, _TOP)
+    row_counts: Ints | None = None
+    num_buckets: int = 1
+
+
+@dataclass(frozen=True)
+class EdgeRuns:
+    """The edges of one layout in buckets.
+
+    ``missing_key`` is the key of edges that came without one; None where the order needs no keys. ``by_arrival`` says that
+    edges come in the order of their edge IDs.
+    """
+
+    buckets: EdgeBuckets
+    order: NeighborOrder
+    missing_key: int | None
+    by_arrival: bool = True
+
+    @property
+    def runs(self) -> RecordRuns:
+        """Return the records."""
+        return self.buckets.runs
+
+    @property
+    def plan(self) -> BucketPlan:
+        """Return how rows are cut into buckets."""
+        return self.buckets.plan
+
+    @property
+    def are_packed(self) -> bool:
+        """Return whether all records are packed."""
+        return all(tag & PACKED for tag in self.runs.tags)
+
+    def place(self, leaf: Leaf, index_dtype: str, id_dtype: str | None) -> tuple[Ints, NDArray[Any], NDArray[Any] | None]:
+        """Put the packed records of whole buckets in their order, from where they lie: see ``place_stretch``."""
+        with self.runs.stretch(leaf.bucket, leaf.bucket + leaf.num_buckets) as some:
+            packings, num_rows = packings_of(some.tags), leaf.high - leaf.low
+            stretch = Stretch(some.bounds, some.bases, packings, self.plan.shift, num_rows)
+            placed = place_stretch(stretch, index_dtype, id_dtype, ascending=self.order == "id")
+        return placed[0], placed[1], placed[2]
+
+    def blocks(self, leaf: Leaf, *, whole: bool = True) -> Iterator[tuple[Block, int]]:
+        """Yield the records of a leaf, and what they carry; packed ones only where the leaf is its bucket.
+
+        Then they are joined as far as they are laid out alike, without ``whole`` only some at a time.
+        """
+        is_whole = self.is_whole(leaf)
+        ids = leaf.ids if self.by_arrival and leaf.ids != (0, _TOP) else None
+        for block, tag in self.bucket(leaf.bucket, ids, _ALL if is_whole and whole else _MOST_FILTERED):
+            if is_whole:
+                yield block, tag
+                continue
+            some = block.unpacked(self.buckets.dtype)
+            mask = self.inside(leaf, fields_of(some, tag, self.missing_key))
+            yield some if mask.all() else some.take(mask), tag & ~PACKED
+
+    def bucket(
+        self, bucket: int, ids: tuple[int, int] | None = None, most_records: int = _MOST_FILTERED
+    ) -> Iterator[tuple[Block, int]]:
+        """Yield the records of a bucket, and what they carry; ``ids`` and ``most_records``: see ``RecordRuns.read``."""
+        first_row = self.plan.bounds(bucket)[0]
+        for piece in self.runs.read(bucket, ids, most_records):
+            packing = packing_of(piece.tag, self.plan.shift)
+            yield Block(piece.records, piece.starts, piece.bases, packing, first_row), piece.tag
+
+    def fields(self, leaf: Leaf) -> Iterator[EdgeFields]:
+        """Yield the edges of a leaf, keys filled in where the order needs them."""
+        for block, tag in self.blocks(leaf):
+            yield fields_of(block.unpacked(self.buckets.dtype), tag, self.missing_key)
+
+    def order_values(self, edges: EdgeFields) -> NDArray[np.uint64]:
+        """Return what the edges of a row are ordered by, before the edge ID."""
+        value = edges.others if self.order == "id" else edges.keys if self.missing_key is not None else None
+        return np.zeros(edges.owners.size, np.uint64) if value is None else value.astype(np.uint64)
+
+    def inside(self, leaf: Leaf, edges: EdgeFields) -> NDArray[np.bool_]:
+        """Return which edges of a bucket belong to a leaf."""
+        mask = (edges.owners >= leaf.low) & (edges.owners < leaf.high)
+        if leaf.row_counts is not None:
+            mask &= _between(self.order_values(edges), leaf.values) & _between(edges.ids, leaf.ids)
+        return np.asarray(mask)
+
+    def is_whole(self, leaf: Leaf) -> bool:
+        """Return whether a leaf is its bucket."""
+        low, high = self.plan.bounds(leaf.bucket)[0], self.plan.bounds(leaf.bucket + leaf.num_buckets - 1)[1]
+        return (leaf.low, leaf.high) == (low, high) and leaf.row_counts is None
+
+
+def cut_leaves(edges: EdgeRuns, most: int) -> list[Leaf]:
+    """Cut all buckets into leaves of at most about ``2 * most`` edges and as many rows, in the order in which they are written.
+
+    Rows take memory, too: where IDs are dense, there may be many more of them than edges.
+    """
+    leaves: list[Leaf] = []
+    for bucket in range(edges.plan.num_buckets):
+        low, high = edges.plan.bounds(bucket)
+        for start in range(low, max(high, low + 1), 2 * most):
+            leaf = Leaf(bucket, start, min(start + 2 * most, high))
+            leaves.extend([leaf] if edges.runs.num_records[bucket] <= 2 * most else _cut_rows(edges, leaf, most))
+    return leaves
+
+
+def join_leaves(edges: EdgeRuns, leaves: list[Leaf], most: int) -> Iterator[Leaf]:
+    """Let leaves that are whole buckets, one after another, be one, of at most ``most`` edges and as many rows."""
+    held: list[Leaf] = []
+    size = rows = 0
+    for leaf in leaves:
+        more = int(edges.runs.num_records[leaf.bucket])
+        whole = edges.is_whole(leaf)
+        if held and (not whole or size + more > most or rows + leaf.high - leaf.low > most):
+            yield _joined(held)
+            held, size, rows = [], 0, 0
+        if whole:
+            held.append(leaf)
+            size, rows = size + more, rows + leaf.high - leaf.low
+        else:
+            yield leaf
+    if held:
+        yield _joined(held)
+
+
+def _joined(leaves: list[Leaf]) -> Leaf:
+    return Leaf(leaves[0].bucket, leaves[0].low, leaves[-1].high, num_buckets=len(leaves))
+
+
+def _cut_rows(edges: EdgeRuns, leaf: Leaf, most: int) -> Iterator[Leaf]:
+    """Cut a leaf by its rows, and rows that are too long."""
+    counts = np.zeros(leaf.high - leaf.low, np.int64)
+    for block, _ in edges.blocks(leaf, whole=False):  # all of the bucket at once may be all edges of the graph
+        counts += count_rows(block, leaf.low, counts.size)
+    for start, stop in _cut_by_count(counts, most):
+        total = int(counts[start:stop].sum())
+        piece = Leaf(leaf.bucket, leaf.low + start, leaf.low + stop)
+        yield from _cut_row(edges, piece, total, most) if total > 2 * most else [piece]
+
+
+def _cut_by_count(counts: Ints, most: int) -> Iterator[tuple[int, int]]:
+    """Cut greedily into runs of at most ``most`` edges; what is more stands alone."""
+    start = 0
+    room = most
+    for at, count in enumerate(counts.tolist()):
+        if count > room and at > start:
+            yield start, at
+            start, room = at, most
+        room -= count
+    yield start, counts.size
+
+
+def _cut_row(edges: EdgeRuns, leaf: Leaf, total: int, most: int) -> Iterator[Leaf]:
+    """Cut one row; its length goes with the first piece."""
+    counts = np.array([total], np.int64)
+    for piece in _cut_range(edges, replace(leaf, row_counts=counts), most, by_id=False):
+        yield replace(piece, row_counts=counts)
+        counts = np.zeros(0, np.int64)
+
+
+def _cut_range(edges: EdgeRuns, leaf: Leaf, most: int, by_id: bool) -> Iterator[Leaf]:
+    """Cut a leaf's range of order values, or of edge IDs, by a histogram; ranges that hold too much are cut again."""
+    first, last = _bounds(edges, leaf, by_id)
+    if not by_id and last - first == 1:
+        yield from _cut_range(edges, replace(leaf, values=(first, last)), most, by_id=True)
+        return
+    width = -(-(last - first) // _BINS)
+    bins = -(-(last - first) // width)
+    counts = np.zeros(bins, np.int64)
+    for values in _leaf_values(edges, leaf, by_id):
+        counts += np.bincount(((values - np.uint64(first)) // np.uint64(width)).astype(np.int64), minlength=bins)
+    for start, stop in _cut_by_count(counts, most):
+        inner = (first + start * width, min(first + stop * width, last))
+        piece = replace(leaf, ids=inner) if by_id else replace(leaf, values=inner)
+        if counts[start:stop].sum() > 2 * most:
+            yield from _cut_range(edges, piece, most, by_id)
+        else:
+            yield piece
+
+
+def _bounds(edges: EdgeRuns, leaf: Leaf, by_id: bool) -> tuple[int, int]:
+    """Return the lowest value and one more than the highest."""
+    low, high = _TOP, 0
+    for values in _leaf_values(edges, leaf, by_id):
+        if values.size:
+            low, high = min(low, int(values.min())), max(high, int(values.max()) + 1)
+    return low, high
+
+
+def _leaf_values(edges: EdgeRuns, leaf: Leaf, by_id: bool) -> Iterator[NDArray[np.uint64]]:
+    for some in edges.fields(leaf):
+        yield some.ids if by_id else edges.order_values(some)
+
+
+def _between(values: NDArray[np.uint64], bounds: tuple[int, int]) -> NDArray[np.bool_]:
+    first, last = bounds
+    return np.asarray((values >= np.uint64(first)) & (values <= np.uint64(last - 1)))

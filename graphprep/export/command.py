@@ -1,0 +1,320 @@
+"""``export``: a store as the files of a trainer. What the store lacks for it is made on the way."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from graphprep.convert.read.plan import check_partition_method
+from graphprep.derived.derive import ready_store
+from graphprep.derived.edges import derive_needs
+from graphprep.derived.need import has_split
+from graphprep.exporters.exporter import Exporter
+from graphprep.exporters.registry import make_exporter
+from graphprep.exporters.view.exported_columns import CarriedColumns, choose_columns, without_columns
+from graphprep.exporters.view.graph import StoredGraph
+from graphprep.exporters.view.ids import TrainerIds
+from graphprep.model.errors import StorageError, UsageError
+from graphprep.model.export import (
+    EXPORT_FORMAT,
+    RECORD_NAME,
+    ExportOptions,
+    ExportPlan,
+    ExportSummary,
+    MessageEdges,
+    StoreNeed,
+)
+from graphprep.model.metadata import GraphMetadata, dump_json
+from graphprep.model.protocols import Reporter
+from graphprep.model.schema import edge_type_text
+from graphprep.rewrite.run import StoreRun, array_bytes, lies_in, refuse_same
+from graphprep.storage.faults import display_url
+from graphprep.storage.private import remove_leftovers
+from graphprep.storage.read.arrays import StoreReader
+from graphprep.storage.read.urls import STDIN, Storage
+from graphprep.storage.write.outputs import FolderOutput
+from graphprep.storage.write.twins import TwinFinder
+from graphprep.store.assign import PARTITION_METHODS
+from graphprep.store.columns.densify import find_dense_shapes
+from graphprep.store.stated_counts import num_part_files, refuse_parts
+
+_COUNT_KEYS = (
+    "graph_name",
+    "node_type",
+    "num_nodes_per_type",
+    "num_nodes_per_chunk",
+    "edge_type",
+    "num_edges_per_type",
+    "num_edges_per_chunk",
+    "num_parts",
+    "partition_by",
+)
+
+
+def export(
+    store: str, out: str, target: str, options: ExportOptions | None = None, reporter: Reporter | None = None
+) -> ExportSummary:
+    """Write the store at ``store`` to ``out`` as the files that ``target`` loads.
+
+    Raises the GraphprepErrors that the command line maps to its exit codes; then nothing is left at ``out``.
+    """
+    options = options or ExportOptions()
+    with contextlib.ExitStack() as stack:
+        run = StoreRun(store, out, options.run, reporter, stack)
+        check_places(store, out)
+        exporter, exists = check_target(run.storage, target, out, options)
+        memory = run.plan_memory()
+        remove_leftovers(run.tmp_dir or tempfile.gettempdir())  # of a killed run, which this one might need no folder to find
+        source = run.open_store()
+        if options.partitions is not None:
+            refuse_parts(options.partitions, "", num_part_files(source.metadata), memory.working_bytes, run.out, run.tmp_dir)
+        kept, left_out = without_columns(source.metadata, options.drop_columns)
+        shapes = find_dense_shapes(source, kept, options.densify)
+        kept = shapes.apply(kept)
+        plan = exporter.plan(_repartitioned(kept, options))
+        _check_partitioning(exporter, plan, options)
+        need = _need(plan, options, message_edges(exporter, source.metadata, options))
+        carried_columns(kept, exporter, plan, options)  # what is refused is refused before anything is made
+        folder = stack.enter_context(_folder(run, exporter, options, exists=exists))
+        room = run.room(memory)
+        run.clock.stage("prepare", derive_needs(room))
+        ready = stack.enter_context(ready_store(source, need, run.storage, room, run.clock.reporter, run.tmp_dir))
+        kept, _ = without_columns(ready.metadata, options.drop_columns)
+        columns = carried_columns(shapes.apply(kept), exporter, plan, options)
+        wanted = "typed" if exporter.node_ids == "own" else options.ids
+        ids = TrainerIds(ready, wanted, room.scratch)
+        run.clock.stage("export", derive_needs(room))
+        graph = StoredGraph(ready, ids, columns, room, run.clock.reporter)
+        folder.twins = TwinFinder.of(source, run.storage) if options.link else None
+        dropped = (*left_out, *(one.text for one in plan.unsupported))
+        made = replace(plan, need=need, notes=(*plan.notes, *shapes.notes))
+        notes = [*_write(graph, exporter, made, dropped, folder), *_tell_held_out(graph, exporter, made)]
+        folder.publish()
+        return _summary(run, source, graph, exporter, made, folder, dropped, notes)
+
+
+def _folder(run: StoreRun, exporter: Exporter, options: ExportOptions, *, exists: bool) -> FolderOutput:
+    """Return the folder of an export; entered, it is claimed by this run."""
+    digest = getattr(exporter, "file_digest", None)
+    return FolderOutput(
+        run.storage, run.out, exists=exists, last=exporter.root_file, digest=digest, takes_over=options.overwrite
+    )
+
+
+def _summary(
+    run: StoreRun,
+    source: StoreReader,
+    graph: StoredGraph,
+    exporter: Exporter,
+    plan: ExportPlan,
+    folder: FolderOutput,
+    dropped: tuple[str, ...],
+    notes: Sequence[str],
+) -> ExportSummary:
+    metadata = graph.metadata
+    return ExportSummary(
+        out=run.out,
+        target=exporter.name,
+        loads_in=exporter.loads_in,
+        num_nodes=dict(zip(metadata.node_types, metadata.num_nodes_per_type, strict=True)),
+        num_edges=dict(zip(map(edge_type_text, metadata.edge_types), metadata.num_edges_per_type, strict=True)),
+        num_parts=metadata.num_parts,
+        num_files=folder.num_files,
+        num_linked=folder.num_linked,
+        ids=_id_spaces(exporter, graph),
+        input_bytes=sum(array_bytes(source)),
+        output_bytes=folder.num_bytes,
+        peak_memory_bytes=run.finish(),
+        elapsed_s=run.elapsed_s,
+        dropped=dropped,
+        message_edges=plan.need.message_edges,
+        held_out=_held_out(graph),
+        stage_s=dict(run.clock.seconds),
+        spilled_bytes=graph.room.pool.spilled_bytes,
+        notes=(*plan.notes, *notes),
+    )
+
+
+def check_places(store: str, *outs: str) -> None:
+    """Raise UsageError where a place has no name, or one of ``outs`` is the store, lies in it, or in another one of them."""
+    if not store:
+        raise UsageError("the store has no name", fix="name the folder or URL of a store")
+    for number, out in enumerate(outs):
+        if not out:
+            raise UsageError("the output has no name", fix="name the folder or URL to write")
+        refuse_same(store, out)
+        for other in outs[:number]:
+            if lies_in(out, other) or lies_in(other, out):
+                places = [display_url(other)] if other == out else [display_url(other), display_url(out)]
+                raise UsageError(f"two exports go to {' and '.join(places)}", fix="name different folders")
+
+
+def check_target(storage: Storage, target: str, out: str, options: ExportOptions) -> tuple[Exporter, bool]:
+    """Return the exporter of a target, and whether an earlier export is to be replaced.
+
+    Raises UsageError for an unknown target, options that it does not have or that make no sense, and a place that is taken.
+    """
+    exporter = make_exporter(target, options.target_options)
+    if exporter.node_ids == "own" and options.ids != "auto":
+        raise UsageError(f"--ids {options.ids}: target {exporter.name!r} has IDs of its own", fix="leave it out")
+    if options.message_edges not in (None, "all") and getattr(exporter, "message_edges", None) is None:
+        raise UsageError(
+            f"--message-edges {options.message_edges}: target {exporter.name!r} holds all edges, by edge ID",
+            fix="leave it out; where the target has columns, the split is one of them",
+        )
+    if options.partition_by is not None:
+        check_partition_method(options.partition_by, storage)
+    return exporter, _may_replace(storage, out, options.overwrite)
+
+
+def message_edges(exporter: Exporter, metadata: GraphMetadata, options: ExportOptions) -> MessageEdges:
+    """Return which edges of a split the graph is to have.
+
+    Raises UsageError where some are asked for of a graph that has no such split.
+    """
+    own: MessageEdges | None = getattr(exporter, "message_edges", None)
+    is_split = any(has_split(metadata, number) for number in range(len(metadata.edge_types)))
+    wanted = options.message_edges
+    if wanted is None or wanted == "all":
+        return wanted or (own if own and is_split else "all")
+    if not is_split:
+        named = f"--message-edges {wanted}"
+        raise UsageError(f"{named}: no edge type has a split", fix="leave it out, or convert with --split SRC:REL:DST:...")
+    return wanted
+
+
+def _held_out(graph: StoredGraph) -> dict[str, dict[str, int]]:
+    """Return how many edges of each part the graph does not have, by edge type."""
+    return {graph.edge_names[number]: dict(counts) for number, counts in graph.store.held_out.items()}
+
+
+def _tell_held_out(graph: StoredGraph, exporter: Exporter, plan: ExportPlan) -> list[str]:
+    """Say of each edge type with a split which of its edges the graph does not have, and where they are."""
+    wanted, notes = plan.need.message_edges, []
+    sets = getattr(exporter, "edge_sets", "") or f"{exporter.name} has no place for sets of edges: take them from the store"
+    for number, counts in graph.store.held_out.items():
+        listed = " and ".join(f"{count:,} {part}" for part, count in counts.items())
+        is_carried = any(column.role == "split" for column in graph.edge_columns(number))
+        where = sets if is_carried else "nor are they anywhere else, as the split is left out"
+        name = graph.edge_names[number]
+        notes.append(f"edge type {name!r}: the graph is without {listed} edges (--message-edges {wanted}); {where}")
+    if wanted == "all":
+        told = " (--message-edges all)" if getattr(exporter, "message_edges", None) else ""
+        notes += [
+            f"edge type {name!r}: the graph has its valid and test edges, too{told}"
+            for number, name in enumerate(graph.edge_names)
+            if has_split(graph.store.metadata, number)
+        ]
+    return notes
+
+
+def carried_columns(metadata: GraphMetadata, exporter: Exporter, plan: ExportPlan, options: ExportOptions) -> CarriedColumns:
+    """Return the columns that are written. Raises UsageError where others would be lost unasked."""
+    return choose_columns(
+        metadata, plan.unsupported, options.feature_dtypes, target=exporter.name, drop=options.drop_unsupported
+    )
+
+
+def _write(graph: StoredGraph, exporter: Exporter, plan: ExportPlan, dropped: Sequence[str], folder: FolderOutput) -> list[str]:
+    """Write what every export has, then the trainer's own files; return notes."""
+    maps = [] if exporter.node_ids == "own" else graph.ids.write_maps(folder)
+    record = dump_json(_record(graph, exporter, plan, maps, dropped))
+    if exporter.root_file != RECORD_NAME:
+        folder.write(RECORD_NAME, record)
+    exporter.export(graph, folder)
+    if exporter.root_file == RECORD_NAME:
+        folder.write(RECORD_NAME, record)
+    if not maps:
+        return graph.notes
+    return [*graph.notes, f"nodes go by typed IDs; {', '.join(maps)} {'have' if len(maps) > 1 else 'has'} the raw ones"]
+
+
+def _repartitioned(metadata: GraphMetadata, options: ExportOptions) -> GraphMetadata:
+    """Return the metadata with the number and the method of the partitions that are asked for; counts are still the store's."""
+    method = options.partition_by if options.partition_by in (None, *PARTITION_METHODS) else "file"
+    return replace(metadata, num_parts=options.partitions or metadata.num_parts, partition_by=method or metadata.partition_by)
+
+
+def _check_partitioning(exporter: Exporter, plan: ExportPlan, options: ExportOptions) -> None:
+    """Raise UsageError where a partitioning is asked for that the target does not have."""
+    if plan.need.is_fixed and (options.partitions not in (None, 1) or options.partition_by is not None):
+        message = f"target {exporter.name!r} has one partition, by ID"
+        raise UsageError(message, fix="leave --partitions and --partition-by out")
+
+
+def _need(plan: ExportPlan, options: ExportOptions, wanted: MessageEdges) -> StoreNeed:
+    need = replace(plan.need, message_edges=wanted)
+    if options.partitions is None and options.partition_by is None:
+        return need
+    return replace(need, num_parts=options.partitions, partition_by=options.partition_by, seed=options.seed)
+
+
+def _id_spaces(exporter: Exporter, graph: StoredGraph) -> dict[str, str]:
+    spaces = [exporter.node_ids] * len(graph.ids.spaces) if exporter.node_ids == "own" else graph.ids.spaces
+    return dict(zip(graph.metadata.node_types, spaces, strict=True))
+
+
+def _record(
+    graph: StoredGraph, exporter: Exporter, plan: ExportPlan, maps: list[str], dropped: Sequence[str]
+) -> dict[str, object]:
+    """Say what an export is; the same for the same arguments."""
+    metadata = graph.metadata
+    fields: dict[str, object] = dataclasses.asdict(exporter) if dataclasses.is_dataclass(exporter) else {}
+    return {
+        "format": EXPORT_FORMAT,
+        "format_version": 1,
+        "target": exporter.name,
+        "options": fields,
+        "ids": _id_spaces(exporter, graph),
+        "id_maps": maps,
+        **_counts(graph, plan),
+        "node_columns": {name: [one.to_json() for one in graph.node_columns(i)] for i, name in enumerate(metadata.node_types)},
+        "edge_columns": {name: [one.to_json() for one in graph.edge_columns(i)] for i, name in enumerate(graph.edge_names)},
+        "dropped": list(dropped),
+    }
+
+
+def _counts(graph: StoredGraph, plan: ExportPlan) -> Mapping[str, object]:
+    """Return names and numbers under the keys of a store's metadata.json; edges are counted where the exporter reads them."""
+    metadata = graph.metadata
+    layout = plan.need.layouts[0] if plan.need.layouts else metadata.primary_layout
+    value = metadata.to_json()
+    value["num_edges_per_chunk"] = [
+        [graph.num_edges(edge, layout, part) for part in range(metadata.num_parts)] for edge in range(len(metadata.edge_types))
+    ]
+    held_out = _held_out(graph)
+    checksums = {name: value["edge_schema"][name]["checksum"] for name in value["edge_type"] if name not in held_out}
+    counts = {**{key: value[key] for key in _COUNT_KEYS}, "edge_checksums": checksums}
+    return {**counts, "message_edges": plan.need.message_edges, "held_out": held_out} if held_out else counts
+
+
+def _may_replace(storage: Storage, out: str, overwrite: bool) -> bool:
+    """Return whether an earlier export stands at ``out`` that is to be replaced.
+
+    Raises UsageError where something stands there without ``overwrite``, or something else.
+    """
+    if not storage.is_taken(out):
+        return False
+    place = display_url(out)
+    if out == STDIN:
+        raise UsageError("an export is a folder, and cannot go to stdout", place=out, fix="name the folder to write, or a URL")
+    try:
+        storage.refuse_stream(storage.join(out, RECORD_NAME))
+        value = json.loads(storage.read_bytes(storage.join(out, RECORD_NAME)))
+    except (StorageError, ValueError, RecursionError):
+        value = None
+    is_export = isinstance(value, dict) and value.get("format") == EXPORT_FORMAT
+    if not overwrite:
+        fix = "choose another name" + (", or give --overwrite" if is_export else ": it is no export, and is never replaced")
+        raise UsageError("the output exists", place=place, fix=fix)
+    if not is_export:
+        raise UsageError(
+            "is not what graphprep exported; --overwrite replaces nothing else",
+            place=place,
+            fix="choose another name, or remove it by hand",
+        )
+    return True

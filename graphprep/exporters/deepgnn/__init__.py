@@ -1,0 +1,1 @@
+"""The files of DeepGNN's engine, and its three text formats."""

@@ -1,0 +1,1 @@
+"""DGL: chunked graphs, partitions for DistDGL, datasets for GraphBolt."""

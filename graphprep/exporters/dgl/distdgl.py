@@ -1,0 +1,311 @@
+"""Partitions for distributed training with DGL: what ``dgl.distributed.load_partition`` and ``DistGraph`` read.
+
+Source: DGL 2.1, ``dgl.distributed`` and ``tools/dispatch_data.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphprep.exporters.dgl.columns import dgl_edge_type, dgl_name, features_of, find_unsupported, plan_notes
+from graphprep.exporters.dgl.graphbolt_graph import EDGE_ID, FUSED_NAME, NODE_ID, FusedGraph, fitting_dtype
+from graphprep.exporters.dgl.part_nodes import PartBook, PartGraph, counted, in_edges, node_bits, repeated, step_of
+from graphprep.exporters.formats.dgl_files import (
+    GRAPH_FORMATS,
+    CompressedMatrix,
+    CooMatrix,
+    GraphFile,
+    GraphFormat,
+    Matrix,
+    TensorFile,
+)
+from graphprep.exporters.formats.torch_files import TensorPieces, tensor, write_pt
+from graphprep.exporters.view.column_rows import Rows
+from graphprep.exporters.view.edge_sets import edge_sets
+from graphprep.exporters.view.graph import StoredGraph, slices
+from graphprep.exporters.view.joined_rows import JoinedGraph
+from graphprep.exporters.view.torch_graph import ids_in_part
+from graphprep.kernels.cpu.edges.degree import count_ids
+from graphprep.kernels.cpu.ids.part_graph import scatter_rows
+from graphprep.model.dataclass import dataclass
+from graphprep.model.errors import UsageError
+from graphprep.model.export import ExportPlan, MessageEdges, StoreNeed
+from graphprep.model.metadata import GraphMetadata, dump_json
+from graphprep.storage.spill.scratch import Scratch
+from graphprep.storage.write.outputs import FolderOutput
+
+CONFIG_NAME = "metadata.json"
+
+
+@dataclass(frozen=True)
+class DistDglExporter:
+    """Writes partitions that DGL's distributed training loads."""
+
+    name: ClassVar[str] = "distdgl"
+    loads_in: ClassVar[str] = "dgl.distributed.load_partition, DistGraph"
+    carries: ClassVar[str] = "all dense columns; splits as train_mask, val_mask, test_mask; no texts, no lists"
+    needs: ClassVar[str] = "edges by destination (csc), their columns in that order"
+    root_file: ClassVar[str] = CONFIG_NAME
+    node_ids: ClassVar[Literal["dense", "own"]] = "dense"
+    message_edges: ClassVar[MessageEdges | None] = "train"
+    edge_sets: ClassVar[str] = "edge_sets.dgl has the edges of each part"
+
+    formats: Annotated[
+        tuple[str, ...],
+        "how edges are stored: some of coo, csr and csc; with csc, DGL need not sort them when a trainer starts",
+    ] = ("coo",)
+    graphbolt: Annotated[bool, "graphs for DistGraph(use_graphbolt=True) instead"] = False
+    save_orig_nids: Annotated[bool, "original IDs of all nodes, 0..n-1 of each type, as orig_nids.dgl"] = True
+    save_orig_eids: Annotated[bool, "edge IDs of all edges, as orig_eids.dgl"] = True
+
+    def plan(self, metadata: GraphMetadata) -> ExportPlan:
+        """Ask for edges by destination, which is DGL's rule, too.
+
+        Raises UsageError for a graph without an edge type, which no partition book holds, and formats that DGL does not know.
+        """
+        if not metadata.edge_types:
+            raise UsageError("the graph has no edge type, and DGL's partition book cannot be without", fix="add one")
+        unknown = [name for name in self.formats if name not in GRAPH_FORMATS]
+        if unknown or not self.formats:
+            found = f"found {unknown[0]!r}" if unknown else "found none"
+            raise UsageError(f"distdgl: formats must be some of coo, csr, csc, {found}", fix="correct the option")
+        need = StoreNeed(layouts=("csc",), edge_columns="csc", split_edges=True)
+        return ExportPlan(need, find_unsupported(metadata), plan_notes(metadata))
+
+    def export(self, graph: StoredGraph, out: FolderOutput) -> None:
+        """Write ``part<i>/`` for every partition, then the partition config."""
+        book = PartBook(graph)
+        bits = node_bits(graph)
+        for part in range(graph.metadata.num_parts):
+            local = PartGraph(graph, book, part, bits)
+            self._write_graph(local, out)
+            for name, tensors in self._tensors(graph, part).items():
+                file = TensorFile(tensors)
+                with out.open(f"part{part}/{name}.dgl", file.num_bytes) as sink:
+                    file.write(sink)
+        self._write_sets(graph, book, out)
+        out.write(CONFIG_NAME, dump_json(_config(graph, book, graphbolt=self.graphbolt)))
+
+    def _write_sets(self, graph: StoredGraph, book: PartBook, out: FolderOutput) -> None:
+        """Write the edges of each part of a split as pairs of DGL's IDs, of which the graph may have some only."""
+        tensors = {
+            f"{dgl_edge_type(edge_type)}/{one.name}": one.ends(book.part_ids)
+            for edge, edge_type in enumerate(graph.metadata.edge_types)
+            for one in edge_sets(graph, edge)
+        }
+        if tensors:
+            file = TensorFile(tensors)
+            with out.open("edge_sets.dgl", file.num_bytes) as sink:
+                file.write(sink)
+
+    def _write_graph(self, local: PartGraph, out: FolderOutput) -> None:
+        if self.graphbolt:
+            write_pt(out, f"part{local.part}/{FUSED_NAME}", _fused(local, find_edges="coo" in self.formats).value())
+            return
+        with local.graph.room.scratch.inner() as scratch:
+            wanted = [name for name in GRAPH_FORMATS if name in self.formats]
+            file = GraphFile(
+                local.num_nodes,
+                {name: _matrix(local, name, scratch) for name in wanted},
+                _node_data(local),
+                _edge_data(local),
+            )
+            with out.open(f"part{local.part}/graph.dgl", file.num_bytes) as sink:
+                file.write(sink)
+
+    def _tensors(self, graph: StoredGraph, part: int) -> dict[str, dict[str, TensorPieces]]:
+        """Return the files of tensors of a partition, by name."""
+        files = {"node_feat": _node_features(graph, part), "edge_feat": _edge_features(graph, part)}
+        if self.save_orig_nids:
+            files["orig_nids"] = {
+                dgl_name(name): ids_in_part(graph, number, part) for number, name in enumerate(graph.metadata.node_types)
+            }
+        if self.save_orig_eids:
+            files["orig_eids"] = {
+                dgl_edge_type(edge_type): _original_edges(graph, edge, part)
+                for edge, edge_type in enumerate(graph.metadata.edge_types)
+            }
+        return files
+
+
+# ------------------------------------------------------------------------------------------------------------- graph
+
+
+def _node_data(local: PartGraph) -> dict[str, TensorPieces]:
+    shape = (local.num_nodes,)
+    return {
+        "_ID": TensorPieces("int64", shape, local.node_ids),
+        "_TYPE": TensorPieces("int32", shape, local.node_types),
+        "inner_node": TensorPieces("uint8", shape, local.is_own),
+    }
+
+
+def _edge_data(local: PartGraph) -> dict[str, TensorPieces]:
+    shape = (local.num_edges,)
+    first, last = int(local.edge_starts[0]), int(local.edge_starts[-1])
+    return {
+        "_ID": TensorPieces("int64", shape, lambda: counted(first, last, local.step)),
+        "_TYPE": TensorPieces("int32", shape, local.edge_types),
+        "inner_edge": TensorPieces("uint8", shape, lambda: repeated(1, last - first, "uint8", local.step)),
+    }
+
+
+def _matrix(local: PartGraph, name: GraphFormat, scratch: Scratch) -> Matrix:
+    if name == "coo":
+        shape = (local.num_edges,)
+        rows, cols = (
+            TensorPieces("int64", shape, partial(_all_types, local, read)) for read in (local.sources, local.destinations)
+        )
+        return CooMatrix(local.num_nodes, rows, cols)
+    return _csc(local) if name == "csc" else _csr(local, scratch)
+
+
+def _all_types(local: PartGraph, read: Callable[[int], Iterator[NDArray[Any]]]) -> Iterator[NDArray[Any]]:
+    for edge in range(local.num_edge_types):
+        yield from read(edge)
+
+
+def _csc(local: PartGraph) -> CompressedMatrix:
+    joined = in_edges(local)
+    return CompressedMatrix(
+        local.num_nodes,
+        TensorPieces("int64", (local.num_nodes + 1,), joined.indptr),
+        _joined(joined, "int64", lambda _, *at: local.sources_at(*at)),
+        None if local.num_edge_types == 1 else _joined(joined, "int64", local.local_edges),
+    )
+
+
+def _csr(local: PartGraph, scratch: Scratch) -> CompressedMatrix:
+    """Sort the edges by source: a stable counting sort, so that those of a source lie by edge type."""
+    indptr = scratch.zeros(local.num_nodes + 1, np.int64)
+    for sources in _all_types(local, local.sources):
+        count_ids(sources, indptr[1:])
+    for low, high in slices(local.num_nodes, local.step):
+        np.cumsum(indptr[low : high + 1], out=indptr[low : high + 1])
+    cursors = scratch.zeros(local.num_nodes, np.int64)
+    cursors[:] = indptr[:-1]
+    indices, ids = (scratch.zeros(local.num_edges, np.int64) for _ in range(2))
+    done = 0
+    for sources, destinations in zip(_all_types(local, local.sources), _all_types(local, local.destinations), strict=True):
+        scatter_rows(sources, destinations, done, cursors, indices, ids)
+        done += sources.size
+    return CompressedMatrix(local.num_nodes, tensor(indptr), tensor(indices), tensor(ids))
+
+
+def _fused(local: PartGraph, *, find_edges: bool) -> FusedGraph:
+    """Return the graph as GraphBolt has it: without type borders, as other partitions' nodes are in no order of types.
+
+    ``find_edges``: with what finds the ends of edges by their IDs, too.
+    """
+    graph, joined = local.graph, in_edges(local)
+    nodes, edges = (local.num_nodes,), (local.num_edges,)
+    index = fitting_dtype(max(local.book.num_nodes, local.book.num_edges))
+    first = int(local.edge_starts[0])
+    is_typed = len(graph.metadata.node_types) > 1 or local.num_edge_types > 1
+    edge_names = map(dgl_edge_type, graph.metadata.edge_types)
+    attributes = {
+        EDGE_ID: _joined(joined, "int64", lambda *at: local.local_edges(*at) + first),
+        "inner_edge": TensorPieces("uint8", edges, lambda: repeated(1, local.num_edges, "uint8", local.step)),
+    }
+    if find_edges:
+        attributes["_dgl2gb_eid"] = TensorPieces("int64", edges, lambda: _all_types(local, partial(_positions, joined, local)))
+        attributes["_gb_dst_id"] = _joined(joined, "int64", lambda _, *at: local.destinations_at(*at))
+    return FusedGraph(
+        TensorPieces(index, (local.num_nodes + 1,), joined.indptr),
+        _joined(joined, index, lambda _, *at: local.sources_at(*at)),
+        type_per_edge=_joined(joined, "int32", _type_numbers) if is_typed else None,
+        node_type_to_id=_numbered(map(dgl_name, graph.metadata.node_types)) if is_typed else None,
+        edge_type_to_id=_numbered(edge_names) if is_typed else None,
+        node_attributes={
+            NODE_ID: TensorPieces("int64", nodes, local.node_ids),
+            "inner_node": TensorPieces("uint8", nodes, local.is_own),
+        },
+        edge_attributes=attributes,
+    )
+
+
+def _joined(joined: JoinedGraph, dtype: str, read: Callable[[int, int, int, int], NDArray[Any]]) -> TensorPieces:
+    return TensorPieces(dtype, (joined.num_items,), lambda: joined.items(read))
+
+
+def _type_numbers(_: int, edge: int, low: int, high: int) -> NDArray[np.int32]:
+    return np.full(high - low, edge, np.int32)
+
+
+def _positions(joined: JoinedGraph, local: PartGraph, edge: int) -> Iterator[NDArray[np.int64]]:
+    """Yield where each edge of a type stands among the joined ones."""
+    first = 0
+    for block in joined.blocks:
+        if edge in block.edges:
+            for low, high in slices(int(local.indptrs[edge][-1]), local.step):
+                yield block.rows.positions(block.edges.index(edge), low, high) + first
+        first += block.rows.num_items
+
+
+def _numbered(names: Iterable[str]) -> dict[str, int]:
+    return {name: number for number, name in enumerate(names)}
+
+
+# ---------------------------------------------------------------------------------------------------------- features
+
+
+def _node_features(graph: StoredGraph, part: int) -> dict[str, TensorPieces]:
+    return {
+        f"{dgl_name(name)}/{feature.name}": feature.tensor(Rows.of_nodes(graph, number, part))
+        for number, name in enumerate(graph.metadata.node_types)
+        for feature in features_of(graph.node_columns(number))
+    }
+
+
+def _edge_features(graph: StoredGraph, part: int) -> dict[str, TensorPieces]:
+    return {
+        f"{dgl_edge_type(edge_type)}/{feature.name}": feature.tensor(Rows.of_edges(graph, edge, "csc", part))
+        for edge, edge_type in enumerate(graph.metadata.edge_types)
+        for feature in features_of(graph.edge_columns(edge))
+    }
+
+
+def _original_edges(graph: StoredGraph, edge: int, part: int) -> TensorPieces:
+    """Return edge IDs; edge rows where the store has none."""
+    size = graph.num_edges(edge, "csc", part)
+    cuts = partial(slices, size, step_of(graph))
+    return TensorPieces("int64", (size,), lambda: (graph.edge_numbers(edge, "csc", part, *cut) for cut in cuts()))
+
+
+# ------------------------------------------------------------------------------------------------------------ config
+
+
+def _config(graph: StoredGraph, book: PartBook, *, graphbolt: bool) -> dict[str, object]:
+    """Return the partition config. Empty ranges repeat the end before, so that ranges never descend."""
+    metadata = graph.metadata
+    parts = range(metadata.num_parts)
+    node_types = [dgl_name(name) for name in metadata.node_types]
+    edge_types = [dgl_edge_type(edge_type) for edge_type in metadata.edge_types]
+    graph_key, graph_file = ("part_graph_graphbolt", FUSED_NAME) if graphbolt else ("part_graph", "graph.dgl")
+    return {
+        "graph_name": metadata.graph_name,
+        "num_nodes": book.num_nodes,
+        "num_edges": book.num_edges,
+        "part_method": metadata.partition_by,
+        "num_parts": metadata.num_parts,
+        "halo_hops": 1,
+        "node_map": {name: [book.nodes.part_range(part, i) for part in parts] for i, name in enumerate(node_types)},
+        "edge_map": {name: [book.edges.part_range(part, i) for part in parts] for i, name in enumerate(edge_types)},
+        "node_map_dtype": "int64",
+        "edge_map_dtype": "int64",
+        "ntypes": {name: i for i, name in enumerate(node_types)},
+        "etypes": {name: i for i, name in enumerate(edge_types)},
+        **{
+            f"part-{part}": {
+                "node_feats": f"part{part}/node_feat.dgl",
+                "edge_feats": f"part{part}/edge_feat.dgl",
+                graph_key: f"part{part}/{graph_file}",
+            }
+            for part in parts
+        },
+    }

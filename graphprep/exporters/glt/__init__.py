@@ -1,0 +1,1 @@
+"""The partitions of GraphLearn-for-PyTorch."""

@@ -1,0 +1,283 @@
+"""``metis``: the ``.graph`` file of METIS, ParMETIS, KaHIP and their kin: undirected, without loops and parallel edges.
+
+Source: G. Karypis, METIS 5.1.0 manual, section 4.1.1.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphprep.engine.local import map_ordered
+from graphprep.exporters.unsupported import count_types, list_unsupported
+from graphprep.exporters.view.graph import StoredGraph
+from graphprep.exporters.view.single import WholeGraph, WholeRows
+from graphprep.kernels.cpu.text.write_text import EDGES, INTEGER, SLACK_BYTES, Template, write_nodes
+from graphprep.model.dataclass import dataclass
+from graphprep.model.errors import DataError, UsageError
+from graphprep.model.export import ExportPlan, MessageEdges, Side, StoreNeed
+from graphprep.model.metadata import GraphMetadata
+from graphprep.model.schema import ColumnSchema, Layout
+from graphprep.storage.spill.scratch import Scratch
+from graphprep.storage.write.outputs import FolderOutput
+
+Ints = NDArray[np.int64]
+LAYOUTS: tuple[Layout, Layout] = ("csr", "csc")
+_ENTRY_BYTES = 96  # of an entry while its row is put together: keys, their order, and weights
+_MOST_ROWS = 1 << 16
+_SLICE = 1 << 17
+
+
+@dataclass(frozen=True)
+class MetisExporter:
+    """Writes ``graph.graph``: in the line of a node all that it has an edge to or from, ascending, each once.
+
+    Weights of parallel edges add up, and of both directions the larger sum counts. Weights may be several a node.
+    """
+
+    name: ClassVar[str] = "metis"
+    loads_in: ClassVar[str] = "METIS, ParMETIS, KaHIP, NetworKit"
+    carries: ClassVar[str] = "one node type and one edge type, undirected; whole weights; no loops, directions and edge IDs"
+    needs: ClassVar[str] = "edges by source and destination (csr and csc)"
+    root_file: ClassVar[str] = "export.json"
+    node_ids: ClassVar[Literal["dense", "own"]] = "dense"
+    message_edges: ClassVar[MessageEdges | None] = "all"
+
+    weight: Annotated[str, "edge column of edge weights, whole numbers from 1 on"] = ""
+    node_weight: Annotated[str, "node column of node weights, whole numbers from 0 on"] = ""
+    node_size: Annotated[str, "node column of node sizes, whole numbers from 0 on"] = ""
+
+    def plan(self, metadata: GraphMetadata) -> ExportPlan:
+        """See ``Exporter``."""
+        if (len(metadata.node_types), len(metadata.edge_types)) != (1, 1):
+            raise UsageError(
+                f"METIS holds one node type and one edge type, the graph has {count_types(metadata)}",
+                fix="export to mtx, a file each",
+            )
+        edges, nodes = metadata.edge_schemas[0].columns, metadata.node_schemas[0].columns
+        _check_named("weight", self.weight, edges, 0)
+        _check_named("node_weight", self.node_weight, nodes, 1)
+        _check_named("node_size", self.node_size, nodes, 0)
+        second: Layout = "csr" if metadata.primary_layout == "csc" else "csc"
+        need = StoreNeed(LAYOUTS, second if self.weight else None)
+        notes = ("edges are written without direction, parallel ones as one; loops are left out",)
+        return ExportPlan(need, list_unsupported(metadata, self._why_not), notes)
+
+    def export(self, graph: StoredGraph, out: FolderOutput) -> None:
+        """See ``Exporter``."""
+        with graph.room.scratch.inner() as scratch:
+            adjacency = _Undirected(graph, self.weight, scratch)
+            values = [name for name in (self.node_size, self.node_weight) if name]
+            lines = _Lines(graph, adjacency, [_column(graph.node_columns(0), name) for name in values])
+            with out.open("graph.graph") as file:
+                file.write(self._head(graph, adjacency.count_entries() // 2))
+                for piece in lines:
+                    file.write(piece)
+        graph.reporter.advance(records=graph.metadata.num_edges_per_type[0])
+
+    def _head(self, graph: StoredGraph, num_edges: int) -> bytes:
+        fields = [str(graph.metadata.num_nodes_per_type[0]), str(num_edges)]
+        flags = "".join("1" if name else "0" for name in (self.node_size, self.node_weight, self.weight))
+        if "1" in flags:
+            fields.append(flags)
+        if self.node_weight and (shape := _column(graph.node_columns(0), self.node_weight).item_shape):
+            fields.append(str(shape[0]))
+        return " ".join(fields).encode() + b"\n"
+
+    def _why_not(self, side: Side, column: ColumnSchema) -> str | None:
+        if side == "edge":
+            return None if column.name == self.weight else "METIS takes the one that --option weight=NAME names"
+        taken = column.name in (self.node_weight, self.node_size)
+        return None if taken else "METIS takes those that --option node_weight=NAME and node_size=NAME name"
+
+
+class _Undirected:
+    """Both directions of all edges: what each node has an edge to or from, without itself, by nodes' IDs."""
+
+    def __init__(self, graph: StoredGraph, weight: str, scratch: Scratch) -> None:
+        whole = WholeGraph(graph)
+        self.graph, self.whole, self.scratch = graph, whole, scratch
+        self.num_nodes = graph.metadata.num_nodes_per_type[0]
+        self.weight = _column(graph.edge_columns(0), weight) if weight else None
+        self.sides = [whole.rows(0, layout, scratch) for layout in LAYOUTS]
+        self.most = max(1, graph.room.piece_bytes // _ENTRY_BYTES)
+
+    def cut(self) -> Iterator[tuple[int, int]]:
+        """Cut nodes into ranges of at most ``most`` entries, those of both directions, or of one node."""
+        low = 0
+        while low < self.num_nodes:
+            stop = min(low + _MOST_ROWS, self.num_nodes)
+            ends = sum(side.indptr[low + 1 : stop + 1] - side.indptr[low] for side in self.sides)
+            high = low + max(1, int(np.searchsorted(ends, self.most, side="right")))
+            yield low, high
+            low = high
+
+    def is_long(self, low: int, high: int) -> bool:
+        """Return whether a range is one node with too many entries."""
+        return sum(int(side.indptr[high] - side.indptr[low]) for side in self.sides) > self.most
+
+    def count_entries(self) -> int:
+        """Count the neighbors of all nodes."""
+        total = 0
+        for is_long, group in itertools.groupby(self.cut(), key=lambda one: self.is_long(*one)):
+            if is_long:
+                total += sum(ids.size for low, _ in group for ids, _ in self.long_row(low))
+            else:
+                total += sum(map_ordered(lambda one: self.rows(*one)[1].size, group, self.graph.room.threads))
+        return total
+
+    def rows(self, low: int, high: int) -> tuple[Ints, Ints, Ints | None]:
+        """Return (offsets int64[k + 1], neighbors, their weights) of nodes [low, high), neighbors ascending."""
+        found = [self._keys(side, low, high) for side in self.sides]
+        keys = _distinct(np.concatenate([some for some, _ in found]))
+        offsets = np.searchsorted(keys, np.arange(high - low + 1) * self.num_nodes)
+        others = keys - np.repeat(np.arange(high - low) * self.num_nodes, np.diff(offsets))
+        if self.weight is None:
+            return offsets, others, None
+        weights = np.zeros(keys.size, np.int64)
+        for some, values in found:
+            order = np.argsort(some, kind="stable")
+            at = np.searchsorted(some[order], keys)
+            sums = np.concatenate([np.zeros(1, np.int64), np.cumsum(values[order])])
+            until = np.searchsorted(some[order], keys, side="right")
+            np.maximum(weights, sums[until] - sums[at], out=weights)
+        return offsets, others, weights
+
+    def long_row(self, node: int) -> Iterator[tuple[Ints, Ints | None]]:
+        """Yield the neighbors of one node and their weights, ascending, in pieces."""
+        with self.scratch.inner() as scratch:
+            sums = [scratch.zeros(self.num_nodes, np.uint8 if self.weight is None else np.int64) for _ in self.sides]
+            for side, found in zip(self.sides, sums, strict=True):
+                start, stop = int(side.indptr[node]), int(side.indptr[node + 1])
+                for low in range(start, stop, self.most):
+                    others, weights = self._entries(side, node, node + 1, low - start, min(self.most, stop - low))
+                    if weights is None:
+                        found[others] = 1
+                    else:
+                        np.add.at(found, others, weights)
+                found[node] = 0
+            for low in range(0, self.num_nodes, _SLICE):
+                joined = np.maximum(*(found[low : low + _SLICE] for found in sums))
+                ids = np.flatnonzero(joined)
+                yield ids + low, None if self.weight is None else joined[ids]
+
+    def _keys(self, side: WholeRows, low: int, high: int) -> tuple[Ints, Ints]:
+        """Return (row · nodes + neighbor, weight) of the entries of nodes [low, high), but for loops."""
+        others, weights = self._entries(side, low, high, 0, -1)
+        rows = np.repeat(np.arange(high - low), np.diff(side.indptr[low : high + 1]))
+        kept = others != rows + low
+        keys = (rows * self.num_nodes + others)[kept]
+        return keys, keys if weights is None else weights[kept]
+
+    def _entries(self, side: WholeRows, low: int, high: int, skip: int, size: int) -> tuple[Ints, Ints | None]:
+        others = side.others_of(low, high, skip, size)
+        if self.weight is None:
+            return others, None
+        values = side.values_of(self.weight, low, high, skip, size)
+        return others, _whole(values, 1, f"edge column {self.weight.name!r}")
+
+
+class _Lines:
+    """The lines of all nodes: sizes and weights, then neighbors, counted from 1, with weights."""
+
+    def __init__(self, graph: StoredGraph, adjacency: _Undirected, columns: Sequence[ColumnSchema]) -> None:
+        self._adjacency = adjacency
+        self._columns = columns
+        self._threads = graph.room.threads
+        self._width = sum(int(np.prod(column.item_shape, dtype=np.int64)) for column in columns)
+        names = [chr(ord("a") + at // 26) + chr(ord("a") + at % 26) for at in range(self._width)]
+        head = " ".join(f"<{name}>" for name in names)
+        fields = {name: (INTEGER, at) for at, name in enumerate(names)}
+        entry = "<id>" if adjacency.weight is None else "<id> <weight>"
+        numbers = {"id": (INTEGER, 0), "weight": (INTEGER, 1)}
+        self._node = Template.parse(f"{head}<edges:{'' if head else ' '}>\n", {**fields, "edges": (EDGES, 0)})
+        self._start = Template.parse(head, fields)
+        self._entry = Template.parse(f" {entry}" if head else entry, numbers)
+        self._more = Template.parse(f" {entry}", numbers)
+
+    def __iter__(self) -> Iterator[bytes | memoryview]:
+        ranges = self._adjacency.cut()
+        for is_long, group in itertools.groupby(ranges, key=lambda one: self._adjacency.is_long(*one)):
+            if not is_long:
+                yield from map_ordered(lambda one: self._short(*one), group, self._threads)
+                continue
+            for low, _ in group:
+                yield from self._long(low)
+
+    def _short(self, low: int, high: int) -> memoryview:
+        offsets, others, weights = self._adjacency.rows(low, high)
+        return _write(self._node, self._values(low, high), self._entry, others, weights, offsets)
+
+    def _long(self, node: int) -> Iterator[bytes | memoryview]:
+        head = self._values(node, node + 1)
+        none = np.zeros(0, np.int64)
+        skip = 0 if self._width else 1  # the blank in front of the first neighbor
+        if self._width:
+            yield _write(self._start, head, self._more, none, none, np.zeros(2, np.int64))
+        for others, weights in self._adjacency.long_row(node):
+            if others.size:
+                edges = Template.parse("<edges:>", {"edges": (EDGES, 0)})
+                offsets = np.array([0, others.size])
+                yield _write(edges, np.zeros((0, 1), np.int64), self._more, others, weights, offsets)[skip:]
+                skip = 0
+        yield b"\n"
+
+    def _values(self, low: int, high: int) -> Ints:
+        """Return the sizes and weights of nodes [low, high): int64[width, k]."""
+        found = [np.zeros((0, high - low), np.int64)]
+        for column in self._columns:
+            values = self._adjacency.whole.node_values_of(0, column, low, high)
+            found.append(_whole(values.reshape(high - low, -1), 0, f"node column {column.name!r}").T)
+        return np.ascontiguousarray(np.concatenate(found))
+
+
+def _write(node: Template, values: Ints, entry: Template, others: Ints, weights: Ints | None, offsets: Ints) -> memoryview:
+    columns = np.stack([others + 1] if weights is None else [others + 1, weights])
+    rows = offsets.size - 1
+    out = np.empty(rows * node.row_bytes + others.size * (entry.row_bytes + 1) + SLACK_BYTES, np.uint8)
+    values = values if values.shape[1] == rows and values.shape[0] else np.zeros((1, rows), np.int64)
+    return out[: write_nodes(node, values, np.zeros((rows, 0), np.int64), entry, columns, offsets, out)].data
+
+
+def _distinct(keys: Ints) -> Ints:
+    """Return the different keys, ascending."""
+    keys.sort()
+    is_first = np.ones(keys.size, np.bool_)
+    np.not_equal(keys[1:], keys[:-1], out=is_first[1:])
+    return keys[is_first]
+
+
+def _column(columns: Sequence[ColumnSchema], name: str) -> ColumnSchema:
+    return next(column for column in columns if column.name == name)
+
+
+def _check_named(option: str, name: str, columns: Sequence[ColumnSchema], most_axes: int) -> None:
+    """Raise UsageError where an option names a column that is not there or holds no numbers that METIS has."""
+    if not name:
+        return
+    found = [column for column in columns if column.name == name]
+    if not found:
+        known = ", ".join(column.name for column in columns) or "(there is none)"
+        raise UsageError(f"option {option}: there is no column {name!r}", fix=f"use one of {known}")
+    column = found[0]
+    if column.kind != "dense" or len(column.item_shape) > most_axes or 0 in column.item_shape:
+        what = "one number" if most_axes == 0 else "numbers"
+        raise UsageError(f"option {option}: column {name!r} does not hold {what} a row", fix="name another column")
+
+
+def _whole(values: NDArray[Any], least: int, place: str) -> Ints:
+    """Return numbers as int64.
+
+    Raises DataError for one that is not whole, or below ``least``.
+    """
+    with np.errstate(invalid="ignore"):
+        whole = values.astype(np.int64)
+        bad = (whole != values) | (whole < least) | (values >= 2**63)
+    if bad.any():
+        found = values.flat[int(np.argmax(bad))]
+        raise DataError(f"METIS takes whole numbers from {least} on, found {found}", place=place, fix="leave the option out")
+    return whole

@@ -1,0 +1,1 @@
+"""PyTorch Geometric: one file of tensors, or partitions."""

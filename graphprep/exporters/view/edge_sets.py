@@ -1,0 +1,86 @@
+"""The edges of each part of a split, as trainers are taught and asked: pairs of nodes, with labels and times, by edge ID.
+
+All of them are listed, whatever of them the graph has that messages pass over. Plans ask for them by ``split_edges``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphprep.exporters.formats.torch_files import TensorPieces
+from graphprep.exporters.view.column_rows import Rows
+from graphprep.exporters.view.graph import StoredGraph
+from graphprep.model.dataclass import dataclass
+from graphprep.model.schema import ColumnSchema
+from graphprep.store.columns.torch_rows import equals
+from graphprep.store.columns.trainers import EDGE_SETS, Attribute
+from graphprep.store.items import StoredItems
+
+Ints = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+ToIds = Callable[[int, Ints], Ints]
+_ROW_BYTES = 64  # of an edge while it is looked at
+
+
+@dataclass(frozen=True)
+class EdgeSet:
+    """The edges of a type that are in a part of its split; ``size`` of them."""
+
+    name: str
+    graph: StoredGraph
+    edge: int
+    column: ColumnSchema
+    part: int
+    size: int
+
+    def ends(self, to_ids: ToIds) -> TensorPieces:
+        """Return both ends, sources first: int64[2, size]; ``to_ids`` turns typed IDs of a node type into those of the file."""
+        pairs = zip(self.graph.ends_of(self.edge), map(StoredItems, self.graph.store.input_ends(self.edge)), strict=True)
+        ends = list(pairs)
+
+        def pieces() -> Iterator[Ints]:
+            for number, items in ends:
+                for low, high, mask in self._masks():
+                    yield to_ids(number, items.read(low, high)[mask].astype(np.int64))
+
+        return TensorPieces("int64", (2, self.size), pieces)
+
+    def edge_ids(self) -> TensorPieces:
+        """Return their edge IDs: int64[size]."""
+        return TensorPieces("int64", (self.size,), lambda: (np.flatnonzero(mask) + low for low, _, mask in self._masks()))
+
+    def values(self, attribute: Attribute) -> TensorPieces:
+        """Return a tensor of theirs: [size, *item_shape]."""
+        rows = self._rows
+
+        def pieces() -> Iterator[NDArray[Any]]:
+            return (attribute.read(rows, low, high)[mask] for low, high, mask in self._masks())
+
+        return TensorPieces(attribute.dtype, (self.size, *attribute.item_shape), pieces)
+
+    @property
+    def _rows(self) -> Rows:
+        return Rows.of_edges(self.graph, self.edge, "input", 0)
+
+    def _masks(self) -> Iterator[tuple[int, int, Mask]]:
+        return _masks(self._rows, self.column, self.part)
+
+
+def edge_sets(graph: StoredGraph, edge: int) -> list[EdgeSet]:
+    """Return the sets of an edge type, train, valid and test; none where it has no split."""
+    graph = graph.all_edges
+    column = next((one for one in graph.edge_columns(edge) if one.role == "split"), None)
+    if column is None:
+        return []
+    rows = Rows.of_edges(graph, edge, "input", 0)
+    sizes = [sum(int(mask.sum()) for *_, mask in _masks(rows, column, part)) for part in range(len(EDGE_SETS))]
+    return [EdgeSet(name, graph, edge, column, part, sizes[part]) for part, name in enumerate(EDGE_SETS)]
+
+
+def _masks(rows: Rows, column: ColumnSchema, part: int) -> Iterator[tuple[int, int, Mask]]:
+    for low, high in rows.slices(_ROW_BYTES):
+        yield low, high, equals(rows, column, part, low, high)

@@ -1,0 +1,163 @@
+"""Which columns an export carries, and with which dtypes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphprep.model.dataclass import dataclass
+from graphprep.model.errors import DataError, UsageError, one_of
+from graphprep.model.export import Side, Unsupported
+from graphprep.model.metadata import GraphMetadata
+from graphprep.model.schema import ColumnSchema, EdgeTypeSchema, NodeTypeSchema, edge_type_text
+from graphprep.store.columns.cells import Cells
+from graphprep.store.columns.trainers import all_types
+
+Schema = TypeVar("Schema", NodeTypeSchema, EdgeTypeSchema)
+
+_DTYPE_FIX = "name a NumPy dtype, such as float16 or int64"
+
+
+@dataclass(frozen=True)
+class CarriedColumns:
+    """The columns of each node and edge type that are written, with the dtypes in which they are; ``metadata`` has all."""
+
+    metadata: GraphMetadata
+    nodes: tuple[tuple[ColumnSchema, ...], ...]
+    edges: tuple[tuple[ColumnSchema, ...], ...]
+
+
+def without_columns(metadata: GraphMetadata, dropped: Sequence[str]) -> tuple[GraphMetadata, tuple[str, ...]]:
+    """Return the metadata of a graph without some columns (``name``, or ``type:name``), and what to say of each.
+
+    Raises UsageError for a name that no column has.
+    """
+    found: dict[str, list[str]] = {name: [] for name in dropped}
+
+    def is_kept(side: Side, type_name: str, column: ColumnSchema) -> bool:
+        names = [key for key in (column.name, f"{type_name}:{column.name}") if key in found]
+        for key in names:
+            found[key].append(f"{side} column {type_name} {column.name!r}: left out as asked")
+        return not names
+
+    def kept(side: Side, type_name: str, schema: Schema) -> Schema:
+        return replace(schema, columns=tuple(one for one in schema.columns if is_kept(side, type_name, one)))
+
+    nodes = zip(metadata.node_types, metadata.node_schemas, strict=True)
+    edges = zip(map(edge_type_text, metadata.edge_types), metadata.edge_schemas, strict=True)
+    reduced = replace(
+        metadata,
+        node_schemas=tuple(kept("node", name, schema) for name, schema in nodes),
+        edge_schemas=tuple(kept("edge", name, schema) for name, schema in edges),
+    )
+    for name, texts in found.items():
+        if not texts:
+            raise UsageError(f"--drop-column: there is no column {name!r}", fix=_name_one_of(metadata))
+    return reduced, tuple(dict.fromkeys(text for texts in found.values() for text in texts))
+
+
+def _name_one_of(metadata: GraphMetadata) -> str:
+    columns = [*(one.columns for one in metadata.node_schemas), *(one.columns for one in metadata.edge_schemas)]
+    return one_of(sorted({column.name for own in columns for column in own}))
+
+
+def choose_columns(
+    metadata: GraphMetadata, unsupported: Sequence[Unsupported], feature_dtypes: Mapping[str, str], *, target: str, drop: bool
+) -> CarriedColumns:
+    """Leave out what the target does not support, and give columns their dtypes.
+
+    Raises UsageError that names the columns which would be lost where ``drop`` does not say that they may be, and for dtypes
+    of columns that are not there.
+    """
+    if unsupported and not drop:
+        fix = "leave them out with --drop-unsupported"
+        if sparse := _first_sparse(metadata, unsupported):
+            fix = f"write sparse ones as dense ones with --densify {sparse}, or {fix}"
+        items = [one.text for one in unsupported]
+        raise UsageError(f"target {target!r} does not support all columns:", items=items, fix=fix)
+    lost = {(one.side, one.type, one.column) for one in unsupported}
+    given = dict(feature_dtypes)
+    used: set[str] = set()
+
+    def chosen(side: Side, name: str, columns: tuple[ColumnSchema, ...]) -> tuple[ColumnSchema, ...]:
+        kept = (column for column in columns if (side, name, column.name) not in lost)
+        return tuple(_with_dtype(column, name, given, used) for column in kept)
+
+    nodes = zip(metadata.node_types, metadata.node_schemas, strict=True)
+    edges = zip(map(edge_type_text, metadata.edge_types), metadata.edge_schemas, strict=True)
+    found = CarriedColumns(
+        metadata,
+        tuple(chosen("node", name, schema.columns) for name, schema in nodes),
+        tuple(chosen("edge", name, schema.columns) for name, schema in edges),
+    )
+    if missing := sorted(set(given) - used):
+        if any(missing[0] in (name, f"{type_name}:{name}") for _, type_name, name in lost):
+            raise UsageError(f"--feature-dtype: target {target!r} leaves out column {missing[0]!r}", fix="leave it out")
+        raise UsageError(f"--feature-dtype: there is no column {missing[0]!r}", fix=_name_one_of(metadata))
+    return found
+
+
+def _first_sparse(metadata: GraphMetadata, unsupported: Sequence[Unsupported]) -> str | None:
+    """Return the name of the first sparse column among those that are not supported."""
+    columns = ((side, name, column) for side, name, some in all_types(metadata) for column in some)
+    found = {(side, name, column.name) for side, name, column in columns if column.kind == "sparse"}
+    return next((one.column for one in unsupported if (one.side, one.type, one.column) in found), None)
+
+
+def _with_dtype(column: ColumnSchema, type_name: str, given: Mapping[str, str], used: set[str]) -> ColumnSchema:
+    for key in (f"{type_name}:{column.name}", column.name):
+        if key in given:
+            used.add(key)
+            return replace(column, dtype=_checked_dtype(column, given[key]))
+    return column
+
+
+def _checked_dtype(column: ColumnSchema, text: str) -> str:
+    """Return a dtype's name.
+
+    Raises UsageError where it is none, or the column holds no numbers.
+    """
+    if column.kind == "binary":
+        raise UsageError(f"--feature-dtype: column {column.name!r} holds texts", fix="leave it out")
+    try:
+        dtype = np.dtype(text)
+    except TypeError:
+        dtype = np.dtype(object)
+    if dtype.kind not in "biuf" or dtype.itemsize > 8:
+        raise UsageError(f"--feature-dtype: column {column.name!r} cannot be {text!r}", fix=_DTYPE_FIX)
+    return dtype.name
+
+
+def cast_cells(cells: Cells, dtype: str, place: str, first: int | None = None) -> Cells:
+    """Return cells with values of another dtype; ``first`` is the row at ``place`` where they begin, if that is known.
+
+    Raises DataError where one does not fit: infinite where it was not, or a whole number that becomes another one.
+    """
+    with np.errstate(all="ignore"):
+        cast = cells.cast(dtype)
+    bad = _lost(cells.values, cast.values)
+    if bad.any():
+        at = int(np.argmax(bad))
+        if first is not None:
+            place += f" [{first + int(np.searchsorted(np.cumsum(cells.value_counts), at, side='right'))}]"
+        fix = "choose a wider --feature-dtype, such as float64"
+        raise DataError(f"{cells.flat[at]} does not fit {dtype}", place=place, fix=fix)
+    return cast
+
+
+def _lost(values: NDArray[Any], cast: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return which numbers became others. Signs change where unsigned numbers have the same width.
+
+    Floats may be rounded; whole numbers only in float64, beyond which there is nothing wider.
+    """
+    with np.errstate(all="ignore"):
+        if cast.dtype.kind == "f" and cast.dtype.itemsize < 8 and values.dtype.kind in "iu":
+            wide, limit = cast.astype(np.float64), float(np.iinfo(values.dtype).max) + 1  # casts from there on are undefined
+            return np.asarray((wide >= limit) | (wide.astype(values.dtype) != values)).reshape(-1)
+        if cast.dtype.kind == "f":
+            return np.asarray((np.isinf(cast) & np.isfinite(values)) | (values.imag != 0)).reshape(-1)
+        return np.asarray((cast.astype(values.dtype) != values) | ((cast < 0) != (values.real < 0))).reshape(-1)

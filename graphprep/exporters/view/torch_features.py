@@ -1,0 +1,64 @@
+"""The features of a type as one matrix of its dense columns, and what is asked of types before they are written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from numpy.typing import NDArray
+
+from graphprep.exporters.formats.torch_files import TensorPieces
+from graphprep.exporters.formats.torch_pickle import BFLOAT16
+from graphprep.exporters.unsupported import count_types
+from graphprep.exporters.view.column_rows import Rows
+from graphprep.exporters.view.graph import slices
+from graphprep.model.dataclass import dataclass
+from graphprep.model.errors import UsageError
+from graphprep.model.metadata import GraphMetadata
+from graphprep.store.columns.torch_rows import Matrix
+from graphprep.store.columns.trainers import is_homo
+
+
+@dataclass(frozen=True)
+class FeatureMatrix(Matrix):
+    """The columns that make a type's features, as a tensor in files; ``bfloat16``: floats are rounded to that."""
+
+    bfloat16: bool = False
+
+    @property
+    def dtype(self) -> str:
+        """Return the dtype in files: bfloat16 where floats are to be that."""
+        found = self.array_dtype
+        return BFLOAT16 if self.bfloat16 and found.kind == "f" else found.name
+
+    @property
+    def row_bytes(self) -> int:
+        """Return the size of a row in bytes."""
+        return TensorPieces(self.dtype, self.item_shape, tuple).num_bytes
+
+    def tensor(self, rows: Rows, low: int = 0, high: int | None = None) -> TensorPieces:
+        """Return rows [low, high) as a tensor."""
+        high = rows.size if high is None else high
+        step = max(1, rows.piece_bytes // max(1, self.row_bytes))
+
+        def pieces() -> Iterator[NDArray[Any]]:
+            for start, stop in slices(high - low, step):
+                yield self.read(rows, low + start, low + stop)
+
+        return TensorPieces(self.dtype, (high - low, *self.item_shape), pieces)
+
+
+def check_homo(metadata: GraphMetadata, graph_class: str) -> None:
+    """Raise UsageError where a graph of several types is to be one without."""
+    if graph_class == "homo" and not is_homo(metadata, graph_class):
+        raise UsageError(f"option graph_class=homo: the graph has {count_types(metadata)}", fix="leave it out")
+
+
+def check_file_names(metadata: GraphMetadata, system: str) -> None:
+    """Raise UsageError for names of types that cannot be file names as the system writes them."""
+    for name in (*metadata.node_types, *(part for edge_type in metadata.edge_types for part in edge_type)):
+        if "/" in name or "__" in name or name.startswith(".") or "\0" in name:
+            raise UsageError(
+                f"the type name {name!r} cannot be part of {system}'s file names: '/', '__' and a leading '.' are not possible",
+                fix="rename the type in the input",
+            )

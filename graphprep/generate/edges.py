@@ -1,0 +1,205 @@
+"""Generated graphs of one type: R-MAT and grids, block by block, each from the seed and its number alone."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphprep.kernels.cpu.edges import generate as kernel
+from graphprep.model.dataclass import dataclass
+from graphprep.model.errors import UsageError
+
+Ints = NDArray[np.int64]
+
+_BLOCK_EDGES = 1 << 16  # 1 MiB of ends, about 1 MB of text
+_MAX_SCALE = 48
+_MAX_EDGES = 1 << 50
+_MAX_SIDE = 1 << 31
+_FIRST_TIME, _NUM_TIMES = 1_577_836_800, 366 * 86_400  # 2020, in seconds
+_NUM_WEIGHTS = 1_000_000  # six decimals
+_TINY = 2.0**-21  # half of what the probabilities are rounded to
+
+
+class EdgeGraph(Protocol):
+    """A graph that is made block by block."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the columns: src, dst, and weight (in millionths), time where they are wanted."""
+
+    @property
+    def num_nodes(self) -> int:
+        """Return the number of nodes."""
+
+    @property
+    def num_edges(self) -> int:
+        """Return the number of edges."""
+
+    @property
+    def num_blocks(self) -> int:
+        """Return the number of blocks."""
+
+    @property
+    def block_edges(self) -> int:
+        """Return the most edges that a block has."""
+
+    def fill(self, block: int, columns: Ints) -> int:
+        """Fill ``columns``, int64[len(names), block_edges], with a block's edges, and return their number."""
+
+
+@dataclass(frozen=True)
+class Extras:
+    """The columns besides the ends: which there are, and their draws."""
+
+    seed: int
+    weights: bool
+    times: bool
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the names of all columns."""
+        return ("src", "dst", *(("weight",) * self.weights), *(("time",) * self.times))
+
+    @cached_property
+    def keys(self) -> NDArray[np.uint64]:
+        """Return the keys of the streams."""
+        return kernel.stream_keys(self.seed)
+
+    def fill(self, first: int, columns: Ints, count: int) -> None:
+        """Fill the columns behind the ends for the edges from ``first`` on."""
+        if self.weights:
+            kernel.fill_draws(self.keys, kernel.WEIGHTS, first, _NUM_WEIGHTS, columns[2, :count])
+        if self.times:
+            kernel.fill_draws(self.keys, kernel.TIMES, first, _NUM_TIMES, columns[-1, :count], _FIRST_TIME)
+
+
+@dataclass(frozen=True)
+class RmatGraph:
+    """R-MAT: 2^scale nodes, skewed degrees."""
+
+    extras: Extras
+    scale: int
+    num_edges: int
+    probabilities: tuple[float, float, float]
+    permute: bool
+    block_edges: int = _BLOCK_EDGES
+
+    @classmethod
+    def of(cls, values: dict[str, Any], seed: int) -> RmatGraph:
+        """Make the graph that options ask for. Raises UsageError where one is out of range."""
+        scale, factor, edges = values["scale"], values["edge_factor"], values["edges"]
+        check_range("scale", scale, 0, _MAX_SCALE)
+        check_range("edge_factor", factor, 0, _MAX_EDGES)
+        num_edges = factor << scale if edges is None else edges
+        check_range("edges", num_edges, 0, _MAX_EDGES)
+        parts = (values["a"], values["b"], values["c"])
+        if not (all(0 <= part <= 1 for part in parts) and sum(parts) <= 1 + _TINY):
+            raise UsageError(
+                f"--a, --b and --c must be 0 or more and 1 at most together, found {parts[0]:g}, {parts[1]:g}, {parts[2]:g}",
+                fix="give the shares of the upper left, upper right and lower left quarter, such as 0.57 0.19 0.19",
+            )
+        return cls(Extras(seed, values["weights"], values["times"]), scale, num_edges, parts, values["permute"])
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """See ``EdgeGraph.names``."""
+        return self.extras.names
+
+    @property
+    def num_nodes(self) -> int:
+        """See ``EdgeGraph.num_nodes``."""
+        return 1 << self.scale
+
+    @property
+    def num_blocks(self) -> int:
+        """See ``EdgeGraph.num_blocks``."""
+        return -(-self.num_edges // self.block_edges)
+
+    @cached_property
+    def _limits(self) -> NDArray[np.uint64]:
+        return kernel.rmat_limits(*self.probabilities)
+
+    @cached_property
+    def _permutation(self) -> NDArray[np.uint64] | None:
+        return kernel.permutation_of(self.extras.keys) if self.permute else None
+
+    def fill(self, block: int, columns: Ints) -> int:
+        """See ``EdgeGraph.fill``."""
+        first = block * self.block_edges
+        count = min(self.block_edges, self.num_edges - first)
+        ends = columns[0, :count], columns[1, :count]
+        kernel.rmat_edges(self.extras.keys, first, self.scale, self._limits, self._permutation, *ends)
+        self.extras.fill(first, columns, count)
+        return count
+
+
+@dataclass(frozen=True)
+class GridGraph:
+    """A grid of rows x cols nodes, each linked to its four neighbours, in both directions."""
+
+    extras: Extras
+    rows: int
+    cols: int
+    torus: bool
+    block_edges: int = _BLOCK_EDGES
+
+    @classmethod
+    def of(cls, values: dict[str, Any], seed: int) -> GridGraph:
+        """Make the graph that options ask for. Raises UsageError where one is out of range."""
+        least = 3 if values["torus"] else 1  # on a smaller torus two neighbours would be one
+        for name in ("rows", "cols"):
+            check_range(name, values[name], least, _MAX_SIDE, " with --torus" if values["torus"] else "")
+        extras = Extras(seed, values["weights"], values["times"])
+        return cls(extras, values["rows"], values["cols"], values["torus"])
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """See ``EdgeGraph.names``."""
+        return self.extras.names
+
+    @property
+    def num_nodes(self) -> int:
+        """See ``EdgeGraph.num_nodes``."""
+        return self.rows * self.cols
+
+    @property
+    def num_edges(self) -> int:
+        """See ``EdgeGraph.num_edges``."""
+        return self.edges_before(self.num_nodes)
+
+    @property
+    def num_blocks(self) -> int:
+        """See ``EdgeGraph.num_blocks``."""
+        return -(-self.num_nodes // self._block_nodes)
+
+    @property
+    def _block_nodes(self) -> int:
+        return self.block_edges // 4
+
+    def edges_before(self, node: int) -> int:
+        """Return how many edges leave the nodes before ``node``."""
+        if self.torus:
+            return 4 * node
+        up, down = node - min(node, self.cols), min(node, self.num_nodes - self.cols)
+        left, right = node - -(-node // self.cols), node - node // self.cols
+        return up + down + left + right
+
+    def fill(self, block: int, columns: Ints) -> int:
+        """See ``EdgeGraph.fill``."""
+        first = block * self._block_nodes
+        stop = min(first + self._block_nodes, self.num_nodes)
+        count = kernel.grid_edges(first, stop, self.rows, self.cols, self.torus, columns[0], columns[1])
+        self.extras.fill(self.edges_before(first), columns, count)
+        return count
+
+
+def check_range(name: str, value: int, least: int, most: int, when: str = "") -> None:
+    """Raise UsageError where a number is out of its range."""
+    if not least <= value <= most:
+        flag = "--" + name.replace("_", "-")
+        raise UsageError(
+            f"{flag} must be between {least} and {most:,}{when}, found {value:,}", fix="give a number in that range"
+        )

@@ -1,0 +1,1 @@
+"""Bytes and words at addresses."""

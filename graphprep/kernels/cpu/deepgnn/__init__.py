@@ -1,0 +1,1 @@
+"""Records of DeepGNN's formats, plain and any."""

@@ -1,0 +1,194 @@
+"""Read feature values from the tape, one column at a time. A kernel never raises: it says ``(code, token)``."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphprep.kernels.compiler.jit import njit
+from graphprep.kernels.cpu.deepgnn.json_records import NOT_NUMBER, TOO_LARGE, read_float
+from graphprep.kernels.cpu.deepgnn.json_tape import (
+    ARRAY,
+    BIG,
+    ESCAPED,
+    HUGE,
+    NEGATIVE,
+    NESTED,
+    NULL,
+    OK,
+    UINT,
+    Tape,
+    after,
+    kind_of,
+    start_of,
+    unescape,
+)
+
+# Faults; they go on where those of json_records end.
+NOT_INTEGER, BELOW, SURROGATE = range(50, 53)
+
+# The least magnitude that rounds to infinity: half a unit in the last place above the largest finite number.
+FLOAT_LIMITS = {"float16": 65520.0, "float32": (2.0 - 2.0**-24) * 2.0**127, "float64": np.inf}
+
+_INT64_MIN = np.uint64(1 << 63)
+
+
+def label_columns(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Number the distinct rows of int64[n, k] in the order of their first occurrence.
+
+    Returns each row's number and each number's first row.
+    """
+    labels = np.empty(len(keys), np.int64)
+    firsts = np.empty(len(keys), np.int64)
+    slots = np.full(max(64, 1 << (2 * len(keys) - 1).bit_length()), -1, np.int64)
+    num_labels = _label(np.ascontiguousarray(keys), slots, labels, firsts)
+    return labels, firsts[:num_labels]
+
+
+@njit(cache=True, nogil=True)
+def _label(keys, slots, labels, firsts):
+    num_slots = slots.size
+    num_labels = 0
+    for row in range(keys.shape[0]):
+        value = np.uint64(0)
+        for i in range(keys.shape[1]):
+            value = (value ^ np.uint64(keys[row, i])) * np.uint64(0x9E3779B97F4A7C15)
+            value ^= value >> np.uint64(29)
+        slot = np.int64(value & np.uint64(num_slots - 1))
+        while slots[slot] >= 0 and not _equal_rows(keys, firsts[slots[slot]], row):
+            slot = (slot + 1) & (num_slots - 1)
+        if slots[slot] < 0:
+            slots[slot] = num_labels
+            firsts[num_labels] = row
+            num_labels += 1
+        labels[row] = slots[slot]
+    return num_labels
+
+
+@njit(cache=True, nogil=True)
+def _equal_rows(keys, one, two):
+    for i in range(keys.shape[1]):
+        if keys[one, i] != keys[two, i]:
+            return False
+    return True
+
+
+def read_numbers(tape: Tape, tokens: NDArray[np.int64], size: int, dtype: str) -> tuple[NDArray[np.generic], int, int]:
+    """Read the numbers of the values at ``tokens`` (scalars, lists, nested lists), one after another.
+
+    ``size`` is how many there are. Returns the values as ``dtype``, and a fault: code and token.
+    """
+    kind = np.dtype(dtype)
+    if kind.kind == "f":
+        floats = np.empty(size, np.float32 if dtype == "float32" else np.float64)
+        code, token = _read_floats(tape.words, tape.extra, tokens, FLOAT_LIMITS[dtype], floats)
+        return floats.astype(kind, copy=False), code, token
+    bounds = np.iinfo(kind)
+    if dtype == "uint64":
+        unsigned = np.empty(size, np.uint64)
+        code, token = _read_unsigned(tape.words, tape.extra, tokens, unsigned)
+        return unsigned, code, token
+    integers = np.empty(size, np.int64)
+    code, token = _read_integers(tape.words, tape.extra, tokens, np.int64(bounds.min), np.int64(bounds.max), integers)
+    return integers.astype(kind, copy=False), code, token
+
+
+@njit(cache=True, nogil=True)
+def _read_floats(words, extra, tokens, limit, out):
+    at = 0
+    for i in range(tokens.size):
+        for token in range(tokens[i], after(words, extra, tokens[i])):
+            kind = kind_of(words, token)
+            if kind >= UINT:
+                value = read_float(words, extra, token)
+                if kind <= HUGE and abs(value) >= limit:
+                    return TOO_LARGE, token
+            elif kind == NULL:
+                value = np.nan
+            elif kind in (ARRAY, NESTED):
+                continue
+            else:
+                return NOT_NUMBER, token
+            out[at] = value
+            at += 1
+    return OK, 0
+
+
+@njit(cache=True, nogil=True)
+def _read_integers(words, extra, tokens, low, high, out):
+    at = 0
+    for i in range(tokens.size):
+        for token in range(tokens[i], after(words, extra, tokens[i])):
+            kind = kind_of(words, token)
+            if kind in (ARRAY, NESTED):
+                continue
+            if kind not in (UINT, NEGATIVE):
+                return TOO_LARGE if kind == BIG else NOT_INTEGER, token
+            magnitude = np.uint64(extra[token])
+            if kind == UINT and magnitude >= _INT64_MIN:
+                return TOO_LARGE, token
+            value = np.int64(magnitude) if kind == UINT else np.int64(~magnitude + np.uint64(1))
+            if value < low or value > high:
+                return BELOW if low == 0 and value < 0 else TOO_LARGE, token
+            out[at] = value
+            at += 1
+    return OK, 0
+
+
+@njit(cache=True, nogil=True)
+def _read_unsigned(words, extra, tokens, out):
+    at = 0
+    for i in range(tokens.size):
+        for token in range(tokens[i], after(words, extra, tokens[i])):
+            kind = kind_of(words, token)
+            if kind in (ARRAY, NESTED):
+                continue
+            if kind not in (UINT, NEGATIVE):
+                return TOO_LARGE if kind == BIG else NOT_INTEGER, token
+            if kind == NEGATIVE and extra[token] != 0:
+                return BELOW, token
+            out[at] = np.uint64(extra[token])
+            at += 1
+    return OK, 0
+
+
+def read_texts(tape: Tape, tokens: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.uint8], int, int]:
+    """Read the texts at ``tokens``, escapes resolved: their sizes, their UTF-8 bytes, and a fault: code and token."""
+    sizes = np.empty(tokens.size, np.int64)
+    out = np.empty(_room_for_texts(tape.words, tape.extra, tokens), np.uint8)
+    size, code, token = _read_texts(*tape, tokens, sizes, out)
+    return sizes, out[:size].copy() if size < out.size else out, code, token
+
+
+@njit(cache=True, nogil=True)
+def _room_for_texts(words, extra, tokens):
+    size = 0
+    for i in range(tokens.size):
+        size += extra[tokens[i]] - start_of(words, tokens[i]) - 1
+    return size
+
+
+@njit(cache=True, nogil=True)
+def _read_texts(buf, words, extra, tokens, sizes, out):
+    at = 0
+    for i in range(tokens.size):
+        start, stop = start_of(words, tokens[i]) + 1, extra[tokens[i]]
+        before = at
+        if kind_of(words, tokens[i]) == ESCAPED:
+            at, lone = unescape(buf, start, stop, out, at)
+            if lone:
+                return at, SURROGATE, tokens[i]
+        else:
+            for j in range(start, stop):
+                out[at] = buf[j]
+                at += 1
+        sizes[i] = at - before
+    return at, OK, 0
+
+
+def read_coordinates(tape: Tape, tokens: NDArray[np.int64], size: int) -> tuple[NDArray[np.int64], int, int]:
+    """Read coordinates, lists or lists of lists of integers: int64[size], and a fault: code and token."""
+    out = np.empty(size, np.int64)
+    limits = np.iinfo(np.int64)
+    code, token = _read_integers(tape.words, tape.extra, tokens, np.int64(limits.min), np.int64(limits.max), out)
+    return out, code, token

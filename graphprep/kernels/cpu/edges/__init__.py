@@ -1,0 +1,1 @@
+"""The edge engine's kernels; the only ones that get CUDA twins."""

@@ -1,0 +1,226 @@
+"""Sort 64-bit keys, with or without what travels along: deal by the highest bits, then radix sort each bucket in cache.
+
+The caller allocates; the jitted functions fill what they are given.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphprep.kernels.compiler.jit import njit
+from graphprep.model.dataclass import dataclass
+
+_LEAST_DIGIT_BITS = 4
+_KEY_BITS = 64
+_MOST_DIGIT_BITS = 12  # 4096 cursors of 4 bytes: half of L1, and as many open lines fit L2
+
+
+@dataclass(frozen=True)
+class DealtKeys:
+    """Keys less ``low`` as ``deal_keys`` left them, chunk after chunk; bucket k holds those with ``key >> shift == k``.
+
+    ``payload``: what travels along, [m] or empty. ``chunk_at``: int64[chunks], where a chunk begins; ``starts``:
+    int32[chunks, buckets + 2], see ``partition.deal_pairs``.
+    """
+
+    low: int
+    keys: NDArray[np.uint64]
+    payload: NDArray[Any]
+    chunk_at: NDArray[np.int64]
+    starts: NDArray[np.int32]
+
+
+def deal_keys(
+    keys: NDArray[np.uint64],
+    first: int,
+    low: int,
+    shift: int,
+    dealt: NDArray[np.uint64],
+    payload: NDArray[Any],
+    starts: NDArray[np.int32],
+) -> None:
+    """Deal a chunk of keys, from ``as_input``, less ``low`` to buckets by their highest bits, in input order within a bucket.
+
+    Differences are those of 64 bits without a sign: with the lowest of them as ``low``, bits of int64 are sorted, too.
+
+    ``payload``: [n], is set to ``first``, ``first`` + 1 … as the keys are numbered; or empty. ``starts``: int32[buckets + 2].
+    """
+    _deal(keys, first, np.uint64(low), np.uint64(shift), dealt, payload, starts)
+
+
+class BucketSort:
+    """Sorts buckets of up to ``most`` keys, on one thread; as much as the largest is held beside the output."""
+
+    def __init__(self, dealt: DealtKeys, most: int) -> None:
+        self._dealt = dealt
+        self._digit_bits = min(_MOST_DIGIT_BITS, max(_LEAST_DIGIT_BITS, most.bit_length() - 2))
+        digits = -(-_KEY_BITS // _LEAST_DIGIT_BITS)
+        self._shifts = np.empty(digits, np.int64)
+        self._counts = np.empty((digits, 1 << self._digit_bits), np.int32 if most < 2**31 else np.int64)
+        self._keys = np.empty(most, np.uint64)
+        self._payload = np.empty(most if dealt.payload.size else 0, dealt.payload.dtype)
+
+    def sort(self, bucket: int, keys: NDArray[np.uint64], payload: NDArray[Any]) -> None:
+        """Fill ``keys`` with a bucket's in ascending order, and ``payload`` (empty: there is none); equal keys in order."""
+        dealt, size = self._dealt, keys.size
+        _sort_bucket(
+            np.uint64(dealt.low),
+            dealt.keys,
+            dealt.payload,
+            dealt.chunk_at,
+            dealt.starts,
+            bucket,
+            self._digit_bits,
+            self._shifts,
+            self._counts,
+            self._keys[:size],
+            self._payload[: payload.size],
+            keys,
+            payload,
+        )
+
+
+def gather_bucket(dealt: DealtKeys, bucket: int, keys: NDArray[np.uint64], payload: NDArray[Any]) -> None:
+    """Fill ``keys`` and ``payload`` with a bucket's as they were dealt, less ``low``, in order."""
+    _gather(dealt.keys, dealt.payload, dealt.chunk_at, dealt.starts, bucket, keys, payload)
+
+
+def first_of_runs(keys: NDArray[np.uint64], before: int, is_first: bool, firsts: NDArray[np.int64]) -> int:
+    """Write where a key differs from the one before into ``firsts``; returns how many.
+
+    ``before`` is the key in front of the first; ``is_first``: there is none.
+    """
+    return int(_first_of_runs(keys, np.uint64(before), is_first, firsts))
+
+
+@njit(cache=True, nogil=True)
+def _deal(keys, first, low, shift, dealt, payload, starts):
+    starts[:] = 0
+    for i in range(keys.size):
+        starts[((keys[i] - low) >> shift) + np.uint64(2)] += 1
+    for bucket in range(2, starts.size):
+        starts[bucket] += starts[bucket - 1]
+    has_payload = payload.size > 0
+    for i in range(keys.size):
+        key = keys[i] - low
+        bucket = (key >> shift) + np.uint64(1)
+        at = starts[bucket]
+        starts[bucket] = at + 1
+        dealt[np.uint64(at)] = key
+        if has_payload:
+            payload[np.uint64(at)] = first + i
+
+
+@njit(cache=True, nogil=True)
+def _gather(dealt, dealt_payload, chunk_at, starts, bucket, keys, payload):
+    """Return which bits differ among the keys."""
+    at = 0
+    some = np.uint64(0)
+    every = ~np.uint64(0)
+    has_payload = payload.size > 0
+    for chunk in range(chunk_at.size):
+        begin = chunk_at[chunk] + starts[chunk, bucket]
+        size = starts[chunk, bucket + 1] - starts[chunk, bucket]
+        for i in range(size):
+            key = dealt[np.uint64(begin + i)]
+            keys[np.uint64(at + i)] = key
+            some |= key
+            every &= key
+        if has_payload:
+            for i in range(size):
+                payload[np.uint64(at + i)] = dealt_payload[np.uint64(begin + i)]
+        at += size
+    return some & ~every
+
+
+@njit(cache=True, nogil=True)
+def _plan_digits(differ, width, shifts):
+    """Lay digits over the bits that differ, from the lowest on; bits that do not differ are left out. Returns their number."""
+    count = 0
+    bit = 0
+    while bit < _KEY_BITS:
+        if (differ >> np.uint64(bit)) & np.uint64(1):
+            shifts[count] = bit
+            count += 1
+            bit += width
+        else:
+            bit += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def _sort_bucket(
+    low,
+    dealt,
+    dealt_payload,
+    chunk_at,
+    starts,
+    bucket,
+    width,
+    shifts,
+    counts,
+    more_keys,
+    more_payload,
+    keys,
+    payload,
+):
+    """Gather the bucket, sort it by digit after digit, to and fro, so that the last ends in ``keys``, and add ``low``."""
+    differ = _gather(dealt, dealt_payload, chunk_at, starts, bucket, more_keys, more_payload)
+    digits = _plan_digits(differ, width, shifts)
+    while width > _LEAST_DIGIT_BITS and _plan_digits(differ, width - 1, shifts) == digits:
+        width -= 1  # fewer cursors, and no more digits
+    _plan_digits(differ, width, shifts)
+    mask = (np.uint64(1) << np.uint64(width)) - np.uint64(1)
+    counts[:digits] = 0
+    for i in range(more_keys.size):
+        key = more_keys[i]
+        for digit in range(digits):
+            counts[digit, (key >> np.uint64(shifts[digit])) & mask] += 1
+    is_there = digits & 1 == 0  # in ``keys``
+    if is_there:
+        for i in range(keys.size):
+            keys[i] = more_keys[i]
+        for i in range(payload.size):
+            payload[i] = more_payload[i]
+    for digit in range(digits):
+        at = 0
+        for value in range(1 << width):
+            count = counts[digit, value]
+            counts[digit, value] = at
+            at += count
+        shift = np.uint64(shifts[digit])
+        if is_there:
+            _scatter(keys, payload, shift, mask, counts[digit], more_keys, more_payload)
+        else:
+            _scatter(more_keys, more_payload, shift, mask, counts[digit], keys, payload)
+        is_there = not is_there
+    for i in range(keys.size):
+        keys[i] += low
+
+
+@njit(cache=True, nogil=True)
+def _scatter(keys, payload, shift, mask, cursors, new_keys, new_payload):
+    has_payload = payload.size > 0
+    for i in range(keys.size):
+        key = keys[i]
+        digit = (key >> shift) & mask
+        at = cursors[digit]
+        cursors[digit] = at + 1
+        new_keys[np.uint64(at)] = key
+        if has_payload:
+            new_payload[np.uint64(at)] = payload[i]
+
+
+@njit(cache=True, nogil=True)
+def _first_of_runs(keys, before, is_first, firsts):
+    count = 0
+    for i in range(keys.size):
+        key = keys[i]
+        firsts[np.uint64(count)] = i
+        count += is_first or key != before
+        before = key
+        is_first = False
+    return count

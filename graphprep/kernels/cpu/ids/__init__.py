@@ -1,0 +1,1 @@
+"""IDs: hashes, groups, sets, ranks and lookups."""

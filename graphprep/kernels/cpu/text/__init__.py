@@ -1,0 +1,1 @@
+"""Text to numbers and columns, and back."""

@@ -1,0 +1,642 @@
+"""Lines of delimited text to columns, on the CPU.
+
+``split_fields`` finds where the fields of every record stand; the column functions then parse one column each, from the
+``start`` and ``stop`` (int64[n]) of its fields. ``parse_plain`` does both at once for clean ``src dst [weight]`` lines.
+
+A delimiter is given by its bytes (uint8), where none means runs of blanks (space, tab). A record is a line that is neither
+blank nor a comment (by default ``#`` or ``%``, blanks before it). Trouble is reported as ``(code, row)``, row -1 where there is
+none.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphprep.kernels.compiler.jit import njit
+from graphprep.kernels.cpu.bytes.memory import copy_bytes, is_ascii
+from graphprep.kernels.cpu.bytes.words import (
+    MOST_DIGITS,
+    WINDOW,
+    address_of,
+    digits_at,
+    load_byte,
+    marks,
+    non_digits,
+    trailing_zeros,
+)
+from graphprep.kernels.cpu.text.numbers import (
+    DECIMAL_REACH,
+    EMPTY,
+    INVALID,
+    NEGATIVE,
+    OK,
+    OVERFLOW,
+    find_byte,
+    find_line,
+    parse_bool,
+    parse_float,
+    parse_int,
+    parse_scaled_int,
+    parse_uint,
+    read_decimal,
+    skip_blanks,
+)
+from graphprep.kernels.cpu.text.pairs import TOO_WIDE, count_lines, parse_pairs, parse_weighted_pairs
+
+# Codes of split_fields: what is wrong with a record.
+TOO_FEW = 11
+TOO_MANY = 12
+UNCLOSED_QUOTE = 13
+AFTER_QUOTE = 14  # something else than a delimiter follows a closing quote
+STRAY_QUOTE = 15  # a quote in a field that does not begin with one
+ESCAPED_END = 16  # nothing follows an escape
+
+# Codes of the columns, beside those of ``numbers``.
+BELOW_BASE = 21
+NOT_UTF8 = 22
+
+_TAB, _LF, _CR, _SPACE, _QUOTE, _MINUS = 9, 10, 13, 32, 34, 45
+
+
+def parse_plain(
+    buf: NDArray[np.uint8], at: int, delimiter: NDArray[np.uint8], weighted: bool, narrow: bool = False
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.float64]] | None:
+    """Parse lines of two IDs, and a weight where ``weighted``, from ``at`` on.
+
+    Returns (src, dst, weight) in input order: IDs as uint64 (with ``narrow``, uint32 where all fit), float64. None where a
+    record is anything but digits in its IDs and a number in its weight: then the general way decides whether it is wrong.
+    """
+    most_rows = count_lines(buf, at, buf.size)
+    separator = delimiter.tobytes()
+    weight = np.empty(most_rows if weighted else 0, np.float64)
+    for dtype in (np.uint32, np.uint64) if narrow else (np.uint64,):
+        src, dst = np.empty(most_rows, dtype), np.empty(most_rows, dtype)
+        if weighted:
+            num_rows, code, _ = parse_weighted_pairs(buf, at, buf.size, separator, src, dst, weight)
+        else:
+            num_rows, code, _ = parse_pairs(buf, at, buf.size, separator, src, dst)
+        if code == OK:
+            return src[:num_rows], dst[:num_rows], weight[:num_rows]
+        if code != TOO_WIDE:
+            return None
+    return None
+
+
+def split_fields(
+    buf: NDArray[np.uint8],
+    at: int,
+    delimiter: NDArray[np.uint8],
+    quoted: bool,
+    slots: NDArray[np.int64],
+    *,
+    across_lines: bool = False,
+    comments: bytes = b"#%",
+    keep_tabs: bool = False,
+    escape: int | None = None,
+    texts: NDArray[np.uint8] | None = None,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], tuple[int, int, int]]:
+    """Find the fields of every record from ``at`` on; each has ``slots.size`` columns.
+
+    Returns start and stop (int64[k, n]), where column c is found in row ``slots[c]`` unless that is -1, and (code, position in
+    ``buf``, number of columns found) of the first faulty record, before which all n records stand. With ``quoted``, a field
+    that begins with a double quote ends at the next single one (RFC 4180), on a later line only ``across_lines``; its positions
+    are inside the quotes, and its stop is written as ``~stop`` where it has doubled quotes. ``comments`` are the bytes that
+    begin a comment. With ``keep_tabs``, tabs that separate are no blanks: a line of nothing but them is a record.
+
+    With ``escape`` (a byte) the byte behind it is text, and so is a line break, in quotes or without. The fields
+    then stand in ``texts``, a copy of ``buf``, at the returned positions: without escapes, doubled quotes as one.
+    """
+    num_lines = count_lines(buf, at, buf.size)
+    num_kept = int(slots.max(initial=-1)) + 1
+    start = np.empty((num_kept, num_lines), np.int64)
+    stop = np.empty((num_kept, num_lines), np.int64)
+    marks = np.frombuffer(comments, np.uint8)
+    tabbed = keep_tabs and delimiter.size > 0 and delimiter[0] == _TAB
+    num_rows, code, fault, found = _split_fields(
+        buf, at, delimiter, quoted, across_lines, marks, tabbed, escape, texts, slots, start, stop
+    )
+    return start[:, :num_rows], stop[:, :num_rows], (code, fault, found)
+
+
+def parse_ids(
+    buf: NDArray[np.uint8], start: NDArray[np.int64], stop: NDArray[np.int64], base: int
+) -> tuple[NDArray[np.uint64], int, int]:
+    """Parse IDs, less ``base``. Returns (uint64[n], code, row)."""
+    ids = np.empty(start.size, np.uint64)
+    code, row = _parse_ids(buf, start, stop, np.uint64(base), ids)
+    return ids, code, row
+
+
+def parse_signed_ids(
+    buf: NDArray[np.uint8], start: NDArray[np.int64], stop: NDArray[np.int64], base: int
+) -> tuple[NDArray[np.uint64], int, int]:
+    """Parse IDs of int64, less ``base``; where that is not 0, none may be below it.
+
+    Returns (uint64[n] of their bits, code, row).
+    """
+    ids = np.empty(start.size, np.int64)
+    code, row = _parse_signed_ids(buf, start, stop, base, ids)
+    return ids.view(np.uint64), code, row
+
+
+def gather_ids(
+    buf: NDArray[np.uint8], start: NDArray[np.int64], stop: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.uint8], int, int]:
+    """Copy the cells, doubled quotes as one. Returns (offsets int64[n + 1], uint8 values, code, row).
+
+    A cell that holds nothing but blanks is EMPTY, one that is not UTF-8 NOT_UTF8. From the first such row on nothing is
+    promised.
+    """
+    rows, counts, values, code, row = gather_texts(buf, start, stop)
+    offsets = np.zeros(start.size + 1, np.int64)
+    np.cumsum(counts, out=offsets[1 : counts.size + 1])
+    num_seen = start.size if row < 0 else row
+    if rows.size == num_seen:
+        return offsets, values, code, row
+    skipped = np.flatnonzero(rows != np.arange(rows.size))
+    return offsets, values, EMPTY, int(skipped[0]) if skipped.size else rows.size
+
+
+def parse_ints(
+    buf: NDArray[np.uint8],
+    start: NDArray[np.int64],
+    stop: NDArray[np.int64],
+    *,
+    low: int = -(2**63),
+    high: int = 2**63 - 1,
+    keep_sign: bool = False,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], int, int]:
+    """Parse the cells that are not empty as integers from ``low`` to ``high``. Returns (rows, int64 values, code, row).
+
+    With ``keep_sign`` a ``-0`` is INVALID, as no integer keeps its sign.
+    """
+    rows, values = np.empty(start.size, np.int64), np.empty(start.size, np.int64)
+    count, code, row = _parse_ints(buf, start, stop, low, high, keep_sign, rows, values)
+    return rows[:count], values[:count], code, row
+
+
+def parse_uints(
+    buf: NDArray[np.uint8], start: NDArray[np.int64], stop: NDArray[np.int64], *, high: int = 2**64 - 1
+) -> tuple[NDArray[np.int64], NDArray[np.uint64], int, int]:
+    """Parse the cells that are not empty as integers from 0 to ``high``. Returns (rows, uint64 values, code, row)."""
+    rows, values = np.empty(start.size, np.int64), np.empty(start.size, np.uint64)
+    count, code, row = _parse_uints(buf, start, stop, np.uint64(high), rows, values)
+    return rows[:count], values[:count], code, row
+
+
+def parse_floats(
+    buf: NDArray[np.uint8], start: NDArray[np.int64], stop: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.float64], int, int]:
+    """Parse the cells that are not empty as numbers. Returns (rows, float64 values, code, row)."""
+    rows, values = np.empty(start.size, np.int64), np.empty(start.size, np.float64)
+    count, code, row = _parse_floats(buf, start, stop, rows, values)
+    return rows[:count], values[:count], code, row
+
+
+def parse_bools(
+    buf: NDArray[np.uint8], start: NDArray[np.int64], stop: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.bool_], int, int]:
+    """Parse the cells that are not empty as 0, 1, true or false. Returns (rows, bool values, code, row)."""
+    rows, values = np.empty(start.size, np.int64), np.empty(start.size, np.bool_)
+    count, code, row = _parse_bools(buf, start, stop, rows, values)
+    return rows[:count], values[:count], code, row
+
+
+def parse_times(
+    buf: NDArray[np.uint8], start: NDArray[np.int64], stop: NDArray[np.int64], scale: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], int, int]:
+    """Parse the cells that are not empty as whole multiples of ``10 ** -scale``. Returns (rows, int64 values, code, row)."""
+    rows, values = np.empty(start.size, np.int64), np.empty(start.size, np.int64)
+    count, code, row = _parse_times(buf, start, stop, scale, rows, values)
+    return rows[:count], values[:count], code, row
+
+
+def gather_texts(
+    buf: NDArray[np.uint8], start: NDArray[np.int64], stop: NDArray[np.int64], *, drop_empty: bool = True, check: bool = True
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint8], int, int]:
+    """Copy the cells, doubled quotes as one; unless told otherwise, without those that hold nothing but blanks.
+
+    Returns (rows, counts, uint8 values, code, row); with ``check``, a cell that is not UTF-8 is NOT_UTF8.
+    """
+    rows, counts = np.empty(start.size, np.int64), np.empty(start.size, np.int64)
+    count, num_bytes, code, row = _measure_texts(buf, start, stop, drop_empty, check, rows, counts)
+    values = np.empty(num_bytes, np.uint8)
+    _copy_texts(buf, start, stop, rows[:count], values)
+    return rows[:count], counts[:count], values, code, row
+
+
+@njit(cache=True, nogil=True)
+def find_other(buf, start, stop, byte):
+    """Return the first position in [start, stop) that holds another byte, else ``stop``."""
+    while start < stop and buf[start] == byte:
+        start += 1
+    return start
+
+
+@njit(cache=True, nogil=True)
+def is_one_of(byte, marks):
+    """Return whether a byte is one of a few."""
+    for mark in marks:
+        if byte == mark:
+            return True
+    return False
+
+
+@njit(cache=True, nogil=True)
+def _matches(buf, at, stop, delimiter):
+    """Return whether the delimiter stands at ``at``."""
+    if at + delimiter.size > stop:
+        return False
+    for i in range(delimiter.size):
+        if buf[at + i] != delimiter[i]:
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _split_fields(buf, at, delimiter, quoted, across_lines, comments, tabbed, escape, texts, slots, starts, stops):
+    """Fill ``starts`` and ``stops``. Returns (records, code, position, columns found)."""
+    row = 0
+    blanks = delimiter.size == 0
+    while at < buf.size:
+        if delimiter.size <= 1 and escape is None:
+            first = _SPACE if blanks else np.int64(delimiter[0])
+            second = _TAB if blanks else _QUOTE if quoted else _LF
+            row, at = _split_plain(buf, at, first, second, blanks, comments, slots, row, starts, stops)
+            if at == buf.size:
+                break
+        line = at
+        stop, at = find_line(buf, line)
+        cursor = find_other(buf, line, stop, _SPACE) if tabbed else skip_blanks(buf, line, stop)
+        if cursor == stop or is_one_of(buf[cursor], comments):
+            continue
+        if not blanks:
+            cursor = line
+        column = 0
+        extra = -1
+        more = True
+        while more:
+            start = cursor
+            end = cursor
+            following = cursor
+            if blanks:
+                while end < stop and buf[end] != _SPACE and buf[end] != _TAB:
+                    end += 1
+                following = skip_blanks(buf, end, stop)
+                more = following < stop
+            elif escape is not None:  # settled when this is compiled
+                code, end, following, stop, at = _unescape(buf, start, stop, at, delimiter[0], quoted, escape, texts)
+                if code != OK:
+                    return row, code, following, 0
+                start += quoted and start < buf.size and buf[start] == _QUOTE
+                more = following < stop
+                following += 1
+            elif quoted and start < stop and buf[start] == _QUOTE:
+                start += 1
+                end = start
+                doubled = False
+                limit = buf.size if across_lines else stop
+                while True:
+                    end = find_byte(buf, end, limit, _QUOTE)
+                    if end + 1 >= limit or buf[end + 1] != _QUOTE:
+                        break
+                    doubled = True
+                    end += 2
+                if end == limit:
+                    return row, UNCLOSED_QUOTE, start - 1, 0
+                if end > stop:
+                    stop, at = find_line(buf, end)
+                following = end + 1
+                more = following < stop
+                if more and not _matches(buf, following, stop, delimiter):
+                    return row, AFTER_QUOTE, following, 0
+                following += delimiter.size
+                if doubled:
+                    end = ~end
+            else:
+                while end < stop and not (buf[end] == delimiter[0] and _matches(buf, end, stop, delimiter)):
+                    if quoted and buf[end] == _QUOTE:
+                        return row, STRAY_QUOTE, end, 0
+                    end += 1
+                more = end < stop
+                following = end + delimiter.size
+            if column < slots.size:
+                if slots[column] >= 0:
+                    starts[slots[column], row] = start
+                    stops[slots[column], row] = end
+            elif extra < 0:
+                extra = start
+            column += 1
+            cursor = following
+        if column < slots.size:
+            return row, TOO_FEW, stop, column
+        if column > slots.size:
+            return row, TOO_MANY, extra, column
+        row += 1
+    return row, OK, np.int64(-1), 0
+
+
+@njit(cache=True, nogil=True)
+def _split_plain(buf, at, first, second, blanks, comments, slots, row, starts, stops):
+    """Fill rows from ``row`` on, up to a line that is a comment, begins with a blank, has quotes, or too few or many fields.
+
+    ``first`` separates, and so does ``second`` with ``blanks``, where fields are not empty; else it is the quote, or LF where
+    there is none. Returns the next row, and where the line begins that is left to the general way.
+    """
+    base = address_of(buf)
+    while at < buf.size:
+        byte = load_byte(base + at)
+        if byte in (_SPACE, _TAB, _LF, _CR) or is_one_of(byte, comments):
+            return row, at
+        start = window = at
+        column = 0
+        following = -1
+        while following < 0:
+            if window + WINDOW > buf.size:
+                return row, at
+            found = marks(base + window, first, second, _LF)
+            while found != 0:
+                stop = window + trailing_zeros(found)
+                found = found & (found - np.uint64(1))
+                byte = load_byte(base + stop)
+                is_last = byte == _LF
+                end = stop - np.int64(is_last and stop > start and load_byte(base + stop - 1) == _CR)
+                is_quote = byte == second and not blanks and not is_last
+                if is_quote or is_last != (column + 1 == slots.size) or (blanks and end == start):
+                    return row, at
+                if slots[column] >= 0:
+                    starts[slots[column], row] = start
+                    stops[slots[column], row] = end
+                if is_last:
+                    following = stop + 1
+                    break
+                start = stop + 1
+                column += 1
+            window += WINDOW
+        row += 1
+        at = following
+    return row, at
+
+
+@njit(cache=True, nogil=True)
+def _unescape(buf, start, stop, at, delimiter, quoted, escape, texts):
+    """Copy the field at ``start`` to its place in ``texts``, without escapes, doubled quotes as one.
+
+    Returns (code, its end in ``texts``, the position of the delimiter behind it, stop of its last line, where the next line
+    begins); with a code other than OK, the third is the position of the fault.
+    """
+    is_open = quoted and start < stop and buf[start] == _QUOTE
+    first = start
+    cursor = start + is_open
+    to = cursor
+    while is_open or cursor < stop:
+        if cursor == buf.size:
+            return UNCLOSED_QUOTE, to, first, stop, at
+        byte = buf[cursor]
+        if byte == escape:
+            cursor += 1
+            if cursor == buf.size:
+                return ESCAPED_END, to, cursor - 1, stop, at
+            if buf[cursor] == _CR and cursor + 1 < buf.size and buf[cursor + 1] == _LF:
+                texts[to] = _CR
+                to += 1
+                cursor += 1
+            byte = buf[cursor]
+            if byte == _LF and not is_open:
+                stop, at = find_line(buf, cursor + 1)
+        elif is_open and byte == _QUOTE:
+            if cursor + 1 == buf.size or buf[cursor + 1] != _QUOTE:
+                break
+            cursor += 1
+        elif not is_open and byte == delimiter:
+            break
+        elif quoted and not is_open and byte == _QUOTE:
+            return STRAY_QUOTE, to, cursor, stop, at
+        texts[to] = byte
+        to += 1
+        cursor += 1
+    if is_open:
+        cursor += 1
+        if cursor > stop:
+            stop, at = find_line(buf, cursor)
+        if cursor < stop and buf[cursor] != delimiter:
+            return AFTER_QUOTE, to, cursor, stop, at
+    return OK, to, cursor, stop, at
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _plain_uint(buf, start, stop):
+    """Parse a field of up to 18 digits and nothing else to (OK, uint64); another code where it is something else."""
+    at = address_of(buf) + start
+    size = stop - start
+    if size < 1 or size >= MOST_DIGITS or start + WINDOW > buf.size or trailing_zeros(non_digits(at)) < size:
+        return INVALID, np.uint64(0)
+    return OK, digits_at(at, size)
+
+
+@njit(cache=True, nogil=True)
+def _parse_ids(buf, start, stop, base, ids):
+    """Fill ``ids``. Returns (code, row) of the first that is none."""
+    for row in range(start.size):
+        code, value = _plain_uint(buf, start[row], stop[row])
+        if code != OK:
+            code, value = parse_uint(buf, start[row], stop[row])
+        if code == OK and value < base:
+            code = BELOW_BASE
+        if code != OK:
+            return code, row
+        ids[row] = value - base
+    return OK, -1
+
+
+@njit(cache=True, nogil=True)
+def _parse_signed_ids(buf, start, stop, base, ids):
+    """Fill ``ids``. Returns (code, row) of the first that is none."""
+    for row in range(start.size):
+        code, digits = _plain_uint(buf, start[row], stop[row])
+        value = np.int64(digits)
+        if code != OK:
+            code, value = parse_int(buf, start[row], stop[row])
+        if code == OK and base != 0 and value < base:
+            code = BELOW_BASE
+        if code != OK:
+            return code, row
+        ids[row] = value - base
+    return OK, -1
+
+
+@njit(cache=True, nogil=True)
+def _parse_ints(buf, start, stop, low, high, keep_sign, rows, values):
+    """Fill ``rows`` and ``values``. Returns (count, code, row)."""
+    count = 0
+    for row in range(start.size):
+        code, digits = _plain_uint(buf, start[row], stop[row])
+        value = np.int64(digits)
+        if code != OK:
+            code, value = parse_int(buf, start[row], stop[row])
+        if code == EMPTY:
+            continue
+        if code == OK and (value < low or value > high):
+            code = OVERFLOW
+        if code == OK and value == 0 and keep_sign and buf[skip_blanks(buf, start[row], stop[row])] == _MINUS:
+            code = INVALID
+        if code != OK:
+            return count, code, row
+        rows[count] = row
+        values[count] = value
+        count += 1
+    return count, OK, -1
+
+
+@njit(cache=True, nogil=True)
+def _parse_uints(buf, start, stop, high, rows, values):
+    """Fill ``rows`` and ``values``. Returns (count, code, row)."""
+    count = 0
+    for row in range(start.size):
+        code, value = _plain_uint(buf, start[row], stop[row])
+        if code != OK:
+            code, value = parse_uint(buf, start[row], stop[row])
+        if code == EMPTY:
+            continue
+        if code == NEGATIVE or (code == OK and value > high):
+            code = OVERFLOW
+        if code != OK:
+            return count, code, row
+        rows[count] = row
+        values[count] = value
+        count += 1
+    return count, OK, -1
+
+
+@njit(cache=True, nogil=True)
+def _parse_floats(buf, start, stop, rows, values):
+    """Fill ``rows`` and ``values``. Returns (count, code, row)."""
+    base = address_of(buf)
+    count = 0
+    for row in range(start.size):
+        code, value, end = OK, 0.0, -1
+        if start[row] + DECIMAL_REACH <= buf.size and start[row] < stop[row]:
+            value, end = read_decimal(base + start[row])
+        if end != base + stop[row]:
+            code, value = parse_float(buf, start[row], stop[row])
+        if code == EMPTY:
+            continue
+        if code != OK:
+            return count, code, row
+        rows[count] = row
+        values[count] = value
+        count += 1
+    return count, OK, -1
+
+
+@njit(cache=True, nogil=True)
+def _parse_bools(buf, start, stop, rows, values):
+    """Fill ``rows`` and ``values``. Returns (count, code, row)."""
+    count = 0
+    for row in range(start.size):
+        code, value = parse_bool(buf, start[row], stop[row])
+        if code == EMPTY:
+            continue
+        if code != OK:
+            return count, code, row
+        rows[count] = row
+        values[count] = value
+        count += 1
+    return count, OK, -1
+
+
+@njit(cache=True, nogil=True)
+def _parse_times(buf, start, stop, scale, rows, values):
+    """Fill ``rows`` and ``values``. Returns (count, code, row)."""
+    count = 0
+    for row in range(start.size):
+        code, digits = _plain_uint(buf, start[row], stop[row])
+        value = np.int64(digits)
+        if code != OK or scale != 0:
+            code, value = parse_scaled_int(buf, start[row], stop[row], scale)
+        if code == EMPTY:
+            continue
+        if code != OK:
+            return count, code, row
+        rows[count] = row
+        values[count] = value
+        count += 1
+    return count, OK, -1
+
+
+@njit(cache=True, nogil=True)
+def _measure_texts(buf, start, stop, drop_empty, check, rows, counts):
+    """Fill ``rows`` and ``counts`` (bytes). Returns (count, bytes, code, row)."""
+    base = address_of(buf)
+    count = 0
+    num_bytes = 0
+    for row in range(start.size):
+        end = stop[row]
+        size = end - start[row]
+        if end < 0:  # has doubled quotes
+            end = ~end
+            size = end - start[row]
+            for at in range(start[row], end):
+                size -= buf[at] == _QUOTE
+            size += (end - start[row] - size) // 2
+        if drop_empty and skip_blanks(buf, start[row], end) == end:
+            continue
+        if check and not is_ascii(base + start[row], end - start[row]) and not is_utf8(buf, start[row], end):
+            return count, num_bytes, NOT_UTF8, row
+        rows[count] = row
+        counts[count] = size
+        num_bytes += size
+        count += 1
+    return count, num_bytes, OK, -1
+
+
+@njit(cache=True, nogil=True)
+def _copy_texts(buf, start, stop, rows, values):
+    """Fill ``values`` with the cells of ``rows``, one after another."""
+    base, target = address_of(buf), address_of(values)
+    to = 0
+    for row in rows:
+        at, end = start[row], stop[row]
+        if end >= 0:
+            copy_bytes(base + at, target + to, end - at)
+            to += end - at
+            continue
+        while at < ~end:  # has doubled quotes
+            values[to] = buf[at]
+            to += 1
+            at += 2 if buf[at] == _QUOTE else 1
+
+
+@njit(cache=True, nogil=True)
+def is_utf8(buf, start, stop):
+    """Return whether [start, stop) is UTF-8: no overlong forms, no surrogates, nothing above U+10FFFF (RFC 3629)."""
+    at = start
+    while at < stop:
+        byte = buf[at]
+        at += 1
+        if byte < 0x80:
+            continue
+        low, high = 0x80, 0xBF  # of the second byte
+        if 0xC2 <= byte <= 0xDF:
+            more = 1
+        elif 0xE0 <= byte <= 0xEF:
+            more = 2
+            low = 0xA0 if byte == 0xE0 else low
+            high = 0x9F if byte == 0xED else high
+        elif 0xF0 <= byte <= 0xF4:
+            more = 3
+            low = 0x90 if byte == 0xF0 else low
+            high = 0x8F if byte == 0xF4 else high
+        else:
+            return False
+        if at + more > stop:
+            return False
+        for _ in range(more):
+            if buf[at] < low or buf[at] > high:
+                return False
+            low, high = 0x80, 0xBF
+            at += 1
+    return True

@@ -1,0 +1,1 @@
+"""What a user can ask of each command, and what it answers; and the checks of that."""

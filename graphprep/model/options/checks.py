@@ -1,0 +1,174 @@
+"""One check of options, for the command line and for Python: every value is what its field's annotation says, or an error."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import functools
+import os
+import types
+from collections.abc import Mapping
+from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+
+from graphprep.model.errors import UsageError
+from graphprep.model.options.values import coerce_option
+from graphprep.model.options.words import DECODER_OPTIONS
+from graphprep.model.run_options import RunOptions
+from graphprep.model.schema import edge_type_text
+
+T = TypeVar("T")
+
+_FLAGS = {
+    "edge_ids": "edge_ids",  # the flag says the opposite
+    "labels": "--label",
+    "splits": "--split",
+    "categories": "--category",
+    "drop_columns": "--drop-column",
+    "edge_types": "--edge-type",
+    "feature_dtypes": "--feature-dtype",
+    "storage_options": "--storage-option",
+    "permute": "permute",
+}
+# The least value of a number, and what to do where it is less.
+_LEAST = {
+    "partitions": (1, "give the number of partitions"),
+    "threads": (0, "use 0 for one thread a core"),
+    "head": (0, "give the number of rows to show"),
+    "max_faults": (0, "give the number of faults to print"),
+    "min_nodes": (0, "give the least number of nodes"),
+    "min_edges": (0, "give the least number of edges"),
+    "block_bytes": (0, "use 0 for what fits the memory limit"),
+}
+
+
+def make_options(kind: type[T], options: T | None, given: Mapping[str, Any]) -> T:
+    """Return checked options: those given as an object, and fields of it, or of its ``run``, that are given one by one.
+
+    Raises UsageError for a name that is no option, and for a value that does not fit.
+    """
+    if options is None:
+        options = kind()
+    if not isinstance(options, kind):
+        raise UsageError(f"options must be {kind.__name__}, found {options!r}", fix=f"pass graphprep.{kind.__name__}(...)")
+    names = {field.name for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    of_run = {field.name for field in dataclasses.fields(RunOptions)}
+    for name in given:
+        if name not in names | of_run:
+            raise _unknown(name, names | of_run)
+    changes = {name: value for name, value in given.items() if name in names}
+    run = {name: value for name, value in given.items() if name not in names}
+    made: Any = dataclasses.replace(options, **changes)  # type: ignore[type-var]
+    if run:
+        made = dataclasses.replace(made, run=dataclasses.replace(made.run, **run))
+    return cast(T, checked(made))
+
+
+def checked(options: T) -> T:
+    """Return options whose values are what their annotations say: one text stands for a tuple of it, a path for its text.
+
+    Raises UsageError.
+    """
+    changes = {}
+    for name, hint in _hints(cast(Any, type(options))).items():
+        value = getattr(options, name)
+        fitting = check_value(name, value, hint)
+        if fitting is not value:
+            changes[name] = fitting
+    return dataclasses.replace(options, **changes) if changes else options  # type: ignore[type-var]
+
+
+def check_value(name: str, value: Any, hint: Any) -> Any:
+    """Return an option's value as its annotation says.
+
+    Raises UsageError.
+    """
+    flag = _FLAGS.get(name, "--" + name.replace("_", "-"))
+    kinds = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
+    if value is None and type(None) in kinds:
+        return None
+    kind = next(one for one in kinds if one is not type(None))
+    origin = get_origin(kind)
+    if dataclasses.is_dataclass(kind):
+        return _check_object(name, value, kind)
+    if origin is not None and issubclass(_class(origin), Mapping):
+        return _check_mapping(name, flag, value, get_args(kind))
+    if name == "max_errors":
+        parse_error_limit(value)
+        return value
+    if name == "edge_types":
+        value = _edge_type_texts(value)
+    value = coerce_option(flag, os.fspath(value) if isinstance(value, os.PathLike) else value, kind)
+    _check_least(name, flag, value)
+    return value
+
+
+def parse_error_limit(given: int | str | None) -> tuple[int | None, float | None]:
+    """Return how many records may be skipped, and which share of all; ``"5%"`` is a share.
+
+    Raises UsageError for another text, a number below 0, and a share that is not within 0% and 100%.
+    """
+    if given is None:
+        return None, None
+    text = str(given).strip()
+    number = text.removesuffix("%").strip()
+    try:
+        share = float(number) if text.endswith("%") else None
+        most = int(number) if share is None else None
+    except ValueError:
+        share = most = -1
+    if isinstance(given, bool) or (share is not None and not 0 <= share <= 100) or (most is not None and most < 0):
+        raise UsageError(
+            f"--max-errors must be a number >= 0 or a percentage, found {given!r}", fix="write, for example, 100 or 0.5%"
+        )
+    return most, share
+
+
+def _edge_type_texts(given: Any) -> Any:
+    """Write edge types that are given as (source, relation, destination) as one text each."""
+    many = given if isinstance(given, list | tuple) else [given]
+    return [edge_type_text(one) if isinstance(one, tuple) and len(one) == 3 else one for one in many]
+
+
+def _check_object(name: str, value: Any, kind: Any) -> Any:
+    if not isinstance(value, kind):
+        raise UsageError(f"{name} must be {kind.__name__}, found {value!r}", fix=f"pass graphprep.{kind.__name__}(...)")
+    return checked(value) if kind is RunOptions else value
+
+
+def _check_mapping(name: str, flag: str, value: Any, kinds: tuple[Any, ...]) -> Any:
+    """Check a mapping's values. A number of nodes may be given without its type, where there is one."""
+    if name == "num_nodes" and not isinstance(value, Mapping):
+        value = {"": value}
+    if not isinstance(value, Mapping):
+        raise UsageError(f"{flag} must be a mapping, found {value!r}", fix=f"pass {name}={{...}}")
+    if kinds[1] is not int:
+        return value
+    numbers = {key: coerce_option(flag, one, int) for key, one in value.items()}
+    for number in numbers.values():
+        if number < 0:
+            raise UsageError(f"{flag} must be 0 or more, found {number}", fix="give the number of nodes")
+    return numbers if numbers != value else value
+
+
+def _check_least(name: str, flag: str, value: Any) -> None:
+    least, fix = _LEAST.get(name, (None, ""))
+    if least is not None and value < least:
+        raise UsageError(f"{flag} must be {least} or more, found {value}", fix=fix)
+
+
+def _unknown(name: str, names: set[str]) -> UsageError:
+    if name in DECODER_OPTIONS:
+        fix = f"it is an option of decoders: pass decoder_options={{{name!r}: ...}}"
+    else:
+        near = difflib.get_close_matches(name, names, 1)
+        fix = f"did you mean {near[0]!r}?" if near else f"the options are: {', '.join(sorted(names))}"
+    return UsageError(f"there is no option {name!r}", fix=fix)
+
+
+def _class(origin: Any) -> type:
+    return origin if isinstance(origin, type) else object
+
+
+@functools.cache
+def _hints(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind)

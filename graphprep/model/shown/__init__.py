@@ -1,0 +1,1 @@
+"""How numbers, texts and results are shown."""

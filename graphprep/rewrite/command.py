@@ -1,0 +1,98 @@
+"""Commands that make a store of a store: their stages in order."""
+
+from __future__ import annotations
+
+import contextlib
+
+from graphprep.convert.disk_need import DiskNeed, compare_disk
+from graphprep.convert.pipeline import provenance
+from graphprep.edges.moves import Room
+from graphprep.engine.ledger import MemoryPlan
+from graphprep.model.errors import UsageError
+from graphprep.model.metadata import METADATA_NAME, GraphMetadata
+from graphprep.model.options.reorder import ReorderOptions, ReorderSummary
+from graphprep.model.protocols import Reporter
+from graphprep.model.schema import edge_type_text
+from graphprep.rewrite.order import OrderRules
+from graphprep.rewrite.reorder import StoreReorderer
+from graphprep.rewrite.run import StoreRun, array_bytes, refuse_same
+from graphprep.storage.read.arrays import StoreReader
+from graphprep.storage.write.publish import StoreWriter
+
+
+def reorder(store: str, out: str, options: ReorderOptions | None = None, reporter: Reporter | None = None) -> ReorderSummary:
+    """Write the store at ``store`` again to ``out``, the nodes of each partition and type in the order of their degrees.
+
+    Raises the GraphprepErrors that the command line maps to its exit codes; then nothing is left at ``out``.
+    """
+    options = options or ReorderOptions()
+    with contextlib.ExitStack() as stack:
+        run = StoreRun(store, out, options.run, reporter, stack)
+        refuse_same(store, out)
+        memory, source = run.plan_memory(), run.open_store()
+        rules = _order_rules(source.metadata, options)
+        compare_disk(out, run.tmp_dir, _disk_need(source, memory), run.clock.reporter)
+        writer = stack.enter_context(StoreWriter(run.storage, out, options.overwrite))
+        room = run.room(memory)
+        metadata = _reorder(StoreReorderer(source, writer, rules, room, run.clock.reporter), run, room)
+        return ReorderSummary(
+            out=out,
+            by=options.by,
+            num_nodes=dict(zip(metadata.node_types, metadata.num_nodes_per_type, strict=True)),
+            num_edges=dict(zip(map(edge_type_text, metadata.edge_types), metadata.num_edges_per_type, strict=True)),
+            num_parts=metadata.num_parts,
+            input_bytes=sum(array_bytes(source)),
+            output_bytes=writer.num_bytes,
+            peak_memory_bytes=run.finish(),
+            elapsed_s=run.elapsed_s,
+            stage_s=dict(run.clock.seconds),
+            spilled_bytes=room.pool.spilled_bytes,
+            notes=tuple(_notes(source.metadata)),
+        )
+
+
+def _reorder(step: StoreReorderer, run: StoreRun, room: Room) -> GraphMetadata:
+    """Run the stages."""
+    needs = tuple(room.needs())
+    run.clock.stage("order", needs)
+    step.order()
+    run.clock.stage("nodes", needs)
+    step.write_nodes()
+    run.clock.stage("edges", needs)
+    step.write_edges()
+    run.clock.stage("publish", needs)
+    metadata_url = run.storage.join(run.store, METADATA_NAME)
+    return step.finish(lambda: provenance([metadata_url], run.storage, run.elapsed_s))
+
+
+def _order_rules(metadata: GraphMetadata, options: ReorderOptions) -> OrderRules:
+    """Check the options against the store.
+
+    Raises UsageError.
+    """
+    if not 0 <= options.shuffle_ratio <= 1:
+        raise UsageError(
+            f"--shuffle-ratio must lie between 0 and 1, found {options.shuffle_ratio:g}",
+            fix="give the share of nodes to shuffle",
+        )
+    names = [edge_type_text(edge_type) for edge_type in metadata.edge_types]
+    for name in options.edge_types:
+        if name not in names:
+            fix = f"use one of {', '.join(names) or '(there is none)'}"
+            raise UsageError(f"unknown edge type {name!r}", place="--edge-type", fix=fix)
+    counted = tuple(number for number, name in enumerate(names) if not options.edge_types or name in options.edge_types)
+    return OrderRules(options.by, counted, options.shuffle_ratio, options.seed)
+
+
+def _disk_need(store: StoreReader, memory: MemoryPlan) -> DiskNeed:
+    """Say what a run takes at least: the store and two numbers a node, and what is beyond the memory limit."""
+    sizes = array_bytes(store)
+    num_nodes = sum(store.metadata.num_nodes_per_type)
+    beyond = [size for size in sizes if size > memory.limit_bytes]
+    return DiskNeed(max(0, max(beyond, default=0) - memory.pool_bytes), sum(sizes) + 16 * num_nodes)
+
+
+def _notes(metadata: GraphMetadata) -> list[str]:
+    """Say which node types have a file of raw IDs now that they had none before."""
+    named = zip(metadata.node_types, metadata.node_schemas, strict=True)
+    return [f"node type {name!r}: raw IDs are stored now" for name, schema in named if schema.raw_ids == "identity"]

@@ -1,0 +1,125 @@
+"""Write a store again with the nodes of every partition in another order. Everything follows; no array changes its shape."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import numpy as np
+import xxhash
+
+from graphprep.edges.moves import Blocks, Ints, Room
+from graphprep.model.errors import DataError
+from graphprep.model.metadata import (
+    MANIFEST_NAME,
+    PROVENANCE_NAME,
+    GraphMetadata,
+    Manifest,
+    PartEntry,
+    dump_json,
+    dump_store_json,
+    part_name,
+)
+from graphprep.model.protocols import Reporter
+from graphprep.model.schema import path_name
+from graphprep.rewrite.move_parts import OnePart, PartFiles, PartMover
+from graphprep.rewrite.order import NodePlaces, OrderRules, order_nodes
+from graphprep.rewrite.reorder_edges import EdgeTypeMover
+from graphprep.storage.faults import display_url
+from graphprep.storage.read.arrays import StoreReader
+from graphprep.storage.write.publish import StoreWriter
+from graphprep.store.files import column_files, raw_id_files
+from graphprep.store.items import FIX, StoredItems, check_arrays
+
+_STEP = 1 << 19
+
+
+class StoreReorderer:
+    """Writes a store again, in the order of its nodes' degrees: ``order``, ``write_nodes``, ``write_edges``, ``finish``."""
+
+    def __init__(self, store: StoreReader, writer: StoreWriter, rules: OrderRules, room: Room, reporter: Reporter) -> None:
+        self._store = store
+        self._metadata = store.metadata
+        self._rules = rules
+        self._writer = writer
+        self._room = room
+        self._reporter = reporter
+        self._files = PartFiles(writer, store.metadata.num_parts)
+        self._places: dict[str, NodePlaces] = {}
+
+    def order(self) -> None:
+        """Find the new order of all nodes.
+
+        Raises DataError where the store's arrays are faulty.
+        """
+        for part in range(self._metadata.num_parts):
+            check_arrays(self._store, part)
+        for number, name in enumerate(self._metadata.node_types):
+            self._places[name] = order_nodes(self._store, number, self._rules, self._room.scratch)
+            self._reporter.advance(records=self._places[name].num_nodes)
+
+    def write_nodes(self) -> None:
+        """Write raw IDs and columns of all node types, and how their new IDs lead back."""
+        for number, name in enumerate(self._metadata.node_types):
+            folder, schema = f"nodes/{path_name(name)}", self._metadata.node_schemas[number]
+            files = [*raw_id_files(folder, schema.raw_ids), *column_files(folder, schema.columns, num_slots=schema.num_slots)]
+            for part, num_nodes in enumerate(self._metadata.num_nodes_per_chunk[number]):
+                self._write_places(number, part, folder)
+                blocks = Blocks(self._places[name].local_order(part))
+                with self._room.scratch.inner() as scratch:
+                    room = replace(self._room, scratch=scratch)
+                    PartMover(self._store, OnePart(self._files, part), part, blocks, room).write(files)
+                self._reporter.advance(records=num_nodes)
+
+    def write_edges(self) -> None:
+        """Write layouts and columns of all edge types."""
+        for number, num_edges in enumerate(self._metadata.num_edges_per_type):
+            with self._room.scratch.inner() as scratch:
+                room = replace(self._room, scratch=scratch)
+                EdgeTypeMover(self._store, self._files_of, number, self._places, room, self._metadata.layouts).write()
+            self._reporter.advance(records=num_edges)
+
+    def finish(self, provenance: Callable[[], object]) -> GraphMetadata:
+        """Write the manifests, provenance.json and metadata.json; that publishes the store."""
+        parts = []
+        for part, entries in enumerate(self._files.entries):
+            path = part_name(part, self._metadata.num_parts)
+            data = dump_store_json(Manifest(part, tuple(entries)).to_json())
+            self._writer.write_file(f"{path}/{MANIFEST_NAME}", data)
+            parts.append(PartEntry(path, len(data), xxhash.xxh3_64_hexdigest(data)))
+        schemas = tuple(
+            replace(schema, raw_ids="int64" if schema.raw_ids == "identity" else schema.raw_ids, node_order=self._rules.by)
+            for schema in self._metadata.node_schemas
+        )
+        metadata = replace(self._metadata, node_schemas=schemas, parts=tuple(parts))
+        self._writer.write_file(PROVENANCE_NAME, dump_json(provenance()))
+        self._writer.publish(dump_store_json(metadata.to_json()))
+        return metadata
+
+    def _files_of(self, part: int, node_type: str) -> OnePart:
+        return OnePart(self._files, part)
+
+    def _write_places(self, number: int, part: int, folder: str) -> None:
+        """Write which node each was before, and the nodes in the order of their raw IDs."""
+        places = self._places[self._metadata.node_types[number]]
+        shape = (self._metadata.num_nodes_per_chunk[number][part],)
+        self._files.write(part, f"{folder}/previous_ids.npy", "int64", shape, places.previous_ids(part))
+        if self._metadata.node_schemas[number].raw_ids == "identity":  # no longer
+            self._files.write(part, f"{folder}/raw_ids.npy", "int64", shape, places.previous_ids(part))
+        path = f"{folder}/raw_order.npy"
+        raw_order = places.new_locals(part, self._old_raw_order(number, part, path))
+        self._files.write(part, path, "int64", shape, raw_order)
+
+    def _old_raw_order(self, number: int, part: int, path: str) -> Iterator[Ints]:
+        """Yield the old local IDs of a partition's nodes, by raw ID."""
+        size = self._metadata.num_nodes_per_chunk[number][part]
+        is_raw = self._metadata.node_schemas[number].node_order is None
+        items = None if is_raw else StoredItems(self._store.array(part, path))
+        for start in range(0, size, _STEP):
+            stop = min(start + _STEP, size)
+            rows = np.arange(start, stop) if items is None else items.read(start, stop)
+            if items is not None and not 0 <= rows.min() <= rows.max() < size:
+                bad = int(np.argmax((rows < 0) | (rows >= size)))
+                place = f"{display_url(items.reader.url)}[{start + bad}]"
+                raise DataError(f"expected a local ID in [0, {size}), found {rows[bad]}", place=place, fix=FIX)
+            yield rows

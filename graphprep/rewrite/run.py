@@ -1,0 +1,110 @@
+"""What commands that read a store have in common: the run with its storage, clock and memory, and where it may write."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from pathlib import Path
+
+from graphprep.convert.pipeline import SilentReporter, StageClock, folder_beside
+from graphprep.edges.moves import Room
+from graphprep.engine.budget import PeakSampler, count_memory
+from graphprep.engine.ledger import Ledger, MemoryPlan, plan_memory
+from graphprep.model.errors import UsageError
+from graphprep.model.options.convert import ConvertOptions
+from graphprep.model.protocols import Reporter
+from graphprep.model.run_options import RunOptions
+from graphprep.storage.faults import display_url
+from graphprep.storage.read.arrays import StoreReader
+from graphprep.storage.read.urls import Storage, local_path
+from graphprep.storage.spill.runs import SpillPool
+from graphprep.storage.spill.scratch import Scratch
+from graphprep.store.checked_ids import CheckingStore
+
+_MOST_PIECE = 4 << 20  # stays in the cache from where it is made to where it is hashed and written
+
+
+class StoreRun:
+    """A run from a store to ``out``: what it works with, closed with ``stack``, and what it takes."""
+
+    def __init__(
+        self, store: str, out: str, options: RunOptions, reporter: Reporter | None, stack: contextlib.ExitStack
+    ) -> None:
+        self.clock = StageClock(reporter or SilentReporter())
+        self._begin = time.perf_counter()
+        self._options = options
+        self._stack = stack
+        stack.enter_context(count_memory())
+        self._sampler = stack.enter_context(PeakSampler())
+        self.store, self.out = store, out
+        self.tmp_dir = options.tmp_dir or folder_beside(out)
+        self.storage = stack.enter_context(Storage(options.storage_options, self.tmp_dir))
+        self.storage.load_drivers((store, out))
+
+    def plan_memory(self) -> MemoryPlan:
+        """Share out the memory limit.
+
+        Raises MemoryLimitError where it leaves nothing to work with.
+        """
+        memory = plan_memory(ConvertOptions(run=self._options))
+        self.clock.ledger = Ledger(memory.limit_bytes, memory.held_bytes, self.clock.reporter, self._sampler)
+        return memory
+
+    def open_store(self) -> StoreReader:
+        """Open the store."""
+        return CheckingStore(self.storage, self.store)
+
+    def room(self, memory: MemoryPlan) -> Room:
+        """Return what moving rows may take."""
+        return room_for(memory, self.tmp_dir, self._stack)
+
+    @property
+    def elapsed_s(self) -> float:
+        """Return the seconds since the run began."""
+        return time.perf_counter() - self._begin
+
+    def finish(self) -> int:
+        """End the last stage; return the most memory that was in use, in bytes."""
+        self.clock.finish()
+        return self._sampler.stop()
+
+
+def refuse_same(store: str, out: str) -> None:
+    """Refuse to write over the store that is read until the end, or into its folder.
+
+    Raises UsageError.
+    """
+    if lies_in(out, store):
+        words = "the output is the store itself" if lies_in(store, out) else "the output lies in the store"
+        raise UsageError(words, place=display_url(out), fix="choose another name")
+
+
+def lies_in(url: str, folder: str) -> bool:
+    """Return whether a path or URL is a folder, or lies in it."""
+    paths = local_path(url), local_path(folder)
+    if None in paths:
+        return f"{url.rstrip('/')}/".startswith(f"{folder.rstrip('/')}/")
+    inner, outer = (
+        Path(os.path.realpath(str(path))) for path in paths
+    )  # unlike resolve, it raises nothing for a loop of links
+    return inner.is_relative_to(outer)
+
+
+def room_for(memory: MemoryPlan, tmp_dir: str | None, stack: contextlib.ExitStack) -> Room:
+    """Share out the memory: a quarter each for runs, arrays by node, an array that is read as a whole, and pieces."""
+    share = memory.pool_bytes // 2
+    return Room(
+        piece_bytes=max(1 << 16, min(_MOST_PIECE, memory.bucket_bytes // 4)),
+        held_bytes=share,
+        mapped_bytes=memory.limit_bytes,
+        threads=memory.threads,
+        pool=stack.enter_context(SpillPool(share, tmp_dir)),
+        scratch=stack.enter_context(Scratch(2 * memory.cap_bytes, tmp_dir)),
+    )
+
+
+def array_bytes(store: StoreReader) -> list[int]:
+    """Return the sizes of a store's arrays in bytes."""
+    parts = range(store.metadata.num_parts)
+    return [entry.num_bytes for part in parts for entry in store.manifest(part).arrays]

@@ -1,0 +1,1 @@
+"""Reading: paths and URLs, streams, ranges, blocks of whole records, arrays of a store."""

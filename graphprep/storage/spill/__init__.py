@@ -1,0 +1,1 @@
+"""Arrays that a run keeps: in memory while they fit, in spill files beyond."""

@@ -1,0 +1,331 @@
+"""Records in buckets, dealt out many buckets at a time: in memory while they fit, in a spill file beyond."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphprep.model.dataclass import dataclass
+from graphprep.storage.faults import plain_words
+from graphprep.storage.private import TMP_DIR_OPTION
+from graphprep.storage.spill.runs import SpillPool, read_into
+
+Records = NDArray[Any]  # uint32[n, words] or uint64[n, words]
+_WORD_BYTES = 8
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Records of a bucket that are laid out alike, segment after segment: those of segment k lie in [starts[k], starts[k + 1]).
+
+    ``bases[k]`` (int64) is to be added to their edge IDs; ``tag`` says what they are.
+    """
+
+    records: Records
+    starts: NDArray[np.int64]
+    bases: NDArray[np.int64]
+    tag: int
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Where records of one word lie in memory, those of some consecutive buckets.
+
+    The ones of segment k in bucket b are at addresses [bounds[k, b], bounds[k, b + 1]) (int64), as long as ``held`` is.
+    ``bases`` (int64) and ``tags`` (int64) go by segment: see ``Piece``.
+    """
+
+    bounds: NDArray[np.int64]
+    bases: NDArray[np.int64]
+    tags: NDArray[np.int64]
+    held: object
+
+
+@dataclass
+class _Segment:
+    """Records of all buckets, bucket after bucket: bucket b holds [offsets[b], offsets[b + 1])."""
+
+    offsets: NDArray[np.int64] | NDArray[np.uint32]
+    base: int
+    tag: int
+    dtype: np.dtype[Any]
+    words: int
+    records: Records | None
+    at: int = -1  # where in the file they begin
+
+    @property
+    def layout(self) -> tuple[int, str, int]:
+        """Say how records are laid out: tag, dtype, words."""
+        return self.tag, self.dtype.str, self.words
+
+    def bounds(self, bucket: int) -> tuple[int, int]:
+        """Return where a bucket's records lie."""
+        return int(self.offsets[bucket]), int(self.offsets[bucket + 1])
+
+
+@dataclass(frozen=True)
+class _Table:
+    """Segments of one-word records, as arrays with an entry for each: what lies in the file has address -1."""
+
+    offsets: NDArray[np.int64] | NDArray[np.uint32]
+    addresses: NDArray[np.int64]
+    places: NDArray[np.int64]
+    bases: NDArray[np.int64]
+    tags: NDArray[np.int64]
+    records: list[Records | None]
+
+    @classmethod
+    def of(cls, segments: list[_Segment], offsets: Any) -> _Table:
+        """Note where segments are."""
+        every = [one.records for one in segments]
+        addresses = [-1 if records is None else records.ctypes.data for records in every]
+        numbers = [(address, one.at, one.base, one.tag) for address, one in zip(addresses, segments, strict=True)]
+        address, place, base, tag = np.ascontiguousarray(np.array(numbers, np.int64).reshape(-1, 4).T)
+        return cls(offsets, address, place, base, tag, every)
+
+
+_Part = tuple[_Segment, Records | None, int, int]  # records [start, stop) of a segment, which are in memory or not
+
+
+class RecordRuns:
+    """Records in buckets. Reading a bucket gives its pieces in append order.
+
+    A segment, what is appended at a time, holds records of all buckets: with a thousand buckets, arrays for each would take
+    more time than the records in them. Segments share the memory of a pool; the largest runs are spilled first.
+    """
+
+    def __init__(self, pool: SpillPool, num_buckets: int) -> None:
+        """Open empty runs; with 0 buckets every segment has as many as it likes, until ``regroup``."""
+        self.in_memory_bytes = 0
+        self.num_records = np.zeros(num_buckets, np.int64)
+        self._pool = pool
+        self._segments: list[_Segment] = []
+        self._path: Path | None = None
+        self._file_bytes = 0
+        self._table: _Table | None = None
+        self._offsets: NDArray[Any] = np.zeros((0, num_buckets + 1), np.uint32)  # of all segments, once they are asked for
+        self._descriptor = -1
+        self._buffers: list[NDArray[np.uint64]] = []
+        pool.join(self)
+
+    @property
+    def num_buckets(self) -> int:
+        """Return the number of buckets."""
+        return self.num_records.size
+
+    @property
+    def tags(self) -> set[int]:
+        """Return the tags of all segments."""
+        return {segment.tag for segment in self._segments}
+
+    def append(self, records: Records, offsets: NDArray[np.int64], base: int = 0, tag: int = 0) -> None:
+        """Add a segment; the caller gives its arrays away. Raises StorageError where spilling fails."""
+        if not len(records):
+            return
+        narrow = offsets.astype(np.uint32) if len(records) < 2**32 else offsets
+        segment = _Segment(narrow, base, tag, records.dtype, records.shape[1], records)
+        with self._pool.lock:
+            self._segments.append(segment)
+            self._table = None
+            if self.num_buckets:
+                self.num_records += np.diff(offsets)
+            self.in_memory_bytes += records.nbytes
+            self._pool.account(records.nbytes)
+
+    def regroup(self, num_buckets: int, widths: Sequence[int]) -> None:
+        """Let every segment have ``num_buckets`` buckets, each of ``widths[k]`` of its own ones, side by side."""
+        with self._pool.lock:
+            self.num_records = np.zeros(num_buckets, np.int64)
+            for segment, width in zip(self._segments, widths, strict=True):
+                ends = np.minimum(np.arange(num_buckets + 1) * width, segment.offsets.size - 1)
+                segment.offsets = segment.offsets[ends]
+                borders = segment.offsets.astype(np.int64)
+                self.num_records += borders[1:] - borders[:-1]
+            self._table, self._offsets = None, np.zeros((0, num_buckets + 1), np.uint32)
+
+    def segment(self, number: int) -> tuple[Records, NDArray[np.int64], int]:
+        """Return a segment's records, the borders of its buckets, and its tag."""
+        with self._pool.lock:
+            segment = self._segments[number]
+            records, offsets = segment.records, segment.offsets.astype(np.int64)
+        if records is None:
+            records = np.empty((int(offsets[-1]), segment.words), segment.dtype)
+            read_into(self._reader()[0], records, segment.at, str(self._path))
+        return records, offsets, segment.tag
+
+    def read(self, bucket: int, ids: tuple[int, int] | None = None, most_records: int = 1 << 62) -> Iterator[Piece]:
+        """Yield a bucket's pieces in append order, as often as asked: consecutive segments that are laid out alike are joined.
+
+        ``ids`` [first, last) leaves out segments without such edge IDs, for runs whose edge IDs ascend from each ``base``.
+        Segments are joined up to ``most_records``.
+        """
+        with self._pool.lock:
+            segments, path = [(one, one.records) for one in self._segments], self._path
+        wanted = [
+            (segment, records, *segment.bounds(bucket))
+            for number, (segment, records) in enumerate(segments)
+            if ids is None or self._may_hold(segments, number, ids)
+        ]
+        filled = [one for one in wanted if one[2] < one[3]]
+        with contextlib.ExitStack() as stack:
+            descriptor = -1
+            if path is not None and any(records is None for _, records, _, _ in filled):
+                with plain_words(str(path)):
+                    descriptor = stack.enter_context(path.open("rb", buffering=0)).fileno()
+            for group in _alike(filled, most_records):
+                yield _join(group, descriptor, str(path))
+
+    @contextlib.contextmanager
+    def stretch(self, first: int, stop: int) -> Iterator[Stretch]:
+        """Hold the records of buckets [first, stop), all of one word, where they lie; those in the file are read."""
+        with self._pool.lock:
+            table = self._table = self._table or self._tabulate()
+        offsets = table.offsets[:, first : stop + 1].astype(np.int64)
+        sizes = offsets[:, -1] - offsets[:, 0]
+        in_file = np.flatnonzero((table.addresses < 0) & (sizes > 0))
+        buffer = self._take_buffer(int(sizes[in_file].sum()))
+        begins = table.addresses + offsets[:, 0] * _WORD_BYTES
+        begins[in_file] = buffer.ctypes.data + (np.cumsum(sizes[in_file]) - sizes[in_file]) * _WORD_BYTES
+        if in_file.size:
+            self._read(table.places[in_file] + offsets[in_file, 0] * _WORD_BYTES, sizes[in_file], buffer)
+        bounds = begins[:, None] + (offsets - offsets[:, :1]) * _WORD_BYTES
+        try:
+            yield Stretch(bounds, table.bases, table.tags, (table.records, buffer))
+        finally:
+            self._buffers.append(buffer)
+
+    def _tabulate(self) -> _Table:
+        """Note where all segments are, and let them share one array of offsets."""
+        if len(self._offsets) != len(self._segments):
+            self._offsets = np.array([segment.offsets for segment in self._segments]).reshape(-1, self.num_buckets + 1)
+            for segment, offsets in zip(self._segments, self._offsets, strict=True):
+                segment.offsets = offsets
+        return _Table.of(self._segments, self._offsets)
+
+    def _take_buffer(self, num_words: int) -> NDArray[np.uint64]:
+        with contextlib.suppress(IndexError):
+            buffer = self._buffers.pop()
+            if buffer.size >= num_words:
+                return buffer
+        return np.empty(num_words, np.uint64)
+
+    def _read(self, places: NDArray[np.int64], sizes: NDArray[np.int64], buffer: NDArray[np.uint64]) -> None:
+        """Read records, one run after another: ``sizes[i]`` from the place ``places[i]`` of the file."""
+        descriptor, path = self._reader()
+        view, at = buffer.view(np.uint8).data, 0
+        with plain_words(path):
+            for place, num_bytes in zip(places.tolist(), (sizes * _WORD_BYTES).tolist(), strict=True):
+                if os.preadv(descriptor, (view[at : at + num_bytes],), place) < num_bytes:  # rarely less than all at once
+                    read_into(descriptor, buffer[at // _WORD_BYTES : (at + num_bytes) // _WORD_BYTES], place, path)
+                at += num_bytes
+
+    def _reader(self) -> tuple[int, str]:
+        """Return the descriptor and the path of the file."""
+        with self._pool.lock:
+            path = str(self._path)
+            if self._descriptor < 0:
+                with plain_words(path):
+                    self._descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+            return self._descriptor, path
+
+    @staticmethod
+    def _may_hold(segments: list[tuple[_Segment, Records | None]], number: int, ids: tuple[int, int]) -> bool:
+        """Return whether a segment may have an edge ID in [first, last)."""
+        behind = segments[number + 1][0].base if number + 1 < len(segments) else ids[1]
+        return segments[number][0].base < ids[1] and behind > ids[0]
+
+    def spill(self) -> None:
+        """Write the oldest segments in memory to the file, a good part of them: little by little, memory is used again."""
+        if self._path is None:
+            self._path = self._pool.new_file()
+        least = max(self.in_memory_bytes // 4, self._pool.cap_bytes // 8)
+        offset, freed = self._file_bytes, 0
+        written: list[tuple[_Segment, int]] = []
+        # A failure leaves the bytes behind offset unnamed, and everything in memory.
+        with plain_words(str(self._path.parent), TMP_DIR_OPTION), self._path.open("ab", buffering=0) as file:
+            file.truncate(offset)
+            for segment in self._segments:
+                if segment.records is not None and freed < least:
+                    written.append((segment, offset))
+                    offset += _write_all(file, segment.records)
+                    freed += segment.records.nbytes
+        for segment, at in written:
+            segment.at, segment.records = at, None
+        self._table = None
+        self._pool.spilled_bytes += offset - self._file_bytes
+        self._file_bytes = offset
+        self._pool.in_memory_bytes -= freed
+        self.in_memory_bytes -= freed
+
+    def close(self) -> None:
+        """Drop everything."""
+        with self._pool.lock:
+            self._pool.leave(self)
+            self._pool.in_memory_bytes -= self.in_memory_bytes
+            self.in_memory_bytes = 0
+            self._segments, self._table, self._buffers = [], None, []
+            self._offsets = self._offsets[:0]
+            self.num_records = np.zeros(self.num_records.size, np.int64)
+            path, self._path, self._file_bytes = self._path, None, 0
+            if self._descriptor >= 0:
+                os.close(self._descriptor)
+                self._descriptor = -1
+            if path is not None:
+                with contextlib.suppress(OSError):
+                    path.unlink()
+
+
+def _alike(parts: list[_Part], most_records: int) -> Iterator[list[_Part]]:
+    """Yield consecutive parts of segments that are laid out alike, of up to ``most_records`` together."""
+    group: list[_Part] = []
+    size = 0
+    for part in parts:
+        segment, _, start, stop = part
+        if group and (group[0][0].layout != segment.layout or size + stop - start > most_records):
+            yield group
+            group, size = [], 0
+        group.append(part)
+        size += stop - start
+    if group:
+        yield group
+
+
+def _join(parts: list[_Part], descriptor: int, path: str) -> Piece:
+    """Put the records [start, stop) of segments that are laid out alike one after another; a single one is not copied."""
+    first, records, start, stop = parts[0]
+    bases = np.array([segment.base for segment, *_ in parts], np.int64)
+    starts = np.cumsum([0, *(stop - start for _, _, start, stop in parts)])
+    if len(parts) == 1 and records is not None:
+        return Piece(records[start:stop], starts, bases, first.tag)
+    joined = np.empty((int(starts[-1]), first.words), first.dtype)
+    if all(part[1] is not None for part in parts):  # one call for all: threads wait for each other between calls
+        np.concatenate([records[start:stop] for _, records, start, stop in parts if records is not None], out=joined)
+        return Piece(joined, starts, bases, first.tag)
+    record_bytes = joined.itemsize * first.words
+    view = joined.reshape(-1).view(np.uint8).data
+    at = 0
+    with plain_words(path):
+        for segment, records, start, stop in parts:
+            behind = at + stop - start
+            if records is not None:
+                joined[at:behind] = records[start:stop]
+            else:
+                offset, wanted = segment.at + start * record_bytes, view[at * record_bytes : behind * record_bytes]
+                if os.preadv(descriptor, (wanted,), offset) < len(wanted):  # rarely less than all at once
+                    read_into(descriptor, joined[at:behind], offset, path)
+            at = behind
+    return Piece(joined, starts, bases, first.tag)
+
+
+def _write_all(file: Any, records: Records) -> int:
+    view = records.reshape(-1).view(np.uint8).data
+    done = 0
+    while done < len(view):  # one call takes at most 2 GiB
+        done += file.write(view[done:])
+    return done

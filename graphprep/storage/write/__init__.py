@@ -1,0 +1,1 @@
+"""Writing: files and folders that are there whole or not at all."""

@@ -1,0 +1,358 @@
+"""Writing a store: beside its target, shown at the end, all or nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import shutil
+import stat
+import threading
+from collections.abc import Mapping
+from dataclasses import field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, cast
+
+import numpy as np
+import xxhash
+from numpy.typing import NDArray
+
+from graphprep.model.dataclass import dataclass
+from graphprep.model.errors import StorageError, UsageError
+from graphprep.model.metadata import METADATA_NAME, STORE_FORMAT, ArrayEntry
+from graphprep.storage.drivers import renames_folders
+from graphprep.storage.faults import display_url, plain_words
+from graphprep.storage.private import PrivateFolder
+from graphprep.storage.read.npy import npy_header
+from graphprep.storage.read.urls import STDIN, Storage, local_path
+from graphprep.storage.write.claims import LocalClaim
+from graphprep.storage.write.folders import FolderTarget
+from graphprep.storage.write.objects import ObjectTarget, is_unfinished
+from graphprep.storage.write.targets import Sink, Target
+
+_BUFFER_BYTES = 1 << 20
+_RENAME_EXCHANGE = 2
+
+
+@dataclass
+class _Tally:
+    """What a store writer has under way: arrays that are not finished, and the bytes of all. Arrays are written by threads."""
+
+    sinks: set[Sink] = field(default_factory=set)
+    num_bytes: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def add(self, num_bytes: int) -> None:
+        """Count bytes."""
+        with self.lock:
+            self.num_bytes += num_bytes
+
+
+class ArrayWriter:
+    """Writes one array front to back, hashing what it writes."""
+
+    def __init__(
+        self, sink: Sink, tally: _Tally, *, url: str, path: str, dtype: np.dtype[np.generic], shape: tuple[int, ...]
+    ) -> None:
+        self._sink = sink
+        self._tally = tally
+        tally.sinks.add(sink)
+        self._url = url
+        self._hash = xxhash.xxh3_64()
+        self._path = path
+        self._dtype = dtype
+        self._shape = shape
+        self.num_bytes = 0
+        header = npy_header(dtype, shape)
+        self._num_expected = len(header) + int(np.prod(shape, dtype=object)) * dtype.itemsize
+        self._write(header)
+
+    def append(self, array: NDArray[Any]) -> None:
+        """Write the next elements, in C order. The dtype must be the array's own: nothing is cast."""
+        if array.dtype != self._dtype:
+            raise RuntimeError(f"{self._path}: {array.dtype} appended to an array of {self._dtype}")
+        if array.size:
+            self._write(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+
+    def close(self) -> ArrayEntry:
+        """Finish the file and return its entry for the manifest.
+
+        Raises RuntimeError where the pieces do not add up to the shape.
+        """
+        if self.num_bytes != self._num_expected:
+            raise RuntimeError(f"{self._path}: {self.num_bytes} bytes written, {self._num_expected} expected for {self._shape}")
+        with plain_words(self._url):
+            self._sink.commit()
+        self._tally.sinks.remove(self._sink)
+        return ArrayEntry(self._path, self._dtype.name, self._shape, self.num_bytes, self._hash.hexdigest())
+
+    def _write(self, data: bytes | memoryview) -> None:
+        with plain_words(self._url):
+            self._sink.write(data)
+        self._hash.update(data)
+        self.num_bytes += len(data)
+        self._tally.add(len(data))
+
+
+class StoreWriter:
+    """Writes a store to ``out``, a path or URL, as a context manager.
+
+    Nothing is to be seen at ``out`` before ``publish``; leaving the context without it removes everything. A local store is
+    written into a hidden folder beside ``out`` and renamed, one on HDFS as well; with ``overwrite`` the old store stays until
+    then. On an object store objects are put whole and metadata.json last.
+
+    ``replaced`` is the metadata.json of the store that is to be replaced, None where there is none. Raises UsageError where
+    ``out`` exists, unless ``overwrite`` is given and ``out`` is a store; StorageError where writing fails.
+    """
+
+    def __init__(self, storage: Storage, out: str, overwrite: bool = False) -> None:
+        out = out.rstrip("/") or out
+        if not out:
+            raise UsageError("the output has no name", fix="name the folder to write")
+        if out == STDIN:
+            raise UsageError(
+                "a store is a folder, and cannot go to stdout", place=out, fix="name the folder to write, or a URL"
+            )
+        self._out = out
+        self._published = False
+        self._tally = _Tally()
+        _refuse_inside(out)
+        exists = storage.is_taken(out)
+        self.replaced = _check_replaceable(storage, out, overwrite) if exists else None
+        with plain_words(out):
+            self._target: Target = target_for(storage, out, exists, takes_over=overwrite)
+
+    def __enter__(self) -> StoreWriter:
+        with plain_words(self._out):
+            self._target.begin()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if not self._published:
+            for sink in list(self._tally.sinks):
+                with contextlib.suppress(Exception):
+                    sink.discard()
+            self._target.remove()
+
+    @property
+    def num_bytes(self) -> int:
+        """Return the number of bytes written so far."""
+        return self._tally.num_bytes
+
+    def open_array(
+        self, part_path: str, path: str, dtype: np.dtype[Any] | type[np.generic] | str, shape: tuple[int, ...]
+    ) -> ArrayWriter:
+        """Begin the array ``path`` of the partition in folder ``part_path``; its shape is known from the start."""
+        full = f"{part_path}/{path}"
+        little = np.dtype(dtype).newbyteorder("<")
+        sizes = tuple(int(size) for size in shape)
+        with plain_words(self._out):
+            sink = self._target.open(full, int(np.prod(sizes, dtype=object)) * little.itemsize)
+        return ArrayWriter(sink, self._tally, url=self._out, path=path, dtype=little, shape=sizes)
+
+    def write_file(self, path: str, data: bytes) -> None:
+        """Write a file, whole. ``path`` is relative to the store."""
+        with plain_words(self._out):
+            sink = self._target.open(path, len(data))
+            try:
+                sink.write(data)
+                sink.commit()
+            except BaseException:
+                with contextlib.suppress(Exception):
+                    sink.discard()
+                raise
+        self._tally.add(len(data))
+
+    def url_of(self, path: str) -> str:
+        """Return where a finished file of the store can be read before it is published."""
+        return self._target.url(path)
+
+    def publish(self, metadata: bytes) -> None:
+        """Write metadata.json, and show the store."""
+        self.write_file(METADATA_NAME, metadata)
+        with plain_words(self._out):
+            self._target.show()
+        self._published = True
+
+
+def target_for(storage: Storage, out: str, exists: bool, last: str = METADATA_NAME, *, takes_over: bool = False) -> Target:
+    """Return what writes files at a path or URL: beside what stands there, where ``exists``, until it is shown.
+
+    ``last`` is the file whose presence says that all others are there. ``takes_over``: also from a run on another machine that
+    says it writes there, but may be dead.
+    """
+    path = local_path(out)
+    if path is not None:
+        return _LocalTarget(path, exists, last)
+    if renames_folders(out):
+        return FolderTarget(storage, out, exists=exists, takes_over=takes_over)
+    return ObjectTarget(storage, out, exists=exists, last=last, takes_over=takes_over)
+
+
+def _refuse_inside(out: str) -> None:
+    """Raise UsageError where a local store would lie in another, which goes with all that is in it when it is replaced."""
+    path = local_path(out)
+    for folder in Path(path).absolute().parents if path is not None else ():
+        value = None
+        with contextlib.suppress(OSError, ValueError, RecursionError):
+            file = folder / METADATA_NAME
+            value = json.loads(file.read_bytes()) if file.is_file() else None
+        if isinstance(value, dict) and value.get("format") == STORE_FORMAT:
+            message = f"lies in the store {display_url(str(folder))}"
+            raise UsageError(message, place=display_url(out), fix="name a folder beside that store")
+
+
+def _check_replaceable(storage: Storage, out: str, overwrite: bool) -> Mapping[str, Any] | None:
+    """Return the metadata.json of the store at ``out``; None where one was left unfinished.
+
+    Raises UsageError where it may not be replaced.
+    """
+    metadata = storage.join(out, METADATA_NAME)
+    try:
+        storage.refuse_stream(metadata)
+        value = json.loads(storage.read_bytes(metadata))
+    except (StorageError, ValueError, RecursionError):
+        value = None
+    is_left = value is None and not storage.is_local(out) and is_unfinished(storage, out)
+    is_store = is_left or (isinstance(value, dict) and value.get("format") == STORE_FORMAT)
+    if not overwrite:
+        fix = "choose another name" + (", or give --overwrite" if is_store else ": it is no store, and is never replaced")
+        raise UsageError("the output exists", place=display_url(out), fix=fix)
+    if is_left:
+        return None
+    if not is_store:
+        raise UsageError(
+            "is not a graphprep store; --overwrite replaces nothing else",
+            place=display_url(out),
+            fix="choose another name, or remove it by hand",
+        )
+    return cast("Mapping[str, Any]", value)
+
+
+class _LocalSink:
+    """A file in the hidden folder; durable after ``commit`` where ``sync`` asks for it."""
+
+    def __init__(self, path: Path, sync: bool) -> None:
+        self._file = path.open("xb", buffering=_BUFFER_BYTES)
+        self._sync = sync
+
+    def write(self, data: bytes | memoryview) -> object:
+        return self._file.write(data)
+
+    def commit(self) -> None:
+        self._file.flush()
+        if self._sync:
+            os.fsync(self._file.fileno())
+        self._file.close()
+
+    def discard(self) -> None:
+        self._file.close()
+
+
+class _LocalTarget:
+    """A hidden folder beside the target."""
+
+    def __init__(self, path: str, exists: bool, last: str) -> None:
+        self._replaces = exists
+        self._last = last
+        target = Path(path)
+        self._target = target.resolve() if target.is_symlink() else target.absolute()
+        self._made: list[Path] = []
+        name = self._target.name[:100]  # a name has 255 bytes at most
+        self._folder = PrivateFolder(str(self._target.parent), f".{name}.graphprep-", mode=0o777)
+        self._stage = self._target  # until there is a folder
+        self._fills = self._target.stat() if not exists and self._target.is_dir() else None  # an empty folder
+        if self._fills is not None and self._target.is_mount():
+            raise UsageError(
+                "is where a disk is mounted, which nothing can take the place of",
+                place=display_url(path),
+                fix="name a folder in it",
+            )
+        self._claim = LocalClaim(self._target)
+
+    def begin(self) -> None:
+        try:
+            self._make_parents()
+            self._claim.take()
+            if not self._replaces and self._fills is None and os.path.lexists(self._target):  # a run ended just now
+                raise FileExistsError
+            self._stage = Path(self._folder.create())
+        except BaseException:
+            self.remove()
+            raise
+
+    def open(self, path: str, num_bytes: int) -> Sink:
+        full = self._stage / path
+        full.parent.mkdir(parents=True, exist_ok=True)
+        return _LocalSink(full, sync=path == self._last)
+
+    def link(self, path: str, source: str) -> bool:
+        full = self._stage / path
+        full.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            os.link(source, full)
+        except OSError:  # another disk, or one without links
+            return False
+        return True
+
+    def url(self, path: str) -> str:
+        return str(self._stage / path)
+
+    def show(self) -> None:
+        """Rename the folder to its name; one that stands there is exchanged for it, and then removed."""
+        if not self._replaces:
+            if self._fills is not None:
+                self._stage.chmod(stat.S_IMODE(self._fills.st_mode))
+            elif os.path.lexists(self._target):  # it was not there when the run began
+                raise FileExistsError
+            self._stage.rename(self._target)  # only a folder that is empty still gives way
+            self._folder.release()
+            self._claim.release()
+            return
+        if not _exchange(self._stage, self._target):
+            aside = self._stage.with_name(self._stage.name + "-old")
+            try:
+                self._target.rename(aside)
+                self._stage.rename(self._target)
+            except BaseException:
+                if aside.exists() and not self._target.exists():
+                    aside.rename(self._target)
+                raise
+            self._stage = aside
+        with contextlib.suppress(OSError):  # first: what a kill leaves then is no whole store, and goes with the next run
+            (self._stage / self._last).unlink()
+        shutil.rmtree(self._stage, ignore_errors=True)
+        self._folder.release()
+        self._claim.release()
+
+    def remove(self) -> None:
+        self._folder.remove()
+        self._claim.release()
+        self._remove_parents()
+
+    def _make_parents(self) -> None:
+        missing = []
+        folder = self._target.parent
+        while not folder.exists():
+            missing.append(folder)
+            folder = folder.parent
+        for folder in reversed(missing):
+            folder.mkdir(exist_ok=True)
+            self._made.append(folder)
+
+    def _remove_parents(self) -> None:
+        for folder in reversed(self._made):
+            with contextlib.suppress(OSError):  # someone else uses it
+                folder.rmdir()
+
+
+def _exchange(left: Path, right: Path) -> bool:
+    """Swap two folders in one step, so that there is no moment without a store. False where the system cannot."""
+    try:
+        swap = ctypes.CDLL(None, use_errno=True).renameat2
+    except (OSError, AttributeError):
+        return False
+    here = -100  # AT_FDCWD
+    return bool(swap(here, os.fsencode(left), here, os.fsencode(right), _RENAME_EXCHANGE) == 0)

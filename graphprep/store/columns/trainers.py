@@ -1,0 +1,237 @@
+"""Which tensors PyG and DGL have of a type's columns: their names, dtypes and shapes, and how their rows are read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphprep.model.dataclass import dataclass
+from graphprep.model.errors import UsageError, one_of
+from graphprep.model.export import Side
+from graphprep.model.metadata import GraphMetadata
+from graphprep.model.schema import ColumnSchema, edge_type_text
+from graphprep.store.columns.torch_rows import (
+    ColumnRows,
+    Matrix,
+    equals,
+    label_dtype,
+    read_labels,
+    read_present,
+    read_values,
+    torch_dtype,
+)
+
+MASKS = ("train_mask", "val_mask", "test_mask")  # of the parts 0, 1, 2 of a split
+EDGE_SETS = ("train", "val", "test")  # the same parts, as names of sets of edges begin
+_SET_TENSORS = ("index", "id", "time")
+KINDS = {
+    "dense": "it holds other things than numbers",
+    "ragged": "rows differ in length",
+    "sparse": "its values are sparse",
+    "binary": "it holds texts or bytes",
+    "temporal": "rows have several dated values",
+}
+_PYG_NAMES = (
+    *("edge_index", "edge_id", "num_nodes", "row", "colptr"),
+    *(f"{part}_edge_label{tensor}" for part in EDGE_SETS for tensor in ("", *(f"_{one}" for one in _SET_TENSORS))),
+)
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """A tensor with a row for each node or edge; ``read(rows, low, high)`` returns some of them: [k, *item_shape].
+
+    ``is_matrix``: it is the feature matrix, not a column by itself.
+    """
+
+    name: str
+    dtype: str
+    item_shape: tuple[int, ...]
+    read: Callable[[ColumnRows, int, int], NDArray[Any]]
+    is_matrix: bool = False
+
+
+# ---------------------------------------------------------------------------------------------- features
+
+
+def all_types(metadata: GraphMetadata) -> Iterator[tuple[Side, str, tuple[ColumnSchema, ...]]]:
+    """Yield every node type, then every edge type (``src:rel:dst``), with its columns."""
+    for name, schema in zip(metadata.node_types, metadata.node_schemas, strict=True):
+        yield "node", name, schema.columns
+    for edge_type, edge_schema in zip(metadata.edge_types, metadata.edge_schemas, strict=True):
+        yield "edge", edge_type_text(edge_type), edge_schema.columns
+
+
+def is_homo(metadata: GraphMetadata, graph_class: str = "auto") -> bool:
+    """Return whether a graph is to be one without types; ``graph_class`` is auto (where it can be), homo or hetero."""
+    return graph_class != "hetero" and (len(metadata.node_types), len(metadata.edge_types)) == (1, 1)
+
+
+def is_number(column: ColumnSchema) -> bool:
+    """Return whether a column is a dense one that torch has tensors for."""
+    return column.kind == "dense" and np.dtype(column.dtype).kind in "biufc"
+
+
+def choose_features(
+    name: str, columns: Sequence[ColumnSchema], wanted: Sequence[str], stored: Sequence[ColumnSchema] | None = None
+) -> tuple[ColumnSchema, ...]:
+    """Choose the columns of a type that make its feature matrix.
+
+    ``wanted`` are names, perhaps of other types' columns (``column`` or ``type:column``), in the order in which columns stand
+    side by side. Where none of them is of this type, it is all floats in the order of the schema, or where there are none
+    all whole numbers: as they are ``stored``, if ``columns`` have the dtypes of files.
+    """
+    plain = [column for column in columns if column.role is None and is_number(column)]
+    named = [column for key in wanted for column in plain if key in (column.name, f"{name}:{column.name}")]
+    floats_stored = {column.name for column in stored or columns if column.role is None and np.dtype(column.dtype).kind == "f"}
+    floats = [column for column in plain if column.name in floats_stored]
+    return tuple(dict.fromkeys(named or floats or plain))
+
+
+def check_wanted(wanted: Sequence[str], types: Iterable[tuple[str, Sequence[ColumnSchema]]]) -> None:
+    """Raise UsageError where a name of ``choose_features`` is that of no type's feature."""
+    known = {
+        key
+        for name, columns in types
+        for column in columns
+        if column.role is None and is_number(column)
+        for key in (column.name, f"{name}:{column.name}")
+    }
+    for key in wanted:
+        if key not in known:
+            fix = one_of(sorted(key for key in known if ":" not in key), "use some of")
+            raise UsageError(f"option features: there is no feature {key!r}", fix=fix)
+
+
+# ---------------------------------------------------------------------------------------------- PyG
+
+
+def pyg_attributes(
+    side: Side,
+    name: str,
+    columns: Sequence[ColumnSchema],
+    wanted: Sequence[str] = (),
+    stored: Sequence[ColumnSchema] | None = None,
+) -> list[Attribute]:
+    """Return the tensors of a type: its feature matrix, labels, masks of split and seeds, other columns by name.
+
+    ``x`` and ``y`` of nodes; of edges ``edge_attr``, ``edge_label``, ``edge_weight`` and so on: in a graph without types, names
+    that begin with ``edge`` are how PyG tells them from those of nodes. Arguments behind ``side`` are those of
+    ``choose_features``; columns are such that PyG can hold.
+    """
+    matrix_name, label_name, prefix = ("x", "y", "") if side == "node" else ("edge_attr", "edge_label", "edge_")
+    features = choose_features(name, columns, wanted, stored)
+    found = [_matrix(matrix_name, features)] if features else []
+    has_label = False
+    for column in columns:
+        own = column.name if column.name.startswith(prefix) else f"{prefix}{column.name}"
+        if column.role == "label":
+            found.append(_label(column, own if has_label else label_name))
+            has_label = True
+        elif column.role == "split":
+            found += [_mask(column, f"{prefix}{mask}", value) for value, mask in enumerate(MASKS)]
+        elif column.role == "seeds":
+            found.append(_mask(column, f"{prefix}seed_mask", 1))
+        else:
+            found += [] if column in features else [_plain(column, own)]
+            found += [_present(column, f"{own}_present")] if column.optional else []
+    return found
+
+
+@dataclass(frozen=True)
+class SparseAttribute:
+    """A sparse tensor of a type: what it is called, and the column that it is."""
+
+    name: str
+    column: ColumnSchema
+
+    @property
+    def present(self) -> Attribute | None:
+        """Return who has the column; None: all."""
+        return _present(self.column, f"{self.name}_present") if self.column.optional else None
+
+
+def pyg_sparse(side: Side, name: str, columns: Sequence[ColumnSchema], wanted: Sequence[str] = ()) -> list[SparseAttribute]:
+    """Return the sparse tensors of a type: ``x`` or ``edge_attr`` where it has no other feature, else columns by name."""
+    matrix_name, prefix = ("x", "") if side == "node" else ("edge_attr", "edge_")
+    found = [column for column in columns if is_sparse(column)]
+    if len(found) == 1 and not choose_features(name, columns, wanted):
+        return [SparseAttribute(matrix_name, found[0])]
+    named = (column.name if column.name.startswith(prefix) else f"{prefix}{column.name}" for column in found)
+    return [SparseAttribute(own, column) for own, column in zip(named, found, strict=True)]
+
+
+def is_sparse(column: ColumnSchema) -> bool:
+    """Return whether a column is a sparse one that PyG takes as a sparse tensor."""
+    return column.kind == "sparse" and not column.name.startswith("_")
+
+
+def why_not_pyg(column: ColumnSchema) -> str:
+    """Say why PyG cannot hold a column; empty where it can."""
+    if not is_number(column):
+        return f"PyG takes numbers only, and {KINDS[column.kind]}"
+    return "PyG keeps names that begin with '_' to itself" if column.name.startswith("_") else ""
+
+
+def check_pyg_names(types: Sequence[tuple[str, Sequence[Attribute | SparseAttribute]]], *, homo: bool) -> None:
+    """Raise UsageError where two tensors of a type, or of a graph without types, would have one name."""
+    if homo:
+        types = [(types[0][0], [one for _, some in types for one in some])]
+    for name, some in types:
+        check_names(name, some, "PyG", _PYG_NAMES)
+
+
+# ---------------------------------------------------------------------------------------------- DGL
+
+
+def dgl_attributes(columns: Sequence[ColumnSchema]) -> list[Attribute]:
+    """Return the tensors of a type: each column of numbers by its name, who has it, and a split as its masks."""
+    found: list[Attribute] = []
+    for column in filter(is_number, columns):
+        if column.role == "split":
+            found += [_mask(column, mask, value) for value, mask in enumerate(MASKS)]
+        else:
+            found.append((_label if column.role == "label" else _plain)(column, column.name))
+            found += [_present(column, f"{column.name}_present")] if column.optional else []
+    return found
+
+
+def check_names(
+    type_name: str, attributes: Sequence[Attribute | SparseAttribute], system: str, taken: Iterable[str] = ()
+) -> None:
+    """Raise UsageError where two tensors of a type would have one name, or one that is ``taken``."""
+    known = set(taken)
+    for one in attributes:
+        if one.name in known:
+            raise UsageError(
+                f"type {type_name!r} has a column {one.name!r}, a name that {system} or another column has",
+                fix="rename it in the input, or leave it out with --drop-column",
+            )
+        known.add(one.name)
+
+
+# ---------------------------------------------------------------------------------------------- what they share
+
+
+def _matrix(name: str, columns: tuple[ColumnSchema, ...]) -> Attribute:
+    matrix = Matrix(columns)
+    return Attribute(name, matrix.array_dtype.name, matrix.item_shape, matrix.read, is_matrix=True)
+
+
+def _plain(column: ColumnSchema, name: str) -> Attribute:
+    return Attribute(name, torch_dtype(column), column.item_shape, lambda rows, *cut: read_values(rows, column, *cut))
+
+
+def _label(column: ColumnSchema, name: str) -> Attribute:
+    return Attribute(name, label_dtype(column), column.item_shape, lambda rows, *cut: read_labels(rows, column, *cut))
+
+
+def _mask(column: ColumnSchema, name: str, value: int) -> Attribute:
+    return Attribute(name, "bool", (), lambda rows, *cut: equals(rows, column, value, *cut))
+
+
+def _present(column: ColumnSchema, name: str) -> Attribute:
+    return Attribute(name, "bool", (), lambda rows, *cut: read_present(rows, column, *cut))

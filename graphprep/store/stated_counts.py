@@ -1,0 +1,181 @@
+"""The gate for counts that metadata and options state: what they take is held against the limit, the disk and index dtypes.
+
+Nothing is allocated, and nothing decoded, before they have passed it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from graphprep.engine.budget import format_size
+from graphprep.engine.ledger import EDGE_BYTES
+from graphprep.model.counts import MOST_COUNT
+from graphprep.model.dataclass import dataclass
+from graphprep.model.errors import DataError, GraphprepError, MemoryLimitError, StorageError, UsageError
+from graphprep.model.metadata import GraphMetadata
+from graphprep.model.options.convert import ConvertOptions
+from graphprep.model.protocols import Sources
+from graphprep.storage.read.free_space import find_folders, free_bytes
+
+_MOST_INT32 = 2**31
+_ROW_BYTES = 8  # of indptr, and of a raw ID that has to be stored
+_BLOCK_BYTES = 4 << 10  # of a file on a disk, at least
+ENTRY_BYTES = 1200  # of memory for each file of a store: its entry in the manifest, and its writer
+_LEAF_BYTES = 300  # of memory for each leaf, whether it has edges or not
+_CHUNK_ROWS = 1 << 16  # of the sorted IDs of a type, as ``nodes`` has it
+_CHUNK_BYTES = 500  # of memory for each chunk that lies in a spill file
+
+
+@dataclass(frozen=True)
+class CountRules:
+    """What there is for what counts take: the bytes of memory that stages may use, and of one leaf; the store's place.
+
+    ``out`` None: nothing is written.
+    """
+
+    limit_bytes: int
+    working_bytes: int
+    leaf_bytes: int
+    out: str | None = None
+    tmp_dir: str | None = None
+
+
+@dataclass(frozen=True)
+class _Stated:
+    """A count, what it counts, and who states it: ``place``, which is an option where ``is_option``."""
+
+    count: int
+    what: str
+    place: str
+    is_option: bool
+
+    @property
+    def words(self) -> str:
+        return f"{self.count} {self.what} take at least"
+
+    def refuse(self, error: type[GraphprepError], message: str, fix: str) -> GraphprepError:
+        """Return what to raise: an option that cannot be had is a wrong command line, whatever it lacks."""
+        return (UsageError if self.is_option else error)(message, place=self.place, fix=fix)
+
+    def too_much_memory(self, need: int, there: int) -> GraphprepError:
+        message = f"{self.words} {format_size(need)} of memory, and the limit leaves {format_size(there)}"
+        return self.refuse(MemoryLimitError, message, "correct the number, or raise --memory-limit")
+
+    def too_much_disk(self, need: int, there: int, folder: str) -> GraphprepError:
+        message = f"{self.words} {format_size(need)} in {folder}, and {format_size(there)} are free"
+        return self.refuse(StorageError, message, "correct the number, or choose another disk")
+
+
+def check_fits(sources: Sources, options: ConvertOptions) -> None:
+    """Refuse counts that no ID can number: none is beyond int64, and none beyond ``--index-dtype``.
+
+    Raises UsageError for an option, DataError for metadata.
+    """
+    for stated in _node_counts(sources, options).values():
+        if stated.count > MOST_COUNT:
+            message = f"{stated.what} are counted up to 2^63 - 1, found {stated.count}"
+            raise stated.refuse(DataError, message, "correct the number")
+        if options.index_dtype == "int32" and stated.count > _MOST_INT32 and sources.edge_types:
+            raise UsageError(
+                f"--index-dtype int32 cannot hold IDs up to {stated.count - 1}",
+                place=stated.place,
+                fix="use --index-dtype auto or int64",
+            )
+
+
+def check_room(sources: Sources, options: ConvertOptions, rules: CountRules) -> None:
+    """Refuse counts whose store takes more memory than the limit leaves, or more disk than is free.
+
+    Raises UsageError for an option, else MemoryLimitError or StorageError.
+    """
+    stated = _node_counts(sources, options)
+    is_range = options.partition_by == "range" or not stated
+    for name, one in stated.items():
+        need, there = _memory_of(one.count, rules, is_range=is_range)
+        if sources.nodes == "ends" and options.ids != "sparse":  # a bit marks each ID that occurs; threads have their own
+            need, there = max((need, there), (2 * (one.count // 8), rules.limit_bytes), key=lambda pair: pair[0] / pair[1])
+        if need > there:
+            raise one.too_much_memory(need, there)
+        _check_disk(one, _num_owned(sources, options, name), rules, is_range=is_range)
+    if options.partitions is not None:
+        check_parts(options.partitions, "", sources, options, rules)
+
+
+def check_parts(num_parts: int, place: str, sources: Sources, options: ConvertOptions, rules: CountRules) -> None:
+    """Refuse more partitions than the limit and the disk have room for: each is a folder with files of its own.
+
+    ``place`` is the file that asks for them, empty for ``--partitions``. Raises what ``check_room`` raises.
+    """
+    num_files = 1 + max(1, len(sources.edge_types)) * len(_layouts(options)) * (3 if options.edge_ids else 2)
+    refuse_parts(num_parts, place, num_files, rules.working_bytes, rules.out, rules.tmp_dir)
+
+
+def num_part_files(metadata: GraphMetadata) -> int:
+    """Return how many files a partition of a store has at least."""
+    return 1 + 2 * len(metadata.layouts) * len(metadata.edge_types)
+
+
+def refuse_parts(
+    num_parts: int, place: str, num_files: int, working_bytes: int, out: str | None = None, tmp_dir: str | None = None
+) -> None:
+    """Refuse more partitions of ``num_files`` each than there is room for; see ``check_parts``."""
+    stated = _Stated(num_parts, "partitions", place or "--partitions", is_option=not place)
+    need = num_parts * num_files * ENTRY_BYTES
+    if need > working_bytes:
+        raise stated.too_much_memory(need, working_bytes)
+    folder = None if out is None else find_folders(out, tmp_dir)[0]
+    free = None if folder is None else free_bytes(folder)
+    if folder is not None and free is not None and num_parts * num_files * _BLOCK_BYTES > free:
+        raise stated.too_much_disk(num_parts * num_files * _BLOCK_BYTES, free, folder)
+
+
+def _node_counts(sources: Sources, options: ConvertOptions) -> dict[str, _Stated]:
+    """Return the numbers of nodes that are stated, by type."""
+    found = {}
+    for node in sources.node_types:
+        what = f"nodes of type {node.name!r}"
+        given = None if node.has_records else options.num_nodes.get(node.name, options.num_nodes.get(""))
+        if given is not None:
+            found[node.name] = _Stated(given, what, "--num-nodes", is_option=True)
+        elif node.num_nodes is not None:
+            found[node.name] = _Stated(node.num_nodes, what, node.stated_by, is_option=False)
+    return found
+
+
+def _memory_of(num_nodes: int, rules: CountRules, *, is_range: bool) -> tuple[int, int]:
+    """Return the memory that rows take whether they have edges or not, and what there is for it."""
+    leaf_rows = 2 * max(1, rules.leaf_bytes // EDGE_BYTES)  # a leaf has up to two for each of its edges
+    need = num_nodes // leaf_rows * _LEAF_BYTES
+    return need if is_range else need + num_nodes // _CHUNK_ROWS * _CHUNK_BYTES, rules.working_bytes
+
+
+def _num_owned(sources: Sources, options: ConvertOptions, name: str) -> int:
+    """Return how many layouts of edge types have a row for each node of a type."""
+    layouts = _layouts(options)
+    owners = [one.dst_type if layout == "csc" else one.src_type for one in sources.edge_types for layout in layouts]
+    return owners.count(name)
+
+
+def _layouts(options: ConvertOptions) -> tuple[str, ...]:
+    return ("csc", "csr") if options.layout == "both" else (options.layout,)
+
+
+def _check_disk(stated: _Stated, num_owned: int, rules: CountRules, *, is_range: bool) -> None:
+    """Hold ``indptr``, and raw IDs where they are not 0..n-1 in order, against what is free."""
+    for folder, need in _disk_of(stated.count, num_owned, rules, is_range=is_range):
+        free = free_bytes(folder)
+        if free is not None and need > free:
+            raise stated.too_much_disk(need, free, folder)
+
+
+def _disk_of(num_nodes: int, num_owned: int, rules: CountRules, *, is_range: bool) -> Iterator[tuple[str, int]]:
+    if rules.out is None:
+        return
+    out, tmp = find_folders(rules.out, rules.tmp_dir)
+    if out is not None:
+        yield out, num_nodes * _ROW_BYTES * (num_owned + (not is_range))
+    if not is_range:
+        yield tmp, num_nodes * _ROW_BYTES - rules.limit_bytes
+
+
+__all__ = ["ENTRY_BYTES", "CountRules", "check_fits", "check_parts", "check_room", "num_part_files", "refuse_parts"]
