@@ -741,3 +741,29 @@ def test_a_guess_is_in_the_summary_where_nobody_is_told(tmp_path):
     summary = graphprep.convert(str(path), str(tmp_path / "other"), reporter=Told(), **options)
     assert any("read as a header" in text for text in texts)
     assert not any("header" in note for note in summary.notes)
+
+
+AS_TRIPLES = (
+    "0.txt:1: read as an edge from column 0 to column 1, and column 2 as its text; "
+    "where column 1 names relations, as 'likes' may, pass --format triples"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a\tlikes\tb\nb\tlikes\tc\nc\tknows\ta\n", AS_TRIPLES),
+        ("a likes b\nb likes c\n", AS_TRIPLES),
+        ("a b likes\nb c likes\nc a knows\n", ""),  # the last column repeats
+        ("a b x\na c y\nb c z\n", ""),  # a node of the second column has edges of its own
+        ("a likes 3\nb likes 4\n", ""),  # no name: a weight, say
+        ("a likes b c\nb likes c d\n", ""),
+        ("a likes b\n", ""),
+    ],
+)
+def test_what_looks_like_triples_is_told(text, said):
+    wanted = (said,) if said else ()
+    assert plan(EdgesDecoder(id_type="string", header="no"), text).messages == wanted
+    assert plan(EdgesDecoder(id_type="auto", header="no"), text).messages == wanted
+    assert plan(EdgesDecoder(id_type="string", header="no", src_col="0", dst_col="2"), text).messages == ()
+    assert plan(EdgesDecoder(id_type="string", header="no", relation_col="1"), text).messages == ()

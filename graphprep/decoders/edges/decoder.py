@@ -41,6 +41,7 @@ from graphprep.decoders.looks.text_head import (
     find_delimiter,
     iter_lines,
     look_at_text,
+    look_for_triples,
     read_head,
     refuse_data_dict,
     refuse_foreign,
@@ -140,12 +141,14 @@ class EdgesDecoder:
         if self.id_type is None and self.index_base and "texts" in held:
             raise UsageError("--index-base is for integer IDs", fix=_BASE_FIX)
         spans = [dataclasses.replace(span, detail=dataclasses.replace(span.detail, held_ids=held)) for span in spans]
+        heads = [file.head for file in files if file.head is not None]
+        triples = [head.triples for head in heads if head.triples]
         return Sources(
             tuple(spans),
             nodes="ends",
             node_types=tuple(map(DeclaredNodes, dict.fromkeys(self._types()))),
             edge_types=(relation,) if self.relation_col is None or self.relation_as == "column" else (),
-            messages=(*_doubts([file.head for file in files if file.head is not None]), *self._doubtful_ends(known)),
+            messages=(*_doubts(heads), *triples[:1], *self._doubtful_ends(known)),
             signed_ids=self._spaces_of(held, "int"),
             auto_ids=self._spaces_of(held, "string") if self.id_type == "auto" else (),
             edge_category=RELATION if self.relation_as == "column" else None,
@@ -285,6 +288,10 @@ class EdgesDecoder:
         head = look_at_text(url, lines, self._delimiter(), guess, quoted=quoted)
         if self.quote is None and self.delimiter is None and not head.delimiter:
             refuse_quoted_blanks(url, lines)
+        told = (self.src_col, self.dst_col, self.relation_col, self.weight_col, self.time_col)
+        is_told = bool(self.columns or self.drop_columns) or any(given is not None for given in told)
+        if not self._are_numbers() and not head.is_headed and not is_told:
+            head = dataclasses.replace(head, triples=look_for_triples(url, lines[0].number, self._records(url, lines)))
         if self.quote and not can_quote(head.delimiter):
             named = f"{head.delimiter.decode()!r} separates" if head.delimiter else "blanks separate"
             raise UsageError(f"--quote needs a delimiter of one character, but {named} the columns of {url}", fix=_QUOTE_FIX)

@@ -40,7 +40,7 @@ class TextHead:
     """What is known of a text file before it is decoded.
 
     ``names`` come from its header; where the first line holds data, they are ``col_<position>``. ``doubt`` is a sentence for
-    the user where that was guessed.
+    the user where that was guessed, ``triples`` one where the lines look like triples.
     """
 
     delimiter: bytes
@@ -48,6 +48,7 @@ class TextHead:
     first: HeadLine
     is_headed: bool = True
     doubt: str = ""
+    triples: str = ""
 
 
 def read_head(storage: InputStorage, url: str) -> bytes:
@@ -185,6 +186,23 @@ def look_at_text(
     if found != own and len(names) != len(split_line(url, second, found, quoted)):
         names = _names(url, first, own, quoted)  # a header may be written with another delimiter than the data
     return TextHead(found, names, first, doubt="" if guess.is_sure else header_doubt(url, first.number, names))
+
+
+def look_for_triples(url: str, line: int, records: Sequence[Sequence[str]]) -> str:
+    """Tell the user that lines without a header look like triples of names, which are read as edges; "" where they do not.
+
+    Their second field is a relation where it repeats more than the others do, and never stands in their place.
+    """
+    if any(len(record) != 3 for record in records):
+        return ""
+    first, second, third = (dict.fromkeys(column) for column in zip(*records, strict=True))
+    is_text = not any(re.fullmatch(r"[-+0-9.eE]*", name) for name in (*second, *third))
+    if not is_text or len(second) >= min(len(first), len(third)) or not second.keys().isdisjoint({*first, *third}):
+        return ""
+    return (
+        f"{url}:{line}: read as an edge from column 0 to column 1, and column 2 as its text; "
+        f"where column 1 names relations, as {next(iter(second))!r} may, pass --format triples"
+    )
 
 
 def header_doubt(url: str, line: int, names: Sequence[str]) -> str:
