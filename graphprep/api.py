@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import glob
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
@@ -271,19 +271,29 @@ def export(
         return _worded(exporting.export(os.fspath(store), os.fspath(out), target, options, told))
 
 
-def check_exports(store: str, exports: Sequence[tuple[str, str]], options: ExportOptions) -> None:
-    """Check before a long run that ``exports`` (target, place) of a store that is to be can be written.
+@contextlib.contextmanager
+def claim_exports(store: str, exports: Sequence[tuple[str, str]], options: ExportOptions) -> Iterator[Callable[[str], None]]:
+    """Check before a long run that ``exports`` (target, place) of a store that is to be can be written, and claim their places.
+
+    Yields a function that gives up the claim on a place, for the export that is about to claim it itself.
 
     Raises UsageError for unknown targets and for places that are taken, StorageError for those that cannot be written to.
     """
+    if not exports:
+        yield lambda out: None
+        return
     from graphprep.export import command as exporting
+    from graphprep.storage.write.claims import claim_places
     from graphprep.storage.write.files import check_place
 
-    exporting.check_places(store, *(out for _, out in exports))
+    places = [out for _, out in exports]
+    exporting.check_places(store, *places)
     with _open_storage(options.run) as storage:
         for target, out in exports:
             exporting.check_target(storage, target, out, options)
             check_place(storage, out)
+    with claim_places([place for out in places if (place := local_path(out)) is not None]) as release:
+        yield lambda out: release(local_path(out) or "")
 
 
 @python_words()

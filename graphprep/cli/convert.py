@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -492,11 +492,9 @@ def convert(
         overwrite=overwrite,
         run=run_options,
     )
-    with reporting(report_flags) as reporter:
-        if exports:
-            api.check_exports(out, exports, export_options)
+    with reporting(report_flags) as reporter, api.claim_exports(out, exports, export_options) as release:
         summary = api.convert(urls, out, with_store_options(options, store_flags), reporter)
-        exported, failure = run_exports(out, exports, export_options, reporter)
+        exported, failure = run_exports(out, exports, export_options, reporter, release)
     every = report_flags.verbose > 0
     if as_json:
         typer.echo(summary_json(summary, exported))
@@ -522,14 +520,22 @@ def refuse_skipped(num_skipped: int) -> None:
 
 
 def run_exports(
-    store: str, exports: Sequence[tuple[str, str]], options: ExportOptions, reporter: Reporter
+    store: str,
+    exports: Sequence[tuple[str, str]],
+    options: ExportOptions,
+    reporter: Reporter,
+    release: Callable[[str], None],
 ) -> tuple[list[ExportSummary], GraphprepError | None]:
-    """Export a finished store to one target after another; stop at one that fails, and return its error with what is done."""
+    """Export a finished store to one target after another; stop at one that fails, and return its error with what is done.
+
+    ``release`` gives up the claim on a place, which the export claims itself.
+    """
     from graphprep import api
     from graphprep.model.errors import GraphprepError
 
     done: list[ExportSummary] = []
     for target, folder in exports:
+        release(folder)
         try:
             done.append(api.export(store, folder, target, options, reporter))
         except GraphprepError as error:

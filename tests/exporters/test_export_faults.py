@@ -17,6 +17,7 @@ import graphprep
 from graphprep.cli.main import run
 from graphprep.model.errors import DataError, StorageError, UsageError
 from graphprep.storage.private import PrivateFolder
+from graphprep.storage.write.claims import LocalClaim
 
 pytestmark = pytest.mark.usefixtures("flags_named")
 
@@ -130,6 +131,21 @@ def test_places_of_exports_after_convert_are_looked_at_before(tmp_path, capsys):
 def test_exports_after_convert_may_be_listed_with_blanks(tmp_path):
     (tmp_path / "e.txt").write_text("0 1\n1 2\n")
     assert run(["convert", str(tmp_path / "e.txt"), str(tmp_path / "s"), "--export", "npy, mtx", "--quiet"]) == 0
+    assert {one.name for one in tmp_path.iterdir()} == {"e.txt", "s", "s-npy", "s-mtx"}
+
+
+def test_a_place_of_an_export_that_another_run_has_is_told_before_converting(tmp_path, capsys):
+    (tmp_path / "e.txt").write_text("0 1\n1 2\n")
+    words = ["convert", str(tmp_path / "e.txt"), str(tmp_path / "s"), "--export", "npy,mtx", "--quiet"]
+    other = LocalClaim(tmp_path / "s-mtx")
+    other.take()
+    assert run(words) == 2
+    assert capsys.readouterr().err == (
+        f"error: {tmp_path}/s-mtx: process {os.getpid()} is writing this output\n  fix: wait for it, or choose another name\n"
+    )
+    other.release()
+    assert {one.name for one in tmp_path.iterdir()} == {"e.txt"}
+    assert run(words) == 0
     assert {one.name for one in tmp_path.iterdir()} == {"e.txt", "s", "s-npy", "s-mtx"}
 
 

@@ -9,11 +9,12 @@ import secrets
 import socket
 import sys
 import time
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from graphprep.model.errors import StorageError, UsageError
-from graphprep.storage.faults import display_url
+from graphprep.storage.faults import display_url, plain_words
 from graphprep.storage.write.conditional import create_object, replace_object
 
 _ATTEMPTS = 20
@@ -87,6 +88,25 @@ class LocalClaim:
         except OSError:
             return False
         return True
+
+
+@contextlib.contextmanager
+def claim_places(places: Sequence[str]) -> Iterator[Callable[[str], None]]:
+    """Claim local places that a long run writes to at its end, and give a function that gives one up to who writes there.
+
+    Raises UsageError where another run has one. Places in a folder that is not there yet are not claimed.
+    """
+    with contextlib.ExitStack() as stack:
+        claims: dict[str, LocalClaim] = {}
+        for place in places:
+            path = Path(place)
+            target = path.resolve() if path.is_symlink() else path.absolute()
+            if target.parent.is_dir():
+                claims[place] = LocalClaim(target)
+                stack.callback(claims[place].release)
+                with plain_words(place):
+                    claims[place].take()
+        yield lambda place: claims[place].release() if place in claims else None
 
 
 def release_all() -> None:
