@@ -184,6 +184,30 @@ def test_sources_of_what_a_module_imports_count_too(module):
     assert expected <= set(jit._sources_of(name))
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "import graphprep.kernels.cpu.bytes.words",
+        "import graphprep.kernels.cpu.bytes.words as w, sys",
+        "from graphprep.kernels.cpu.bytes import words",
+        "from graphprep.kernels.cpu.bytes import (\n    memory,\n    words as w,\n)",
+        "from graphprep.kernels.cpu.bytes import memory, \\\n    words",
+        "from graphprep.kernels.cpu.bytes.words import word_at",
+        "from .bytes import words",
+        "from .bytes.words import word_at as at",
+        "def late():\n    from graphprep.kernels.cpu.bytes import words",
+        "if True: from graphprep.kernels.cpu.bytes import words",
+    ],
+)
+def test_a_module_is_found_in_any_form_of_import(line, tmp_path, monkeypatch):
+    (tmp_path / "importing.py").write_text(line)
+    spec = importlib.util.spec_from_file_location("graphprep.kernels.cpu.importing", tmp_path / "importing.py")
+    monkeypatch.setitem(sys.modules, spec.name, importlib.util.module_from_spec(spec))
+    sources = jit._sources_of(spec.name)
+    assert "graphprep.kernels.cpu.bytes.words" in sources
+    assert "graphprep.kernels.cpu.text.numbers" not in sources
+
+
 @pytest.mark.parametrize("change", ["cut", "flip", "empty", "other"])
 def test_damaged_and_foreign_code_is_not_loaded(kernels, tmp_path, change):
     kernels.double(21)

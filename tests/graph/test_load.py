@@ -10,12 +10,10 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tiny_store import BUYS, ITEMS, LIKES, USERS, WEIGHTS, TinyStore, build_layouts, sample_store
 
 import graphprep
 from graphprep.model.errors import DataError, UsageError
-
-sys.path.insert(0, str(Path(__file__).parent))
-from tiny_store import BUYS, ITEMS, LIKES, USERS, WEIGHTS, TinyStore, build_layouts, sample_store
 
 GOLDEN = Path(__file__).resolve().parent.parent / "golden"
 NAMES = (

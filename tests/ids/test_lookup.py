@@ -1,20 +1,17 @@
 """IDs of stores from every space to every other, against tables that a naive loop makes of the files."""
 
 import json
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiny_store import raw_store, sample_store
 
 import graphprep
 from graphprep.ids.lookup import EDGE_SPACES, NODE_SPACES
 from graphprep.model.errors import DataError, UsageError
-
-sys.path.insert(0, str(Path(__file__).parent))
-from tiny_store import raw_store, sample_store
 
 pytestmark = pytest.mark.usefixtures("flags_named")
 

@@ -2,11 +2,11 @@
 
 import json
 import shutil
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tiny_store import column, json_bytes, npy_bytes, sample_store, splitmix64
 
 from graphprep.kernels.cpu.ids.check import add_edge_sums, choose_buckets, find_unset, mark_ids
 from graphprep.model.errors import StorageError
@@ -15,9 +15,6 @@ from graphprep.storage.read.urls import Storage
 from graphprep.validate import edges as check_edges
 from graphprep.validate import nodes as check_nodes
 from graphprep.validate.check import check_store
-
-sys.path.insert(0, str(Path(__file__).parent))
-from tiny_store import column, json_bytes, npy_bytes, sample_store, splitmix64
 
 GOLDEN = Path(__file__).resolve().parent.parent / "golden"
 BUYS = "edges/user__buys__item"

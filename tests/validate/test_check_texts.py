@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiny_store import raw_store, splitmix64, text_arrays, text_hash
 
 from graphprep.kernels.cpu.text.check import find_not_above, find_not_utf8
 from graphprep.model.rows import RawTexts
@@ -20,9 +19,6 @@ from graphprep.validate import nodes as check_nodes
 from graphprep.validate import offsets as check_offsets
 from graphprep.validate import texts as check_texts
 from graphprep.validate.check import check_store
-
-sys.path.insert(0, str(Path(__file__).parent))
-from tiny_store import raw_store, splitmix64, text_arrays, text_hash
 
 NAMES = ["a", "ab", "b", "c" * 50, "é", "日本", "\U0001f600"]
 SIGNED = [-(2**63), -12, -1, 0, 7, 2**63 - 1]

@@ -1,19 +1,16 @@
 """What ``info`` finds: stores, chunked graphs and raw files."""
 
 import dataclasses
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tiny_store import sample_store
 
 import graphprep
 from graphprep.info.inspect import ColumnInfo, Head
 from graphprep.model.errors import DataError, StorageError
 from graphprep.model.options.convert import ConvertOptions
-
-sys.path.insert(0, str(Path(__file__).parent))
-from tiny_store import sample_store
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SAMPLES = ROOT / "sample_data"

@@ -1,19 +1,16 @@
 """``Graph.to_arrow`` and ``to_pandas``: the rows that the store's arrays hold, and those that pandas put in."""
 
-import sys
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from tiny_store import BUYS, ITEMS, USERS, WEIGHTS, sample_store
 
 import graphprep
 from graphprep.graph import tables as graph_tables
 from graphprep.model.errors import DataError, UsageError
-
-sys.path.insert(0, str(Path(__file__).parent))
-from tiny_store import BUYS, ITEMS, USERS, WEIGHTS, sample_store
 
 GOLDEN = Path(__file__).resolve().parent.parent / "golden"
 BY_ENDS = sorted(range(len(BUYS)), key=lambda i: (BUYS[i], i))

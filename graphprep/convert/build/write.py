@@ -1,0 +1,373 @@
+"""Write the store: every array of every partition, the manifests, and metadata.json last."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Literal
+
+import numpy as np
+import xxhash
+from numpy.typing import NDArray
+
+from graphprep.engine.budget import format_size
+from graphprep.engine.heap import end_stage
+from graphprep.engine.ledger import Need
+from graphprep.engine.local import num_in_flight
+from graphprep.model.dataclass import dataclass
+from graphprep.model.metadata import (
+    MANIFEST_NAME,
+    PROVENANCE_NAME,
+    GraphMetadata,
+    Manifest,
+    PartEntry,
+    dump_json,
+    dump_store_json,
+    part_name,
+)
+from graphprep.model.protocols import Reporter
+from graphprep.model.rows import ColumnKey
+from graphprep.model.schema import (
+    ColumnSchema,
+    EdgeType,
+    EdgeTypeSchema,
+    Layout,
+    NeighborOrder,
+    NodeTypeSchema,
+    RawIdKind,
+    edge_type_path,
+    path_name,
+)
+from graphprep.edges.build import (
+    BuildRules,
+    LayoutBuilder,
+    LayoutFiles,
+    SecondLayout,
+    layout_folder,
+    settle_index_dtype,
+    write_layout,
+)
+from graphprep.convert.columns.routes import effective_order
+from graphprep.store.columns.cells import Cells, scalar_cells
+from graphprep.convert.build.columns import (
+    ColumnTarget,
+    GatheredColumn,
+    Piece,
+    copy_column,
+    edge_pieces,
+    gathered_bytes,
+    gathered_column,
+    node_pieces,
+    plain_source,
+    write_column,
+)
+from graphprep.edges.tasks import EdgeRuns
+from graphprep.convert.index.nodes import NodeIndex
+from graphprep.convert.columns.observe import NUM_SLOTS, StoredColumn
+from graphprep.edges.parted import PartedArray, PartList
+from graphprep.edges.bucket_plan import MOST_HELD_BYTES
+from graphprep.store.stated_counts import ENTRY_BYTES
+from graphprep.convert.columns.routes import ColumnRoute, EdgeRoute, NodeRoute, RouteFactory
+from graphprep.storage.write.publish import StoreWriter
+from graphprep.storage.spill.runs import SpillPool
+
+Ints = NDArray[np.int64]
+_MOST_OPEN = 4  # arrays of a layout, or of a column
+_MOST_GATHERED = 64  # columns that are written at once: each is an open file
+_FILE_BYTES = 1 << 20  # what a file that is written may hold back
+
+
+@dataclass(frozen=True)
+class WriteRules:
+    """What the store is to be like."""
+
+    graph_name: str
+    partition_by: str
+    num_parts: int
+    layouts: tuple[Layout, ...]
+    neighbor_order: NeighborOrder
+    edge_ids: bool
+    index_dtype: Literal["auto", "int32", "int64"]
+    bucket_bytes: int
+    leaf_bytes: int
+    cap_bytes: int
+    threads: int
+
+
+@dataclass(frozen=True)
+class TypedEdges:
+    """One canonical edge type that is to be written, with its settled columns."""
+
+    edge_type: EdgeType
+    path: str
+    route: EdgeRoute
+    columns: tuple[StoredColumn, ...]
+
+
+@dataclass(frozen=True)
+class TypedNodes:
+    """One node type that is to be written, with its settled columns."""
+
+    name: str
+    number: int
+    route: NodeRoute
+    columns: tuple[StoredColumn, ...]
+
+
+def build_needs(rules: WriteRules, nodes: Sequence[TypedNodes], edges: Sequence[TypedEdges], most_bytes: int) -> Iterator[Need]:
+    """Declare what building and writing takes of an input that takes ``most_bytes`` decoded."""
+    num_tasks = num_in_flight(rules.threads)
+    why = f"{num_tasks} at a time, of {format_size(rules.leaf_bytes)}"
+    yield Need("build tasks", min(most_bytes, num_tasks * rules.leaf_bytes), why)
+    if any(edge.columns for edge in edges):
+        yield Need("columns", min(most_bytes, rules.cap_bytes), "of edges, written beside them")
+    if len(rules.layouts) > 1:
+        yield Need("write buffers", min(rules.bucket_bytes, MOST_HELD_BYTES), "edges on their way to the other layout")
+    yield Need("files", _MOST_OPEN * _FILE_BYTES, "what the arrays of a layout hold back")
+    yield from publish_needs(rules, nodes, edges)
+
+
+def publish_needs(rules: WriteRules, nodes: Sequence[TypedNodes], edges: Sequence[TypedEdges]) -> Iterator[Need]:
+    """Declare what the manifests take."""
+    columns = sum(len(one.columns) for one in nodes) + sum(len(one.columns) for one in edges)
+    num_files = rules.num_parts * (len(nodes) + _MOST_OPEN * (len(rules.layouts) * len(edges) + columns))
+    yield Need("manifests", num_files * ENTRY_BYTES, f"{ENTRY_BYTES} bytes for each array of each partition")
+
+
+class StoreBuilder:
+    """Writes all arrays of a store."""
+
+    def __init__(self, writer: StoreWriter, index: NodeIndex, rules: WriteRules, pool: SpillPool, reporter: Reporter) -> None:
+        self.writer = writer
+        self.index = index
+        self.rules = rules
+        self.pool = pool
+        self.reporter = reporter
+        self.parts = PartList(writer, rules.num_parts)
+        self.node_schemas: list[NodeTypeSchema] = []
+        self.edge_schemas: list[EdgeTypeSchema] = []
+
+    # Nodes
+
+    def write_nodes(self, nodes: TypedNodes) -> None:
+        """Write one node type: raw IDs, columns, stated numbers of slots."""
+        sizes = np.diff(self.index.part_offsets[nodes.number])
+        folder = f"nodes/{path_name(nodes.name)}"
+        kind = self.index.raw_kinds[nodes.number]
+        if kind != "identity":
+            self._write_raw_ids(nodes.number, f"{folder}/raw_ids", kind, sizes)
+        for number, column in enumerate(self._with_slots(nodes.columns, nodes.route.columns, nodes.route.extra_slots)):
+            _end_group(number)
+            routes = [nodes.route.columns[key] for key in column.keys]
+            target = ColumnTarget(column, f"{folder}/{column.schema.path}", sizes)
+            source = plain_source(column, routes, nodes.route.num_rows)
+            if source is not None:
+                copy_column(self.parts, target, source, self.rules.threads)
+            else:
+                pieces = node_pieces(column, routes, nodes.route.num_rows, self.rules.bucket_bytes)
+                write_column(self.parts, target, nodes.route.columns, pieces, self.rules.threads)
+            for route in routes:
+                route.close()
+            self.reporter.advance(records=nodes.route.num_rows)
+        schemas = tuple(column.schema for column in nodes.columns)
+        self.node_schemas.append(NodeTypeSchema(kind, schemas, nodes.route.extra_slots))
+
+    def _with_slots(
+        self, columns: tuple[StoredColumn, ...], routes: dict[ColumnKey, ColumnRoute], extra: bool
+    ) -> Iterator[StoredColumn]:
+        yield from columns
+        if extra and NUM_SLOTS in routes:
+            # Not a column of the schema: it lies beside weight.npy, so it is written with the path of a side role.
+            yield StoredColumn(_SideFile("num_slots", "dense", "int32"), (NUM_SLOTS,))
+
+    def _write_raw_ids(self, number: int, path: str, kind: RawIdKind, sizes: Ints) -> None:
+        if kind != "string" and self.rules.partition_by == "range":
+            array = PartedArray(self.parts, f"{path}.npy", kind, sizes)
+            for ids, _ in self.index.raw(number):
+                array.append(ids.numbers.view(kind))
+            array.close()
+            return
+        is_text = kind == "string"
+        key = ColumnKey("raw_ids", "binary", "uint8") if is_text else ColumnKey("raw_ids", "numbers", kind)
+        num_bytes = 0
+        for ids, _ in self.index.raw(number) if is_text else ():
+            num_bytes += 0 if ids.texts is None else ids.texts[1].nbytes
+        factory = RouteFactory(
+            self.pool, self.rules.bucket_bytes, {key: 48 * int(sizes.sum()) + num_bytes}, self.rules.num_parts
+        )
+        routes: dict[ColumnKey, ColumnRoute] = {}
+        route = factory.column(routes, key, int(sizes.sum()))
+        for ids, typed in self.index.raw(number):
+            cells = Cells(np.diff(ids.texts[0]), ids.texts[1]) if ids.texts else scalar_cells(ids.numbers.view(kind))
+            route.add(typed, None, cells, self.index.part_offsets[number])
+        factory.desk.clear()
+        column = StoredColumn(_SideFile("raw_ids", "binary" if is_text else "dense", key.dtype), (key,))
+        pieces = node_pieces(column, [route], int(sizes.sum()), self.rules.bucket_bytes)
+        write_column(self.parts, ColumnTarget(column, path, sizes), routes, pieces, self.rules.threads)
+        route.close()
+
+    # Edges
+
+    def write_edges(self, edges: TypedEdges) -> None:
+        """Write one edge type: its layouts, then its columns in the order of the primary one."""
+        route, rules = edges.route, self.rules
+        order, missing_key = effective_order(route, rules.neighbor_order)
+        index_dtype = self._index_dtype(route)
+        id_dtype = settle_index_dtype(rules.index_dtype, route.num_edges) if rules.edge_ids else None
+        build_rules = BuildRules(rules.leaf_bytes, rules.threads)
+        primary, *other = rules.layouts
+        second = None
+        if other and (route.second is None or edges.columns):
+            num_rows = self._num_rows(route, other[0])
+            second = SecondLayout(
+                route.edges, route.num_edges, num_rows, self.pool, rules.bucket_bytes, edge_rows=bool(edges.columns)
+            )
+        slots = route.extra_slots and NUM_SLOTS in route.columns
+        gathered, scattered = self._split_columns(edges, slots)
+        built = write_layout(
+            LayoutBuilder(
+                EdgeRuns(route.edges, order, missing_key),
+                index_dtype,
+                id_dtype or (settle_index_dtype("auto", route.num_edges) if second is not None or gathered else None),
+                keys=second is not None,
+            ),
+            LayoutFiles(layout_folder(edges.path, primary), index_dtype, id_dtype),
+            self.parts,
+            self._row_sizes(route, primary),
+            route.primary_counts,
+            build_rules,
+            self.pool,
+            keep_positions=bool(scattered),
+            second=second,
+            columns=gathered,
+        )
+        for done in gathered:
+            done.close()
+        route.runs.close()
+        self.reporter.advance(records=route.num_edges)
+        if other:
+            files = LayoutFiles(layout_folder(edges.path, other[0]), index_dtype, id_dtype, edge_rows=bool(edges.columns))
+            self._write_second(route, second, order, missing_key, files)
+        for number, target in enumerate(scattered):
+            _end_group(number)
+            routes = [route.columns[key] for key in target.column.keys]
+            pieces = edge_pieces(target.column, routes, built, route.plan)
+            write_column(self.parts, target, route.columns, pieces, rules.threads)
+            for one in routes:
+                one.close()
+            self.reporter.advance(records=route.num_edges)
+        self.edge_schemas.append(
+            EdgeTypeSchema(
+                neighbor_order=order,
+                index_dtype=index_dtype,
+                edge_id_dtype=id_dtype,
+                multigraph=built.repeated if order == "id" else None,
+                checksum=f"{route.checksum:016x}",
+                columns=tuple(column.schema for column in edges.columns),
+                num_slots=slots,
+            )
+        )
+
+    def _split_columns(self, edges: TypedEdges, slots: bool) -> tuple[list[GatheredColumn], list[ColumnTarget]]:
+        """Return the columns to be written while the edges are built, loaded, and those to be written then."""
+        route, room = edges.route, self.rules.cap_bytes
+        gathered: list[GatheredColumn] = []
+        scattered: list[ColumnTarget] = []
+        for column in self._with_slots(edges.columns, route.columns, slots):
+            target = ColumnTarget(column, f"edges/{edges.path}/{column.schema.path}", route.primary_counts)
+            size = gathered_bytes(column, route.columns, route.num_edges)
+            need = 0 if size is None else size + min(size, _FILE_BYTES)
+            if size is None or need > room or len(gathered) == _MOST_GATHERED:
+                scattered.append(target)
+                continue
+            room -= need
+            gathered.append(gathered_column(self.parts, target, route.columns))
+            for key in column.keys:
+                route.columns[key].close()
+            self.reporter.advance(records=route.num_edges)
+        return gathered, scattered
+
+    def _write_second(
+        self, route: EdgeRoute, second: SecondLayout | None, order: NeighborOrder, missing_key: int | None, files: LayoutFiles
+    ) -> None:
+        """Write the layout that is not the primary one: from what building the first left, or as it was dealt out."""
+        if second is not None:
+            second.finish()
+            edges = EdgeRuns(second.buckets, order, missing_key, by_arrival=False)
+        else:
+            assert route.second is not None
+            edges = EdgeRuns(route.second, order, missing_key)
+        write_layout(
+            LayoutBuilder(edges, files.index_dtype, files.edge_id_dtype, edge_rows=files.edge_rows),
+            files,
+            self.parts,
+            self._row_sizes(route, self.rules.layouts[1]),
+            route.second_counts,
+            BuildRules(self.rules.leaf_bytes, self.rules.threads),
+            self.pool,
+            keep_positions=False,
+        )
+        edges.runs.close()
+
+    def _owner(self, route: EdgeRoute, layout: Layout) -> int:
+        return route.dst_type if layout == "csc" else route.src_type
+
+    def _row_sizes(self, route: EdgeRoute, layout: Layout) -> Ints:
+        return np.diff(self.index.part_offsets[self._owner(route, layout)])
+
+    def _num_rows(self, route: EdgeRoute, layout: Layout) -> int:
+        return self.index.num_nodes[self._owner(route, layout)]
+
+    def _index_dtype(self, route: EdgeRoute) -> str:
+        """Return the dtype that holds the other ends of every stored layout."""
+        others = [route.src_type if layout == "csc" else route.dst_type for layout in self.rules.layouts]
+        return settle_index_dtype(self.rules.index_dtype, max(self.index.num_nodes[number] for number in others))
+
+    # Manifests and metadata
+
+    def finish(self, nodes: list[TypedNodes], edges: list[TypedEdges], provenance: Callable[[], object]) -> GraphMetadata:
+        """Write the manifests, provenance.json and metadata.json; that publishes the store."""
+        parts = []
+        for part in range(self.rules.num_parts):
+            path = part_name(part, self.rules.num_parts)
+            data = dump_store_json(Manifest(part, tuple(self.parts.entries[part])).to_json())
+            self.writer.write_file(f"{path}/{MANIFEST_NAME}", data)
+            parts.append(PartEntry(path, len(data), xxhash.xxh3_64_hexdigest(data)))
+        metadata = GraphMetadata(
+            graph_name=self.rules.graph_name,
+            node_types=tuple(node.name for node in nodes),
+            edge_types=tuple(edge.edge_type for edge in edges),
+            num_nodes_per_chunk=tuple(tuple(np.diff(self.index.part_offsets[node.number]).tolist()) for node in nodes),
+            num_edges_per_chunk=tuple(tuple(edge.route.primary_counts.tolist()) for edge in edges),
+            num_parts=self.rules.num_parts,
+            partition_by=self.rules.partition_by,
+            layouts=self.rules.layouts,
+            node_schemas=tuple(self.node_schemas),
+            edge_schemas=tuple(self.edge_schemas),
+            parts=tuple(parts),
+        )
+        self.writer.write_file(PROVENANCE_NAME, dump_json(provenance()))
+        self.writer.publish(dump_store_json(metadata.to_json()))
+        return metadata
+
+
+def _end_group(number: int) -> None:
+    """Give back the memory of a group of columns before the next begins: what lies between those of others is of no use."""
+    if number % _MOST_GATHERED == 0:
+        end_stage()
+
+
+class _SideFile(ColumnSchema):
+    """A file that lies beside ``data/`` without being a column of the schema."""
+
+    @property
+    def path(self) -> str:
+        """Return the name itself."""
+        return self.name
+
+
+def typed_edges(index: NodeIndex, edge_type: EdgeType, route: EdgeRoute, columns: tuple[StoredColumn, ...]) -> TypedEdges:
+    """Name an edge type's folder."""
+    return TypedEdges(edge_type, edge_type_path(edge_type), route, columns)
+
+
+__all__ = ["Piece", "StoreBuilder", "TypedEdges", "TypedNodes", "WriteRules", "typed_edges"]
