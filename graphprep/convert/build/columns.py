@@ -10,20 +10,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphprep.convert.columns.observe import StoredColumn
+from graphprep.convert.columns.routes import ColumnRoute
+from graphprep.convert.decoded.file_columns import FileColumn
+from graphprep.edges.bucket_plan import BucketPlan
+from graphprep.edges.build import BuiltEdges
+from graphprep.edges.parted import PartedArray, PartedOffsets, PartList
+from graphprep.edges.tasks import Leaf
 from graphprep.engine.local import map_ordered
 from graphprep.model.dataclass import dataclass
 from graphprep.model.metadata import ArrayEntry
 from graphprep.model.rows import ColumnKey
 from graphprep.model.schema import ColumnSchema
-from graphprep.edges.build import BuiltEdges
 from graphprep.store.columns.cells import Cells, cells_from, concat_cells, empty_cells
 from graphprep.store.columns.densify import dense_cells
-from graphprep.convert.decoded.file_columns import FileColumn
-from graphprep.edges.tasks import Leaf
-from graphprep.convert.columns.observe import StoredColumn
-from graphprep.edges.parted import PartedArray, PartedOffsets, PartList
-from graphprep.edges.bucket_plan import BucketPlan
-from graphprep.convert.columns.routes import ColumnRoute
 
 Ints = NDArray[np.int64]
 _DENSE_BYTES = 1 << 20  # of rows that were sparse

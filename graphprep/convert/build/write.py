@@ -9,6 +9,33 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
+from graphprep.convert.build.columns import (
+    ColumnTarget,
+    GatheredColumn,
+    Piece,
+    copy_column,
+    edge_pieces,
+    gathered_bytes,
+    gathered_column,
+    node_pieces,
+    plain_source,
+    write_column,
+)
+from graphprep.convert.columns.observe import NUM_SLOTS, StoredColumn
+from graphprep.convert.columns.routes import ColumnRoute, EdgeRoute, NodeRoute, RouteFactory, effective_order
+from graphprep.convert.index.nodes import NodeIndex
+from graphprep.edges.bucket_plan import MOST_HELD_BYTES
+from graphprep.edges.build import (
+    BuildRules,
+    LayoutBuilder,
+    LayoutFiles,
+    SecondLayout,
+    layout_folder,
+    settle_index_dtype,
+    write_layout,
+)
+from graphprep.edges.parted import PartedArray, PartList
+from graphprep.edges.tasks import EdgeRuns
 from graphprep.engine.budget import format_size
 from graphprep.engine.heap import end_stage
 from graphprep.engine.ledger import Need
@@ -37,38 +64,10 @@ from graphprep.model.schema import (
     edge_type_path,
     path_name,
 )
-from graphprep.edges.build import (
-    BuildRules,
-    LayoutBuilder,
-    LayoutFiles,
-    SecondLayout,
-    layout_folder,
-    settle_index_dtype,
-    write_layout,
-)
-from graphprep.convert.columns.routes import effective_order
-from graphprep.store.columns.cells import Cells, scalar_cells
-from graphprep.convert.build.columns import (
-    ColumnTarget,
-    GatheredColumn,
-    Piece,
-    copy_column,
-    edge_pieces,
-    gathered_bytes,
-    gathered_column,
-    node_pieces,
-    plain_source,
-    write_column,
-)
-from graphprep.edges.tasks import EdgeRuns
-from graphprep.convert.index.nodes import NodeIndex
-from graphprep.convert.columns.observe import NUM_SLOTS, StoredColumn
-from graphprep.edges.parted import PartedArray, PartList
-from graphprep.edges.bucket_plan import MOST_HELD_BYTES
-from graphprep.store.stated_counts import ENTRY_BYTES
-from graphprep.convert.columns.routes import ColumnRoute, EdgeRoute, NodeRoute, RouteFactory
-from graphprep.storage.write.publish import StoreWriter
 from graphprep.storage.spill.runs import SpillPool
+from graphprep.storage.write.publish import StoreWriter
+from graphprep.store.columns.cells import Cells, scalar_cells
+from graphprep.store.stated_counts import ENTRY_BYTES
 
 Ints = NDArray[np.int64]
 _MOST_OPEN = 4  # arrays of a layout, or of a column
