@@ -52,10 +52,10 @@ def naive(text, delimiter, width, skipped=b" \t"):
 
 
 def split(text, delimiter, slots, *, quoted=False):
-    start, stop, fault = delimited.split_fields(
+    start, stop, bad = delimited.split_fields(
         np.frombuffer(text, np.uint8), 0, np.frombuffer(delimiter, np.uint8), quoted, np.array(slots, np.int64)
     )
-    return start, stop, fault
+    return start, stop, tuple(bad[0].tolist()) if bad.size else (OK, -1, 0)
 
 
 @settings(deadline=None, max_examples=300)

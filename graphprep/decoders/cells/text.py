@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import field, replace
 
 import numpy as np
@@ -13,12 +13,12 @@ from graphprep.decoders.cells.faults import Fault, Faults, Words, column_words, 
 from graphprep.decoders.looks.headers import NULLS
 from graphprep.decoders.looks.quoted_records import Grammar
 from graphprep.kernels.cpu.text import delimited, numbers
+from graphprep.kernels.cpu.text.delimited import FIRST_ONLY, Codes
 from graphprep.kernels.cpu.text.lists import NO_WORD, find_words
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DecodeError
 from graphprep.model.protocols import TextBlock
 from graphprep.model.rows import ColumnChunk, ColumnKey, RawIds, RawTexts
-from graphprep.storage.read.spans import record_ends_of
 
 Ints = NDArray[np.int64]
 Nulls = tuple[tuple[str, int], ...]  # see ``ColumnChunk``
@@ -33,13 +33,15 @@ TIME_KEY = ColumnKey("time", "numbers", "int64", role="time")
 class Cells:
     """Where the fields of a block's records stand, one row of ``start`` and ``stop`` a kept column; faults are collected.
 
-    ``slots`` holds for each column of the file its row, or -1. ``buf`` is the block, with its fields without escapes.
+    ``slots`` holds for each column of the file its row, or -1. ``buf`` is the block, with its fields without escapes. With
+    ``finds_all``, all faults of a column are told, not only the first.
     """
 
     buf: NDArray[np.uint8]
     start: Ints
     stop: Ints
     slots: Ints
+    finds_all: bool = False
     faults: Faults = field(default_factory=Faults)
 
     @property
@@ -52,24 +54,40 @@ class Cells:
         slot = int(self.slots[position])
         return self.start[slot], self.stop[slot]
 
-    def found(self, position: int, row: int) -> str:
-        """Show a field."""
-        start, stop = (int(ends[row]) for ends in self.of(position))
-        return show(self.buf[start : ~stop if stop < 0 else stop].tobytes())
+    def codes(self) -> Codes:
+        """Return what the functions of ``delimited`` note faulty fields in."""
+        return np.zeros(self.num_rows, np.uint8)
+
+    def bad(self, position: int, codes: Codes) -> Iterator[tuple[int, int, str]]:
+        """Yield row, code and text of the faulty fields of a column, noted in ``codes``: of all, or of the first."""
+        start, stop = self.of(position)
+        for row in np.flatnonzero(codes)[: None if self.finds_all else 1].tolist():
+            yield row, int(codes[row]), found_in(self.buf, start, stop, row)
 
     def blame(self, position: int, row: int, words: Words) -> None:
         """Note a faulty field."""
         self.faults.add(row, int(self.of(position)[0][row]), position, words)
 
 
-def split_cells(buf: NDArray[np.uint8], at: int, grammar: Grammar, num_columns: int, kept: list[int]) -> Cells:
-    """Find the fields of all records from ``at`` on, up to the first that cannot be split; ``kept`` are the columns to keep."""
+def found_in(buf: NDArray[np.uint8], start: Ints, stop: Ints, row: int) -> str:
+    """Show a field."""
+    end = int(stop[row])
+    return show(buf[int(start[row]) : ~end if end < 0 else end].tobytes())
+
+
+def split_cells(
+    buf: NDArray[np.uint8], at: int, grammar: Grammar, num_columns: int, kept: list[int], ends: Ints | None = None
+) -> Cells:
+    """Find the fields of all records from ``at`` on, up to the first that cannot be split; ``kept`` are the columns to keep.
+
+    With ``ends``, where records end, all faults are found, and what follows a record that cannot be split, too.
+    """
     slots = np.full(num_columns, -1, np.int64)
     slots[kept] = np.arange(len(kept))
     texts = buf.copy() if grammar.escape else buf
-    start, stop, (code, fault, found) = _split(buf, at, grammar, slots, texts)
-    cells = Cells(texts, start, stop, slots)
-    if code != numbers.OK:
+    start, stop, bad = _split(buf, at, grammar, slots, texts, ends)
+    cells = Cells(texts, start, stop, slots, finds_all=ends is not None)
+    for code, fault, found in bad.tolist():
         words = record_words(code, num_columns, found, grammar.across_lines)
         if code == delimited.AFTER_QUOTE and grammar.keep_tabs and not grammar.escape and buf[fault - 2] == _BACKSLASH:
             words = Words(words.message, f"{words.fix}; or pass --escape '\\' where backslashes escape")
@@ -77,53 +95,24 @@ def split_cells(buf: NDArray[np.uint8], at: int, grammar: Grammar, num_columns: 
     return cells
 
 
-def find_faults(
-    block: TextBlock,
-    at: int,
-    split: Callable[[int], Cells],
-    columns: Sequence[Callable[[Cells, bool], object]],
-) -> list[DecodeError]:
-    """Return the first fault of every faulty record from ``at`` on, in input order: what decoding them one by one would raise.
-
-    ``split`` finds the fields of the records from a position on. Each of ``columns`` parses one column and notes its first
-    fault; it is told whether the records begin with the first one.
-    """
-    ends = record_ends_of(block)
-    some = [split(at)]
-    found: list[Fault] = []
-    while some[-1].faults.found:
-        found += some[-1].faults.found
-        at = int(ends[np.searchsorted(ends[:-1], found[-1].at, side="right")])
-        some.append(split(at))
-    start, stop = (np.concatenate([getattr(one, name) for one in some], axis=1) for name in ("start", "stop"))
-    cells = Cells(some[0].buf, start, stop, some[0].slots)
-    by_row: dict[int, Fault] = {}
-    for parse in columns:
-        for fault in _faults_of(cells, parse):
-            known = by_row.get(fault.row, fault)
-            by_row[fault.row] = min(fault, known, key=lambda one: (one.at, one.position))
-    found = sorted([*found, *by_row.values()], key=lambda fault: fault.at)
-    return [DecodeError(fault.words.message, at=fault.at, fix=fault.words.fix) for fault in found]
-
-
-def _faults_of(cells: Cells, parse: Callable[[Cells, bool], object]) -> Iterator[Fault]:
-    """Yield all faults of a column, which ``parse`` finds one by one."""
-    row = 0
-    while row < cells.num_rows:
-        rest = Cells(cells.buf, cells.start[:, row:], cells.stop[:, row:], cells.slots)
-        parse(rest, row == 0)
-        if not rest.faults.found:
-            return
-        fault = rest.faults.found[0]
-        yield Fault(row + fault.row, fault.at, fault.position, fault.words)
-        row += fault.row + 1
+def find_faults(cells: Cells) -> list[DecodeError]:
+    """Return the first fault of every faulty record, in input order, once all columns are parsed."""
+    found: dict[tuple[int, int], Fault] = {}
+    for fault in cells.faults.found:
+        record = (fault.row, -1) if fault.position >= 0 else (-1, fault.at)
+        known = found.setdefault(record, fault)
+        if (fault.at, fault.position) < (known.at, known.position):
+            found[record] = fault
+    faults = sorted(found.values(), key=lambda fault: fault.at)
+    return [DecodeError(fault.words.message, at=fault.at, fix=fault.words.fix) for fault in faults]
 
 
 def split_record(record: bytes, grammar: Grammar) -> tuple[list[bytes], tuple[int, Words] | None]:
     """Split one record of text with escapes, however many fields it has. Returns them, or the position and words of a fault."""
     buf = np.frombuffer(record, np.uint8)
     texts = buf.copy()
-    *_, (code, fault, found) = _split(buf, 0, grammar, np.empty(0, np.int64), texts)
+    *_, bad = _split(buf, 0, grammar, np.empty(0, np.int64), texts)
+    code, fault, found = bad[0].tolist()
     if code != delimited.TOO_MANY:
         return [], (fault, record_words(code, 0, found, grammar.across_lines))
     start, stop, _ = _split(buf, 0, grammar, np.arange(found), texts)
@@ -131,8 +120,8 @@ def split_record(record: bytes, grammar: Grammar) -> tuple[list[bytes], tuple[in
 
 
 def _split(
-    buf: NDArray[np.uint8], at: int, grammar: Grammar, slots: Ints, texts: NDArray[np.uint8]
-) -> tuple[Ints, Ints, tuple[int, int, int]]:
+    buf: NDArray[np.uint8], at: int, grammar: Grammar, slots: Ints, texts: NDArray[np.uint8], ends: Ints | None = None
+) -> tuple[Ints, Ints, Ints]:
     """See ``split_fields`` of ``delimited``."""
     return delimited.split_fields(
         buf,
@@ -145,6 +134,7 @@ def _split(
         keep_tabs=grammar.keep_tabs,
         escape=grammar.escape[0] if grammar.escape else None,
         texts=texts if grammar.escape else None,
+        ends=ends,
     )
 
 
@@ -170,27 +160,32 @@ def weight_key(dtype: str) -> ColumnKey:
     return ColumnKey("weight", "numbers", dtype, role="weight")
 
 
-def parse_ids(kind: IdKind, buf: NDArray[np.uint8], start: Ints, stop: Ints, base: int) -> tuple[RawIds | RawTexts, int, int]:
-    """Parse cells as IDs of a kind. Returns (IDs, code, row), row -1 where all is well."""
+def parse_ids(
+    kind: IdKind, buf: NDArray[np.uint8], start: Ints, stop: Ints, base: int, codes: Codes = FIRST_ONLY
+) -> tuple[RawIds | RawTexts, int, int]:
+    """Parse cells as IDs of a kind. Returns (IDs, code, row), row -1 where all is well; for ``codes`` see ``delimited``."""
     if kind == "string":
-        offsets, values, code, row = delimited.gather_ids(buf, start, stop)
+        offsets, values, code, row = delimited.gather_ids(buf, start, stop, codes)
         return RawTexts(offsets, values), code, row
-    return delimited.parse_signed_ids(buf, start, stop, base) if kind == "int" else delimited.parse_ids(buf, start, stop, base)
+    parse = delimited.parse_signed_ids if kind == "int" else delimited.parse_ids
+    return parse(buf, start, stop, base, codes)
 
 
 def weights(cells: Cells, position: int, dtype: str) -> ColumnChunk:
     """Parse weights."""
-    rows, values, code, row = parse_as(dtype, cells.buf, *cells.of(position))
-    if row >= 0:
-        cells.blame(position, row, weight_words(code, cells.found(position, row), dtype))
+    codes = cells.codes()
+    rows, values, *_ = parse_as(dtype, cells.buf, *cells.of(position), codes)
+    for row, code, found in cells.bad(position, codes):
+        cells.blame(position, row, weight_words(code, found, dtype))
     return number_chunk(weight_key(dtype), rows, values)
 
 
 def times(cells: Cells, position: int, unit: str | None, column: str | None = None) -> ColumnChunk:
     """Parse times in seconds to multiples of ``unit``, as they are where it is None; ``column`` is their name in a table."""
-    rows, values, code, row = delimited.parse_times(cells.buf, *cells.of(position), TIME_SCALES[unit])
-    if row >= 0:
-        cells.blame(position, row, time_words(code, cells.found(position, row), unit, column))
+    codes = cells.codes()
+    rows, values, *_ = delimited.parse_times(cells.buf, *cells.of(position), TIME_SCALES[unit], codes)
+    for row, code, found in cells.bad(position, codes):
+        cells.blame(position, row, time_words(code, found, unit, column))
     return number_chunk(TIME_KEY, rows, values)
 
 
@@ -202,12 +197,14 @@ def further(cells: Cells, name: str, position: int, dtype: str | None) -> Column
         return _undecided(cells, name, position)
     nulls: Nulls = ()
     start, stop = cells.of(position)
-    rows, values, code, row = parse_as(dtype, cells.buf, start, stop)
-    if is_null(cells.buf, start, stop, row):
+    codes = cells.codes()
+    rows, values, *_ = parse_as(dtype, cells.buf, start, stop, codes)
+    if has_null(cells.buf, start, stop, np.flatnonzero(codes)):
         ends, nulls = without_nulls(cells.buf, start, stop)
-        rows, values, code, row = parse_as(dtype, cells.buf, start, ends)
-    if row >= 0:
-        cells.blame(position, row, column_words(name, code, cells.found(position, row), dtype))
+        codes = cells.codes()
+        rows, values, *_ = parse_as(dtype, cells.buf, start, ends, codes)
+    for row, code, found in cells.bad(position, codes):
+        cells.blame(position, row, column_words(name, code, found, dtype))
     return replace(number_chunk(ColumnKey(name, "numbers", dtype), rows, values), nulls=nulls)
 
 
@@ -246,9 +243,9 @@ def _words_or_numbers(cells: Cells, name: str, position: int) -> ColumnChunk:
     return texts(cells, name, position)
 
 
-def is_null(buf: NDArray[np.uint8], start: Ints, stop: Ints, row: int) -> bool:
-    """Return whether a row's cell is spelled like nothing; row -1 is none."""
-    return row >= 0 and bool(find_words(buf, start[row : row + 1], stop[row : row + 1], _WORDS)[0] >= _NUM_BOOLS)
+def has_null(buf: NDArray[np.uint8], start: Ints, stop: Ints, rows: Ints) -> bool:
+    """Return whether the cell of one of these rows is spelled like nothing."""
+    return rows.size > 0 and bool((find_words(buf, start[rows], stop[rows], _WORDS) >= _NUM_BOOLS).any())
 
 
 def without_nulls(buf: NDArray[np.uint8], start: Ints, stop: Ints) -> tuple[Ints, Nulls]:
@@ -271,24 +268,36 @@ def null_warnings(columns: Iterable[ColumnChunk], owner: str = "") -> dict[str, 
 
 def texts(cells: Cells, name: str, position: int) -> ColumnChunk:
     """Copy a column of texts."""
-    rows, counts, values, code, row = delimited.gather_texts(cells.buf, *cells.of(position))
-    if row >= 0:
-        cells.blame(position, row, column_words(name, code, cells.found(position, row), "binary"))
+    codes = cells.codes()
+    rows, counts, values, *_ = delimited.gather_texts(cells.buf, *cells.of(position), codes)
+    for row, code, found in cells.bad(position, codes):
+        cells.blame(position, row, column_words(name, code, found, "binary"))
     return ColumnChunk(ColumnKey(name, "binary", "uint8"), rows, counts, values)
 
 
-def parse_as(dtype: str, buf: NDArray[np.uint8], start: Ints, stop: Ints) -> tuple[Ints, NDArray[np.generic], int, int]:
-    """Parse the cells that are not empty to numbers of a dtype. Returns (rows, values, code, row), row -1 where all is well."""
+def parse_as(
+    dtype: str, buf: NDArray[np.uint8], start: Ints, stop: Ints, codes: Codes = FIRST_ONLY
+) -> tuple[Ints, NDArray[np.generic], int, int]:
+    """Parse the cells that are not empty to numbers of a dtype. Returns (rows, values, code, row), row -1 where all is well.
+
+    For ``codes`` see ``delimited``.
+    """
     target = np.dtype(dtype)
     if target.kind == "b":
-        return delimited.parse_bools(buf, start, stop)
+        return delimited.parse_bools(buf, start, stop, codes)
     if target.kind == "i":
         limits = np.iinfo(target)
-        rows, ints, code, row = delimited.parse_ints(buf, start, stop, low=int(limits.min), high=int(limits.max))
+        low, high = int(limits.min), int(limits.max)
+        rows, ints, code, row = delimited.parse_ints(buf, start, stop, low=low, high=high, codes=codes)
         return rows, ints.astype(target, copy=False), code, row
     if target.kind == "u":
-        rows, uints, code, row = delimited.parse_uints(buf, start, stop, high=int(np.iinfo(target).max))
+        rows, uints, code, row = delimited.parse_uints(buf, start, stop, high=int(np.iinfo(target).max), codes=codes)
         return rows, uints.astype(target, copy=False), code, row
-    rows, floats, code, row = delimited.parse_floats(buf, start, stop)
+    rows, floats, code, row = delimited.parse_floats(buf, start, stop, codes)
     rounded, bad = numbers.round_to(floats, target)
-    return (rows, rounded, code, row) if bad < 0 else (rows, rounded, numbers.OVERFLOW, int(rows[bad]))
+    if bad < 0:
+        return rows, rounded, code, row
+    if codes.size:
+        codes[rows[np.isinf(rounded) & np.isfinite(floats)]] = numbers.OVERFLOW
+        return rows, rounded, code, row
+    return rows, rounded, numbers.OVERFLOW, int(rows[bad])

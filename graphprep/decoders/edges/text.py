@@ -31,6 +31,7 @@ from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DecodeError
 from graphprep.model.protocols import TextBlock
 from graphprep.model.rows import ColumnChunk, ColumnKey, RawEdges, RawIds, RawRows, RawTexts, Relation
+from graphprep.storage.read.spans import record_ends_of
 
 Ints = NDArray[np.int64]
 
@@ -54,19 +55,25 @@ def decode_text(block: TextBlock, layout: EdgeLayout, reading: Reading, places: 
 
 def _decode_cells(cells: Cells, block: TextBlock, layout: EdgeLayout, reading: Reading, places: bool) -> RawRows:
     """Decode fields of any kind."""
-    starts_file = block.is_first and not layout.header_line
-    src, dst = (_ids(cells, layout, name, reading, starts_file) for name in ("src", "dst"))
-    named = None if layout.relation_col is None else _relations(cells, layout.relation_col)
-    columns = []
-    if named is not None and layout.relation_as == "column":
-        columns.append(relation_column(named))
-    columns += [parse(cells) for parse in _columns(layout, reading)]
+    src, dst, named, columns = _parse(cells, block, layout, reading)
     cells.faults.raise_first()
+    if named is not None and layout.relation_as == "column":
+        columns = [relation_column(named), *columns]
     relations = None if named is None or layout.relation_as == "column" else name_relations(layout, named)
     at_ends = (cells.of(layout.src)[0], cells.of(layout.dst)[0]) if places else None
     rows = as_rows(layout, src, dst, tuple(columns), places=at_ends, relations=relations)
     warnings = null_warnings(columns)
     return dataclasses.replace(rows, warnings=warnings) if warnings else rows
+
+
+def _parse(
+    cells: Cells, block: TextBlock, layout: EdgeLayout, reading: Reading
+) -> tuple[RawIds | RawTexts, RawIds | RawTexts, RawTexts | None, list[ColumnChunk]]:
+    """Parse the ends, the names of relations and all further columns."""
+    starts_file = block.is_first and not layout.header_line
+    src, dst = (_ids(cells, layout, name, reading, starts_file) for name in ("src", "dst"))
+    named = None if layout.relation_col is None else _relations(cells, layout.relation_col)
+    return src, dst, named, [parse(cells) for parse in _columns(layout, reading)]
 
 
 def _columns(layout: EdgeLayout, reading: Reading) -> Iterator[Callable[[Cells], ColumnChunk]]:
@@ -82,25 +89,10 @@ def _columns(layout: EdgeLayout, reading: Reading) -> Iterator[Callable[[Cells],
 
 def find_text_faults(block: TextBlock, layout: EdgeLayout, reading: Reading) -> list[DecodeError]:
     """Return what is wrong with each faulty record, in input order."""
-    starts_file = block.is_first and not layout.header_line
-
-    def ids(name: str, cells: Cells, begins: bool) -> object:
-        return _ids(cells, layout, name, reading, starts_file and begins)
-
-    others: list[Callable[[Cells], object]] = list(_columns(layout, reading))
-    if layout.relation_col is not None:
-        others.append(partial(_relations, position=layout.relation_col))
     with block.held() as buf:
-        return find_faults(
-            block,
-            after_header(block, layout.header_line),
-            lambda at: _split(buf, at, layout),
-            [*(partial(ids, name) for name in ("src", "dst")), *(partial(_parse_all, parse) for parse in others)],
-        )
-
-
-def _parse_all(parse: Callable[[Cells], object], cells: Cells, _: bool) -> object:
-    return parse(cells)
+        cells = _split(buf, after_header(block, layout.header_line), layout, record_ends_of(block))
+        _parse(cells, block, layout, reading)
+        return find_faults(cells)
 
 
 @dataclass(frozen=True)
@@ -196,29 +188,29 @@ def _begins_with_float(buf: NDArray[np.uint8], at: int, layout: EdgeLayout) -> b
     return code != numbers.OK
 
 
-def _split(buf: NDArray[np.uint8], at: int, layout: EdgeLayout) -> Cells:
-    """Find the fields of all records up to the first that cannot be split."""
+def _split(buf: NDArray[np.uint8], at: int, layout: EdgeLayout, ends: Ints | None = None) -> Cells:
+    """See ``split_cells``."""
     kept = [layout.src, layout.dst, layout.relation_col, layout.weight, layout.time]
     kept += [column.position for column in layout.further]
     grammar = Grammar(layout.delimiter, layout.is_quoted, layout.spans_lines)
-    return split_cells(buf, at, grammar, len(layout.names), [position for position in kept if position is not None])
+    return split_cells(buf, at, grammar, len(layout.names), [position for position in kept if position is not None], ends)
 
 
 def _ids(cells: Cells, layout: EdgeLayout, name: str, reading: Reading, starts_file: bool) -> RawIds | RawTexts:
     position = layout.src if name == "src" else layout.dst
     kind = reading.ids(name)
-    ids, code, row = parse_ids(kind, cells.buf, *cells.of(position), layout.index_base)
-    if row >= 0:
-        found = cells.found(position, row)
+    codes = cells.codes()
+    ids, *_ = parse_ids(kind, cells.buf, *cells.of(position), layout.index_base, codes)
+    for row, code, found in cells.bad(position, codes):
         words = id_words(name, code, found, layout.index_base, kind, may_be_header=starts_file and row == 0)
         cells.blame(position, row, words)
     return ids
 
 
-def _relations(cells: Cells, position: int) -> RawTexts | None:
-    """Read the name of every edge's relation; None where one is at fault."""
-    offsets, values, code, row = delimited.gather_ids(cells.buf, *cells.of(position))
-    if row >= 0:
-        cells.blame(position, row, relation_words(code, cells.found(position, row)))
-        return None
+def _relations(cells: Cells, position: int) -> RawTexts:
+    """Read the name of every edge's relation."""
+    codes = cells.codes()
+    offsets, values, *_ = delimited.gather_ids(cells.buf, *cells.of(position), codes)
+    for row, code, found in cells.bad(position, codes):
+        cells.blame(position, row, relation_words(code, found))
     return RawTexts(offsets, values)

@@ -91,13 +91,13 @@ class MtxReader:
 
     def _decode_slowly(self, buf: NDArray[np.uint8], at: int, places: bool) -> RawRows:
         """Find the first fault, or the places of all fields."""
-        from graphprep.kernels.cpu.text import delimited, numbers
+        from graphprep.kernels.cpu.text import delimited
 
         width = 2 if self.banner.pattern else 3
         slots = np.arange(width)
-        start, stop, (code, fault, found) = delimited.split_fields(buf, at, np.zeros(0, np.uint8), False, slots)
+        start, stop, bad = delimited.split_fields(buf, at, np.zeros(0, np.uint8), False, slots)
         faults: list[tuple[int, DecodeError]] = []
-        if code != numbers.OK:
+        for _, fault, found in bad.tolist():
             words = f"expected {width} fields{' (row, column, value)' if width == 3 else ' (row, column)'}, found {found}"
             fix = "give every entry a row, a column" + (" and a value" if width == 3 else "")
             faults.append((start.shape[1], DecodeError(words, at=fault, fix=fix)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import islice
 from typing import BinaryIO
 
 import numpy as np
@@ -185,8 +186,7 @@ class ArrowBatch:
         chunk = self.cells.feature(column.name, column.position, dtype)
         if kind is None:
             return chunk
-        row, words = check_size(column, kind, chunk.rows, chunk.counts)
-        if row >= 0:
+        for row, words in islice(check_size(column, kind, chunk.rows, chunk.counts), 1):
             self.cells.blame(column.position, row, words)
         return dataclasses.replace(chunk, key=dataclasses.replace(chunk.key, unit=kind.unit or chunk.key.unit))
 
@@ -196,8 +196,8 @@ class ArrowBatch:
 
     def _parse(self, column: FeatureColumn, kind: ColumnType) -> ColumnChunk:
         present, (buf, start, stop) = self.cells.cells(column.position)
-        chunk, (row, words) = parse_texts(column, kind, buf, start, stop, self.layout.list_delimiter)
-        if row >= 0:
+        chunk, faulty = parse_texts(column, kind, buf, start, stop, self.layout.list_delimiter)
+        for row, words in islice(faulty, 1):
             self.cells.blame(column.position, int(present[row]), words)
         return dataclasses.replace(chunk, rows=present[chunk.rows])
 

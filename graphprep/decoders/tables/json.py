@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping
 from dataclasses import field
+from itertools import islice
 from typing import BinaryIO
 
 import numpy as np
@@ -336,11 +337,11 @@ class JsonBatch:
         buf, start, stop = self._texts(rows, tokens)
         if kind.unit is not None and np.isin(self.lines.kinds(tokens), _INTEGERS).all():
             found, values, code, bad = parse_as("int64", buf, start, stop)
-            words = column_words(column.source, code, "", "int64")
+            faulty = iter([(bad, column_words(column.source, code, "", "int64"))] if bad >= 0 else [])
             chunk = number_chunk(ColumnKey(column.name, "numbers", "int64", unit=kind.unit), found, values)
         else:
-            chunk, (bad, words) = parse_texts(column, kind, buf, start, stop, self.layout.list_delimiter)
-        if bad >= 0:
+            chunk, faulty = parse_texts(column, kind, buf, start, stop, self.layout.list_delimiter)
+        for bad, words in islice(faulty, 1):
             self._blame(int(rows[bad]), int(tokens[bad]), words)
         return dataclasses.replace(chunk, rows=rows[chunk.rows])
 
@@ -378,8 +379,7 @@ class JsonBatch:
             dtype = "float64"
         values = self._numbers(column, rows, tokens, dtype, size)
         if column.type is not None:
-            row, words = check_size(column, column.type, rows, counts)
-            if row >= 0:
+            for row, words in islice(check_size(column, column.type, rows, counts), 1):
                 self._blame(row, int(tokens[np.searchsorted(rows, row)]), words)
         shape = common_shape(counts, column.type.size if column.type else None)
         return ColumnChunk(ColumnKey(column.name, "numbers", dtype), rows, counts, values, shape)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator
-from operator import methodcaller
 from typing import Protocol
 
 import numpy as np
@@ -57,9 +56,7 @@ def table_rows(batch: Batch, layout: TableLayout, places: bool) -> RawRows:
 
     Raises DecodeError for the first faulty row.
     """
-    ids = [batch.ids(field) for field in layout.ids]
-    labels = None if layout.label is None else batch.texts(layout.label)
-    columns = [parse(batch) for parse in _column_parsers(layout)]
+    ids, labels, columns = parse_columns(batch, layout)
     batch.faults.raise_first()
     at = [batch.places(field) for field in layout.ids] if places else None
     if isinstance(layout.owner, NodeOwner):
@@ -70,23 +67,17 @@ def table_rows(batch: Batch, layout: TableLayout, places: bool) -> RawRows:
     return dataclasses.replace(rows, warnings=warnings) if warnings else rows
 
 
-def parsers(layout: TableLayout) -> Iterator[Callable[[Batch], object]]:
-    """Yield what reads each column of a batch in which a cell may be faulty."""
-    for field in layout.ids:
-        if field.position is not None:
-            yield methodcaller("ids", field)
-    if layout.label is not None:
-        yield methodcaller("texts", layout.label)
-    yield from _column_parsers(layout)
-
-
-def _column_parsers(layout: TableLayout) -> Iterator[Callable[[Batch], ColumnChunk]]:
+def parse_columns(batch: Batch, layout: TableLayout) -> tuple[list[RawIds | RawTexts], RawTexts | None, list[ColumnChunk]]:
+    """Read the IDs, the names of types or relations, and the other columns; what is wrong is noted in the batch's faults."""
+    ids = [batch.ids(field) for field in layout.ids]
+    labels = None if layout.label is None else batch.texts(layout.label)
+    columns = []
     if layout.weight is not None:
-        yield methodcaller("weights", layout.weight, layout.weight_dtype)
+        columns.append(batch.weights(layout.weight, layout.weight_dtype))
     if layout.time is not None:
-        yield methodcaller("times", layout.time, layout.time_unit)
-    for column in layout.features:
-        yield methodcaller("feature", column)
+        columns.append(batch.times(layout.time, layout.time_unit))
+    columns += [batch.feature(column) for column in layout.features]
+    return ids, labels, columns
 
 
 def _owner_words(owner: NodeOwner | Relation) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
+from itertools import islice
 from typing import BinaryIO
 
 import numpy as np
@@ -17,7 +17,7 @@ from graphprep.decoders.cells.text import (
     after_header,
     find_faults,
     further,
-    is_null,
+    has_null,
     parse_ids,
     split_cells,
     times,
@@ -27,15 +27,15 @@ from graphprep.decoders.cells.text import (
 from graphprep.decoders.looks.quoted_records import Grammar
 from graphprep.decoders.tables.columns import ColumnType, FeatureColumn, IdField, TableLayout
 from graphprep.decoders.tables.faults import key_words, name_words
-from graphprep.decoders.tables.rows import Batch, parsers, read_numbered, table_rows
-from graphprep.decoders.tables.values import parse_texts
+from graphprep.decoders.tables.rows import parse_columns, read_numbered, table_rows
+from graphprep.decoders.tables.values import Faulty, parse_texts
 from graphprep.kernels.cpu.text import delimited
 from graphprep.kernels.cpu.text.lists import blank_cells
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DecodeError
 from graphprep.model.protocols import Span, TextBlock
 from graphprep.model.rows import ColumnChunk, RawIds, RawRows, RawTexts
-from graphprep.storage.read.spans import read_blocks
+from graphprep.storage.read.spans import read_blocks, record_ends_of
 
 Ints = NDArray[np.int64]
 _BLOCK_BYTES = 1 << 20  # of a table that is read row by row
@@ -71,31 +71,24 @@ class TextReader:
         return total
 
     def find_faults(self, block: TextBlock) -> list[DecodeError]:
-        """Return what ``decode`` would raise for each faulty record on its own, in input order; nothing where it cannot."""
-        if self.grammar.escape:  # fields then stand in a copy of the block
-            return []
+        """Return what ``decode`` would raise for each faulty record on its own, in input order."""
+        cells = self._cells(block, record_ends_of(block))
+        parse_columns(self._batch(block, cells, 0), self.layout)
+        return find_faults(cells)
+
+    def _cells(self, block: TextBlock, ends: Ints | None = None) -> Cells:
+        layout, at = self.layout, after_header(block, self.header_line)
         buf = np.frombuffer(block.data, np.uint8)
-        starts_file = block.is_first and not self.header_line
-
-        def column(parse: Callable[[Batch], object], cells: Cells, begins: bool) -> object:
-            return parse(TextBatch(cells, self.layout, 0, starts_file and begins))
-
-        columns = [partial(column, parse) for parse in parsers(self.layout)]
-        return find_faults(block, after_header(block, self.header_line), lambda at: self._cells(buf, at), columns)
-
-    def _cells(self, buf: NDArray[np.uint8], at: int) -> Cells:
-        layout = self.layout
-        cells = split_cells(buf, at, self.grammar, len(layout.names), layout.used)
+        cells = split_cells(buf, at, self.grammar, len(layout.names), layout.used, ends)
         for slot in range(cells.start.shape[0] if layout.nulls else 0):
             cells.stop[slot] = blank_cells(cells.buf, cells.start[slot], cells.stop[slot], layout.nulls)
         return cells
 
+    def _batch(self, block: TextBlock, cells: Cells, first_row: int) -> TextBatch:
+        return TextBatch(cells, self.layout, first_row, block.is_first and not self.header_line)
+
     def _rows(self, block: TextBlock, first_row: int, places: bool) -> RawRows:
-        layout = self.layout
-        buf = np.frombuffer(block.data, np.uint8)
-        cells = self._cells(buf, after_header(block, self.header_line))
-        starts_file = block.is_first and not self.header_line
-        return table_rows(TextBatch(cells, layout, first_row, starts_file), layout, places)
+        return table_rows(self._batch(block, self._cells(block), first_row), self.layout, places)
 
 
 @dataclass(frozen=True)
@@ -121,18 +114,19 @@ class TextBatch:
         """Parse raw IDs, or number the rows."""
         if field.position is None:
             return np.arange(self.first_row, self.first_row + self.num_rows, dtype=np.uint64)
-        ids, code, row = parse_ids(field.kind, self.cells.buf, *self.cells.of(field.position), 0)
-        if row >= 0:
-            found = self.cells.found(field.position, row)
+        codes = self.cells.codes()
+        ids, *_ = parse_ids(field.kind, self.cells.buf, *self.cells.of(field.position), 0, codes)
+        for row, code, found in self.cells.bad(field.position, codes):
             words = key_words(field.name, code, found, field.kind, may_be_header=self.starts_file and row == 0)
             self.cells.blame(field.position, row, words)
         return ids
 
     def texts(self, position: int) -> RawTexts:
         """Copy a column of names."""
-        offsets, values, code, row = delimited.gather_ids(self.cells.buf, *self.cells.of(position))
-        if row >= 0:
-            self.cells.blame(position, row, name_words(self.layout.names[position], code, self.cells.found(position, row)))
+        codes = self.cells.codes()
+        offsets, values, *_ = delimited.gather_ids(self.cells.buf, *self.cells.of(position), codes)
+        for row, code, found in self.cells.bad(position, codes):
+            self.cells.blame(position, row, name_words(self.layout.names[position], code, found))
         return RawTexts(offsets, values)
 
     def weights(self, position: int, dtype: str) -> ColumnChunk:
@@ -160,11 +154,16 @@ class TextBatch:
 
     def _parse(self, column: FeatureColumn, kind: ColumnType) -> ColumnChunk:
         buf, (start, stop), separator = self.cells.buf, self.cells.of(column.position), self.layout.list_delimiter
-        chunk, (row, words) = parse_texts(column, kind, buf, start, stop, separator)
-        if not kind.is_list and is_null(buf, start, stop, row):
+        chunk, iterator = parse_texts(column, kind, buf, start, stop, separator)
+        faulty = self._wanted(iterator)
+        if not kind.is_list and has_null(buf, start, stop, np.array([row for row, _ in faulty], np.int64)):
             ends, nulls = without_nulls(buf, start, stop)
-            chunk, (row, words) = parse_texts(column, kind, buf, start, ends, separator)
+            chunk, iterator = parse_texts(column, kind, buf, start, ends, separator)
             chunk = dataclasses.replace(chunk, nulls=nulls)
-        if row >= 0:
+            faulty = self._wanted(iterator)
+        for row, words in faulty:
             self.cells.blame(column.position, row, words)
         return chunk
+
+    def _wanted(self, faulty: Iterator[Faulty]) -> list[Faulty]:
+        return list(islice(faulty, None if self.cells.finds_all else 1))

@@ -2,65 +2,77 @@
 
 from __future__ import annotations
 
+import heapq
+from collections.abc import Iterator
+from operator import itemgetter
+
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.decoders.cells.faults import Words, column_words, show
-from graphprep.decoders.cells.text import number_chunk, parse_as
+from graphprep.decoders.cells.faults import Words, column_words
+from graphprep.decoders.cells.text import found_in, number_chunk, parse_as
 from graphprep.decoders.tables.columns import ColumnType, FeatureColumn
 from graphprep.decoders.tables.faults import size_words, type_words
 from graphprep.kernels.cpu.text import numbers
 from graphprep.kernels.cpu.text.dates import parse_dates
+from graphprep.kernels.cpu.text.delimited import Codes
 from graphprep.kernels.cpu.text.lists import split_lists
 from graphprep.model.rows import ColumnChunk, ColumnKey
 
 Ints = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
-Faulty = tuple[int, Words]  # the first faulty row, -1 where there is none, and what to say
+Faulty = tuple[int, Words]  # a row, and what to say of it; functions yield them by row
 
 
 def parse_texts(
     column: FeatureColumn, kind: ColumnType, buf: Bytes, start: Ints, stop: Ints, separator: str | None = None
-) -> tuple[ColumnChunk, Faulty]:
+) -> tuple[ColumnChunk, Iterator[Faulty]]:
     """Parse cells, of which the empty ones are absent. ``separator`` is what separates the values of lists."""
     if kind.is_list:
         return _parse_lists(column, kind, (buf, start, stop), separator)
+    codes = np.zeros(start.size, np.uint8)
     if kind.unit is None:
-        rows, values, code, row = parse_as(kind.dtype, buf, start, stop)
-        words = column_words(column.source, code, _found(buf, start, stop, row), kind.dtype) if row >= 0 else Words("", "")
+        rows, values, *_ = parse_as(kind.dtype, buf, start, stop, codes)
     else:
-        rows, values, code, row = parse_dates(buf, start, stop, kind.unit)
-        words = type_words(column.source, code, _found(buf, start, stop, row), kind)
-    return number_chunk(ColumnKey(column.name, "numbers", kind.dtype, unit=kind.unit), rows, values), (row, words)
+        rows, values, *_ = parse_dates(buf, start, stop, kind.unit, codes)
+    chunk = number_chunk(ColumnKey(column.name, "numbers", kind.dtype, unit=kind.unit), rows, values)
+    return chunk, _say(column, kind, (buf, start, stop), np.flatnonzero(codes), codes)
+
+
+def _say(column: FeatureColumn, kind: ColumnType, cells: tuple[Bytes, Ints, Ints], bad: Ints, codes: Codes) -> Iterator[Faulty]:
+    """Say what is wrong with some cells."""
+    for row in bad.tolist():
+        found = found_in(*cells, row)
+        if kind.is_list or kind.unit is not None:
+            yield row, type_words(column.source, int(codes[row]), found, kind)
+        else:
+            yield row, column_words(column.source, int(codes[row]), found, kind.dtype)
 
 
 def _parse_lists(
     column: FeatureColumn, kind: ColumnType, cells: tuple[Bytes, Ints, Ints], separator: str | None
-) -> tuple[ColumnChunk, Faulty]:
-    buf = cells[0]
+) -> tuple[ColumnChunk, Iterator[Faulty]]:
     rows, counts, starts, stops = split_lists(*cells, ord(separator) if separator else None)
-    found, values, code, bad = parse_as(kind.dtype, buf, starts, stops)
-    num_seen = starts.size if bad < 0 else bad
-    if found.size < num_seen:  # a value is missing
-        gaps = np.flatnonzero(found != np.arange(found.size))
-        bad, code = int(gaps[0]) if gaps.size else found.size, numbers.INVALID
-    faulty: Faulty = (-1, Words("", ""))
-    if bad >= 0:
-        row = int(rows[np.searchsorted(np.cumsum(counts), bad, side="right")])
-        faulty = row, type_words(column.source, code, _found(*cells, row), kind)
-    other = check_size(column, kind, rows, counts)
-    if other[0] >= 0 and (bad < 0 or other[0] < faulty[0]):
-        faulty = other
+    codes = np.zeros(starts.size, np.uint8)
+    found, values, *_ = parse_as(kind.dtype, cells[0], starts, stops, codes)
+    is_missing = codes == numbers.OK
+    is_missing[found] = False
+    codes[is_missing] = numbers.INVALID
+    bad = np.flatnonzero(codes)[::-1]
+    of_rows = np.zeros(cells[1].size, np.uint8)
+    of_rows[rows[np.searchsorted(np.cumsum(counts), bad, side="right")]] = codes[bad]  # the first of a list is set last
+    texts = _say(column, kind, cells, np.flatnonzero(of_rows), of_rows)
+    sizes = ((row, words) for row, words in check_size(column, kind, rows, counts) if not of_rows[row])
     key = ColumnKey(column.name, "numbers", kind.dtype)
+    faulty = heapq.merge(texts, sizes, key=itemgetter(0))
     return ColumnChunk(key, rows, counts, values, common_shape(counts, kind.size)), faulty
 
 
-def check_size(column: FeatureColumn, kind: ColumnType, rows: Ints, counts: Ints) -> Faulty:
-    """Find the first list that has another length than declared."""
-    if kind.size is None or not (counts != kind.size).any():
-        return -1, Words("", "")
-    wrong = int((counts != kind.size).argmax())
-    return int(rows[wrong]), size_words(column.source, kind.size, int(counts[wrong]))
+def check_size(column: FeatureColumn, kind: ColumnType, rows: Ints, counts: Ints) -> Iterator[Faulty]:
+    """Yield the lists that have another length than declared."""
+    if kind.size is not None:
+        for wrong in np.flatnonzero(counts != kind.size).tolist():
+            yield int(rows[wrong]), size_words(column.source, kind.size, int(counts[wrong]))
 
 
 def common_shape(counts: Ints, size: int | None = None) -> tuple[int, ...] | None:
@@ -69,10 +81,3 @@ def common_shape(counts: Ints, size: int | None = None) -> tuple[int, ...] | Non
         return (size,)
     sizes = np.unique(counts)
     return (int(sizes[0]),) if sizes.size == 1 else None
-
-
-def _found(buf: Bytes, start: Ints, stop: Ints, row: int) -> str:
-    if row < 0:
-        return ""
-    end = int(stop[row])
-    return show(buf[int(start[row]) : ~end if end < 0 else end].tobytes())

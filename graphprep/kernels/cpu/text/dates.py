@@ -1,4 +1,4 @@
-"""Dates and timestamps as text (ISO 8601) to integers, on the CPU. A kernel never raises: it says ``(code, row)``.
+"""Dates and timestamps as text (ISO 8601) to integers, on the CPU. A kernel never raises: see ``delimited``.
 
 A date is ``YYYY-MM-DD``, of the years 0001 to 9999. A timestamp is a date, and after ``T`` or a blank ``hh:mm``, ``hh:mm:ss``
 or ``hh:mm:ss.fraction``; then ``Z``, ``+hh``, ``+hhmm`` or ``+hh:mm`` (also with ``-``), without which it is UTC. Blanks
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.kernels.compiler.jit import njit
+from graphprep.kernels.cpu.text.delimited import FIRST_ONLY, Codes
 from graphprep.kernels.cpu.text.numbers import FRACTION, INVALID, OK, OVERFLOW, skip_blanks, trim_blanks
 
 UNITS = {"day": -1, "s": 0, "ms": 3, "us": 6, "ns": 9}  # the digits of a second's fraction; -1: whole days
@@ -21,19 +22,19 @@ _INT64_MAX = np.iinfo(np.int64).max
 
 
 def parse_dates(
-    buf: NDArray[np.uint8], start: NDArray[np.int64], stop: NDArray[np.int64], unit: str
+    buf: NDArray[np.uint8], start: NDArray[np.int64], stop: NDArray[np.int64], unit: str, codes: Codes = FIRST_ONLY
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], int, int]:
     """Parse the cells that are not empty as dates (``unit`` day) or timestamps, counted from 1970-01-01.
 
     Returns (rows, int64 values, code, row). What is finer than the unit is FRACTION, what does not fit int64 OVERFLOW.
     """
     rows, values = np.empty(start.size, np.int64), np.empty(start.size, np.int64)
-    count, code, row = _parse_dates(buf, start, stop, UNITS[unit], rows, values)
+    count, code, row = _parse_dates(buf, start, stop, UNITS[unit], rows, values, codes)
     return rows[:count], values[:count], code, row
 
 
 @njit(cache=True, nogil=True)
-def _parse_dates(buf, start, stop, digits, rows, values):
+def _parse_dates(buf, start, stop, digits, rows, values, codes):
     """Fill ``rows`` and ``values``. Returns (count, code, row)."""
     count = 0
     for row in range(start.size):
@@ -44,7 +45,10 @@ def _parse_dates(buf, start, stop, digits, rows, values):
             continue
         code, value = _parse_date(buf, first, end, digits)
         if code != OK:
-            return count, code, row
+            if codes.size == 0:
+                return count, code, row
+            codes[row] = code
+            continue
         rows[count] = row
         values[count] = value
         count += 1

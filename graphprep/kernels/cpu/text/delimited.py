@@ -5,7 +5,8 @@
 
 A delimiter is given by its bytes (uint8), where none means runs of blanks (space, tab). A record is a line that is neither
 blank nor a comment (by default ``#`` or ``%``, blanks before it). Trouble is reported as ``(code, row)``, row -1 where there is
-none.
+none. A column function goes on behind a faulty field where it is given ``codes`` (uint8[n], all of them OK) to note its code
+in, and then reports no other trouble.
 """
 
 from __future__ import annotations
@@ -45,6 +46,9 @@ from graphprep.kernels.cpu.text.numbers import (
     skip_blanks,
 )
 from graphprep.kernels.cpu.text.pairs import TOO_WIDE, count_lines, parse_pairs, parse_weighted_pairs
+
+Codes = NDArray[np.uint8]
+FIRST_ONLY: Codes = np.empty(0, np.uint8)  # ends a column function at the first faulty field
 
 # Codes of split_fields: what is wrong with a record.
 TOO_FEW = 11
@@ -97,11 +101,13 @@ def split_fields(
     keep_tabs: bool = False,
     escape: int | None = None,
     texts: NDArray[np.uint8] | None = None,
-) -> tuple[NDArray[np.int64], NDArray[np.int64], tuple[int, int, int]]:
+    ends: NDArray[np.int64] | None = None,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Find the fields of every record from ``at`` on; each has ``slots.size`` columns.
 
-    Returns start and stop (int64[k, n]), where column c is found in row ``slots[c]`` unless that is -1, and (code, position in
-    ``buf``, number of columns found) of the first faulty record, before which all n records stand. With ``quoted``, a field
+    Returns start and stop (int64[k, n]), where column c is found in row ``slots[c]`` unless that is -1, and int64[m, 3]: code,
+    position in ``buf`` and number of columns found of each faulty record. Without ``ends`` (int64, where records end), that is
+    the first, before which all n records stand. With ``quoted``, a field
     that begins with a double quote ends at the next single one (RFC 4180), on a later line only ``across_lines``; its positions
     are inside the quotes, and its stop is written as ``~stop`` where it has doubled quotes. ``comments`` are the bytes that
     begin a comment. With ``keep_tabs``, tabs that separate are no blanks: a line of nothing but them is a record.
@@ -115,46 +121,53 @@ def split_fields(
     stop = np.empty((num_kept, num_lines), np.int64)
     marks = np.frombuffer(comments, np.uint8)
     tabbed = keep_tabs and delimiter.size > 0 and delimiter[0] == _TAB
-    num_rows, code, fault, found = _split_fields(
-        buf, at, delimiter, quoted, across_lines, marks, tabbed, escape, texts, slots, start, stop
+    ends = np.empty(0, np.int64) if ends is None else ends
+    bad = np.empty((max(ends.size, 1), 3), np.int64)
+    num_rows, num_bad = _split_records(
+        buf, at, delimiter, quoted, across_lines, marks, tabbed, escape, texts, slots, start, stop, ends, bad
     )
-    return start[:, :num_rows], stop[:, :num_rows], (code, fault, found)
+    return start[:, :num_rows], stop[:, :num_rows], bad[:num_bad]
 
 
 def parse_ids(
-    buf: NDArray[np.uint8], start: NDArray[np.int64], stop: NDArray[np.int64], base: int
+    buf: NDArray[np.uint8], start: NDArray[np.int64], stop: NDArray[np.int64], base: int, codes: Codes = FIRST_ONLY
 ) -> tuple[NDArray[np.uint64], int, int]:
     """Parse IDs, less ``base``. Returns (uint64[n], code, row)."""
     ids = np.empty(start.size, np.uint64)
-    code, row = _parse_ids(buf, start, stop, np.uint64(base), ids)
+    code, row = _parse_ids(buf, start, stop, np.uint64(base), ids, codes)
     return ids, code, row
 
 
 def parse_signed_ids(
-    buf: NDArray[np.uint8], start: NDArray[np.int64], stop: NDArray[np.int64], base: int
+    buf: NDArray[np.uint8], start: NDArray[np.int64], stop: NDArray[np.int64], base: int, codes: Codes = FIRST_ONLY
 ) -> tuple[NDArray[np.uint64], int, int]:
     """Parse IDs of int64, less ``base``; where that is not 0, none may be below it.
 
     Returns (uint64[n] of their bits, code, row).
     """
     ids = np.empty(start.size, np.int64)
-    code, row = _parse_signed_ids(buf, start, stop, base, ids)
+    code, row = _parse_signed_ids(buf, start, stop, base, ids, codes)
     return ids.view(np.uint64), code, row
 
 
 def gather_ids(
-    buf: NDArray[np.uint8], start: NDArray[np.int64], stop: NDArray[np.int64]
+    buf: NDArray[np.uint8], start: NDArray[np.int64], stop: NDArray[np.int64], codes: Codes = FIRST_ONLY
 ) -> tuple[NDArray[np.int64], NDArray[np.uint8], int, int]:
     """Copy the cells, doubled quotes as one. Returns (offsets int64[n + 1], uint8 values, code, row).
 
     A cell that holds nothing but blanks is EMPTY, one that is not UTF-8 NOT_UTF8. From the first such row on nothing is
     promised.
     """
-    rows, counts, values, code, row = gather_texts(buf, start, stop)
+    rows, counts, values, code, row = gather_texts(buf, start, stop, codes)
     offsets = np.zeros(start.size + 1, np.int64)
     np.cumsum(counts, out=offsets[1 : counts.size + 1])
     num_seen = start.size if row < 0 else row
     if rows.size == num_seen:
+        return offsets, values, code, row
+    if codes.size:
+        is_empty = codes == OK
+        is_empty[rows] = False
+        codes[is_empty] = EMPTY
         return offsets, values, code, row
     skipped = np.flatnonzero(rows != np.arange(rows.size))
     return offsets, values, EMPTY, int(skipped[0]) if skipped.size else rows.size
@@ -168,61 +181,73 @@ def parse_ints(
     low: int = -(2**63),
     high: int = 2**63 - 1,
     keep_sign: bool = False,
+    codes: Codes = FIRST_ONLY,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], int, int]:
     """Parse the cells that are not empty as integers from ``low`` to ``high``. Returns (rows, int64 values, code, row).
 
     With ``keep_sign`` a ``-0`` is INVALID, as no integer keeps its sign.
     """
     rows, values = np.empty(start.size, np.int64), np.empty(start.size, np.int64)
-    count, code, row = _parse_ints(buf, start, stop, low, high, keep_sign, rows, values)
+    count, code, row = _parse_ints(buf, start, stop, low, high, keep_sign, rows, values, codes)
     return rows[:count], values[:count], code, row
 
 
 def parse_uints(
-    buf: NDArray[np.uint8], start: NDArray[np.int64], stop: NDArray[np.int64], *, high: int = 2**64 - 1
+    buf: NDArray[np.uint8],
+    start: NDArray[np.int64],
+    stop: NDArray[np.int64],
+    *,
+    high: int = 2**64 - 1,
+    codes: Codes = FIRST_ONLY,
 ) -> tuple[NDArray[np.int64], NDArray[np.uint64], int, int]:
     """Parse the cells that are not empty as integers from 0 to ``high``. Returns (rows, uint64 values, code, row)."""
     rows, values = np.empty(start.size, np.int64), np.empty(start.size, np.uint64)
-    count, code, row = _parse_uints(buf, start, stop, np.uint64(high), rows, values)
+    count, code, row = _parse_uints(buf, start, stop, np.uint64(high), rows, values, codes)
     return rows[:count], values[:count], code, row
 
 
 def parse_floats(
-    buf: NDArray[np.uint8], start: NDArray[np.int64], stop: NDArray[np.int64]
+    buf: NDArray[np.uint8], start: NDArray[np.int64], stop: NDArray[np.int64], codes: Codes = FIRST_ONLY
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], int, int]:
     """Parse the cells that are not empty as numbers. Returns (rows, float64 values, code, row)."""
     rows, values = np.empty(start.size, np.int64), np.empty(start.size, np.float64)
-    count, code, row = _parse_floats(buf, start, stop, rows, values)
+    count, code, row = _parse_floats(buf, start, stop, rows, values, codes)
     return rows[:count], values[:count], code, row
 
 
 def parse_bools(
-    buf: NDArray[np.uint8], start: NDArray[np.int64], stop: NDArray[np.int64]
+    buf: NDArray[np.uint8], start: NDArray[np.int64], stop: NDArray[np.int64], codes: Codes = FIRST_ONLY
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_], int, int]:
     """Parse the cells that are not empty as 0, 1, true or false. Returns (rows, bool values, code, row)."""
     rows, values = np.empty(start.size, np.int64), np.empty(start.size, np.bool_)
-    count, code, row = _parse_bools(buf, start, stop, rows, values)
+    count, code, row = _parse_bools(buf, start, stop, rows, values, codes)
     return rows[:count], values[:count], code, row
 
 
 def parse_times(
-    buf: NDArray[np.uint8], start: NDArray[np.int64], stop: NDArray[np.int64], scale: int
+    buf: NDArray[np.uint8], start: NDArray[np.int64], stop: NDArray[np.int64], scale: int, codes: Codes = FIRST_ONLY
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], int, int]:
     """Parse the cells that are not empty as whole multiples of ``10 ** -scale``. Returns (rows, int64 values, code, row)."""
     rows, values = np.empty(start.size, np.int64), np.empty(start.size, np.int64)
-    count, code, row = _parse_times(buf, start, stop, scale, rows, values)
+    count, code, row = _parse_times(buf, start, stop, scale, rows, values, codes)
     return rows[:count], values[:count], code, row
 
 
 def gather_texts(
-    buf: NDArray[np.uint8], start: NDArray[np.int64], stop: NDArray[np.int64], *, drop_empty: bool = True, check: bool = True
+    buf: NDArray[np.uint8],
+    start: NDArray[np.int64],
+    stop: NDArray[np.int64],
+    codes: Codes = FIRST_ONLY,
+    *,
+    drop_empty: bool = True,
+    check: bool = True,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint8], int, int]:
     """Copy the cells, doubled quotes as one; unless told otherwise, without those that hold nothing but blanks.
 
     Returns (rows, counts, uint8 values, code, row); with ``check``, a cell that is not UTF-8 is NOT_UTF8.
     """
     rows, counts = np.empty(start.size, np.int64), np.empty(start.size, np.int64)
-    count, num_bytes, code, row = _measure_texts(buf, start, stop, drop_empty, check, rows, counts)
+    count, num_bytes, code, row = _measure_texts(buf, start, stop, drop_empty, check, rows, counts, codes)
     values = np.empty(num_bytes, np.uint8)
     _copy_texts(buf, start, stop, rows[:count], values)
     return rows[:count], counts[:count], values, code, row
@@ -257,9 +282,31 @@ def _matches(buf, at, stop, delimiter):
 
 
 @njit(cache=True, nogil=True)
-def _split_fields(buf, at, delimiter, quoted, across_lines, comments, tabbed, escape, texts, slots, starts, stops):
-    """Fill ``starts`` and ``stops``. Returns (records, code, position, columns found)."""
+def _split_records(
+    buf, at, delimiter, quoted, across_lines, comments, tabbed, escape, texts, slots, starts, stops, ends, bad
+):  # fmt: skip
+    """Fill ``starts``, ``stops`` and ``bad``. Returns (records, faulty records)."""
     row = 0
+    end = 0
+    for i in range(bad.shape[0]):
+        row, code, fault, found = _split_fields(
+            buf, at, delimiter, quoted, across_lines, comments, tabbed, escape, texts, slots, row, starts, stops
+        )
+        if code == OK:
+            return row, i
+        bad[i, 0] = code
+        bad[i, 1] = fault
+        bad[i, 2] = found
+        while end + 1 < ends.size and ends[end] <= fault:
+            end += 1
+        if ends.size:
+            at = ends[end]
+    return row, bad.shape[0]
+
+
+@njit(cache=True, nogil=True)
+def _split_fields(buf, at, delimiter, quoted, across_lines, comments, tabbed, escape, texts, slots, row, starts, stops):
+    """Fill ``starts`` and ``stops`` from ``row`` on. Returns (records, code, position, columns found)."""
     blanks = delimiter.size == 0
     while at < buf.size:
         if delimiter.size <= 1 and escape is None:
@@ -438,7 +485,7 @@ def _plain_uint(buf, start, stop):
 
 
 @njit(cache=True, nogil=True)
-def _parse_ids(buf, start, stop, base, ids):
+def _parse_ids(buf, start, stop, base, ids, codes):
     """Fill ``ids``. Returns (code, row) of the first that is none."""
     for row in range(start.size):
         code, value = _plain_uint(buf, start[row], stop[row])
@@ -447,13 +494,16 @@ def _parse_ids(buf, start, stop, base, ids):
         if code == OK and value < base:
             code = BELOW_BASE
         if code != OK:
-            return code, row
+            if codes.size == 0:
+                return code, row
+            codes[row] = code
+            continue
         ids[row] = value - base
     return OK, -1
 
 
 @njit(cache=True, nogil=True)
-def _parse_signed_ids(buf, start, stop, base, ids):
+def _parse_signed_ids(buf, start, stop, base, ids, codes):
     """Fill ``ids``. Returns (code, row) of the first that is none."""
     for row in range(start.size):
         code, digits = _plain_uint(buf, start[row], stop[row])
@@ -463,13 +513,16 @@ def _parse_signed_ids(buf, start, stop, base, ids):
         if code == OK and base != 0 and value < base:
             code = BELOW_BASE
         if code != OK:
-            return code, row
+            if codes.size == 0:
+                return code, row
+            codes[row] = code
+            continue
         ids[row] = value - base
     return OK, -1
 
 
 @njit(cache=True, nogil=True)
-def _parse_ints(buf, start, stop, low, high, keep_sign, rows, values):
+def _parse_ints(buf, start, stop, low, high, keep_sign, rows, values, codes):
     """Fill ``rows`` and ``values``. Returns (count, code, row)."""
     count = 0
     for row in range(start.size):
@@ -484,7 +537,10 @@ def _parse_ints(buf, start, stop, low, high, keep_sign, rows, values):
         if code == OK and value == 0 and keep_sign and buf[skip_blanks(buf, start[row], stop[row])] == _MINUS:
             code = INVALID
         if code != OK:
-            return count, code, row
+            if codes.size == 0:
+                return count, code, row
+            codes[row] = code
+            continue
         rows[count] = row
         values[count] = value
         count += 1
@@ -492,7 +548,7 @@ def _parse_ints(buf, start, stop, low, high, keep_sign, rows, values):
 
 
 @njit(cache=True, nogil=True)
-def _parse_uints(buf, start, stop, high, rows, values):
+def _parse_uints(buf, start, stop, high, rows, values, codes):
     """Fill ``rows`` and ``values``. Returns (count, code, row)."""
     count = 0
     for row in range(start.size):
@@ -504,7 +560,10 @@ def _parse_uints(buf, start, stop, high, rows, values):
         if code == NEGATIVE or (code == OK and value > high):
             code = OVERFLOW
         if code != OK:
-            return count, code, row
+            if codes.size == 0:
+                return count, code, row
+            codes[row] = code
+            continue
         rows[count] = row
         values[count] = value
         count += 1
@@ -512,7 +571,7 @@ def _parse_uints(buf, start, stop, high, rows, values):
 
 
 @njit(cache=True, nogil=True)
-def _parse_floats(buf, start, stop, rows, values):
+def _parse_floats(buf, start, stop, rows, values, codes):
     """Fill ``rows`` and ``values``. Returns (count, code, row)."""
     base = address_of(buf)
     count = 0
@@ -525,7 +584,10 @@ def _parse_floats(buf, start, stop, rows, values):
         if code == EMPTY:
             continue
         if code != OK:
-            return count, code, row
+            if codes.size == 0:
+                return count, code, row
+            codes[row] = code
+            continue
         rows[count] = row
         values[count] = value
         count += 1
@@ -533,7 +595,7 @@ def _parse_floats(buf, start, stop, rows, values):
 
 
 @njit(cache=True, nogil=True)
-def _parse_bools(buf, start, stop, rows, values):
+def _parse_bools(buf, start, stop, rows, values, codes):
     """Fill ``rows`` and ``values``. Returns (count, code, row)."""
     count = 0
     for row in range(start.size):
@@ -541,7 +603,10 @@ def _parse_bools(buf, start, stop, rows, values):
         if code == EMPTY:
             continue
         if code != OK:
-            return count, code, row
+            if codes.size == 0:
+                return count, code, row
+            codes[row] = code
+            continue
         rows[count] = row
         values[count] = value
         count += 1
@@ -549,7 +614,7 @@ def _parse_bools(buf, start, stop, rows, values):
 
 
 @njit(cache=True, nogil=True)
-def _parse_times(buf, start, stop, scale, rows, values):
+def _parse_times(buf, start, stop, scale, rows, values, codes):
     """Fill ``rows`` and ``values``. Returns (count, code, row)."""
     count = 0
     for row in range(start.size):
@@ -560,7 +625,10 @@ def _parse_times(buf, start, stop, scale, rows, values):
         if code == EMPTY:
             continue
         if code != OK:
-            return count, code, row
+            if codes.size == 0:
+                return count, code, row
+            codes[row] = code
+            continue
         rows[count] = row
         values[count] = value
         count += 1
@@ -568,7 +636,7 @@ def _parse_times(buf, start, stop, scale, rows, values):
 
 
 @njit(cache=True, nogil=True)
-def _measure_texts(buf, start, stop, drop_empty, check, rows, counts):
+def _measure_texts(buf, start, stop, drop_empty, check, rows, counts, codes):
     """Fill ``rows`` and ``counts`` (bytes). Returns (count, bytes, code, row)."""
     base = address_of(buf)
     count = 0
@@ -585,7 +653,10 @@ def _measure_texts(buf, start, stop, drop_empty, check, rows, counts):
         if drop_empty and skip_blanks(buf, start[row], end) == end:
             continue
         if check and not is_ascii(base + start[row], end - start[row]) and not is_utf8(buf, start[row], end):
-            return count, num_bytes, NOT_UTF8, row
+            if codes.size == 0:
+                return count, num_bytes, NOT_UTF8, row
+            codes[row] = NOT_UTF8
+            continue
         rows[count] = row
         counts[count] = size
         num_bytes += size
