@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import IO
 
@@ -15,7 +15,7 @@ _MEMORY_BYTES = 1 << 20  # what is kept in memory before there is a file
 _PIECE_BYTES = 1 << 20
 
 
-_ENCODER = json.JSONEncoder(ensure_ascii=False)
+_quote = json.JSONEncoder(ensure_ascii=False).encode
 
 
 class Rejects:
@@ -33,19 +33,21 @@ class Rejects:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._file.close()
 
-    def add(self, record: BadRecord) -> None:
-        """List a record.
+    def add(self, records: Sequence[BadRecord]) -> None:
+        """List records.
 
-        Raises DataError where it is one too many.
+        Raises DataError for the first that is one too many, and lists that, too.
         """
-        line = _ENCODER.encode({"place": record.place, "reason": record.reason}) + "\n"
+        if self._most is not None:
+            records = records[: self._most + 1 - self.num]
+        lines = [f'{{"place": {_quote(record.place)}, "reason": {_quote(record.reason)}}}\n' for record in records]
         with plain_words(self._folder, "--tmp-dir"):
-            self._file.write(line.encode(errors="backslashreplace"))  # names of files need not be UTF-8
-        self.num += 1
+            self._file.write("".join(lines).encode(errors="backslashreplace"))  # names of files need not be UTF-8
+        self.num += len(lines)
         if self._most is not None and self.num > self._most:
             raise DataError(
-                f"more than {self._most} bad records; this one is one too many: {record.reason}",
-                place=record.place,
+                f"more than {self._most} bad records; this one is one too many: {records[-1].reason}",
+                place=records[-1].place,
                 fix="repair the input, or raise --max-errors",
             )
 

@@ -376,8 +376,8 @@ class _Collector:
             records, num_bytes = self._leave(done.work.span)
         decoded.num_records += records
         decoded.input_bytes += num_bytes
-        for record in done.bad:
-            self.rejects.add(record)
+        if done.bad:
+            self.rejects.add(done.bad)
         self.reporter.advance(records=records, num_bytes=num_bytes)
 
     def _note_ranges(self, done: _Done) -> None:

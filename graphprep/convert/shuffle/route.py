@@ -93,7 +93,7 @@ class Routing:
 
         Raises DataError where it is one too many.
         """
-        self.rejects.add(BadRecord(error.place, error.message))
+        self.rejects.add([BadRecord(error.place, error.message)])
 
     def edge_type(self, route: EdgeRoute) -> EdgeType:
         """Return the names of a route's canonical edge type."""

@@ -69,7 +69,7 @@ def places_of(block: TextBlock) -> Callable[[int], str]:
     url = display_url(block.span.url)
 
     def place(at: int) -> str:
-        lines_before = int(np.searchsorted(ends, at))
+        lines_before = int(ends.searchsorted(at))
         return _place(block, url, lines_before, int(ends[lines_before - 1]) + 1 if lines_before else 0, at)
 
     return place
