@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import string
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
@@ -18,7 +18,7 @@ from graphprep.decoders.deepgnn.slots import (
     check_weight,
     code_types,
     dtype_code,
-    find_faults,
+    first_of_lines,
     float_limit,
     make_more_room,
     make_room,
@@ -124,7 +124,11 @@ class EdgeListDecoder:
 
     def find_faults(self, block: TextBlock) -> list[DecodeError]:
         """Return what ``decode`` would raise for each faulty line on its own, in input order."""
-        return find_faults(_Walk(self, block.data))
+        walk = _Walk(self, block.data, num_faults=block.data.count(b"\n") + 2)
+        walk.run()
+        while walk.learn_words():
+            walk.run()
+        return first_of_lines(block.data, [*walk.faults(), *walk.found_slots().faults()])
 
     def _build(self, found: PlainRows) -> RawRows:
         """Copy what was scanned."""
@@ -146,9 +150,11 @@ class EdgeListDecoder:
     def _decode_any(self, data: bytes, places: bool = False) -> RawRows:
         """Decode lines however they are written."""
         walk = _Walk(self, data)
-        walked = walk.run()
+        walk.run()
+        while walk.learn_words():
+            walk.run()
         node_slots, edge_slots, slot_fault = walk.found_slots().columns()
-        raise_first((walked, slot_fault))
+        raise_first((*walk.faults(), slot_fault))
         num_nodes, num_edges = int(walk.progress[kernels.NODES]), int(walk.progress[kernels.EDGES])
         owners = walk.owners
         ids, at = owners.ids, owners.at
@@ -330,9 +336,9 @@ class _Fixed:
 
 
 class _Walk:
-    """One block on its way through the kernel: the arrays it fills, and how far it is."""
+    """One block on its way through the kernel, up to so many faults: the arrays it fills, and how far it is."""
 
-    def __init__(self, decoder: EdgeListDecoder, data: bytes) -> None:
+    def __init__(self, decoder: EdgeListDecoder, data: bytes, num_faults: int = 1) -> None:
         self.decoder = decoder
         self.data = data
         self.buf = np.frombuffer(data, np.uint8)
@@ -341,26 +347,37 @@ class _Walk:
         self.owners = _owners(num_lines)
         self.slots = kernels.Slots(*make_room(len(data)))
         self.progress = np.zeros(kernels.NUM_PROGRESS, np.int64)
-        self.words: list[tuple[bytes, int]] = []
+        self.noted = np.empty((num_faults, kernels.NUM_PROGRESS), np.int64)
+        self.words: dict[bytes, int] = {}
 
-    def run(self) -> DecodeError | None:
-        """Walk to the end, or to the first fault."""
-        while True:
-            code = kernels.walk(self.buf, self.grammar, self.owners, self.slots, self.progress)
-            if code == kernels.FULL:
-                self._grow()
-            elif code != kernels.UNKNOWN_DTYPE or not self._learn_word():
-                return None if code == kernels.DONE else self._fault(code)
+    def run(self) -> None:
+        """Walk to the end, or to the last fault that there is room for; from the beginning where one of them was repaired."""
+        while kernels.walk(self.buf, self.grammar, self.owners, self.slots, self.progress, self.noted) == kernels.FULL:
+            num_slots, num_groups = int(self.progress[kernels.SLOTS]), int(self.progress[kernels.GROUPS])
+            self.slots = kernels.Slots(*make_more_room(self.slots, num_slots, num_groups))
 
-    def skip_line(self) -> None:
-        """Go behind the line at fault; what was noted of its slots stays."""
-        end = self.data.find(b"\n", int(self.progress[kernels.POS]))
-        self.progress[kernels.POS] = len(self.data) if end < 0 else end + 1
-        self.progress[kernels.SLOTS_BEFORE] = self.progress[kernels.SLOTS]
+    def faults(self) -> list[DecodeError]:
+        """Word what is wrong with lines."""
+        return [_Fault(self, noted).worded() for noted in self._noted().tolist()]
 
-    def slot_faults(self) -> Iterator[DecodeError]:
-        """Yield the values that are wrong, of each column at most one a row."""
-        return self.found_slots().faults()
+    def learn_words(self) -> bool:
+        """Learn words that the kernel does not know but NumPy does, as dtypes. Returns whether all is to be read again."""
+        noted = self._noted()
+        unknown = noted[noted[:, kernels.FAULT] == kernels.UNKNOWN_DTYPE][:, [kernels.FAULT_AT, kernels.FAULT_END]]
+        words = {self.data[start:stop] for start, stop in unknown.tolist()}
+        codes = {word: dtype_code(word.decode("ascii", "replace")) for word in sorted(words)}
+        learned = {word: code for word, code in codes.items() if code >= 0}
+        if not learned:
+            return False
+        self.words |= learned
+        table = Words.of([*_word_table(), *self.words.items()])
+        self.grammar = self.grammar._replace(words=table.words, word_stops=table.stops, word_dtypes=table.codes)
+        self.slots = kernels.Slots(*make_room(len(self.data)))
+        self.progress[:] = 0
+        return True
+
+    def _noted(self) -> NDArray[np.int64]:
+        return self.noted[: self.progress[kernels.FAULTS]]
 
     def found_slots(self) -> FoundSlots:
         """Return what was noted so far."""
@@ -372,28 +389,18 @@ class _Walk:
             groups=self.slots.groups[: self.progress[kernels.GROUPS]],
         )
 
-    def _grow(self) -> None:
-        num_slots, num_groups = int(self.progress[kernels.SLOTS]), int(self.progress[kernels.GROUPS])
-        self.slots = kernels.Slots(*make_more_room(self.slots, num_slots, num_groups))
 
-    def _learn_word(self) -> bool:
-        """Add the word that the kernel does not know to its table, if NumPy has a dtype of that name."""
-        word = self._blamed()
-        code = dtype_code(word.decode("ascii", "replace"))
-        if code < 0:
-            return False
-        self.words.append((word, code))
-        words = Words.of([*_word_table(), *self.words])
-        self.grammar = self.grammar._replace(words=words.words, word_stops=words.stops, word_dtypes=words.codes)
-        return True
+@dataclass(frozen=True)
+class _Fault:
+    """What is wrong with a line, as the kernel noted it."""
 
-    def _blamed(self) -> bytes:
-        return self.data[self.progress[kernels.FAULT_AT] : self.progress[kernels.FAULT_END]]
+    walk: _Walk
+    noted: list[int]
 
-    def _fault(self, code: int) -> DecodeError:
-        """Word what the kernel found wrong."""
-        field = int(self.progress[kernels.FAULT_FIELD])
-        found = show(self._blamed())
+    def worded(self) -> DecodeError:
+        """Say what the kernel found wrong."""
+        code, field = self.noted[kernels.FAULT], self.noted[kernels.FAULT_FIELD]
+        found = show(self.walk.data[self.noted[kernels.FAULT_AT] : self.noted[kernels.FAULT_END]])
         if code == kernels.BAD_FIELD:
             return self._field_fault(field, f"must be {self._rule(field)}, found {found}")
         if code == kernels.MISSING_FIELD and field not in (kernels.LENGTH, kernels.TEXT):
@@ -402,32 +409,31 @@ class _Walk:
 
     def _rule(self, field: int) -> str:
         is_weight = field in (kernels.NODE_WEIGHT, kernels.EDGE_WEIGHT)
-        return _RULES[field][1] + (f" that fits {self.decoder.weight_dtype}" if is_weight else "")
+        return _RULES[field][1] + (f" that fits {self.walk.decoder.weight_dtype}" if is_weight else "")
 
     def _field_fault(self, field: int, problem: str) -> DecodeError:
         name = _RULES[field][0]
         fix = "correct the field"
         if field not in (kernels.NODE_ID, kernels.SRC, kernels.DST):
             fix += f", or name {_flag(f'default_{name}')} where the lines have no such column"
-        return DecodeError(f"field {name!r} {problem}", at=int(self.progress[kernels.FAULT_AT]), fix=fix)
+        return DecodeError(f"field {name!r} {problem}", at=self.noted[kernels.FAULT_AT], fix=fix)
 
     def _missing_fault(self, field: int) -> DecodeError:
-        at = int(self.progress[kernels.FAULT_AT])
+        at = self.noted[kernels.FAULT_AT]
         if field == kernels.SECOND:
             return DecodeError(
                 "the line has only one column",
                 at=at,
-                fix=f"separate columns by {self.decoder.delimiter!r}, or name the delimiter with --delimiter",
+                fix=f"separate columns by {self.walk.decoder.delimiter!r}, or name the delimiter with --delimiter",
             )
         if field == kernels.DST:
             return DecodeError("field 'dst' is missing: the line ends before it", at=at, fix="complete the line")
         return self._field_fault(field, "is missing: the line ends before it")
 
     def _slot_fault(self, code: int, field: int, found: str) -> DecodeError:
-        progress = self.progress
-        slot = f"feature slot {progress[kernels.FAULT_SLOT]}"
+        slot = f"feature slot {self.noted[kernels.FAULT_SLOT]}"
         if code not in (kernels.UNKNOWN_DTYPE, kernels.AFTER_LAST_SLOT):
-            slot += f" ({_DTYPE_WORDS[progress[kernels.FAULT_DTYPE]]})"
+            slot += f" ({_DTYPE_WORDS[self.noted[kernels.FAULT_DTYPE]]})"
         problem, fix = {
             kernels.UNKNOWN_DTYPE: (
                 f": unknown dtype {found}",
@@ -438,16 +444,16 @@ class _Walk:
                 "complete the line",
             ),
             kernels.BAD_LENGTH: (
-                f": length must be n, or n{self.decoder.length_delimiter}d for sparse values, found {found}",
+                f": length must be n, or n{self.walk.decoder.length_delimiter}d for sparse values, found {found}",
                 "write the number of values, 0 for a missing slot",
             ),
             kernels.BAD_TEXT_LENGTH: (
                 f": length must be 1, or 0 for a missing slot, found {self._length()!r}",
-                "write each text as binary,1,text".replace(",", self.decoder.delimiter),
+                "write each text as binary,1,text".replace(",", self.walk.decoder.delimiter),
             ),
             kernels.TOO_FEW_VALUES: (
                 f" needs {_columns(self._num_needed())} for its length {self._length()}, the line has "
-                f"{progress[kernels.FAULT_COLUMNS]} left",
+                f"{self.noted[kernels.FAULT_COLUMNS]} left",
                 "write as many values as the length says",
             ),
             kernels.AFTER_LAST_SLOT: (
@@ -455,18 +461,18 @@ class _Walk:
                 "remove what follows, or write length 0 to skip a slot",
             ),
             kernels.OPEN_ESCAPE: (
-                f": the text ends with an open escape {self.decoder.binary_escape!r}",
+                f": the text ends with an open escape {self.walk.decoder.binary_escape!r}",
                 "double the escape, or remove it",
             ),
         }[code]
-        return DecodeError(slot + problem, at=int(progress[kernels.FAULT_AT]), fix=fix)
+        return DecodeError(slot + problem, at=self.noted[kernels.FAULT_AT], fix=fix)
 
     def _length(self) -> str:
-        count, width = self.progress[kernels.FAULT_COUNT], self.progress[kernels.FAULT_WIDTH]
-        return str(count) if width == NOT_SPARSE else f"{count}{self.decoder.length_delimiter}{width}"
+        count, width = self.noted[kernels.FAULT_COUNT], self.noted[kernels.FAULT_WIDTH]
+        return str(count) if width == NOT_SPARSE else f"{count}{self.walk.decoder.length_delimiter}{width}"
 
     def _num_needed(self) -> int:
-        count, width = int(self.progress[kernels.FAULT_COUNT]), int(self.progress[kernels.FAULT_WIDTH])
+        count, width = self.noted[kernels.FAULT_COUNT], self.noted[kernels.FAULT_WIDTH]
         return count if width == NOT_SPARSE else count * (max(width, 1) + 1)
 
 

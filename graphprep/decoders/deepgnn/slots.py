@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from typing import Protocol
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +17,7 @@ from graphprep.model.errors import DecodeError, UsageError
 from graphprep.model.rows import ColumnChunk, ColumnKey, Role
 
 _SHOWN_CHARS = 60
+_COORDINATES = "must have integers from -2^63 to 2^63-1 as coordinates"
 _FEW_TYPES = 1 << 12
 _FIRST_GROUPS = 64
 _Room = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
@@ -70,31 +69,11 @@ def raise_first(faults: Sequence[DecodeError | None]) -> None:
         raise min(found, key=lambda fault: fault.at)
 
 
-class Walk(Protocol):
-    """A block of lines on its way through a walker."""
-
-    data: bytes
-
-    def run(self) -> DecodeError | None:
-        """Walk to the end, or to the first fault."""
-
-    def skip_line(self) -> None:
-        """Go behind the line at fault; what was noted of its slots stays."""
-
-    def slot_faults(self) -> Iterator[DecodeError]:
-        """Yield the values that are wrong, of each column at most one a row."""
-
-
-def find_faults(walk: Walk) -> list[DecodeError]:
+def first_of_lines(data: bytes, faults: Iterable[DecodeError]) -> list[DecodeError]:
     """Return the first fault of every faulty line, in input order."""
-    faults = []
-    while (fault := walk.run()) is not None:
-        faults.append(fault)
-        walk.skip_line()
-    faults += walk.slot_faults()
     by_line: dict[int, DecodeError] = {}
     for fault in sorted(faults, key=lambda fault: fault.at):
-        by_line.setdefault(walk.data.rfind(b"\n", 0, fault.at), fault)
+        by_line.setdefault(data.rfind(b"\n", 0, fault.at), fault)
     return list(by_line.values())
 
 
@@ -167,8 +146,9 @@ class FoundSlots:
         by_owner: tuple[list[ColumnChunk], list[ColumnChunk]] = ([], [])
         first: DecodeError | None = None
         for owner, column in self._grouped():
-            chunk, fault = column.parse()
+            chunk, faults = column.parse()
             by_owner[owner].append(chunk)
+            fault = next(faults, None)
             if fault is not None and (first is None or fault.at < first.at):
                 first = fault
         return tuple(by_owner[kernels.NODE]), tuple(by_owner[kernels.EDGE]), first
@@ -176,7 +156,7 @@ class FoundSlots:
     def faults(self) -> Iterator[DecodeError]:
         """Yield the values that are wrong: of each column the first one of every row."""
         for _, column in self._grouped():
-            yield from column.faults()
+            yield from column.parse()[1]
 
     def _grouped(self) -> Iterator[tuple[int, _Column]]:
         """Yield the owner of each column, and the column."""
@@ -197,33 +177,22 @@ class _Column:
     width: int
     slots: NDArray[np.int64]
 
-    def parse(self) -> tuple[ColumnChunk, DecodeError | None]:
-        """Parse the values. With a fault, the chunk is not to be used."""
+    def parse(self) -> tuple[ColumnChunk, Iterator[DecodeError]]:
+        """Parse the values, and tell the first of every row that is wrong. With a fault, the chunk is not to be used."""
         if self.dtype_code == TEXT_DTYPE:
             return self._parse_texts()
+        bad = np.full(self.slots.shape[0], -1, np.int64)
         if self.width == kernels.NOT_SPARSE:
-            values, fault = self._parse_values(self.slots)
-            return self._chunk(values), fault
+            return self._chunk(self._parse_values(self.slots, bad)), self._faults(bad)
         tuples = int(self.slots[:, kernels.COUNT].sum())
         coords = np.empty(tuples * max(self.width, 1), np.int64)
         slots = self.slots.copy()  # its STARTs move
-        row, at = kernels.parse_coordinates(self.found.buf, self.found.delimiter, slots, self.width, coords)
-        # Values of rows before a faulty coordinate may be wrong, too, and come first.
-        values, fault = self._parse_values(slots if row < 0 else slots[:row])
-        if fault is None and row >= 0:
-            fault = self._fault(row, at, "must have integers from -2^63 to 2^63-1 as coordinates")
-        return self._chunk(values, coords), fault
-
-    def faults(self) -> Iterator[DecodeError]:
-        """Yield the first value of every row that is wrong."""
-        rest = self
-        while rest.slots.size:
-            fault = rest.parse()[1]
-            if fault is None:
-                return
-            yield fault
-            row = np.searchsorted(rest.slots[:, kernels.START], fault.at, side="right")
-            rest = replace(rest, slots=rest.slots[row:])
+        kernels.parse_coordinates(self.found.buf, self.found.delimiter, slots, self.width, coords, bad)
+        is_sound = bad < 0
+        of_sound = bad[is_sound]
+        values = self._parse_values(slots[is_sound], of_sound)
+        bad[is_sound] = of_sound
+        return self._chunk(values, coords), self._faults(bad, is_sound)
 
     def _chunk(self, values: NDArray[np.generic], coords: NDArray[np.int64] | None = None) -> ColumnChunk:
         counts = self.slots[:, kernels.COUNT].copy()
@@ -245,7 +214,7 @@ class _Column:
             coords=coords,
         )
 
-    def _parse_values(self, slots: NDArray[np.int64]) -> tuple[NDArray[np.generic], DecodeError | None]:
+    def _parse_values(self, slots: NDArray[np.int64], bad: NDArray[np.int64]) -> NDArray[np.generic]:
         """Parse to the column's dtype."""
         dtype = np.dtype(DTYPES[self.dtype_code])
         size = int(slots[:, kernels.COUNT].sum())
@@ -253,49 +222,50 @@ class _Column:
         out: NDArray[np.generic]
         if dtype.kind == "b":
             out = np.empty(size, np.bool_)
-            row, at = kernels.parse_bools(*where, out)
+            kernels.parse_bools(*where, out, bad)
         elif dtype.kind == "c":
             out = np.empty((size, 2), np.float64)
-            row, at = kernels.parse_complexes(*where, float_limit("float32" if dtype.itemsize == 8 else "float64"), out)
+            kernels.parse_complexes(*where, float_limit("float32" if dtype.itemsize == 8 else "float64"), out, bad)
             out = out.view(np.complex128).ravel()
         elif dtype.kind == "f":
             out = np.empty(size, np.float64 if dtype.itemsize == 2 else dtype)
-            row, at = kernels.parse_floats(*where, float_limit(dtype.name), out)
+            kernels.parse_floats(*where, float_limit(dtype.name), out, bad)
         elif dtype.name == "uint64":
             out = np.empty(size, np.uint64)
-            row, at = kernels.parse_uints(*where, out)
+            kernels.parse_uints(*where, out, bad)
         else:
             out = np.empty(size, np.int64)
             info = np.iinfo(dtype)
-            row, at = kernels.parse_ints(*where, int(info.min), int(info.max), out)
-        if row >= 0:
-            return np.empty(0, dtype), self._fault(row, at, f"must hold {_values_text(dtype)}")
-        return out.astype(dtype, copy=False), None
+            kernels.parse_ints(*where, int(info.min), int(info.max), out, bad)
+        return np.empty(0, dtype) if (bad >= 0).any() else out.astype(dtype, copy=False)
 
-    def _parse_texts(self) -> tuple[ColumnChunk, DecodeError | None]:
+    def _parse_texts(self) -> tuple[ColumnChunk, Iterator[DecodeError]]:
         """Copy the texts and check that they are UTF-8."""
         counts = self.slots[:, kernels.COUNT]
         out = np.empty(int(counts.sum()), np.uint8)
         kernels.copy_texts(self.found.buf, self.found.delimiter, self.found.escape, self.slots, out)
-        row = _first_invalid_text(out, counts)
-        fault = None
-        if row >= 0:
-            start, stop = self.slots[row, kernels.START], self.slots[row, kernels.STOP]
-            fault = DecodeError(
-                f"feature slot {self.slot} must hold UTF-8 text, found {show(self.found.buf[start:stop].tobytes())}",
-                at=int(start),
-                fix="write the file in UTF-8",
-            )
-        return self._chunk(out), fault
+        return self._chunk(out), map(self._text_fault, _invalid_texts(out, counts))
 
-    def _fault(self, row: int, at: int, rule: str) -> DecodeError:
-        """Word a value that is wrong: it stands at ``at``, in a slot of row ``row``."""
-        text = self.found.buf[at : self.slots[row, kernels.STOP]].tobytes().split(self.found.delimiter.tobytes(), 1)[0]
+    def _text_fault(self, row: int) -> DecodeError:
+        start, stop = self.slots[row, kernels.START], self.slots[row, kernels.STOP]
         return DecodeError(
-            f"feature slot {self.slot} {rule}, found {show(text)}",
-            at=int(at),
-            fix="correct the value, or the slot's dtype or length",
+            f"feature slot {self.slot} must hold UTF-8 text, found {show(self.found.buf[start:stop].tobytes())}",
+            at=int(start),
+            fix="write the file in UTF-8",
         )
+
+    def _faults(self, bad: NDArray[np.int64], has_coordinates: NDArray[np.bool_] | None = None) -> Iterator[DecodeError]:
+        """Word the values that are wrong, ``bad`` a row; of rows without sound coordinates, it is one of these."""
+        rule, delimiter = f"must hold {_values_text(np.dtype(DTYPES[self.dtype_code]))}", self.found.delimiter.tobytes()
+        for row in np.flatnonzero(bad >= 0).tolist():
+            at = int(bad[row])
+            is_value = has_coordinates is None or has_coordinates[row]
+            text = self.found.buf[at : self.slots[row, kernels.STOP]].tobytes().split(delimiter, 1)[0]
+            yield DecodeError(
+                f"feature slot {self.slot} {rule if is_value else _COORDINATES}, found {show(text)}",
+                at=at,
+                fix="correct the value, or the slot's dtype or length",
+            )
 
 
 def _values_text(dtype: np.dtype[np.generic]) -> str:
@@ -310,21 +280,20 @@ def _values_text(dtype: np.dtype[np.generic]) -> str:
 
 def are_utf8(data: NDArray[np.uint8], counts: NDArray[np.int64]) -> bool:
     """Say whether all texts, ``counts`` bytes each and one after another in ``data``, are UTF-8."""
-    return _first_invalid_text(data, counts) < 0
+    return next(_invalid_texts(data, counts), None) is None
 
 
-def _first_invalid_text(data: NDArray[np.uint8], counts: NDArray[np.int64]) -> int:
-    """Return the first of the texts, one after another in ``data``, that is not UTF-8, else -1."""
+def _invalid_texts(data: NDArray[np.uint8], counts: NDArray[np.int64]) -> Iterator[int]:
+    """Yield which of the texts, one after another in ``data``, are not UTF-8."""
     stops = np.cumsum(counts)
     starts = stops - counts
     first_bytes = data[starts[counts > 0]]
     # All at once: valid as a whole, and no text begins inside a character.
     if not ((first_bytes & 0xC0) == 0x80).any() and _is_utf8(data):
-        return -1
+        return
     for row, (start, stop) in enumerate(zip(starts.tolist(), stops.tolist(), strict=True)):
         if not _is_utf8(data[start:stop]):
-            return row
-    return -1
+            yield row
 
 
 def _is_utf8(data: NDArray[np.uint8]) -> bool:

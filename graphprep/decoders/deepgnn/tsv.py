@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
@@ -18,7 +18,7 @@ from graphprep.decoders.deepgnn.slots import (
     check_weight,
     code_types,
     dtype_code,
-    find_faults,
+    first_of_lines,
     float_limit,
     make_more_room,
     make_room,
@@ -101,7 +101,9 @@ class TsvDecoder:
 
     def find_faults(self, block: TextBlock) -> list[DecodeError]:
         """Return what ``decode`` would raise for each faulty line on its own, in input order."""
-        return find_faults(_Walk(self, block.data))
+        walk = _Walk(self, block.data, num_faults=block.data.count(b"\n") + 2)
+        walk.run()
+        return first_of_lines(block.data, [*walk.faults(), *map(walk.at_raw, walk.found_slots().faults())])
 
     def _no_weight(self) -> float:
         return float(self.default_node_weight or 0.0)
@@ -125,9 +127,9 @@ class TsvDecoder:
     def _decode_any(self, data: bytes, places: bool = False) -> RawRows:
         """Decode rows however they are written."""
         walk = _Walk(self, data)
-        walked = walk.run()
+        walk.run()
         node_slots, edge_slots, slot_fault = walk.found_slots().columns()
-        raise_first((walked, slot_fault and walk.at_raw(slot_fault)))
+        raise_first((*walk.faults(), slot_fault and walk.at_raw(slot_fault)))
         num_nodes, num_edges = int(walk.progress[kernels.NODES]), int(walk.progress[kernels.EDGES])
         found, found_edges = walk.nodes, walk.edges
         record = found_edges.record[:num_edges].copy()
@@ -178,9 +180,9 @@ class _Fixed:
 
 
 class _Walk:
-    """One block on its way through the kernel: the arrays it fills, and how far it is."""
+    """One block on its way through the kernel, up to so many faults: the arrays it fills, and how far it is."""
 
-    def __init__(self, decoder: TsvDecoder, data: bytes) -> None:
+    def __init__(self, decoder: TsvDecoder, data: bytes, num_faults: int = 1) -> None:
         self.decoder = decoder
         self.data = data
         self.buf = np.frombuffer(data, np.uint8).copy()  # the kernel closes ranks in quoted cells
@@ -196,27 +198,18 @@ class _Walk:
             word_dtypes=words.codes,
         )
         self.progress = np.zeros(kernels.NUM_PROGRESS, np.int64)
+        self.noted = np.empty((num_faults, kernels.NUM_PROGRESS), np.int64)
 
-    def run(self) -> DecodeError | None:
-        """Walk to the end, or to the first fault."""
-        limit, no_weight = float_limit(self.decoder.weight_dtype), float(self.decoder.default_node_weight or 0.0)
-        while True:
-            code = kernels.walk(self.buf, limit, no_weight, self.nodes, self.edges, self.slots, self.progress)
-            if code == kernels.DONE:
-                return None
-            if code != kernels.FULL:
-                return self._fault(code)
+    def run(self) -> None:
+        """Walk to the end, or to the last fault that there is room for."""
+        limit, no_weight = float_limit(self.decoder.weight_dtype), self.decoder._no_weight()
+        rows = (self.nodes, self.edges)
+        while kernels.walk(self.buf, limit, no_weight, *rows, self.slots, self.progress, self.noted) == kernels.FULL:
             self._grow()
 
-    def skip_line(self) -> None:
-        """Go behind the line at fault; what was noted of its slots stays."""
-        end = self.data.find(b"\n", int(self.progress[kernels.POS]))
-        self.progress[kernels.POS] = len(self.data) if end < 0 else end + 1
-        self.progress[kernels.SLOTS_BEFORE] = self.progress[kernels.SLOTS]
-
-    def slot_faults(self) -> Iterator[DecodeError]:
-        """Yield the values that are wrong, of each column at most one a row."""
-        return map(self.at_raw, self.found_slots().faults())
+    def faults(self) -> list[DecodeError]:
+        """Word what is wrong with rows."""
+        return [_Fault(self, noted).worded() for noted in self.noted[: self.progress[kernels.FAULTS]].tolist()]
 
     def found_slots(self) -> FoundSlots:
         """Return what was noted so far."""
@@ -264,24 +257,31 @@ class _Walk:
         pos = int(self.progress[kernels.POS])
         self.buf[pos:] = np.frombuffer(self.data, np.uint8)[pos:]  # the row is read again
 
-    def _fault(self, code: int) -> DecodeError:
-        """Word what the kernel found wrong."""
-        at, end = int(self.progress[kernels.FAULT_AT]), int(self.progress[kernels.FAULT_END])
+
+@dataclass(frozen=True)
+class _Fault:
+    """What is wrong with a row, as the kernel noted it."""
+
+    walk: _Walk
+    noted: list[int]
+
+    def worded(self) -> DecodeError:
+        """Say what the kernel found wrong."""
+        code, at, end = (self.noted[i] for i in (kernels.FAULT, kernels.FAULT_AT, kernels.FAULT_END))
         if code in (kernels.OPEN_QUOTE, kernels.AFTER_QUOTE, kernels.EXTRA_COLUMN):
-            return self._cell_fault(code, at, show(self.data[at:end]))
+            return self._cell_fault(code, at, show(self.walk.data[at:end]))
         found = show(self._blamed())
-        at = self.raw_offset(at)
+        at = self.walk.raw_offset(at)
         if code == kernels.BAD_FIELD:
-            name, rule = _RULES[int(self.progress[kernels.FAULT_FIELD])]
-            rule += f" that fits {self.decoder.weight_dtype}" if name.endswith("weight") else ""
+            name, rule = _RULES[self.noted[kernels.FAULT_FIELD]]
+            rule += f" that fits {self.walk.decoder.weight_dtype}" if name.endswith("weight") else ""
             return DecodeError(f"field {name!r} must be {rule}, found {found}", at=at, fix="correct the field")
         if code in (kernels.NO_COLON, kernels.UNKNOWN_CODE, kernels.NO_VALUES):
             return self._slot_fault(code, at, found)
         return self._neighbor_fault(code, at, found)
 
     def _blamed(self) -> bytes:
-        at, end = int(self.progress[kernels.FAULT_AT]), int(self.progress[kernels.FAULT_END])
-        return self.buf[at:end].tobytes()
+        return self.walk.buf[self.noted[kernels.FAULT_AT] : self.noted[kernels.FAULT_END]].tobytes()
 
     def _cell_fault(self, code: int, at: int, found: str) -> DecodeError:
         problem, fix = {
@@ -306,11 +306,11 @@ class _Walk:
             kernels.UNKNOWN_CODE: (f"has an unknown code {found}", f"use one of {', '.join(_CODES)}"),
             kernels.NO_VALUES: (f"has no values: {found}", "leave the entry empty to skip the slot"),
         }[code]
-        return DecodeError(f"feature slot {self.progress[kernels.FAULT_SLOT]} {problem}", at=at, fix=fix)
+        return DecodeError(f"feature slot {self.noted[kernels.FAULT_SLOT]} {problem}", at=at, fix=fix)
 
     def _neighbor_fault(self, code: int, at: int, found: str) -> DecodeError:
         form = "write neighbours as dst_id,edge_type,edge_weight,features"
-        count = int(self.progress[kernels.FAULT_COUNT])
+        count = self.noted[kernels.FAULT_COUNT]
         if code == kernels.MANY_NEIGHBOR_FIELDS and (manual := _MANUAL_NEIGHBOR.fullmatch(self._blamed())):
             problem = "a neighbour of five fields (source, destination, weight, type, features) must name its row's node first"
             return DecodeError(f"{problem}, found {manual[1].decode()!r}", at=at, fix=form)

@@ -26,10 +26,11 @@ from graphprep.kernels.cpu.deepgnn.slots import (
     find_word,
     is_too_large,
     matches,
+    note_fault,
 )
 from graphprep.kernels.cpu.text.numbers import OK, find_line, parse_float, parse_int, parse_uint, skip_blanks, trim_blanks
 
-# What walk() answers: all read, out of room (grow and call again), or what is wrong at FAULT_AT.
+# What walk() answers: all read, out of room (grow and call again), or what is wrong with the line that it ended at.
 DONE, FULL = 0, 1
 BAD_FIELD, MISSING_FIELD, UNKNOWN_DTYPE, BAD_LENGTH, BAD_TEXT_LENGTH, TOO_FEW_VALUES, AFTER_LAST_SLOT, OPEN_ESCAPE = range(
     2, 10
@@ -38,11 +39,11 @@ BAD_FIELD, MISSING_FIELD, UNKNOWN_DTYPE, BAD_LENGTH, BAD_TEXT_LENGTH, TOO_FEW_VA
 # Fields, for FAULT_FIELD.
 NODE_ID, SECOND, NODE_TYPE, NODE_WEIGHT, SRC, DST, EDGE_TYPE, EDGE_WEIGHT, CREATED_AT, REMOVED_AT, LENGTH, TEXT = range(12)
 
-# progress: where the line to read begins, what was found so far (SLOTS_BEFORE: before that line), and what is wrong, where:
-# bytes [AT, END). SLOT: the feature slot; COUNT and WIDTH: its length; COLUMNS: how many columns there are.
-POS, NODES, EDGES, SLOTS, SLOTS_BEFORE, GROUPS = range(6)
-FAULT_FIELD, FAULT_AT, FAULT_END, FAULT_SLOT, FAULT_DTYPE, FAULT_COUNT, FAULT_WIDTH, FAULT_COLUMNS = range(6, 14)
-NUM_PROGRESS = 14
+# progress: where the line to read begins, what was found so far (SLOTS_BEFORE: before that line; FAULTS: faulty lines), and
+# what is wrong, where: bytes [AT, END). SLOT: the feature slot; COUNT and WIDTH: its length; COLUMNS: how many there are.
+POS, NODES, EDGES, SLOTS, SLOTS_BEFORE, GROUPS, FAULTS = range(7)
+FAULT, FAULT_FIELD, FAULT_AT, FAULT_END, FAULT_SLOT, FAULT_DTYPE, FAULT_COUNT, FAULT_WIDTH, FAULT_COLUMNS = range(7, 16)
+NUM_PROGRESS = 16
 
 IN_LINE = -2  # in a default slot's dtype, length or width: it stands in the line
 _MAX_TYPE = (1 << 31) - 1
@@ -101,14 +102,38 @@ class Slots(NamedTuple):
 # Helpers are given the few arrays that they need: a tuple of many, passed for every line, costs more than all the parsing.
 
 
-def walk(buf: NDArray[np.uint8], grammar: Grammar, owners: Owners, found: Slots, progress: NDArray[np.int64]) -> int:
-    """Read all lines from ``progress[POS]`` on.
+def walk(
+    buf: NDArray[np.uint8],
+    grammar: Grammar,
+    owners: Owners,
+    found: Slots,
+    progress: NDArray[np.int64],
+    faults: NDArray[np.int64],
+) -> int:
+    """Read all lines from ``progress[POS]`` on, or up to the faulty one that fills ``faults`` (int64[k, NUM_PROGRESS]).
 
-    ``owners`` has a row for every line. On FULL (grow ``found``) and UNKNOWN_DTYPE (add it to the words, if it is one) a
-    further call goes on with that line. On a fault, ``progress`` counts what was found before it, the slots of the faulty line
-    included.
+    ``owners`` has a row for every line. Each faulty line leaves a copy of ``progress`` in ``faults``, and its slots in
+    ``found``. On FULL (grow ``found``) and where ``faults`` is full a further call goes on with the same line.
     """
-    return int(_walk(buf, *grammar, *owners, *found, progress))
+    return int(_walk_on(buf, *grammar, *owners, *found, progress, faults))
+
+
+@njit(cache=True, nogil=True)
+def _walk_on(
+    buf, delimiter, length_delimiter, escape, words, word_stops, word_dtypes, node_slots, edge_slots, has_node_type,
+    has_node_weight, has_edge_type, has_edge_weight, has_created_at, has_removed_at, weight_limit,
+    ids, byte_of, types, weights, times, num_slots, slots, groups, buckets, progress, faults,
+):  # fmt: skip
+    """Walk, and go on behind faulty lines."""
+    while True:
+        code = _walk(
+            buf, delimiter, length_delimiter, escape, words, word_stops, word_dtypes, node_slots, edge_slots, has_node_type,
+            has_node_weight, has_edge_type, has_edge_weight, has_created_at, has_removed_at, weight_limit,
+            ids, byte_of, types, weights, times, num_slots, slots, groups, buckets, progress,
+        )  # fmt: skip
+        if code in (DONE, FULL) or note_fault(buf, progress, faults, POS, FAULTS):
+            return code
+        progress[SLOTS_BEFORE] = progress[SLOTS]
 
 
 @njit(cache=True, nogil=True)
@@ -284,6 +309,7 @@ def _walk(
 
 @njit(cache=True, nogil=True)
 def _fault(progress, code, field, at, end):
+    progress[FAULT] = code
     progress[FAULT_FIELD] = field
     progress[FAULT_AT] = at
     progress[FAULT_END] = end

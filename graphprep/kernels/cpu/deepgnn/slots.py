@@ -10,7 +10,16 @@ from __future__ import annotations
 import numpy as np
 
 from graphprep.kernels.compiler.jit import njit
-from graphprep.kernels.cpu.text.numbers import OK, find_byte, parse_float, parse_int, parse_uint, skip_blanks, trim_blanks
+from graphprep.kernels.cpu.text.numbers import (
+    OK,
+    find_byte,
+    find_line,
+    parse_float,
+    parse_int,
+    parse_uint,
+    skip_blanks,
+    trim_blanks,
+)
 
 GROUP, ROW, COUNT, START, STOP = range(5)
 OWNER, SLOT, DTYPE, WIDTH = range(4)
@@ -36,6 +45,20 @@ def matches(buf, at, stop, text):
         if buf[at + i] != text[i]:
             return False
     return True
+
+
+@njit(cache=True, nogil=True)
+def note_fault(buf, progress, faults, pos, number):
+    """Copy a walker's ``progress`` to ``faults`` and go on with the next line, unless it is full then: say so.
+
+    ``pos`` and ``number`` are where ``progress`` has the position of the line, and the number of faults.
+    """
+    faults[progress[number]] = progress
+    progress[number] += 1
+    if progress[number] == faults.shape[0]:
+        return True
+    progress[pos] = find_line(buf, progress[pos])[1]
+    return False
 
 
 @njit(cache=True, nogil=True)
@@ -121,12 +144,12 @@ def _enter_groups(groups, larger, buckets):
         find_group(larger, i, buckets, groups[i, OWNER], groups[i, SLOT], groups[i, DTYPE], groups[i, WIDTH])
 
 
-# The parsers below go through ``slots``, the rows of one group, and write the values one after another to ``out``. Each returns
-# (row, at): the row of ``slots`` and the byte of the first value that is wrong, else (-1, -1).
+# The parsers below go through ``slots``, the rows of one group, and write the values one after another to ``out``. ``bad``
+# (int64, -1 for each row of ``slots``) gets the byte of a row's first value that is wrong; ``out`` then is not to be used.
 
 
 @njit(cache=True, nogil=True)
-def parse_coordinates(buf, delimiter, slots, width, out):
+def parse_coordinates(buf, delimiter, slots, width, out, bad):
     """Parse the coordinates in front of sparse values to int64; moves each START behind them."""
     k = 0
     for row in range(slots.shape[0]):
@@ -135,16 +158,16 @@ def parse_coordinates(buf, delimiter, slots, width, out):
             end = find_text(buf, at, stop, delimiter)
             code, value = parse_int(buf, at, end)
             if code != OK:
-                return row, at
+                bad[row] = at
+                break
             out[k] = value
             k += 1
             at = end + delimiter.size
         slots[row, START] = at
-    return -1, -1
 
 
 @njit(cache=True, nogil=True)
-def parse_ints(buf, delimiter, slots, low, high, out):
+def parse_ints(buf, delimiter, slots, low, high, out, bad):
     """Parse int64 values in [low, high]."""
     k = 0
     for row in range(slots.shape[0]):
@@ -153,15 +176,15 @@ def parse_ints(buf, delimiter, slots, low, high, out):
             end = find_text(buf, at, stop, delimiter)
             code, value = parse_int(buf, at, end)
             if code != OK or value < low or value > high:
-                return row, at
+                bad[row] = at
+                break
             out[k] = value
             k += 1
             at = end + delimiter.size
-    return -1, -1
 
 
 @njit(cache=True, nogil=True)
-def parse_uints(buf, delimiter, slots, out):
+def parse_uints(buf, delimiter, slots, out, bad):
     """Parse uint64 values."""
     k = 0
     for row in range(slots.shape[0]):
@@ -170,11 +193,11 @@ def parse_uints(buf, delimiter, slots, out):
             end = find_text(buf, at, stop, delimiter)
             code, value = parse_uint(buf, at, end)
             if code != OK:
-                return row, at
+                bad[row] = at
+                break
             out[k] = value
             k += 1
             at = end + delimiter.size
-    return -1, -1
 
 
 @njit(cache=True, nogil=True)
@@ -184,7 +207,7 @@ def is_too_large(value, limit):
 
 
 @njit(cache=True, nogil=True)
-def parse_floats(buf, delimiter, slots, limit, out):
+def parse_floats(buf, delimiter, slots, limit, out, bad):
     """Parse floats below ``limit`` in magnitude, or infinite, to a float32 or float64 ``out``."""
     k = 0
     is_plain = _is_no_part_of_numbers(delimiter)
@@ -198,13 +221,14 @@ def parse_floats(buf, delimiter, slots, limit, out):
                 end = find_text(buf, at, stop, delimiter)
                 code, value = parse_float(buf, at, end)
                 if code != OK:
-                    return row, at
+                    bad[row] = at
+                    break
             if is_too_large(value, limit):
-                return row, at
+                bad[row] = at
+                break
             out[k] = value
             k += 1
             at = end + delimiter.size
-    return -1, -1
 
 
 @njit(cache=True, nogil=True)
@@ -246,7 +270,7 @@ def _read_plain_float(buf, start, stop):
 
 
 @njit(cache=True, nogil=True)
-def parse_bools(buf, delimiter, slots, out):
+def parse_bools(buf, delimiter, slots, out, bad):
     """Parse 0, 1, true and false, in any case, to bool."""
     k = 0
     for row in range(slots.shape[0]):
@@ -255,11 +279,11 @@ def parse_bools(buf, delimiter, slots, out):
             end = find_text(buf, at, stop, delimiter)
             value = _parse_bool(buf, at, end)
             if value < 0:
-                return row, at
+                bad[row] = at
+                break
             out[k] = value == 1
             k += 1
             at = end + delimiter.size
-    return -1, -1
 
 
 @njit(cache=True, nogil=True)
@@ -283,7 +307,7 @@ def _parse_bool(buf, start, stop):
 
 
 @njit(cache=True, nogil=True)
-def parse_complexes(buf, delimiter, slots, limit, out):
+def parse_complexes(buf, delimiter, slots, limit, out, bad):
     """Parse complex numbers, both parts below ``limit`` in magnitude, or infinite, to float64[k, 2]."""
     k = 0
     for row in range(slots.shape[0]):
@@ -292,12 +316,12 @@ def parse_complexes(buf, delimiter, slots, limit, out):
             end = find_text(buf, at, stop, delimiter)
             ok, real, imag = _parse_complex(buf, at, end)
             if not ok or is_too_large(real, limit) or is_too_large(imag, limit):
-                return row, at
+                bad[row] = at
+                break
             out[k, 0] = real
             out[k, 1] = imag
             k += 1
             at = end + delimiter.size
-    return -1, -1
 
 
 @njit(cache=True, nogil=True)

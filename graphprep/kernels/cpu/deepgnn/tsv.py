@@ -24,6 +24,7 @@ from graphprep.kernels.cpu.deepgnn.slots import (
     find_group,
     find_word,
     is_too_large,
+    note_fault,
 )
 from graphprep.kernels.cpu.text.numbers import (
     EMPTY,
@@ -37,7 +38,7 @@ from graphprep.kernels.cpu.text.numbers import (
     skip_blanks,
 )
 
-# What walk() answers: all read, out of room (grow and call again), or what is wrong at FAULT_AT.
+# What walk() answers: all read, out of room (grow and call again), or what is wrong with the row that it ended at.
 DONE, FULL = 0, 1
 BAD_FIELD, OPEN_QUOTE, AFTER_QUOTE, EXTRA_COLUMN, NO_COLON, UNKNOWN_CODE, NO_VALUES = range(2, 9)
 EMPTY_NEIGHBOR, FEW_NEIGHBOR_FIELDS, MANY_NEIGHBOR_FIELDS = range(9, 12)
@@ -45,11 +46,11 @@ EMPTY_NEIGHBOR, FEW_NEIGHBOR_FIELDS, MANY_NEIGHBOR_FIELDS = range(9, 12)
 # Fields, for FAULT_FIELD.
 NODE_ID, NODE_TYPE, NODE_WEIGHT, DST, EDGE_TYPE, EDGE_WEIGHT = range(6)
 
-# progress: where the row to read begins, what was found so far (*_BEFORE: before that row), and what is wrong, where: bytes
-# [AT, END). SLOT: the feature slot; COUNT: how many fields a neighbour has.
-POS, NODES, EDGES, SLOTS, EDGES_BEFORE, SLOTS_BEFORE, GROUPS = range(7)
-FAULT_FIELD, FAULT_AT, FAULT_END, FAULT_SLOT, FAULT_COUNT = range(7, 12)
-NUM_PROGRESS = 12
+# progress: where the row to read begins, what was found so far (*_BEFORE: before that row; FAULTS: faulty rows), and what is
+# wrong, where: bytes [AT, END). SLOT: the feature slot; COUNT: how many fields a neighbour has.
+POS, NODES, EDGES, SLOTS, EDGES_BEFORE, SLOTS_BEFORE, GROUPS, FAULTS = range(8)
+FAULT, FAULT_FIELD, FAULT_AT, FAULT_END, FAULT_SLOT, FAULT_COUNT = range(8, 14)
+NUM_PROGRESS = 14
 
 NUM_COLUMNS = 5
 _MAX_TYPE = (1 << 31) - 1
@@ -99,15 +100,35 @@ def walk(
     edges: Edges,
     found: Slots,
     progress: NDArray[np.int64],
+    faults: NDArray[np.int64],
 ) -> int:
-    """Read all rows from ``progress[POS]`` on; ``no_weight`` is the weight of a node that states none.
+    """Read all rows from ``progress[POS]`` on, or up to the faulty one that fills ``faults`` (int64[k, NUM_PROGRESS]).
 
-    ``buf`` is written to: doubled quotes inside a quoted cell close ranks. ``nodes`` has a row for every line, ``edges`` one
-    for every line and bar. On FULL (grow ``found``) a further call goes on with that row: it must find the text as it was
-    before. On a fault, ``progress`` counts what was found before it, edges and slots of the faulty row included.
+    ``no_weight`` is the weight of a node that states none. ``buf`` is written to: doubled quotes inside a quoted cell close
+    ranks. ``nodes`` has a row for every line, ``edges`` one for every line and bar. Each faulty row leaves a copy of
+    ``progress`` in ``faults``, and its slots in ``found``. On FULL (grow ``found``) a further call goes on with that row: it
+    must find the text as it was before.
     """
     cells = np.empty((4, NUM_COLUMNS), np.int64)
-    return int(_walk(buf, weight_limit, no_weight, *nodes, *edges, *found, *cells, progress))
+    return int(_walk_on(buf, weight_limit, no_weight, *nodes, *edges, *found, *cells, progress, faults))
+
+
+@njit(cache=True, nogil=True)
+def _walk_on(
+    buf, weight_limit, no_weight, node_ids, node_at, node_types, node_weights, node_num_slots,
+    edge_dst, edge_at, edge_types, edge_weights, edge_num_slots, record,
+    slots, groups, buckets, words, word_stops, word_dtypes, field_starts, field_stops, starts, stops, progress, faults,
+):  # fmt: skip
+    """Walk, and go on behind faulty rows."""
+    while True:
+        code = _walk(
+            buf, weight_limit, no_weight, node_ids, node_at, node_types, node_weights, node_num_slots,
+            edge_dst, edge_at, edge_types, edge_weights, edge_num_slots, record,
+            slots, groups, buckets, words, word_stops, word_dtypes, field_starts, field_stops, starts, stops, progress,
+        )  # fmt: skip
+        if code in (DONE, FULL) or note_fault(buf, progress, faults, POS, FAULTS):
+            return code
+        progress[SLOTS_BEFORE] = progress[SLOTS]
 
 
 @njit(cache=True, nogil=True)
@@ -189,6 +210,7 @@ def _walk(
 
 @njit(cache=True, nogil=True)
 def _fault(progress, code, field, at, end):
+    progress[FAULT] = code
     progress[FAULT_FIELD] = field
     progress[FAULT_AT] = at
     progress[FAULT_END] = end
