@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -17,6 +18,7 @@ _ONE_DOCUMENT = "write one JSON document a line, strictly as RFC 8259 has it"
 _GROUPS = "use int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16, float, float32, double or float64"
 
 _SHOWN_CHARS = 60
+_SCALAR = re.compile(rb'"(?:[^"\\]|\\.)*"|[^ \t\r,:\]}\[{"]*(?=[ \t\r,:\]}])', re.DOTALL)  # that ends before the data does
 
 # Message and remedy by code. {found} is what stands in the data, {name} the field or group, {dtype} the group's dtype.
 _WORDS: dict[int, tuple[str, str]] = {
@@ -125,6 +127,7 @@ _COORDINATE_WORDS: dict[int, tuple[str, str]] = {
     values.NOT_INTEGER: ("a sparse coordinate must be an integer, found {found}", "write whole numbers"),
 }
 
+_EDGE_NEEDS = "an edge has src_id, dst_id, edge_type and weight"
 STRICT_NEIGHBORS = "fields 'edge' and 'neighbor' of a record differ"
 
 
@@ -135,25 +138,33 @@ def fault(data: bytes, code: int, at: int, name: int = 0) -> DecodeError:
     """
     words = _VALUE_WORDS if name >= keys.DENSE_GROUP else _COORDINATE_WORDS if name == keys.KEY_COORDINATES else _WORDS
     message, fix = words.get(code) or _WORDS[code]
-    is_end = code in (tape.EXPECTED_KEY, tape.EXPECTED_VALUE) and data[at : at + 1] in (b"}", b"]")
-    line = data.rfind(b"\n", 0, at) + 1
-    if is_end and data[line:at].rstrip(b" \t\r").endswith(b","):
-        message, fix = "a comma stands before {byte}", "leave the comma out"
-    facts = {
-        "found": found_at(data, at),
-        "byte": _byte(data, at),
-        "escape": show(data[at : at + 2]),
-        "name": keys.NAMES[name],
-        "needed": "an edge has src_id, dst_id, edge_type and weight"
-        if _is_edge_key(name)
-        else "a record has node_id, node_type, node_weight and edge",
-        "what": _what(name),
-    }
-    return DecodeError(message.format(**facts), at=at, fix=fix.format(**facts))
+    if code in (tape.EXPECTED_KEY, tape.EXPECTED_VALUE) and data[at : at + 1] in (b"}", b"]"):
+        line = data.rfind(b"\n", 0, at) + 1
+        if data[line:at].rstrip(b" \t\r").endswith(b","):
+            message, fix = "a comma stands before {byte}", "leave the comma out"
+    facts = _Facts(data, at, name)
+    return DecodeError(message.format_map(facts), at=at, fix=fix.format_map(facts))
 
 
-def _is_edge_key(name: int) -> bool:
-    return keys.KEY_SRC_ID <= name <= keys.KEY_WEIGHT
+class _Facts(dict[str, str]):
+    """What messages name, made when it is asked for."""
+
+    def __init__(self, data: bytes, at: int, name: int) -> None:
+        super().__init__(name=keys.NAMES[name])
+        self._where = (data, at, name)
+
+    def __missing__(self, key: str) -> str:
+        data, at, name = self._where
+        if key == "found":
+            return found_at(data, at)
+        if key == "byte":
+            return _byte(data, at)
+        if key == "escape":
+            return show(data[at : at + 2])
+        if key == "needed":
+            is_of_edge = keys.KEY_SRC_ID <= name <= keys.KEY_WEIGHT
+            return _EDGE_NEEDS if is_of_edge else "a record has node_id, node_type, node_weight and edge"
+        return _what(name)
 
 
 def _what(name: int) -> str:
@@ -181,12 +192,16 @@ def found_at(data: bytes, at: int) -> str:
     line_end = data.find(b"\n", at)
     stop = min(_value_end(data, at, line_end), at + 4 * _SHOWN_CHARS)
     text = data[at:stop].decode("utf-8", "backslashreplace")
-    text = "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
+    if not text.isprintable():
+        text = "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
     return text if len(text) <= _SHOWN_CHARS else text[:_SHOWN_CHARS] + "…"
 
 
 def _value_end(data: bytes, at: int, stop: int) -> int:
     """Return the position behind the value at ``at``, as far as it matters for showing it."""
+    scalar = _SCALAR.match(data, at, min(stop, at + 4 * _SHOWN_CHARS))
+    if scalar is not None:
+        return scalar.end()
     depth = 0
     for i in _outside_texts(data, at, min(stop, at + 4 * _SHOWN_CHARS)):
         byte = data[i]

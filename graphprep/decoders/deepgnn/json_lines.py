@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -29,6 +28,7 @@ from graphprep.model.rows import ColumnChunk, ColumnKey, RawEdges, RawNodes, Raw
 from graphprep.storage.faults import display_url
 
 Ints = NDArray[np.int64]
+_Unread = tuple[Ints, int]  # the faults of a column as ``json_values`` tells them, and the number of the field or group
 
 _HEAD_BYTES = 1 << 12  # that tell how the records are written
 _DIFFER = "'edge' and 'neighbor' of a record differ; 'edge' is used"
@@ -112,12 +112,12 @@ class JsonDecoder:
         """Decode lines however they are written."""
         data = data if data.endswith(b"\n") else data + b"\n"
         tokens = tokenize(data)
-        found, code, token, name = records.find_records(tokens, values.FLOAT_LIMITS[self.weight_dtype])
+        found, bad = records.find_records(tokens, values.FLOAT_LIMITS[self.weight_dtype])
         reading = _Reading(data, tokens.tape, found)
-        faults = [json_faults.fault(data, tokens.code, tokens.at)] if tokens.code else []
-        if code:
-            faults.append(reading.fault(code, token, name))
-        node_features, edge_features = reading.features(faults)
+        faults = [json_faults.fault(data, code, at) for code, at in tokens.faults.tolist()]
+        faults += [reading.fault(*fault) for _, *fault in bad.tolist()]
+        node_features, edge_features, unread = reading.features()
+        faults += [reading.fault(*fault) for _, fault in reading.first_of_records(unread, tokens.roots)[:1]]
         differing = reading.differing_records()
         if self.strict and differing.size:
             faults.append(reading.neighbor_fault(int(differing[0])))
@@ -136,27 +136,20 @@ class JsonDecoder:
     def find_faults(self, block: TextBlock) -> list[DecodeError]:
         """Return what ``decode`` would raise for each faulty record on its own, in input order."""
         data = block.data if block.data.endswith(b"\n") else block.data + b"\n"
-        malformed, data = _blank_malformed(data)
-        tokens = tokenize(data)
-        faulty: dict[int, DecodeError] = {}  # by the number of the record
+        tokens = tokenize(data, every=True)
+        malformed = [json_faults.fault(data, code, at) for code, at in tokens.faults.tolist()]
         limit = values.FLOAT_LIMITS[self.weight_dtype]
-        rest = tokens
-        while True:
-            found, code, token, name = records.find_records(rest, limit)
-            if not code:
-                break
-            fault = _Reading(data, tokens.tape, found).fault(code, token, name)
-            record = int(np.searchsorted(tokens.roots, token, side="right")) - 1
-            faulty[record] = fault
-            rest = tokens._replace(roots=tokens.roots[record + 1 :])
-        sound = np.delete(tokens.roots, list(faulty))
-        found, *_ = records.find_records(tokens._replace(roots=sound), limit)
+        found, bad = records.find_records(tokens, limit, every=True)
         reading = _Reading(data, tokens.tape, found)
-        later = reading.feature_faults(sound)
+        faulty = [reading.fault(*fault) for _, *fault in bad.tolist()]
+        roots = np.delete(tokens.roots, bad[:, 0])
+        reading = _Reading(data, tokens.tape, records.find_records(tokens._replace(roots=roots), limit)[0])
+        unread = reading.first_of_records(reading.features()[2], roots)
+        later = {record: reading.fault(*fault) for record, fault in unread}
         if self.strict:
             for record in reading.differing_records().tolist():
                 later.setdefault(record, reading.neighbor_fault(record))
-        return sorted([*malformed, *faulty.values(), *later.values()], key=lambda fault: fault.at)
+        return sorted([*malformed, *faulty, *later.values()], key=lambda fault: fault.at)
 
 
 def _refuse_documents(url: str, head: bytes) -> None:
@@ -177,19 +170,6 @@ def _refuse_documents(url: str, head: bytes) -> None:
 
 def _line_start(data: bytes, at: int) -> int:
     return data.rfind(b"\n", 0, at) + 1
-
-
-def _blank_malformed(data: bytes) -> tuple[list[DecodeError], bytes]:
-    """Find all lines that are no JSON. Returns what is wrong with each, and the data with blanks in their place."""
-    faults, pieces = [], []
-    start = 0
-    while (tokens := tokenize(data[start:])).code:
-        at = start + tokens.at
-        line, end = _line_start(data, at), data.find(b"\n", at)
-        faults.append(json_faults.fault(data, tokens.code, at))
-        pieces += [data[start:line], b" " * (end - line)]
-        start = end
-    return faults, b"".join((*pieces, data[start:]))
 
 
 class _Scratch(threading.local):
@@ -287,34 +267,22 @@ class _Reading:
 
     # ------------------------------------------------------------------------------------------------ features
 
-    def features(self, faults: list[DecodeError]) -> tuple[list[ColumnChunk], list[ColumnChunk]]:
-        """Read all features, a column at a time: those of nodes and those of edges. Adds each column's first fault."""
+    def features(self) -> tuple[list[ColumnChunk], list[ColumnChunk], list[_Unread]]:
+        """Read all features, a column at a time: those of nodes, those of edges, and the faults of each column."""
         chunks: tuple[list[ColumnChunk], list[ColumnChunk]] = ([], [])
+        faults: list[_Unread] = []
         for on_edge, family, column in self._columns():
             chunks[on_edge].append(column.read(family, faults))
-        return chunks
+        return *chunks, faults
 
-    def feature_faults(self, roots: Ints) -> dict[int, DecodeError]:
-        """Return what is wrong with the features of a record, by its number; ``roots`` are the tokens of all records."""
-        starts = positions(self.tape, roots)
-
-        def record_of(fault: DecodeError) -> int:
-            return int(np.searchsorted(starts, fault.at, side="right")) - 1
-
-        first: dict[int, DecodeError] = {}
-        for on_edge, family, column in self._columns():
-            owners = column.rows[:, records.ROW]
-            owners = self.found.edges[owners, records.RECORD] if on_edge else owners
-            row = 0
-            while row < owners.size:
-                faults: list[DecodeError] = []
-                replace(column, rows=column.rows[row:]).read(family, faults)
-                if not faults:
-                    break
-                fault = min(faults, key=record_of)
-                first.setdefault(record_of(fault), fault)
-                row = int(np.searchsorted(owners, record_of(fault), side="right"))
-        return first
+    def first_of_records(self, faults: Sequence[_Unread], roots: Ints) -> list[tuple[int, tuple[int, int, int]]]:
+        """Return the first fault of every record that has one, by the number of the record: code, token and name."""
+        first: dict[int, tuple[int, int, int]] = {}
+        for bad, name in faults:
+            owners = np.searchsorted(roots, bad[:, 2], side="right") - 1
+            for record, (_, code, token) in zip(owners.tolist(), bad.tolist(), strict=True):
+                first.setdefault(record, (code, token, name))
+        return sorted(first.items())
 
     def _columns(self) -> Iterator[tuple[int, int, _Column]]:
         """Yield the columns in their order: whether it is one of edges, its family, and where it stands."""
@@ -370,8 +338,8 @@ class _Column:
     extent: int
     shape: tuple[int, ...] | None
 
-    def read(self, family: int, faults: list[DecodeError]) -> ColumnChunk:
-        """Read the values; a fault is added to ``faults``, and the chunk then is not to be used."""
+    def read(self, family: int, faults: list[_Unread]) -> ColumnChunk:
+        """Read the values; faults are added to ``faults``, and the chunk then is not to be used."""
         if family == records.NUMBERS:
             return self._numbers(faults)
         if family == records.SPARSE:
@@ -388,7 +356,7 @@ class _Column:
     def _owners(self) -> Ints:
         return self.rows[:, records.ROW].copy()
 
-    def _numbers(self, faults: list[DecodeError]) -> ColumnChunk:
+    def _numbers(self, faults: list[_Unread]) -> ColumnChunk:
         counts = self.rows[:, records.COUNT].copy()
         numbers = self._values(self.rows[:, records.TOKEN].copy(), int(counts.sum()), faults)
         shape = self.shape
@@ -396,17 +364,16 @@ class _Column:
             shape = (int(counts[0]),)
         return ColumnChunk(self._key("numbers"), self._owners(), counts, numbers, item_shape=shape)
 
-    def _sparse(self, faults: list[DecodeError]) -> ColumnChunk:
+    def _sparse(self, faults: list[_Unread]) -> ColumnChunk:
         counts = self.rows[:, records.COUNT].copy()
         size = int(counts.sum())
         places = self.rows[:, records.SECOND].copy()
-        coords, code, token = values.read_coordinates(self.reading.tape, places, size * max(self.extent, 1))
-        if code:
-            faults.append(self.reading.fault(code, token, keys.KEY_COORDINATES))
+        coords, bad = values.read_coordinates(self.reading.tape, places, size * max(self.extent, 1))
+        faults.append((bad, keys.KEY_COORDINATES))
         numbers = self._values(self.rows[:, records.TOKEN].copy(), size, faults)
         return ColumnChunk(self._key("sparse", self.extent), self._owners(), counts, numbers, coords=coords)
 
-    def _temporal(self, is_binary: bool, faults: list[DecodeError]) -> ColumnChunk:
+    def _temporal(self, is_binary: bool, faults: list[_Unread]) -> ColumnChunk:
         dated = self.reading.found.dated
         entry_counts = self.rows[:, records.COUNT].copy()
         entries = _ranges(self.rows[:, records.TOKEN], entry_counts)
@@ -427,17 +394,15 @@ class _Column:
             end=dated[entries, records.END],
         )
 
-    def _values(self, tokens: Ints, size: int, faults: list[DecodeError]) -> NDArray[np.generic]:
+    def _values(self, tokens: Ints, size: int, faults: list[_Unread]) -> NDArray[np.generic]:
         group = int(self.rows[0, records.GROUP])
-        numbers, code, token = values.read_numbers(self.reading.tape, tokens, size, json_faults.group_dtype(group))
-        if code:
-            faults.append(self.reading.fault(code, token, group))
+        numbers, bad = values.read_numbers(self.reading.tape, tokens, size, json_faults.group_dtype(group))
+        faults.append((bad, group))
         return numbers
 
-    def _texts(self, tokens: Ints, faults: list[DecodeError]) -> tuple[Ints, NDArray[np.uint8]]:
-        sizes, data, code, token = values.read_texts(self.reading.tape, tokens)
-        if code:
-            faults.append(self.reading.fault(code, token, keys.BINARY_GROUP))
+    def _texts(self, tokens: Ints, faults: list[_Unread]) -> tuple[Ints, NDArray[np.uint8]]:
+        sizes, data, bad = values.read_texts(self.reading.tape, tokens)
+        faults.append((bad, keys.BINARY_GROUP))
         return sizes, data
 
 

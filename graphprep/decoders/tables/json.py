@@ -72,9 +72,9 @@ class Lines:
         data = data if data.endswith(b"\n") else data + b"\n"
         tokens = tokenize(data)
         faults = []
-        if tokens.code:
-            fault = json_faults.fault(data, tokens.code, tokens.at)
-            faults.append(Fault(tokens.roots.size, tokens.at, -1, Words(fault.message, fault.fix)))
+        for code, at in tokens.faults.tolist():
+            fault = json_faults.fault(data, code, at)
+            faults.append(Fault(tokens.roots.size, at, -1, Words(fault.message, fault.fix)))
         records, keys, bad = list_members(tokens)
         if bad >= 0:
             at = int(positions(tokens.tape, tokens.roots[bad : bad + 1])[0])
@@ -375,7 +375,7 @@ class JsonBatch:
         counts = tape.extra[tokens] - tokens - 1
         size = int(counts.sum())
         dtype = column.type.dtype if column.type else "int64"
-        if column.type is None and read_numbers(tape, tokens, size, "int64")[1]:
+        if column.type is None and read_numbers(tape, tokens, size, "int64")[1].size:
             dtype = "float64"
         values = self._numbers(column, rows, tokens, dtype, size)
         if column.type is not None:
@@ -388,9 +388,9 @@ class JsonBatch:
         self, column: FeatureColumn, rows: Ints, tokens: Ints, dtype: str, size: int | None = None
     ) -> NDArray[np.generic]:
         """Read numbers, of scalars or of lists."""
-        values, code, bad = read_numbers(self.lines.tape, tokens, tokens.size if size is None else size, dtype)
-        if code:
-            row = int(rows[np.searchsorted(tokens, bad, side="right") - 1])
+        values, faults = read_numbers(self.lines.tape, tokens, tokens.size if size is None else size, dtype)
+        for number, code, bad in faults[:1].tolist():
+            row = int(rows[number])
             words = column_words(column.source, numbers.OVERFLOW if code == TOO_LARGE else numbers.INVALID, "", dtype)
             found = json_faults.found_at(self.lines.data, self.lines.at(bad))
             if size is not None and found.startswith('"'):

@@ -108,11 +108,11 @@ class Found(NamedTuple):
     unknown: NDArray[np.int64]
 
 
-def find_records(tokens: Tokens, weight_limit: float) -> tuple[Found, int, int, int]:
-    """Walk all records of a tape.
+def find_records(tokens: Tokens, weight_limit: float, every: bool = False) -> tuple[Found, NDArray[np.int64]]:
+    """Walk the records of a tape, up to the first that is faulty unless ``every`` one is wanted.
 
-    ``weight_limit`` is the least magnitude that is infinite in the dtype of weights. Returns what was found up to the first
-    fault, and the fault: code, token, name.
+    ``weight_limit`` is the least magnitude that is infinite in the dtype of weights. Returns what was found, and int64[k, 4]:
+    record, code, token and name of each fault. With one, only what was found before it is to be used.
     """
     num_nodes = tokens.roots.size
     size = 0 if num_nodes == 0 else _last_token(tokens.tape.words, tokens.tape.extra, tokens.roots[-1])
@@ -130,8 +130,9 @@ def find_records(tokens: Tokens, weight_limit: float) -> tuple[Found, int, int, 
         np.empty(_NUM_NAMES, np.int64),
         np.full(_FEW_SLOTS, -1, np.int64),
     )
-    code, token, name = _walk(buf, words, extra, tokens.roots, weight_limit, *found, *scratch)
-    return found, code, token, name
+    faults = np.empty((num_nodes if every else min(num_nodes, 1), 4), np.int64)
+    num_faults = _walk_on(buf, words, extra, tokens.roots, weight_limit, *found, *scratch, faults)
+    return found, faults[:num_faults]
 
 
 @njit(cache=True, nogil=True)
@@ -140,24 +141,47 @@ def _last_token(words, extra, token):
 
 
 @njit(cache=True, nogil=True)
+def _walk_on(
+    buf, words, extra, roots, limit, sizes, nodes, edges, neighbors, features, dated, dimensions, unknown,
+    spelled, table, inner, member, slots_seen, faults,
+):  # fmt: skip
+    """Walk, and go on behind faulty records until ``faults`` is full. Returns the number of faults."""
+    node = 0
+    for i in range(faults.shape[0]):
+        node, code, token, name = _walk(
+            buf, words, extra, roots, limit, sizes, nodes, edges, neighbors, features, dated, dimensions, unknown,
+            spelled, table, inner, member, slots_seen, node,
+        )  # fmt: skip
+        if code == OK:
+            return i
+        faults[i, 0] = node
+        faults[i, 1] = code
+        faults[i, 2] = token
+        faults[i, 3] = name
+        node += 1
+    return faults.shape[0]
+
+
+@njit(cache=True, nogil=True)
 def _walk(
     buf, words, extra, roots, limit, sizes, nodes, edges, neighbors, features, dated, dimensions, unknown,
-    spelled, table, inner, member, slots_seen,
+    spelled, table, inner, member, slots_seen, first,
 ):  # fmt: skip
+    """Walk the records from ``first`` on. Returns the record, code, token and name of the first fault."""
     # Arrays, not tuples of arrays: taking one out of a tuple counts references, and that would take half of the time.
-    for node in range(roots.size):
+    for node in range(first, roots.size):
         code, token, name, edge_mask = _node(
             buf, spelled, table, words, extra, roots[node], node, limit, sizes, nodes, unknown, member
         )
         if code != OK:
-            return code, token, name
+            return node, code, token, name
         sizes[NUM_NODES] = node + 1
         code, token, name, nodes[node, SLOTS] = _features(
             buf, spelled, table, inner, words, extra, edge_mask, member, False, node, sizes, features, dated, dimensions,
             unknown, slots_seen,
         )  # fmt: skip
         if code != OK:
-            return code, token, name
+            return node, code, token, name
         edge = nodes[node, EDGE_TOKEN]
         if edge >= 0:
             code, token, name = _edges(
@@ -165,12 +189,12 @@ def _walk(
                 unknown, slots_seen, member,
             )  # fmt: skip
             if code != OK:
-                return code, token, name
+                return node, code, token, name
         if nodes[node, NEIGHBOR_TOKEN] >= 0:
             code, token, name = _neighbors(buf, spelled, table, words, extra, node, limit, sizes, nodes, edges, neighbors)
             if code != OK:
-                return code, token, name
-    return OK, 0, 0
+                return node, code, token, name
+    return roots.size, OK, 0, 0
 
 
 @njit(cache=True, nogil=True)

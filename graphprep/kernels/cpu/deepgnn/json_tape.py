@@ -62,18 +62,17 @@ class Tape(NamedTuple):
 
 
 class Tokens(NamedTuple):
-    """A tape, the first token of every record (a line that is not blank), and the fault that ended it, if any."""
+    """A tape, the first token of every record (a line that is JSON), and code and position of each line that is none."""
 
     tape: Tape
     roots: NDArray[np.int64]
-    code: int
-    at: int
+    faults: NDArray[np.int64]
 
 
-def tokenize(data: bytes) -> Tokens:
+def tokenize(data: bytes, every: bool = False) -> Tokens:
     """Check lines of JSON and list their tokens. ``data`` ends with a line feed.
 
-    Stops at the first fault; ``roots`` then lists the records before it.
+    Unless ``every`` line is wanted, this ends at the first fault.
     """
     if len(data) < 2 * _WINDOW:
         data += b"\n" * 2 * _WINDOW  # blank lines, so that eight bytes follow wherever kernels look
@@ -82,8 +81,9 @@ def tokenize(data: bytes) -> Tokens:
     capacity = buf.size // 2 + 2 * MAX_DEPTH + 2
     tape = Tape(buf, np.empty(capacity, np.int64), np.empty(capacity, np.int64))
     roots = np.empty(data.count(b"\n"), np.int64)
-    code, at, num_records = _tokenize(*tape, roots, np.empty(MAX_DEPTH, np.int64))
-    return Tokens(tape, roots[:num_records], code, at)
+    faults = np.empty((roots.size + 1 if every else 1, 2), np.int64)
+    num_records, num_faults = _tokenize(*tape, roots, np.empty(MAX_DEPTH, np.int64), faults)
+    return Tokens(tape, roots[:num_records], faults[:num_faults])
 
 
 @njit(cache=True, nogil=True)
@@ -118,22 +118,30 @@ def bits_of(value):
 
 
 @njit(cache=True, nogil=True)
-def _tokenize(buf, words, extra, roots, stack):
-    at = token = num_records = 0
+def _tokenize(buf, words, extra, roots, stack, faults):
+    """Fill all, up to the fault that fills ``faults``. Returns (records, faults)."""
+    at = token = num_records = num_faults = 0
     while at < buf.size:
         at = _skip_blanks(buf, at)
         if buf[at] != _LF:
             code, at, end = _document(buf, words, extra, at, token, stack)
-            if code != OK:
-                return code, at, num_records
-            at = _skip_blanks(buf, at)
-            if buf[at] != _LF:
-                return TRAILING, at, num_records
-            roots[num_records] = token
-            num_records += 1
-            token = end
+            if code == OK:
+                at = _skip_blanks(buf, at)
+                code = OK if buf[at] == _LF else TRAILING
+            if code == OK:
+                roots[num_records] = token
+                num_records += 1
+                token = end
+            else:
+                faults[num_faults, 0] = code
+                faults[num_faults, 1] = at
+                num_faults += 1
+                if num_faults == faults.shape[0]:
+                    break
+                while buf[at] != _LF:
+                    at += 1
         at += 1
-    return OK, 0, num_records
+    return num_records, num_faults
 
 
 @njit(cache=True, nogil=True, inline="always")

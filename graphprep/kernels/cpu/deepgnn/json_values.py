@@ -1,4 +1,4 @@
-"""Read feature values from the tape, one column at a time. A kernel never raises: it says ``(code, token)``."""
+"""Read feature values from the tape, one column at a time. A kernel never raises: it notes codes and tokens."""
 
 from __future__ import annotations
 
@@ -73,91 +73,112 @@ def _equal_rows(keys, one, two):
     return True
 
 
-def read_numbers(tape: Tape, tokens: NDArray[np.int64], size: int, dtype: str) -> tuple[NDArray[np.generic], int, int]:
+def read_numbers(tape: Tape, tokens: NDArray[np.int64], size: int, dtype: str) -> tuple[NDArray[np.generic], NDArray[np.int64]]:
     """Read the numbers of the values at ``tokens`` (scalars, lists, nested lists), one after another.
 
-    ``size`` is how many there are. Returns the values as ``dtype``, and a fault: code and token.
+    ``size`` is how many there are. Returns the values as ``dtype``, and the faults (see ``_bad``).
     """
     kind = np.dtype(dtype)
+    faults = np.zeros((tokens.size, 2), np.int64)
     if kind.kind == "f":
         floats = np.empty(size, np.float32 if dtype == "float32" else np.float64)
-        code, token = _read_floats(tape.words, tape.extra, tokens, FLOAT_LIMITS[dtype], floats)
-        return floats.astype(kind, copy=False), code, token
+        _read_floats(tape.words, tape.extra, tokens, FLOAT_LIMITS[dtype], floats, faults)
+        return floats.astype(kind, copy=False), _bad(faults)
     bounds = np.iinfo(kind)
     if dtype == "uint64":
         unsigned = np.empty(size, np.uint64)
-        code, token = _read_unsigned(tape.words, tape.extra, tokens, unsigned)
-        return unsigned, code, token
+        _read_unsigned(tape.words, tape.extra, tokens, unsigned, faults)
+        return unsigned, _bad(faults)
     integers = np.empty(size, np.int64)
-    code, token = _read_integers(tape.words, tape.extra, tokens, np.int64(bounds.min), np.int64(bounds.max), integers)
-    return integers.astype(kind, copy=False), code, token
+    _read_integers(tape.words, tape.extra, tokens, np.int64(bounds.min), np.int64(bounds.max), integers, faults)
+    return integers.astype(kind, copy=False), _bad(faults)
+
+
+def _bad(faults: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return int64[k, 3]: the position in ``tokens`` of each value that is faulty, and code and token of its first fault."""
+    rows = np.flatnonzero(faults[:, 0])
+    return np.column_stack((rows, faults[rows]))
 
 
 @njit(cache=True, nogil=True)
-def _read_floats(words, extra, tokens, limit, out):
+def _read_floats(words, extra, tokens, limit, out, faults):
     at = 0
     for i in range(tokens.size):
         for token in range(tokens[i], after(words, extra, tokens[i])):
             kind = kind_of(words, token)
+            code = OK
+            value = np.nan
             if kind >= UINT:
                 value = read_float(words, extra, token)
                 if kind <= HUGE and abs(value) >= limit:
-                    return TOO_LARGE, token
-            elif kind == NULL:
-                value = np.nan
+                    code = TOO_LARGE
             elif kind in (ARRAY, NESTED):
                 continue
+            elif kind != NULL:
+                code = NOT_NUMBER
+            if code != OK:
+                faults[i, 0] = code
+                faults[i, 1] = token
+                break
+            out[at] = value
+            at += 1
+
+
+@njit(cache=True, nogil=True)
+def _read_integers(words, extra, tokens, low, high, out, faults):
+    at = 0
+    for i in range(tokens.size):
+        for token in range(tokens[i], after(words, extra, tokens[i])):
+            kind = kind_of(words, token)
+            if kind in (ARRAY, NESTED):
+                continue
+            code = OK
+            value = np.int64(0)
+            if kind not in (UINT, NEGATIVE):
+                code = TOO_LARGE if kind == BIG else NOT_INTEGER
             else:
-                return NOT_NUMBER, token
+                magnitude = np.uint64(extra[token])
+                value = np.int64(magnitude) if kind == UINT else np.int64(~magnitude + np.uint64(1))
+                if kind == UINT and magnitude >= _INT64_MIN:
+                    code = TOO_LARGE
+                elif value < low or value > high:
+                    code = BELOW if low == 0 and value < 0 else TOO_LARGE
+            if code != OK:
+                faults[i, 0] = code
+                faults[i, 1] = token
+                break
             out[at] = value
             at += 1
-    return OK, 0
 
 
 @njit(cache=True, nogil=True)
-def _read_integers(words, extra, tokens, low, high, out):
+def _read_unsigned(words, extra, tokens, out, faults):
     at = 0
     for i in range(tokens.size):
         for token in range(tokens[i], after(words, extra, tokens[i])):
             kind = kind_of(words, token)
             if kind in (ARRAY, NESTED):
                 continue
+            code = OK
             if kind not in (UINT, NEGATIVE):
-                return TOO_LARGE if kind == BIG else NOT_INTEGER, token
-            magnitude = np.uint64(extra[token])
-            if kind == UINT and magnitude >= _INT64_MIN:
-                return TOO_LARGE, token
-            value = np.int64(magnitude) if kind == UINT else np.int64(~magnitude + np.uint64(1))
-            if value < low or value > high:
-                return BELOW if low == 0 and value < 0 else TOO_LARGE, token
-            out[at] = value
-            at += 1
-    return OK, 0
-
-
-@njit(cache=True, nogil=True)
-def _read_unsigned(words, extra, tokens, out):
-    at = 0
-    for i in range(tokens.size):
-        for token in range(tokens[i], after(words, extra, tokens[i])):
-            kind = kind_of(words, token)
-            if kind in (ARRAY, NESTED):
-                continue
-            if kind not in (UINT, NEGATIVE):
-                return TOO_LARGE if kind == BIG else NOT_INTEGER, token
-            if kind == NEGATIVE and extra[token] != 0:
-                return BELOW, token
+                code = TOO_LARGE if kind == BIG else NOT_INTEGER
+            elif kind == NEGATIVE and extra[token] != 0:
+                code = BELOW
+            if code != OK:
+                faults[i, 0] = code
+                faults[i, 1] = token
+                break
             out[at] = np.uint64(extra[token])
             at += 1
-    return OK, 0
 
 
-def read_texts(tape: Tape, tokens: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.uint8], int, int]:
-    """Read the texts at ``tokens``, escapes resolved: their sizes, their UTF-8 bytes, and a fault: code and token."""
+def read_texts(tape: Tape, tokens: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.int64]]:
+    """Read the texts at ``tokens``, escapes resolved: their sizes, their UTF-8 bytes, and the faults (see ``_bad``)."""
     sizes = np.empty(tokens.size, np.int64)
     out = np.empty(_room_for_texts(tape.words, tape.extra, tokens), np.uint8)
-    size, code, token = _read_texts(*tape, tokens, sizes, out)
-    return sizes, out[:size].copy() if size < out.size else out, code, token
+    faults = np.zeros((tokens.size, 2), np.int64)
+    size = _read_texts(*tape, tokens, sizes, out, faults)
+    return sizes, out[:size].copy() if size < out.size else out, _bad(faults)
 
 
 @njit(cache=True, nogil=True)
@@ -169,7 +190,7 @@ def _room_for_texts(words, extra, tokens):
 
 
 @njit(cache=True, nogil=True)
-def _read_texts(buf, words, extra, tokens, sizes, out):
+def _read_texts(buf, words, extra, tokens, sizes, out, faults):
     at = 0
     for i in range(tokens.size):
         start, stop = start_of(words, tokens[i]) + 1, extra[tokens[i]]
@@ -177,18 +198,20 @@ def _read_texts(buf, words, extra, tokens, sizes, out):
         if kind_of(words, tokens[i]) == ESCAPED:
             at, lone = unescape(buf, start, stop, out, at)
             if lone:
-                return at, SURROGATE, tokens[i]
+                faults[i, 0] = SURROGATE
+                faults[i, 1] = tokens[i]
         else:
             for j in range(start, stop):
                 out[at] = buf[j]
                 at += 1
         sizes[i] = at - before
-    return at, OK, 0
+    return at
 
 
-def read_coordinates(tape: Tape, tokens: NDArray[np.int64], size: int) -> tuple[NDArray[np.int64], int, int]:
-    """Read coordinates, lists or lists of lists of integers: int64[size], and a fault: code and token."""
+def read_coordinates(tape: Tape, tokens: NDArray[np.int64], size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Read coordinates, lists or lists of lists of integers: int64[size], and the faults (see ``_bad``)."""
     out = np.empty(size, np.int64)
+    faults = np.zeros((tokens.size, 2), np.int64)
     limits = np.iinfo(np.int64)
-    code, token = _read_integers(tape.words, tape.extra, tokens, np.int64(limits.min), np.int64(limits.max), out)
-    return out, code, token
+    _read_integers(tape.words, tape.extra, tokens, np.int64(limits.min), np.int64(limits.max), out, faults)
+    return out, _bad(faults)
