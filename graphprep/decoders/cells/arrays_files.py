@@ -17,7 +17,6 @@ from typing import Any, BinaryIO, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.decoders.cells.chunks import read_fortran_rows
 from graphprep.decoders.looks.formats import ZIP_MAGICS
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError
@@ -116,19 +115,23 @@ def find_arrays(storage: InputStorage, url: str, *, texts: bool = False) -> Arra
     return {source.key: source}
 
 
-def find_array(storage: InputStorage, url: str) -> ArraySource:
-    """Read the header of a ``.npy`` file, and compare it with the file's size. Raises DataError."""
+def find_array(storage: InputStorage, url: str, word: str = "array") -> ArraySource:
+    """Read the header of a ``.npy`` file, and compare it with the file's size.
+
+    Raises DataError; ``word`` is what that says is truncated.
+    """
     place = display_url(url)
     header = parse_npy_header(storage.head(url, MAX_HEADER_BYTES + 12), place)
     if storage.size(url) != header.num_bytes:  # compressed, or wrong
         with storage.open(url) as handle:
-            _check_size(handle.seek(0, io.SEEK_END), header, place)
+            _check_size(handle.seek(0, io.SEEK_END), header, place, word)
     return ArraySource(url, stem_of(url), header)
 
 
-def _check_size(found: int, header: NpyHeader, place: str) -> None:
+def _check_size(found: int, header: NpyHeader, place: str, word: str = "array") -> None:
     if found < header.num_bytes:
-        raise DataError(f"the array is truncated: {found} bytes of {header.num_bytes}", place=place, fix="write the file again")
+        fix = "write the file again" if word != "file" else "write it again"
+        raise DataError(f"the {word} is truncated: {found} bytes of {header.num_bytes}", place=place, fix=fix)
     if found > header.num_bytes:
         raise DataError(f"{found - header.num_bytes} bytes follow the array", place=place, fix="write the file again")
 
@@ -212,14 +215,13 @@ class _Window(io.RawIOBase):
         """Return True."""
         return True
 
-    def readinto(self, buffer: Any) -> int:
-        """Read at most ``len(buffer)`` bytes; 0 at the end."""
+    def read(self, size: int = -1) -> bytes:
+        """Read at most ``size`` bytes; none at the end."""
         if self._handle.tell() != self._start + self._at:
             self._handle.seek(self._start + self._at)
-        data = self._handle.read(len(buffer))
-        buffer[: len(data)] = data
+        data = self._handle.read(size)
         self._at += len(data)
-        return len(data)
+        return data
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         """Move to a byte from the beginning."""
@@ -260,18 +262,20 @@ class ItemStream:
 
     def take(self, count: int) -> NDArray[Any]:
         """Return the next ``count`` items, native. Raises DataError where the file ends before."""
-        wanted = count * self._source.header.dtype.itemsize
-        pieces = []
-        with _zip_faults(self._source.place):
-            while wanted and (piece := self._file.read(wanted)):
-                pieces.append(piece)
-                wanted -= len(piece)
-        if wanted:
-            raise DataError(
-                "the file became shorter while it was read", place=self._source.place, fix="run again when it is complete"
-            )
-        data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
-        return np.frombuffer(data, self._source.header.dtype).astype(self._source.dtype, copy=False)
+        return _take(self._file, self._source, count)
+
+
+def _take(file: BinaryIO, source: ArraySource, count: int) -> NDArray[Any]:
+    wanted = count * source.header.dtype.itemsize
+    pieces = []
+    with _zip_faults(source.place):
+        while wanted and (piece := file.read(wanted)):
+            pieces.append(piece)
+            wanted -= len(piece)
+    if wanted:
+        raise DataError("the file became shorter while it was read", place=source.place, fix="run again when it is complete")
+    data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+    return np.frombuffer(data, source.header.dtype).astype(source.dtype, copy=False)
 
 
 def read_rows(handle: BinaryIO, source: ArraySource, start: int, max_rows: int) -> Iterator[NDArray[Any]]:
@@ -285,13 +289,23 @@ def read_rows(handle: BinaryIO, source: ArraySource, start: int, max_rows: int) 
     if source.header.fortran_order and item_shape:
         columns = _seekable(open_array(handle, source), source)
         for at in range(start, num_rows, step):
-            batch = read_fortran_rows(columns, source.header, at, min(step, num_rows - at))
-            yield np.ascontiguousarray(batch, source.dtype)
+            yield np.ascontiguousarray(_read_fortran_rows(columns, source, at, min(step, num_rows - at)))
         return
     stream = ItemStream(handle, source, start * width)
     for at in range(start, num_rows, step):
         count = min(step, num_rows - at)
         yield stream.take(count * width).reshape(count, *item_shape)
+
+
+def _read_fortran_rows(file: BinaryIO, source: ArraySource, start: int, count: int) -> NDArray[Any]:
+    """Read rows [start, start + count) of an array that lies column after column, a piece of each column."""
+    header, item_shape = source.header, source.shape[1:]
+    columns = []
+    for column in range(math.prod(item_shape)):
+        file.seek(header.data_start + (column * header.shape[0] + start) * header.dtype.itemsize)
+        columns.append(_take(file, source, count))
+    flat = np.stack(columns, axis=1) if columns else np.empty((count, 0), source.dtype)
+    return flat.reshape(count, *item_shape[::-1]).transpose(0, *range(len(item_shape), 0, -1))
 
 
 def _seekable(file: BinaryIO, source: ArraySource) -> BinaryIO:

@@ -1,4 +1,4 @@
-"""The binary files of a chunked graph: what a ``.npy`` or Parquet file holds, and its rows in batches.
+"""The binary files of a chunked graph: what a ``.npy`` or Parquet file holds, and the rows of the latter in batches.
 
 Nothing here trusts a header: sizes are compared with the file, pickles and object arrays are never loaded.
 """
@@ -6,7 +6,6 @@ Nothing here trusts a header: sizes are compared with the file, pickles and obje
 from __future__ import annotations
 
 import contextlib
-import io
 import math
 import re
 from collections.abc import Callable, Iterator
@@ -15,13 +14,13 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from graphprep.decoders.cells.arrays_files import ArraySource, find_array
 from graphprep.decoders.cells.row_numbers import every_row
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, DecodeError
 from graphprep.model.protocols import InputStorage
 from graphprep.model.rows import ColumnChunk, ColumnKey
 from graphprep.storage.faults import display_url
-from graphprep.storage.read.npy import MAX_HEADER_BYTES, NpyHeader, parse_npy_header
 
 PARQUET_MAGIC = b"PAR1"
 _BATCH_BYTES = 1 << 24  # wide rows come in smaller batches than max_rows, so that a batch stays small
@@ -36,14 +35,14 @@ class TableInfo:
     """What a binary file says of itself.
 
     ``dtype`` is NumPy's name (``uint8`` for texts), ``item_shape`` the shape of a row's value, None where it is found in the
-    data (Parquet lists). ``header`` is there for ``.npy`` files only.
+    data (Parquet lists). ``array`` is there for ``.npy`` files only.
     """
 
     num_rows: int
     dtype: str
     item_shape: tuple[int, ...] | None
     family: str = "numbers"
-    header: NpyHeader | None = None
+    array: ArraySource | None = None
 
 
 # ------------------------------------------------------------------------------------------------------------ .npy
@@ -54,55 +53,10 @@ def inspect_npy(storage: InputStorage, url: str) -> TableInfo:
 
     Raises DataError for other files, object arrays, truncated data, and bytes behind the array.
     """
-    place = display_url(url)
-    header = parse_npy_header(storage.head(url, MAX_HEADER_BYTES + 12), place)
-    if not header.shape:
-        raise DataError("the array is a scalar; expected one row a node or edge", place=place)
-    if storage.size(url) != header.num_bytes:  # compressed, or wrong
-        with storage.open(url) as handle:
-            found = handle.seek(0, io.SEEK_END)
-        if found < header.num_bytes:
-            raise DataError(f"the file is truncated: {found} bytes of {header.num_bytes}", place=place, fix="write it again")
-        if found > header.num_bytes:
-            raise DataError(f"{found - header.num_bytes} bytes follow the array", place=place, fix="write the file again")
-    dtype = header.dtype.newbyteorder("=").name
-    return TableInfo(header.shape[0], dtype, header.shape[1:], header=header)
-
-
-def read_npy(handle: BinaryIO, header: NpyHeader, max_rows: int) -> Iterator[NDArray[Any]]:
-    """Read an array in batches of at most ``max_rows`` rows, each native, in C order, of shape [k, *item_shape]."""
-    num_rows, item_shape = header.shape[0], header.shape[1:]
-    row_bytes = math.prod(item_shape) * header.dtype.itemsize
-    step = _batch_rows(max_rows, row_bytes)
-    for start in range(0, num_rows, step):
-        count = min(step, num_rows - start)
-        if header.fortran_order and item_shape:
-            batch = read_fortran_rows(handle, header, start, count)
-        else:
-            batch = _read_array(handle, header, header.data_start + start * row_bytes, (count, *item_shape))
-        yield np.ascontiguousarray(batch, header.dtype.newbyteorder("="))
-
-
-def read_fortran_rows(handle: BinaryIO, header: NpyHeader, start: int, count: int) -> NDArray[Any]:
-    """Read rows [start, start + count) of an array that lies column after column, a piece of each column."""
-    size = header.dtype.itemsize
-    item_shape = header.shape[1:]
-    columns = [
-        _read_array(handle, header, header.data_start + (column * header.shape[0] + start) * size, (count,))
-        for column in range(math.prod(item_shape))
-    ]
-    flat = np.stack(columns, axis=1) if columns else np.empty((count, 0), header.dtype)
-    return flat.reshape(count, *item_shape[::-1]).transpose(0, *range(len(item_shape), 0, -1))
-
-
-def _read_array(handle: BinaryIO, header: NpyHeader, at: int, shape: tuple[int, ...]) -> NDArray[Any]:
-    num_bytes = math.prod(shape) * header.dtype.itemsize
-    if handle.tell() != at:
-        handle.seek(at)
-    data = handle.read(num_bytes)
-    if len(data) < num_bytes:
-        raise DecodeError("the file became shorter while it was read", at=0)
-    return np.frombuffer(data, header.dtype).reshape(shape)
+    array = find_array(storage, url, "file")
+    if not array.shape:
+        raise DataError("the array is a scalar; expected one row a node or edge", place=array.place)
+    return TableInfo(array.shape[0], array.dtype.name, array.shape[1:], array=array)
 
 
 def _batch_rows(max_rows: int, row_bytes: int) -> int:

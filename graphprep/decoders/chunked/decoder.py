@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.decoders.cells.chunks import dense_chunk, read_npy, read_parquet_edges, read_parquet_feature
+from graphprep.decoders.cells.arrays_files import read_rows
+from graphprep.decoders.cells.chunks import dense_chunk, read_parquet_edges, read_parquet_feature
 from graphprep.decoders.cells.columns import parse_declared
 from graphprep.decoders.chunked.plan import Chunk, plan_chunked
 from graphprep.model.dataclass import dataclass
@@ -227,11 +228,11 @@ def _read_edges(handle: BinaryIO, chunk: Chunk, max_rows: int, places: bool) -> 
 def _edge_batches(
     handle: BinaryIO, chunk: Chunk, max_rows: int
 ) -> Iterator[tuple[NDArray[Any], NDArray[Any], tuple[str, str]]]:
-    if chunk.header is None:
+    if chunk.array is None:
         yield from read_parquet_edges(handle, max_rows)
         return
-    if chunk.header.shape[0]:
-        for pairs in read_npy(handle, chunk.header, max_rows):
+    if chunk.array.shape[0]:
+        for pairs in read_rows(handle, chunk.array, 0, max_rows):
             yield pairs[:, 0], pairs[:, 1], ("0", "1")
 
 
@@ -264,8 +265,8 @@ def _read_feature(handle: BinaryIO, chunk: Chunk, max_rows: int) -> Iterator[Raw
 
 
 def _feature_batches(handle: BinaryIO, chunk: Chunk, key: ColumnKey, max_rows: int) -> Iterator[tuple[int, ColumnChunk]]:
-    if chunk.header is None:
+    if chunk.array is None:
         yield from read_parquet_feature(handle, key, chunk.item_shape, max_rows)
         return
-    for values in read_npy(handle, chunk.header, max_rows):
+    for values in read_rows(handle, chunk.array, 0, max_rows):
         yield values.shape[0], dense_chunk(key, values)

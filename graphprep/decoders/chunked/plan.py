@@ -7,7 +7,7 @@ from dataclasses import field
 from functools import cached_property
 from typing import Any, Literal
 
-from graphprep.decoders.cells.arrays_files import plain_arrays
+from graphprep.decoders.cells.arrays_files import ArraySource, plain_arrays
 from graphprep.decoders.cells.chunks import PARQUET_MAGIC, TableInfo, inspect_npy, inspect_parquet
 from graphprep.model.counts import TypeCounts, read_counts
 from graphprep.model.dataclass import dataclass
@@ -16,7 +16,7 @@ from graphprep.model.protocols import DeclaredColumn, DeclaredNodes, InputStorag
 from graphprep.model.rows import ColumnKey, Relation
 from graphprep.model.schema import EdgeType, edge_type_text, parse_edge_type
 from graphprep.storage.faults import display_url
-from graphprep.storage.read.npy import MAGIC, NpyHeader
+from graphprep.storage.read.npy import MAGIC
 from graphprep.storage.read.schemas import at_path, check_json, parse_json
 
 METADATA_NAME = "metadata.json"
@@ -47,7 +47,7 @@ class Chunk:
     rows_by: str = ""
     delimiter: bytes = b""
     width: int = 1
-    header: NpyHeader | None = None
+    array: ArraySource | None = None
     key: ColumnKey | None = None
     item_shape: tuple[int, ...] | None = None
     num_ends: tuple[int, int] = (0, 0)
@@ -326,18 +326,18 @@ def _inspect(storage: InputStorage, block: _Block, url: str) -> _File:
         return _inspect_csv(storage, block, url)
     edges = block.column is None
     table = inspect_npy(storage, url) if block.format == "numpy" else inspect_parquet(storage, url, edges=edges)
-    if edges and table.header is not None and table.num_rows:
-        _check_npy_edges(table.header, display_url(url))
+    if edges and table.array is not None and table.num_rows:
+        _check_npy_edges(table.array)
     return _File(url, table.num_rows, table)
 
 
-def _check_npy_edges(header: NpyHeader, place: str) -> None:
-    shape = header.shape
+def _check_npy_edges(array: ArraySource) -> None:
+    shape, place = array.shape, array.place
     if len(shape) != 2 or shape[1] != 2:
         fix = "transpose the array" if len(shape) == 2 and shape[0] == 2 else "store one row an edge: source, destination"
         raise DataError(f"edges must have shape (m, 2), found {shape}", place=place, fix=fix)
-    if header.dtype.kind not in "iu":
-        raise DataError(f"ids must be integers, found {header.dtype.name}", place=place, fix="store them as int64")
+    if array.dtype.kind not in "iu":
+        raise DataError(f"ids must be integers, found {array.header.dtype.name}", place=place, fix="store them as int64")
 
 
 def _inspect_csv(storage: InputStorage, block: _Block, url: str) -> _File:
@@ -451,7 +451,7 @@ def _plain_arrays(owner: str | Relation, block: _Block, files: Sequence[_File]) 
     if block.column is None or block.format != "numpy":
         return [None] * len(files)
     dtype = next((file.table.dtype for file in files if file.table is not None and file.table.num_rows), "int64")
-    headers = [None if file.table is None else file.table.header for file in files]
+    headers = [None if file.table is None or file.table.array is None else file.table.array.header for file in files]
     return plain_arrays(owner, ColumnKey(block.column, "numbers", dtype), headers)
 
 
@@ -469,7 +469,7 @@ def _detail(chunk: Chunk, file: _File, first_row: int, rows_by: str) -> Chunk:
         rows_by=rows_by,
         delimiter=file.delimiter,
         width=file.width or 1,
-        header=None if table is None else table.header,
+        array=None if table is None else table.array,
         key=key,
         item_shape=None if table is None else table.item_shape,
         num_ends=chunk.num_ends,
