@@ -487,9 +487,7 @@ def _settle(
 ) -> tuple[list[TypedNodes], list[TypedEdges]]:
     """Settle all columns, and the numbers of the edge types."""
     shapes = {key: found.shapes for key, found in decoded.shapes.items()}
-    # The decoder knows it from a flag or from a file of options.
-    created_weight = float(getattr(decoded.decoder, "default_node_weight", None) or 0.0)
-
+    created_weight = decoded.sources.created_weight
     densify = DenseNames(options.densify)
 
     def columns(

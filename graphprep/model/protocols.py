@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.model.dataclass import dataclass
-from graphprep.model.graph_config import GraphConfig
+from graphprep.model.errors import DecodeError
+from graphprep.model.graph_config import GraphConfig, IdType
 from graphprep.model.rows import ColumnKey, RawRows, Relation
 
 
@@ -70,7 +71,8 @@ class Span:
     lies as an array: then the stages may leave it there until it is written. Spans of one column stand in the order of rows,
     and where one of them with rows has no ``array``, none has. ``id_columns`` names the columns of sources and destinations
     that are read as one ID space although their names speak of two kinds of things; the decode stage then looks whether their
-    ranges differ, too. ``room`` is what ``read`` may hold; None: no limit is known.
+    ranges differ, too. ``key_columns`` names the columns of a table's raw IDs, as messages call them (None: one without a
+    name). ``room`` is what ``read`` may hold; None: no limit is known.
     """
 
     url: str
@@ -84,6 +86,7 @@ class Span:
     record_ends: RecordEnds | None = None
     array: PlainArray | None = None
     id_columns: tuple[str, str] | None = None
+    key_columns: tuple[str | None, ...] = ()
     room: ReadingRoom | None = None
 
 
@@ -165,7 +168,9 @@ class Sources:
     ID spaces (a space's name, or that of a type with its own) whose integer raw IDs are the bits of int64. ``auto_ids`` lists
     those that are decoded as texts although they may turn out to be integers of int64 throughout: then decoding starts again
     with ``settle_ids``, and ``plan`` is called again. ``edge_split`` names the column that is the split of every edge type,
-    ``edge_category`` that whose texts become numbers of categories; None: there is none.
+    ``edge_category`` that whose texts become numbers of categories; None: there is none. ``created_weight`` is the weight of
+    nodes that have no record. ``replans``: spans depend on the dtypes of columns, so that ``plan`` is called again when these
+    are decided; it is for ``tables`` in any case.
     """
 
     spans: tuple[Span, ...]
@@ -184,6 +189,8 @@ class Sources:
     auto_ids: tuple[str, ...] = ()
     edge_split: str | None = None
     edge_category: str | None = None
+    created_weight: float = 0.0
+    replans: bool = False
 
 
 class InputStorage(Protocol):
@@ -256,6 +263,28 @@ class SpanReader(Protocol):
 
 
 @runtime_checkable
+class FindsFaults(Protocol):
+    """A decoder, or a span's reader, that tells all faulty records of a block at once: skipping them takes less long."""
+
+    def find_faults(self, block: TextBlock) -> list[DecodeError]:
+        """Return what ``decode`` would raise for each faulty record on its own, in input order; nothing where it cannot."""
+
+
+@runtime_checkable
+class StatesIdType(Protocol):
+    """A decoder whose option ``id_type`` says what raw IDs are; columns from files of their own then go by the same."""
+
+    id_type: IdType | None
+
+
+@runtime_checkable
+class TakesFolders(Protocol):
+    """The class of a decoder that is given folders and globs as they are, where ``takes_folder`` is True."""
+
+    takes_folder: bool
+
+
+@runtime_checkable
 class SettlesIds(Protocol):
     """A decoder that can be told late that the raw IDs of some ID spaces are integers (``--id-type auto``)."""
 
@@ -267,7 +296,7 @@ class SettlesIds(Protocol):
 class ReadsConfig(Protocol):
     """A format that says which files are the tables of which types: it makes a config, and the tables decoder does the rest.
 
-    Registered as a decoder is; ``takes_folder`` True leaves folders and globs to it.
+    Registered as a decoder is; see ``TakesFolders``, too.
     """
 
     name: ClassVar[str]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import BadRecord, DataError, DecodeError
-from graphprep.model.protocols import Decoder, ReadingRoom, Span, TextBlock
+from graphprep.model.protocols import Decoder, FindsFaults, ReadingRoom, Span, TextBlock
 from graphprep.model.rows import RawRows
 from graphprep.storage.faults import display_url
 from graphprep.storage.read.spans import place_of, places_of, record_ends_of
@@ -123,8 +123,7 @@ def _sound_pieces(decoder: Decoder, block: TextBlock, *, at_once: bool) -> tuple
 
 def _all_faults(decoder: Decoder, part: TextBlock, first: DecodeError) -> tuple[list[DecodeError], bool]:
     """Return what is wrong with each faulty record, and True, where the decoder tells; else the first, and False."""
-    find: Callable[[TextBlock], list[DecodeError]] | None = getattr(decoder, "find_faults", None)
-    found = [] if find is None else find(part)
+    found = decoder.find_faults(part) if isinstance(decoder, FindsFaults) else []
     return (found, True) if found else ([first], False)
 
 

@@ -138,7 +138,7 @@ def decode_all(
         except WidenError as error:
             decoder = decoder.widen(error.columns)
             reporter.message(f"column {', '.join(map(repr, error.columns))} holds text: decoding again with it as text")
-            stale = sources.nodes == "tables" or getattr(decoder, "replans", False)
+            stale = sources.nodes == "tables" or sources.replans
         except _IntegersError as error:
             decoder = cast(SettlesIds, decoder).settle_ids(error.spaces)
             named = ", ".join(repr(space) if space else "all types" for space in error.spaces)

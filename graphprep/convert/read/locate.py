@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,7 +79,7 @@ class Locator:
         )
         for number, (rows, _, first_row) in enumerate(tables):
             if number == batch.block and rows is not None:
-                return Located(rows, None, display_url(span.url), first_row, _key_columns(span.detail))
+                return Located(rows, None, display_url(span.url), first_row, span.key_columns)
         raise AssertionError("a batch that was read once cannot be read again")
 
     def first_end_beyond(self, type_name: str, num_nodes: int) -> tuple[str, int]:
@@ -142,9 +142,3 @@ class Locator:
         edges = found.rows.edges
         at = None if edges is None else edges.at_src if end == "src" else edges.at_dst
         return found.place(int(at[record - batch.first_edge]), int(end == "dst")) if at is not None else found.url
-
-
-def _key_columns(reader: Any) -> tuple[str | None, ...]:
-    """Return the names of the columns of IDs that a span's reader knows."""
-    layout = getattr(getattr(reader, "reader", reader), "layout", None)
-    return tuple(None if one.position is None else one.name for one in getattr(layout, "ids", ()))

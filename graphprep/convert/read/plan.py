@@ -18,7 +18,7 @@ from graphprep.model.errors import DataError, UsageError
 from graphprep.model.graph_config import DataArray, GraphConfig
 from graphprep.model.graph_schema import GraphSchema
 from graphprep.model.options.convert import ConvertOptions
-from graphprep.model.protocols import Decoder, ReadsConfig, Reporter, Sniffed, Sources
+from graphprep.model.protocols import Decoder, ReadsConfig, Reporter, Sniffed, Sources, StatesIdType, TakesFolders
 from graphprep.storage.drivers import URL
 from graphprep.store.assign import PARTITION_METHODS
 from graphprep.store.stated_counts import check_fits
@@ -83,9 +83,10 @@ def plan_input(inputs: Sequence[str], options: ConvertOptions, storage: Storage,
 def _read_by_decoder(inputs: Sequence[str], options: ConvertOptions, storage: Storage, reporter: Reporter) -> Planned:
     """Let the decoder of the inputs' format plan."""
     cls, found = _choose(inputs, options, storage, reporter)
+    chosen: object = cls
     flags = found.flags if found else ()
     urls = tuple(inputs)
-    if not getattr(cls, "takes_folder", False):
+    if not (isinstance(chosen, TakesFolders) and chosen.takes_folder):
         expanded = storage.expand(inputs)
         urls = expanded.files
         for text in expanded.messages:
@@ -143,7 +144,8 @@ def _with_data(planned: Planned, options: ConvertOptions, storage: Storage) -> P
     node_data = [*based(config.node_data), *parse_data(options.node_data, "node")]
     edge_data = [*based(config.edge_data), *parse_data(options.edge_data, "edge")]
 
-    id_type = config.id_type if planned.graph is not None else getattr(planned.decoder, "id_type", None)
+    own = planned.decoder.id_type if isinstance(planned.decoder, StatesIdType) else None
+    id_type = config.id_type if planned.graph is not None else own
 
     def attach(sources: Sources, decoder: DataDecoder) -> Sources:
         return attach_data(storage, sources, node_data, edge_data, tables=decoder.tables, id_type=id_type)
@@ -266,10 +268,8 @@ def with_dtypes(planned: Planned, dtypes: Mapping[str, str]) -> Planned:
     if not dtypes:
         return planned
     decoder = planned.decoder.widen(dtypes)
-    sources = (
-        planned.replan(decoder) if planned.sources.nodes == "tables" or getattr(decoder, "replans", False) else planned.sources
-    )
-    return replace(planned, decoder=decoder, sources=sources)
+    stale = planned.sources.nodes == "tables" or planned.sources.replans
+    return replace(planned, decoder=decoder, sources=planned.replan(decoder) if stale else planned.sources)
 
 
 def _total_bytes(storage: Storage, sources: Sources) -> int | None:

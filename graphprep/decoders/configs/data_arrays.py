@@ -16,12 +16,14 @@ from numpy.typing import NDArray
 from graphprep.decoders.arrays.read import ColumnReader, KeyedReader
 from graphprep.decoders.cells.arrays_files import ArraySource, find_array, find_arrays, is_npz, plain_arrays
 from graphprep.decoders.cells.chunks import dense_chunk
+from graphprep.decoders.cells.columns import EdgeLayout
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, DecodeError, UsageError
 from graphprep.model.graph_config import DataArray, GraphConfig, IdType, NodeTable, TableConfig
 from graphprep.model.protocols import (
     DeclaredColumn,
     Decoder,
+    FindsFaults,
     InputStorage,
     SettlesIds,
     Sources,
@@ -212,7 +214,7 @@ class _Plan:
     def _further_names(self) -> Iterator[tuple[str, str]]:
         """Yield the columns that edge lists bring, which are not declared."""
         for span in self.sources.spans:
-            for column in getattr(span.detail, "further", ()):
+            for column in span.detail.further if isinstance(span.detail, EdgeLayout) else ():
                 yield "edge", column.name
 
     # ---- files ----
@@ -290,14 +292,17 @@ class _Plan:
         if data.id_col is None:
             inner = dataclasses.replace(reader, layout=dataclasses.replace(layout, features=features))
             inner = self._settled(inner, span)
-            return dataclasses.replace(span, role=_role(owner), detail=DataReader(NumberedReader(inner, owner, joined)))
+            numbered = DataReader(NumberedReader(inner, owner, joined))
+            return dataclasses.replace(span, role=_role(owner), detail=numbered, key_columns=())
         own = dataclasses.replace(layout.owner, declares=False)
         inner = dataclasses.replace(reader, layout=dataclasses.replace(layout, features=features, owner=own))
         return dataclasses.replace(span, detail=DataReader(inner))
 
     def _settled(self, reader: Any, span: Span) -> Any:
         """Read a file once to see which columns hold text, where its format does not say: columns by row have one dtype."""
-        if span.kind == "table" and hasattr(reader, "parquet"):
+        from graphprep.decoders.tables.arrow import ArrowReader
+
+        if isinstance(reader, ArrowReader):
             return reader
         families: dict[str, set[str]] = {}
         with self.storage.open(span.url) as handle:
@@ -461,7 +466,7 @@ def attach_data(
         plan.attach(data, "node")
     for data in edge_data:
         plan.attach(data, "edge")
-    return plan.sources
+    return dataclasses.replace(plan.sources, replans=True)
 
 
 @dataclass(frozen=True)
@@ -476,17 +481,10 @@ class DataDecoder:
     settled: tuple[str, ...] = ()
 
     name: ClassVar[str] = "data"
-    # Its spans change with the dtypes of columns.
-    replans: ClassVar[bool] = True
 
     def tables(self) -> Any:
         """Make what plans the tables among the files."""
         return _new_tables().widen(self.widened).settle_ids(self.settled)
-
-    @property
-    def default_node_weight(self) -> Any:
-        """Return what the inner decoder says of created nodes."""
-        return getattr(self.inner, "default_node_weight", None)
 
     def plan(self, storage: InputStorage, urls: Sequence[str]) -> Sources:
         """Let the inner decoder plan."""
@@ -500,9 +498,8 @@ class DataDecoder:
     def find_faults(self, block: TextBlock) -> list[DecodeError]:
         """Return all faulty records of a block, where its decoder can tell them."""
         detail = block.span.detail
-        find: Callable[[TextBlock], list[DecodeError]] | None
-        find = getattr(detail if isinstance(detail, DataReader) else self.inner, "find_faults", None)
-        return [] if find is None else find(block)
+        finder = detail if isinstance(detail, DataReader) else self.inner
+        return finder.find_faults(block) if isinstance(finder, FindsFaults) else []
 
     def read(self, handle: BinaryIO, span: Span, max_rows: int, places: bool = False) -> Iterator[RawRows]:
         """Read a table span. Raises DecodeError."""

@@ -97,7 +97,8 @@ class EdgeListDecoder:
 
     def plan(self, storage: InputStorage, urls: Sequence[str]) -> Sources:
         """Deal out one span a file."""
-        return Sources(spans=tuple(Span(url) for url in urls), nodes="records", has_times=self.has_times, always_weighted=True)
+        spans, weight = tuple(Span(url) for url in urls), float(self.default_node_weight or 0.0)
+        return Sources(spans, nodes="records", has_times=self.has_times, always_weighted=True, created_weight=weight)
 
     def widen(self, columns: Mapping[str, str]) -> EdgeListDecoder:
         """Return the decoder itself: EdgeList states its dtypes."""

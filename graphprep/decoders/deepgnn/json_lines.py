@@ -59,7 +59,8 @@ class JsonDecoder:
         """
         for url in urls:
             _refuse_documents(display_url(url), storage.head(url, _HEAD_BYTES))
-        return Sources(tuple(Span(url) for url in urls), nodes="records", always_weighted=True)
+        spans, weight = tuple(Span(url) for url in urls), float(self.default_node_weight or 0.0)
+        return Sources(spans, nodes="records", always_weighted=True, created_weight=weight)
 
     def widen(self, columns: Mapping[str, str]) -> JsonDecoder:
         """Return the decoder as it is: the groups name the dtypes."""

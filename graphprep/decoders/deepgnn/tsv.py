@@ -81,7 +81,8 @@ class TsvDecoder:
 
     def plan(self, storage: InputStorage, urls: Sequence[str]) -> Sources:
         """Deal out one span a file."""
-        return Sources(spans=tuple(Span(url) for url in urls), nodes="records", always_weighted=True)
+        spans, weight = tuple(Span(url) for url in urls), float(self.default_node_weight or 0.0)
+        return Sources(spans, nodes="records", always_weighted=True, created_weight=weight)
 
     def widen(self, columns: Mapping[str, str]) -> TsvDecoder:
         """Return the decoder itself: TSV states its dtypes."""

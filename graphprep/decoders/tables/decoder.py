@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
 
@@ -16,7 +16,7 @@ from graphprep.decoders.tables.plan import PlannedTable, check_mentioned, look_a
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, DecodeError, UsageError
 from graphprep.model.graph_config import EdgeTable, GraphConfig, NodeTable, TableConfig
-from graphprep.model.protocols import DeclaredColumn, DeclaredNodes, InputStorage, Sources, Span, TextBlock
+from graphprep.model.protocols import DeclaredColumn, DeclaredNodes, FindsFaults, InputStorage, Sources, Span, TextBlock
 from graphprep.model.rows import RawRows, Relation
 from graphprep.model.schema import edge_type_text
 
@@ -66,8 +66,8 @@ class TablesDecoder:
 
     def find_faults(self, block: TextBlock) -> list[DecodeError]:
         """Let the span's reader find all faulty records, where it can: see ``EdgesDecoder.find_faults``."""
-        find: Callable[[TextBlock], list[DecodeError]] | None = getattr(block.span.detail, "find_faults", None)
-        return [] if find is None else find(block)
+        reader = block.span.detail
+        return reader.find_faults(block) if isinstance(reader, FindsFaults) else []
 
     def read(self, handle: BinaryIO, span: Span, max_rows: int, places: bool = False) -> Iterator[RawRows]:
         """Let the span's reader read its rows."""

@@ -252,7 +252,8 @@ def spans_of(storage: Storage, table: PlannedTable, kinds: Sequence[IdKind], *, 
         is_numbered = layout.ids[0].position is None
         if is_numbered:
             layout = dataclasses.replace(layout, ids=(dataclasses.replace(layout.ids[0], first=first),))
-        span = _span(file, layout, table.role, is_numbered=is_numbered)
+        keys = tuple(None if field.position is None else field.name for field in layout.ids)
+        span = dataclasses.replace(_span(file, layout, table.role, is_numbered=is_numbered), key_columns=keys)
         yield span
         if is_numbered and number + 1 < len(table.files):
             first += _count_rows(storage, file, span)
