@@ -437,7 +437,7 @@ print(*sorted(found))
     run = subprocess.run([sys.executable, "-c", script, str(SAMPLES)], capture_output=True, text=True, check=True)
     decoders, libraries, found = run.stdout.splitlines()
     assert set(found.split()) >= {"edgelist", "json", "tsv", "edges", "chunked", "graph", "neo4j"}
-    assert decoders == "documents dtype_words edges_head foreign headers looks metis_header registry sniff"
+    assert {name.partition(".")[0] for name in decoders.split()} == {"looks", "registry", "sniff"}
     assert libraries == ""
 
 
