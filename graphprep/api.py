@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import glob
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import partial
@@ -405,7 +406,7 @@ class QuietReporter:
 def _reporting(reporter: Reporter | None) -> Iterator[Reporter]:
     """Report to who is given; else show progress in a notebook, and nothing elsewhere."""
     made = None
-    if reporter is None:
+    if reporter is None and "IPython" in sys.modules:
         from graphprep.notebook import notebook_reporter
 
         made = notebook_reporter()
@@ -415,9 +416,10 @@ def _reporting(reporter: Reporter | None) -> Iterator[Reporter]:
 
 def _worded(summary: S, *, decoder: bool = False) -> S:
     """Return a summary whose sentences are in the caller's words."""
-    texts = {name: getattr(summary, name, ()) for name in ("notes", "dropped")}
-    changes: dict[str, Any] = {name: in_words(found, decoder=decoder) for name, found in texts.items()}
-    return replace(summary, **{name: found for name, found in changes.items() if found != texts[name]})
+    changes: dict[str, Any] = {
+        name: in_words(texts, decoder=decoder) for name in ("notes", "dropped") if (texts := getattr(summary, name, ()))
+    }
+    return replace(summary, **changes) if changes else summary
 
 
 def _storage(options: Mapping[str, str] | None) -> Storage:

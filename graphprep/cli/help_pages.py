@@ -126,7 +126,7 @@ def _of_format(name: str, params: Iterable[Any], marks: Mapping[str, tuple[Any, 
     fields: Iterable[str] = ()
     if name != "tables":
         from graphprep.decoders.registry import find_decoder
-        from graphprep.model.options.values import option_types
+        from graphprep.model.options.checks import option_types
 
         fields = option_types(find_decoder(name))
     return [

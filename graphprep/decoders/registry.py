@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
 from graphprep.model.errors import UsageError
-from graphprep.model.options.values import coerce_option, option_types
+from graphprep.model.options.checks import coerce_option, option_types
 from graphprep.model.plugins import Plugins
 from graphprep.model.protocols import Decoder
 

@@ -12,7 +12,7 @@ from graphprep.exporters.exporter import Exporter
 from graphprep.model.errors import UsageError
 from graphprep.model.export import TargetInfo, TargetOption
 from graphprep.model.metadata import GraphMetadata
-from graphprep.model.options.values import coerce_option, describe_values, option_meanings, option_types
+from graphprep.model.options.checks import coerce_option, describe_values, option_meanings, option_types
 from graphprep.model.plugins import Plugins
 
 GROUP = "graphprep.exporters"

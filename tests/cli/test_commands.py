@@ -246,7 +246,7 @@ def test_a_decoder_class_arrives(converted):
 def test_decoder_flags_are_the_decoders_fields():
     """Every decoder flag is a field of one of our decoders, and every field (but what all share) has a flag."""
     from graphprep.decoders.registry import _BUILT_IN, find_decoder
-    from graphprep.model.options.values import option_types
+    from graphprep.model.options.checks import option_types
 
     fields = set().union(*(option_types(find_decoder(name)) for name in _BUILT_IN))
     flags = {

@@ -5,13 +5,14 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import functools
+import inspect
+import operator
 import os
 import types
-from collections.abc import Mapping
-from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from graphprep.model.errors import UsageError
-from graphprep.model.options.values import coerce_option
 from graphprep.model.options.words import DECODER_OPTIONS
 from graphprep.model.run_options import RunOptions
 from graphprep.model.schema import edge_type_text
@@ -86,11 +87,10 @@ def check_value(name: str, value: Any, hint: Any) -> Any:
     kinds = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
     if value is None and type(None) in kinds:
         return None
-    kind = next(one for one in kinds if one is not type(None))
-    origin = get_origin(kind)
+    kind = kinds[0]  # None, where it may be, is the last
     if dataclasses.is_dataclass(kind):
         return _check_object(name, value, kind)
-    if origin is not None and issubclass(_class(origin), Mapping):
+    if get_origin(kind) is Mapping:
         return _check_mapping(name, flag, value, get_args(kind))
     if name == "max_errors":
         parse_error_limit(value)
@@ -98,7 +98,9 @@ def check_value(name: str, value: Any, hint: Any) -> Any:
     if name == "edge_types":
         value = _edge_type_texts(value)
     value = coerce_option(flag, os.fspath(value) if isinstance(value, os.PathLike) else value, kind)
-    _check_least(name, flag, value)
+    least, fix = _LEAST.get(name, (None, ""))
+    if least is not None and value < least:
+        raise UsageError(f"{flag} must be {least} or more, found {value}", fix=fix)
     return value
 
 
@@ -150,12 +152,6 @@ def _check_mapping(name: str, flag: str, value: Any, kinds: tuple[Any, ...]) -> 
     return numbers if numbers != value else value
 
 
-def _check_least(name: str, flag: str, value: Any) -> None:
-    least, fix = _LEAST.get(name, (None, ""))
-    if least is not None and value < least:
-        raise UsageError(f"{flag} must be {least} or more, found {value}", fix=fix)
-
-
 def _unknown(name: str, names: set[str]) -> UsageError:
     if name in DECODER_OPTIONS:
         fix = f"it is an option of decoders: pass decoder_options={{{name!r}: ...}}"
@@ -165,10 +161,116 @@ def _unknown(name: str, names: set[str]) -> UsageError:
     return UsageError(f"there is no option {name!r}", fix=fix)
 
 
-def _class(origin: Any) -> type:
-    return origin if isinstance(origin, type) else object
-
-
 @functools.cache
 def _hints(kind: type) -> dict[str, Any]:
     return get_type_hints(kind)
+
+
+def option_types(cls: type) -> dict[str, Any]:
+    """Return the options of a class with their annotations: its fields, else the parameters of ``__init__``."""
+    if dataclasses.is_dataclass(cls):
+        names = [field.name for field in dataclasses.fields(cls) if field.init]
+        target: Any = cls
+    else:
+        target = inspect.getattr_static(cls, "__init__")
+        keywords = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+        parameters = list(inspect.signature(target).parameters.values())[1:]
+        names = [parameter.name for parameter in parameters if parameter.kind in keywords]
+    hints = _type_hints(target)
+    return {name: hints.get(name, Any) for name in names}
+
+
+def option_meanings(cls: type) -> dict[str, str]:
+    """Return what the fields of a dataclass mean, where their annotations say it: ``Annotated[int, "number of files"]``."""
+    hints = _type_hints(cls, include_extras=True)
+    texts = {name: get_args(hint)[1:] for name, hint in hints.items() if get_origin(hint) is Annotated}
+    return {name: next((text for text in given if isinstance(text, str)), "") for name, given in texts.items()}
+
+
+def describe_values(hint: Any) -> str:
+    """Say in a word which values an option takes, by its annotation: ``COO|CSR``, ``N``; "" where nobody knows."""
+    origin = get_origin(hint)
+    if origin in (Union, types.UnionType):
+        kinds = [kind for kind in get_args(hint) if kind is not type(None)]
+        return describe_values(kinds[0]) if len(kinds) == 1 else ""
+    if origin is Literal:
+        return "|".join(map(str, get_args(hint)))
+    return "A,B,..." if origin in (tuple, list) else _VALUE_WORDS.get(hint, "")
+
+
+def _type_hints(target: Any, *, include_extras: bool = False) -> dict[str, Any]:
+    try:
+        return get_type_hints(target, include_extras=include_extras)
+    except (NameError, TypeError):
+        return {}
+
+
+def coerce_option(flag: str, value: Any, hint: Any) -> Any:
+    """Turn a value, often a text, into what the annotation ``hint`` says; ``flag`` is what messages call the option.
+
+    Raises UsageError.
+    """
+    origin = get_origin(hint)
+    if origin in (Union, types.UnionType):
+        kinds = [kind for kind in get_args(hint) if kind is not type(None)]
+        return coerce_option(flag, value, kinds[0]) if len(kinds) == 1 else value
+    if origin is Literal:
+        return _one_of(flag, value, get_args(hint))
+    if origin in (tuple, list, Sequence):
+        items = [value] if isinstance(value, str) or not isinstance(value, (list, tuple)) else list(value)
+        return (list if origin is list else tuple)(str(item) for item in items)
+    if hint is str:
+        return _text(flag, value)
+    convert = _CONVERTERS.get(hint)
+    if convert is None:
+        return value
+    wanted, function = convert
+    try:
+        return function(value)
+    except (ValueError, TypeError, OverflowError):
+        raise UsageError(f"{flag} must be {wanted}, found {value!r}", fix="correct the value") from None
+
+
+def _one_of(flag: str, value: Any, choices: tuple[Any, ...]) -> Any:
+    for choice in choices:
+        if value == choice or str(value) == str(choice):
+            return choice
+    words = ", ".join(str(choice) for choice in choices)
+    raise UsageError(f"{flag} must be one of {words}, found {value!r}", fix="use one of them")
+
+
+def _text(flag: str, value: Any) -> str:
+    """Take a text or a number; write a list as the comma list that flags have (``[[3], null, [3, 0]]`` as ``3,-,3/0``)."""
+    if isinstance(value, (list, tuple)):
+        return ",".join(
+            "-" if item is None else "/".join(map(str, item)) if isinstance(item, (list, tuple)) else str(item)
+            for item in value
+        )
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+        raise UsageError(f"{flag} must be a text, found {value!r}", fix="correct the value")
+    return str(value)
+
+
+def _integer(value: Any) -> int:
+    if isinstance(value, bool):
+        raise TypeError
+    return int(value) if isinstance(value, str) else operator.index(value)
+
+
+def _float(value: Any) -> float:
+    if isinstance(value, bool):
+        raise TypeError
+    return float(value)
+
+
+def _bool(value: Any) -> bool:
+    words = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value.lower() in words:
+        return words[value.lower()]
+    raise TypeError
+
+
+_VALUE_WORDS = {int: "N", float: "X", bool: "true|false", str: "TEXT"}
+_CONVERTERS = {int: ("an integer", _integer), float: ("a number", _float), bool: ("true or false", _bool)}
