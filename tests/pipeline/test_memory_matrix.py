@@ -5,6 +5,7 @@ Inside, every stage holds what it takes against what it declares.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -131,6 +132,27 @@ def test_many_edges_whose_map_does_not_fit_are_dealt_out_within_the_limit(tmp_pa
     assert code == 0, err
     assert done["spilled_bytes"] > 100 * MIB
     assert peak < 256 * MIB, f"{peak / MIB:.0f} MiB"
+
+
+@pytest.mark.slow
+def test_the_maps_of_many_node_types_are_within_the_limit_together(tmp_path):
+    """A map of 240,000 IDs fits its share of 192 MiB, and those of 24 types would take 140 MiB."""
+    rng = np.random.default_rng(4)
+    ids = [np.unique(rng.integers(1 << 60, 1 << 62, 240_000)) for _ in range(24)]
+    flags = []
+    for number, (own, other) in enumerate(itertools.pairwise([*ids, ids[0]])):
+        (tmp_path / f"n{number}.csv").write_text("id\n" + "\n".join(map(str, rng.permutation(own).tolist())) + "\n")
+        ends = zip(rng.choice(own, 10_000).tolist(), rng.choice(other, 10_000).tolist(), strict=True)
+        (tmp_path / f"e{number}.csv").write_text("src,dst\n" + "".join(f"{src},{dst}\n" for src, dst in ends))
+        flags += ["--nodes", f"t{number}=n{number}.csv"]
+        flags += ["--edges", f"t{number}:to:t{(number + 1) % 24}=e{number}.csv"]
+    for out in ("first", "second"):
+        code, peak, err, done = convert(tmp_path, out, *flags, "--memory-limit", "192MiB")
+        assert code == 0, err
+        if peak < 192 * MIB:
+            break
+    assert sum(done["num_nodes"].values()) == sum(map(len, ids))
+    assert peak < 192 * MIB, f"{peak / MIB:.0f} MiB"
 
 
 @pytest.mark.slow

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ MapRows = tuple[RawIds, NDArray[np.int32], Ints]  # IDs, the numbers of their ty
 _TABLE_ROW_BYTES = 20 + 8  # ID, type, typed ID, and the share of the search index
 _TABLE_ENTRY_BYTES = 4
 _NONE = np.uint64(0)
+_MAPS = 2  # so many of the largest that fit may be in memory
 _SPARSEST = 4  # bytes of bits for each node: 32 IDs that may be
 _NOT_THERE = np.uint32(2**32 - 1)
 _LEAST_ROWS = 1 << 12  # rows of a block of the map, however little memory there is
@@ -67,17 +68,29 @@ class NodeMap:
         self.are_ranks = are_ranks
 
     def map_bytes(self, cap_bytes: int) -> int:
-        """Return what ``finder``, or ``resolve``, holds at most."""
-        return 0 if self.rows is None else min(cap_bytes, self.num_nodes * _TABLE_ROW_BYTES)
+        """Return what ``finder`` and ``quick_finder`` hold at most, and of a map that does not fit, ``resolve``."""
+        if self.rows is None:
+            return 0
+        if self._fits_table(cap_bytes):
+            return (self.highest + 1) * _TABLE_ENTRY_BYTES
+        if self._fits_bits(cap_bytes):
+            return (self.highest >> 3) * 5 // 4 + 1
+        return min(cap_bytes, self.num_nodes * _TABLE_ROW_BYTES + KeyTable.num_bytes_of(self.num_nodes))
+
+    def _fits_table(self, cap_bytes: int) -> bool:
+        most = min(_SPARSEST * self.num_nodes, cap_bytes // _TABLE_ENTRY_BYTES, int(_NOT_THERE))
+        return not self.are_ranks and 0 <= self.highest < most
+
+    def _fits_bits(self, cap_bytes: int) -> bool:
+        return self.are_ranks and 0 <= self.highest >> 3 < min(cap_bytes * 4 // 5, _SPARSEST * self.num_nodes)
 
     def finder(self, cap_bytes: int) -> Callable[[RawIds], Resolved] | None:
         """Return a function that looks IDs up at once, None where the map takes more than ``cap_bytes``."""
         if self.rows is None:
             return self._identity
-        few = 0 <= self.highest < min(_SPARSEST * self.num_nodes, cap_bytes // _TABLE_ENTRY_BYTES, int(_NOT_THERE))
-        if few and not self.are_ranks:
+        if self._fits_table(cap_bytes):
             return _Table(self.rows, self.highest).find
-        if self.are_ranks and 0 <= self.highest >> 3 < min(cap_bytes * 4 // 5, _SPARSEST * self.num_nodes):
+        if self._fits_bits(cap_bytes):
             return _Bits(self.rows, self.highest).find
         if self.num_nodes * _TABLE_ROW_BYTES <= cap_bytes:
             return _Block(list(self._flipped()), self.flip).find
@@ -120,6 +133,49 @@ class NodeMap:
         if beyond.any():
             typed = np.where(beyond, -1, typed)
         return Resolved(np.full(ids.size, self.type_number, np.int32), typed)
+
+
+class Finders:
+    """Look raw IDs up, ID space by ID space.
+
+    A map of up to ``cap_bytes`` is in memory, as long as all of them take no more than twice that. The others are joined, which
+    takes about ``cap_bytes`` for all together.
+    """
+
+    def __init__(self, spaces: Mapping[str, NodeMap], cap_bytes: int) -> None:
+        self._spaces = spaces
+        self._cap = cap_bytes
+        self._left = _MAPS * cap_bytes
+        self._join_bytes = cap_bytes // max(1, sum(one.rows is not None for one in spaces.values()))
+        self._found: dict[str, Callable[[RawIds], Resolved] | None] = {}
+        self._caps: dict[str, int] = {}
+
+    @staticmethod
+    def held_bytes(spaces: Mapping[str, NodeMap], cap_bytes: int) -> int:
+        """Return what all take at most."""
+        return min((_MAPS + 1) * cap_bytes, sum(one.map_bytes(cap_bytes) for one in spaces.values()))
+
+    def find(self, name: str) -> Callable[[RawIds], Resolved] | None:
+        """Return a function that looks IDs of a space up at once, None where its map does not fit."""
+        if name not in self._found:
+            space, self._caps[name] = self._space(name), min(self._cap, self._left)
+            self._found[name] = space.finder(self._caps[name])
+            if self._found[name] is not None:
+                self._left -= space.map_bytes(self._caps[name])
+        return self._found[name]
+
+    def find_quickly(self, name: str) -> Callable[[NDArray[Any]], Found | None] | None:
+        """Return a function that looks IDs of a space up quickly; see ``NodeMap.quick_finder``."""
+        find = self.find(name)
+        return self._space(name).quick_finder(self._caps[name], find)
+
+    def join(self, name: str, chunks: Iterable[RawIds], pool: SpillPool) -> Iterator[Resolved]:
+        """Look chunk after chunk up, in order, where the map does not fit."""
+        return self._space(name).resolve(chunks, pool, self._join_bytes)
+
+    def _space(self, name: str) -> NodeMap:
+        """Return a space's map; one that no node type has is empty."""
+        return self._spaces.get(name) or NodeMap(0)
 
 
 class _Bits:

@@ -13,7 +13,7 @@ from graphprep.convert.decoded.aligned import AlignedRuns, column_share
 from graphprep.convert.decoded.file_columns import FileColumn
 from graphprep.convert.decoded.rows import Batch, Decoded, wide_ids
 from graphprep.convert.index.nodes import NodeIndex
-from graphprep.convert.index.resolve import Found, NodeMap, Resolved
+from graphprep.convert.index.resolve import Finders, Found, Resolved
 from graphprep.model.rows import ColumnKey, Relation
 from graphprep.storage.spill.runs import SpillPool
 from graphprep.store.columns.cells import Arrays, Cells, cells_from, concat_cells, empty_cells
@@ -28,10 +28,8 @@ class Ends:
 
     def __init__(self, decoded: Decoded, index: NodeIndex, pool: SpillPool, cap_bytes: int) -> None:
         self._decoded = decoded
-        self._index = index
         self._pool = pool
-        self._cap = cap_bytes
-        self._finders: dict[str, Callable[[RawIds], Resolved] | None] = {}
+        self._maps = Finders(index.spaces, cap_bytes)
         self._quick: dict[str, Callable[[NDArray[Any]], Found | None] | None] = {}
         self._streams: dict[tuple[int, str], Iterator[Resolved]] = {}
         self._lock = threading.Lock()  # of ``_quick``: one thread makes a table, the others wait for it
@@ -39,29 +37,29 @@ class Ends:
     def resolve(self, side: int, batch: Batch, ids: RawIds) -> Resolved:
         """Resolve one end (0: the source) of a batch's edges; every batch with edges must be asked for, in order."""
         name = self._space_name(batch, side)
-        find = self._finder(name)
+        find = self._maps.find(name)
         if find is not None:
             return find(ids)
         if (side, name) not in self._streams:
-            self._streams[side, name] = self._space(name).resolve(self._chunks(side, name), self._pool, self._cap)
+            self._streams[side, name] = self._maps.join(name, self._chunks(side, name), self._pool)
         return next(self._streams[side, name])
 
     def fit_in_memory(self) -> bool:
         """Return whether all maps fit in memory, so that edges are read but once."""
         kinds = {batch.codes: batch for batch in self._decoded.batches if batch.num_edges}
         names = {self._space_name(batch, side) for batch in kinds.values() for side in range(2)}
-        return all(self._finder(name) is not None for name in names)
+        return all(self._maps.find(name) is not None for name in names)
 
     def resolve_both(self, batch: Batch, chunk: Arrays) -> tuple[Resolved, Resolved]:
         """Resolve the ends of a batch whose maps fit in memory: in any order, on any thread."""
-        src, dst = (self._finder(self._space_name(batch, side)) for side in range(2))
+        src, dst = (self._maps.find(self._space_name(batch, side)) for side in range(2))
         assert src is not None
         assert dst is not None
         return src(wide_ids(chunk[0])), dst(wide_ids(chunk[1]))
 
     def resolve_in_order(self, batch: Batch, chunk: Arrays) -> tuple[Resolved, Resolved] | None:
         """Resolve the ends of a batch where a map does not fit in memory, else None; batches must come in order."""
-        finders = [self._finder(self._space_name(batch, side)) for side in range(2)]
+        finders = [self._maps.find(self._space_name(batch, side)) for side in range(2)]
         if all(find is not None for find in finders):
             return None
         return self.resolve(0, batch, wide_ids(chunk[0])), self.resolve(1, batch, wide_ids(chunk[1]))
@@ -82,13 +80,8 @@ class Ends:
     def _quick_finder(self, name: str) -> Callable[[NDArray[Any]], Found | None] | None:
         with self._lock:
             if name not in self._quick:
-                self._quick[name] = self._space(name).quick_finder(self._cap, self._finder(name))
+                self._quick[name] = self._maps.find_quickly(name)
             return self._quick[name]
-
-    def _finder(self, name: str) -> Callable[[RawIds], Resolved] | None:
-        if name not in self._finders:
-            self._finders[name] = self._space(name).finder(self._cap)
-        return self._finders[name]
 
     def text_keys(self, batch: Batch, chunk: Arrays) -> EndHashes:
         """Return the ends of a batch's edges where they are keys of texts, which are their hashes."""
@@ -98,10 +91,6 @@ class Ends:
 
     def _space_name(self, batch: Batch, side: int) -> str:
         return self._decoded.spaces.of_end(self._decoded.relations[batch.codes[0]], side)
-
-    def _space(self, name: str) -> NodeMap:
-        """Return a space's map; one that no node type has is empty."""
-        return self._index.spaces.get(name) or NodeMap(0)
 
     def _chunks(self, side: int, name: str) -> Iterator[RawIds]:
         """Yield the ends in one space: a map that does not fit is joined with all of them at once."""

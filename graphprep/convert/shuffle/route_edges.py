@@ -13,6 +13,7 @@ from graphprep.convert.columns.routes import EdgeRoute
 from graphprep.convert.columns.schema_guard import find_misfit
 from graphprep.convert.columns.split_values import find_split_misfit
 from graphprep.convert.decoded.rows import Batch
+from graphprep.convert.index.resolve import Finders
 from graphprep.convert.read.locate import Located, id_words
 from graphprep.convert.shuffle.adopt_edges import adopt_edges
 from graphprep.convert.shuffle.batch_edges import BatchEdges, excess_slots
@@ -52,8 +53,8 @@ _TYPED_WORK_BYTES = 24  # where its type goes without saying, and so does its or
 def route_needs(routing: Routing) -> Iterator[Need]:
     """Declare what scattering nodes and edges takes."""
     rules, decoded = routing.rules, routing.decoded
-    maps = sum(one.map_bytes(rules.cap_bytes) for one in routing.index.spaces.values())
-    yield Need("maps", maps, "from raw to typed IDs; of one that does not fit, blocks")
+    maps = Finders.held_bytes(routing.index.spaces, rules.cap_bytes)
+    yield Need("maps", maps, "from raw to typed IDs; of those that do not fit, blocks")
     group, threads = _group_bytes(routing), rules.threads
     num_groups = num_in_flight(threads, threads + 1)
     edges = decoded.num_edges * (_END_BYTES + _WORK_BYTES) + 2 * sum(decoded.column_bytes.values())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from graphprep.convert.columns.split_values import find_split_misfit
 from graphprep.convert.decoded.aligned import AlignedRuns
 from graphprep.convert.decoded.file_columns import FileColumn
 from graphprep.convert.decoded.rows import Batch
-from graphprep.convert.index.resolve import Resolved
+from graphprep.convert.index.resolve import Finders, Resolved
 from graphprep.convert.shuffle.batch_edges import excess_slots, slots_column
 from graphprep.convert.shuffle.route import Routing
 from graphprep.kernels.cpu.ids.group import mark_bits
@@ -101,7 +101,7 @@ class _NodeRows:
     def __init__(self, routing: Routing) -> None:
         self._routing = routing
         self._spaces = _space_codes(routing)
-        self._finders: dict[int, Callable[[NDArray[np.uint64]], Resolved] | None] = {}
+        self._maps = Finders(routing.index.spaces, routing.rules.cap_bytes)
         self._streams: dict[int, Iterator[Resolved]] = {}
 
     def resolve(self, ids: NDArray[np.uint64], codes: NDArray[np.int32]) -> Resolved:
@@ -119,14 +119,12 @@ class _NodeRows:
 
     def _find(self, space: int, ids: NDArray[np.uint64]) -> Resolved:
         routing = self._routing
-        node_map = routing.index.spaces[routing.decoded.spaces.of_type(routing.decoded.node_types[space])]
-        if space not in self._finders:
-            self._finders[space] = node_map.finder(routing.rules.cap_bytes)
-        find = self._finders[space]
+        name = routing.decoded.spaces.of_type(routing.decoded.node_types[space])
+        find = self._maps.find(name)
         if find is not None:
             return find(ids)
         if space not in self._streams:
-            self._streams[space] = node_map.resolve(self._chunks(space), routing.pool, routing.rules.cap_bytes)
+            self._streams[space] = self._maps.join(name, self._chunks(space), routing.pool)
         return next(self._streams[space])
 
     def _chunks(self, space: int) -> Iterator[NDArray[np.uint64]]:
