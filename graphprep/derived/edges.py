@@ -58,7 +58,7 @@ def map_edges(ready: ReadyStore, number: int, room: Room, scratch: Scratch, make
     first_row = 0
     for part in range(ready.metadata.num_parts):
         reader = _PartEdges(ready, number, part, first_row, scratch)
-        spans = entry_spans(reader.indptr, max(1, room.piece_bytes // EDGE_BYTES))
+        spans = entry_spans(reader.indptr, room.fit(EDGE_BYTES))
         yield from map_ordered(partial(_make, make, reader), spans, room.threads)
         first_row += reader.indices.size
 

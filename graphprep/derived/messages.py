@@ -184,7 +184,7 @@ class MessageEdgeFilter:
         out.write(path, array.dtype.name, (kept.size, *array.shape[1:]), pieces)
 
     def _most(self, item_bytes: int) -> int:
-        return max(1, self._room.piece_bytes // max(item_bytes, _ITEM_BYTES))
+        return self._room.fit(max(item_bytes, _ITEM_BYTES))
 
 
 def _find_runs(stays: Callable[[int, int], Mask], size: int, scratch: Scratch) -> KeptRows:

@@ -55,7 +55,7 @@ def sort_entries(moved: Iterator[Array], blocks: Blocks, dtype: str, room: Room)
     for others in moved:
         found.others[at : at + others.size] = others
         at += others.size
-    most = max(1, room.piece_bytes // (4 * found.others.itemsize))
+    most = room.fit(4 * found.others.itemsize)
 
     def sort(rows: tuple[int, int]) -> None:
         start, stop = int(bounds[rows[0]]), int(bounds[rows[1]])
@@ -88,7 +88,7 @@ def move_entries(items: Items, rows: SortedRows, chain: Sequence[Ints], room: Ro
 
 
 def _spans(items: Items, rows: SortedRows, chain: Sequence[Ints], room: Room) -> Iterator[tuple[Ints, Ints]]:
-    most = max(1, room.piece_bytes // max(8, items.item_bytes))
+    most = room.fit(max(8, items.item_bytes))
     for piece in rows.blocks.pieces(most):
         starts = rows.old_positions(piece)
         stops = starts + 1

@@ -42,6 +42,10 @@ class Room:
     pool: SpillPool
     scratch: Scratch
 
+    def fit(self, item_bytes: int) -> int:
+        """Return how many items of so many bytes are a piece, one at least."""
+        return max(1, self.piece_bytes // max(1, item_bytes))
+
     def needs(self) -> Iterator[Need]:
         """Declare it."""
         num_pieces = num_in_flight(self.threads)
@@ -144,7 +148,7 @@ def move(items: Items, blocks: Blocks, room: Room, then: Then | None = None) -> 
     if items.num_bytes <= (room.mapped_bytes if items.is_mapped else room.held_bytes):
         yield from _move_held(items.whole(), blocks, room, then)
         return
-    step = max(1, room.piece_bytes // max(1, items.item_bytes))
+    step = room.fit(items.item_bytes)
     slices = (items.read(start, min(start + step, items.size)) for start in range(0, items.size, step))
     yield from _move_dealt(slices, items.read(0, 0), blocks, room, then or _same)
 
@@ -166,7 +170,7 @@ def _move_held(values: Array, blocks: Blocks, room: Room, then: Then | None) -> 
 
 
 def _most_items(like: Array, room: Room) -> int:
-    return max(1, room.piece_bytes // max(1, like.dtype.itemsize * int(np.prod(like.shape[1:], dtype=np.int64))))
+    return room.fit(like.dtype.itemsize * int(np.prod(like.shape[1:], dtype=np.int64)))
 
 
 # ---------------------------------------------------------------------------------------------------- through buckets

@@ -27,7 +27,6 @@ from graphprep.storage.read.spans import place_of, text_blocks
 from graphprep.storage.read.urls import STDIN, Storage
 from graphprep.store.items import check_arrays
 
-_BLOCK_BYTES = 1 << 20  # of a raw file that is looked at
 _BLOCK_ROWS = 1 << 14  # of a raw table that is looked at
 _LOOK_BYTES = 1 << 12  # of metadata.json: the format is its first key
 _MAX_SPANS = 64  # files that are looked at
@@ -426,7 +425,7 @@ def _look(storage: Storage, planned: Planned) -> Iterator[RawRows]:
     decoder = planned.decoder
     for span in planned.sources.spans[:_MAX_SPANS]:
         if span.kind == "text":
-            for block in text_blocks(storage, span, _BLOCK_BYTES):
+            for block in text_blocks(storage, span):
                 try:
                     yield decoder.decode(block)
                 except DecodeError as error:

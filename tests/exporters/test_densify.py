@@ -12,9 +12,9 @@ import pytest
 import scipy.sparse
 from exporters.dgl_reader import read_tensors
 from exporters.torch_reader import read_naively
-from graphprep.convert.build import columns
 
 import graphprep
+from graphprep.convert.build import columns
 from graphprep.model.errors import DataError, UsageError
 from graphprep.rewrite import run as store_run
 

@@ -18,7 +18,6 @@ from graphprep.store.assign import PartitionFunction, PartTable, RawBatch
 if TYPE_CHECKING:
     from graphprep.storage.read.urls import Storage
 
-_BLOCK_BYTES = 1 << 20
 _FIX = "write one partition number >= 0 a line"
 
 
@@ -64,7 +63,7 @@ def _read_table(storage: Storage, url: str) -> PartTable:
     if storage.head(url, 4) == b"PAR1":
         return _read_parquet(storage, url)
     pieces = []
-    for block in text_blocks(storage, Span(url), _BLOCK_BYTES):
+    for block in text_blocks(storage, Span(url)):
         at = 0
         parts = []
         for line in block.data.split(b"\n"):

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 Ints = NDArray[np.int64]
 IdKind = Literal["uint", "int", "string"]
 
-_BLOCK_BYTES = 1 << 20
 _MAX_ROWS = 1 << 17
 _ROW_BYTES = 48  # of a seed beside its text, while nodes are looked up: ID, order, result
 _JSON = re.compile(r"\.(?:json|jsonl|ndjson)(?:\.(?:gz|bz2|xz|zst))?")
@@ -95,7 +94,7 @@ def _read_lines(storage: Storage, url: str, kind: IdKind) -> Iterator[SeedIds]:
     from graphprep.decoders.cells.text import parse_ids
 
     is_json = _JSON.search(url.rpartition("/")[2].lower()) is not None
-    for block in text_blocks(storage, Span(url), _BLOCK_BYTES):
+    for block in text_blocks(storage, Span(url)):
         buf = np.frombuffer(block.data, np.uint8)
         start, stop = _lines(buf)
         cells = _unquoted(buf, start, stop) if is_json else (buf, start, stop)

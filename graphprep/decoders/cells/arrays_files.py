@@ -17,6 +17,7 @@ from typing import Any, BinaryIO, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from graphprep.decoders.cells.row_numbers import batch_rows
 from graphprep.decoders.looks.formats import ZIP_MAGICS
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError
@@ -26,7 +27,6 @@ from graphprep.model.shown.texts import without_secrets
 from graphprep.storage.faults import display_url
 from graphprep.storage.read.npy import MAGIC, MAX_HEADER_BYTES, NpyHeader, parse_npy_header
 
-_BATCH_BYTES = 1 << 24  # wide rows come in smaller batches, so that a batch stays small
 _SMALL_BYTES = 1 << 16  # of a member that holds a word or a shape
 _MOST_WHOLE_BYTES = 1 << 26  # of a deflated array in Fortran order, which cannot be read front to back
 _LOCAL_HEADER = struct.Struct("<4s2B4HL2L2H")  # of a member: the last two numbers are the lengths of its name and extra field
@@ -285,7 +285,7 @@ def read_rows(handle: BinaryIO, source: ArraySource, start: int, max_rows: int) 
     """
     num_rows, item_shape = source.shape[0], source.shape[1:]
     width = math.prod(item_shape)
-    step = max(1, min(max_rows, _BATCH_BYTES // max(1, width * source.dtype.itemsize)))
+    step = batch_rows(max_rows, width * source.dtype.itemsize)
     if source.header.fortran_order and item_shape:
         columns = _seekable(open_array(handle, source), source)
         for at in range(start, num_rows, step):

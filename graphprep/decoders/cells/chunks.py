@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.decoders.cells.arrays_files import ArraySource, find_array
-from graphprep.decoders.cells.row_numbers import every_row
+from graphprep.decoders.cells.row_numbers import batch_rows, every_row
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, DecodeError
 from graphprep.model.protocols import InputStorage
@@ -23,7 +23,6 @@ from graphprep.model.rows import ColumnChunk, ColumnKey
 from graphprep.storage.faults import display_url
 
 PARQUET_MAGIC = b"PAR1"
-_BATCH_BYTES = 1 << 24  # wide rows come in smaller batches than max_rows, so that a batch stays small
 _PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 _SHAPE = re.compile(r"\(\s*\d+\s*(,\s*\d+\s*)*,?\s*\)")
 
@@ -57,10 +56,6 @@ def inspect_npy(storage: InputStorage, url: str) -> TableInfo:
     if not array.shape:
         raise DataError("the array is a scalar; expected one row a node or edge", place=array.place)
     return TableInfo(array.shape[0], array.dtype.name, array.shape[1:], array=array)
-
-
-def _batch_rows(max_rows: int, row_bytes: int) -> int:
-    return max(1, min(max_rows, _BATCH_BYTES // max(row_bytes, 1)))
 
 
 # --------------------------------------------------------------------------------------------------------- Parquet
@@ -259,7 +254,7 @@ def _batches(handle: BinaryIO, max_rows: int, row_bytes: int) -> Iterator[tuple[
         file = _open_parquet(handle)
         fields = value_fields(file.schema_arrow)
         groups = range(file.metadata.num_row_groups)
-        batches = row_group_batches(file, _batch_rows(max_rows, row_bytes), groups, use_threads=False)
+        batches = row_group_batches(file, batch_rows(max_rows, row_bytes), groups, use_threads=False)
     while True:
         with _parquet_faults(lambda words: DecodeError(f"the Parquet file is corrupt: {words}", at=0)):
             batch = next(batches, None)

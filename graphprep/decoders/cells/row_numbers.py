@@ -1,4 +1,4 @@
-"""The numbers of all rows of a batch, which every batch shares: most columns have a value in every row."""
+"""How many rows a batch has, and their numbers, which every batch shares: most columns have a value in every row."""
 
 from __future__ import annotations
 
@@ -6,8 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
+_BATCH_BYTES = 1 << 24  # of all columns
 _MOST_ROWS = 1 << 20  # beyond, they are made each time: what is kept stays small
 _shared = (np.arange(0), np.ones(0, np.int64))
+
+
+def batch_rows(max_rows: int, row_bytes: int) -> int:
+    """Return the rows of a batch: at most ``max_rows``, fewer where rows are wide, and one at least."""
+    return max(1, min(max_rows, _BATCH_BYTES // max(row_bytes, 1)))
 
 
 def every_row(num_rows: int) -> Ints:

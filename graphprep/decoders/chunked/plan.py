@@ -18,11 +18,11 @@ from graphprep.model.schema import EdgeType, edge_type_text, parse_edge_type
 from graphprep.storage.faults import display_url
 from graphprep.storage.read.npy import MAGIC
 from graphprep.storage.read.schemas import at_path, check_json, parse_json
+from graphprep.storage.read.spans import BLOCK_BYTES
 
 METADATA_NAME = "metadata.json"
 _MAX_METADATA_BYTES = 1 << 28
 _MAX_LINE_BYTES = 1 << 26
-_PIECE_BYTES = 1 << 20
 _BOM = b"\xef\xbb\xbf"
 _BLANKS = b" \t\r\n"
 
@@ -379,13 +379,13 @@ def count_rows(storage: InputStorage, url: str) -> int:
     """Count the lines of a text file up to the last that is not blank."""
     rows = line_feeds = 0
     with storage.open(url) as handle:
-        piece = handle.read(_PIECE_BYTES).removeprefix(_BOM)
+        piece = handle.read(BLOCK_BYTES).removeprefix(_BOM)
         while piece:
             filled = piece.rstrip(_BLANKS)
             if filled:
                 rows = line_feeds + filled.count(b"\n") + 1
             line_feeds += piece.count(b"\n")
-            piece = handle.read(_PIECE_BYTES)
+            piece = handle.read(BLOCK_BYTES)
     return rows
 
 

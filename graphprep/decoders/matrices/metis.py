@@ -14,21 +14,19 @@ from numpy.typing import NDArray
 
 from graphprep.decoders.cells.chunks import dense_chunk
 from graphprep.decoders.looks.metis_header import Header, parse_header, settle_header
-from graphprep.decoders.matrices.options import EdgePlan, MatrixOptions, matrix_relation, matrix_sources
+from graphprep.decoders.matrices.options import MAX_LINE_BYTES, EdgePlan, MatrixOptions, matrix_relation, matrix_sources
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, DecodeError, UsageError
 from graphprep.model.graph_config import EdgeTable
 from graphprep.model.protocols import DeclaredColumn, InputStorage, Sources, Span, TextBlock
 from graphprep.model.rows import AlignedColumn, ColumnChunk, ColumnKey, RawEdges, RawRows, Relation
 from graphprep.storage.faults import display_url
-from graphprep.storage.read.spans import place_of
+from graphprep.storage.read.spans import BLOCK_BYTES, place_of
 
 if TYPE_CHECKING:
     from graphprep.kernels.cpu.text.adjacency import Adjacency, Fault
 
 _BOM = b"\xef\xbb\xbf"
-_PIECE_BYTES = 1 << 20
-_MAX_LINE_BYTES = 1 << 16
 _SIZE, _WEIGHT, _NODE_WEIGHT = "node_size", "weight", "node_weight"
 
 
@@ -237,7 +235,7 @@ def _scan(storage: InputStorage, url: str) -> tuple[Header, CommentRuns, tuple[s
     last = b"\n"
     with storage.open(url) as handle:
         header = _read_header(handle, place)
-        while piece := handle.read(_PIECE_BYTES):
+        while piece := handle.read(BLOCK_BYTES):
             scan.feed(piece)
             last = piece[-1:]
     if scan.is_full:
@@ -257,7 +255,7 @@ def _scan(storage: InputStorage, url: str) -> tuple[Header, CommentRuns, tuple[s
 def _read_header(handle: BinaryIO, place: str) -> Header:
     number = 0
     while True:
-        line = handle.readline(_MAX_LINE_BYTES)
+        line = handle.readline(MAX_LINE_BYTES)
         number += 1
         if not line:
             raise DataError("there is no header", place=f"{place}:{number}:1", fix="begin the file with 'nodes edges'")

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.decoders.looks.text_head import MATRIX_MARKET
-from graphprep.decoders.matrices.options import EdgePlan, MatrixOptions, matrix_relation, matrix_sources
+from graphprep.decoders.matrices.options import MAX_LINE_BYTES, EdgePlan, MatrixOptions, matrix_relation, matrix_sources
 from graphprep.model.counts import parse_count
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, DecodeError, UsageError
@@ -20,13 +20,12 @@ from graphprep.model.graph_config import EdgeTable
 from graphprep.model.protocols import DeclaredColumn, InputStorage, Sources, Span, TextBlock
 from graphprep.model.rows import ColumnChunk, ColumnKey, RawEdges, RawRows, Relation
 from graphprep.storage.faults import display_url
+from graphprep.storage.read.spans import BLOCK_BYTES
 
 Ints = NDArray[np.int64]
 Symmetry = Literal["general", "symmetric", "skew-symmetric"]
 
 _BOM = b"\xef\xbb\xbf"
-_PIECE_BYTES = 1 << 20
-_MAX_LINE_BYTES = 1 << 16
 _FIELDS = ("pattern", "real", "integer", "double", "unsigned-integer")
 _WEIGHT = "weight"  # the name of the values' column, and of the flag's word to leave it out
 
@@ -233,7 +232,7 @@ def read_banner(handle: BinaryIO, place: str) -> Banner:
 
     Raises DataError for what is no Matrix Market file, and for arrays, complex and hermitian matrices.
     """
-    words = handle.readline(_MAX_LINE_BYTES).removeprefix(_BOM).decode("latin1").split()
+    words = handle.readline(MAX_LINE_BYTES).removeprefix(_BOM).decode("latin1").split()
     if len(words) != 5 or words[0].lower().encode("latin1") != MATRIX_MARKET:
         raise DataError(
             "expected '%%MatrixMarket matrix coordinate FIELD SYMMETRY'", place=f"{place}:1:1", fix="write the file again"
@@ -242,7 +241,7 @@ def read_banner(handle: BinaryIO, place: str) -> Banner:
     _check_banner(what, layout, field, symmetry, f"{place}:1:1")
     number = 1
     while True:
-        line = handle.readline(_MAX_LINE_BYTES)
+        line = handle.readline(MAX_LINE_BYTES)
         number += 1
         if not line:
             raise DataError("the file ends before its size line", place=f"{place}:{number}:1", fix="copy the file again")
@@ -348,7 +347,7 @@ def _scan(storage: InputStorage, url: str) -> Banner:
     with storage.open(url) as handle:
         banner = read_banner(handle, display_url(url))
         scan = LineScan(most_records=banner.num_entries)
-        while piece := handle.read(_PIECE_BYTES):
+        while piece := handle.read(BLOCK_BYTES):
             scan.feed(piece)
     line = banner.size_line + 1
     if scan.surplus >= 0:

@@ -20,6 +20,8 @@ from graphprep.model.protocols import (
 from graphprep.model.rows import RawRows, Relation
 from graphprep.model.schema import parse_edge_type
 
+MAX_LINE_BYTES = 1 << 16  # of a line of the header
+
 
 @dataclass(frozen=True)
 class MatrixOptions:

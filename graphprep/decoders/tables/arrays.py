@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from graphprep.decoders.cells.arrays_files import ArraySource, find_arrays, read_rows
 from graphprep.decoders.cells.arrow import ArrowCells
+from graphprep.decoders.cells.row_numbers import batch_rows
 from graphprep.decoders.tables.arrow import ArrowBatch
 from graphprep.decoders.tables.columns import TableLayout
 from graphprep.decoders.tables.rows import table_rows
@@ -20,8 +21,6 @@ from graphprep.model.errors import DataError
 from graphprep.model.protocols import InputStorage, Span
 from graphprep.model.rows import RawRows
 from graphprep.storage.faults import display_url
-
-_BATCH_BYTES = 1 << 24  # of all columns; wide rows come in smaller batches
 
 
 def find_columns(storage: InputStorage, url: str, dropped: tuple[str, ...]) -> dict[str, ArraySource]:
@@ -80,7 +79,7 @@ class ArchiveReader:
         names = {self.layout.names[position] for position in self.layout.used}
         used = [(name, source) for name, source in self.sources if name in names]
         row_bytes = sum(math.prod(source.shape[1:]) * source.dtype.itemsize for _, source in used)
-        step = max(1, min(max_rows, _BATCH_BYTES // max(1, row_bytes)))
+        step = batch_rows(max_rows, row_bytes)
         row, stop = max(span.start, 0), self.num_rows if span.stop < 0 else span.stop
         streams = [read_rows(handle, source, row, step) for _, source in used]
         for start in range(row, max(stop, row + 1), step):

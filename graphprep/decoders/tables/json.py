@@ -32,11 +32,10 @@ from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError
 from graphprep.model.protocols import InputStorage, Span, TextBlock
 from graphprep.model.rows import ColumnChunk, ColumnKey, RawIds, RawRows, RawTexts
-from graphprep.storage.read.spans import place_of, read_blocks
+from graphprep.storage.read.spans import BLOCK_BYTES, place_of, read_blocks
 
 Ints = NDArray[np.int64]
 _HEAD_BYTES = 1 << 16
-_BLOCK_BYTES = 1 << 20
 _TEXTS = (json_tape.TEXT, json_tape.ESCAPED)
 _LISTS = (json_tape.ARRAY, json_tape.NESTED)
 _INTEGERS = (json_tape.UINT, json_tape.NEGATIVE)
@@ -194,12 +193,12 @@ class JsonReader:
 
     def read(self, handle: BinaryIO, span: Span, max_rows: int, places: bool = False) -> Iterator[RawRows]:
         """Read a table whose rows are numbered. See ``read_numbered``."""
-        blocks = read_blocks(handle, span, min(_BLOCK_BYTES, 2 * max_rows))
+        blocks = read_blocks(handle, span, min(BLOCK_BYTES, 2 * max_rows))
         yield from read_numbered(blocks, self.layout.ids[0].first, lambda block, row: self._rows(block, row, places))
 
     def count(self, handle: BinaryIO, span: Span) -> int:
         """Count the records of a file, up to the first that is no JSON."""
-        return sum(int(Lines.of(block.data).roots.size) for block in read_blocks(handle, span, _BLOCK_BYTES))
+        return sum(int(Lines.of(block.data).roots.size) for block in read_blocks(handle, span))
 
     def _rows(self, block: TextBlock, first_row: int, places: bool) -> RawRows:
         lines = Lines.of(block.data)

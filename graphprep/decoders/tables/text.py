@@ -35,10 +35,9 @@ from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DecodeError
 from graphprep.model.protocols import Span, TextBlock
 from graphprep.model.rows import ColumnChunk, RawIds, RawRows, RawTexts
-from graphprep.storage.read.spans import read_blocks, record_ends_of
+from graphprep.storage.read.spans import BLOCK_BYTES, read_blocks, record_ends_of
 
 Ints = NDArray[np.int64]
-_BLOCK_BYTES = 1 << 20  # of a table that is read row by row
 
 
 @dataclass(frozen=True)
@@ -58,14 +57,14 @@ class TextReader:
 
     def read(self, handle: BinaryIO, span: Span, max_rows: int, places: bool = False) -> Iterator[RawRows]:
         """Read a table whose rows are numbered. See ``read_numbered``."""
-        blocks = read_blocks(handle, span, min(_BLOCK_BYTES, 2 * max_rows))
+        blocks = read_blocks(handle, span, min(BLOCK_BYTES, 2 * max_rows))
         yield from read_numbered(blocks, self.layout.ids[0].first, lambda block, row: self._rows(block, row, places))
 
     def count(self, handle: BinaryIO, span: Span) -> int:
         """Count the records of a file, up to the first that cannot be split."""
         grammar, num_columns = self.grammar, len(self.layout.names)
         total = 0
-        for block in read_blocks(handle, span, _BLOCK_BYTES):
+        for block in read_blocks(handle, span):
             buf = np.frombuffer(block.data, np.uint8)
             total += split_cells(buf, after_header(block, self.header_line), grammar, num_columns, []).num_rows
         return total

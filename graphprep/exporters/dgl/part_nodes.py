@@ -206,7 +206,7 @@ def out_of_range(typed: int, name: str) -> DataError:
 
 def step_of(graph: StoredGraph) -> int:
     """Return of how many nodes or edges a piece is."""
-    return max(1, min(_MOST, graph.room.piece_bytes // _ITEM_BYTES))
+    return min(_MOST, graph.room.fit(_ITEM_BYTES))
 
 
 def counted(low: int, high: int, step: int) -> Iterator[Ints]:

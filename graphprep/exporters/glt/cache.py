@@ -61,7 +61,7 @@ class FeatureCache:
         """Return the features of nodes (typed IDs, any order): [k, …]."""
 
         def pieces() -> Iterator[NDArray[Any]]:
-            step = max(1, self._graph.room.piece_bytes // max(1, self._matrix.row_bytes))
+            step = self._graph.room.fit(self._matrix.row_bytes)
             for low, high in slices(typed.size, step):
                 yield self._take(typed[low:high])
 

@@ -104,7 +104,7 @@ class _Undirected:
         self.num_nodes = graph.metadata.num_nodes_per_type[0]
         self.weight = _column(graph.edge_columns(0), weight) if weight else None
         self.sides = [whole.rows(0, layout, scratch) for layout in LAYOUTS]
-        self.most = max(1, graph.room.piece_bytes // _ENTRY_BYTES)
+        self.most = graph.room.fit(_ENTRY_BYTES)
 
     def cut(self) -> Iterator[tuple[int, int]]:
         """Cut nodes into ranges of at most ``most`` entries, those of both directions, or of one node."""

@@ -191,7 +191,7 @@ class StoredGraph:
         owner = dst if layout == "csc" else src
         first_node = int(self.node_offsets(owner)[part])
         indptr, indices = self.indptr(edge, layout, part), self.indices(edge, layout, part)
-        for rows, (low, high) in _cut_rows(indptr, max(1, self.room.piece_bytes // _EDGE_BYTES)):
+        for rows, (low, high) in _cut_rows(indptr, self.room.fit(_EDGE_BYTES)):
             bounds = np.clip(indptr[rows[0] : rows[1] + 1], low, high)
             owners = np.repeat(np.arange(rows[0] + first_node, rows[1] + first_node), np.diff(bounds))
             others = indices.read(low, high).astype(np.int64)
@@ -201,7 +201,7 @@ class StoredGraph:
     def input_edges(self, edge: int) -> Iterator[EdgePiece]:
         """Yield all edges of a type by edge ID. Needs ``input_order``."""
         src, dst = (StoredItems(reader) for reader in self.store.input_ends(edge))
-        step = max(1, self.room.piece_bytes // _EDGE_BYTES)
+        step = self.room.fit(_EDGE_BYTES)
         for low in range(0, src.size, step):
             high = min(low + step, src.size)
             yield EdgePiece(
@@ -271,7 +271,7 @@ class StoredGraph:
 
     def _row_slices(self, column: ColumnSchema, size: int) -> Iterator[tuple[int, int]]:
         row_bytes = max(1, np.dtype(column.dtype).itemsize * int(np.prod(column.item_shape, dtype=np.int64)))
-        return slices(size, max(1, self.room.piece_bytes // row_bytes))
+        return slices(size, self.room.fit(row_bytes))
 
 
 def slices(size: int, step: int) -> Iterator[tuple[int, int]]:

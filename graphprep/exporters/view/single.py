@@ -79,7 +79,7 @@ class WholeGraph:
         if order is not None:
             yield from move(items, order if isinstance(order, Blocks) else Blocks(order), room)
             return
-        step = max(1, room.piece_bytes // max(1, items.item_bytes))
+        step = room.fit(items.item_bytes)
         for low in range(0, items.size, step):
             yield items.read(low, min(low + step, items.size))
 

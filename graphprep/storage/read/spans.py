@@ -12,14 +12,16 @@ from numpy.typing import NDArray
 from graphprep.model.errors import DataError, GraphprepError, MemoryLimitError
 from graphprep.model.protocols import InputStorage, Span, TextBlock
 from graphprep.storage.faults import display_url
-from graphprep.storage.read.stored_text import BOM, MORE_BYTES, StoredText, stored_blocks, too_long
+from graphprep.storage.read.stored_text import BOM, COUNT_BYTES, MORE_BYTES, StoredText, stored_blocks, too_long
 
 _LF = 10
-_COUNT_BYTES = 1 << 18  # fits L2 together with the booleans that comparing makes
+BLOCK_BYTES = 1 << 20  # of a text that is gone through block by block on one thread
 _AHEAD_BLOCKS = 8  # of a remote file, fetched while a block is decoded: little beside what decoding it takes
 
 
-def text_blocks(storage: InputStorage, span: Span, block_bytes: int, limit_bytes: int | None = None) -> Iterator[TextBlock]:
+def text_blocks(
+    storage: InputStorage, span: Span, block_bytes: int = BLOCK_BYTES, limit_bytes: int | None = None
+) -> Iterator[TextBlock]:
     """Read a text span as blocks of about ``block_bytes``, each cut after a record, in order.
 
     A record ends with a line feed, unless the span says otherwise. A block grows to hold one that is longer than it. Raises
@@ -34,7 +36,9 @@ def text_blocks(storage: InputStorage, span: Span, block_bytes: int, limit_bytes
             yield from read_blocks(handle, span, block_bytes, limit_bytes)
 
 
-def read_blocks(handle: BinaryIO, span: Span, block_bytes: int, limit_bytes: int | None = None) -> Iterator[TextBlock]:
+def read_blocks(
+    handle: BinaryIO, span: Span, block_bytes: int = BLOCK_BYTES, limit_bytes: int | None = None
+) -> Iterator[TextBlock]:
     """Read an open text file like ``text_blocks``."""
     cutter = _Cutter(handle, span, block_bytes, limit_bytes)
     while data := cutter.next_records():
@@ -96,7 +100,7 @@ def record_ends_of(block: TextBlock) -> NDArray[np.int64]:
 def count_lines(data: bytes) -> int:
     """Count the line feeds."""
     view = np.frombuffer(data, np.uint8)
-    pieces = (view[start : start + _COUNT_BYTES] for start in range(0, view.size, _COUNT_BYTES))
+    pieces = (view[start : start + COUNT_BYTES] for start in range(0, view.size, COUNT_BYTES))
     return sum(int(np.count_nonzero(piece == _LF)) for piece in pieces)
 
 

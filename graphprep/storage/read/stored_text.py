@@ -23,7 +23,7 @@ from graphprep.storage.faults import display_url, plain_words
 BOM = b"\xef\xbb\xbf"
 MORE_BYTES = 1 << 20  # read at a time of a line that is longer than a block
 _LF = 10
-_COUNT_BYTES = 1 << 18  # fits L2 together with the booleans that comparing makes
+COUNT_BYTES = 1 << 18  # fits L2 together with the booleans that comparing makes
 _TAIL_BYTES = 1 << 12  # looked at first for the last line feed of a block
 _AHEAD_BLOCKS = 2  # asked of the system before anybody reads them
 
@@ -107,7 +107,7 @@ class StoredText:
             found = self.read(low, stop).rfind(b"\n")
             if found >= 0:
                 return low + found + 1
-            stop, size = low, min(8 * size, _COUNT_BYTES)
+            stop, size = low, min(8 * size, COUNT_BYTES)
         return start
 
     def next_line_feed(self, start: int) -> int:
@@ -124,7 +124,7 @@ class StoredText:
         with self._lock:
             known = bisect_right(self._starts, stop) - 1
             at, lines = self._starts[known], self._lines[known]
-            piece = np.empty(min(_COUNT_BYTES, stop - at), np.uint8)
+            piece = np.empty(min(COUNT_BYTES, stop - at), np.uint8)
             while at < stop:
                 data = piece[: stop - at]
                 self.read_into(data, at)
