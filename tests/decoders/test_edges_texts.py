@@ -513,6 +513,57 @@ def test_faulty_records(text, options, message, place, fix):
     assert fix is None or caught.value.fix == fix
 
 
+HEADERS = [
+    ({"id_type": "string"}, "src,dst", ["ann,bob", "src,dst2", "src,dsT", "srd,dst", "dst,src", "x src,dst", "b,c"]),
+    ({"id_type": "auto"}, "source\ttarget\tnote", ["source\ttarget\tnot", "source\ttarget\tnotes", "a\tb\t"]),
+    ({"id_type": "string", "header": "yes"}, "p q", ["p q ", " p q", "p  q", "q p", "a b"]),
+    ({"id_type": "string", "weight_col": "w"}, '"from",w,"to"', ["a,1,b", '"from",2,"to"', "from,3,to"]),
+    ({"id_type": "string", "quote": True}, "text,src,dst", ['"a\ntext,src,dst\n",ann,bob', ",ann,eve"]),
+    ({"id_type": "auto", "relation_col": "1"}, "head\trelation\ttail", ["head\trelation\ttai", "a\tr\tb", "head\tr\ttail"]),
+]
+
+
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+@pytest.mark.parametrize(("options", "header", "edges"), HEADERS)
+def test_the_header_again_is_no_edge(options, header, edges, line_end):
+    decoder = EdgesDecoder(**options)
+    clean = "".join(f"{line}{line_end}" for line in [header, *edges])
+    wanted = decode(decoder, clean)
+    assert len(wanted) == len(edges)
+    for behind in range(1, len(edges) + 1):
+        for data in ([header, *edges[:behind], header, *edges[behind:]], [header, *edges[:behind], header]):
+            text = line_end.join(data).encode()
+            block = TextBlock(text, plan(decoder, text).spans[0])
+            with pytest.raises(DecodeError) as caught:
+                decoder.decode(block)
+            assert caught.value.message == "the header of the file stands here again"
+            line = sum(edge.count("\n") for edge in edges[:behind]) + behind + 2
+            assert place_of(block, caught.value.at) == f"0.txt:{line}:1"
+            assert "--on-error skip" in caught.value.fix
+            assert [fault.at for fault in decoder.find_faults(block)] == [caught.value.at]
+
+
+def test_the_header_again_is_skipped(tmp_path):
+    (tmp_path / "two.csv").write_text("src,dst\na,b\nsrc,dst\nsrc,dst\nb,c\n")
+    for name, edge in (("a.csv", "a,b"), ("b.csv", "b,c")):
+        (tmp_path / name).write_text(f"src,dst\n{edge}\n")
+    options = {"format": "edges", "decoder_options": {"id_type": "string"}}
+    skipped = graphprep.convert(tmp_path / "two.csv", tmp_path / "two", on_error="skip", **options)
+    assert skipped.num_skipped == 2
+    files = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    graphprep.convert(files, tmp_path / "apart", **options)
+    found = [graphprep.load(tmp_path / name).edges() for name in ("two", "apart")]
+    assert [[ends.tolist() for ends in edges[:2]] for edges in found] == [[[0, 1], [1, 2]]] * 2
+
+
+def test_a_first_line_of_data_may_stand_again():
+    assert decode(EdgesDecoder(id_type="string", header="no"), "src,dst\na,b\nsrc,dst\n") == [
+        ("src", "_E", "dst"),
+        ("a", "_E", "b"),
+        ("src", "_E", "dst"),
+    ]
+
+
 # ------------------------------------------------------------------------------------------ Parquet
 
 

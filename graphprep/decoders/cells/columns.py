@@ -52,8 +52,9 @@ class Reading:
 class EdgeLayout:
     """Where everything stands in one file, and what applies to it. Positions count from 0.
 
-    ``delimiter`` is empty where runs of blanks separate; ``header_line`` counts from 1, 0 means none. Both are for text only,
-    as is ``quote`` (None: where the delimiter is one character). ``names`` are the file's own names, which tables are read by.
+    ``delimiter`` is empty where runs of blanks separate; ``header_line`` counts from 1, 0 means none, and ``header`` is what
+    stands there. They are for text only, as is ``quote`` (None: where the delimiter is one character). ``names`` are the
+    file's own names, which tables are read by.
     ``relation_col`` names the relation of each edge, else all are of ``relation``; ``relation_as`` says whether it becomes
     the edge's type or its column ``relation``. ``held_ids`` says what all files
     hold as IDs of sources and of destinations.
@@ -73,6 +74,7 @@ class EdgeLayout:
     relation_as: RelationAs = "types"
     delimiter: bytes = b""
     header_line: int = 0
+    header: bytes = b""
     quote: bool | None = None
     held_ids: tuple[HeldIds, HeldIds] = ("open", "open")
 

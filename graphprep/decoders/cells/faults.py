@@ -87,6 +87,12 @@ def id_words(field: str, code: int, found: str, base: int, kind: IdKind = "uint"
     return Words(f"field {field!r} {message}", fix)
 
 
+HEADER_AGAIN = Words(
+    "the header of the file stands here again",
+    "take the line out, or pass --on-error skip; where the file's first line is an edge, too, pass --header no",
+)
+
+
 def relation_words(code: int, found: str) -> Words:
     """Say what is wrong with the name of a relation."""
     if code == numbers.EMPTY:

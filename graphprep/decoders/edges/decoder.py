@@ -354,6 +354,7 @@ class EdgesDecoder:
             time_unit=self.time_unit,
             delimiter=head.delimiter if head else b"",
             header_line=head.first.last_number if head and head.is_headed else 0,
+            header=head.first.text if head and head.is_headed else b"",
             quote=self.quote,
         )
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.decoders.cells.columns import RELATION, EdgeLayout, Reading
-from graphprep.decoders.cells.faults import id_words, relation_words
+from graphprep.decoders.cells.faults import HEADER_AGAIN, id_words, relation_words
 from graphprep.decoders.cells.text import (
     Cells,
     after_header,
@@ -36,6 +36,7 @@ from graphprep.storage.read.spans import record_ends_of
 Ints = NDArray[np.int64]
 
 _FLOATS = ("float16", "float32", "float64")
+_LF, _CR = 10, 13
 _FIRST_BYTES = 1 << 12  # of a block, among which its first record is, mostly
 
 
@@ -72,6 +73,8 @@ def _parse(
     """Parse the ends, the names of relations and all further columns."""
     starts_file = block.is_first and not layout.header_line
     src, dst = (_ids(cells, layout, name, reading, starts_file) for name in ("src", "dst"))
+    if reading.src_ids == reading.dst_ids == "string":
+        _refuse_header(cells, layout)
     named = None if layout.relation_col is None else _relations(cells, layout.relation_col)
     return src, dst, named, [parse(cells) for parse in _columns(layout, reading)]
 
@@ -205,6 +208,27 @@ def _ids(cells: Cells, layout: EdgeLayout, name: str, reading: Reading, starts_f
         words = id_words(name, code, found, layout.index_base, kind, may_be_header=starts_file and row == 0)
         cells.blame(position, row, words)
     return ids
+
+
+def _refuse_header(cells: Cells, layout: EdgeLayout) -> None:
+    """Blame each record that is the file's header again, to the byte: between texts it would pass for an edge."""
+    header = np.frombuffer(layout.header, np.uint8)
+    own = _split(header, 0, layout) if header.size else None
+    if own is None or own.faults.found:
+        return
+    (src, _), (dst, _) = (cells.of(position) for position in (layout.src, layout.dst))
+    (own_src, _), (own_dst, _) = (own.of(position) for position in (layout.src, layout.dst))
+    rows = np.flatnonzero(dst - src == own_dst[0] - own_src[0])
+    begins = src[rows] - own_src[0]
+    is_inside = (begins >= 0) & (begins + header.size <= cells.buf.size)
+    rows, begins = rows[is_inside], begins[is_inside]
+    for at, byte in enumerate(header):
+        is_equal = cells.buf[begins + at] == byte
+        rows, begins = rows[is_equal], begins[is_equal]
+    for row, begin in zip(rows.tolist(), begins.tolist(), strict=True):
+        end = begin + header.size
+        if (begin == 0 or cells.buf[begin - 1] == _LF) and (end == cells.buf.size or cells.buf[end] in (_LF, _CR)):
+            cells.faults.add(row, begin, layout.src, HEADER_AGAIN)
 
 
 def _relations(cells: Cells, position: int) -> RawTexts:
