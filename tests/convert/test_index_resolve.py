@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from graphprep.convert.index import ranks as index_stage
 from graphprep.convert.index import resolve
 from graphprep.convert.index.ranks import CREATED, SpaceIndexer
-from graphprep.convert.index.resolve import NodeMap
+from graphprep.convert.index.resolve import Finders, NodeMap
 from graphprep.storage.spill.runs import Runs, SpillPool
 from graphprep.store.assign import PartitionFunction, RawBatch, TypedCounter, cut_sizes, order_types, part_of_position
 
@@ -84,6 +84,40 @@ def test_resolve_agrees_with_a_dict(known, batches, chunk, cap):
         assert [t for t, ok in zip(one.types.tolist(), one.typed >= 0, strict=True) if ok] == [
             known[raw][0] for raw in batch if raw in known
         ]
+
+
+def sparse_map(ids):
+    """A map of IDs far apart, to typed IDs in their order."""
+    rows = (np.array(ids, np.uint64), np.zeros(len(ids), np.int32), np.arange(len(ids)))
+    return NodeMap(len(ids), 0, lambda: iter([rows]))
+
+
+def test_maps_are_in_memory_up_to_two_shares_and_the_others_are_joined():
+    """A map of 100 IDs takes 2,800 bytes: three fit twice 5,000, two fit twice 4,000, and one of 200 IDs fits neither share."""
+    spaces = {
+        name: sparse_map(range(5, count * 10**9, 10**9)) for name, count in {"a": 100, "b": 100, "c": 100, "d": 200}.items()
+    }
+    maps = Finders({**spaces, "e": NodeMap(7)}, 5000)
+    wanted = np.array([5, 3 * 10**9 + 5, 6], np.uint64)
+    assert [maps.find(name) is not None for name in "abcdef"] == [True, True, True, False, True, True]
+    assert maps.find("a")(wanted).typed.tolist() == [0, 3, -1]
+    assert Finders.held_bytes(spaces, 5000) == 15_000
+    maps = Finders(spaces, 4000)
+    assert [maps.find(name) is not None for name in "abcd"] == [True, True, False, False]
+    with SpillPool(1 << 20) as pool:
+        joined = list(maps.join("c", [wanted, wanted[:1]], pool))
+    assert [one.typed.tolist() for one in joined] == [[0, 3, -1], [0]]
+
+
+def test_a_table_is_made_of_what_the_maps_leave():
+    """A map of 100 IDs takes 2,800 bytes, and a table of them 4,096."""
+    spaces = {name: sparse_map(range(5, 100 * 10**9, 10**9)) for name in "abc"}
+    maps = Finders(spaces, 7000)
+    assert all(maps.find(name) for name in "abc")
+    assert [maps.find_quickly(name) is not None for name in "abc"] == [True, False, False]
+    maps = Finders(spaces, 20_000)
+    assert [maps.find_quickly(name) is not None for name in "abc"] == [True] * 3
+    assert maps.find_quickly("b")(np.array([10**9 + 5, 5], np.uint64)).typed.tolist() == [1, 0]
 
 
 def test_identity_map_tells_ids_beyond_the_end():

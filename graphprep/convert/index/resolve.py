@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -68,14 +69,19 @@ class NodeMap:
         self.are_ranks = are_ranks
 
     def map_bytes(self, cap_bytes: int) -> int:
-        """Return what ``finder`` and ``quick_finder`` hold at most, and of a map that does not fit, ``resolve``."""
+        """Return what ``finder`` holds, where the map fits ``cap_bytes``."""
         if self.rows is None:
             return 0
         if self._fits_table(cap_bytes):
             return (self.highest + 1) * _TABLE_ENTRY_BYTES
         if self._fits_bits(cap_bytes):
             return (self.highest >> 3) * 5 // 4 + 1
-        return min(cap_bytes, self.num_nodes * _TABLE_ROW_BYTES + KeyTable.num_bytes_of(self.num_nodes))
+        return self.num_nodes * _TABLE_ROW_BYTES
+
+    @property
+    def table_bytes(self) -> int:
+        """Return what a table for ``quick_finder`` takes."""
+        return 0 if self.rows is None else KeyTable.num_bytes_of(self.num_nodes)
 
     def _fits_table(self, cap_bytes: int) -> bool:
         most = min(_SPARSEST * self.num_nodes, cap_bytes // _TABLE_ENTRY_BYTES, int(_NOT_THERE))
@@ -138,8 +144,8 @@ class NodeMap:
 class Finders:
     """Look raw IDs up, ID space by ID space.
 
-    A map of up to ``cap_bytes`` is in memory, as long as all of them take no more than twice that. The others are joined, which
-    takes about ``cap_bytes`` for all together.
+    A map of up to ``cap_bytes`` is in memory, as long as all of them take no more than twice that, and so is a table that makes
+    it quicker, of what they leave. The other maps are joined, which takes about ``cap_bytes`` for all together.
     """
 
     def __init__(self, spaces: Mapping[str, NodeMap], cap_bytes: int) -> None:
@@ -148,26 +154,29 @@ class Finders:
         self._left = _MAPS * cap_bytes
         self._join_bytes = cap_bytes // max(1, sum(one.rows is not None for one in spaces.values()))
         self._found: dict[str, Callable[[RawIds], Resolved] | None] = {}
-        self._caps: dict[str, int] = {}
+        self._held: dict[str, int] = {}
 
     @staticmethod
     def held_bytes(spaces: Mapping[str, NodeMap], cap_bytes: int) -> int:
         """Return what all take at most."""
-        return min((_MAPS + 1) * cap_bytes, sum(one.map_bytes(cap_bytes) for one in spaces.values()))
+        return min((_MAPS + 1) * cap_bytes, sum(one.map_bytes(sys.maxsize) + one.table_bytes for one in spaces.values()))
 
     def find(self, name: str) -> Callable[[RawIds], Resolved] | None:
         """Return a function that looks IDs of a space up at once, None where its map does not fit."""
         if name not in self._found:
-            space, self._caps[name] = self._space(name), min(self._cap, self._left)
-            self._found[name] = space.finder(self._caps[name])
-            if self._found[name] is not None:
-                self._left -= space.map_bytes(self._caps[name])
+            space, most = self._space(name), min(self._cap, self._left)
+            self._found[name] = space.finder(most)
+            self._held[name] = 0 if self._found[name] is None else space.map_bytes(most)
+            self._left -= self._held[name]
         return self._found[name]
 
     def find_quickly(self, name: str) -> Callable[[NDArray[Any]], Found | None] | None:
         """Return a function that looks IDs of a space up quickly; see ``NodeMap.quick_finder``."""
-        find = self.find(name)
-        return self._space(name).quick_finder(self._caps[name], find)
+        find, space = self.find(name), self._space(name)
+        quick = space.quick_finder(min(self._cap, self._held[name] + self._left), find)
+        if isinstance(getattr(quick, "__self__", None), _Slots):
+            self._left -= space.table_bytes
+        return quick
 
     def join(self, name: str, chunks: Iterable[RawIds], pool: SpillPool) -> Iterator[Resolved]:
         """Look chunk after chunk up, in order, where the map does not fit."""
