@@ -124,11 +124,11 @@ def part_borders(metadata: GraphMetadata, node_type: int) -> Ints:
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(metadata.num_nodes_per_chunk[node_type], dtype=np.int64)])
 
 
-def make_buckets(room: Room, num_rows: int, num_edges: int, most: int) -> EdgeBuckets:
-    """Make buckets for the edges of so many rows; ``most`` is the highest number that a record has to hold, plus one."""
+def make_buckets(room: Room, num_rows: int, num_edges: int, num_others: int) -> EdgeBuckets:
+    """Make buckets for the edges of so many rows, with other ends below ``num_others``."""
     plan = plan_buckets(num_rows, num_edges * EDGE_BYTES + num_rows * ROW_BYTES, bucket_bytes(room))
     desk = Desk(min(bucket_bytes(room), MOST_HELD_BYTES))
-    return EdgeBuckets(room.pool, plan, desk, np.uint64 if max(most, num_rows, num_edges) > 2**32 else np.uint32)
+    return EdgeBuckets(room.pool, plan, desk, num_others)
 
 
 def derive_needs(room: Room) -> Iterator[Need]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from graphprep.derived.edges import EdgeSpan, bucket_bytes, end_types, make_buckets, map_edges
 from graphprep.derived.store import ReadyFiles, ReadyStore
-from graphprep.edges.buckets import EdgeRows, fields_of
+from graphprep.edges.buckets import EdgeRows
 from graphprep.edges.build import settle_index_dtype
 from graphprep.edges.moves import Blocks, Room
 from graphprep.edges.tasks import EdgeRuns
@@ -224,8 +224,8 @@ class _EdgesById:
         rows, others = (np.empty(size, dtype) for dtype in self._dtypes)
         edge_rows = None if self._order is None else np.empty(size, np.int64)
         seen = np.zeros(size, bool)
-        for block, tag in self._edges.bucket(bucket):
-            fields = fields_of(block.unpacked(self._buckets.dtype), tag, None)
+        for piece in self._edges.runs.read(bucket, most_records=_STEP):
+            fields = self._edges.fields_of(bucket, piece)
             if not whole:
                 fields = fields.take((fields.owners >= low) & (fields.owners < high))
             at = fields.owners.astype(np.int64) - low

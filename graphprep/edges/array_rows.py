@@ -1,4 +1,4 @@
-"""Deal edges in memory to buckets, and build rows of them, on threads that share nothing they write."""
+"""Scatter edges in memory to buckets, and build rows of them, on threads that share nothing they write."""
 
 from __future__ import annotations
 
@@ -12,16 +12,22 @@ from numpy.typing import NDArray
 
 from graphprep.engine.budget import default_threads
 from graphprep.engine.local import map_ordered
-from graphprep.kernels.cpu.edges.coo import Dealt, Rows, build_rows, build_sorted_rows
-from graphprep.kernels.cpu.edges.partition import Packing, bits_below, deal_pairs, plan_packing
-from graphprep.kernels.cpu.edges.transpose import deal_columns
+from graphprep.kernels.cpu.edges import scatter as kernels
+from graphprep.kernels.cpu.edges.place import place_edges
+from graphprep.kernels.cpu.edges.scatter import start_buckets
+from graphprep.kernels.edges import WORD_BITS, Packing, Rows, Segments, bits_below, pack_bits
+from graphprep.model.buffers import Buffers
+from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, UsageError
 
 Ints = NDArray[Any]
-Keys = NDArray[np.uint64]
+Words = NDArray[np.uint64]
 Item = TypeVar("Item")
 
-CHUNK = 1 << 19  # edges dealt at a time: long runs in every bucket, and few chunks to gather them from
+CHUNK = 1 << 19  # edges scattered at a time: long runs in every bucket, and few chunks to gather them from
+_BUCKET_BITS = 16  # of 64 k edges and rows each: their records, cursors and output fit L2
+_MOST_BUCKETS_BITS = 10  # beyond 1024 streams of stores the partition falls off the cache
+_RECORD_BITS = WORD_BITS
 _TASKS = 16  # for each thread: even loads, few calls
 
 
@@ -63,94 +69,126 @@ def index_dtype(count: int) -> type[np.int32] | type[np.int64]:
     return np.int32 if count <= 2**31 else np.int64
 
 
-def deal_edges(
-    rows: Ints, others: Ints, num_rows: int, num_others: int, records: Keys, *, edge_ids: bool, threads: int
-) -> Dealt:
-    """Deal edges to buckets of rows: into ``records``, one for each.
+@dataclass(frozen=True)
+class RecordPlan:
+    """How edges become records: packed so, in so many buckets of 2^``shift`` rows. ``num_ids``: edge IDs are below, 0: none."""
 
-    ``rows`` and ``others`` come from ``as_input`` and are in range; IDs are positions.
+    packing: Packing
+    shift: int
+    num_buckets: int
+    num_ids: int
+
+    def num_words(self, num_edges: int) -> int:
+        """Return how many words the records of edges take."""
+        return num_edges * self.packing.words
+
+
+def plan_records(num_rows: int, num_others: int, num_edges: int, num_ids: int = 0, *, count_up: bool = True) -> RecordPlan:
+    """Choose buckets and bits for edges of ``num_rows`` rows with neighbours below ``num_others``.
+
+    Edge IDs are below ``num_ids``, 0: there are none; those that ``count_up`` are numbers within their chunk. Raises DataError
+    where not even row and neighbour fit a word.
     """
-    packing = _plan(num_rows, num_others, rows.size, edge_ids=edge_ids)
-    dealt = _room(packing, records)
-
-    def deal(chunk: int) -> None:
-        at = slice(chunk * CHUNK, (chunk + 1) * CHUNK)
-        deal_pairs(rows[at], others[at], chunk * CHUNK, packing, dealt.records[at], _ids_at(dealt, at), dealt.starts[chunk])
-
-    run_tasks(deal, range(len(dealt.starts)), threads)
-    return dealt
-
-
-def deal_entries(
-    indptr: NDArray[np.int64],
-    indices: Ints,
-    edge_ids: Ints,
-    num_columns: int,
-    num_ids: int,
-    records: Keys,
-    *,
-    carry: bool,
-    threads: int,
-) -> Dealt:
-    """Deal the entries of rows to buckets of columns: into ``records``, one for each. Arrays come from ``as_input``.
-
-    ``carry``: with ``edge_ids``, all below ``num_ids``, or, where these are empty, with positions.
-    """
-    packing = _plan(num_columns, indptr.size - 1, indices.size, num_ids=num_ids, edge_ids=carry)
-    dealt = _room(packing, records)
-
-    def deal(chunk: int) -> None:
-        first, stop = chunk * CHUNK, min((chunk + 1) * CHUNK, indices.size)
-        at = slice(first, stop)
-        deal_columns(
-            indptr, indices, edge_ids, first, stop, packing, dealt.records[at], _ids_at(dealt, at), dealt.starts[chunk]
+    other_bits, row_bits = max(1, bits_below(num_others)), bits_below(num_rows)
+    shift = max(0, row_bits - plan_bucket_bits(max(num_rows, num_edges)))
+    if shift > _RECORD_BITS - other_bits:
+        shift = max(_RECORD_BITS - other_bits, row_bits - _MOST_BUCKETS_BITS)
+    if max(1, shift) > _RECORD_BITS - other_bits:  # no processor shifts by 64
+        raise DataError(
+            f"IDs of {num_rows} rows and {num_others} neighbors are too wide to build rows of",
+            fix="give nodes IDs without gaps first, with graphprep.rank_ids",
         )
+    id_bits = max(1, bits_below(min(num_ids, CHUNK) if count_up else num_ids)) if num_ids else 0
+    is_apart = max(1, shift) + other_bits + id_bits > _RECORD_BITS
+    packing = Packing(other_bits, 0, ("id",)) if is_apart else Packing(other_bits, id_bits)
+    return RecordPlan(packing, shift, (max(0, num_rows - 1) >> shift) + 1, num_ids)
 
-    run_tasks(deal, range(len(dealt.starts)), threads)
-    return dealt
+
+def plan_bucket_bits(most: int) -> int:
+    """Return the logarithm of how many buckets to have: ``most`` is the number of rows or of edges, whichever is higher."""
+    return min(_MOST_BUCKETS_BITS, max(0, bits_below(most) - _BUCKET_BITS))
 
 
-def build_dealt(
-    dealt: Dealt, num_rows: int, num_others: int, *, num_ids: int | None, sort_neighbors: bool, threads: int
+def scatter_edges(rows: Ints, others: Ints, plan: RecordPlan, words: Words, threads: int) -> Segments:
+    """Scatter edges to buckets of rows, into ``words``. ``rows`` and ``others`` come from ``as_input``; IDs are positions."""
+
+    def scatter(at: slice, starts: NDArray[np.uint32], records: Words) -> None:
+        start_buckets([rows[at]], plan.shift, starts)
+        kernels.scatter_edges(rows[at], others[at], plan.packing, plan.shift, starts, records, 0)
+
+    return _scatter_chunks(rows.size, scatter, plan, words, threads, count_up=True)
+
+
+def scatter_entries(
+    indptr: NDArray[np.int64], indices: Ints, edge_ids: Ints, plan: RecordPlan, words: Words, threads: int
+) -> Segments:
+    """Scatter the entries of rows to buckets of columns, into ``words``. Arrays come from ``as_input``.
+
+    The IDs of the entries are ``edge_ids``; where these are empty, their positions.
+    """
+
+    def scatter(at: slice, starts: NDArray[np.uint32], records: Words) -> None:
+        start_buckets([indices[at]], plan.shift, starts)
+        ids = edge_ids[at] if edge_ids.size else None
+        kernels.scatter_entries(indptr, indices[at], at.start, plan.packing, plan.shift, starts, records, ids)
+
+    return _scatter_chunks(indices.size, scatter, plan, words, threads, count_up=not edge_ids.size)
+
+
+def _scatter_chunks(
+    num_edges: int,
+    scatter: Callable[[slice, NDArray[np.uint32], Words], None],
+    plan: RecordPlan,
+    words: Words,
+    threads: int,
+    *,
+    count_up: bool,
+) -> Segments:
+    """Scatter edges, a chunk at a time."""
+    packing, firsts = plan.packing, np.arange(0, num_edges, CHUNK)
+    starts = np.empty((firsts.size, plan.num_buckets + 2), np.uint32)
+    records = words.reshape(-1, packing.words)
+
+    def run(chunk: int) -> None:
+        at = slice(chunk * CHUNK, min((chunk + 1) * CHUNK, num_edges))
+        scatter(at, starts[chunk], records[at])
+
+    run_tasks(run, range(firsts.size), threads)
+    return segments_of(words, packing.words * firsts, starts, firsts * count_up, plan)
+
+
+def segments_of(
+    words: Words, offsets: NDArray[np.int64], starts: NDArray[Any], bases: NDArray[np.int64], plan: RecordPlan
+) -> Segments:
+    """Return what lies in one buffer as segments."""
+    numbers, packings = np.zeros(offsets.size, np.int64), pack_bits(plan.packing, offsets.size)
+    return Segments(Buffers((words,)), numbers, offsets, starts, bases, packings, plan.shift)
+
+
+def build_rows(
+    segments: Segments, plan: RecordPlan, num_rows: int, num_others: int, *, sort_neighbors: bool, threads: int
 ) -> Rows:
-    """Build the rows of dealt edges. ``num_ids``: edge IDs are below; None: there are none."""
-    sizes = dealt.bucket_sizes()
+    """Build the rows of scattered edges."""
+    sizes = segments.sizes(0, plan.num_buckets)
     offsets = np.concatenate([[0], np.cumsum(sizes)])
     total = int(offsets[-1])
-    ids = np.empty(0 if num_ids is None else total, index_dtype(num_ids or 0))
+    ids = np.empty(total if plan.num_ids else 0, index_dtype(plan.num_ids))
     rows = Rows(np.empty(num_rows + 1, np.int64), np.empty(total, index_dtype(num_others)), ids)
     rows.indptr[0] = 0
 
     def build(piece: tuple[int, int]) -> None:
         first, stop = piece
-        if sort_neighbors:
-            most = int(sizes[first:stop].max())
-            build_sorted_rows(dealt, first, stop, int(offsets[first]), rows, most, bits_below(num_others))
-        else:
-            build_rows(dealt, first, stop, int(offsets[first]), rows)
-
-    run_tasks(build, even_pieces(offsets, threads, 1 << dealt.packing.row_bits), threads)
-    return rows
-
-
-def _plan(num_rows: int, num_others: int, num_edges: int, *, edge_ids: bool, num_ids: int | None = None) -> Packing:
-    packing = plan_packing(num_rows, num_others, num_edges, edge_ids=edge_ids, num_ids=num_ids)
-    if packing is None:
-        raise DataError(
-            f"IDs of {num_rows} rows and {num_others} neighbors are too wide to build rows of",
-            fix="give nodes IDs without gaps first, with graphprep.rank_ids",
+        indptr = rows.indptr[first << plan.shift : min(stop << plan.shift, num_rows) + 1]
+        place_edges(
+            segments,
+            first,
+            stop,
+            Rows(indptr, rows.indices, rows.edge_ids),
+            at=int(offsets[first]),
+            most=int(sizes[first:stop].max()),
+            most_ids=plan.num_ids,
+            sort_bits=bits_below(num_others) if sort_neighbors else None,
         )
-    return packing
 
-
-def _room(packing: Packing, records: Keys) -> Dealt:
-    """Make room for dealt edges, chunk after chunk."""
-    num_edges = records.size
-    num_chunks = -(-num_edges // CHUNK)
-    ids = np.empty(num_edges if packing.apart else 0, packing.id_dtype)
-    starts = np.empty((num_chunks, packing.num_buckets + 2), np.int32)
-    return Dealt(packing, records, ids, np.arange(num_chunks, dtype=np.int64) * CHUNK, starts)
-
-
-def _ids_at(dealt: Dealt, at: slice) -> Ints:
-    return dealt.ids[at] if dealt.packing.apart else dealt.ids
+    run_tasks(build, even_pieces(offsets, threads, 1 << plan.shift), threads)
+    return rows

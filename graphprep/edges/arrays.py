@@ -8,12 +8,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphprep.edges.adjacency import Adjacency
-from graphprep.edges.array_rows import build_dealt, count_threads, deal_edges, deal_entries, even_pieces, index_dtype, run_tasks
+from graphprep.edges.array_rows import (
+    build_rows,
+    count_threads,
+    even_pieces,
+    index_dtype,
+    plan_records,
+    run_tasks,
+    scatter_edges,
+    scatter_entries,
+)
 from graphprep.engine.scratch import scratch_array
-from graphprep.kernels.cpu.edges.coo import Rows
-from graphprep.kernels.cpu.edges.degree import count_ids, order_by_degree
-from graphprep.kernels.cpu.edges.partition import as_input, bits_below, find_limits
-from graphprep.kernels.cpu.edges.relabel import Relabeling, SortedRelabel, fill_lengths, invert, relabel_rows
+from graphprep.kernels.cpu.edges.degree import count_ids, find_limits, order_by_degree
+from graphprep.kernels.cpu.edges.relabel import Relabeling, fill_lengths, invert, relabel_rows, relabel_sorted_rows
+from graphprep.kernels.edges import Rows, as_input
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.schema import Layout
 
@@ -47,10 +55,10 @@ def build_adjacency(
     ends = as_ends(src, dst)
     num_src, num_dst = check_ends(*ends, num_nodes, threads)
     rows, others, num_rows, num_others = (*ends[::-1], num_dst, num_src) if is_csc else (*ends, num_src, num_dst)
-    num_ids = rows.size if edge_ids else None
-    with scratch_array(rows.size, np.uint64) as records:
-        dealt = deal_edges(rows, others, num_rows, num_others, records, edge_ids=edge_ids, threads=threads)
-        built = build_dealt(dealt, num_rows, num_others, num_ids=num_ids, sort_neighbors=sort_neighbors, threads=threads)
+    plan = plan_records(num_rows, num_others, rows.size, rows.size if edge_ids else 0)
+    with scratch_array(plan.num_words(rows.size), np.uint64) as words:
+        segments = scatter_edges(rows, others, plan, words, threads)
+        built = build_rows(segments, plan, num_rows, num_others, sort_neighbors=sort_neighbors, threads=threads)
     return as_adjacency(layout, built, num_others, edge_ids=edge_ids)
 
 
@@ -68,11 +76,11 @@ def transpose(
     carry = edge_ids == "rows" or (edge_ids == "keep" and adjacency.edge_ids is not None)
     ids = ids if edge_ids == "keep" else ids[:0]
     num_ids = _num_ids(ids, threads) if ids.size else indices.size
-    num_columns = adjacency.num_neighbors
-    carried = num_ids if carry else None
-    with scratch_array(indices.size, np.uint64) as records:
-        dealt = deal_entries(indptr, indices, ids, num_columns, num_ids, records, carry=carry, threads=threads)
-        built = build_dealt(dealt, num_columns, adjacency.num_rows, num_ids=carried, sort_neighbors=False, threads=threads)
+    num_columns, num_rows = adjacency.num_neighbors, adjacency.num_rows
+    plan = plan_records(num_columns, num_rows, indices.size, num_ids if carry else 0, count_up=not ids.size)
+    with scratch_array(plan.num_words(indices.size), np.uint64) as words:
+        segments = scatter_entries(indptr, indices, ids if carry else ids[:0], plan, words, threads)
+        built = build_rows(segments, plan, num_columns, num_rows, sort_neighbors=False, threads=threads)
     return as_adjacency("csr" if check_layout(adjacency.layout) == "csc" else "csc", built, adjacency.num_rows, edge_ids=carry)
 
 
@@ -254,25 +262,20 @@ def _rebuild(old: Relabeling, *, sort_neighbors: bool, threads: int) -> Rows:
         run_tasks(lambda piece: relabel_rows(old, *piece, new), pieces, threads)
         return new
     num_ids = _num_ids(old.edge_ids, threads) if old.edge_ids.size else 0
-    id_bits = bits_below(num_ids) if bits_below(num_rows) * 2 + bits_below(num_ids) <= 64 else 0
 
     def sort(piece: tuple[int, int]) -> None:
-        runs = np.array(_runs_of_rows(new.indptr, *piece))
-        most_edges, most_rows = (new.indptr[runs[:, 1]] - new.indptr[runs[:, 0]]).max(), (runs[:, 1] - runs[:, 0]).max()
-        relabel = SortedRelabel(old, num_rows, id_bits, int(most_edges), int(most_rows))
-        for first, stop in runs.tolist():
-            relabel.fill(first, stop, new)
+        relabel_sorted_rows(old, np.array(_runs_of_rows(new.indptr, *piece)), num_rows, num_ids, new)
 
     run_tasks(sort, even_pieces(new.indptr, threads), threads)
     return new
 
 
 def _runs_of_rows(indptr: NDArray[np.int64], first: int, stop: int) -> list[tuple[int, int]]:
-    """Cut rows [first, stop) into runs of at most ``_SORT_EDGES`` edges, or one row."""
+    """Cut rows [first, stop) into runs of at most ``_SORT_EDGES`` edges and as many rows, or one row."""
     runs = []
     while first < stop:
         end = int(np.searchsorted(indptr, indptr[first] + _SORT_EDGES, "right")) - 1
-        end = min(max(end, first + 1), stop)
+        end = min(max(end, first + 1), first + _SORT_EDGES, stop)
         runs.append((first, end))
         first = end
     return runs

@@ -1,4 +1,4 @@
-"""The edges of one type in buckets of consecutive rows, as records: on their way from dealing out to building."""
+"""The edges of one type in buckets of consecutive rows, as records: on their way from being scattered to being built."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.edges.bucket_plan import BucketPlan, Desk
-from graphprep.edges.record_tags import KEYED, WITH_ROWS, packed_tag
-from graphprep.kernels.cpu.edges.records import OTHER, OWNER, Block, Packing, carried, deal_packed, deal_records
+from graphprep.kernels.cpu.edges.scatter import scatter_all, unpack_edges
+from graphprep.kernels.edges import Packing, bits_below
 from graphprep.model.dataclass import dataclass
-from graphprep.storage.spill.records import RecordRuns
+from graphprep.model.errors import DataError
+from graphprep.storage.spill.records import Piece, RecordRuns
 from graphprep.storage.spill.runs import SpillPool
 
 Ints = NDArray[np.int64]
 Words = NDArray[Any]  # uint32 or uint64
 _LEAST_DEALT = 1 << 15  # fewer edges wait for others: each segment costs some numbers for every bucket
+_LEAST_ID_BITS = 16  # with fewer, too few edges could be packed at a time
 
 
 @dataclass(frozen=True)
@@ -35,46 +37,51 @@ class EdgeRows:
     edge_rows: Ints | None = None
 
     @property
-    def tag(self) -> int:
-        """Say what the edges carry."""
-        return (0 if self.keys is None else KEYED) | (0 if self.edge_rows is None else WITH_ROWS)
+    def travels(self) -> tuple[str, ...]:
+        """Name what the edges carry."""
+        return ("key",) * (self.keys is not None) + ("edge_row",) * (self.edge_rows is not None)
 
     @property
     def num_bytes(self) -> int:
         """Return the size in bytes."""
-        return self.owners.nbytes * 2 + self.owners.size * (8 * self.tag.bit_count() + 8)
+        return self.owners.nbytes * 2 + self.owners.size * (8 * len(self.travels) + 8)
+
+    def words(self) -> NDArray[np.uint64] | None:
+        """Return what the edges carry as words of their records: uint64[n, k]."""
+        carried = [self.keys, None if self.edge_rows is None else self.edge_rows.view(np.uint64)]
+        columns = [one for one in carried if one is not None]
+        return np.column_stack(columns) if columns else None
 
 
 @dataclass(frozen=True)
 class DealtRows:
     """Edges of one type in the order of their buckets: ``offsets`` are the borders of these. Edge IDs count from ``base``."""
 
-    records: Words
-    offsets: Ints
-    tag: int
+    records: NDArray[np.uint64]
+    offsets: NDArray[np.uint32]
+    packing: Packing
 
 
-def deal_rows(pieces: Sequence[EdgeRows], plan: BucketPlan, packing: Packing | None) -> DealtRows:
-    """Deal out edges that carry the same and whose IDs, where they count up, go on from piece to piece.
+def deal_rows(pieces: Sequence[EdgeRows], plan: BucketPlan, num_others: int) -> DealtRows:
+    """Scatter edges that carry the same and whose IDs, where they count up, go on from piece to piece.
 
-    ``packing`` is used where they carry nothing and there is room for their IDs.
+    Other ends are below ``num_others``. Raises DataError where rows and other ends are too many for a word.
     """
+    other_bits = max(1, bits_below(num_others))
     first = pieces[0]
-    if packing is not None and not first.tag and isinstance(first.ids, int):
-        ends = [(piece.owners, piece.others) for piece in pieces]
-        if sum(owners.size for owners, _ in ends) <= packing.most_records:
-            words, borders = deal_packed(ends, packing, plan.num_buckets)
-            return DealtRows(words, borders, packed_tag(packing))
-    extra = []
-    if first.keys is not None:
-        extra.append(np.concatenate([piece.keys for piece in pieces if piece.keys is not None]))
-    if first.edge_rows is not None:
-        extra.append(np.concatenate([one.edge_rows.view(np.uint64) for one in pieces if one.edge_rows is not None]))
-    stated = [piece.ids for piece in pieces if not isinstance(piece.ids, int)]
+    if isinstance(first.ids, int):
+        highest = sum(piece.owners.size for piece in pieces) - 1
+    else:
+        highest = max((int(piece.ids.max(initial=0)) for piece in pieces if not isinstance(piece.ids, int)), default=0)
+    id_bits = 64 - max(1, plan.shift) - other_bits
+    if id_bits < 0:
+        raise DataError(f"{plan.num_rows} rows and {num_others} neighbors are too many to build rows of")
+    apart = id_bits < _LEAST_ID_BITS or highest >> id_bits
+    packing = Packing(other_bits, 0, ("id", *first.travels)) if apart else Packing(other_bits, id_bits, first.travels)
     ends = [(piece.owners, piece.others) for piece in pieces]
-    ids = np.concatenate(stated) if stated else None
-    records, offsets = deal_records(ends, extra, ids, plan.shift, plan.num_buckets)
-    return DealtRows(records, offsets, first.tag)
+    ids = None if isinstance(first.ids, int) else [piece.ids for piece in pieces]
+    more = [piece.words() for piece in pieces] if first.travels else None
+    return DealtRows(*scatter_all(ends, packing, plan.shift, plan.num_buckets, ids, more), packing)
 
 
 class EdgeBuckets:
@@ -85,15 +92,14 @@ class EdgeBuckets:
         pool: SpillPool,
         plan: BucketPlan,
         desk: Desk,
-        dtype: np.dtype[Any] | type[np.unsignedinteger[Any]],
-        packing: Packing | None = None,
+        num_others: int,
         runs: RecordRuns | None = None,
     ) -> None:
-        """Take edges to ``runs`` (None: to new ones), which may hold some."""
+        """Take edges, whose other ends are below ``num_others``, to ``runs`` (None: to new ones), which may hold some."""
         self.plan = plan
-        self.packing = packing
+        self.num_others = num_others
         self.runs = RecordRuns(pool, plan.num_buckets) if runs is None else runs
-        self.dtype = np.dtype(dtype)
+        self.dtype = np.dtype(np.uint32 if max(plan.num_rows, num_others) <= 2**32 else np.uint64)
         self._desk = desk
         self._held: list[EdgeRows] = []
         desk.dealers.append(self)
@@ -108,27 +114,26 @@ class EdgeBuckets:
         self._desk.hold(edges.num_bytes)
 
     def add_dealt(self, dealt: DealtRows, first_id: int) -> None:
-        """Take edges that were dealt out; their edge IDs count from ``first_id``."""
+        """Take edges that were scattered; their edge IDs count from ``first_id``."""
         self.flush()
-        self.runs.append(dealt.records, dealt.offsets, first_id, dealt.tag)
+        self.runs.append(dealt.records, dealt.offsets, first_id, dealt.packing)
 
     def flush(self) -> None:
-        """Deal out what was held back."""
+        """Scatter what was held back."""
         held, self._held = self._held, []
         if held:
-            dealt = deal_rows(held, self.plan, self.packing)
-            first = held[0].ids
-            self.runs.append(dealt.records, dealt.offsets, first if isinstance(first, int) else 0, dealt.tag)
+            dealt, first = deal_rows(held, self.plan, self.num_others), held[0].ids
+            self.runs.append(dealt.records, dealt.offsets, first if isinstance(first, int) else 0, dealt.packing)
 
     @staticmethod
     def _goes_on(last: EdgeRows, edges: EdgeRows) -> bool:
-        if last.tag != edges.tag or isinstance(last.ids, int) != isinstance(edges.ids, int):
+        if last.travels != edges.travels or isinstance(last.ids, int) != isinstance(edges.ids, int):
             return False
         return not isinstance(last.ids, int) or last.ids + last.owners.size == edges.ids
 
 
 def is_enough(num_edges: int, plan: BucketPlan) -> bool:
-    """Return whether so many edges are worth being dealt out without waiting for more."""
+    """Return whether so many edges are worth being scattered without waiting for more."""
     return num_edges >= max(_LEAST_DEALT, 64 * plan.num_buckets)
 
 
@@ -149,14 +154,23 @@ class EdgeFields:
         return EdgeFields(self.owners[chosen], self.others[chosen], self.ids[chosen], keys, edge_rows)
 
 
-def fields_of(block: Block, tag: int, missing_key: int | None) -> EdgeFields:
-    """Take records that are not packed apart; without keys of their own they get ``missing_key`` (None: none)."""
-    records = block.records
-    keys = carried(records, 0) if tag & KEYED else None
+def fields_of(piece: Piece, shift: int, first_row: int, dtype: Any, missing_key: int | None) -> EdgeFields:
+    """Take records of a bucket of 2^``shift`` rows from ``first_row`` on apart, with ends of ``dtype``.
+
+    Without keys of their own they get ``missing_key`` (None: none).
+    """
+    records, packing = piece.records, piece.layout
+    assert isinstance(packing, Packing)
+    size = len(records)
+    owners, others, ids = np.empty(size, dtype), np.empty(size, dtype), np.empty(size, np.uint64)
+    unpack_edges(records, packing, shift, np.array([0, size]), owners, others, ids)
+    owners += dtype.type(first_row)
+    ids += np.repeat(piece.bases, np.diff(piece.starts)).view(np.uint64)
+    keys = records[:, packing.word("key")] if "key" in packing.travels else None
     if keys is None and missing_key is not None:
-        keys = np.full(len(records), missing_key, np.uint64)
-    edge_rows = carried(records, int(bool(tag & KEYED))).view(np.int64) if tag & WITH_ROWS else None
-    return EdgeFields(records[:, OWNER], records[:, OTHER], block.edge_ids().view(np.uint64), keys, edge_rows)
+        keys = np.full(size, missing_key, np.uint64)
+    edge_rows = records[:, packing.word("edge_row")].view(np.int64) if "edge_row" in packing.travels else None
+    return EdgeFields(owners, others, ids, keys, edge_rows)
 
 
 def join_fields(parts: Iterator[EdgeFields], *, keyed: bool, with_rows: bool) -> EdgeFields:

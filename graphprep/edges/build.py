@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.edges.bucket_plan import MOST_HELD_BYTES, ROW_BYTES, Desk, plan_buckets
-from graphprep.edges.buckets import EdgeBuckets, EdgeRows, join_fields
+from graphprep.edges.bucket_plan import MOST_HELD_BYTES, ROW_BYTES, BucketPlan, Desk, plan_buckets
+from graphprep.edges.buckets import EdgeBuckets, EdgeRows, deal_rows, join_fields
 from graphprep.edges.parted import PartedArray, PartedOffsets, PartList
 from graphprep.edges.tasks import EdgeRuns, Leaf, cut_leaves, join_leaves
 from graphprep.engine.ledger import EDGE_BYTES
 from graphprep.engine.local import map_ordered
-from graphprep.kernels.cpu.edges.records import EDGE_ID, OTHER, Block, carried, has_repeats, place_records, sort_records
+from graphprep.kernels.cpu.edges.place import has_repeats, place_edges, sort_records
 from graphprep.kernels.cpu.edges.sort import stable_order
 from graphprep.kernels.cpu.ids.group import group_by_key
+from graphprep.kernels.edges import Rows, Segments, bits_below, pack_bits
+from graphprep.model.buffers import Buffers
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import UsageError
 from graphprep.model.schema import Layout
@@ -28,7 +29,6 @@ from graphprep.store.columns.cells import Cells
 Ints = NDArray[np.int64]
 _JOINED_BYTES = 32  # the same where buckets are built from where they lie
 _MOST_JOINED = 1 << 18  # edges built at a time: fewer, and handing them over takes as long as building them
-_NO_IDS = np.zeros(0, np.int64)
 _DEALT_ROWS = 1 << 18  # of a built leaf, so many are dealt out at a time: they fit the cache
 
 
@@ -85,63 +85,73 @@ class LayoutBuilder:
     edge_rows: bool = False
     keys: bool = False
 
-    @cached_property
+    @property
     def is_direct(self) -> bool:
         """Return whether whole buckets are built from where their records lie."""
-        return self.edges.missing_key is None and self.edges.by_arrival and self.edges.are_packed
+        return self.edges.missing_key is None and self.edges.by_arrival
 
     def build(self, leaf: Leaf, *, positions: bool = True) -> BuiltLeaf:
         """Sort a leaf's edges by row, inside a row by the neighbour order, ties by edge ID."""
-        if self.is_direct and not positions and self.edges.is_whole(leaf):
-            counts, others, ids = self.edges.place(leaf, self.index_dtype, self.id_dtype)
-            repeated = self.edges.order == "id" and has_repeats(counts, others)
-            return BuiltLeaf(leaf, counts, counts, others, ids, repeated=repeated)
-        if self.edges.missing_key is not None:
+        if self.edges.missing_key is not None or (positions and not (self.is_direct and self.edges.order != "id")):
             return self._order(leaf, positions)
-        if self.edges.order != "id" and self.edges.by_arrival:
-            return self._place(leaf, [block for block, _ in self.edges.blocks(leaf)], positions)
-        if positions:
-            return self._order(leaf, positions)
-        blocks = self._sorted_records(leaf)
-        built = self._place(leaf, blocks, positions=self.edge_rows)
-        if not self.edge_rows or built.position is None:
-            return built
-        edge_rows = np.empty(built.others.size, np.int64)
-        for block in blocks:  # there is one at most
-            edge_rows[built.position] = carried(block.records, 0).view(np.int64)
-        return replace(built, edge_rows=edge_rows, arrival=None, position=None)
+        if not self.is_direct:
+            return self._sort(leaf)
+        with self.edges.segments(leaf) as (segments, bucket):
+            low = leaf.low - self.edges.plan.bounds(leaf.bucket)[0]
+            return self._place(leaf, segments, bucket, low, self.edges.num_ids, positions)
 
-    def _place(self, leaf: Leaf, blocks: list[Block], positions: bool) -> BuiltLeaf:
-        """Build from records that only need to be dealt out to their rows."""
-        position = np.empty(sum(len(block.records) for block in blocks), np.int64) if positions else None
-        counts, others, ids = place_records(blocks, leaf.low, leaf.high - leaf.low, self.index_dtype, self.id_dtype, position)
-        arrival = [block.unpacked(self.edges.buckets.dtype).edge_ids() for block in blocks] if positions else []
+    def _place(
+        self, leaf: Leaf, segments: Segments, bucket: int, low: int, num_ids: int, positions: bool, *, is_sorted: bool = False
+    ) -> BuiltLeaf:
+        """Put the records of a leaf in the order of their rows, and, unless they are sorted, of their other ends if need be."""
+        sizes = segments.sizes(bucket, bucket + leaf.num_buckets)
+        size, is_by_id = int(sizes.sum()), self.edges.order == "id"
+        ids = np.empty(size if self.id_dtype else 0, self.id_dtype or "int32")
+        rows = Rows(np.zeros(leaf.high - leaf.low + 1, np.int64), np.empty(size, self.index_dtype), ids)
+        arrival, position = (np.empty(size, np.int64), np.empty(size, np.int64)) if positions else (None, None)
+        place_edges(
+            segments,
+            bucket,
+            bucket + leaf.num_buckets,
+            rows,
+            most=int(sizes.max(initial=0)),
+            low=low,
+            sort_bits=bits_below(self.edges.buckets.num_others) if is_by_id and not is_sorted else None,
+            most_ids=num_ids,
+            arrival=arrival,
+            position=position,
+        )
+        counts = np.diff(rows.indptr)
         return BuiltLeaf(
             leaf=leaf,
             counts=counts if leaf.row_counts is None else leaf.row_counts,
             lengths=counts,
-            others=others,
-            edge_ids=ids,
-            arrival=np.concatenate([_NO_IDS, *arrival]) if positions else None,
+            others=rows.indices,
+            edge_ids=ids if self.id_dtype else None,
+            arrival=arrival,
             position=position,
-            repeated=self.edges.order == "id" and has_repeats(counts, others),
+            repeated=is_by_id and has_repeats(counts, rows.indices),
         )
 
-    def _sorted_records(self, leaf: Leaf) -> list[Block]:
-        """Return the records in the order which they are to have within a row, as one block."""
-        blocks = [block.unpacked(self.edges.buckets.dtype) for block, _ in self.edges.blocks(leaf)]
-        if not blocks:
-            return []
-        ids = np.concatenate([block.edge_ids() for block in blocks])
-        records: NDArray[Any] = np.concatenate([block.records for block in blocks])
-        if ids.size and int(ids.max()) >= 2**32:
-            records = records.astype(np.uint64, copy=False)
-        records[:, EDGE_ID] = ids
-        if not self.edges.by_arrival:
-            records = sort_records(records, EDGE_ID)
+    def _sort(self, leaf: Leaf) -> BuiltLeaf:
+        """Build from records that do not come in the order of their edge IDs."""
+        fields = join_fields(self.edges.fields(leaf), keyed=False, with_rows=self.edge_rows)
+        plan = BucketPlan(leaf.high - leaf.low, bits_below(leaf.high - leaf.low))
+        rows = EdgeRows(fields.owners - fields.owners.dtype.type(leaf.low), fields.others, fields.ids, None, fields.edge_rows)
+        dealt = deal_rows([rows], plan, self.edges.buckets.num_others)
+        records, packing, num_ids = dealt.records, dealt.packing, int(fields.ids.max(initial=0)) + 1
+        records = sort_records(records, 0 if packing.id_bits else packing.word("id"), 0, bits_below(num_ids))
         if self.edges.order == "id":
-            records = sort_records(records, OTHER)
-        return [Block(records, np.array([0, len(records)]), np.zeros(1, np.int64))]
+            records = sort_records(records, 0, packing.id_bits, packing.id_bits + packing.other_bits)
+        one = np.zeros(1, np.int64)
+        starts = np.array([[0, len(records)]], np.uint32)
+        segments = Segments(Buffers((records,)), one, one, starts, one, pack_bits(packing, 1), plan.shift)
+        built = self._place(replace(leaf, num_buckets=1), segments, 0, 0, num_ids, self.edge_rows, is_sorted=True)
+        if built.position is None:
+            return built
+        edge_rows = np.empty(built.others.size, np.int64)
+        edge_rows[built.position] = records[:, packing.word("edge_row")].view(np.int64)
+        return replace(built, leaf=leaf, edge_rows=edge_rows, arrival=None, position=None)
 
     def _order(self, leaf: Leaf, positions: bool) -> BuiltLeaf:
         """Build from arrays of the records' fields: for orders by a key, and what travels along."""
@@ -275,8 +285,7 @@ class SecondLayout:
         self.plan = plan_buckets(num_rows, num_edges * EDGE_BYTES + num_rows * ROW_BYTES, bucket_bytes)
         desk = Desk(min(bucket_bytes, MOST_HELD_BYTES))
         self._edge_rows = edge_rows
-        dtype = primary.dtype if num_edges <= 2**32 else np.uint64  # records hold edge IDs as they are
-        self._buckets = EdgeBuckets(pool, self.plan, desk, dtype)
+        self._buckets = EdgeBuckets(pool, self.plan, desk, primary.plan.num_rows)
 
     @property
     def buckets(self) -> EdgeBuckets:

@@ -10,13 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.edges.adjacency import Adjacency
-from graphprep.edges.array_rows import build_dealt, count_threads, run_tasks
+from graphprep.edges.array_rows import (
+    RecordPlan,
+    build_rows,
+    count_threads,
+    plan_bucket_bits,
+    run_tasks,
+    segments_of,
+)
 from graphprep.edges.arrays import as_adjacency, build_adjacency, check_layout
 from graphprep.edges.plain_text import BLOCK_BYTES, PlainText, open_plain_text
 from graphprep.engine.scratch import scratch_array
-from graphprep.kernels.cpu.edges.coo import Dealt
-from graphprep.kernels.cpu.edges.partition import Packing, bits_below, deal_pairs, find_limits, plan_bucket_bits
+from graphprep.kernels.cpu.edges.degree import find_limits
+from graphprep.kernels.cpu.edges.scatter import scatter_edges, start_buckets
 from graphprep.kernels.cpu.text.pairs import count_lines
+from graphprep.kernels.edges import Packing, Segments, bits_below
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.schema import Layout
@@ -28,8 +36,7 @@ _SAMPLES = 16  # places of the text where its IDs are looked at beforehand
 _SAMPLE_BYTES = 1 << 15
 _MORE_EDGES = 1 << 16  # room beside half as many again as were expected
 _LF = 10
-_ID_BITS = 32  # of either end in a record
-_NO_IDS = np.empty(0, np.int32)
+_PACKING = Packing(32, 0)
 
 
 def read_edges(
@@ -142,11 +149,11 @@ def _without_gaps(column: Ints, offsets: NDArray[np.int64], rows: NDArray[np.int
 
 @dataclass(frozen=True)
 class _DealtBlock:
-    """A block's edges: records [at, at + starts[-1]), dealt to buckets of 2**row_bits rows; its highest row and neighbour."""
+    """A block's edges: records [at, at + starts[-1]), in buckets of 2^``shift`` rows; its highest row and neighbour."""
 
     at: int
-    row_bits: int
-    starts: NDArray[np.int32]
+    shift: int
+    starts: NDArray[np.uint32]
     high_row: int
     high_other: int
 
@@ -165,7 +172,7 @@ class _Dealer:
     def __init__(self, text: PlainText, is_csc: bool, high: int, records: NDArray[np.uint64]) -> None:
         self.bucket_bits = plan_bucket_bits(max(high, records.size))
         self._records = records
-        self._row_bits = max(0, high.bit_length() - self.bucket_bits)
+        self._shift = max(0, high.bit_length() - self.bucket_bits)
         self._text, self._is_csc = text, is_csc
         self._filled = 0
         self._lock = threading.Lock()
@@ -186,12 +193,11 @@ class _Dealer:
             self._filled += count
         if at + count > self._records.size:
             return None
-        row_bits = max(self._row_bits, max(high_row, 0).bit_length() - self.bucket_bits)
-        num_buckets = (max(high_row, 0) >> row_bits) + 1
-        starts = np.empty(num_buckets + 2, np.int32)
-        packing = Packing(row_bits, num_buckets, _ID_BITS)
-        deal_pairs(rows, others, 0, packing, self._records[at : at + count], _NO_IDS, starts)
-        return _DealtBlock(at, row_bits, starts[:-1], high_row, high_other)
+        shift = max(self._shift, max(high_row, 0).bit_length() - self.bucket_bits)
+        starts = np.empty((max(high_row, 0) >> shift) + 3, np.uint32)
+        start_buckets([rows], shift, starts)
+        scatter_edges(rows, others, _PACKING, shift, starts, self._records[at : at + count], 0)
+        return _DealtBlock(at, shift, starts[:-1], high_row, high_other)
 
     def _columns(self, room: int) -> tuple[Ints, Ints]:
         """Return columns for a block: the thread's own, used again and again."""
@@ -229,8 +235,8 @@ def _read_and_deal(
         if read is None or counts is None:
             return None
         num_rows, num_others = counts
-        dealt = _align(read, records, num_rows)
-        built = build_dealt(dealt, num_rows, num_others, num_ids=None, sort_neighbors=sort_neighbors, threads=threads)
+        segments, plan = _align(read, records, num_rows)
+        built = build_rows(segments, plan, num_rows, num_others, sort_neighbors=sort_neighbors, threads=threads)
         return as_adjacency(layout, built, num_others, edge_ids=False)
 
 
@@ -258,13 +264,13 @@ def _sides(read: _DealtText, is_csc: bool, num_nodes: int | tuple[int, int] | No
     return (num_rows, num_others) if high_row < num_rows and high_other < num_others else None
 
 
-def _align(read: _DealtText, records: NDArray[np.uint64], num_rows: int) -> Dealt:
+def _align(read: _DealtText, records: NDArray[np.uint64], num_rows: int) -> tuple[Segments, RecordPlan]:
     """Give all blocks the same buckets: those of most rows. A block with smaller ones has them side by side."""
-    row_bits = max([bits_below(num_rows) - read.bucket_bits, 0, *(block.row_bits for block in read.blocks)])
-    num_buckets = (max(0, num_rows - 1) >> row_bits) + 1
-    starts = np.empty((len(read.blocks), num_buckets + 2), np.int32)
+    shift = max([bits_below(num_rows) - read.bucket_bits, 0, *(block.shift for block in read.blocks)])
+    plan = RecordPlan(_PACKING, shift, (max(0, num_rows - 1) >> shift) + 1, num_ids=0)
+    starts = np.empty((len(read.blocks), plan.num_buckets + 1), np.uint32)
     for row, block in zip(starts, read.blocks, strict=True):
-        ends = np.minimum(np.arange(num_buckets + 2) << (row_bits - block.row_bits), block.starts.size - 1)
+        ends = np.minimum(np.arange(plan.num_buckets + 1) << (shift - block.shift), block.starts.size - 1)
         row[:] = block.starts[ends]
-    chunk_at = np.array([block.at for block in read.blocks], np.int64)
-    return Dealt(Packing(row_bits, num_buckets, _ID_BITS), records, _NO_IDS, chunk_at, starts)
+    offsets = np.array([block.at for block in read.blocks], np.int64)
+    return segments_of(records, offsets, starts, np.zeros_like(offsets), plan), plan

@@ -11,9 +11,9 @@ from graphprep.edges.array_rows import CHUNK, count_threads, even_pieces, index_
 from graphprep.edges.arrays import as_ends, limits
 from graphprep.engine.scratch import scratch_array
 from graphprep.kernels.cpu.edges.pair_sort import BucketSort, DealtKeys, deal_keys, first_of_runs, gather_bucket
-from graphprep.kernels.cpu.edges.partition import as_input, bits_below
 from graphprep.kernels.cpu.edges.relabel import invert
 from graphprep.kernels.cpu.ids.rank_ids import DealtIds, collect_ranks, deal_ids, number_bucket, rank_bucket
+from graphprep.kernels.edges import as_input, bits_below
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import UsageError
 

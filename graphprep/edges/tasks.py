@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.edges.bucket_plan import BucketPlan
 from graphprep.edges.buckets import EdgeBuckets, EdgeFields, fields_of
-from graphprep.edges.record_tags import PACKED, packing_of, packings_of
-from graphprep.kernels.cpu.edges.records import Block, count_rows
-from graphprep.kernels.cpu.edges.stretches import Stretch, place_stretch
+from graphprep.kernels.cpu.edges.place import count_rows
+from graphprep.kernels.edges import Segments, pack_bits
+from graphprep.model.buffers import Buffers
 from graphprep.model.dataclass import dataclass
 from graphprep.model.schema import NeighborOrder
-from graphprep.storage.spill.records import RecordRuns
+from graphprep.storage.spill.records import Piece, RecordRuns
 
 Ints = NDArray[np.int64]
 _TOP = 1 << 64
 _BINS = 1 << 12
-_ALL = 1 << 62
 _MOST_FILTERED = 1 << 16  # records that are looked through at a time, where a leaf is but a part of its bucket
 
 
@@ -65,47 +65,59 @@ class EdgeRuns:
         """Return how rows are cut into buckets."""
         return self.buckets.plan
 
-    @property
-    def are_packed(self) -> bool:
-        """Return whether all records are packed."""
-        return all(tag & PACKED for tag in self.runs.tags)
+    @cached_property
+    def packings(self) -> Ints:
+        """Return how the records of every segment are packed, as ``Segments`` has it."""
+        return np.array([(one.other_bits, one.id_bits, one.words) for one in self.runs.layouts], np.int64).reshape(-1, 3)
 
-    def place(self, leaf: Leaf, index_dtype: str, id_dtype: str | None) -> tuple[Ints, NDArray[Any], NDArray[Any] | None]:
-        """Put the packed records of whole buckets in their order, from where they lie: see ``place_stretch``."""
-        with self.runs.stretch(leaf.bucket, leaf.bucket + leaf.num_buckets) as some:
-            packings, num_rows = packings_of(some.tags), leaf.high - leaf.low
-            stretch = Stretch(some.bounds, some.bases, packings, self.plan.shift, num_rows)
-            placed = place_stretch(stretch, index_dtype, id_dtype, ascending=self.order == "id")
-        return placed[0], placed[1], placed[2]
+    @cached_property
+    def num_ids(self) -> int:
+        """Return what edge IDs that count up are below."""
+        return self.runs.num_ids
 
-    def blocks(self, leaf: Leaf, *, whole: bool = True) -> Iterator[tuple[Block, int]]:
-        """Yield the records of a leaf, and what they carry; packed ones only where the leaf is its bucket.
+    @contextlib.contextmanager
+    def segments(self, leaf: Leaf) -> Iterator[tuple[Segments, int]]:
+        """Hold the records of a leaf, those of whole buckets where they lie. Yields them, and which bucket is the leaf's."""
+        shift = self.plan.shift
+        if self.is_whole(leaf):
+            with self.runs.stretch(leaf.bucket, leaf.bucket + leaf.num_buckets) as some:
+                where = (some.buffers, some.numbers, some.offsets, some.starts, some.bases)
+                yield Segments(*where, self.packings, shift), leaf.bucket
+            return
+        pieces = list(self.pieces(leaf))
+        numbers = np.repeat(np.arange(len(pieces)), [piece.bases.size for piece in pieces])
+        borders = [np.column_stack([piece.starts[:-1], piece.starts[1:]]).astype(np.uint32) for piece in pieces]
+        starts = np.concatenate([np.zeros((0, 2), np.uint32), *borders])
+        bases = np.concatenate([np.zeros(0, np.int64), *(piece.bases for piece in pieces)])
+        packings = np.concatenate([np.zeros((0, 3), np.int64), *(pack_bits(p.layout, p.bases.size) for p in pieces)])
+        buffers = Buffers(tuple(piece.records for piece in pieces))
+        yield Segments(buffers, numbers, np.zeros(numbers.size, np.int64), starts, bases, packings, shift), 0
 
-        Then they are joined as far as they are laid out alike, without ``whole`` only some at a time.
-        """
-        is_whole = self.is_whole(leaf)
+    def pieces(self, leaf: Leaf) -> Iterator[Piece]:
+        """Yield the records of a leaf that is but a part of its bucket, some at a time."""
         ids = leaf.ids if self.by_arrival and leaf.ids != (0, _TOP) else None
-        for block, tag in self.bucket(leaf.bucket, ids, _ALL if is_whole and whole else _MOST_FILTERED):
-            if is_whole:
-                yield block, tag
-                continue
-            some = block.unpacked(self.buckets.dtype)
-            mask = self.inside(leaf, fields_of(some, tag, self.missing_key))
-            yield some if mask.all() else some.take(mask), tag & ~PACKED
-
-    def bucket(
-        self, bucket: int, ids: tuple[int, int] | None = None, most_records: int = _MOST_FILTERED
-    ) -> Iterator[tuple[Block, int]]:
-        """Yield the records of a bucket, and what they carry; ``ids`` and ``most_records``: see ``RecordRuns.read``."""
-        first_row = self.plan.bounds(bucket)[0]
-        for piece in self.runs.read(bucket, ids, most_records):
-            packing = packing_of(piece.tag, self.plan.shift)
-            yield Block(piece.records, piece.starts, piece.bases, packing, first_row), piece.tag
+        for piece in self.runs.read(leaf.bucket, ids, _MOST_FILTERED):
+            mask = self.inside(leaf, self.fields_of(leaf.bucket, piece))
+            yield piece if mask.all() else piece.take(mask)
 
     def fields(self, leaf: Leaf) -> Iterator[EdgeFields]:
         """Yield the edges of a leaf, keys filled in where the order needs them."""
-        for block, tag in self.blocks(leaf):
-            yield fields_of(block.unpacked(self.buckets.dtype), tag, self.missing_key)
+        if not self.is_whole(leaf):
+            yield from (self.fields_of(leaf.bucket, piece) for piece in self.pieces(leaf))
+            return
+        for bucket in range(leaf.bucket, leaf.bucket + leaf.num_buckets):
+            yield from (self.fields_of(bucket, piece) for piece in self.runs.read(bucket))
+
+    def fields_of(self, bucket: int, piece: Piece) -> EdgeFields:
+        """Take records of a bucket apart."""
+        return fields_of(piece, self.plan.shift, self.plan.bounds(bucket)[0], self.buckets.dtype, self.missing_key)
+
+    def count_rows(self, bucket: int, low: int, high: int) -> Ints:
+        """Count the edges of rows [low, high) of a bucket: int64[high - low]."""
+        counts = np.zeros(high - low, np.int64)
+        for piece in self.runs.read(bucket, most_records=_MOST_FILTERED):  # all of it at once may be all edges of the graph
+            count_rows(piece.records, piece.layout, self.plan.shift, low - self.plan.bounds(bucket)[0], counts)
+        return counts
 
     def order_values(self, edges: EdgeFields) -> NDArray[np.uint64]:
         """Return what the edges of a row are ordered by, before the edge ID."""
@@ -164,9 +176,7 @@ def _joined(leaves: list[Leaf]) -> Leaf:
 
 def _cut_rows(edges: EdgeRuns, leaf: Leaf, most: int) -> Iterator[Leaf]:
     """Cut a leaf by its rows, and rows that are too long."""
-    counts = np.zeros(leaf.high - leaf.low, np.int64)
-    for block, _ in edges.blocks(leaf, whole=False):  # all of the bucket at once may be all edges of the graph
-        counts += count_rows(block, leaf.low, counts.size)
+    counts = edges.count_rows(leaf.bucket, leaf.low, leaf.high)
     for start, stop in _cut_by_count(counts, most):
         total = int(counts[start:stop].sum())
         piece = Leaf(leaf.bucket, leaf.low + start, leaf.low + stop)

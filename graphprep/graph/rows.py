@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from graphprep.edges.adjacency import Adjacency
 from graphprep.graph.columns import join_offsets
 from graphprep.kernels.cpu.edges.degree import count_ids
-from graphprep.kernels.cpu.edges.partition import as_input
 from graphprep.kernels.cpu.ids.find_pairs import count_pairs, find_pairs
+from graphprep.kernels.edges import as_input
 from graphprep.model.dataclass import dataclass
 
 Ints = NDArray[np.int64]

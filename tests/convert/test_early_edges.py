@@ -14,7 +14,8 @@ from graphprep.convert import pipeline
 from graphprep.convert.decoded.early_edges import EarlyDealer, EarlyEdges, EarlyRules, Marks
 from graphprep.convert.shuffle import route_edges
 from graphprep.convert.shuffle.adopt_edges import adopt_edges
-from graphprep.kernels.cpu.edges.records import Packing, deal_packed, undeal_packed
+from graphprep.kernels.cpu.edges.scatter import gather_edges, scatter_all
+from graphprep.kernels.edges import Packing
 from graphprep.model.errors import DataError, GraphprepError
 from graphprep.model.options.convert import ConvertOptions
 from graphprep.model.run_options import RunOptions
@@ -40,8 +41,10 @@ def _batches(rng, sizes, highs) -> list[tuple[np.ndarray, np.ndarray]]:
 def test_what_is_dealt_out_comes_back_in_order(owners, shift, spare, seed):
     rng = np.random.default_rng(seed)
     ends = [np.array(owners, np.uint32), rng.integers(0, 2**20, len(owners)).astype(np.uint32)]
-    words, offsets = deal_packed([tuple(ends)], Packing(shift + spare, 20), (2**14 >> shift) + 1, shift)
-    found = undeal_packed(words, offsets, Packing(shift + spare, 20), shift)
+    packing = Packing(20, 44 - max(1, shift) - spare)
+    words, offsets = scatter_all([tuple(ends)], packing, shift, (2**14 >> shift) + 1)
+    found = np.empty((2, len(owners)), np.uint32)
+    gather_edges(words, packing, shift, offsets, *found)
     assert all((one == other).all() for one, other in zip(found, ends, strict=True))
 
 
@@ -153,7 +156,7 @@ def test_stores_do_not_tell_when_edges_were_dealt_out(tmp_path, monkeypatch, opt
 
 def test_buckets_that_came_out_too_large_are_cut(tmp_path, monkeypatch):
     rng = np.random.default_rng(9)
-    monkeypatch.setattr("graphprep.edges.build._EDGE_BYTES", 1 << 16)
+    monkeypatch.setattr("graphprep.edges.build.EDGE_BYTES", 1 << 16)
     text = "".join(f"{src} {dst}\n" for src, dst in (rng.integers(0, 60, (4_000, 2)) ** 2).tolist())
     for options in ({}, {"neighbor_order": "id", "partitions": 3}):
         wanted = _convert(text, tmp_path, monkeypatch, early=True, **options)

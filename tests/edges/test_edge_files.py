@@ -9,11 +9,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from graphprep.edges import array_rows, plain_text
 from graphprep.edges import files as edge_files
-from graphprep.edges import plain_text
 from graphprep.edges.arrays import build_adjacency
 from graphprep.edges.files import read_adjacency, read_edges
-from graphprep.kernels.cpu.edges import partition
 from graphprep.model.errors import DataError, StorageError, UsageError
 
 THREADS = (1, 2, 4)
@@ -24,7 +23,7 @@ def small(monkeypatch):
     """Blocks, samples and buckets of a few lines, so that small texts have many."""
     monkeypatch.setattr(plain_text, "BLOCK_BYTES", 64)
     monkeypatch.setattr(edge_files, "_SAMPLE_BYTES", 32)
-    monkeypatch.setattr(partition, "_BUCKET_BITS", 3)
+    monkeypatch.setattr(array_rows, "_BUCKET_BITS", 3)
 
 
 def by_python(text, delimiter=None):

@@ -14,7 +14,6 @@ from graphprep.edges import array_rows
 from graphprep.edges import arrays as graph_arrays
 from graphprep.edges.adjacency import Adjacency
 from graphprep.edges.arrays import build_adjacency, degrees, reorder_by_degree, transpose
-from graphprep.kernels.cpu.edges import partition
 from graphprep.model.errors import DataError, UsageError
 
 THREADS = (1, 2, 4)
@@ -24,7 +23,7 @@ THREADS = (1, 2, 4)
 def sizes(request, monkeypatch):
     """Buckets, chunks and runs of a few edges, too, so that small graphs have many."""
     if request.param == "small":
-        monkeypatch.setattr(partition, "_BUCKET_BITS", 2)
+        monkeypatch.setattr(array_rows, "_BUCKET_BITS", 2)
         monkeypatch.setattr(array_rows, "CHUNK", 64)
         monkeypatch.setattr(graph_arrays, "_SORT_EDGES", 8)
         monkeypatch.setattr(graph_arrays, "_SLICE", 8)
@@ -85,10 +84,10 @@ def test_rows_are_those_of_a_stable_sort(layout, sort_neighbors, graph, extra):
 @pytest.mark.parametrize("apart", [False, True])
 def test_many_buckets_chunks_and_threads(sizes, apart, monkeypatch):
     if apart:  # edge IDs beside the records, as with very many nodes
-        monkeypatch.setattr(partition, "_RECORD_BITS", 18)
+        monkeypatch.setattr(array_rows, "_RECORD_BITS", 14)
     src, dst = edges_of(3, 300, 4_000, skew=True)
-    packing = partition.plan_packing(300, 300, src.size, edge_ids=True)
-    assert packing.apart == apart
+    packing = array_rows.plan_records(300, 300, src.size, src.size).packing
+    assert (packing.travels == ("id",)) == apart
     for layout in ("csc", "csr"):
         for sort_neighbors in (False, True):
             expected = naive(src, dst, 300, layout, sort_neighbors)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from graphprep.convert.columns.routes import EdgeRoute
 from graphprep.edges.bucket_plan import Desk, plan_buckets
 from graphprep.edges.buckets import EdgeBuckets
 from graphprep.edges.build import BuiltLeaf, LayoutBuilder, SecondLayout
@@ -23,9 +22,8 @@ def test_edge_ids_and_rows_of_any_size(first, order, tmp_path):
     ids = first + rng.permutation(50)
     counts = np.bincount(rows, minlength=NUM_ROWS)
     with SpillPool(1 << 20, str(tmp_path)) as pool:
-        route = EdgeRoute(0, 0, 0, EdgeBuckets(pool, plan_buckets(NUM_ROWS, 0, 1), Desk(1), np.uint32), 1)
-        route.num_edges = first + 50
-        second = SecondLayout(route, NUM_ROWS, pool, 1 << 10, edge_rows=True)
+        primary = EdgeBuckets(pool, plan_buckets(NUM_ROWS, 0, 1), Desk(1), NUM_ROWS)
+        second = SecondLayout(primary, first + 50, NUM_ROWS, pool, 1 << 10, edge_rows=True)
         second.add(BuiltLeaf(Leaf(0, 0, NUM_ROWS), counts, counts, others, ids), first)
         second.finish()
         runs = EdgeRuns(second.buckets, order, None, by_arrival=False)

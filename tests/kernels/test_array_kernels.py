@@ -1,4 +1,4 @@
-"""Kernels over arrays in memory, against naive loops: packing, dealing, building, degrees, sorting and ranking."""
+"""Kernels over arrays in memory, against naive loops: planning, degrees, sorting and ranking."""
 
 from __future__ import annotations
 
@@ -12,88 +12,32 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphprep.kernels.cpu.edges import partition
-from graphprep.kernels.cpu.edges.coo import plan_digits
-from graphprep.kernels.cpu.edges.degree import count_ids, order_by_degree
+from graphprep.edges.array_rows import CHUNK, plan_records
+from graphprep.kernels.cpu.edges.degree import count_ids, find_limits, order_by_degree
 from graphprep.kernels.cpu.edges.pair_sort import BucketSort, DealtKeys, deal_keys, first_of_runs
-from graphprep.kernels.cpu.edges.partition import as_input, bits_below, deal_pairs, find_limits, plan_packing
-from graphprep.kernels.cpu.edges.transpose import deal_columns
 from graphprep.kernels.cpu.ids.rank_ids import DealtIds, collect_ranks, deal_ids, number_bucket, rank_bucket
+from graphprep.kernels.edges import as_input, bits_below
+from graphprep.model.errors import DataError
 
 TESTS = Path(__file__).resolve().parent.parent
 COUNTS = st.one_of(st.integers(0, 100), st.sampled_from([2**e + d for e in range(1, 62) for d in (-1, 0, 1)]))
 
 
 @settings(max_examples=200, deadline=None)
-@given(num_rows=COUNTS, num_others=COUNTS, num_edges=COUNTS, edge_ids=st.booleans())
-def test_a_packing_holds_all_it_must(num_rows, num_others, num_edges, edge_ids):
-    packing = plan_packing(num_rows, num_others, num_edges, edge_ids=edge_ids)
-    if packing is None:
+@given(num_rows=COUNTS, num_others=COUNTS, num_edges=COUNTS, num_ids=COUNTS, count_up=st.booleans())
+def test_a_plan_of_records_holds_all_it_must(num_rows, num_others, num_edges, num_ids, count_up):
+    try:
+        plan = plan_records(num_rows, num_others, num_edges, num_ids, count_up=count_up)
+    except DataError:
         assert max(1, bits_below(num_rows) - 10) + bits_below(num_others) > 64
         return
-    assert 1 <= packing.num_buckets <= 1 << 10
-    assert packing.num_buckets << packing.row_bits >= num_rows
+    packing = plan.packing
+    assert 1 <= plan.num_buckets <= 1 << 10
+    assert plan.num_buckets << plan.shift >= num_rows
     assert 1 << packing.other_bits >= num_others
-    assert packing.apart <= edge_ids
-    assert packing.other_bits + packing.id_bits < 64
-    assert packing.row_bits + packing.other_bits + packing.id_bits <= 64
-    if edge_ids:
-        assert packing.apart or 1 << packing.id_bits >= num_edges
-        assert np.iinfo(packing.id_dtype).max >= num_edges - 1
-
-
-@given(num_bits=st.integers(0, 63), num_records=st.integers(0, 1 << 20))
-def test_digits_reach_over_all_bits(num_bits, num_records):
-    digits, bits = plan_digits(num_bits, num_records)
-    assert digits * bits >= num_bits
-    assert 1 <= bits <= 12
-
-
-@pytest.mark.parametrize("apart", [False, True])
-@pytest.mark.parametrize("edge_ids", [False, True])
-@settings(max_examples=20, deadline=None)
-@given(seed=st.integers(0, 2**32 - 1), num_rows=st.sampled_from([1, 3, 40, 5000]), size=st.integers(0, 300), wide=st.booleans())
-def test_buckets_keep_the_order_of_edges(apart, edge_ids, seed, num_rows, size, wide):
-    rng = np.random.default_rng(seed)
-    dtype = np.int64 if wide else np.int32
-    rows, others = (rng.integers(0, high, size).astype(dtype) for high in (num_rows, 70))
-    first = 1000
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(partition, "_BUCKET_BITS", 2)
-        patch.setattr(partition, "_RECORD_BITS", 20 if apart else 64)
-        packing = plan_packing(num_rows, 70, size, edge_ids=edge_ids, num_ids=first + size)
-    if packing.apart != (apart and edge_ids):
-        return
-    records, starts = np.empty(size, np.uint64), np.full(packing.num_buckets + 2, -1, np.int32)
-    ids = np.empty(size if packing.apart else 0, packing.id_dtype)
-    deal_pairs(as_input(rows), as_input(others), first, packing, records, ids, starts)
-    order = np.argsort(rows >> packing.row_bits, kind="stable")
-    counts = np.bincount(rows >> packing.row_bits, minlength=packing.num_buckets)
-    assert starts[:-1].tolist() == [0, *np.cumsum(counts).tolist()]
-    row_mask, other_mask = (1 << packing.row_bits) - 1, (1 << packing.other_bits) - 1
-    parts = [int(record) for record in records]
-    assert [part >> packing.id_bits & other_mask for part in parts] == others[order].tolist()
-    in_bucket = rows[order] & row_mask
-    assert [part >> packing.id_bits >> packing.other_bits & row_mask for part in parts] == in_bucket.tolist()
-    if edge_ids:
-        found = ids.tolist() if packing.apart else [part & ((1 << packing.id_bits) - 1) for part in parts]
-        assert found == (order + first).tolist()
-
-
-def test_any_piece_of_rows_can_be_dealt():
-    rng = np.random.default_rng(1)
-    counts = rng.integers(0, 4, 50)
-    indptr = np.concatenate([[0], np.cumsum(counts)])
-    columns = rng.integers(0, 30, indptr[-1]).astype(np.int32)
-    rows = np.repeat(np.arange(50), counts)
-    packing = plan_packing(30, 50, columns.size, edge_ids=True)
-    for first, stop in ((0, columns.size), (0, 1), (7, 30), (columns.size - 1, columns.size), (5, 5)):
-        records, starts = np.empty(stop - first, np.uint64), np.empty(packing.num_buckets + 2, np.int32)
-        none = columns[:0]
-        deal_columns(as_input(indptr), as_input(columns), none, first, stop, packing, records, none, starts)
-        found = [(part >> packing.id_bits + packing.other_bits, part >> packing.id_bits & 63) for part in map(int, records)]
-        assert found == list(zip(columns[first:stop].tolist(), rows[first:stop].tolist(), strict=True))
-        assert [int(part) & ((1 << packing.id_bits) - 1) for part in records] == list(range(first, stop))
+    assert packing.row_bits >= max(1, plan.shift)
+    assert (packing.id_bits > 0) + (packing.travels == ("id",)) == (num_ids > 0)
+    assert not packing.id_bits or 1 << packing.id_bits >= (min(num_ids, CHUNK) if count_up else num_ids)
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])

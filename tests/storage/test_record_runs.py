@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 from pathlib import Path
 
@@ -10,19 +9,19 @@ import numpy as np
 import pytest
 
 from graphprep.model.errors import StorageError
-from graphprep.storage.spill.records import RecordRuns
+from graphprep.storage.spill.records import RecordRuns, Stretch
 from graphprep.storage.spill.runs import Runs, SpillPool
 
 
-def _segment(rng, num_buckets: int, most: int, words: int, dtype):
+def _segment(rng, num_buckets: int, most: int, words: int):
     sizes = rng.integers(0, most, num_buckets)
     offsets = np.concatenate([[0], np.cumsum(sizes)])
-    return rng.integers(0, 2**31, (int(offsets[-1]), words)).astype(dtype), offsets
+    return rng.integers(0, 2**31, (int(offsets[-1]), words)).astype(np.uint64), offsets
 
 
 def _segments(runs: RecordRuns, bucket: int, **chosen) -> list[tuple[list[list[int]], int, int]]:
     return [
-        (piece.records[start:stop].tolist(), int(base), piece.tag)
+        (piece.records[start:stop].tolist(), int(base), piece.layout)
         for piece in runs.read(bucket, **chosen)
         for start, stop, base in zip(piece.starts, piece.starts[1:], piece.bases, strict=False)
     ]
@@ -33,8 +32,7 @@ def _contents(runs: RecordRuns) -> list[list[tuple[list[list[int]], int, int]]]:
 
 
 @pytest.mark.parametrize("cap_bytes", [0, 5_000, 1 << 30])
-@pytest.mark.parametrize("dtype", [np.uint32, np.uint64])
-def test_pieces_come_back_in_append_order(tmp_path, cap_bytes, dtype):
+def test_pieces_come_back_in_append_order(tmp_path, cap_bytes):
     rng = np.random.default_rng(1)
     with SpillPool(cap_bytes, str(tmp_path)) as pool:
         runs = RecordRuns(pool, 5)
@@ -42,7 +40,7 @@ def test_pieces_come_back_in_append_order(tmp_path, cap_bytes, dtype):
         wanted: list[list[tuple[list[list[int]], int, int]]] = [[] for _ in range(5)]
         for number in range(8):
             words = 3 + number % 2
-            records, offsets = _segment(rng, 5, 40, words, dtype)
+            records, offsets = _segment(rng, 5, 40, words)
             for bucket in range(5):
                 part = records[offsets[bucket] : offsets[bucket + 1]]
                 if len(part):
@@ -61,9 +59,12 @@ def test_pieces_come_back_in_append_order(tmp_path, cap_bytes, dtype):
     assert not list(tmp_path.iterdir())
 
 
-def _at(address: int, stop: int) -> list[int]:
-    """Return the words at some addresses."""
-    return list((ctypes.c_uint64 * ((stop - address) // 8)).from_address(address))
+def _words(some: Stretch, segment: int, bucket: int, words: int = 1) -> list[int]:
+    """Return the words of a bucket's records in a segment."""
+    buffer = some.buffers.arrays[some.numbers[segment]]
+    assert buffer.ctypes.data == some.buffers.addresses[some.numbers[segment]]
+    start, stop = (some.offsets[segment] + words * int(some.starts[segment, bucket + more]) for more in (0, 1))
+    return buffer.reshape(-1)[start:stop].tolist()
 
 
 @pytest.mark.parametrize("cap_bytes", [0, 2_000, 1 << 30])
@@ -73,20 +74,20 @@ def test_words_of_some_buckets_are_held_where_they_lie(tmp_path, cap_bytes):
         runs = RecordRuns(pool, 7)
         every: list[tuple[np.ndarray, np.ndarray]] = []
         for number in range(6):
-            every.append(_segment(rng, 7, 20, 1, np.uint64))
+            every.append(_segment(rng, 7, 20, 1 + number % 2))
             runs.append(every[-1][0].copy(), every[-1][1], 100 * number, number % 3)
             for first, stop in ((0, 7), (2, 4), (6, 7), (3, 3)):
                 with runs.stretch(first, stop) as some, runs.stretch(0, 7) as _:
                     assert some.bases.tolist() == [100 * k for k in range(len(every))]
-                    assert some.tags.tolist() == [k % 3 for k in range(len(every))]
-                    for bounds, (records, offsets) in zip(some.bounds.tolist(), every, strict=True):
-                        for at in range(stop - first):
-                            wanted = records[offsets[first + at] : offsets[first + at + 1], 0]
-                            assert _at(*bounds[at : at + 2]) == wanted.tolist()
-        assert runs.tags == {0, 1, 2}
+                    for k, (records, offsets) in enumerate(every):
+                        for at in range(first, stop):
+                            wanted = records[offsets[at] : offsets[at + 1]].reshape(-1)
+                            assert _words(some, k, at, 1 + k % 2) == wanted.tolist()
+        assert runs.layouts == [0, 1, 2, 0, 1, 2]
+        assert runs.num_ids == max(100 * k + len(records) for k, (records, _) in enumerate(every))
         runs.close()
         with RecordRuns(pool, 2).stretch(0, 2) as nothing:
-            assert nothing.bounds.shape == (0, 3)
+            assert nothing.starts.shape == (0, 3)
 
 
 def test_what_is_held_stays_while_it_is_spilled(tmp_path):
@@ -95,9 +96,9 @@ def test_what_is_held_stays_while_it_is_spilled(tmp_path):
         runs.append(np.arange(50, dtype=np.uint64).reshape(-1, 1), np.array([0, 50]))
         with runs.stretch(0, 1) as some:
             runs.spill()
-            assert _at(*some.bounds[0].tolist()) == list(range(50))
+            assert _words(some, 0, 0) == list(range(50))
         with runs.stretch(0, 1) as some:
-            assert _at(*some.bounds[0].tolist()) == list(range(50))
+            assert _words(some, 0, 0) == list(range(50))
 
 
 def test_a_spill_file_that_became_shorter_is_told(tmp_path):
@@ -115,7 +116,7 @@ def test_segments_without_wanted_ids_are_left_out(tmp_path, cap_bytes):
     with SpillPool(cap_bytes, str(tmp_path)) as pool:
         runs = RecordRuns(pool, 2)
         for base in (0, 10, 20):
-            records = np.arange(30, dtype=np.uint32).reshape(10, 3)
+            records = np.arange(30, dtype=np.uint64).reshape(10, 3)
             runs.append(records, np.array([0, 4, 10]), base)
         for ids, bases in (((10, 11), [10]), ((9, 21), [0, 10, 20]), ((25, 1 << 64), [20])):
             assert [base for _, base, _ in _segments(runs, 1, ids=ids)] == bases
@@ -124,7 +125,7 @@ def test_segments_without_wanted_ids_are_left_out(tmp_path, cap_bytes):
 def test_a_full_disk_is_told_and_loses_nothing(tmp_path, monkeypatch):
     with SpillPool(1 << 30, str(tmp_path)) as pool:
         runs = RecordRuns(pool, 1)
-        records = np.arange(30, dtype=np.uint32).reshape(10, 3)
+        records = np.arange(30, dtype=np.uint64).reshape(10, 3)
         runs.append(records, np.array([0, 10]))
 
         def full(*_):
@@ -133,13 +134,13 @@ def test_a_full_disk_is_told_and_loses_nothing(tmp_path, monkeypatch):
         monkeypatch.setattr("graphprep.storage.spill.records._write_all", full)
         with pytest.raises(StorageError, match="space"):
             runs.spill()
-        assert _contents(runs) == [[(records.tolist(), 0, 0)]]
+        assert _contents(runs) == [[(records.tolist(), 0, None)]]
 
 
 def test_closing_removes_the_file(tmp_path):
     with SpillPool(0, str(tmp_path)) as pool:
         runs = RecordRuns(pool, 1)
-        runs.append(np.zeros((4, 3), np.uint32), np.array([0, 4]))
+        runs.append(np.zeros((4, 3), np.uint64), np.array([0, 4]))
         assert list(Path(tmp_path).rglob("runs-*"))
         runs.close()
         assert not list(Path(tmp_path).rglob("runs-*"))

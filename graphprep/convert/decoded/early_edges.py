@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.convert.decoded.keys import KeyedRows
-from graphprep.edges.record_tags import packed_tag, packing_of
-from graphprep.kernels.cpu.edges.partition import find_limits
-from graphprep.kernels.cpu.edges.records import Packing, deal_packed, undeal_packed
+from graphprep.kernels.cpu.edges.degree import find_limits
+from graphprep.kernels.cpu.edges.scatter import gather_edges, scatter_all
 from graphprep.kernels.cpu.ids.group import mark_bits
 from graphprep.kernels.cpu.ids.hash import edge_checksum
+from graphprep.kernels.edges import Packing
 from graphprep.model.dataclass import dataclass
 from graphprep.model.rows import RawTexts, Relation
 from graphprep.storage.spill.records import RecordRuns
@@ -31,7 +31,6 @@ Ids = NDArray[np.uint32]
 Ends = tuple[Ids, Ids]  # sources and destinations of a batch
 
 _BUCKET_BITS = 10  # beyond 1024 streams of stores, dealing falls off the cache
-_MOST_ROW_BITS = 32
 _NO_IDS = np.zeros(0, np.uint32)
 _SPARSE = 4  # nodes for each edge: --ids auto takes so few IDs for sparse
 
@@ -128,7 +127,7 @@ class EarlyDealer:
         owner_high = highs[self.rules.owner_side]
         shift = _shift_of(owner_high)
         owners_first = [ends[::-1] if self.rules.owner_side else ends for ends in filled]
-        words, offsets = deal_packed(owners_first, packing, (owner_high >> shift) + 1, shift)
+        words, offsets = scatter_all(owners_first, packing, shift, (owner_high >> shift) + 1)
         for side in range(2):
             self.marks(side).add([ends[side] for ends in filled], highs[side])
         checksum = sum(edge_checksum(src, dst) for src, dst in filled) % 2**64
@@ -136,11 +135,11 @@ class EarlyDealer:
         return Segment(words, offsets, checksum, note)
 
     def _packing(self, highs: tuple[int, ...], size: int) -> Packing | None:
-        """Keep as many bits of owners as there is room for; None where they are too few."""
+        """Pack an edge's number among ``size``, its other end, and bits of its owner; None where these are too few."""
         owner, other = highs[self.rules.owner_side], highs[1 - self.rules.owner_side]
         other_bits = max(1, other.bit_length())
-        row_bits = min(_MOST_ROW_BITS, 64 - other_bits - max(1, (size - 1).bit_length()))
-        return Packing(row_bits, other_bits) if row_bits >= _shift_of(owner) else None
+        packing = Packing(other_bits, max(1, (size - 1).bit_length()))
+        return packing if packing.row_bits >= max(1, _shift_of(owner)) else None
 
     def _is_sparse(self, high: int, size: int, num_bytes: int) -> bool:
         """Return whether IDs are surely too high for ``--ids auto`` to take all that are lower for nodes."""
@@ -215,7 +214,7 @@ class EarlyEdges:
 
     def add(self, segment: Segment, first_edge: int) -> None:
         """Take a segment, whose first edge has the ID ``first_edge``."""
-        self.runs.append(segment.words, segment.offsets, first_edge, packed_tag(segment.note.packing))
+        self.runs.append(segment.words, segment.offsets, first_edge, segment.note.packing)
         self.notes.append(segment.note)
         self.checksum = (self.checksum + segment.checksum) % 2**64
         self.num_edges += len(segment.words)
@@ -228,10 +227,9 @@ class EarlyEdges:
     def read(self) -> Iterator[tuple[Ids, Ids, None, None]]:
         """Yield the raw edges of every batch, in input order, as ``Decoded.edges`` has them."""
         for number, note in enumerate(self.notes):
-            words, offsets, tag = self.runs.segment(number)
-            packing = packing_of(tag)
-            assert packing is not None
-            owners, others = undeal_packed(words, offsets, packing, note.shift)
+            words, offsets = self.runs.segment(number)
+            owners, others = np.empty(len(words), np.uint32), np.empty(len(words), np.uint32)
+            gather_edges(words, note.packing, note.shift, offsets, owners, others)
             src, dst = (others, owners) if self.owner_side else (owners, others)
             for start, stop in itertools.pairwise([0, *itertools.accumulate(note.sizes)]):
                 yield src[start:stop], dst[start:stop], None, None

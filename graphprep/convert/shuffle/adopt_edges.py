@@ -10,7 +10,6 @@ from graphprep.convert.shuffle.route import Routing
 from graphprep.edges.bucket_plan import BucketPlan
 from graphprep.edges.buckets import EdgeBuckets
 from graphprep.edges.tasks import EdgeRuns
-from graphprep.kernels.cpu.edges.records import count_rows
 from graphprep.model.rows import Relation
 
 Ints = NDArray[np.int64]
@@ -28,7 +27,7 @@ def adopt_edges(routing: Routing) -> bool:
         return False
     decoded.early = None  # they are the route's from now on
     settled = BucketPlan(plan.num_rows, shift)
-    buckets = EdgeBuckets(routing.pool, settled, routing.factory.desk, routing.record_dtype, runs=early.runs)
+    buckets = EdgeBuckets(routing.pool, settled, routing.factory.desk, routing.num_others(key), early.runs)
     route = routing.edge_route(key, decoded.batches[0], buckets=buckets)
     route.num_edges = early.num_edges
     route.checksum = early.checksum
@@ -59,10 +58,7 @@ def _count_parts(route: EdgeRoute, offsets: Ints) -> Ints:
     behind = before[np.minimum(buckets, before.size - 1)]
     for bucket in np.unique(buckets[(offsets > buckets << route.plan.shift) & (buckets < route.plan.num_buckets)]).tolist():
         low, high = route.plan.bounds(bucket)
-        lengths = np.zeros(high - low, np.int64)
-        for block, _ in edges.bucket(bucket):
-            lengths += count_rows(block, low, high - low)
-        ends = np.concatenate([[0], np.cumsum(lengths)])
+        ends = np.concatenate([[0], np.cumsum(edges.count_rows(bucket, low, high))])
         own = np.flatnonzero(buckets == bucket)
         behind[own] += ends[np.minimum(offsets[own], high) - low]
     return np.asarray(np.diff(behind), np.int64)

@@ -19,7 +19,6 @@ from graphprep.convert.read.locate import Locator
 from graphprep.edges.bucket_plan import ROW_BYTES, BucketPlan, plan_buckets
 from graphprep.edges.buckets import EdgeBuckets
 from graphprep.engine.ledger import EDGE_BYTES
-from graphprep.kernels.cpu.edges.records import Packing, find_packing
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import BadRecord, DataError
 from graphprep.model.graph_schema import GraphSchema
@@ -136,8 +135,8 @@ class Routing:
         return route
 
     def _edge_buckets(self, key: tuple[int, int, int], *, second: bool = False) -> EdgeBuckets:
-        plan, packing = self.edge_plan(key, second=second), self.edge_packing(key, second=second)
-        return EdgeBuckets(self.pool, plan, self.factory.desk, self.record_dtype, packing)
+        plan = self.edge_plan(key, second=second)
+        return EdgeBuckets(self.pool, plan, self.factory.desk, self.num_others(key, second=second))
 
     def _check_edge_type(self, route: EdgeRoute, batch: Batch | None, chosen: Ints | None) -> None:
         schema = self.rules.schema
@@ -171,10 +170,9 @@ class Routing:
         of_columns = plan_buckets(num_rows, columns, self.rules.bucket_bytes)
         return min(of_edges, of_columns, key=lambda plan: plan.shift)
 
-    def edge_packing(self, key: tuple[int, int, int], *, second: bool = False) -> Packing | None:
-        """Return how records of an edge type are packed."""
-        other_type = key[1] if (self.rules.primary == "csc") != second else key[2]
-        return find_packing(self.edge_plan(key, second=second).shift, self.index.num_nodes[other_type])
+    def num_others(self, key: tuple[int, int, int], *, second: bool = False) -> int:
+        """Return how many nodes there are at the other ends of an edge type's edges."""
+        return self.index.num_nodes[key[1] if (self.rules.primary == "csc") != second else key[2]]
 
     def edge_column(self, route: EdgeRoute, key: ColumnKey, scalar: bool = False) -> ColumnRoute:
         """Return where a column of an edge type goes: it is cut into buckets as the edges are."""

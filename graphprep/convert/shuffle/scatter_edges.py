@@ -110,9 +110,9 @@ class EdgeDealer:
         for key, total in totals.items():
             for number, rows in enumerate(total.rows):
                 plan = self._routing.edge_plan(key, second=number == 1)
-                if rows and is_enough(total.num_edges, plan) and len({one.tag for one in rows}) == 1:
-                    packing = self._routing.edge_packing(key, second=number == 1)
-                    total.dealt[number] = deal_rows(rows, plan, packing)
+                if rows and is_enough(total.num_edges, plan) and len({one.travels for one in rows}) == 1:
+                    num_others = self._routing.num_others(key, second=number == 1)
+                    total.dealt[number] = deal_rows(rows, plan, num_others)
                     rows.clear()
         return DealtGroup(batches, totals)
 

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from graphprep.model.buffers import Buffers
 from graphprep.model.dataclass import dataclass
 from graphprep.storage.faults import plain_words
 from graphprep.storage.private import TMP_DIR_OPTION
 from graphprep.storage.spill.runs import SpillPool, read_into
 
-Records = NDArray[Any]  # uint32[n, words] or uint64[n, words]
+Records = NDArray[np.uint64]  # [n, words]
 _WORD_BYTES = 8
 
 
@@ -24,27 +25,33 @@ _WORD_BYTES = 8
 class Piece:
     """Records of a bucket that are laid out alike, segment after segment: those of segment k lie in [starts[k], starts[k + 1]).
 
-    ``bases[k]`` (int64) is to be added to their edge IDs; ``tag`` says what they are.
+    ``bases[k]`` (int64) is to be added to their edge IDs; ``layout`` says what they are.
     """
 
     records: Records
     starts: NDArray[np.int64]
     bases: NDArray[np.int64]
-    tag: int
+    layout: Any
+
+    def take(self, mask: NDArray[np.bool_]) -> Piece:
+        """Return some of the records."""
+        counts = np.concatenate([np.zeros(1, np.int64), np.cumsum(mask)])
+        return Piece(self.records[mask], counts[self.starts], self.bases, self.layout)
 
 
 @dataclass(frozen=True)
 class Stretch:
-    """Where records of one word lie in memory, those of some consecutive buckets.
+    """Where records of some consecutive buckets lie, those of a segment side by side.
 
-    The ones of segment k in bucket b are at addresses [bounds[k, b], bounds[k, b + 1]) (int64), as long as ``held`` is.
-    ``bases`` (int64) and ``tags`` (int64) go by segment: see ``Piece``.
+    The records of segment k begin at word ``offsets[k]`` of the buffer ``numbers[k]`` (int64 both); those of bucket b are
+    [starts[k, b], starts[k, b + 1]) of these. ``bases`` (int64) go by segment: see ``Piece``.
     """
 
-    bounds: NDArray[np.int64]
+    buffers: Buffers
+    numbers: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+    starts: NDArray[np.int64] | NDArray[np.uint32]
     bases: NDArray[np.int64]
-    tags: NDArray[np.int64]
-    held: object
 
 
 @dataclass
@@ -53,16 +60,14 @@ class _Segment:
 
     offsets: NDArray[np.int64] | NDArray[np.uint32]
     base: int
-    tag: int
-    dtype: np.dtype[Any]
+    layout: Hashable
     words: int
     records: Records | None
     at: int = -1  # where in the file they begin
 
-    @property
-    def layout(self) -> tuple[int, str, int]:
-        """Say how records are laid out: tag, dtype, words."""
-        return self.tag, self.dtype.str, self.words
+    def is_like(self, other: _Segment) -> bool:
+        """Return whether records are laid out alike."""
+        return self.layout == other.layout and self.words == other.words
 
     def bounds(self, bucket: int) -> tuple[int, int]:
         """Return where a bucket's records lie."""
@@ -71,23 +76,20 @@ class _Segment:
 
 @dataclass(frozen=True)
 class _Table:
-    """Segments of one-word records, as arrays with an entry for each: what lies in the file has address -1."""
+    """Segments as arrays with an entry for each; ``buffers`` has none of those that lie in the file."""
 
     offsets: NDArray[np.int64] | NDArray[np.uint32]
-    addresses: NDArray[np.int64]
+    buffers: Buffers
     places: NDArray[np.int64]
+    words: NDArray[np.int64]
     bases: NDArray[np.int64]
-    tags: NDArray[np.int64]
-    records: list[Records | None]
 
     @classmethod
     def of(cls, segments: list[_Segment], offsets: Any) -> _Table:
         """Note where segments are."""
-        every = [one.records for one in segments]
-        addresses = [-1 if records is None else records.ctypes.data for records in every]
-        numbers = [(address, one.at, one.base, one.tag) for address, one in zip(addresses, segments, strict=True)]
-        address, place, base, tag = np.ascontiguousarray(np.array(numbers, np.int64).reshape(-1, 4).T)
-        return cls(offsets, address, place, base, tag, every)
+        numbers = [(one.at, one.words, one.base) for one in segments]
+        place, words, base = np.ascontiguousarray(np.array(numbers, np.int64).reshape(-1, 3).T)
+        return cls(offsets, Buffers(tuple(one.records for one in segments)), place, words, base)
 
 
 _Part = tuple[_Segment, Records | None, int, int]  # records [start, stop) of a segment, which are in memory or not
@@ -120,21 +122,26 @@ class RecordRuns:
         return self.num_records.size
 
     @property
-    def tags(self) -> set[int]:
-        """Return the tags of all segments."""
-        return {segment.tag for segment in self._segments}
+    def num_ids(self) -> int:
+        """Return what edge IDs are below, where those of each segment count up from its base."""
+        return max((segment.base + int(segment.offsets[-1]) for segment in self._segments), default=0)
 
-    def append(self, records: Records, offsets: NDArray[np.int64], base: int = 0, tag: int = 0) -> None:
+    @property
+    def layouts(self) -> list[Any]:
+        """Return the layout of every segment."""
+        return [segment.layout for segment in self._segments]
+
+    def append(self, records: Records, offsets: NDArray[Any], base: int = 0, layout: Hashable = None) -> None:
         """Add a segment; the caller gives its arrays away. Raises StorageError where spilling fails."""
         if not len(records):
             return
-        narrow = offsets.astype(np.uint32) if len(records) < 2**32 else offsets
-        segment = _Segment(narrow, base, tag, records.dtype, records.shape[1], records)
+        narrow: NDArray[Any] = offsets.astype(np.uint32 if len(records) < 2**32 else np.int64)
+        segment = _Segment(narrow, base, layout, records.shape[1], records)
         with self._pool.lock:
             self._segments.append(segment)
             self._table = None
             if self.num_buckets:
-                self.num_records += np.diff(offsets)
+                self.num_records += narrow[1:] - narrow[:-1]
             self.in_memory_bytes += records.nbytes
             self._pool.account(records.nbytes)
 
@@ -149,15 +156,15 @@ class RecordRuns:
                 self.num_records += borders[1:] - borders[:-1]
             self._table, self._offsets = None, np.zeros((0, num_buckets + 1), np.uint32)
 
-    def segment(self, number: int) -> tuple[Records, NDArray[np.int64], int]:
-        """Return a segment's records, the borders of its buckets, and its tag."""
+    def segment(self, number: int) -> tuple[Records, NDArray[np.int64]]:
+        """Return a segment's records and the borders of its buckets."""
         with self._pool.lock:
             segment = self._segments[number]
             records, offsets = segment.records, segment.offsets.astype(np.int64)
         if records is None:
-            records = np.empty((int(offsets[-1]), segment.words), segment.dtype)
+            records = np.empty((int(offsets[-1]), segment.words), np.uint64)
             read_into(self._reader()[0], records, segment.at, str(self._path))
-        return records, offsets, segment.tag
+        return records, offsets
 
     def read(self, bucket: int, ids: tuple[int, int] | None = None, most_records: int = 1 << 62) -> Iterator[Piece]:
         """Yield a bucket's pieces in append order, as often as asked: consecutive segments that are laid out alike are joined.
@@ -183,20 +190,21 @@ class RecordRuns:
 
     @contextlib.contextmanager
     def stretch(self, first: int, stop: int) -> Iterator[Stretch]:
-        """Hold the records of buckets [first, stop), all of one word, where they lie; those in the file are read."""
+        """Hold the records of buckets [first, stop) where they lie; those in the file are read."""
         with self._pool.lock:
             table = self._table = self._table or self._tabulate()
-        offsets = table.offsets[:, first : stop + 1].astype(np.int64)
-        sizes = offsets[:, -1] - offsets[:, 0]
-        in_file = np.flatnonzero((table.addresses < 0) & (sizes > 0))
+        starts, ends = (table.offsets[:, bucket] * table.words for bucket in (first, stop))
+        numbers, offsets, sizes = np.arange(starts.size), np.zeros(starts.size, np.int64), ends - starts
+        in_file = np.flatnonzero((table.places >= 0) & (sizes > 0))
+        if not in_file.size:
+            yield Stretch(table.buffers, numbers, offsets, table.offsets, table.bases)
+            return
         buffer = self._take_buffer(int(sizes[in_file].sum()))
-        begins = table.addresses + offsets[:, 0] * _WORD_BYTES
-        begins[in_file] = buffer.ctypes.data + (np.cumsum(sizes[in_file]) - sizes[in_file]) * _WORD_BYTES
-        if in_file.size:
-            self._read(table.places[in_file] + offsets[in_file, 0] * _WORD_BYTES, sizes[in_file], buffer)
-        bounds = begins[:, None] + (offsets - offsets[:, :1]) * _WORD_BYTES
+        numbers[in_file] = starts.size
+        offsets[in_file] = np.cumsum(sizes[in_file]) - sizes[in_file] - starts[in_file]
+        self._read(table.places[in_file] + starts[in_file] * _WORD_BYTES, sizes[in_file], buffer)
         try:
-            yield Stretch(bounds, table.bases, table.tags, (table.records, buffer))
+            yield Stretch(table.buffers.with_one_more(buffer), numbers, offsets, table.offsets, table.bases)
         finally:
             self._buffers.append(buffer)
 
@@ -287,7 +295,7 @@ def _alike(parts: list[_Part], most_records: int) -> Iterator[list[_Part]]:
     size = 0
     for part in parts:
         segment, _, start, stop = part
-        if group and (group[0][0].layout != segment.layout or size + stop - start > most_records):
+        if group and (not group[0][0].is_like(segment) or size + stop - start > most_records):
             yield group
             group, size = [], 0
         group.append(part)
@@ -302,12 +310,12 @@ def _join(parts: list[_Part], descriptor: int, path: str) -> Piece:
     bases = np.array([segment.base for segment, *_ in parts], np.int64)
     starts = np.cumsum([0, *(stop - start for _, _, start, stop in parts)])
     if len(parts) == 1 and records is not None:
-        return Piece(records[start:stop], starts, bases, first.tag)
-    joined = np.empty((int(starts[-1]), first.words), first.dtype)
+        return Piece(records[start:stop], starts, bases, first.layout)
+    joined = np.empty((int(starts[-1]), first.words), np.uint64)
     if all(part[1] is not None for part in parts):  # one call for all: threads wait for each other between calls
         np.concatenate([records[start:stop] for _, records, start, stop in parts if records is not None], out=joined)
-        return Piece(joined, starts, bases, first.tag)
-    record_bytes = joined.itemsize * first.words
+        return Piece(joined, starts, bases, first.layout)
+    record_bytes = _WORD_BYTES * first.words
     view = joined.reshape(-1).view(np.uint8).data
     at = 0
     with plain_words(path):
@@ -320,7 +328,7 @@ def _join(parts: list[_Part], descriptor: int, path: str) -> Piece:
                 if os.preadv(descriptor, (wanted,), offset) < len(wanted):  # rarely less than all at once
                     read_into(descriptor, joined[at:behind], offset, path)
             at = behind
-    return Piece(joined, starts, bases, first.tag)
+    return Piece(joined, starts, bases, first.layout)
 
 
 def _write_all(file: Any, records: Records) -> int:

@@ -1,1 +1,1 @@
-"""The edge engine's kernels; the only ones that get CUDA twins."""
+"""The edge engine's kernels on the CPU: see ``graphprep.kernels.edges``. The only ones that get CUDA twins."""

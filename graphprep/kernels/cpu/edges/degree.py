@@ -16,6 +16,12 @@ def count_ids(ids: NDArray[Any], counts: NDArray[Any]) -> None:
     _count_ids(ids, counts)
 
 
+def find_limits(ids: NDArray[Any]) -> tuple[int, int]:
+    """Return the lowest and the highest ID of int32[n] or int64[n], (0, -1) where there is none."""
+    low, high = _limits(ids)
+    return int(low), int(high)
+
+
 def order_by_degree(degrees: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the nodes by descending degree, ties by ascending ID: int64[n]. ``degrees`` are at least 0.
 
@@ -35,6 +41,18 @@ def order_by_degree(degrees: NDArray[np.int64]) -> NDArray[np.int64]:
 def _count_ids(ids, counts):
     for i in range(ids.size):
         counts[np.uint64(ids[i])] += 1
+
+
+@njit(cache=True, nogil=True)
+def _limits(ids):
+    low = np.int64(0)
+    high = np.int64(-1)
+    if ids.size:
+        low = high = np.int64(ids[0])
+    for i in range(ids.size):
+        low = min(low, np.int64(ids[i]))
+        high = max(high, np.int64(ids[i]))
+    return low, high
 
 
 @njit(cache=True, nogil=True)

@@ -1,4 +1,4 @@
-"""Rebuild rows under new IDs, and sort rows. The caller allocates; the jitted functions fill."""
+"""Rebuild rows under new IDs. The caller allocates; the jitted functions fill."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.kernels.compiler.jit import njit
-from graphprep.kernels.cpu.edges.coo import Rows, plan_digits, scatter_by_digit, scatter_to_rows, to_starts
+from graphprep.kernels.cpu.edges.place import sort_room, sort_to_rows
+from graphprep.kernels.edges import WORD_BITS, Rows, bits_below
 from graphprep.model.dataclass import dataclass
 
 
@@ -48,46 +49,31 @@ def relabel_rows(old: Relabeling, first: int, stop: int, new: Rows) -> None:
     )
 
 
-class SortedRelabel:
-    """Fills new rows like ``relabel_rows``, neighbours ascending; equal ones keep their order. For one thread.
+def relabel_sorted_rows(old: Relabeling, runs: NDArray[np.int64], num_others: int, num_ids: int, new: Rows) -> None:
+    """Fill new rows like ``relabel_rows``, neighbours, all below ``num_others``, ascending; equal ones keep their order.
 
-    ``num_others``: neighbours' IDs are below. ``id_bits``: bits of edge IDs, where they fit records beside row and neighbour;
-    else 0. ``most_edges`` and ``most_rows``: of one call; holds four times the output of that many edges.
+    Rows [runs[i, 0], runs[i, 1]) are sorted at a time; four times their output is held. ``num_ids``: edge IDs are below.
     """
-
-    def __init__(self, old: Relabeling, num_others: int, id_bits: int, most_edges: int, most_rows: int) -> None:
-        self._old = old
-        self._other_bits = max(0, num_others - 1).bit_length()
-        self._id_bits = id_bits
-        digits, self._digit_bits = plan_digits(self._other_bits, most_edges)
-        self._counts = np.empty((digits, 1 << self._digit_bits), np.int32 if most_edges < 2**31 else np.int64)
-        self._scratch = np.empty((2, most_edges), np.uint64)
-        is_apart = old.edge_ids.size > 0 and not id_bits
-        self._scratch_ids = np.empty((2, most_edges if is_apart else 0), old.edge_ids.dtype)
-        self._cursors = np.empty(most_rows, np.int64)
-
-    def fill(self, first: int, stop: int, new: Rows) -> None:
-        """Fill new rows [first, stop). ``new.indptr`` is there already."""
-        old = self._old
-        _relabel_sorted(
-            old.indptr,
-            old.indices,
-            old.edge_ids,
-            old.old_rows,
-            old.new_ids,
-            first,
-            stop,
-            self._other_bits,
-            self._id_bits,
-            self._digit_bits,
-            self._counts,
-            self._scratch,
-            self._scratch_ids,
-            self._cursors,
-            new.indptr,
-            new.indices,
-            new.edge_ids,
-        )
+    sizes = new.indptr[runs[:, 1]] - new.indptr[runs[:, 0]]
+    most_rows = int((runs[:, 1] - runs[:, 0]).max())
+    other_bits, id_bits = max(1, bits_below(num_others)), bits_below(num_ids)
+    is_apart = max(1, bits_below(most_rows)) + other_bits + id_bits > WORD_BITS
+    _relabel_sorted(
+        old.indptr,
+        old.indices,
+        old.edge_ids,
+        old.old_rows,
+        old.new_ids,
+        runs,
+        other_bits,
+        0 if is_apart else id_bits,
+        *sort_room(other_bits, int(sizes.max()), is_apart=is_apart),
+        np.empty(most_rows, np.int64),
+        np.empty(0, np.int64),
+        new.indptr,
+        new.indices,
+        new.edge_ids,
+    )
 
 
 @njit(cache=True, nogil=True)
@@ -123,10 +109,39 @@ def _relabel(indptr, indices, edge_ids, old_rows, new_ids, first, stop, new_indp
 
 
 @njit(cache=True, nogil=True)
-def _gather(indptr, indices, edge_ids, old_rows, new_ids, first, stop, other_bits, id_bits, records, ids):
-    """Gather records of (row, new neighbour, edge ID): nothing else, so that many loads are under way. Returns their number."""
-    id_shift = np.uint64(id_bits)
-    is_apart = ids.size > 0
+def _relabel_sorted(
+    indptr,
+    indices,
+    edge_ids,
+    old_rows,
+    new_ids,
+    runs,
+    other_bits,
+    id_bits,
+    digit_bits,
+    counts,
+    words,
+    apart,
+    cursors,
+    none,
+    new_indptr,
+    new_indices,
+    new_edge_ids,
+):
+    for run in range(runs.shape[0]):
+        first, stop = runs[run, 0], runs[run, 1]
+        arrays = (indptr, indices, edge_ids, old_rows, new_ids)
+        size = _pack(*arrays, first, stop, other_bits, id_bits, words[0], apart[0])
+        for row in range(first, stop):
+            cursors[row - first] = new_indptr[row]
+        room = (digit_bits, counts, words, apart, cursors)
+        sort_to_rows(size, other_bits, id_bits, *room, new_indices, new_edge_ids, none, none)
+
+
+@njit(cache=True, nogil=True)
+def _pack(indptr, indices, edge_ids, old_rows, new_ids, first, stop, other_bits, id_bits, words, apart):
+    """Pack the entries of rows: gather, and nothing else, so that many loads are under way. Returns their number."""
+    is_apart = apart.size > 0
     at = 0
     for row in range(first, stop):
         old = np.uint64(old_rows[row])
@@ -135,80 +150,12 @@ def _gather(indptr, indices, edge_ids, old_rows, new_ids, first, stop, other_bit
         high = np.uint64(row - first) << np.uint64(other_bits)
         for i in range(size):
             other = np.uint64(new_ids[np.uint64(indices[np.uint64(begin + i)])])
-            records[np.uint64(at + i)] = (high | other) << id_shift
+            words[np.uint64(at + i)] = (high | other) << np.uint64(id_bits)
         if is_apart:
             for i in range(size):
-                ids[np.uint64(at + i)] = edge_ids[np.uint64(begin + i)]
+                apart[np.uint64(at + i)] = edge_ids[np.uint64(begin + i)]
         elif id_bits > 0:
             for i in range(size):
-                records[np.uint64(at + i)] |= np.uint64(edge_ids[np.uint64(begin + i)])
+                words[np.uint64(at + i)] |= np.uint64(edge_ids[np.uint64(begin + i)])
         at += size
     return at
-
-
-@njit(cache=True, nogil=True)
-def _relabel_sorted(
-    indptr,
-    indices,
-    edge_ids,
-    old_rows,
-    new_ids,
-    first,
-    stop,
-    other_bits,
-    id_bits,
-    digit_bits,
-    counts,
-    scratch,
-    scratch_ids,
-    cursors,
-    new_indptr,
-    new_indices,
-    new_edge_ids,
-):
-    """Gather records, sort them by the neighbour's digits, deal them to their rows."""
-    id_shift = np.uint64(id_bits)
-    row_shift = np.uint64(other_bits + id_bits)
-    mask = (np.uint64(1) << np.uint64(digit_bits)) - np.uint64(1)
-    width = np.uint64(digit_bits)
-    num_digits = counts.shape[0]
-    now = num_digits & 1  # so that the last digit leaves the records in scratch[0]
-    size = _gather(
-        indptr,
-        indices,
-        edge_ids,
-        old_rows,
-        new_ids,
-        first,
-        stop,
-        other_bits,
-        id_bits,
-        scratch[now],
-        scratch_ids[now],
-    )
-    for row in range(first, stop):
-        cursors[row - first] = new_indptr[row]
-    counts[:] = 0
-    for i in range(size):
-        counts[0, (scratch[now, i] >> id_shift) & mask] += 1
-    shift = id_shift
-    for digit in range(num_digits):
-        to_starts(counts[digit], 0)
-        next_shift = shift + width
-        scatter_by_digit(
-            scratch[now],
-            scratch_ids[now],
-            size,
-            shift,
-            mask,
-            counts,
-            digit,
-            next_shift,
-            scratch[1 - now],
-            scratch_ids[1 - now],
-        )
-        now = 1 - now
-        shift = next_shift
-    scatter_to_rows(
-        scratch[0], scratch_ids[0], size, row_shift, ~np.uint64(0), other_bits, id_bits, cursors, new_indices, new_edge_ids
-    )

@@ -1,0 +1,34 @@
+"""Arrays that stay where they are, so that a place in one of them is a handle: the array's number and an offset."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from graphprep.model.dataclass import dataclass
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Buffers:
+    """Contiguous arrays of uint64, kept alive; None stands for one that is not in memory."""
+
+    arrays: tuple[NDArray[Any] | None, ...]
+
+    @cached_property
+    def addresses(self) -> NDArray[np.int64]:
+        """Return where each array begins, for kernels of the host: int64[k], 0 for None."""
+        import numpy as np
+
+        return np.array([0 if array is None else array.ctypes.data for array in self.arrays], np.int64)
+
+    def with_one_more(self, array: NDArray[Any]) -> Buffers:
+        """Return the same arrays, and another behind them."""
+        import numpy as np
+
+        more = Buffers((*self.arrays, array))
+        more.__dict__["addresses"] = np.append(self.addresses, array.ctypes.data)
+        return more
