@@ -9,7 +9,7 @@ import pytest
 from tiny_store import BUYS, ITEMS, USERS, WEIGHTS, sample_store
 
 import graphprep
-from graphprep.graph import tables as graph_tables
+from graphprep.graph import arrow as graph_arrow
 from graphprep.model.errors import DataError, UsageError
 
 GOLDEN = Path(__file__).resolve().parent.parent / "golden"
@@ -32,7 +32,7 @@ def plain(value):
 
 @pytest.mark.parametrize("chunk", [1, 2, 1 << 16])
 def test_nodes_are_a_table_of_ids_and_columns_of_every_kind(graph, monkeypatch, chunk):
-    monkeypatch.setattr(graph_tables, "_CHUNK_ROWS", chunk)
+    monkeypatch.setattr(graph_arrow, "_CHUNK_ROWS", chunk)
     table = graph.to_arrow("user")
     names = [column.name for column in graph.columns("user")]
     assert table.column_names == ["id", *names]

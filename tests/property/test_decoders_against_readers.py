@@ -26,7 +26,7 @@ CASES = [
 
 def make_decoder(case: Case):
     module, _, name = CLASSES[case.options["format"]].partition(":")
-    module = import_module(f"graphprep.decoders.{module}")
+    module = import_module(f"graphprep.decoders.deepgnn.{module}")
     return getattr(module, name)(**case.options.get("decoder_options", {}), weight_dtype="float64")
 
 

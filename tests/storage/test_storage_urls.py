@@ -381,7 +381,7 @@ def test_paths_may_have_colons(tmp_path, monkeypatch):
 def test_local_paths_need_neither_fsspec_nor_numpy(tmp_path):
     (tmp_path / "a").write_bytes(b"1 2\n")
     code = (
-        "import sys\nfrom graphprep.storage import Storage\n"
+        "import sys\nfrom graphprep.storage.read.urls import Storage\n"
         f"with Storage() as storage: print(storage.read_bytes(storage.expand([{str(tmp_path)!r}]).files[0]))\n"
         "print([name for name in ('numpy', 'fsspec', 'isal', 'zstandard', 'pyarrow') if name in sys.modules])"
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import math
 import re
 import struct
@@ -12,6 +11,7 @@ import numpy as np
 
 from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError
+from graphprep.model.syntax import parse_literal
 
 MAGIC = b"\x93NUMPY"
 MAX_HEADER_BYTES = 1 << 16  # what format 1.0 can hold; those of numbers take 128 bytes
@@ -77,7 +77,7 @@ def parse_npy_header(head: bytes, place: str, *, texts: bool = False) -> NpyHead
 def _read_fields(text: bytes, place: str) -> tuple[object, bool, tuple[int, ...]]:
     try:
         with warnings.catch_warnings(action="ignore"):  # Python's, of odd literals in damaged headers
-            fields = ast.literal_eval(text.decode("latin1").strip())
+            fields = parse_literal(text.decode("latin1").strip())
         descr, fortran_order, shape = fields["descr"], fields["fortran_order"], fields["shape"]
     except (ValueError, SyntaxError, TypeError, KeyError, MemoryError, RecursionError) as error:
         raise DataError("the .npy header cannot be read", place=place, fix="write the file with numpy.save") from error
