@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -18,7 +18,6 @@ from graphprep.cli.options import AsJson, ReportFlags, RunFlags, StorageFlags, o
 from graphprep.cli.summaries import note_lines, sizes_text, summary_json, types_lines, work_line, wrapped_text
 from graphprep.cli.tables import TableFlags, make_graph
 from graphprep.cli.words import count
-from graphprep.model.dataclass import dataclass
 from graphprep.model.shown.texts import display_url
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -13,7 +13,6 @@ from graphprep.cli.groups import with_groups
 from graphprep.cli.help_pages import FIRST
 from graphprep.cli.options import AsJson, ReportFlags, RunFlags, StorageFlags, option, parse_pairs
 from graphprep.cli.summaries import note_lines, sizes_text, summary_json, work_line, wrapped_text
-from graphprep.model.dataclass import dataclass
 from graphprep.model.shown.texts import display_url, json_text, printable
 
 if TYPE_CHECKING:

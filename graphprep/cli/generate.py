@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -10,7 +11,6 @@ import typer
 from graphprep.cli.groups import with_groups
 from graphprep.cli.options import AsJson, ReportFlags, StorageFlags, Threads, option
 from graphprep.cli.summaries import summary_json, types_lines, wrapped_text
-from graphprep.model.dataclass import dataclass
 from graphprep.model.shown.texts import display_url
 
 if TYPE_CHECKING:

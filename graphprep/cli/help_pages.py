@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
-
-from graphprep.model.dataclass import dataclass
 
 FIRST = "first"  # behind an option in its annotation: it is on the first screen
 LATER = "later"  # it is not

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal
 
 import typer
 
 from graphprep.cli.groups import with_groups
 from graphprep.cli.options import StorageFlags, option
-from graphprep.model.dataclass import dataclass
 
 if TYPE_CHECKING:
     import numpy as np

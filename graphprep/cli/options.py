@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
-
-from graphprep.model.dataclass import dataclass
 
 if TYPE_CHECKING:
     from graphprep.model.run_options import RunOptions

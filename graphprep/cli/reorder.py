@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -10,7 +10,6 @@ import typer
 from graphprep.cli.groups import with_groups
 from graphprep.cli.options import AsJson, ReportFlags, RunFlags, StorageFlags, option
 from graphprep.cli.summaries import note_lines, sizes_text, summary_json, types_lines, work_line, wrapped_text
-from graphprep.model.dataclass import dataclass
 from graphprep.model.shown.texts import display_url
 
 if TYPE_CHECKING:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from graphprep.cli.help_pages import FIRST, OF_TABLES
 from graphprep.cli.options import option
-from graphprep.model.dataclass import dataclass
 
 if TYPE_CHECKING:
     from graphprep.model.errors import UsageError

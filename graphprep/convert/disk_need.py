@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from graphprep.convert.read.plan import Planned, is_packed
 from graphprep.engine.budget import format_size
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import GraphprepError, StorageError
 from graphprep.model.protocols import ReadingRoom, Reporter, Span, TextBlock
 from graphprep.model.rows import ColumnChunk, RawRows

@@ -9,7 +9,7 @@ import socket
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,7 +46,6 @@ from graphprep.convert.shuffle.route_nodes import route_nodes
 from graphprep.engine.budget import PeakSampler, count_memory, record_bytes
 from graphprep.engine.heap import end_stage
 from graphprep.engine.ledger import Ledger, MemoryPlan, Need, plan_memory
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.graph_schema import GraphSchema, OwnerSchema
 from graphprep.model.options.checks import parse_error_limit

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DecodeError
 from graphprep.model.protocols import Decoder, InputStorage, Sources, Span, TextBlock
 from graphprep.model.rows import ColumnChunk, ColumnKey, RawEdges, RawNodes, RawRows, Relation, Role

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
@@ -16,7 +17,6 @@ from graphprep.edges.moves import Room
 from graphprep.engine.budget import format_size
 from graphprep.engine.ledger import EDGE_BYTES, Need
 from graphprep.engine.local import map_ordered, num_in_flight
-from graphprep.model.dataclass import dataclass
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.schema import Layout
 from graphprep.rewrite.order import outside

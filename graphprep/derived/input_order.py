@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -17,7 +17,6 @@ from graphprep.edges.build import settle_index_dtype
 from graphprep.edges.moves import Blocks, Room
 from graphprep.edges.tasks import EdgeRuns
 from graphprep.engine.local import map_ordered
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError
 from graphprep.rewrite.move_parts import OnePart, PartMover, RenamedFiles
 from graphprep.rewrite.order import outside

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -13,7 +13,6 @@ from graphprep.convert.columns.roles import PART_NAMES
 from graphprep.derived.store import ReadyFiles, ReadyStore
 from graphprep.edges.build import settle_index_dtype
 from graphprep.edges.moves import Room
-from graphprep.model.dataclass import dataclass
 from graphprep.model.export import HELD_OUT, MessageEdges
 from graphprep.model.protocols import Reporter
 from graphprep.model.schema import ColumnSchema, EdgeTypeSchema

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 
@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from graphprep.derived.store import ReadyFiles, ReadyStore
 from graphprep.edges.moves import Blocks, Room
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError
 from graphprep.model.metadata import GraphMetadata, PartEntry, part_name
 from graphprep.model.protocols import Reporter

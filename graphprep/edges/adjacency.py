@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.model.dataclass import dataclass
 from graphprep.model.schema import Layout
 from graphprep.model.shown.numbers import count
 from graphprep.model.shown.results import Card, Showable

@@ -5,6 +5,7 @@ from __future__ import annotations
 import bisect
 import itertools
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,7 +18,6 @@ from graphprep.kernels.cpu.edges.place import place_edges
 from graphprep.kernels.cpu.edges.scatter import start_buckets
 from graphprep.kernels.edges import WORD_BITS, Packing, Rows, Segments, bits_below, pack_bits
 from graphprep.model.buffers import Buffers
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, UsageError
 
 Ints = NDArray[Any]

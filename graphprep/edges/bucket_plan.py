@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.kernels.cpu.ids.group import group_by_key
-from graphprep.model.dataclass import dataclass
 
 if TYPE_CHECKING:
     pass

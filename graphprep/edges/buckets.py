@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ from numpy.typing import NDArray
 from graphprep.edges.bucket_plan import BucketPlan, Desk
 from graphprep.kernels.cpu.edges.scatter import scatter_all, unpack_edges
 from graphprep.kernels.edges import Packing, bits_below
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError
 from graphprep.storage.spill.records import Piece, RecordRuns
 from graphprep.storage.spill.runs import SpillPool

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -20,7 +20,6 @@ from graphprep.kernels.cpu.edges.sort import stable_order
 from graphprep.kernels.cpu.ids.group import group_by_key
 from graphprep.kernels.edges import Rows, Segments, bits_below, pack_bits
 from graphprep.model.buffers import Buffers
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import UsageError
 from graphprep.model.schema import Layout
 from graphprep.storage.spill.runs import Runs, SpillPool

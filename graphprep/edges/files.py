@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -25,7 +26,6 @@ from graphprep.kernels.cpu.edges.degree import find_limits
 from graphprep.kernels.cpu.edges.scatter import scatter_edges, start_buckets
 from graphprep.kernels.cpu.text.pairs import count_lines
 from graphprep.kernels.edges import Packing, Segments, bits_below
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.schema import Layout
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ from numpy.typing import NDArray
 from graphprep.edges.moves import Array, Blocks, Ints, Piece, Room, copy_spans
 from graphprep.engine.local import map_ordered
 from graphprep.kernels.cpu.edges.move import sort_rows
-from graphprep.model.dataclass import dataclass
 from graphprep.store.items import Items
 
 

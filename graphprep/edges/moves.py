@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,6 @@ from graphprep.engine.ledger import Need, runs_need
 from graphprep.engine.local import map_ordered, num_in_flight
 from graphprep.kernels.cpu.edges.move import copy_blocks, count_blocks, deal_blocks
 from graphprep.kernels.cpu.edges.sort import stable_order
-from graphprep.model.dataclass import dataclass
 from graphprep.storage.spill.runs import Runs, SpillPool
 from graphprep.storage.spill.scratch import Scratch
 from graphprep.store.items import Items

@@ -6,6 +6,7 @@ import itertools
 import mmap
 import os
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,6 @@ from numpy.typing import NDArray
 
 from graphprep.kernels.cpu.text.numbers import OK
 from graphprep.kernels.cpu.text.pairs import TOO_WIDE, count_lines, parse_pairs, parse_weighted_pairs
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, UsageError
 from graphprep.storage.faults import display_url, plain_words
 from graphprep.storage.read.streams import find_codec

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,6 @@ from graphprep.kernels.cpu.edges.pair_sort import BucketSort, DealtKeys, deal_ke
 from graphprep.kernels.cpu.edges.relabel import invert
 from graphprep.kernels.cpu.ids.rank_ids import DealtIds, collect_ranks, deal_ids, number_bucket, rank_bucket
 from graphprep.kernels.edges import as_input, bits_below
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import UsageError
 
 Ints = NDArray[Any]

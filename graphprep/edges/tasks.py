@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -15,7 +15,6 @@ from graphprep.edges.buckets import EdgeBuckets, EdgeFields, fields_of
 from graphprep.kernels.cpu.edges.place import count_rows
 from graphprep.kernels.edges import Segments, pack_bits
 from graphprep.model.buffers import Buffers
-from graphprep.model.dataclass import dataclass
 from graphprep.model.schema import NeighborOrder
 from graphprep.storage.spill.records import Piece, RecordRuns
 

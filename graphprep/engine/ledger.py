@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from graphprep.engine.budget import (
     DECODED_FACTOR,
@@ -16,7 +17,6 @@ from graphprep.engine.budget import (
 )
 from graphprep.engine.heap import bound_heap, kept_bytes, trim_heap
 from graphprep.engine.scratch import release_scratch
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import MemoryLimitError
 from graphprep.model.options.convert import ConvertOptions
 from graphprep.model.protocols import Reporter

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -9,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.kernels.cpu.edges import generate as kernel
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import UsageError
 
 Ints = NDArray[np.int64]

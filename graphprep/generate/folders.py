@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,6 @@ from graphprep.generate.hetero import (
 )
 from graphprep.kernels.cpu.text import write_text
 from graphprep.kernels.cpu.text.write_text import EDGES, EIGHTHS, FEATURE_BYTES, FEATURES, INTEGER, Template
-from graphprep.model.dataclass import dataclass
 from graphprep.storage.read.npy import npy_header
 from graphprep.storage.write.outputs import FileOutput, FolderOutput
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -10,7 +11,6 @@ from numpy.typing import NDArray
 
 from graphprep.generate.edges import check_range
 from graphprep.kernels.cpu.edges import generate as kernel
-from graphprep.model.dataclass import dataclass
 
 Ints = NDArray[np.int64]
 

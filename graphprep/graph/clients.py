@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Literal
 
@@ -15,7 +16,6 @@ from graphprep.edges.order_keys import order_keys, order_role
 from graphprep.graph.columns import SparseColumn, TextColumn
 from graphprep.graph.libraries import load_library
 from graphprep.graph.queries import GraphQueries
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import UsageError
 from graphprep.model.export import Side
 from graphprep.model.ids import EdgeTypeLike

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from typing import Any, overload
@@ -12,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.graph.libraries import load_library
-from graphprep.model.dataclass import dataclass
 from graphprep.model.schema import ColumnSchema
 from graphprep.storage.read.arrays import StoreReader
 from graphprep.store.columns.cells import Cells

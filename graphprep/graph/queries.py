@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Literal, NamedTuple, Self, overload
 
@@ -12,7 +13,6 @@ from numpy.typing import NDArray
 from graphprep.edges.adjacency import Adjacency
 from graphprep.graph.columns import Column, RaggedColumn, TextColumn, join_columns, map_array, map_column
 from graphprep.graph.rows import PartedRows
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, UsageError, one_of
 from graphprep.model.ids import EdgeTypeLike, IDConverter, IdLike, NodeTypeLike, TypedSpace
 from graphprep.model.metadata import GraphMetadata

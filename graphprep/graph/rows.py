@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -14,7 +15,6 @@ from graphprep.graph.columns import join_offsets
 from graphprep.kernels.cpu.edges.degree import count_ids
 from graphprep.kernels.cpu.ids.find_pairs import count_pairs, find_pairs
 from graphprep.kernels.edges import as_input
-from graphprep.model.dataclass import dataclass
 
 Ints = NDArray[np.int64]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -11,7 +12,6 @@ from numpy.typing import NDArray
 from graphprep.kernels.cpu.ids.hash import hash_ints
 from graphprep.kernels.cpu.text.search import rank_texts
 from graphprep.kernels.cpu.text.texts import concat_texts, hash_texts, sort_texts
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, UsageError, one_of
 from graphprep.model.ids import IDConverter, PartitionBook, PartSpace, TypedSpace
 from graphprep.model.rows import RawTexts

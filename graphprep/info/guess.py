@@ -8,12 +8,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from graphprep.decoders.configs.graph_file import dump_graph, folder_of
 from graphprep.decoders.tables.samples import Dialect, SampleColumn, SampledFolder, SampleTable, part_name, sample_folder
-from graphprep.model.dataclass import dataclass
 from graphprep.model.graph_config import EdgeTable, GraphConfig, NodeTable, TableConfig
 from graphprep.model.shown.texts import lines_text
 

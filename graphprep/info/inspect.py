@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -12,7 +13,6 @@ from graphprep.convert.read.plan import Planned, plan_input
 from graphprep.decoders.sniff import TablesError, UnknownFormatError
 from graphprep.engine.budget import memory_limit, record_bytes
 from graphprep.info.guess import GuessedGraph, guess_graph
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, DecodeError, UsageError
 from graphprep.model.metadata import FORMAT_VERSION, METADATA_NAME, STORE_FORMAT
 from graphprep.model.options.convert import ConvertOptions

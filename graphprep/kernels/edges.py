@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.model.buffers import Buffers
-from graphprep.model.dataclass import dataclass
 
 Ints = NDArray[np.int64]
 Ids = NDArray[Any]  # int32, int64, uint32 or uint64

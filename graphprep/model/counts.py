@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Literal
 
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError
 
 MOST_COUNT = 2**63 - 1  # IDs are int64

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
-from graphprep.model.dataclass import dataclass
 from graphprep.model.shown.texts import shown
 
 EXIT_DATA = 1

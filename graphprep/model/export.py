@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from graphprep.model.dataclass import dataclass
 from graphprep.model.run_options import RunOptions
 from graphprep.model.schema import Layout
 from graphprep.model.shown.numbers import count, duration, size

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Literal
-
-from graphprep.model.dataclass import dataclass
 
 IdType = Literal["int", "uint", "string", "auto"]
 TableFormat = Literal["csv", "tsv", "parquet", "arrow", "jsonl", "npy", "npz", "mtx", "metis"]

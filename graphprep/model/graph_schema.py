@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from graphprep.model.dataclass import dataclass
 from graphprep.model.rows import ColumnKey
 from graphprep.model.schema import ColumnSchema, EdgeType, parse_edge_type
 

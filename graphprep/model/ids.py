@@ -13,6 +13,7 @@ Every function takes scalars and arrays of integers. A scalar in gives Python in
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -20,7 +21,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.model.counts import TypeCounts, read_counts
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, UsageError, one_of
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.schema import EdgeType, edge_type_text, parse_edge_type

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from graphprep.model.dataclass import dataclass
 from graphprep.model.schema import EdgeType, EdgeTypeSchema, Layout, NodeTypeSchema, edge_type_text, parse_edge_type
 
 STORE_FORMAT = "graphprep-store"

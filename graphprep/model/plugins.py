@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from importlib.metadata import EntryPoint
 from typing import cast
 
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import UsageError
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, BinaryIO, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DecodeError
 from graphprep.model.graph_config import GraphConfig, IdType
 from graphprep.model.rows import ColumnKey, RawRows, Relation

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-
-from graphprep.model.dataclass import dataclass
 
 # Integer raw IDs in flight are uint64: the number itself, or the 64 bits of an int64 where a node type's IDs are signed.
 RawIds = NDArray[np.uint64]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Literal
 from urllib.parse import unquote
 
-from graphprep.model.dataclass import dataclass
 from graphprep.model.rows import Role
 
 Kind = Literal["dense", "ragged", "sparse", "binary", "temporal"]

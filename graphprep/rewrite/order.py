@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.kernels.cpu.edges.move import count_ids, order_descending
 from graphprep.kernels.cpu.ids.hash import permute_range
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError
 from graphprep.model.schema import Layout, NodeOrder, edge_type_path
 from graphprep.storage.faults import display_url

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,6 @@ from graphprep.kernels.cpu.ids.hash import hash_ints, permute_range
 from graphprep.kernels.cpu.ids.intervals import count_intervals, find_intervals
 from graphprep.kernels.cpu.text.search import find_texts
 from graphprep.kernels.cpu.text.texts import hash_texts, sort_texts, take_texts
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, UsageError
 
 PARTITION_METHODS = ("range", "hash", "modulo", "random")

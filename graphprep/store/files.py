@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
-from graphprep.model.dataclass import dataclass
 from graphprep.model.schema import ColumnSchema, RawIdKind
 
 Chain = tuple[str, ...]

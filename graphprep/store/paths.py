@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from graphprep.model.dataclass import dataclass
 from graphprep.model.metadata import ArrayEntry, GraphMetadata
 from graphprep.model.schema import ColumnSchema, EdgeTypeSchema, Layout, edge_type_path, path_name
 

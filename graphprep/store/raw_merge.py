@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -10,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.kernels.cpu.text.texts import concat_texts, count_up_to, sort_texts
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError
 from graphprep.model.schema import path_name
 from graphprep.storage.faults import display_url

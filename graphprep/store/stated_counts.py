@@ -6,11 +6,11 @@ Nothing is allocated, and nothing decoded, before they have passed it.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from graphprep.engine.budget import format_size
 from graphprep.engine.ledger import EDGE_BYTES
 from graphprep.model.counts import MOST_COUNT
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, GraphprepError, MemoryLimitError, StorageError, UsageError
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.options.convert import ConvertOptions

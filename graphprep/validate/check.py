@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import time
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from graphprep.engine.budget import PeakSampler, count_memory, default_threads, memory_limit, used_bytes
 from graphprep.engine.ledger import Ledger
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import StorageError
 from graphprep.model.metadata import METADATA_NAME, GraphMetadata
 from graphprep.model.protocols import Reporter

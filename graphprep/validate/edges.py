@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ from numpy.typing import NDArray
 from graphprep.engine.ledger import Need
 from graphprep.kernels.cpu.ids.check import add_edge_sums, choose_buckets, find_unset, hash_pairs, mark_ids
 from graphprep.kernels.cpu.ids.hash import pair_checksum
-from graphprep.model.dataclass import dataclass
 from graphprep.model.metadata import METADATA_NAME
 from graphprep.model.schema import EdgeType, EdgeTypeSchema, Layout, edge_type_text
 from graphprep.store.paths import edge_folder

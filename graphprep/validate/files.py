@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -14,7 +15,6 @@ from numpy.typing import NDArray
 from graphprep.engine.budget import format_size
 from graphprep.engine.ledger import Need
 from graphprep.engine.local import map_ordered
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, GraphprepError, StorageError
 from graphprep.model.metadata import MANIFEST_NAME, METADATA_NAME, ArrayEntry, GraphMetadata, Manifest, part_name
 from graphprep.model.schema import ColumnSchema, EdgeTypeSchema, edge_type_text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +11,6 @@ from numpy.typing import NDArray
 from graphprep.kernels.cpu.text.check import find_not_above, find_not_utf8
 from graphprep.kernels.cpu.text.search import rank_texts
 from graphprep.kernels.cpu.text.texts import concat_texts, hash_texts, repeats_of_sorted, sort_texts, take_texts
-from graphprep.model.dataclass import dataclass
 from graphprep.model.metadata import METADATA_NAME
 from graphprep.model.rows import RawTexts
 from graphprep.store.paths import node_folder

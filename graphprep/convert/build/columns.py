@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -18,7 +19,6 @@ from graphprep.edges.build import BuiltEdges
 from graphprep.edges.parted import PartedArray, PartedOffsets, PartList
 from graphprep.edges.tasks import Leaf
 from graphprep.engine.local import map_ordered
-from graphprep.model.dataclass import dataclass
 from graphprep.model.metadata import ArrayEntry
 from graphprep.model.rows import ColumnKey
 from graphprep.model.schema import ColumnSchema

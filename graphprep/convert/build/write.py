@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -40,7 +41,6 @@ from graphprep.engine.budget import format_size
 from graphprep.engine.heap import end_stage
 from graphprep.engine.ledger import Need
 from graphprep.engine.local import num_in_flight
-from graphprep.model.dataclass import dataclass
 from graphprep.model.metadata import (
     MANIFEST_NAME,
     PROVENANCE_NAME,

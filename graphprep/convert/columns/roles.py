@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Literal
 
@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.kernels.cpu.ids.hash import hash_ints, splitmix64
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import UsageError
 from graphprep.model.graph_config import GraphConfig
 from graphprep.model.protocols import Sources

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
@@ -16,7 +16,6 @@ from graphprep.decoders.cells.row_numbers import every_row
 from graphprep.edges.bucket_plan import MOST_HELD_BYTES, BucketPlan, Desk, Ints, plan_buckets
 from graphprep.edges.buckets import EdgeBuckets
 from graphprep.edges.order_keys import missing_order_key, order_role
-from graphprep.model.dataclass import dataclass
 from graphprep.model.rows import ColumnKey
 from graphprep.model.schema import NeighborOrder
 from graphprep.storage.spill.runs import Runs, SpillPool

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 from typing import TYPE_CHECKING
@@ -12,7 +13,6 @@ from numpy.typing import NDArray
 
 from graphprep.convert.columns.observe import NUM_SLOTS, ColumnContext, StoredColumn, settle_column
 from graphprep.kernels.cpu.text.dictionary import TextDictionary
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError
 from graphprep.model.graph_schema import GraphSchema, OwnerSchema
 from graphprep.model.rows import ColumnKey

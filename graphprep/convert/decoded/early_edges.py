@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,6 @@ from graphprep.kernels.cpu.edges.scatter import gather_edges, scatter_all
 from graphprep.kernels.cpu.ids.group import mark_bits
 from graphprep.kernels.cpu.ids.hash import edge_checksum
 from graphprep.kernels.edges import Packing
-from graphprep.model.dataclass import dataclass
 from graphprep.model.rows import RawTexts, Relation
 from graphprep.storage.spill.records import RecordRuns
 from graphprep.storage.spill.runs import SpillPool

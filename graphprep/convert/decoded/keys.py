@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from graphprep.convert.decoded.texts import KeyCollisionError
 from graphprep.kernels.cpu.text.texts import distinct_texts, first_non_integer, hash_texts
-from graphprep.model.dataclass import dataclass
 from graphprep.model.protocols import Sources
 from graphprep.model.rows import RawEdges, RawIds, RawNodes, RawRows, RawTexts, Relation
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -15,7 +15,6 @@ from graphprep.convert.decoded.early_edges import EarlyEdges
 from graphprep.convert.decoded.file_columns import FileColumn
 from graphprep.convert.decoded.keys import IdSpaces
 from graphprep.convert.decoded.texts import TextIndexer
-from graphprep.model.dataclass import dataclass
 from graphprep.model.protocols import Decoder, Sources
 from graphprep.model.rows import ColumnKey, Relation
 from graphprep.storage.spill.runs import Chunk, Runs

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -20,7 +21,6 @@ from graphprep.kernels.cpu.text.texts import (
     sort_texts,
     take_texts,
 )
-from graphprep.model.dataclass import dataclass
 from graphprep.storage.spill.runs import Chunk, Runs, SpillPool
 
 Ints = NDArray[np.int64]

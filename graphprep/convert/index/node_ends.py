@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,6 @@ from graphprep.convert.index.node_spaces import NodeRules, end_space
 from graphprep.engine.budget import format_size
 from graphprep.engine.local import map_ordered
 from graphprep.kernels.cpu.ids.group import mark_bits
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import MemoryLimitError, UsageError
 
 _BASE_HINT = "; every ID is >= 1 and the highest equals their number: --index-base 1 would count from 0"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from graphprep.convert.decoded.rows import Batch, Decoded
 from graphprep.convert.decoded.texts import UNKNOWN
 from graphprep.convert.index.ranks import CREATED, SpaceIndexer
-from graphprep.model.dataclass import dataclass
 from graphprep.storage.spill.runs import Runs, SpillPool
 from graphprep.store.assign import PartitionFunction, RawBatch
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 
 import numpy as np
@@ -27,7 +27,6 @@ from graphprep.convert.index.node_spaces import (
 from graphprep.convert.index.ranks import CREATED, SORT_BYTES, SpaceIndexer
 from graphprep.convert.index.resolve import MapRows, NodeMap
 from graphprep.engine.ledger import Need
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError
 from graphprep.model.schema import RawIdKind
 from graphprep.storage.spill.runs import Chunk, Runs, SpillPool

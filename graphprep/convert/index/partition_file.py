@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.kernels.cpu.text.texts import repeats_in_order, sort_texts
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, StorageError
 from graphprep.model.protocols import Span
 from graphprep.model.schema import path_name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,6 @@ from graphprep.kernels.cpu.edges.sort import sort_keys, stable_order
 from graphprep.kernels.cpu.ids.bitmap import members
 from graphprep.kernels.cpu.ids.group import mark_bits
 from graphprep.kernels.cpu.ids.unique import SeenIds
-from graphprep.model.dataclass import dataclass
 from graphprep.storage.spill.runs import Runs, SpillPool
 
 _CHUNK_ROWS = 1 << 16  # rows of a sorted run that a merge holds in memory at a time

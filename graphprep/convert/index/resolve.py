@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,6 @@ from numpy.typing import NDArray
 from graphprep.kernels.cpu.ids.bitmap import Ranks
 from graphprep.kernels.cpu.ids.group import group_by_key, mark_bits
 from graphprep.kernels.cpu.ids.lookup import KeyTable, bucket_index, find_sorted, take_dense
-from graphprep.model.dataclass import dataclass
 from graphprep.storage.spill.runs import Runs, SpillPool
 
 Ints = NDArray[np.int64]

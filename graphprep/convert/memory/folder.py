@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.engine.ledger import Need
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.shown.numbers import count
 from graphprep.storage.faults import plain_words

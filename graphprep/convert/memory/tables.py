@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from graphprep.convert.memory.folder import InMemory, Source, matrix_source, table_source
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import UsageError, one_of
 from graphprep.model.graph_config import EdgeTable, GraphConfig, NodeTable, TableConfig
 from graphprep.model.schema import EdgeType, edge_type_text, parse_edge_type

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import BadRecord, DataError, DecodeError
 from graphprep.model.protocols import Decoder, FindsFaults, ReadingRoom, Span, TextBlock
 from graphprep.model.rows import RawRows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, cast
@@ -24,7 +24,6 @@ from graphprep.engine.budget import DECODED_FACTOR, format_size
 from graphprep.engine.ledger import Need
 from graphprep.engine.local import chain_ordered, map_ordered, num_in_flight
 from graphprep.kernels.cpu.text.texts import take_texts
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import BadRecord, DataError
 from graphprep.model.protocols import Decoder, Reporter, SettlesIds, Sources, Span, TextBlock
 from graphprep.model.rows import AlignedColumn, ColumnChunk, RawEdges, RawNodes, RawRows, RawTexts, Relation

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,7 +11,6 @@ from numpy.typing import NDArray
 from graphprep.convert.decoded.rows import Batch, Decoded
 from graphprep.convert.read.blocks import DecodedBlock, decode_block, read_table
 from graphprep.convert.read.decode import DecodeSettings
-from graphprep.model.dataclass import dataclass
 from graphprep.model.rows import RawEdges, RawNodes, RawRows, RawTexts
 from graphprep.storage.faults import display_url
 from graphprep.storage.read.spans import block_at

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from graphprep.convert.columns.schema_guard import column_dtypes
@@ -13,7 +13,6 @@ from graphprep.decoders.registry import find_decoder, load_class, load_options, 
 from graphprep.decoders.sniff import TablesError, sniff
 from graphprep.engine.budget import DECODED_FACTOR
 from graphprep.engine.ledger import Need
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.graph_config import DataArray, GraphConfig
 from graphprep.model.graph_schema import GraphSchema

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,6 @@ from graphprep.convert.columns.roles import Owner, RoleFlag, missing_column, own
 from graphprep.convert.columns.routes import ColumnRoute
 from graphprep.convert.shuffle.route import Routing
 from graphprep.edges.bucket_plan import BucketPlan, plan_buckets
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.graph_schema import OwnerSchema
 from graphprep.model.rows import ColumnKey

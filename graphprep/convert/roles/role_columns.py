@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,6 @@ from graphprep.convert.roles.owner_columns import OwnerColumns, columns_of_edges
 from graphprep.convert.roles.seeds import find_seeds
 from graphprep.convert.roles.splits import give_split
 from graphprep.convert.shuffle.route import Routing
-from graphprep.model.dataclass import dataclass
 from graphprep.model.graph_schema import GraphSchema
 from graphprep.model.rows import ColumnKey
 from graphprep.model.schema import ColumnSchema

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,7 +15,6 @@ from numpy.typing import NDArray
 from graphprep.convert.index.nodes import NodeIndex
 from graphprep.kernels.cpu.text.search import find_texts
 from graphprep.kernels.cpu.text.texts import concat_texts, count_up_to, sort_texts, take_texts
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError
 from graphprep.model.protocols import Span
 from graphprep.model.rows import RawTexts

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,6 @@ from graphprep.decoders.cells.row_numbers import every_row
 from graphprep.edges.order_keys import missing_order_key, order_role, time_keys, weight_keys
 from graphprep.kernels.cpu.ids.group import group_by_key
 from graphprep.kernels.cpu.ids.hash import edge_checksum, hash_ints, pair_checksum
-from graphprep.model.dataclass import dataclass
 from graphprep.model.rows import ColumnKey
 from graphprep.model.schema import NeighborOrder
 from graphprep.store.columns.cells import Arrays, Cells, scalar_cells

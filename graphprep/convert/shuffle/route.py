@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
@@ -19,7 +19,6 @@ from graphprep.convert.read.locate import Locator
 from graphprep.edges.bucket_plan import ROW_BYTES, BucketPlan, plan_buckets
 from graphprep.edges.buckets import EdgeBuckets
 from graphprep.engine.ledger import EDGE_BYTES
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import BadRecord, DataError
 from graphprep.model.graph_schema import GraphSchema
 from graphprep.model.protocols import Reporter

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,6 @@ from graphprep.convert.shuffle.batch_edges import BatchEdges, order_keys
 from graphprep.convert.shuffle.ends import EndHashes, Ends
 from graphprep.convert.shuffle.route import Routing
 from graphprep.edges.buckets import DealtRows, EdgeRows, deal_rows, is_enough
-from graphprep.model.dataclass import dataclass
 from graphprep.model.schema import NeighborOrder
 from graphprep.store.assign import count_parts
 from graphprep.store.columns.cells import Arrays

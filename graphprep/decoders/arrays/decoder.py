@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import BinaryIO, ClassVar, Literal
 
 from graphprep.decoders.arrays.find import ArrayRules, FoundEdges, find_edges
@@ -11,7 +12,6 @@ from graphprep.decoders.arrays.read import IdKind
 from graphprep.decoders.cells.arrays_files import Arrays, find_arrays
 from graphprep.decoders.looks.formats import ZIP_MAGICS
 from graphprep.decoders.matrices.options import EDGES, EdgePlan, matrix_relation, matrix_sources, parse_relation
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.graph_config import EdgeTable
 from graphprep.model.protocols import (

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from graphprep.decoders.arrays.read import Beside, ColumnReader, CompressedReader, Ends, Form, IdKind, PairsReader, SparseReader
 from graphprep.decoders.cells.arrays_files import Arrays, ArraySource, plain_arrays, read_small
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.protocols import DeclaredColumn, InputStorage, Span
 from graphprep.model.rows import ColumnKey, Relation

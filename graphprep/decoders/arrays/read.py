@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, BinaryIO, Literal
 
 import numpy as np
@@ -12,7 +13,6 @@ from numpy.typing import NDArray
 
 from graphprep.decoders.cells.arrays_files import ArraySource, ItemStream, read_rows
 from graphprep.decoders.cells.chunks import dense_chunk
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, DecodeError
 from graphprep.model.protocols import InputStorage, Span, TextBlock
 from graphprep.model.rows import AlignedColumn, ColumnChunk, ColumnKey, RawEdges, RawIds, RawNodes, RawRows, RawTexts, Relation

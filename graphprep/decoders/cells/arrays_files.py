@@ -12,6 +12,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, BinaryIO, Literal, cast
 
 import numpy as np
@@ -19,7 +20,6 @@ from numpy.typing import NDArray
 
 from graphprep.decoders.cells.row_numbers import batch_rows
 from graphprep.decoders.looks.formats import ZIP_MAGICS
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError
 from graphprep.model.protocols import InputStorage, PlainArray
 from graphprep.model.rows import ColumnKey, Relation

@@ -9,6 +9,7 @@ import contextlib
 import math
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, BinaryIO, cast
 
 import numpy as np
@@ -16,7 +17,6 @@ from numpy.typing import NDArray
 
 from graphprep.decoders.cells.arrays_files import ArraySource, find_array
 from graphprep.decoders.cells.row_numbers import batch_rows, every_row
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, DecodeError
 from graphprep.model.protocols import InputStorage
 from graphprep.model.rows import ColumnChunk, ColumnKey

@@ -6,13 +6,12 @@ import dataclasses
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 
 from graphprep.decoders.looks.headers import find_ends
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.rows import Relation
 

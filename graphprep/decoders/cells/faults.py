@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from graphprep.decoders.cells.columns import IdKind
 from graphprep.kernels.cpu.text import delimited, numbers
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DecodeError
 
 _SHOWN_BYTES = 60

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,6 @@ from graphprep.decoders.looks.quoted_records import Grammar
 from graphprep.kernels.cpu.text import delimited, numbers
 from graphprep.kernels.cpu.text.delimited import FIRST_ONLY, Codes
 from graphprep.kernels.cpu.text.lists import NO_WORD, find_words
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DecodeError
 from graphprep.model.protocols import TextBlock
 from graphprep.model.rows import ColumnChunk, ColumnKey, RawIds, RawTexts

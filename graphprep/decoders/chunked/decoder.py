@@ -6,7 +6,7 @@ Source: DGL's user guide, chapter 7.1, and the tools that read it (``tools/distp
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
 
 import numpy as np
@@ -16,7 +16,6 @@ from graphprep.decoders.cells.arrays_files import read_rows
 from graphprep.decoders.cells.chunks import dense_chunk, read_parquet_edges, read_parquet_feature
 from graphprep.decoders.cells.columns import parse_declared
 from graphprep.decoders.chunked.plan import Chunk, plan_chunked
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DecodeError, UsageError
 from graphprep.model.protocols import InputStorage, Sources, Span, TextBlock
 from graphprep.model.rows import AlignedColumn, ColumnChunk, ColumnKey, RawEdges, RawRows, Relation

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
 from graphprep.decoders.cells.arrays_files import ArraySource, plain_arrays
 from graphprep.decoders.cells.chunks import PARQUET_MAGIC, TableInfo, inspect_npy, inspect_parquet
 from graphprep.model.counts import TypeCounts, read_counts
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.protocols import DeclaredColumn, DeclaredNodes, InputStorage, PlainArray, Sources, Span
 from graphprep.model.rows import ColumnKey, Relation

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Literal
 
 import numpy as np
@@ -17,7 +17,6 @@ from graphprep.decoders.arrays.read import ColumnReader, KeyedReader
 from graphprep.decoders.cells.arrays_files import ArraySource, find_array, find_arrays, is_npz, plain_arrays
 from graphprep.decoders.cells.chunks import dense_chunk
 from graphprep.decoders.cells.columns import EdgeLayout
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, DecodeError, UsageError
 from graphprep.model.graph_config import DataArray, GraphConfig, IdType, NodeTable, TableConfig
 from graphprep.model.protocols import (

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, MemoryLimitError, UsageError
 from graphprep.model.graph_config import DataArray, EdgeTable, GraphConfig, NodeTable, TableConfig
 from graphprep.model.schema import edge_type_text, parse_edge_type

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from graphprep.decoders.configs.graph_file import folder_of, read_document
 from graphprep.decoders.looks.formats import GRAPHBOLT_METADATA
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.graph_config import DataArray, EdgeTable, GraphConfig, NodeTable, PairFile, TableConfig, split_files
 from graphprep.model.schema import EdgeType, edge_type_text, parse_edge_type

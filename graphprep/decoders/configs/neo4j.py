@@ -5,11 +5,10 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from graphprep.decoders.looks.formats import is_neo4j_header
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.graph_config import EdgeTable, GraphConfig, IdType, NodeTable, TableConfig
 from graphprep.storage.faults import display_url

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from graphprep.model.counts import parse_count
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, StorageError, UsageError
 from graphprep.model.graph_config import DataArray, EdgeTable, GraphConfig, NodeTable, TableConfig, split_files
 from graphprep.model.schema import EdgeType, edge_type_text

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -21,7 +22,6 @@ from graphprep.kernels.cpu.deepgnn import plain_json as plain
 from graphprep.kernels.cpu.deepgnn.json_tape import Tape, positions, tokenize
 from graphprep.kernels.cpu.deepgnn.plain_rows import Room
 from graphprep.kernels.cpu.ids.group import group_by_key
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, DecodeError
 from graphprep.model.protocols import InputStorage, Sources, Span, TextBlock
 from graphprep.model.rows import ColumnChunk, ColumnKey, RawEdges, RawNodes, RawRows, Relation, Role

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,6 @@ from graphprep.decoders.deepgnn.slots import are_utf8
 from graphprep.kernels.cpu.deepgnn import plain_rows as kernels
 from graphprep.kernels.cpu.deepgnn.plain_rows import PADDING, Room, deal_slots, gather_texts, gather_values, make_room
 from graphprep.kernels.cpu.deepgnn.slots import DTYPE, DTYPES, EDGE, NODE, OWNER, SLOT, TEXT_DTYPE
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DecodeError
 from graphprep.model.rows import ColumnChunk, ColumnKey, RawRows
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,6 @@ from graphprep.decoders.looks.dtype_words import dtype_name
 from graphprep.kernels.cpu.deepgnn import slots as kernels
 from graphprep.kernels.cpu.deepgnn.slots import DTYPES, TEXT_DTYPE
 from graphprep.kernels.cpu.ids.group import group_by_key
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DecodeError, UsageError
 from graphprep.model.rows import ColumnChunk, ColumnKey, Role
 

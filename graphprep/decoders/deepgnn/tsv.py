@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -29,7 +29,6 @@ from graphprep.decoders.deepgnn.slots import (
 from graphprep.kernels.cpu.deepgnn import plain_tsv as plain
 from graphprep.kernels.cpu.deepgnn import tsv as kernels
 from graphprep.kernels.cpu.deepgnn.plain_rows import Room
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DecodeError, UsageError
 from graphprep.model.protocols import InputStorage, Sources, Span, TextBlock
 from graphprep.model.rows import ColumnChunk, RawEdges, RawNodes, RawRows, Relation

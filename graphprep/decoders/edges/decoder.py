@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import BinaryIO, ClassVar, Literal
 
@@ -48,7 +48,6 @@ from graphprep.decoders.looks.text_head import (
     refuse_quoted_blanks,
     split_text,
 )
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, DecodeError, UsageError
 from graphprep.model.protocols import DeclaredNodes, InputStorage, Sources, Span, TextBlock
 from graphprep.model.rows import RawRows, Relation

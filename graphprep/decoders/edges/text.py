@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -27,7 +28,6 @@ from graphprep.decoders.cells.text import (
 from graphprep.decoders.looks.quoted_records import Grammar
 from graphprep.kernels.cpu.text import delimited, numbers
 from graphprep.kernels.cpu.text.dictionary import TextDictionary
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DecodeError
 from graphprep.model.protocols import TextBlock
 from graphprep.model.rows import ColumnChunk, ColumnKey, RawEdges, RawIds, RawRows, RawTexts, Relation

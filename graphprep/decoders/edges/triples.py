@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import BinaryIO, ClassVar, Literal
 
 import numpy as np
@@ -11,7 +12,6 @@ import numpy as np
 from graphprep.decoders.cells.chunks import dense_chunk
 from graphprep.decoders.cells.columns import EdgeLayout
 from graphprep.decoders.edges.decoder import EdgesDecoder
-from graphprep.model.dataclass import dataclass
 from graphprep.model.protocols import InputStorage, Sources, Span, TextBlock
 from graphprep.model.rows import ColumnKey, RawRows
 from graphprep.storage.faults import display_url

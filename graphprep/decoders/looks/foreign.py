@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
-from graphprep.model.dataclass import dataclass
 from graphprep.model.protocols import SniffedFile
 
 # Each line is matched in one way only: else a file that is none of these takes for ever.

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-
-from graphprep.model.dataclass import dataclass
+from dataclasses import dataclass
 
 MAX_RECORDS = 1_000  # that are looked at behind the first: a millisecond
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+from dataclasses import dataclass
 
 from graphprep.model.counts import parse_count
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError
 
 _MAX_VALUES = 1 << 10  # weights of one node; METIS' own limit is far below

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-
-from graphprep.model.dataclass import dataclass
 
 _CLOSING = re.compile(rb'[^"]*+(?:""[^"]*+)*+"')
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from graphprep.decoders.looks.headers import HeaderGuess, guess_header
 from graphprep.engine.budget import format_size
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, MemoryLimitError
 from graphprep.model.protocols import InputStorage, SniffedFile
 from graphprep.storage.faults import display_url

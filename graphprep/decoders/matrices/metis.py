@@ -6,7 +6,7 @@ Source: METIS 5.1 manual, section 4.1; KaHIP's user guide, section 3.1, has the 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, BinaryIO, ClassVar
 
 import numpy as np
@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from graphprep.decoders.cells.chunks import dense_chunk
 from graphprep.decoders.looks.metis_header import Header, parse_header, settle_header
 from graphprep.decoders.matrices.options import MAX_LINE_BYTES, EdgePlan, MatrixOptions, matrix_relation, matrix_sources
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, DecodeError, UsageError
 from graphprep.model.graph_config import EdgeTable
 from graphprep.model.protocols import DeclaredColumn, InputStorage, Sources, Span, TextBlock

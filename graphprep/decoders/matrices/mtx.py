@@ -6,6 +6,7 @@ Source: R. F. Boisvert, R. Pozo, K. A. Remington, The Matrix Market Exchange For
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, BinaryIO, ClassVar, Literal, cast
 
 import numpy as np
@@ -14,7 +15,6 @@ from numpy.typing import NDArray
 from graphprep.decoders.looks.text_head import MATRIX_MARKET
 from graphprep.decoders.matrices.options import MAX_LINE_BYTES, EdgePlan, MatrixOptions, matrix_relation, matrix_sources
 from graphprep.model.counts import parse_count
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, DecodeError, UsageError
 from graphprep.model.graph_config import EdgeTable
 from graphprep.model.protocols import DeclaredColumn, InputStorage, Sources, Span, TextBlock

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import BinaryIO, Self
 
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import UsageError
 from graphprep.model.graph_config import EdgeTable, TableConfig
 from graphprep.model.protocols import (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -16,7 +17,6 @@ from graphprep.decoders.cells.row_numbers import batch_rows
 from graphprep.decoders.tables.arrow import ArrowBatch
 from graphprep.decoders.tables.columns import TableLayout
 from graphprep.decoders.tables.rows import table_rows
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError
 from graphprep.model.protocols import InputStorage, Span
 from graphprep.model.rows import RawRows

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from typing import BinaryIO
@@ -39,7 +40,6 @@ from graphprep.decoders.tables.faults import key_words, name_words
 from graphprep.decoders.tables.rows import table_rows
 from graphprep.decoders.tables.types import StoredType
 from graphprep.decoders.tables.values import check_size, parse_texts
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.protocols import Span
 from graphprep.model.rows import ColumnChunk, RawIds, RawRows, RawTexts

@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
 from graphprep.decoders.cells.columns import IdKind, refuse_twins
 from graphprep.decoders.looks.headers import find_ends
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.graph_config import EdgeTable, NodeTable, TableConfig
 from graphprep.model.rows import Relation

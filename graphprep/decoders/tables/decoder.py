@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
 
 from graphprep.decoders.cells.columns import IdKind
@@ -13,7 +13,6 @@ from graphprep.decoders.looks.headers import name_two_kinds
 from graphprep.decoders.tables.columns import TableLayout
 from graphprep.decoders.tables.ids import IdSpaces, KeyUse
 from graphprep.decoders.tables.plan import PlannedTable, check_mentioned, look_at_table, settle_group, spans_of
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, DecodeError, UsageError
 from graphprep.model.graph_config import EdgeTable, GraphConfig, NodeTable, TableConfig
 from graphprep.model.protocols import DeclaredColumn, DeclaredNodes, FindsFaults, InputStorage, Sources, Span, TextBlock

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
 
@@ -21,7 +22,6 @@ from graphprep.decoders.looks.text_head import (
 )
 from graphprep.decoders.tables.columns import Header
 from graphprep.engine.budget import format_size
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, GraphprepError, UsageError
 from graphprep.model.graph_config import TableConfig
 from graphprep.model.protocols import InputStorage

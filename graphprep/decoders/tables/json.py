@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import BinaryIO
 
@@ -28,7 +28,6 @@ from graphprep.kernels.cpu.deepgnn.json_tape import Tape, Tokens, positions, tok
 from graphprep.kernels.cpu.deepgnn.json_values import read_numbers
 from graphprep.kernels.cpu.ids.group import group_by_key
 from graphprep.kernels.cpu.text import delimited, numbers
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError
 from graphprep.model.protocols import InputStorage, Span, TextBlock
 from graphprep.model.rows import ColumnChunk, ColumnKey, RawIds, RawRows, RawTexts

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import BinaryIO
 
 import numpy as np
@@ -11,7 +12,6 @@ from numpy.typing import NDArray
 
 from graphprep.decoders.cells.arrays_files import ArraySource, find_array, read_rows
 from graphprep.decoders.cells.text import number_chunk
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError
 from graphprep.model.graph_config import PairFile
 from graphprep.model.protocols import InputStorage, Span, SpanReader, TextBlock

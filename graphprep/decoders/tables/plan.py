@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from graphprep.decoders.cells.arrays_files import ArraySource, is_npz
@@ -21,7 +21,6 @@ from graphprep.decoders.tables.columns import (
 )
 from graphprep.decoders.tables.head import FileKind, TextHead, kind_of, look_at_text
 from graphprep.decoders.tables.types import OtherKeys, StoredType, settle_types
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.graph_config import EdgeTable, NodeTable, TableConfig
 from graphprep.model.protocols import Span

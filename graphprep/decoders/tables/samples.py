@@ -7,12 +7,11 @@ import io
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from graphprep.decoders.looks.headers import HeaderGuess, guess_header
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import GraphprepError
 from graphprep.storage.read.urls import DirEntry
 
@@ -29,6 +28,7 @@ _TABLE_NAME = re.compile(
 _PART = re.compile(r"[-_. ]?[0-9]+$")
 _DELIMITERS = (",", "\t", ";", "|")
 _INTEGER = re.compile(r"[ \t]*[+-]?[0-9]{1,20}[ \t]*", re.ASCII)
+_NO_HEADER = HeaderGuess(False)
 _MAX_KEY = 200  # characters of a text that may be an ID
 
 Kind = Literal["int", "text", "other"]
@@ -75,7 +75,7 @@ class SampleTable:
     header: bool | None = None
     first_line: tuple[str, ...] = ()
     dialect: Dialect = Dialect()
-    guess: HeaderGuess = HeaderGuess(False)
+    guess: HeaderGuess = _NO_HEADER
 
     @property
     def stem(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import islice
 from typing import BinaryIO
 
@@ -31,7 +32,6 @@ from graphprep.decoders.tables.rows import parse_columns, read_numbered, table_r
 from graphprep.decoders.tables.values import Faulty, parse_texts
 from graphprep.kernels.cpu.text import delimited
 from graphprep.kernels.cpu.text.lists import blank_cells
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DecodeError
 from graphprep.model.protocols import Span, TextBlock
 from graphprep.model.rows import ColumnChunk, RawIds, RawRows, RawTexts

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -14,7 +15,6 @@ from graphprep.exporters.deepgnn.times import time_columns
 from graphprep.exporters.view.graph import StoredGraph
 from graphprep.kernels.cpu.edges.sort import stable_order
 from graphprep.kernels.cpu.ids.interleave import interleave, rows_ascend
-from graphprep.model.dataclass import dataclass
 from graphprep.rewrite.order import outside
 
 Ints = NDArray[np.int64]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import json
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -19,7 +20,6 @@ from graphprep.exporters.deepgnn.ids import EngineIds, TypeNumbers, types_docume
 from graphprep.exporters.deepgnn.part import PartReader
 from graphprep.exporters.deepgnn.times import find_lost_times
 from graphprep.exporters.view.graph import StoredGraph
-from graphprep.model.dataclass import dataclass
 from graphprep.model.export import ExportPlan, MessageEdges, Side, StoreNeed
 from graphprep.model.metadata import GraphMetadata
 from graphprep.storage.write.outputs import FolderOutput

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,6 @@ from graphprep.exporters.deepgnn.rows import Numbers
 from graphprep.exporters.deepgnn.samplers import Sampler
 from graphprep.exporters.deepgnn.slots import PackedSlots
 from graphprep.kernels.cpu.bytes.place import add_by_type
-from graphprep.model.dataclass import dataclass
 from graphprep.storage.spill.scratch import Scratch
 from graphprep.storage.write.outputs import FileOutput, FolderOutput
 

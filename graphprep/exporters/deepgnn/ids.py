@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -13,7 +14,6 @@ from numpy.typing import NDArray
 from graphprep.exporters.deepgnn.times import TIME_ROLES
 from graphprep.exporters.view.graph import StoredGraph
 from graphprep.exporters.view.ids import TrainerIds, node_offsets
-from graphprep.model.dataclass import dataclass
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.schema import ColumnSchema, edge_type_text
 

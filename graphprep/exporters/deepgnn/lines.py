@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from math import prod
 from typing import Any, Protocol
 
@@ -20,7 +21,6 @@ from graphprep.exporters.deepgnn.texts import (
     join_texts,
     number_texts,
 )
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError
 from graphprep.model.schema import ColumnSchema
 from graphprep.store.columns.cells import Cells

@@ -6,6 +6,7 @@ Rows are cut into batches from IDs and numbers of edges alone, so that to read c
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -14,7 +15,6 @@ from numpy.typing import NDArray
 from graphprep.exporters.deepgnn.ids import EngineIds, NodeIds, TypeNumbers
 from graphprep.exporters.view.graph import StoredGraph
 from graphprep.kernels.cpu.edges.sort import stable_order
-from graphprep.model.dataclass import dataclass
 from graphprep.model.schema import ColumnSchema
 
 Ints = NDArray[np.int64]

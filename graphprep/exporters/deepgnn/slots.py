@@ -6,12 +6,12 @@ A row has as many slots as its highest one says, or more where it states so; a s
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.kernels.cpu.bytes.place import place_bytes
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError
 from graphprep.model.schema import ColumnSchema
 from graphprep.store.columns.cells import Cells

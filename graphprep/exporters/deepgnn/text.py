@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -23,7 +24,6 @@ from graphprep.exporters.deepgnn.texts import Texts, join_texts
 from graphprep.exporters.deepgnn.times import find_lost_times, have_times, time_columns
 from graphprep.exporters.unsupported import list_unsupported
 from graphprep.exporters.view.graph import StoredGraph
-from graphprep.model.dataclass import dataclass
 from graphprep.model.export import ExportPlan, MessageEdges, Side, StoreNeed
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.schema import ColumnSchema

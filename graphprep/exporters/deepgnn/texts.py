@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,6 @@ from numpy.typing import NDArray
 
 from graphprep.kernels.cpu.bytes.place import place_bytes, replace_bytes
 from graphprep.kernels.cpu.text.write_text import write_integers
-from graphprep.model.dataclass import dataclass
 from graphprep.storage.read.arrow_arrays import arrow_array
 
 Ints = NDArray[np.int64]

@@ -6,6 +6,7 @@ Source: DGL's user guide, chapter 7.1, and the tools that read it (``tools/distp
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
 from typing import Annotated, Any, ClassVar, Literal
@@ -19,7 +20,6 @@ from graphprep.exporters.formats.text_lines import LineWriter, TextColumn
 from graphprep.exporters.unsupported import all_columns, list_unsupported, why_no_array
 from graphprep.exporters.view.column_rows import Rows
 from graphprep.exporters.view.graph import StoredGraph
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import UsageError
 from graphprep.model.export import ExportPlan, Side, StoreNeed
 from graphprep.model.metadata import METADATA_NAME, GraphMetadata, dump_json

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -12,7 +13,6 @@ from numpy.typing import NDArray
 from graphprep.exporters.formats.torch_files import TensorPieces
 from graphprep.exporters.unsupported import WhyNot, all_columns, list_unsupported, why_no_array
 from graphprep.exporters.view.column_rows import Rows
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import UsageError
 from graphprep.model.export import Side, Unsupported
 from graphprep.model.metadata import GraphMetadata

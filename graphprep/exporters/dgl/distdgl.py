@@ -6,6 +6,7 @@ Source: DGL 2.1, ``dgl.distributed`` and ``tools/dispatch_data.py``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -32,7 +33,6 @@ from graphprep.exporters.view.joined_rows import JoinedGraph
 from graphprep.exporters.view.torch_graph import ids_in_part
 from graphprep.kernels.cpu.edges.degree import count_ids
 from graphprep.kernels.cpu.ids.part_graph import scatter_rows
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import UsageError
 from graphprep.model.export import ExportPlan, MessageEdges, StoreNeed
 from graphprep.model.metadata import GraphMetadata, dump_json

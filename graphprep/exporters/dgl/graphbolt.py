@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import posixpath
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from hashlib import md5
 from itertools import chain
 from typing import Annotated, Any, ClassVar, Literal
@@ -24,7 +24,6 @@ from graphprep.exporters.formats.torch_files import TensorPieces, tensor, write_
 from graphprep.exporters.view.column_rows import Rows
 from graphprep.exporters.view.graph import StoredGraph
 from graphprep.exporters.view.joined_rows import JoinedBlock, JoinedGraph, JoinedRows
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import UsageError
 from graphprep.model.export import ExportPlan, MessageEdges, Side, StoreNeed
 from graphprep.model.metadata import GraphMetadata

@@ -6,13 +6,12 @@ Source: DGL 2.1, ``FusedCSCSamplingGraph::GetState``.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from graphprep.exporters.formats.torch_files import Global, Instance, TensorPieces, script_object, tensor
-from graphprep.model.dataclass import dataclass
 
 FUSED_NAME = "fused_csc_sampling_graph.pt"
 NODE_ID = EDGE_ID = "_ID"

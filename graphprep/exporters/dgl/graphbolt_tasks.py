@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -13,7 +14,6 @@ from graphprep.exporters.dgl.columns import Feature, dgl_edge_type, dgl_name
 from graphprep.exporters.dgl.graphbolt_graph import fitting_dtype
 from graphprep.exporters.view.column_rows import Rows
 from graphprep.exporters.view.graph import StoredGraph
-from graphprep.model.dataclass import dataclass
 from graphprep.model.export import Side
 from graphprep.model.schema import ColumnSchema, edge_type_path, path_name
 from graphprep.storage.write.outputs import FolderOutput

@@ -9,12 +9,12 @@ from __future__ import annotations
 import struct
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from graphprep.exporters.formats.torch_files import ByteSink, TensorPieces, tensor
-from graphprep.model.dataclass import dataclass
 
 _TENSORS_MAGIC = 0xDD5A9FBE3FA2443F
 _GRAPHS_MAGIC = 0xDD2E4FF046B4A13F

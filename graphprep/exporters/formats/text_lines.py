@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.kernels.cpu.text.write_text import INTEGER, SLACK_BYTES, Template, write_rows
-from graphprep.model.dataclass import dataclass
 from graphprep.model.rows import RawTexts
 from graphprep.storage.read.arrow_arrays import arrow_array, arrow_null, arrow_text
 from graphprep.store.columns.arrow import text_array

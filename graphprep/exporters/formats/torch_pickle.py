@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
-
-from graphprep.model.dataclass import dataclass
 
 BFLOAT16 = "bfloat16"  # NumPy has no such dtype: its bits travel as uint16
 

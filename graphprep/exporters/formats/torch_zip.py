@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable, Iterator
-
-from graphprep.model.dataclass import dataclass
+from dataclasses import dataclass
 
 ALIGNMENT = 64  # torch maps tensors from a file where their bytes begin at a multiple of this
 _FLAGS = 0x0808  # UTF-8 names; checksum and sizes stand behind the data

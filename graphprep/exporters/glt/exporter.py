@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
@@ -32,7 +33,6 @@ from graphprep.exporters.view.torch_graph import (
     others,
     owners,
 )
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import UsageError
 from graphprep.model.export import ExportPlan, MessageEdges, Side, StoreNeed, Unsupported
 from graphprep.model.metadata import GraphMetadata

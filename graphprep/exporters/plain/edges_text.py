@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, ClassVar, Literal
 
@@ -13,7 +14,6 @@ from graphprep.exporters.formats.text_lines import LineWriter, TextColumn
 from graphprep.exporters.unsupported import list_unsupported, why_no_cell
 from graphprep.exporters.view.graph import EdgePiece, StoredGraph
 from graphprep.exporters.view.raw_ends import RawEnds
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import UsageError
 from graphprep.model.export import ExportPlan, Side, StoreNeed
 from graphprep.model.metadata import GraphMetadata

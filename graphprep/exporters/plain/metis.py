@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -17,7 +18,6 @@ from graphprep.exporters.unsupported import count_types, list_unsupported
 from graphprep.exporters.view.graph import StoredGraph
 from graphprep.exporters.view.single import WholeGraph, WholeRows
 from graphprep.kernels.cpu.text.write_text import EDGES, INTEGER, SLACK_BYTES, Template, write_nodes
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.export import ExportPlan, MessageEdges, Side, StoreNeed
 from graphprep.model.metadata import GraphMetadata

@@ -6,6 +6,7 @@ Source: R. F. Boisvert, R. Pozo, K. A. Remington, The Matrix Market Exchange For
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
@@ -15,7 +16,6 @@ from graphprep.exporters.formats.text_lines import LineWriter, TextColumn
 from graphprep.exporters.plain.scipy_files import check_weight, find_weight, note_weights
 from graphprep.exporters.unsupported import list_unsupported
 from graphprep.exporters.view.graph import StoredGraph
-from graphprep.model.dataclass import dataclass
 from graphprep.model.export import ExportPlan, Side, StoreNeed
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.schema import ColumnSchema, edge_type_path

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -14,7 +15,6 @@ from graphprep.exporters.plain.edges_text import column_names
 from graphprep.exporters.unsupported import list_unsupported
 from graphprep.exporters.view.graph import StoredGraph
 from graphprep.exporters.view.raw_ends import RawEnds
-from graphprep.model.dataclass import dataclass
 from graphprep.model.export import ExportPlan, Side, StoreNeed
 from graphprep.model.metadata import GraphMetadata, dump_json
 from graphprep.model.schema import ColumnSchema, edge_type_path, path_name

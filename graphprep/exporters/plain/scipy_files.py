@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import zipfile
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -17,7 +18,6 @@ from graphprep.exporters.unsupported import list_unsupported, why_no_array
 from graphprep.exporters.view.graph import StoredGraph
 from graphprep.exporters.view.single import WholeGraph, WholeRows
 from graphprep.kernels.cpu.ids.part_graph import number_rows
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import UsageError
 from graphprep.model.export import ExportPlan, MessageEdges, StoreNeed
 from graphprep.model.metadata import GraphMetadata

@@ -6,7 +6,7 @@ Source: torch_geometric 2.8, ``Data`` and ``HeteroData.from_dict``, ``distribute
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -33,7 +33,6 @@ from graphprep.exporters.view.torch_graph import (
     rows_ascend,
 )
 from graphprep.exporters.view.torch_sparse import SparseRows
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import UsageError
 from graphprep.model.export import ExportPlan, MessageEdges, Side, StoreNeed, Unsupported
 from graphprep.model.metadata import GraphMetadata, dump_json

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.exporters.view.graph import StoredGraph, slices
-from graphprep.model.dataclass import dataclass
 from graphprep.model.export import EdgeOrder
 from graphprep.model.schema import ColumnSchema
 from graphprep.store.columns.cells import Cells

@@ -6,6 +6,7 @@ All of them are listed, whatever of them the graph has that messages pass over. 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,6 @@ from numpy.typing import NDArray
 from graphprep.exporters.formats.torch_files import TensorPieces
 from graphprep.exporters.view.column_rows import Rows
 from graphprep.exporters.view.graph import StoredGraph
-from graphprep.model.dataclass import dataclass
 from graphprep.model.schema import ColumnSchema
 from graphprep.store.columns.torch_rows import equals
 from graphprep.store.columns.trainers import EDGE_SETS, Attribute

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -16,7 +16,6 @@ from graphprep.edges.moves import Room
 from graphprep.exporters.view.exported_columns import CarriedColumns, cast_cells
 from graphprep.exporters.view.ids import TrainerIds, node_offsets
 from graphprep.exporters.view.raw_ids import RawIds
-from graphprep.model.dataclass import dataclass
 from graphprep.model.export import EdgeOrder, Side
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.protocols import Reporter

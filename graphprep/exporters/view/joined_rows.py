@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -11,7 +12,6 @@ from numpy.typing import NDArray
 
 from graphprep.engine.local import map_ordered
 from graphprep.kernels.cpu.ids.part_graph import interleave_rows, number_rows
-from graphprep.model.dataclass import dataclass
 
 Ints = NDArray[np.int64]
 Read = Callable[[int, int, int], NDArray[Any]]

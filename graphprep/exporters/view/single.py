@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from graphprep.edges.moves import Blocks, Piece, Room, move
 from graphprep.exporters.view.exported_columns import cast_cells
 from graphprep.exporters.view.graph import StoredGraph
-from graphprep.model.dataclass import dataclass
 from graphprep.model.schema import ColumnSchema, Layout, edge_type_path
 from graphprep.storage.spill.scratch import Scratch
 from graphprep.store.columns.cells import Cells

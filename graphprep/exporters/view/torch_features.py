@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from numpy.typing import NDArray
@@ -12,7 +13,6 @@ from graphprep.exporters.formats.torch_pickle import BFLOAT16
 from graphprep.exporters.unsupported import count_types
 from graphprep.exporters.view.column_rows import Rows
 from graphprep.exporters.view.graph import slices
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import UsageError
 from graphprep.model.metadata import GraphMetadata
 from graphprep.store.columns.torch_rows import Matrix

@@ -6,13 +6,13 @@ Source: torch 2.1, ``torch._utils._rebuild_sparse_tensor`` of the layout ``torch
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.exporters.formats.torch_pickle import Call, Global, TensorPieces
-from graphprep.model.dataclass import dataclass
 from graphprep.model.schema import ColumnSchema
 from graphprep.store.columns.cells import Cells
 from graphprep.store.columns.densify import dense_shape

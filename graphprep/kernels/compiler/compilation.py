@@ -5,8 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterator
-
-from graphprep.model.dataclass import dataclass
+from dataclasses import dataclass
 
 
 @dataclass

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from graphprep.model.dataclass import dataclass
 from graphprep.model.graph_config import GraphConfig
 from graphprep.model.run_options import RunOptions
 from graphprep.model.schema import NeighborOrder

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
-from graphprep.model.dataclass import dataclass
 from graphprep.model.run_options import RunOptions
 from graphprep.model.shown.numbers import count, duration, size
 from graphprep.model.shown.results import Card, Showable, type_rows

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from graphprep.model.dataclass import dataclass
 from graphprep.model.run_options import RunOptions
 from graphprep.model.schema import NodeOrder
 from graphprep.model.shown.numbers import count, duration, size

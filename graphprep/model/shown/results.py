@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from graphprep.model.dataclass import dataclass
 from graphprep.model.shown.texts import printable, shown
 
 MOST_TYPES = 10  # of nodes, and of edges: the largest

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from graphprep.model.dataclass import dataclass
 from graphprep.model.shown.numbers import duration, quantity, size
 
 

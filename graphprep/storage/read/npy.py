@@ -6,10 +6,10 @@ import math
 import re
 import struct
 import warnings
+from dataclasses import dataclass
 
 import numpy as np
 
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError
 from graphprep.model.syntax import parse_literal
 

@@ -8,9 +8,9 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import StorageError
 from graphprep.storage.drivers import protocol_of, protocols_of
 from graphprep.storage.faults import display_url, error_code, plain_words

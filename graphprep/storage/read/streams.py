@@ -8,9 +8,9 @@ import io
 import lzma
 import zlib
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, BinaryIO, Protocol
 
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import DataError
 from graphprep.storage.faults import display_url, plain_words
 

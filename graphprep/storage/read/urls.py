@@ -13,11 +13,11 @@ import stat
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, cast
 
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import GraphprepError, StorageError, UsageError
 from graphprep.storage.drivers import LOCAL_PROTOCOLS, URL, Drivers, protocol_of, refuse_malformed
 from graphprep.storage.faults import display_url, plain_words, storage_error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.model.buffers import Buffers
-from graphprep.model.dataclass import dataclass
 from graphprep.storage.faults import plain_words
 from graphprep.storage.private import TMP_DIR_OPTION
 from graphprep.storage.spill.runs import SpillPool, read_into

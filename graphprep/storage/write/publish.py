@@ -10,7 +10,7 @@ import shutil
 import stat
 import threading
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, cast
@@ -19,7 +19,6 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from graphprep.model.dataclass import dataclass
 from graphprep.model.errors import StorageError, UsageError
 from graphprep.model.metadata import METADATA_NAME, STORE_FORMAT, ArrayEntry
 from graphprep.storage.drivers import renames_folders

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -10,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.kernels.cpu.ids.ragged import take_ragged
-from graphprep.model.dataclass import dataclass
 from graphprep.model.rows import ColumnChunk, ColumnKey
 
 Ints = NDArray[np.int64]

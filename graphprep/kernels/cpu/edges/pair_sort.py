@@ -5,13 +5,13 @@ The caller allocates; the jitted functions fill what they are given.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.kernels.compiler.jit import njit
-from graphprep.model.dataclass import dataclass
 
 _LEAST_DIGIT_BITS = 4
 _KEY_BITS = 64

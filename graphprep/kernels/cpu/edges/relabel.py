@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,6 @@ from numpy.typing import NDArray
 from graphprep.kernels.compiler.jit import njit
 from graphprep.kernels.cpu.edges.place import sort_room, sort_to_rows
 from graphprep.kernels.edges import WORD_BITS, Rows, bits_below
-from graphprep.model.dataclass import dataclass
 
 
 @dataclass(frozen=True)

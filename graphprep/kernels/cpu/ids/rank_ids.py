@@ -5,13 +5,13 @@ The caller allocates; the jitted functions fill what they are given.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.kernels.compiler.jit import njit
-from graphprep.model.dataclass import dataclass
 
 _MIX = 0x9E3779B97F4A7C15  # 2^64 over the golden ratio: multiplied, neighbours fall into distant buckets
 _FIRST_SLOTS = 1 << 12

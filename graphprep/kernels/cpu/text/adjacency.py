@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.kernels.compiler.jit import njit
 from graphprep.kernels.cpu.text.numbers import NEGATIVE, OK, OVERFLOW, find_line, parse_float, parse_uint, skip_blanks
-from graphprep.model.dataclass import dataclass
 
 # Codes beside those of ``numbers``.
 OUT_OF_RANGE = 41  # a neighbour that is no node

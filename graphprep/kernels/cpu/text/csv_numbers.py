@@ -6,7 +6,7 @@ One pair of double quotes around a number is taken off. Lines end at LF; one CR 
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -34,7 +34,6 @@ from graphprep.kernels.cpu.text.numbers import (
     trim_blanks,
 )
 from graphprep.kernels.cpu.text.pairs import count_lines
-from graphprep.model.dataclass import dataclass
 
 # Codes beyond those of ``numbers``.
 TOO_FEW = 11  # fields; the position is the end of the line

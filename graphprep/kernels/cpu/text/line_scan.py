@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.kernels.compiler.jit import njit
-from graphprep.model.dataclass import dataclass
 
 _LF, _SPACE, _PERCENT = 10, 32, 37
 _BLANKS = bytes(range(33))

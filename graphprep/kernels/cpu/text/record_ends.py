@@ -7,13 +7,14 @@ behind it, or of a CR LF. ``split_fields`` of ``delimited`` reads by the same ru
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.kernels.compiler.jit import njit
 from graphprep.kernels.cpu.text.delimited import is_one_of
 from graphprep.kernels.cpu.text.numbers import find_byte
-from graphprep.model.dataclass import dataclass
 
 # What stands before a byte. A piece of a file is read on from the state behind the piece before; a file begins with the first
 # one. In the first three, nothing but blanks stands before it on its line, so that a comment may begin.

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 from numpy import uint64
 from numpy.typing import NDArray
 
 from graphprep.kernels.compiler.jit import intrinsic, ir, njit, types
-from graphprep.model.dataclass import dataclass
 
 Ints = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
