@@ -201,7 +201,7 @@ class BuiltEdges:
     """
 
     leaves: list[Leaf]
-    positions: Runs | None
+    positions: Runs[tuple[Ints | None, Ints | None]] | None
     repeated: bool = False
     last: tuple[int, int] = (-1, -1)
 

@@ -184,7 +184,7 @@ def _move_dealt(slices: Iterable[Array], none: Array, blocks: Blocks, room: Room
     most = _most_items(none, room)
     num_items, num_rows = blocks.num_items, blocks.order.size
     ranges = list(blocks.cut(max(most, -(-num_items // _FAN_OUT)), max(_MOST_ROWS, -(-num_rows // _FAN_OUT))))
-    runs = Runs(room.pool, max(1, len(ranges)))
+    runs: Runs[tuple[Array]] = Runs(room.pool, max(1, len(ranges)))
     try:
         _deal(slices, blocks, ranges, room, runs)
         for small, group in itertools.groupby(enumerate(ranges), lambda one: _is_small(blocks, one[1], most)):
@@ -206,14 +206,14 @@ def _is_small(blocks: Blocks, rows: tuple[int, int], most_items: int) -> bool:
     return blocks.size(*rows) <= most_items and rows[1] - rows[0] <= _MOST_ROWS
 
 
-def _put_in_order(runs: Runs, number: int, rows: tuple[int, int], blocks: Blocks, none: Array) -> Array:
+def _put_in_order(runs: Runs[tuple[Array]], number: int, rows: tuple[int, int], blocks: Blocks, none: Array) -> Array:
     values = np.concatenate([none, *(chunk[0] for chunk in runs.read(number))])
     runs.free(number)
     inner = blocks.among(*rows)
     return copy_spans(values, *inner.spans(Piece(0, inner.order.size)))
 
 
-def _deal(slices: Iterable[Array], blocks: Blocks, ranges: list[tuple[int, int]], room: Room, runs: Runs) -> None:
+def _deal(slices: Iterable[Array], blocks: Blocks, ranges: list[tuple[int, int]], room: Room, runs: Runs[tuple[Array]]) -> None:
     """Deal the items out to the buckets of their rows."""
     with room.scratch.inner() as scratch:
         buckets = scratch.zeros(blocks.order.size, np.int32)
@@ -226,7 +226,7 @@ def _deal(slices: Iterable[Array], blocks: Blocks, ranges: list[tuple[int, int]]
             first += len(values)
 
 
-def _deal_slice(values: Array, first: int, bounds: Ints | None, buckets: NDArray[np.int32], runs: Runs) -> None:
+def _deal_slice(values: Array, first: int, bounds: Ints | None, buckets: NDArray[np.int32], runs: Runs[tuple[Array]]) -> None:
     stop = first + len(values)
     if bounds is None:
         low, high, own = first, stop, np.arange(first, stop + 1)

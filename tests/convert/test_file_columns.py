@@ -16,7 +16,6 @@ from graphprep.model.protocols import PlainArray, Span
 from graphprep.model.rows import ColumnKey
 from graphprep.storage.read.npy import MAGIC
 from graphprep.storage.read.urls import Storage
-from graphprep.store.columns.cells import cells_from
 
 
 def _save(folder, values, sizes):
@@ -60,7 +59,7 @@ def test_pieces_are_slices(tmp_path_factory, sizes, shape, dtype, piece, data):
         assert np.array_equal(np.concatenate([flat[:0], *pieces]), flat[start:stop])
         assert all(len(some) for some in pieces)
         rows = [arrays[0] for arrays in column.read()]
-        cells = [cells_from(arrays[1:]).values for arrays in column.read()]
+        cells = [cells.values for _, cells in column.read()]
         assert np.array_equal(np.concatenate([np.zeros(0, np.int64), *rows]), np.arange(len(values)))
         assert np.array_equal(np.concatenate([flat[:0], *cells]), flat)
 

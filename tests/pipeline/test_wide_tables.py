@@ -13,7 +13,6 @@ from graphprep.convert.decoded.aligned import AlignedRuns
 from graphprep.model.graph_config import EdgeTable, GraphConfig, NodeTable, TableConfig
 from graphprep.model.rows import AlignedColumn, ColumnChunk, ColumnKey
 from graphprep.storage.spill.runs import SpillPool
-from graphprep.store.columns.cells import cells_from
 
 NUM_COLUMNS, NUM_ROWS = 200, 40
 VALUES = {f"c{i}": [(7 * row + i) % 100 for row in range(NUM_ROWS)] for i in range(NUM_COLUMNS)}
@@ -100,7 +99,7 @@ def test_columns_in_spill_files_are_read_side_by_side(tmp_path, few_files):
         assert len(pieces) == 4  # 8 values a piece
         for i in (0, 2, NUM_COLUMNS - 2):
             assert [one for piece in pieces for one in piece[i // 2][0]] == list(range(32))
-            values = [value for piece in pieces for value in cells_from(piece[i // 2][1:]).values[:, 0]]
+            values = [value for piece in pieces for value in piece[i // 2][1].values[:, 0]]
             assert values == list(range(100 * i, 100 * i + 32))
         assert [row for rows, *_ in columns[1].read() for row in rows] == list(range(0, 32, 2))
         assert pool.in_memory_bytes == 0

@@ -22,7 +22,7 @@ from graphprep.engine.local import map_ordered
 from graphprep.model.metadata import ArrayEntry
 from graphprep.model.rows import ColumnKey
 from graphprep.model.schema import ColumnSchema
-from graphprep.store.columns.cells import Cells, cells_from, concat_cells, empty_cells
+from graphprep.store.columns.cells import Cells, concat_cells, empty_cells
 from graphprep.store.columns.densify import dense_cells
 
 Ints = NDArray[np.int64]
@@ -174,8 +174,7 @@ def read_cells(
     rows_of: list[Ints] = []
     ids_of: list[Ints] = []
     for route in routes:
-        for rows, ids, *parts in route.runs.read(bucket):
-            cells = cells_from(parts)
+        for rows, ids, cells in ((one.rows, one.edge_ids, one.cells) for one in route.runs.read(bucket)):
             chosen = keep(rows, ids)
             pieces.append((cells if chosen is None else cells.take(chosen)).cast(dtype))
             rows_of.append(rows if chosen is None else rows[chosen])

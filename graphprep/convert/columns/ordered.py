@@ -29,7 +29,7 @@ class OrderedValues:
         self.shape_code = 0
         self.dtype: np.dtype[Any] | None = None
         self.file: FileColumn | None = None
-        self._runs = Runs(pool)
+        self._runs: Runs[tuple[NDArray[Any]]] = Runs(pool)
         self._room = most_bytes
         self._closed = False
 

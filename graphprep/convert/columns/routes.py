@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from graphprep.convert.columns.observe import ColumnStats
 from graphprep.convert.columns.ordered import OrderedValues
+from graphprep.convert.decoded.batch_rows import BatchCells
 from graphprep.convert.decoded.rows import BatchColumn
 from graphprep.decoders.cells.row_numbers import every_row
 from graphprep.edges.bucket_plan import MOST_HELD_BYTES, BucketPlan, Desk, Ints, plan_buckets
@@ -19,13 +20,11 @@ from graphprep.edges.order_keys import missing_order_key, order_role
 from graphprep.model.rows import ColumnKey
 from graphprep.model.schema import NeighborOrder
 from graphprep.storage.spill.runs import Runs, SpillPool
-from graphprep.store.columns.cells import Arrays, Cells, cells_from, concat_cells
+from graphprep.store.columns.cells import Cells, concat_cells
 
 if TYPE_CHECKING:
     from graphprep.edges.buckets import EdgeBuckets
     from graphprep.storage.spill.records import RecordRuns
-
-_CELL_PARTS = 7  # arrays in Cells.arrays()
 
 
 @dataclass(frozen=True)
@@ -44,9 +43,12 @@ class FlatRows:
         """Return the size in bytes."""
         return sum(part.nbytes for part in self.parts if part is not None)
 
-    def arrays(self) -> Arrays:
-        """Return the parts, for ``Runs``."""
-        return self.parts
+    def __iter__(self) -> Iterator[NDArray[Any] | None]:
+        return iter(self.parts)
+
+    @classmethod
+    def _make(cls, arrays: Iterable[Any]) -> FlatRows:
+        return cls(tuple(arrays))
 
     def take(self, chosen: Ints) -> FlatRows:
         """Return some rows."""
@@ -76,9 +78,13 @@ class CellRows:
         """Return the size in bytes."""
         return self.rows.nbytes + (0 if self.edge_ids is None else self.edge_ids.nbytes) + self.cells.num_bytes
 
-    def arrays(self) -> Arrays:
-        """Return the parts, for ``Runs``."""
-        return (self.rows, self.edge_ids, *self.cells.arrays())
+    def __iter__(self) -> Iterator[NDArray[Any] | None]:
+        return iter((self.rows, self.edge_ids, *self.cells))
+
+    @classmethod
+    def _make(cls, arrays: Iterable[Any]) -> CellRows:
+        rows, edge_ids, *parts = arrays
+        return cls(rows, edge_ids, Cells._make(parts))
 
     def take(self, chosen: Ints) -> CellRows:
         """Return some rows."""
@@ -103,8 +109,8 @@ Dealt = TypeVar("Dealt", FlatRows, CellRows)
 class Dealer(Generic[Dealt]):
     """Deals rows out to buckets. Small batches wait for each other: a chunk of a few rows costs as much as a large one."""
 
-    def __init__(self, runs: Runs, plan: BucketPlan, desk: Desk) -> None:
-        self.runs = runs
+    def __init__(self, runs: Runs[Dealt], plan: BucketPlan, desk: Desk) -> None:
+        self.runs: Runs[Dealt] = runs
         self.plan = plan
         self._desk = desk
         self._held: list[Dealt] = []
@@ -113,7 +119,7 @@ class Dealer(Generic[Dealt]):
     def add(self, piece: Dealt) -> None:
         """Take rows; within a bucket they keep the order in which they came."""
         if self.plan.num_buckets == 1:
-            self.runs.append(0, piece.arrays())
+            self.runs.append(0, piece)
             return
         if self._held and not piece.is_like(self._held[-1]):
             self.flush()
@@ -127,12 +133,12 @@ class Dealer(Generic[Dealt]):
             return
         piece = held[0] if len(held) == 1 else type(held[0]).concat(held)
         for bucket, chosen in self.plan.split(piece.rows):
-            self.runs.append(bucket, (piece if chosen is None else piece.take(chosen)).arrays())
+            self.runs.append(bucket, piece if chosen is None else piece.take(chosen))
 
 
 @dataclass
 class ColumnRoute:
-    """The runs of one column of one owner type: chunks (rows, [edge IDs], *cells) by bucket, and what was seen.
+    """The runs of one column of one owner type: chunks by bucket, and what was seen.
 
     ``ordered`` takes the values of the first rows, or edge IDs, that come in their order; those are not in the runs.
     """
@@ -142,7 +148,7 @@ class ColumnRoute:
     ordered: OrderedValues | None = None
 
     @property
-    def runs(self) -> Runs:
+    def runs(self) -> Runs[CellRows]:
         """Return the chunks."""
         return self.dealer.runs
 
@@ -253,12 +259,12 @@ class RouteFactory:
         return Dealer(Runs(self.pool, plan.num_buckets), plan, self.desk)
 
 
-def batch_columns(columns: tuple[BatchColumn, ...], arrays: Arrays, num_rows: int) -> Iterator[tuple[BatchColumn, Ints, Cells]]:
-    """Take a batch's chunk of column runs apart: (column, rows in the batch, cells)."""
-    step = 1 + _CELL_PARTS
-    for i, column in enumerate(columns):
-        rows = arrays[i * step]
-        yield column, every_row(num_rows) if rows is None else rows, cells_from(arrays[i * step + 1 : (i + 1) * step])
+def batch_columns(
+    columns: tuple[BatchColumn, ...], held: BatchCells, num_rows: int
+) -> Iterator[tuple[BatchColumn, Ints, Cells]]:
+    """Yield (column, rows in the batch, cells) of a batch's columns."""
+    for column, (rows, cells) in zip(columns, held.columns, strict=True):
+        yield column, every_row(num_rows) if rows is None else rows, cells
 
 
 def highest_slots(columns: Iterator[tuple[ColumnKey, Ints]], num_rows: int) -> Ints:

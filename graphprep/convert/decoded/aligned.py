@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from graphprep.model.rows import AlignedColumn
 from graphprep.storage.spill.runs import Runs, SpillPool
-from graphprep.store.columns.cells import Arrays, cells_from, cells_of
+from graphprep.store.columns.cells import Cells, cells_of
 
+Ints = NDArray[np.int64]
 _LEAST_BYTES = 1 << 14  # of a column: each piece is read on its own
 _MOST_BYTES = 1 << 22
 
@@ -20,6 +24,23 @@ def column_share(cap_bytes: int, num_columns: int) -> int:
     return min(_MOST_BYTES, max(_LEAST_BYTES, cap_bytes // max(1, num_columns)))
 
 
+@dataclass(frozen=True)
+class AlignedCells:
+    """Cells of rows that ascend; where these have no gaps, ``rows`` is None, and ``first`` says where they begin."""
+
+    first: Ints
+    rows: Ints | None
+    cells: Cells
+
+    def __iter__(self) -> Iterator[NDArray[Any] | None]:
+        return iter((self.first, self.rows, *self.cells))
+
+    @classmethod
+    def _make(cls, arrays: Iterable[Any]) -> AlignedCells:
+        first, rows, *parts = arrays
+        return cls(first, rows, Cells._make(parts))
+
+
 class AlignedRuns:
     """Cells of rows that ascend. Where a batch has no gaps, and most have none, its first row stands for all.
 
@@ -27,7 +48,7 @@ class AlignedRuns:
     """
 
     def __init__(self, pool: SpillPool, most_bytes: int = sys.maxsize) -> None:
-        self._runs = Runs(pool, 1, coalesce=False)
+        self._runs: Runs[AlignedCells] = Runs(pool, 1, coalesce=False)
         self._most_bytes = most_bytes
 
     def append(self, aligned: AlignedColumn, shape_code: int) -> None:
@@ -38,17 +59,15 @@ class AlignedRuns:
         for low in range(0, max(1, cells.num_rows), step):
             high = min(low + step, cells.num_rows)
             first = np.array([aligned.start + low])
-            self._runs.append(0, (first, None if rows is None else rows[low:high], *cells.slice(low, high).arrays()))
+            self._runs.append(0, AlignedCells(first, None if rows is None else rows[low:high], cells.slice(low, high)))
 
-    def read(self, most_bytes: int = 0) -> Iterator[Arrays]:
-        """Yield (rows, *cells), piece by piece; they were cut when they came, whatever ``most_bytes`` says.
+    def read(self, most_bytes: int = 0) -> Iterator[tuple[Ints, Cells]]:
+        """Yield (rows, cells), piece by piece; they were cut when they came, whatever ``most_bytes`` says.
 
         No file stays open meanwhile: there may be many such columns, all of which are read side by side.
         """
-        for first, rows, *parts in self._runs.read(0, stays_open=False):
-            if rows is None:
-                rows = np.arange(first[0], first[0] + cells_from(parts).num_rows)  # noqa: PLW2901
-            yield (rows, *parts)
+        for first, rows, cells in ((one.first[0], one.rows, one.cells) for one in self._runs.read(0, stays_open=False)):
+            yield np.arange(first, first + cells.num_rows) if rows is None else rows, cells
 
     def close(self) -> None:
         """Drop the values."""

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphprep.convert.decoded.batch_rows import RawBatchEdges
 from graphprep.convert.decoded.keys import KeyedRows
 from graphprep.kernels.cpu.edges.degree import find_limits
 from graphprep.kernels.cpu.edges.scatter import gather_edges, scatter_all
@@ -223,7 +224,7 @@ class EarlyEdges:
         lows, highs = [one.lows[side] for one in self.notes], [one.highs[side] for one in self.notes]
         return (min(lows), max(highs)) if lows else (0, -1)
 
-    def read(self) -> Iterator[tuple[Ids, Ids, None, None]]:
+    def read(self) -> Iterator[RawBatchEdges]:
         """Yield the raw edges of every batch, in input order, as ``Decoded.edges`` has them."""
         for number, note in enumerate(self.notes):
             words, offsets = self.runs.segment(number)
@@ -231,7 +232,7 @@ class EarlyEdges:
             gather_edges(words, note.packing, note.shift, offsets, owners, others)
             src, dst = (others, owners) if self.owner_side else (owners, others)
             for start, stop in itertools.pairwise([0, *itertools.accumulate(note.sizes)]):
-                yield src[start:stop], dst[start:stop], None, None
+                yield RawBatchEdges(src[start:stop], dst[start:stop])
 
     def settle(self, num_rows: int, least_shift: int) -> int | None:
         """Give all segments the same buckets, of at least 2^``least_shift`` rows; return the logarithm of their width.

@@ -15,7 +15,7 @@ from graphprep.model.errors import DataError
 from graphprep.model.protocols import PlainArray, Span
 from graphprep.model.rows import ColumnKey, Relation
 from graphprep.storage.faults import display_url, plain_words
-from graphprep.store.columns.cells import Arrays, Cells
+from graphprep.store.columns.cells import Cells
 
 if TYPE_CHECKING:
     from graphprep.storage.read.urls import Storage
@@ -86,12 +86,12 @@ class FileColumn:
             stop = min(start + most, self.num_rows)
             yield from list(self._read(start, stop, lambda size: np.empty((size, self.width), self.dtype), most))
 
-    def read(self, most_bytes: int = _CHUNK_BYTES) -> Iterator[Arrays]:
-        """Yield (rows, *cells), as ``AlignedRuns`` do."""
+    def read(self, most_bytes: int = _CHUNK_BYTES) -> Iterator[tuple[NDArray[np.int64], Cells]]:
+        """Yield (rows, cells), as ``AlignedRuns`` do."""
         row = 0
         for values in self.chunks(most_bytes):
             shapes = np.full(len(values), self.shape_code, np.int32) if self.shape_code else None
-            yield (np.arange(row, row + len(values)), *Cells(None, values, shapes=shapes).arrays())
+            yield np.arange(row, row + len(values)), Cells(None, values, shapes=shapes)
             row += len(values)
 
     def sample(self) -> Cells:

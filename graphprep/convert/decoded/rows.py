@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.convert.decoded.aligned import AlignedRuns
+from graphprep.convert.decoded.batch_rows import BatchCells, BatchNodes, EndHashes, RawBatchEdges
 from graphprep.convert.decoded.early_edges import EarlyEdges
 from graphprep.convert.decoded.file_columns import FileColumn
 from graphprep.convert.decoded.keys import IdSpaces
 from graphprep.convert.decoded.texts import TextIndexer
 from graphprep.model.protocols import Decoder, Sources
 from graphprep.model.rows import ColumnKey, Relation
-from graphprep.storage.spill.runs import Chunk, Runs
+from graphprep.storage.spill.runs import Runs
 
 RawIds = NDArray[np.uint64]
 
@@ -115,21 +116,19 @@ class ShapeList:
 class Decoded:
     """All rows of the input, as decoded.
 
-    ``nodes`` holds (ids, types, num_slots) a batch, ``edges`` (src, dst, relations or None, num_slots), where IDs may be uint32
-    if all are below 2^32: ``edge_chunks`` has them as uint64. Edges of batches that were dealt out while they were decoded are
-    in ``early`` instead; ``raw_edges`` has all. The column runs hold for each ``BatchColumn`` its rows (None: all
-    of the batch) followed by ``Cells.arrays()``. ``aligned`` holds (rows, cells) by owner and key.
+    Edges of batches that were dealt out while they were decoded are in ``early`` instead; ``raw_edges`` has all, and
+    ``edge_chunks`` their IDs as uint64. ``aligned`` holds columns that stand apart, by owner and key.
 
     Raw IDs that are texts stand as keys; ``texts`` has them by ID space. With a ``text_seed`` the keys are not h of
-    docs/store.md: then ``hashes`` holds (of sources, of destinations) a batch, None where the keys are numbers.
+    docs/store.md: then ``hashes`` has those.
     """
 
     sources: Sources
     decoder: Decoder
-    nodes: Runs
-    edges: Runs
-    node_columns: Runs
-    edge_columns: Runs
+    nodes: Runs[BatchNodes]
+    edges: Runs[RawBatchEdges]
+    node_columns: Runs[BatchCells]
+    edge_columns: Runs[BatchCells]
     early: EarlyEdges | None = None
     aligned: dict[tuple[str | Relation, ColumnKey], AlignedRuns | FileColumn] = field(default_factory=dict)
     batches: list[Batch] = field(default_factory=list)
@@ -140,7 +139,7 @@ class Decoded:
     aligned_scalars: set[tuple[str | Relation, ColumnKey]] = field(default_factory=set)
     text_seed: int = 0
     texts: dict[str, TextIndexer] = field(default_factory=dict)
-    hashes: Runs | None = None
+    hashes: Runs[EndHashes] | None = None
     num_nodes: int = 0
     num_edges: int = 0
     num_records: int = 0
@@ -158,7 +157,7 @@ class Decoded:
         """Return whether all edges were dealt out while they were decoded."""
         return self.early is not None and self.early.num_edges == self.num_edges
 
-    def raw_edges(self, *, consume: bool = False) -> Iterator[Chunk]:
+    def raw_edges(self, *, consume: bool = False) -> Iterator[RawBatchEdges]:
         """Yield the edges of every batch; with ``consume`` for the last time."""
         dealt = iter(()) if self.early is None else self.early.read()
         edges = self.edges.read(0, consume=consume)
@@ -167,8 +166,8 @@ class Decoded:
 
     def edge_chunks(self) -> Iterator[tuple[Batch, RawIds, RawIds]]:
         """Yield (batch, sources, destinations) of every batch."""
-        for batch, (src, dst, *_) in zip(self.batches, self.raw_edges(), strict=True):
-            yield batch, wide_ids(src), wide_ids(dst)
+        for batch, edges in zip(self.batches, self.raw_edges(), strict=True):
+            yield batch, wide_ids(edges.src), wide_ids(edges.dst)
 
     def close(self) -> None:
         """Drop all rows."""

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,7 @@ from graphprep.kernels.cpu.text.texts import (
     sort_texts,
     take_texts,
 )
-from graphprep.storage.spill.runs import Chunk, Runs, SpillPool
+from graphprep.storage.spill.runs import Runs, SpillPool
 
 Ints = NDArray[np.int64]
 _MOST_RUNS = 64  # merged at a time: each has a file open and a chunk in memory
@@ -68,14 +69,12 @@ class TextRows:
         """Return one text."""
         return bytes(self.values[self.offsets[row] : self.offsets[row + 1]])
 
-    def chunk(self) -> Chunk:
-        """Return the rows as a chunk of ``Runs``."""
-        return self.keys, self.types, self.records, np.diff(self.offsets), self.values
+    def __iter__(self) -> Iterator[NDArray[Any]]:
+        return iter((self.keys, self.types, self.records, np.diff(self.offsets), self.values))
 
     @classmethod
-    def from_chunk(cls, chunk: Chunk) -> TextRows:
-        """Read what ``chunk`` returned."""
-        keys, types, records, counts, values = chunk
+    def _make(cls, arrays: Iterable[Any]) -> TextRows:
+        keys, types, records, counts, values = arrays
         offsets = np.zeros(counts.size + 1, np.int64)
         np.cumsum(counts, out=offsets[1:])
         return cls(keys, types, records, offsets, values)
@@ -160,7 +159,7 @@ class TextIndexer:
         self._declared: list[TextRows] = []
         self._seen: dict[int, list[_Shard]] = {}  # ends by type code since the last flush: most of them come again and again
         self._num_bytes = 0
-        self._runs: list[Runs] = []
+        self._runs: list[Runs[TextRows]] = []
         self._duplicates: list[Ints] = []
 
     def add_declared(
@@ -242,9 +241,9 @@ class TextIndexer:
         group = np.cumsum(~repeated)[wins]
         return rows.take(wins[np.concatenate([np.ones(1, bool), group[1:] != group[:-1]])])
 
-    def _write(self, parts: Iterable[TextRows]) -> Runs:
+    def _write(self, parts: Iterable[TextRows]) -> Runs[TextRows]:
         """Write a sorted run, in chunks of which a merge can hold one for each of its runs."""
-        run = Runs(self._pool, 1, coalesce=False)
+        run: Runs[TextRows] = Runs(self._pool, 1, coalesce=False)
         size = max(_LEAST_CHUNK_BYTES, min(_MOST_CHUNK_BYTES, self._cap // _MOST_RUNS))
         for rows in parts:
             ends = rows.offsets[1:] + _ROW_BYTES * np.arange(1, rows.keys.size + 1)
@@ -252,8 +251,8 @@ class TextIndexer:
             while start < rows.keys.size:
                 before = int(ends[start - 1]) if start else 0
                 stop = max(start + 1, int(np.searchsorted(ends, before + size, side="right")))
-                chunk = rows.slice(start, stop).chunk()
-                run.append(0, chunk if stop - start == rows.keys.size else tuple(array.copy() for array in chunk))
+                some = rows.slice(start, stop)
+                run.append(0, some if stop - start == rows.keys.size else TextRows._make(array.copy() for array in some))
                 start = stop
         return run
 
@@ -271,7 +270,7 @@ class TextIndexer:
         yield from self._merge(self._runs)
         self._runs = []
 
-    def _merge(self, runs: list[Runs]) -> Iterator[TextRows]:
+    def _merge(self, runs: list[Runs[TextRows]]) -> Iterator[TextRows]:
         """Merge runs, and close them: each round takes all texts up to the smallest of the last ones that are in memory."""
         cursors = [_Cursor(run) for run in runs]
         while True:
@@ -312,7 +311,7 @@ def _deal(rows: TextRows, depth: int = 0) -> Iterator[_Part]:
 class _Cursor:
     """Reads one sorted run."""
 
-    def __init__(self, run: Runs) -> None:
+    def __init__(self, run: Runs[TextRows]) -> None:
         self._chunks = run.read(0, consume=True)
         self._rows: TextRows | None = None
 
@@ -322,7 +321,7 @@ class _Cursor:
             chunk = next(self._chunks, None)
             if chunk is None:
                 return False
-            self._rows = TextRows.from_chunk(chunk)
+            self._rows = chunk
         return True
 
     @property

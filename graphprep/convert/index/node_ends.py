@@ -169,4 +169,4 @@ def end_chunks(decoded: Decoded) -> Iterator[tuple[str, NDArray[Any]]]:
     for batch, chunk in zip(decoded.batches, decoded.raw_edges(), strict=True):
         for side in range(2 if batch.num_edges else 0):
             _, code = end_space(decoded, batch, side)
-            yield decoded.node_types[code], chunk[side]
+            yield decoded.node_types[code], chunk.dst if side else chunk.src

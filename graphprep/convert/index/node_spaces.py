@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,16 +44,25 @@ class NodeRules:
     threads: int = 1
 
 
-@dataclass
-class SortedSpace:
-    """The nodes of an ID space in raw order: runs of (numbers, codes, counts of bytes or None, bytes or None).
+class SpaceNodes(NamedTuple):
+    """Nodes of an ID space in raw order.
 
-    ``numbers`` (uint64) are raw IDs, or keys where there are bytes: those of the texts. Codes that are all the same are stored
-    once a chunk. ``counts`` says how many nodes have a code.
+    ``numbers`` (uint64[n]) are raw IDs, or keys of texts, whose ``sizes`` (int64[n]) and ``values`` (uint8) are there then.
+    ``codes`` are packed by ``pack_same``.
     """
 
+    numbers: RawIds
+    codes: NDArray[np.int32]
+    sizes: Ints | None
+    values: NDArray[np.uint8] | None
+
+
+@dataclass
+class SortedSpace:
+    """The nodes of an ID space in raw order. ``counts`` says how many have a code."""
+
     name: str
-    runs: Runs
+    runs: Runs[SpaceNodes]
     is_signed: bool = False
     counts: dict[int, int] = field(default_factory=dict)
 
@@ -62,7 +71,7 @@ class SortedSpace:
         if not numbers.size:
             return
         packed = pack_same(codes)
-        self.runs.append(0, (numbers, packed, sizes, values))
+        self.runs.append(0, SpaceNodes(numbers, packed, sizes, values))
         lowest = int(packed.min())
         counts = np.bincount(packed - lowest) if packed.size > 1 else np.array([codes.size])
         for at in np.flatnonzero(counts).tolist():
@@ -70,8 +79,8 @@ class SortedSpace:
 
     def read(self) -> Iterator[tuple[NDArray[np.int32], RawBatch]]:
         """Yield (codes, raw IDs), chunk after chunk."""
-        for numbers, codes, sizes, values in self.runs.read(0):
-            yield unpack_same(codes, numbers.size), raw_batch(numbers, sizes, values, self.is_signed)
+        for chunk in self.runs.read(0):
+            yield unpack_same(chunk.codes, chunk.numbers.size), raw_batch(chunk, self.is_signed)
 
 
 def pack_same(array: NDArray[Any]) -> NDArray[Any]:
@@ -94,13 +103,13 @@ def unpack_steps(array: Ints, size: int) -> Ints:
     return array if array.size == size else np.arange(array[0], array[0] + size)
 
 
-def raw_batch(numbers: RawIds, sizes: Ints | None, values: NDArray[np.uint8] | None, is_signed: bool) -> RawBatch:
-    """Return raw IDs as they lie in runs."""
-    if sizes is None or values is None:
-        return RawBatch(numbers, is_signed)
-    offsets = np.zeros(sizes.size + 1, np.int64)
-    np.cumsum(sizes, out=offsets[1:])
-    return RawBatch(numbers, texts=(offsets, values))
+def raw_batch(nodes: SpaceNodes, is_signed: bool) -> RawBatch:
+    """Return the raw IDs of nodes."""
+    if nodes.sizes is None or nodes.values is None:
+        return RawBatch(nodes.numbers, is_signed)
+    offsets = np.zeros(nodes.sizes.size + 1, np.int64)
+    np.cumsum(nodes.sizes, out=offsets[1:])
+    return RawBatch(nodes.numbers, texts=(offsets, nodes.values))
 
 
 class EndCodes:

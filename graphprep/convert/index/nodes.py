@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from graphprep.convert.index.node_spaces import (
     SIGN_BIT,
     NodeRules,
     SortedSpace,
+    SpaceNodes,
     created_code,
     pack_same,
     pack_steps,
@@ -29,7 +31,7 @@ from graphprep.convert.index.resolve import MapRows, NodeMap
 from graphprep.engine.ledger import Need
 from graphprep.model.errors import DataError
 from graphprep.model.schema import RawIdKind
-from graphprep.storage.spill.runs import Chunk, Runs, SpillPool
+from graphprep.storage.spill.runs import Runs, SpillPool
 from graphprep.store.assign import PartitionFunction, RawBatch, TypedCounter, cut_sizes, order_types
 
 Ints = NDArray[np.int64]
@@ -59,9 +61,9 @@ class NodeIndex:
     raw_kinds: list[RawIdKind] = field(default_factory=list)
     num_created: list[int] = field(default_factory=list)
     duplicates: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
-    raw_runs: dict[str, Runs] = field(default_factory=dict)
-    typed_runs: dict[str, Runs] = field(default_factory=dict)
-    created: dict[int, Runs] = field(default_factory=dict)
+    raw_runs: dict[str, Runs[SpaceNodes]] = field(default_factory=dict)
+    typed_runs: dict[str, Runs[Places]] = field(default_factory=dict)
+    created: dict[int, Runs[tuple[Ints]]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -90,9 +92,9 @@ class NodeIndex:
                 ids = np.arange(start, min(start + _ARANGE_ROWS, num_nodes), dtype=np.int64)
                 yield RawBatch(ids.view(np.uint64)), ids
             return
-        for (numbers, _, sizes, values), packed in zip(runs.read(0), self.typed_runs[name].read(0), strict=True):
-            types, typed = _unpack(packed, numbers.size)
-            batch = raw_batch(numbers, sizes, values, is_signed=bool(self.spaces[name].flip))
+        for nodes, places in zip(runs.read(0), self.typed_runs[name].read(0), strict=True):
+            types, typed = places.unpack(nodes.numbers.size)
+            batch = raw_batch(nodes, is_signed=bool(self.spaces[name].flip))
             own = np.flatnonzero((types == type_number) & (typed >= 0))
             if own.size:
                 yield (batch, typed) if own.size == types.size else (batch.take(own), typed[own])
@@ -225,6 +227,17 @@ class _TypeState:
     highest: int = -1
 
 
+class Places(NamedTuple):
+    """The types (int32[n]) and typed IDs (int64[n]) of the nodes of a chunk of a space, packed where they are regular."""
+
+    types: NDArray[np.int32]
+    typed: Ints
+
+    def unpack(self, size: int) -> tuple[NDArray[np.int32], Ints]:
+        """Return (types, typed IDs) of all ``size`` nodes."""
+        return unpack_same(self.types, size), unpack_steps(self.typed, size)
+
+
 class _Assigner:
     """Gives typed IDs to the nodes of one sorted space, and writes its map to the index.
 
@@ -251,13 +264,13 @@ class _Assigner:
         """Assign all nodes."""
         index, space = self._index, self._space
         self._count_parts()
-        typed_runs = Runs(pool, 1, coalesce=False)
+        typed_runs: Runs[Places] = Runs(pool, 1, coalesce=False)
         is_text = False
         for codes, batch in space.read():
             types = self._types(codes)
             typed = self._typed(batch, types)
             self._note_created(codes, types, typed, pool)
-            typed_runs.append(0, (pack_same(types), pack_steps(typed)))
+            typed_runs.append(0, Places(pack_same(types), pack_steps(typed)))
             is_text = batch.texts is not None
         for number, state in self._states.items():
             index.part_offsets[number] = np.concatenate([np.zeros(1, np.int64), np.cumsum(state.parts)])
@@ -336,19 +349,14 @@ def _distinct(types: NDArray[np.int32]) -> list[int]:
     return [number - 1 for number in np.flatnonzero(np.bincount(types + 1)).tolist()]
 
 
-def _unpack(chunk: Chunk, size: int) -> tuple[NDArray[np.int32], Ints]:
-    """Return (types, typed IDs) of a chunk as they were packed."""
-    return unpack_same(chunk[0], size), unpack_steps(chunk[1], size)
-
-
-def _zipped(raw: Runs, typed: Runs) -> Iterator[MapRows]:
+def _zipped(raw: Runs[SpaceNodes], typed: Runs[Places]) -> Iterator[MapRows]:
     """Yield (numbers, types, typed IDs) of a space, in raw order."""
-    for (numbers, *_), packed in zip(raw.read(0), typed.read(0), strict=True):
-        types, ids = _unpack(packed, numbers.size)
-        yield numbers, np.maximum(types, 0), ids
+    for nodes, places in zip(raw.read(0), typed.read(0), strict=True):
+        types, ids = places.unpack(nodes.numbers.size)
+        yield MapRows(nodes.numbers, np.maximum(types, 0), ids)
 
 
-def _by_key(space: SortedSpace, typed: Runs, pool: SpillPool, cap_bytes: int) -> Callable[[], Iterator[MapRows]]:
+def _by_key(space: SortedSpace, typed: Runs[Places], pool: SpillPool, cap_bytes: int) -> Callable[[], Iterator[MapRows]]:
     """Sort the nodes of a space of texts by their keys.
 
     Raises KeyCollisionError where two have one key.
@@ -356,10 +364,10 @@ def _by_key(space: SortedSpace, typed: Runs, pool: SpillPool, cap_bytes: int) ->
     indexer = SpaceIndexer(pool, cap_bytes)
     for rows in _zipped(space.runs, typed):
         indexer.add_rows(*rows)
-    table = Runs(pool, 1, coalesce=False)
+    table: Runs[MapRows] = Runs(pool, 1, coalesce=False)
     num_rows = 0
     for keys, types, ids in indexer.sorted_rows():
-        table.append(0, (keys, types, ids))
+        table.append(0, MapRows(keys, types, ids))
         num_rows += keys.size
     if num_rows < sum(space.counts.values()):
         raise KeyCollisionError

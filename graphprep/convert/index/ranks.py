@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -106,7 +107,7 @@ class _Ends:
 class _Run:
     """A sorted run: chunks of (ids, types, rows), or of IDs alone, which are ends with a ``code``."""
 
-    runs: Runs
+    runs: Runs[Any]
     code: int | None = None
 
     def read(self) -> Iterator[_Rows]:
@@ -164,7 +165,7 @@ class SpaceIndexer:
     def _flush_ends(self) -> None:
         ends, self._ends = self._ends, {}
         for code in list(ends):
-            run = Runs(self._pool, 1, coalesce=False)
+            run: Runs[tuple[NDArray[np.uint64]]] = Runs(self._pool, 1, coalesce=False)
             for ids in ends.pop(code).sorted():
                 for start in range(0, ids.size, self._chunk_rows):
                     run.append(0, (ids[start : start + self._chunk_rows].copy(),))
@@ -188,7 +189,7 @@ class SpaceIndexer:
 
     def _write(self, chunks: Iterable[_Rows]) -> _Run:
         """Write a sorted run."""
-        run = Runs(self._pool, 1, coalesce=False)
+        run: Runs[_Rows] = Runs(self._pool, 1, coalesce=False)
         size = self._chunk_rows
         for ids, types, rows in chunks:
             for start in range(0, ids.size, size):

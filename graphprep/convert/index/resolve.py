@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,6 @@ from graphprep.storage.spill.runs import Runs, SpillPool
 
 Ints = NDArray[np.int64]
 RawIds = NDArray[np.uint64]
-MapRows = tuple[RawIds, NDArray[np.int32], Ints]  # IDs, the numbers of their types, typed IDs (-1: not a node)
 _TABLE_ROW_BYTES = 20 + 8  # ID, type, typed ID, and the share of the search index
 _TABLE_ENTRY_BYTES = 4
 _NONE = np.uint64(0)
@@ -25,6 +24,29 @@ _MAPS = 2  # so many of the largest that fit may be in memory
 _SPARSEST = 4  # bytes of bits for each node: 32 IDs that may be
 _NOT_THERE = np.uint32(2**32 - 1)
 _LEAST_ROWS = 1 << 12  # rows of a block of the map, however little memory there is
+
+
+class MapRows(NamedTuple):
+    """Raw IDs, the numbers of their types, and typed IDs (-1: not a node)."""
+
+    ids: RawIds
+    types: NDArray[np.int32]
+    typed: Ints
+
+
+class _Asked(NamedTuple):
+    """Raw IDs, and their positions in the stream of all that are asked for."""
+
+    ids: RawIds
+    positions: Ints
+
+
+class _Answers(NamedTuple):
+    """What was found for the IDs at some positions of the stream."""
+
+    positions: Ints
+    types: NDArray[np.int32]
+    typed: Ints
 
 
 @dataclass(frozen=True)
@@ -131,7 +153,7 @@ class NodeMap:
         """Yield (ids, types, typed), ascending by ID, whose bits are flipped."""
         assert self.rows is not None
         for ids, types, typed in self.rows():
-            yield ids ^ self.flip if self.flip else ids, types, typed
+            yield MapRows(ids ^ self.flip if self.flip else ids, types, typed)
 
     def _identity(self, ids: RawIds) -> Resolved:
         typed = ids.view(np.int64)
@@ -218,9 +240,9 @@ class _Block:
 
     def __init__(self, chunks: list[MapRows], flip: np.uint64) -> None:
         self.flip = flip
-        self.ids = np.concatenate([chunk[0] for chunk in chunks]) if chunks else np.zeros(0, np.uint64)
-        self.types = np.concatenate([chunk[1] for chunk in chunks]) if chunks else np.zeros(0, np.int32)
-        self.typed = np.concatenate([chunk[2] for chunk in chunks]) if chunks else np.zeros(0, np.int64)
+        self.ids = np.concatenate([chunk.ids for chunk in chunks]) if chunks else np.zeros(0, np.uint64)
+        self.types = np.concatenate([chunk.types for chunk in chunks]) if chunks else np.zeros(0, np.int32)
+        self.typed = np.concatenate([chunk.typed for chunk in chunks]) if chunks else np.zeros(0, np.int64)
         size = self.ids.size
         self._is_dense = bool(size) and int(self.ids[-1]) - int(self.ids[0]) == size - 1
         self.index = (0, self.ids) if self._is_dense or not size else bucket_index(self.ids)
@@ -305,7 +327,7 @@ class _ExternalJoin:
     def run(self, chunks: Iterable[RawIds]) -> Iterator[Resolved]:
         """Resolve a stream of chunks; answers come back chunk by chunk."""
         splitters = self._splitters()
-        routed = Runs(self.pool, max(1, splitters.size))
+        routed: Runs[_Asked] = Runs(self.pool, max(1, splitters.size))
         sizes = []
         position = 0
         for ids in chunks:
@@ -314,7 +336,7 @@ class _ExternalJoin:
             indptr, rows = group_by_key(block, routed.num_buckets)
             for bucket in np.flatnonzero(np.diff(indptr)):
                 chosen = rows[indptr[bucket] : indptr[bucket + 1]]
-                routed.append(int(bucket), (ids[chosen], chosen + position))
+                routed.append(int(bucket), _Asked(ids[chosen], chosen + position))
             sizes.append(ids.size)
             position += ids.size
         answers = self._look_up(routed, position)
@@ -337,7 +359,7 @@ class _ExternalJoin:
         pending: list[MapRows] = []
         room = 0
         for chunk in self.table():
-            size = chunk[0].size
+            size = chunk.ids.size
             if size and room < size:
                 if pending:
                     yield _Block(pending, self.flip)
@@ -347,19 +369,19 @@ class _ExternalJoin:
             room -= size
         yield _Block(pending, self.flip)
 
-    def _look_up(self, routed: Runs, num_ids: int) -> Runs:
-        answers = Runs(self.pool, num_ids // self.rows_at_once + 1)
+    def _look_up(self, routed: Runs[_Asked], num_ids: int) -> Runs[_Answers]:
+        answers: Runs[_Answers] = Runs(self.pool, num_ids // self.rows_at_once + 1)
         for bucket, block in enumerate(self._blocks()):
             for ids, positions in routed.read(bucket):
                 found = block.find(ids)
                 indptr, rows = group_by_key(positions // self.rows_at_once, answers.num_buckets)
                 for target in np.flatnonzero(np.diff(indptr)):
                     chosen = rows[indptr[target] : indptr[target + 1]]
-                    answers.append(int(target), (positions[chosen], found.types[chosen], found.typed[chosen]))
+                    answers.append(int(target), _Answers(positions[chosen], found.types[chosen], found.typed[chosen]))
             routed.free(bucket)
         return answers
 
-    def _in_order(self, answers: Runs, sizes: list[int], num_ids: int) -> Iterator[Resolved]:
+    def _in_order(self, answers: Runs[_Answers], sizes: list[int], num_ids: int) -> Iterator[Resolved]:
         types = np.zeros(0, np.int32)
         typed = np.zeros(0, np.int64)
         bucket = 0
@@ -371,7 +393,7 @@ class _ExternalJoin:
             yield Resolved(types[:size], typed[:size])
             types, typed = types[size:], typed[size:]
 
-    def _one_bucket(self, answers: Runs, bucket: int, num_ids: int) -> Resolved:
+    def _one_bucket(self, answers: Runs[_Answers], bucket: int, num_ids: int) -> Resolved:
         base = bucket * self.rows_at_once
         size = min(self.rows_at_once, num_ids - base)
         types = np.empty(size, np.int32)

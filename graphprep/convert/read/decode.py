@@ -7,12 +7,13 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.convert.decoded.aligned import AlignedRuns, column_share
+from graphprep.convert.decoded.batch_rows import BatchCells, BatchNodes, EndHashes, RawBatchEdges
 from graphprep.convert.decoded.early_edges import EarlyEdges, EarlyRules, Segment, plain_ends, without_edges
 from graphprep.convert.decoded.file_columns import FileColumn, find_plain
 from graphprep.convert.decoded.keys import KeyedRows, KeyedTexts, ids_of, key_rows, narrow_rows
@@ -106,7 +107,7 @@ class _Kind:
     url: str
 
 
-def _run(pool: SpillPool) -> Runs:
+def _run(pool: SpillPool) -> Runs[Any]:
     """Open runs whose chunks must come back as they went in."""
     return Runs(pool, 1, coalesce=False)
 
@@ -430,30 +431,30 @@ class _Collector:
 
     def _store_nodes(self, nodes: RawNodes | None, group: str) -> tuple[BatchColumn, ...]:
         if nodes is None:
-            self.decoded.nodes.append(0, (np.zeros(0, np.uint64), np.zeros(0, np.int32), None))
-            self.decoded.node_columns.append(0, ())
+            self.decoded.nodes.append(0, BatchNodes(np.zeros(0, np.uint64), np.zeros(0, np.int32), None))
+            self.decoded.node_columns.append(0, BatchCells())
             return ()
         codes = np.array([self._type_code(name) for name in nodes.type_names], np.int32)
-        self.decoded.nodes.append(0, (ids_of(nodes), codes[nodes.types], nodes.num_slots))
+        self.decoded.nodes.append(0, BatchNodes(ids_of(nodes), codes[nodes.types], nodes.num_slots))
         return self._store_columns(self.decoded.node_columns, nodes.columns, nodes.num_rows, group)
 
     def _store_edges(self, edges: RawEdges | None, group: str) -> tuple[tuple[BatchColumn, ...], tuple[int, ...]]:
         if edges is None:
             none = np.zeros(0, np.uint64)
-            self.decoded.edges.append(0, (none, none, None, None))
-            self.decoded.edge_columns.append(0, ())
+            self.decoded.edges.append(0, RawBatchEdges(none, none))
+            self.decoded.edge_columns.append(0, BatchCells())
             return (), ()
         codes = tuple(self._relation_code(relation) for relation in edges.relation_names)
         relations = None if len(codes) == 1 else np.array(codes, np.int32)[edges.relations]
         num_slots = edges.num_slots
         if num_slots is not None and not num_slots.any():
             num_slots = None  # as of most edges: then they need not travel
-        self.decoded.edges.append(0, (ids_of(edges, 0), ids_of(edges, 1), relations, num_slots))
+        self.decoded.edges.append(0, RawBatchEdges(ids_of(edges, 0), ids_of(edges, 1), relations, num_slots))
         return self._store_columns(self.decoded.edge_columns, edges.columns, edges.num_rows, group), codes
 
     def _store_dealt(self, work: _Work, num_edges: int) -> tuple[tuple[BatchColumn, ...], tuple[int, ...]]:
         """Note a batch whose edges were dealt out: all of the only relation, between numbers."""
-        self.decoded.edge_columns.append(0, ())
+        self.decoded.edge_columns.append(0, BatchCells())
         for side in range(2 if num_edges else 0):
             self._note_kind(work, self.decoded.spaces.of_end(self.decoded.relations[0], side), None)
         return (), (0,)
@@ -473,8 +474,8 @@ class _Collector:
                     code = UNKNOWN if name is None else self._type_code(name)
                     self._texts(space).add_ends(texts.keys, texts.offsets, texts.values, code, texts.rows)
         if self.decoded.hashes is not None:
-            hashes = tuple(None if texts is None else texts.hashes for texts in (keyed.src, keyed.dst))
-            self.decoded.hashes.append(0, hashes)
+            hashes = (None if texts is None else texts.hashes for texts in (keyed.src, keyed.dst))
+            self.decoded.hashes.append(0, EndHashes(*hashes))
 
     def _store_node_texts(self, work: _Work, nodes: RawNodes, texts: KeyedTexts | None) -> None:
         """Keep the texts of nodes, by the ID spaces of their types."""
@@ -519,16 +520,17 @@ class _Collector:
         if texts is not None and space in self.integers:
             self.integers[space] = self.integers[space] and texts.are_integers
 
-    def _store_columns(self, runs: Runs, chunks: tuple[ColumnChunk, ...], num_rows: int, group: str) -> tuple[BatchColumn, ...]:
-        arrays: list[NDArray[np.generic] | None] = []
+    def _store_columns(
+        self, runs: Runs[BatchCells], chunks: tuple[ColumnChunk, ...], num_rows: int, group: str
+    ) -> tuple[BatchColumn, ...]:
+        held = []
         found = []
         for chunk in chunks:
             self._check_family(chunk, group)
             column = self._observe(chunk)
             found.append(column)
-            arrays.append(None if chunk.rows.size == num_rows else chunk.rows)
-            arrays.extend(cells_of(chunk, column.shape_code).arrays())
-        runs.append(0, tuple(arrays))
+            held.append((None if chunk.rows.size == num_rows else chunk.rows, cells_of(chunk, column.shape_code)))
+        runs.append(0, BatchCells(tuple(held)))
         return tuple(found)
 
     def _store_aligned(self, aligned: AlignedColumn) -> None:

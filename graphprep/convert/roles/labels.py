@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,19 +92,27 @@ def _categories(own: OwnerColumns, flag: RoleFlag, column: StoredColumn) -> Stor
     return StoredColumn(schema, (key,))
 
 
+class _Numbers(NamedTuple):
+    """The numbers of texts, with their rows and, of edges, the edge IDs."""
+
+    rows: Ints
+    edge_ids: Ints | None
+    codes: NDArray[np.int32]
+
+
 class _Numbered:
-    """Chunks of (rows, edge IDs, numbers of texts), held back until the order of all texts is known."""
+    """Numbers of texts, held back until the order of all texts is known."""
 
     def __init__(self, routing: Routing, plan: BucketPlan) -> None:
-        self._runs = Runs(routing.pool, plan.num_buckets)
+        self._runs: Runs[_Numbers] = Runs(routing.pool, plan.num_buckets)
         self._plan = plan
 
     def add(self, rows: Ints, ids: Ints | None, codes: NDArray[np.int32]) -> None:
         """Keep a chunk; all its rows lie in one bucket."""
         bucket = int(rows[0] // self._plan.width) if rows.size else 0
-        self._runs.append(bucket, (rows, ids, codes))
+        self._runs.append(bucket, _Numbers(rows, ids, codes))
 
-    def drain(self) -> Iterator[tuple[Ints, Ints | None, NDArray[np.int32]]]:
+    def drain(self) -> Iterator[_Numbers]:
         """Yield all chunks, and drop them."""
         for bucket in range(self._plan.num_buckets):
             yield from self._runs.read(bucket)

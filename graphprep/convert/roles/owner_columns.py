@@ -18,7 +18,7 @@ from graphprep.model.errors import DataError, UsageError
 from graphprep.model.graph_schema import OwnerSchema
 from graphprep.model.rows import ColumnKey
 from graphprep.model.schema import ColumnSchema
-from graphprep.store.columns.cells import Cells, cells_from
+from graphprep.store.columns.cells import Cells
 
 Ints = NDArray[np.int64]
 _ROW_BYTES = 18  # of a row of a split in its bucket: row, part, and their sorted copies
@@ -94,8 +94,8 @@ class OwnerColumns:
                 yield from ((key, rows, None, cells) for rows, cells in route.ordered.cells())
         for bucket in range(routes[0][1].plan.num_buckets):
             for key, route in routes:
-                for rows, ids, *parts in route.runs.read(bucket):
-                    yield key, rows, ids, cells_from(parts)
+                for one in route.runs.read(bucket):
+                    yield key, one.rows, one.edge_ids, one.cells
                 route.runs.free(bucket)
         for _, route in routes:
             route.close()

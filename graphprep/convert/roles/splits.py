@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ from graphprep.model.errors import DataError, UsageError
 from graphprep.model.rows import ColumnKey
 from graphprep.model.schema import ColumnSchema
 from graphprep.storage.spill.runs import Runs
-from graphprep.store.columns.cells import Cells, cells_from
+from graphprep.store.columns.cells import Cells
 
 Ints = NDArray[np.int64]
 Listed = Callable[[RoleFlag, str], Iterator[Ints]]  # the typed IDs of the nodes that a flag's file names
@@ -128,7 +129,7 @@ def _stored(own: OwnerColumns, key: ColumnKey, counts: Ints) -> tuple[StoredColu
     )
 
 
-def _distinct(runs: Runs, bucket: int) -> Iterator[tuple[Ints, NDArray[np.int8]]]:
+def _distinct(runs: Runs[Any], bucket: int) -> Iterator[tuple[Ints, NDArray[np.int8]]]:
     """Yield a bucket's (rows, parts), each pair once."""
     found = [rows * 4 + parts for rows, parts in runs.read(bucket)]
     if found:
@@ -182,10 +183,10 @@ def _overlaps(route: ColumnRoute, bucket: int, number: int, passes: int) -> Iter
     The name of an edge is its ID, that of a node its row.
     """
     pieces = []
-    for rows, ids, *parts in route.runs.read(bucket):
-        names = rows if ids is None else ids
+    for one in route.runs.read(bucket):
+        names = one.rows if one.edge_ids is None else one.edge_ids
         own = np.flatnonzero(names % passes == number)
-        pieces.append((names[own].astype(np.int64), rows[own].astype(np.int64), cells_from(parts).flat[own]))
+        pieces.append((names[own].astype(np.int64), one.rows[own].astype(np.int64), one.cells.flat[own]))
     if not pieces:
         return
     names, rows, codes = (np.concatenate(column) for column in zip(*pieces, strict=True))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.convert.columns.observe import NUM_SLOTS
 from graphprep.convert.columns.routes import batch_columns, highest_slots
+from graphprep.convert.decoded.batch_rows import BatchCells, EndHashes, RawBatchEdges
 from graphprep.convert.decoded.rows import Batch, BatchColumn, wide_ids
 from graphprep.convert.index.resolve import Resolved
 from graphprep.decoders.cells.row_numbers import every_row
@@ -19,7 +19,7 @@ from graphprep.kernels.cpu.ids.group import group_by_key
 from graphprep.kernels.cpu.ids.hash import edge_checksum, hash_ints, pair_checksum
 from graphprep.model.rows import ColumnKey
 from graphprep.model.schema import NeighborOrder
-from graphprep.store.columns.cells import Arrays, Cells, scalar_cells
+from graphprep.store.columns.cells import Cells, scalar_cells
 
 Ints = NDArray[np.int64]
 _MOST_TYPE_CODES = 1 << 12  # with more canonical edge types than this, only those that occur in a batch are counted
@@ -34,19 +34,19 @@ class BatchEdges:
     def __init__(
         self,
         batch: Batch,
-        chunk: Arrays,
-        arrays: Arrays,
+        raw: RawBatchEdges,
+        cells: BatchCells,
         ends: tuple[Resolved, Resolved] | None,
-        hashes: tuple[NDArray[np.uint64] | None, NDArray[np.uint64] | None] = (None, None),
+        hashes: EndHashes,
     ) -> None:
         self._hashes = hashes
         self.batch = batch
         self.num_edges = batch.num_edges
-        self._raw: tuple[NDArray[Any], NDArray[Any]] = (chunk[0], chunk[1])
-        self.relations: NDArray[np.int32] | None = chunk[2]
-        self.num_slots: NDArray[np.int32] | None = chunk[3]
+        self._raw = raw
+        self.relations = raw.relations
+        self.num_slots = raw.num_slots
         self._ends = ends
-        self._arrays = arrays
+        self._cells = cells
 
     @property
     def src(self) -> Resolved:
@@ -63,12 +63,12 @@ class BatchEdges:
     @property
     def raw_src(self) -> NDArray[np.uint64]:
         """Return the raw IDs of the sources."""
-        return wide_ids(self._raw[0])
+        return wide_ids(self._raw.src)
 
     @property
     def raw_dst(self) -> NDArray[np.uint64]:
         """Return the raw IDs of the destinations."""
-        return wide_ids(self._raw[1])
+        return wide_ids(self._raw.dst)
 
     def raw_hashes(self, side: int, chosen: Ints | None) -> NDArray[np.uint64]:
         """Return h of the raw IDs at one end (0: the source) of chosen edges (None: all)."""
@@ -82,12 +82,12 @@ class BatchEdges:
         """Return the checksum of chosen edges (None: all): docs/store.md, "Hashes"."""
         if all(hashes is None for hashes in self._hashes):
             pick = slice(None) if chosen is None else chosen
-            return edge_checksum(self._raw[0][pick], self._raw[1][pick])
+            return edge_checksum(self._raw.src[pick], self._raw.dst[pick])
         return pair_checksum(self.raw_hashes(0, chosen), self.raw_hashes(1, chosen))
 
     def columns(self) -> Iterator[tuple[BatchColumn, Ints, Cells]]:
         """Yield (column, rows in the batch, cells) of every column, the stated numbers of slots among them."""
-        yield from batch_columns(self.batch.edge_columns, self._arrays, self.num_edges)
+        yield from batch_columns(self.batch.edge_columns, self._cells, self.num_edges)
         if self.num_slots is not None:
             yield slots_column(self.num_slots)
 

@@ -10,17 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.convert.decoded.aligned import AlignedRuns, column_share
+from graphprep.convert.decoded.batch_rows import EndHashes, RawBatchEdges
 from graphprep.convert.decoded.file_columns import FileColumn
 from graphprep.convert.decoded.rows import Batch, Decoded, wide_ids
 from graphprep.convert.index.nodes import NodeIndex
 from graphprep.convert.index.resolve import Finders, Found, Resolved
 from graphprep.model.rows import ColumnKey, Relation
 from graphprep.storage.spill.runs import SpillPool
-from graphprep.store.columns.cells import Arrays, Cells, cells_from, concat_cells, empty_cells
+from graphprep.store.columns.cells import Cells, concat_cells, empty_cells
 
 Ints = NDArray[np.int64]
 RawIds = NDArray[np.uint64]
-EndHashes = tuple[RawIds | None, RawIds | None]  # of sources and destinations; None where they are numbers
 
 
 class Ends:
@@ -50,28 +50,28 @@ class Ends:
         names = {self._space_name(batch, side) for batch in kinds.values() for side in range(2)}
         return all(self._maps.find(name) is not None for name in names)
 
-    def resolve_both(self, batch: Batch, chunk: Arrays) -> tuple[Resolved, Resolved]:
+    def resolve_both(self, batch: Batch, chunk: RawBatchEdges) -> tuple[Resolved, Resolved]:
         """Resolve the ends of a batch whose maps fit in memory: in any order, on any thread."""
         src, dst = (self._maps.find(self._space_name(batch, side)) for side in range(2))
         assert src is not None
         assert dst is not None
-        return src(wide_ids(chunk[0])), dst(wide_ids(chunk[1]))
+        return src(wide_ids(chunk.src)), dst(wide_ids(chunk.dst))
 
-    def resolve_in_order(self, batch: Batch, chunk: Arrays) -> tuple[Resolved, Resolved] | None:
+    def resolve_in_order(self, batch: Batch, chunk: RawBatchEdges) -> tuple[Resolved, Resolved] | None:
         """Resolve the ends of a batch where a map does not fit in memory, else None; batches must come in order."""
         finders = [self._maps.find(self._space_name(batch, side)) for side in range(2)]
         if all(find is not None for find in finders):
             return None
-        return self.resolve(0, batch, wide_ids(chunk[0])), self.resolve(1, batch, wide_ids(chunk[1]))
+        return self.resolve(0, batch, wide_ids(chunk.src)), self.resolve(1, batch, wide_ids(chunk.dst))
 
-    def find_both(self, batch: Batch, chunk: Arrays) -> tuple[Found, Found] | None:
+    def find_both(self, batch: Batch, chunk: RawBatchEdges) -> tuple[Found, Found] | None:
         """Look the ends up where that needs no more than arithmetic; None where it does, or an end is not there."""
         if batch.relation is None:
             return None
         found = []
-        for side in range(2):
+        for side, ids in enumerate((chunk.src, chunk.dst)):
             quick = self._quick_finder(self._space_name(batch, side))
-            one = None if quick is None else quick(chunk[side])
+            one = None if quick is None else quick(ids)
             if one is None:
                 return None
             found.append(one)
@@ -83,11 +83,10 @@ class Ends:
                 self._quick[name] = self._maps.find_quickly(name)
             return self._quick[name]
 
-    def text_keys(self, batch: Batch, chunk: Arrays) -> EndHashes:
+    def text_keys(self, batch: Batch, chunk: RawBatchEdges) -> EndHashes:
         """Return the ends of a batch's edges where they are keys of texts, which are their hashes."""
-        names = [self._space_name(batch, side) for side in range(2)]
-        src, dst = (wide_ids(chunk[side]) if name in self._decoded.texts else None for side, name in enumerate(names))
-        return src, dst
+        are_texts = [self._space_name(batch, side) in self._decoded.texts for side in range(2)]
+        return EndHashes(wide_ids(chunk.src) if are_texts[0] else None, wide_ids(chunk.dst) if are_texts[1] else None)
 
     def _space_name(self, batch: Batch, side: int) -> str:
         return self._decoded.spaces.of_end(self._decoded.relations[batch.codes[0]], side)
@@ -96,7 +95,7 @@ class Ends:
         """Yield the ends in one space: a map that does not fit is joined with all of them at once."""
         for batch, chunk in zip(self._decoded.batches, self._decoded.raw_edges(), strict=True):
             if batch.num_edges and self._space_name(batch, side) == name:
-                yield wide_ids(chunk[side])
+                yield wide_ids(chunk.dst if side else chunk.src)
 
 
 def text_hashes(decoded: Decoded) -> Iterator[EndHashes | None]:
@@ -119,7 +118,7 @@ class AlignedCursor:
             if chunk is None:
                 break
             if chunk[0].size:
-                self._held.append((chunk[0], cells_from(chunk[1:])))
+                self._held.append(chunk)
         taken = [(np.zeros(0, np.int64), empty_cells(self.key))]
         rest = []
         for rows, cells in self._held:

@@ -114,7 +114,7 @@ def _group_bytes(routing: Routing) -> int:
 def _bytes_of(one: BatchInput) -> int:
     """Return about how many bytes a batch takes while it is dealt out."""
     came = sum(int(array.nbytes) for array in (*one.chunk, *one.columns, *(one.hashes or ())) if array is not None)
-    plain = one.batch.relation is not None and one.resolved is None and not one.columns
+    plain = one.batch.relation is not None and one.resolved is None and not one.columns.columns
     resolved = 0 if one.resolved is None else sum(end.types.nbytes + end.typed.nbytes for end in one.resolved)
     return came + resolved + one.batch.num_edges * (_TYPED_WORK_BYTES if plain else _WORK_BYTES)
 

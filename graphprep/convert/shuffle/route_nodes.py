@@ -20,7 +20,7 @@ from graphprep.kernels.cpu.ids.group import mark_bits
 from graphprep.model.errors import DataError
 from graphprep.model.graph_schema import OwnerSchema
 from graphprep.model.rows import ColumnKey, Relation
-from graphprep.store.columns.cells import Cells, cells_from
+from graphprep.store.columns.cells import Cells
 
 Ints = NDArray[np.int64]
 
@@ -237,7 +237,7 @@ def _route_aligned_nodes(routing: Routing, number: int, key: ColumnKey, runs: Al
         )
     rows = (chunk[0].astype(np.uint64) for chunk in runs.read())
     space = routing.index.space(number)
-    for place, (at, *parts) in zip(space.resolve(rows, routing.pool, routing.rules.cap_bytes), runs.read(), strict=True):
+    for place, (at, cells) in zip(space.resolve(rows, routing.pool, routing.rules.cap_bytes), runs.read(), strict=True):
         missing = (place.typed < 0) | (place.types != number)
         if missing.any():
             row = int(at[np.argmax(missing)])
@@ -245,7 +245,6 @@ def _route_aligned_nodes(routing: Routing, number: int, key: ColumnKey, runs: Al
                 f"column {key.name!r}: row {row} is for the node with raw ID {row}, which is not a node of type {name!r}",
                 fix=f"give it a row for each raw ID 0..n-1, or {_by_id(name, key)}",
             )
-        cells = cells_from(parts)
         _check_nodes(routing, number, key, cells, None, place.typed)
         target = routing.node_column(number, key, (name, key) in routing.decoded.aligned_scalars)
         target.add(place.typed, None, cells, routing.index.part_offsets[number])

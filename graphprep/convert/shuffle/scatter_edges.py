@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphprep.convert.decoded.batch_rows import BatchCells, EndHashes, RawBatchEdges
 from graphprep.convert.decoded.rows import Batch
 from graphprep.convert.index.resolve import Resolved
 from graphprep.convert.shuffle.batch_edges import BatchEdges, order_keys
-from graphprep.convert.shuffle.ends import EndHashes, Ends
+from graphprep.convert.shuffle.ends import Ends
 from graphprep.convert.shuffle.route import Routing
 from graphprep.edges.buckets import DealtRows, EdgeRows, deal_rows, is_enough
 from graphprep.model.schema import NeighborOrder
 from graphprep.store.assign import count_parts
-from graphprep.store.columns.cells import Arrays
 
 Ints = NDArray[np.int64]
 Words = NDArray[Any]
@@ -33,8 +33,8 @@ class BatchInput:
     """
 
     batch: Batch
-    chunk: Arrays
-    columns: Arrays
+    chunk: RawBatchEdges
+    columns: BatchCells
     hashes: EndHashes | None
     keep: NDArray[np.bool_] | None = None
     resolved: tuple[Resolved, Resolved] | None = None

@@ -7,10 +7,10 @@ import itertools
 import os
 import threading
 from array import array as packed
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from graphprep.storage.faults import plain_words
 from graphprep.storage.private import TMP_DIR_OPTION, PrivateFolder
 
-Chunk = tuple[Any, ...]  # arrays, or None: what stands where is a matter between writer and reader
+Chunk = TypeVar("Chunk", bound=Iterable[Any])
+_Arrays = tuple[Any, ...]  # of a chunk
 _Layout = tuple[tuple[str, tuple[int, ...]] | None, ...]
 _Extent = tuple[_Layout, int, Sequence[int]]  # its layout, where it begins, and the lengths of the arrays that are there
 
@@ -126,10 +127,11 @@ class SpillPool:
         return Path(self._folder.make()) / f"runs-{self._num_files}"
 
 
-class Runs:
-    """Chunks in buckets.
+class Runs(Generic[Chunk]):
+    """Chunks of one kind, in buckets.
 
-    A chunk is a tuple of 1-D or 2-D arrays of any dtypes and lengths; None stands for an array that is not there.
+    A chunk is a NamedTuple of 1-D or 2-D arrays of any dtypes and lengths, None for each that is not there; or what else yields
+    them, and has ``_make`` as NamedTuples have.
     Reading a bucket gives its chunks in append order. Chunks that were spilled may come back joined: consecutive ones of equal
     dtypes, array by array. So a chunk must mean the same when it is concatenated to the next (counts, not offsets). Arrays that
     are contiguous are not copied: the caller gives them away.
@@ -141,7 +143,8 @@ class Runs:
         self._leaving_bytes = 0
         self._pool = pool
         self._extent_bytes = _extent_bytes(pool.cap_bytes) if coalesce else -1
-        self._memory: list[list[Chunk]] = [[] for _ in range(num_buckets)]
+        self._make: Callable[[_Arrays], Chunk]
+        self._memory: list[list[_Arrays]] = [[] for _ in range(num_buckets)]
         self._extents = [_Extents() for _ in range(num_buckets)]
         self._layouts: dict[_Layout, int] = {}
         self._num_bytes = [0] * num_buckets
@@ -157,6 +160,8 @@ class Runs:
     def append(self, bucket: int, arrays: Chunk) -> None:
         """Add a chunk to a bucket. Raises StorageError where spilling fails."""
         chunk = tuple(None if array is None else np.ascontiguousarray(array) for array in arrays)
+        make: Any = getattr(type(arrays), "_make", tuple)
+        self._make = make
         num_bytes = sum(array.nbytes for array in chunk if array is not None)
         with self._pool.lock:
             self._memory[bucket].append(chunk)
@@ -177,12 +182,12 @@ class Runs:
             if consume:
                 self._leave(bucket)
         if extent is not None and path is not None:
-            yield from _read_extents(path, itertools.chain([extent], extents), stays_open)
-        if consume:
+            yield from map(self._make, _read_extents(path, itertools.chain([extent], extents), stays_open))
+        if consume and memory:
             memory.reverse()
-            yield from self._let_go(memory)
-        else:
-            yield from memory
+            yield from map(self._make, self._let_go(memory))
+        elif memory:
+            yield from map(self._make, memory)
 
     def _leave(self, bucket: int) -> None:
         """Leave a bucket's chunks in memory to their reader: they are not worth being spilled any more."""
@@ -191,7 +196,7 @@ class Runs:
         self.in_memory_bytes -= leaving
         self._leaving_bytes += leaving
 
-    def _let_go(self, memory: list[Chunk]) -> Iterator[Chunk]:
+    def _let_go(self, memory: list[_Arrays]) -> Iterator[_Arrays]:
         """Yield chunks from the end of a list, and forget them."""
         while memory:
             chunk = memory.pop()
@@ -268,22 +273,22 @@ def _extent_bytes(cap_bytes: int) -> int:
     return min(_EXTENT_BYTES, max(_LEAST_EXTENT_BYTES, cap_bytes // _EXTENT_SHARE))
 
 
-def _chunk_bytes(chunk: Chunk) -> int:
+def _chunk_bytes(chunk: _Arrays) -> int:
     return sum(array.nbytes for array in chunk if array is not None)
 
 
-def _held_bytes(chunk: Chunk) -> int:
+def _held_bytes(chunk: _Arrays) -> int:
     """Return what a chunk in memory counts."""
     return _chunk_bytes(chunk) + _ARRAY_BYTES * len(chunk)
 
 
-def _layout_of(chunk: Chunk) -> _Layout:
+def _layout_of(chunk: _Arrays) -> _Layout:
     return tuple(None if array is None else (array.dtype.str, array.shape[1:]) for array in chunk)
 
 
-def _group_chunks(chunks: list[Chunk], extent_bytes: int) -> Iterator[tuple[_Layout, list[Chunk]]]:
+def _group_chunks(chunks: list[_Arrays], extent_bytes: int) -> Iterator[tuple[_Layout, list[_Arrays]]]:
     """Yield runs of consecutive chunks that can be stored as one, with their layout."""
-    group: list[Chunk] = []
+    group: list[_Arrays] = []
     group_layout: _Layout = ()
     group_bytes = 0
     for chunk in chunks:
@@ -297,7 +302,7 @@ def _group_chunks(chunks: list[Chunk], extent_bytes: int) -> Iterator[tuple[_Lay
     yield group_layout, group
 
 
-def _write_group(file: Any, chunks: list[Chunk]) -> tuple[list[int], int]:
+def _write_group(file: Any, chunks: list[_Arrays]) -> tuple[list[int], int]:
     """Write chunks as one, array by array; return the lengths of those that are there and the number of bytes."""
     lengths = []
     num_bytes = 0
@@ -314,7 +319,7 @@ def _write_group(file: Any, chunks: list[Chunk]) -> tuple[list[int], int]:
     return lengths, num_bytes
 
 
-def _read_extents(path: Path, extents: Iterator[_Extent], stays_open: bool) -> Iterator[Chunk]:
+def _read_extents(path: Path, extents: Iterator[_Extent], stays_open: bool) -> Iterator[_Arrays]:
     """Read extents of a spill file, which is opened once, or for each of them."""
     while True:
         with plain_words(str(path)):
@@ -330,7 +335,7 @@ def _read_extents(path: Path, extents: Iterator[_Extent], stays_open: bool) -> I
         yield chunk
 
 
-def _read_extent(descriptor: int, layout: _Layout, offset: int, lengths: Sequence[int], path: str) -> Chunk:
+def _read_extent(descriptor: int, layout: _Layout, offset: int, lengths: Sequence[int], path: str) -> _Arrays:
     arrays: list[NDArray[Any] | None] = []
     there = iter(lengths)
     for kind in layout:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,15 +13,14 @@ from graphprep.kernels.cpu.ids.ragged import take_ragged
 from graphprep.model.rows import ColumnChunk, ColumnKey
 
 Ints = NDArray[np.int64]
-Arrays = tuple[Any, ...]  # arrays, or None where a kind of column has no such part
 
 
-@dataclass(frozen=True)
-class Cells:
+class Cells(NamedTuple):
     """What ``ColumnChunk`` holds for its rows, without the rows.
 
-    Where all rows are known to have the same number of values, ``counts`` is None and ``values`` 2-D: one row a row. Most
-    columns are like that, and a count for each weight would cost more than the weights.
+    A part is None where a kind of column has none. Where all rows are known to have the same number of values, ``counts`` is
+    None and ``values`` 2-D: one row a row. Most columns are like that, and a count for each weight would cost more than the
+    weights.
 
     ``shapes`` (int32[k], None while every value so far is 0-D or 1-D) holds for each row 0, or 1 + the position of its
     N-D shape in the column's list of shapes.
@@ -62,14 +60,10 @@ class Cells:
         bounds = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
         return np.asarray(np.diff(bounds[np.concatenate([np.zeros(1, np.int64), np.cumsum(self.entry_counts)])]), np.int64)
 
-    def arrays(self) -> Arrays:
-        """Return the parts in a fixed order, for ``Runs``."""
-        return (self.counts, self.values, self.coords, self.entry_counts, self.start, self.end, self.shapes)
-
     @property
     def num_bytes(self) -> int:
         """Return the size of all parts in bytes."""
-        return sum(array.nbytes for array in self.arrays() if array is not None)
+        return sum(array.nbytes for array in self if array is not None)
 
     def take(self, rows: Ints) -> Cells:
         """Return the cells of ``rows`` (int64[j], any order)."""
@@ -109,7 +103,7 @@ class Cells:
         """Return the cells with values of another dtype."""
         if self.values.dtype == np.dtype(dtype):
             return self
-        return Cells(self.counts, self.values.astype(dtype), self.coords, self.entry_counts, self.start, self.end, self.shapes)
+        return self._replace(values=self.values.astype(dtype))
 
 
 def cells_of(chunk: ColumnChunk, shape_code: int) -> Cells:
@@ -123,12 +117,6 @@ def cells_of(chunk: ColumnChunk, shape_code: int) -> Cells:
 def scalar_cells(values: NDArray[np.generic]) -> Cells:
     """Return cells of one value a row."""
     return Cells(None, values.reshape(-1, 1))
-
-
-def cells_from(arrays: Sequence[Any]) -> Cells:
-    """Invert ``Cells.arrays``."""
-    counts, values, coords, entry_counts, start, end, shapes = arrays
-    return Cells(counts, values, coords, entry_counts, start, end, shapes)
 
 
 def empty_cells(key: ColumnKey) -> Cells:
