@@ -247,3 +247,12 @@ def test_a_wrong_example_is_told_and_rewritten(tmp_path):
         text = runner.run()
     assert [(mismatch.line, mismatch.what) for mismatch in runner.mismatches] == [(4, "$ graphprep --version"), (11, "doctest")]
     assert "$ graphprep --version\ngraphprep 0." in text
+
+
+def test_the_tests_that_hold_two_parsers_equal_are_there():
+    """Every row of the table names its own, or those of the row above."""
+    held = re.findall(r"`(tests/[\w/]+\.py)`:((?: `test_\w+`,?)+|\n`test_\w+`)", DOCUMENTS["docs/fast-parsers.md"].read_text())
+    assert len(held) == 7
+    for path, names in held:
+        source = (ROOT / path).read_text()
+        assert all(f"def {name}(" in source for name in re.findall(r"test_\w+", names)), path
