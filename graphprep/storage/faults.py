@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 from collections.abc import Iterator
+from typing import NoReturn
 
 from graphprep.model.errors import GraphprepError, StorageError
 from graphprep.model.shown.texts import display_url
@@ -166,20 +167,25 @@ def _foreign(error: BaseException) -> str:
 
 @contextlib.contextmanager
 def plain_words(url: str, option: str = "") -> Iterator[None]:
-    """Turn whatever fails inside into a ``StorageError`` that names ``url``; ``option`` is what chooses its place.
+    """Do what ``raise_plain`` does about whatever fails inside."""
+    try:
+        yield
+    except Exception as error:
+        raise_plain(error, url, option)
+
+
+def raise_plain(error: Exception, url: str, option: str = "") -> NoReturn:
+    """Raise a ``StorageError`` that names ``url`` for what failed there; ``option`` is what chooses its place.
 
     Mistakes of ours stay what they are: a file's name that was never defined is no fault of the network.
     """
-    try:
-        yield
-    except (GraphprepError, MemoryError, NameError, AssertionError):
-        raise
-    except Exception as error:
-        if "://" not in url and isinstance(error, AttributeError | LookupError | TypeError):
-            raise  # no driver had a hand in it
-        if getattr(error, "errno", None) == errno.ENOMEM:
-            raise MemoryError(*error.args) from error
-        raise storage_error(error, url, option) from error
+    if isinstance(error, GraphprepError | MemoryError | NameError | AssertionError):
+        raise error
+    if "://" not in url and isinstance(error, AttributeError | LookupError | TypeError):
+        raise error  # no driver had a hand in it
+    if getattr(error, "errno", None) == errno.ENOMEM:
+        raise MemoryError(*error.args) from error
+    raise storage_error(error, url, option) from error
 
 
-__all__ = ["display_url", "error_code", "plain_words", "storage_error"]
+__all__ = ["display_url", "error_code", "plain_words", "raise_plain", "storage_error"]

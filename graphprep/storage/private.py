@@ -117,9 +117,10 @@ def remove_leftovers(parent: str, prefix: str = _PREFIX) -> int:
 
 def find_private(parent: str, prefix: str = _PREFIX) -> Iterator[str]:
     """Yield the private folders in ``parent`` that this user made on this machine, in use or not."""
+    own = _own(prefix)
     with contextlib.suppress(OSError):
         for name in os.listdir(parent):  # noqa: PTH208 - most have another name
-            if name.startswith(_own(prefix)):
+            if name.startswith(own):
                 path = os.path.join(parent, name)  # noqa: PTH118
                 with contextlib.suppress(OSError):
                     found = os.lstat(path)

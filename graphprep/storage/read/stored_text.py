@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from graphprep.model.errors import DataError, MemoryLimitError
 from graphprep.model.protocols import Span, TextBlock
-from graphprep.storage.faults import display_url, plain_words
+from graphprep.storage.faults import display_url, raise_plain
 
 BOM = b"\xef\xbb\xbf"
 MORE_BYTES = 1 << 20  # read at a time of a line that is longer than a block
@@ -70,8 +70,10 @@ class StoredText:
         """Fill an array with what begins at ``start``. Raises DataError where the file ends before."""
         view, done = target.data, 0
         while done < len(view):
-            with plain_words(self.url):
+            try:
                 count = os.preadv(self._descriptor, [view[done:]], start + done)
+            except OSError as error:
+                raise_plain(error, self.url)
             if not count:
                 message = "the file became shorter while it was read"
                 raise DataError(message, place=display_url(self.url), fix="run again when it is complete")
@@ -79,8 +81,10 @@ class StoredText:
 
     def read(self, start: int, stop: int) -> bytes:
         """Return bytes [start, stop)."""
-        with plain_words(self.url):
+        try:
             data = os.pread(self._descriptor, stop - start, start)
+        except OSError as error:
+            raise_plain(error, self.url)
         if len(data) == stop - start:
             return data
         rest = np.empty(stop - start - len(data), np.uint8)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO, Protocol
 
 from graphprep.model.errors import DataError
-from graphprep.storage.faults import display_url, plain_words
+from graphprep.storage.faults import display_url, plain_words, raise_plain
 
 _INPUT_BYTES = 1 << 18  # compressed bytes read at a time
 _OUTPUT_BYTES = 1 << 20  # most decompressed bytes at a time
@@ -150,10 +150,12 @@ class Source(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         """Read at most ``len(buffer)`` bytes; 0 at the end."""
-        with plain_words(self._url):
+        try:
             if hasattr(self._file, "readinto"):
                 return int(self._file.readinto(buffer) or 0)
             data = self._file.read(len(buffer))
+        except Exception as error:
+            raise_plain(error, self._url)
         buffer[: len(data)] = data
         return len(data)
 

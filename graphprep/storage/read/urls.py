@@ -20,7 +20,7 @@ from typing import Any, BinaryIO, cast
 
 from graphprep.model.errors import GraphprepError, StorageError, UsageError
 from graphprep.storage.drivers import LOCAL_PROTOCOLS, URL, Drivers, protocol_of, refuse_malformed
-from graphprep.storage.faults import display_url, plain_words, storage_error
+from graphprep.storage.faults import display_url, plain_words, raise_plain, storage_error
 from graphprep.storage.private import TMP_DIR_OPTION, PrivateFolder
 from graphprep.storage.read.ranges import (
     Fetchers,
@@ -152,10 +152,12 @@ class Storage:
         if spool is not None and not spool.is_complete:
             return spool.open()
         if path is not None:
-            with plain_words(url):
+            try:
                 if Path(path).is_dir():
                     raise IsADirectoryError
                 return io.BufferedReader(Source(Path(path).open("rb", buffering=0), url), _LOCAL_BUFFER_BYTES)
+            except Exception as error:
+                raise_plain(error, url)
         fs, target = self.filesystem(url)
         with plain_words(url):
             return self._open_remote(fs, target, url, self.ahead_bytes if ahead_bytes is None else ahead_bytes)
@@ -163,13 +165,15 @@ class Storage:
     def size(self, url: str) -> int:
         """Return the size in bytes as stored; -1 where a server does not say. Waits for the end of a pipe."""
         path = self._whole_path(url)
-        with plain_words(url):
+        try:
             if path is not None:
                 return Path(path).stat().st_size
             fs, target = self.filesystem(url)
             info = fs.info(target)
             if can_range(fs, url) and info.get("type") != "directory":
                 self._pin(url, Pin.of(info))
+        except Exception as error:
+            raise_plain(error, url)
         return -1 if info.get("size") is None else int(info["size"])
 
     def head(self, url: str, num_bytes: int) -> bytes:
@@ -215,11 +219,13 @@ class Storage:
         path = self._local(url)
         if url == STDIN:
             return True
-        with plain_words(url):
+        try:
             if path is not None:
                 return _stands(path)
             fs, target = self.filesystem(url)
             return bool(fs.exists(target))
+        except Exception as error:
+            raise_plain(error, url)
 
     def is_taken(self, url: str) -> bool:
         """Return whether there is more than an empty folder, which an output may fill. Raises StorageError like ``exists``."""
@@ -237,11 +243,13 @@ class Storage:
         path = self._local(url)
         if path is None and protocol_of(url) == "http":
             return url.endswith("/")
-        with plain_words(url):
+        try:
             if path is not None:
                 return Path(path).is_dir()
             fs, target = self.filesystem(url)
             return bool(fs.isdir(target))
+        except Exception as error:
+            raise_plain(error, url)
 
     def is_file(self, url: str) -> bool:
         """Return whether there is a file, readable or not, or a link to one. Raises StorageError where nobody may look."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import json
+import math
 import os
 import shutil
 import stat
@@ -22,7 +23,7 @@ from numpy.typing import NDArray
 from graphprep.model.errors import StorageError, UsageError
 from graphprep.model.metadata import METADATA_NAME, STORE_FORMAT, ArrayEntry
 from graphprep.storage.drivers import renames_folders
-from graphprep.storage.faults import display_url, plain_words
+from graphprep.storage.faults import display_url, plain_words, raise_plain
 from graphprep.storage.private import PrivateFolder
 from graphprep.storage.read.npy import npy_header
 from graphprep.storage.read.urls import STDIN, Storage, local_path
@@ -65,7 +66,7 @@ class ArrayWriter:
         self._shape = shape
         self.num_bytes = 0
         header = npy_header(dtype, shape)
-        self._num_expected = len(header) + int(np.prod(shape, dtype=object)) * dtype.itemsize
+        self._num_expected = len(header) + math.prod(shape) * dtype.itemsize
         self._write(header)
 
     def append(self, array: NDArray[Any]) -> None:
@@ -82,14 +83,18 @@ class ArrayWriter:
         """
         if self.num_bytes != self._num_expected:
             raise RuntimeError(f"{self._path}: {self.num_bytes} bytes written, {self._num_expected} expected for {self._shape}")
-        with plain_words(self._url):
+        try:
             self._sink.commit()
+        except Exception as error:
+            raise_plain(error, self._url)
         self._tally.sinks.remove(self._sink)
         return ArrayEntry(self._path, self._dtype.name, self._shape, self.num_bytes, self._hash.hexdigest())
 
     def _write(self, data: bytes | memoryview) -> None:
-        with plain_words(self._url):
+        try:
             self._sink.write(data)
+        except Exception as error:
+            raise_plain(error, self._url)
         self._hash.update(data)
         self.num_bytes += len(data)
         self._tally.add(len(data))
@@ -146,14 +151,16 @@ class StoreWriter:
         """Begin the array ``path`` of the partition in folder ``part_path``; its shape is known from the start."""
         full = f"{part_path}/{path}"
         little = np.dtype(dtype).newbyteorder("<")
-        sizes = tuple(int(size) for size in shape)
-        with plain_words(self._out):
-            sink = self._target.open(full, int(np.prod(sizes, dtype=object)) * little.itemsize)
+        sizes = tuple(map(int, shape))
+        try:
+            sink = self._target.open(full, math.prod(sizes) * little.itemsize)
+        except Exception as error:
+            raise_plain(error, self._out)
         return ArrayWriter(sink, self._tally, url=self._out, path=path, dtype=little, shape=sizes)
 
     def write_file(self, path: str, data: bytes) -> None:
         """Write a file, whole. ``path`` is relative to the store."""
-        with plain_words(self._out):
+        try:
             sink = self._target.open(path, len(data))
             try:
                 sink.write(data)
@@ -162,6 +169,8 @@ class StoreWriter:
                 with contextlib.suppress(Exception):
                     sink.discard()
                 raise
+        except Exception as error:
+            raise_plain(error, self._out)
         self._tally.add(len(data))
 
     def url_of(self, path: str) -> str:
