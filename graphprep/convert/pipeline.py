@@ -260,13 +260,15 @@ def _prepare(
     disk: DiskRules | None = None,
 ) -> Prepared:
     """Run the stages from plan to shuffle."""
-    flags = read_flags(options.labels, options.splits, options.seeds, options.seed, categories=options.categories)
+    flags: tuple[RoleFlag, ...] = ()
+    if options.labels or options.splits or options.seeds or options.categories:
+        flags = read_flags(options.labels, options.splits, options.seeds, options.seed, categories=options.categories)
     clock.stage("plan", plan_needs(memory.working_bytes))
     planned = plan_input(inputs, options, storage, clock.reporter)
     room = _count_rules(memory, disk)
     check_room(planned.sources, options, room)
     flags += _config_flags(planned, options.seed)
-    if options.missing_node_type is None:  # else there may be one more
+    if flags and options.missing_node_type is None:  # else there may be one more
         check_declared(flags, planned.sources, planned.graph)
     if options.schema is not None and options.densify:
         raise UsageError("--densify: the schema says how columns are stored", fix="leave one of them out")
@@ -275,7 +277,7 @@ def _prepare(
     if schema is not None:
         schema, roles = input_schema(schema, match_types(flags, schema.node_types))
         planned = apply_schema(planned, schema)
-    else:
+    elif flags:
         planned = with_dtypes(planned, category_texts(flags, planned.sources))
     if disk is not None:
         check_disk(planned, storage, disk, clock.reporter)
@@ -289,7 +291,9 @@ def _prepare(
         early=None if flags or schema is not None else _early_rules(options, memory, planned.total_bytes),
     )
     decoded, index, locator = _index_input(planned, settings, schema, options, memory, storage, pool, clock, rejects, room)
-    roles = roles if fixed is not None else match_types((*flags, *_format_flags(decoded)), index.type_names)
+    flags = (*flags, *_format_flags(decoded))
+    if flags and fixed is None:
+        roles = match_types(flags, index.type_names)
     rules = _route_rules(options, schema, memory, index)
     routing = Routing(decoded, index, rules, pool, locator, clock.reporter, rejects, roles)
     clock.stage("shuffle", (*route_needs(routing), memory.runs(_most_bytes(planned, index))))
@@ -297,12 +301,16 @@ def _prepare(
     route_edges(routing)
     complete(routing, _has_times(decoded))
     decoded.close()
-    giver = RoleGiver(routing, storage, *_settle(decoded, index, routing.routed, options, schema), fixed)
-    giver.give(roles)
-    parts, notes = tuple(giver.parts), tuple(giver.notes)
+    nodes, edges = _settle(decoded, index, routing.routed, options, schema)
+    parts: tuple[Parts, ...] = ()
+    notes: tuple[str, ...] = ()
+    if roles.owners:
+        giver = RoleGiver(routing, storage, nodes, edges, fixed)
+        giver.give(roles)
+        nodes, edges, parts, notes = giver.nodes, giver.edges, tuple(giver.parts), tuple(giver.notes)
     # What was guessed of the input is in the summary where the reporter tells nobody.
     untold = planned.sources.messages if getattr(clock.reporter, "is_quiet", False) else ()
-    return Prepared(planned, decoded, index, routing.routed, giver.nodes, giver.edges, rejects.num, parts, notes, untold)
+    return Prepared(planned, decoded, index, routing.routed, nodes, edges, rejects.num, parts, notes, untold)
 
 
 def _most_bytes(planned: Planned, index: NodeIndex) -> int:
@@ -454,6 +462,8 @@ def _early_rules(options: ConvertOptions, memory: MemoryPlan, total_bytes: int |
     """Say how edges may be dealt out as soon as they are decoded; None where that is of no use."""
     if options.layout == "both" or options.ids == "sparse" or options.partition_by != "range":
         return None
+    if total_bytes is not None and total_bytes < _LEAST_EARLY:  # not even one group of edges
+        return None
     group = max(memory.block_bytes, min(_MOST_GROUP, memory.cap_bytes // 3))
     side = 1 if options.layout == "csc" else 0
     return EarlyRules(side, group, max(_LEAST_EARLY, group // 8), memory.cap_bytes // 2, total_bytes or 0)
@@ -487,13 +497,13 @@ def _settle(
     """Settle all columns, and the numbers of the edge types."""
     shapes = {key: found.shapes for key, found in decoded.shapes.items()}
     created_weight = decoded.sources.created_weight
-    densify = DenseNames(options.densify)
+    densify = DenseNames(options.densify) if options.densify else None
 
     def columns(
         routes: dict[ColumnKey, ColumnRoute], num_rows: int, weight: float, name: str, owner: OwnerSchema | None, own: str
     ) -> tuple[StoredColumn, ...]:
         stats = {key: route.stats for key, route in routes.items()}
-        context = ColumnContext(num_rows, stats, shapes, decoded.sources.always_weighted, weight, densify.of(own))
+        context = ColumnContext(num_rows, stats, shapes, decoded.sources.always_weighted, weight, densify and densify.of(own))
         if schema is not None and owner is not None:
             return settle_by_schema(owner, name, context, schema.place)
         return settle_columns(context)
@@ -510,7 +520,8 @@ def _settle(
         own = edge_type_text(edge_type)
         settled = columns(edge_route.columns, edge_route.num_edges, 0.0, f"edge type {own!r}", edge_schema, own)
         edges.append(typed_edges(index, edge_type, edge_route, settled))
-    densify.check()
+    if densify is not None:
+        densify.check()
     return nodes, edges
 
 

@@ -15,7 +15,7 @@ from graphprep.convert.decoded.batch_rows import BatchCells, BatchNodes, EndHash
 from graphprep.convert.decoded.early_edges import EarlyEdges
 from graphprep.convert.decoded.file_columns import FileColumn
 from graphprep.convert.decoded.keys import IdSpaces
-from graphprep.convert.decoded.texts import TextIndexer
+from graphprep.convert.decoded.texts import UNKNOWN, TextIndexer
 from graphprep.model.protocols import Decoder, Sources
 from graphprep.model.rows import ColumnKey, Relation
 from graphprep.storage.spill.runs import Runs
@@ -146,11 +146,26 @@ class Decoded:
     input_bytes: int = 0
     warnings: dict[str, int] = field(default_factory=dict)
     id_columns: dict[tuple[str, str], IdColumns] = field(default_factory=dict)
+    _end_spaces: dict[tuple[int, ...], tuple[tuple[str, int], ...]] = field(default_factory=dict)
 
     @cached_property
     def spaces(self) -> IdSpaces:
         """Return the ID spaces of types and relations."""
         return IdSpaces(self.sources)
+
+    def end_spaces(self, batch: Batch) -> tuple[tuple[str, int], ...]:
+        """Return for both ends of a batch's edges the ID space, and the code of the type (UNKNOWN where it is not known)."""
+        known = self._end_spaces.get(batch.codes)
+        if known is None:
+            relations = [self.relations[code] for code in batch.codes]
+            ends = []
+            for side in range(2):
+                names = {relation.dst_type if side else relation.src_type for relation in relations}
+                name = names.pop() if len(names) == 1 else None
+                code = UNKNOWN if name is None else self.node_types.index(name)
+                ends.append((self.spaces.of_end(relations[0], side), code))
+            known = self._end_spaces[batch.codes] = tuple(ends)
+        return known
 
     @property
     def are_dealt(self) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.convert.decoded.rows import Decoded, wide_ids
-from graphprep.convert.index.node_spaces import NodeRules, end_space
+from graphprep.convert.index.node_spaces import NodeRules
 from graphprep.engine.budget import format_size
 from graphprep.engine.local import map_ordered
 from graphprep.kernels.cpu.ids.group import mark_bits
@@ -167,6 +167,6 @@ def seen_bits(decoded: Decoded, ranges: list[EndRange], rules: NodeRules) -> dic
 def end_chunks(decoded: Decoded) -> Iterator[tuple[str, NDArray[Any]]]:
     """Yield (node type, IDs that occur as an end: uint32 or uint64), in input order."""
     for batch, chunk in zip(decoded.batches, decoded.raw_edges(), strict=True):
-        for side in range(2 if batch.num_edges else 0):
-            _, code = end_space(decoded, batch, side)
-            yield decoded.node_types[code], chunk.dst if side else chunk.src
+        if batch.num_edges:
+            for ids, (_, code) in zip((chunk.src, chunk.dst), decoded.end_spaces(batch), strict=True):
+                yield decoded.node_types[code], ids

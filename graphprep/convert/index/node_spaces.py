@@ -144,6 +144,8 @@ def sort_spaces(decoded: Decoded, rules: NodeRules, pool: SpillPool, done: Colle
     The texts that ``decoded`` holds are used up.
     """
     collector = _Collector(decoded, rules, pool, done)
+    if not collector.indexers and not decoded.texts:
+        return [], np.zeros(0, np.int64)
     collector.add_records()
     collector.add_ends()
     spaces = []
@@ -199,8 +201,9 @@ class _Collector:
         if not self.indexers or (self.end_codes.of_all() == MISSING).all():
             return
         for batch, *ends in decoded.edge_chunks():
-            for side in range(2 if batch.num_edges else 0):
-                self._add(*end_space(decoded, batch, side), ends[side])
+            if batch.num_edges:
+                for ids, (space, code) in zip(ends, decoded.end_spaces(batch), strict=True):
+                    self._add(space, code, ids)
 
     def _add(self, space: str, code: int, ids: RawIds) -> None:
         end_code = self.end_codes.of(code)
@@ -221,11 +224,3 @@ class _Collector:
                 if space in self.indexers:
                     of_space = np.array([name == space for name in spaces])
                     yield batch, ids, codes, np.arange(ids.size) if len(own) == 1 else np.flatnonzero(of_space[codes]), space
-
-
-def end_space(decoded: Decoded, batch: Batch, side: int) -> tuple[str, int]:
-    """Return the ID space of one end of a batch's edges, and the code of its type (UNKNOWN where it is not known)."""
-    relations = [decoded.relations[code] for code in batch.codes]
-    names = {relation.dst_type if side else relation.src_type for relation in relations}
-    name = names.pop() if len(names) == 1 else None
-    return decoded.spaces.of_end(relations[0], side), UNKNOWN if name is None else decoded.node_types.index(name)

@@ -89,7 +89,7 @@ class Ends:
         return EndHashes(wide_ids(chunk.src) if are_texts[0] else None, wide_ids(chunk.dst) if are_texts[1] else None)
 
     def _space_name(self, batch: Batch, side: int) -> str:
-        return self._decoded.spaces.of_end(self._decoded.relations[batch.codes[0]], side)
+        return self._decoded.end_spaces(batch)[side][0]
 
     def _chunks(self, side: int, name: str) -> Iterator[RawIds]:
         """Yield the ends in one space: a map that does not fit is joined with all of them at once."""
@@ -141,10 +141,11 @@ class AlignedEdges:
 
     def __init__(self, decoded: Decoded, cap_bytes: int) -> None:
         self._cursors: dict[Relation, list[AlignedCursor]] = {}
-        most_bytes = column_share(cap_bytes, len(decoded.aligned))
         for (owner, key), runs in decoded.aligned.items():
             if isinstance(owner, Relation) and not (isinstance(runs, FileColumn) and runs.is_left):
-                self._cursors.setdefault(owner, []).append(AlignedCursor(key, runs, most_bytes))
+                self._cursors.setdefault(owner, []).append(
+                    AlignedCursor(key, runs, column_share(cap_bytes, len(decoded.aligned)))
+                )
 
     def has(self, relation: Relation) -> bool:
         """Return whether a relation has any."""

@@ -175,7 +175,8 @@ class Routing:
 
     def edge_column(self, route: EdgeRoute, key: ColumnKey, scalar: bool = False) -> ColumnRoute:
         """Return where a column of an edge type goes: it is cut into buckets as the edges are."""
-        kept = 0 if self.roles.of(self.edge_type(route)).flags else self.rules.cap_bytes  # roles go by rows
+        has_roles = self.roles.owners and self.roles.of(self.edge_type(route)).flags
+        kept = 0 if has_roles else self.rules.cap_bytes  # roles go by rows
         column = self.factory.column(route.columns, key, route.plan.num_rows, route.plan, kept)
         column.stats.scalar = column.stats.scalar or scalar
         return column

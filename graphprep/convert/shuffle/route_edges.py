@@ -16,11 +16,11 @@ from graphprep.convert.decoded.rows import Batch
 from graphprep.convert.index.resolve import Finders
 from graphprep.convert.read.locate import Located, id_words
 from graphprep.convert.shuffle.adopt_edges import adopt_edges
-from graphprep.convert.shuffle.batch_edges import BatchEdges, excess_slots
 from graphprep.convert.shuffle.ends import AlignedEdges, Ends, text_hashes
 from graphprep.convert.shuffle.random_splits import split_edges
 from graphprep.convert.shuffle.route import Routing
 from graphprep.convert.shuffle.scatter_edges import (
+    BatchEdges,
     BatchInput,
     DealtBatch,
     DealtGroup,
@@ -28,6 +28,7 @@ from graphprep.convert.shuffle.scatter_edges import (
     MissingEnds,
     TypeKey,
     TypeTotal,
+    excess_slots,
 )
 from graphprep.engine.budget import format_size
 from graphprep.engine.ledger import Need
@@ -69,7 +70,7 @@ def route_needs(routing: Routing) -> Iterator[Need]:
 def route_edges(routing: Routing) -> None:
     """Deal out all edges and their columns, unless the edges are dealt out already and have none."""
     decoded = routing.decoded
-    if adopt_edges(routing):
+    if decoded.are_dealt and adopt_edges(routing):
         return
     ends = Ends(decoded, routing.index, routing.pool, routing.rules.cap_bytes)
     dealer = EdgeDealer(routing, ends)
@@ -160,16 +161,13 @@ def _add_columns(routing: Routing, dealt: DealtBatch, first_ids: dict[TypeKey, i
     for share in dealt.shares:
         route, chosen = routing.routed.edges[share.key], share.chosen
         route.extra_slots = route.extra_slots or bool((excess if chosen is None else excess[chosen]).any())
-        if (
-            not columns
-            and not routing.roles.of(routing.edge_type(route)).split
-            and not aligned.has(routing.decoded.relations[route.relation])
-        ):
+        if not columns and not routing.roles.owners and not aligned.has(routing.decoded.relations[route.relation]):
             continue
         first = first_ids[share.key] + share.start
         ids: NDArray[Any] = np.arange(first, first + share.owners.size, dtype=routing.edge_dtype)
         owners: NDArray[Any] = share.owners.astype(routing.row_dtype)
-        _split_edges(routing, route, edges, chosen, owners, ids)
+        if routing.roles.owners:
+            _split_edges(routing, route, edges, chosen, owners, ids)
         offsets = _owner_offsets(routing, route)
         for column, rows, cells in columns:
             picked = pick_cells(rows, chosen, edges.num_edges)
@@ -194,7 +192,10 @@ def _split_edges(
 
 def _check_edges(routing: Routing, route: EdgeRoute, key: ColumnKey, cells: Cells, batch: Batch | None, rows: Ints) -> None:
     """Raise for the first edge whose value does not fit the schema, or its role."""
-    schema, edge_type = routing.rules.schema, routing.edge_type(route)
+    schema = routing.rules.schema
+    if schema is None and not routing.roles.owners:
+        return
+    edge_type = routing.edge_type(route)
     misfit = None if batch is None else find_split_misfit(routing.roles.of(edge_type), key, cells)
     if schema is not None and misfit is None:
         owner = schema.edges.get(edge_type, OwnerSchema(()))

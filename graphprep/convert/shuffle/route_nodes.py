@@ -14,8 +14,8 @@ from graphprep.convert.decoded.aligned import AlignedRuns
 from graphprep.convert.decoded.file_columns import FileColumn
 from graphprep.convert.decoded.rows import Batch
 from graphprep.convert.index.resolve import Finders, Resolved
-from graphprep.convert.shuffle.batch_edges import excess_slots, slots_column
 from graphprep.convert.shuffle.route import Routing
+from graphprep.convert.shuffle.scatter_edges import excess_slots, slots_column
 from graphprep.kernels.cpu.ids.group import mark_bits
 from graphprep.model.errors import DataError
 from graphprep.model.graph_schema import OwnerSchema
