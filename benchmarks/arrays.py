@@ -337,7 +337,7 @@ def _extra_bytes(side: Callable[[], Any], output: int) -> int:
     """Return what a run holds beside its input and its output."""
     from graphprep.engine.budget import PeakSampler, private_bytes
     from graphprep.engine.heap import trim_heap
-    from graphprep.engine.scratch import release_scratch
+    from graphprep.engine.heap import release_scratch
 
     gc.collect()
     release_scratch()

@@ -12,8 +12,8 @@ from graphprep.model.errors import GraphprepError, StorageError
 from graphprep.model.protocols import ReadingRoom, Reporter, Span, TextBlock
 from graphprep.model.rows import ColumnChunk, RawRows
 from graphprep.storage.private import TMP_DIR_OPTION
-from graphprep.storage.read.free_space import find_folders, free_bytes
 from graphprep.storage.read.streams import find_codec
+from graphprep.store.stated_counts import find_folders, free_bytes
 
 if TYPE_CHECKING:
     from graphprep.storage.read.urls import Storage

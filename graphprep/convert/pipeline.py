@@ -297,7 +297,8 @@ def _prepare(
     rules = _route_rules(options, schema, memory, index)
     routing = Routing(decoded, index, rules, pool, locator, clock.reporter, rejects, roles)
     clock.stage("shuffle", (*route_needs(routing), memory.runs(_most_bytes(planned, index))))
-    route_nodes(routing)
+    if decoded.num_nodes or decoded.aligned:
+        route_nodes(routing)
     route_edges(routing)
     complete(routing, _has_times(decoded))
     decoded.close()

@@ -18,7 +18,7 @@ from graphprep.edges.array_rows import (
     scatter_edges,
     scatter_entries,
 )
-from graphprep.engine.scratch import scratch_array
+from graphprep.engine.heap import scratch_array
 from graphprep.kernels.cpu.edges.degree import count_ids, find_limits, order_by_degree
 from graphprep.kernels.cpu.edges.relabel import Relabeling, fill_lengths, invert, relabel_rows, relabel_sorted_rows
 from graphprep.kernels.edges import Rows, as_input

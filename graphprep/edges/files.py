@@ -21,7 +21,7 @@ from graphprep.edges.array_rows import (
 )
 from graphprep.edges.arrays import as_adjacency, build_adjacency, check_layout
 from graphprep.edges.plain_text import BLOCK_BYTES, PlainText, open_plain_text
-from graphprep.engine.scratch import scratch_array
+from graphprep.engine.heap import scratch_array
 from graphprep.kernels.cpu.edges.degree import find_limits
 from graphprep.kernels.cpu.edges.scatter import scatter_edges, start_buckets
 from graphprep.kernels.cpu.text.pairs import count_lines

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from graphprep.edges.array_rows import CHUNK, count_threads, even_pieces, index_dtype, run_tasks
 from graphprep.edges.arrays import as_ends, limits
-from graphprep.engine.scratch import scratch_array
+from graphprep.engine.heap import scratch_array
 from graphprep.kernels.cpu.edges.pair_sort import BucketSort, DealtKeys, deal_keys, first_of_runs, gather_bucket
 from graphprep.kernels.cpu.edges.relabel import invert
 from graphprep.kernels.cpu.ids.rank_ids import DealtIds, collect_ranks, deal_ids, number_bucket, rank_bucket

@@ -15,8 +15,7 @@ from graphprep.engine.budget import (
     memory_limit,
     used_bytes,
 )
-from graphprep.engine.heap import bound_heap, kept_bytes, trim_heap
-from graphprep.engine.scratch import release_scratch
+from graphprep.engine.heap import bound_heap, kept_bytes, release_scratch, trim_heap
 from graphprep.model.errors import MemoryLimitError
 from graphprep.model.options.convert import ConvertOptions
 from graphprep.model.protocols import Reporter

@@ -5,8 +5,11 @@ Nothing is allocated, and nothing decoded, before they have passed it.
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from graphprep.engine.budget import format_size
 from graphprep.engine.ledger import EDGE_BYTES
@@ -15,7 +18,7 @@ from graphprep.model.errors import DataError, GraphprepError, MemoryLimitError, 
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.options.convert import ConvertOptions
 from graphprep.model.protocols import Sources
-from graphprep.storage.read.free_space import find_folders, free_bytes
+from graphprep.storage.read.urls import local_path
 
 _MOST_INT32 = 2**31
 _ROW_BYTES = 8  # of indptr, and of a raw ID that has to be stored
@@ -64,6 +67,24 @@ class _Stated:
     def too_much_disk(self, need: int, there: int, folder: str) -> GraphprepError:
         message = f"{self.words} {format_size(need)} in {folder}, and {format_size(there)} are free"
         return self.refuse(StorageError, message, "correct the number, or choose another disk")
+
+
+def find_folders(out: str, tmp_dir: str | None) -> tuple[str | None, str]:
+    """Return the folders of what is written to ``out`` (None: it is remote) and of the temporary files."""
+    path = local_path(out)
+    folder = None if path is None else Path(path).absolute().parent
+    while folder is not None and not folder.exists():
+        folder = folder.parent
+    return None if folder is None else str(folder), tmp_dir or tempfile.gettempdir()
+
+
+def free_bytes(folder: str) -> int | None:
+    """Return what this user may still write to a folder's disk; None where the system does not say."""
+    try:
+        found = os.statvfs(folder)
+    except (OSError, AttributeError):
+        return None
+    return found.f_bavail * found.f_frsize if found.f_blocks else None
 
 
 def check_fits(sources: Sources, options: ConvertOptions) -> None:
@@ -178,4 +199,14 @@ def _disk_of(num_nodes: int, num_owned: int, rules: CountRules, *, is_range: boo
         yield tmp, num_nodes * _ROW_BYTES - rules.limit_bytes
 
 
-__all__ = ["ENTRY_BYTES", "CountRules", "check_fits", "check_parts", "check_room", "num_part_files", "refuse_parts"]
+__all__ = [
+    "ENTRY_BYTES",
+    "CountRules",
+    "check_fits",
+    "check_parts",
+    "check_room",
+    "find_folders",
+    "free_bytes",
+    "num_part_files",
+    "refuse_parts",
+]

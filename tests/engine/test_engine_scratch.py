@@ -7,16 +7,16 @@ import mmap
 import numpy as np
 import pytest
 
-from graphprep.engine import scratch
+from graphprep.engine import heap
+from graphprep.engine.heap import release_scratch, scratch_array
 from graphprep.engine.ledger import plan_memory
-from graphprep.engine.scratch import release_scratch, scratch_array
 from graphprep.model.options.convert import ConvertOptions
 
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(scratch, "_LEAST_BYTES", 1 << 16)
-    monkeypatch.setattr(scratch, "_MOST_BYTES", 1 << 20)
+    monkeypatch.setattr(heap, "_LEAST_SCRATCH", 1 << 16)
+    monkeypatch.setattr(heap, "_MOST_SCRATCH", 1 << 20)
     release_scratch()
     yield
     release_scratch()
@@ -40,9 +40,9 @@ def test_memory_is_used_again():
             assert (other == 1).all()
     with scratch_array(20_000, np.uint64) as larger:
         larger[:] = 3
-    assert len(scratch._kept) == 1
+    assert len(heap._kept) == 1
     release_scratch()
-    assert not scratch._kept
+    assert not heap._kept
 
 
 def test_small_and_very_large_arrays_are_not_kept():
@@ -51,13 +51,13 @@ def test_small_and_very_large_arrays_are_not_kept():
             array[:] = 5
             assert array.size == count
             assert array.dtype == np.uint64
-    assert not scratch._kept
+    assert not heap._kept
 
 
 def test_what_fails_is_not_used_again():
     with pytest.raises(RuntimeError), scratch_array(10_000, np.uint64):
         raise RuntimeError
-    assert not scratch._kept
+    assert not heap._kept
 
 
 def test_no_memory():
@@ -68,6 +68,6 @@ def test_no_memory():
 def test_a_run_gets_back_what_is_kept():
     with scratch_array(10_000, np.uint64):
         pass
-    assert scratch._kept or not hasattr(mmap, "MADV_FREE")
+    assert heap._kept or not hasattr(mmap, "MADV_FREE")
     plan_memory(ConvertOptions())
-    assert not scratch._kept
+    assert not heap._kept

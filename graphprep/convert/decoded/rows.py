@@ -162,7 +162,7 @@ class Decoded:
             for side in range(2):
                 names = {relation.dst_type if side else relation.src_type for relation in relations}
                 name = names.pop() if len(names) == 1 else None
-                code = UNKNOWN if name is None else self.node_types.index(name)
+                code = self.node_types.index(name) if name in self.node_types else UNKNOWN
                 ends.append((self.spaces.of_end(relations[0], side), code))
             known = self._end_spaces[batch.codes] = tuple(ends)
         return known

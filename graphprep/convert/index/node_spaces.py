@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -138,14 +138,12 @@ class EndCodes:
         return np.array([*map(self.of, range(len(self._names))), self.of(UNKNOWN)], np.int32)
 
 
-def sort_spaces(decoded: Decoded, rules: NodeRules, pool: SpillPool, done: Collection[str]) -> tuple[list[SortedSpace], Ints]:
-    """Sort the nodes of every ID space but those that are ``done``. Returns them, and the records of repeated nodes, ascending.
+def sort_spaces(decoded: Decoded, rules: NodeRules, pool: SpillPool, wanted: list[str]) -> tuple[list[SortedSpace], Ints]:
+    """Sort the nodes of the ``wanted`` ID spaces, which hold numbers, and of those of texts.
 
-    The texts that ``decoded`` holds are used up.
+    Returns them, and the records of repeated nodes, ascending. The texts that ``decoded`` holds are used up.
     """
-    collector = _Collector(decoded, rules, pool, done)
-    if not collector.indexers and not decoded.texts:
-        return [], np.zeros(0, np.int64)
+    collector = _Collector(decoded, rules, pool, wanted)
     collector.add_records()
     collector.add_ends()
     spaces = []
@@ -171,15 +169,10 @@ def sort_spaces(decoded: Decoded, rules: NodeRules, pool: SpillPool, done: Colle
 class _Collector:
     """Deals raw IDs that are numbers out to the indexers of their spaces."""
 
-    def __init__(self, decoded: Decoded, rules: NodeRules, pool: SpillPool, done: Collection[str]) -> None:
+    def __init__(self, decoded: Decoded, rules: NodeRules, pool: SpillPool, wanted: list[str]) -> None:
         self._decoded = decoded
         self._signed = frozenset(decoded.sources.signed_ids)
-        self._skipped = {*done, *decoded.texts}
         self.end_codes = EndCodes(decoded, rules)
-        names = dict.fromkeys(decoded.spaces.of_type(name) for name in decoded.node_types)
-        if decoded.sources.nodes == "records":
-            names[""] = None
-        wanted = [name for name in names if name not in self._skipped]
         self.indexers = {name: SpaceIndexer(pool, rules.cap_bytes // max(1, len(wanted))) for name in wanted}
 
     def flip(self, space: str) -> np.uint64:

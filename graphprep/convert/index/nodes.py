@@ -123,7 +123,11 @@ def index_nodes(decoded: Decoded, rules: NodeRules, pool: SpillPool) -> NodeInde
     ranges = find_ranges(decoded, rules) if decoded.sources.nodes == "ends" else []
     dense = _dense_spaces(decoded, rules, ranges)
     seen = seen_bits(decoded, ranges, rules) if ranges else {}
-    sorted_spaces, duplicates = sort_spaces(decoded, rules, pool, dense)
+    sorted_spaces: list[SortedSpace] = []
+    duplicates = np.zeros(0, np.int64)
+    to_sort = _spaces_to_sort(decoded, dense)
+    if to_sort or decoded.texts:
+        sorted_spaces, duplicates = sort_spaces(decoded, rules, pool, to_sort)
     names = _type_names(decoded, rules, sorted_spaces)
     numbers = {code: names.index(name) for code, name in enumerate(decoded.node_types) if name in names}
     index = NodeIndex(
@@ -133,7 +137,7 @@ def index_nodes(decoded: Decoded, rules: NodeRules, pool: SpillPool) -> NodeInde
         tuple(decoded.spaces.of_type(name) for name in names),
         duplicates=duplicates,
     )
-    created = {created_code(code): number for code, number in numbers.items()}
+    created = {created_code(code): number for code, number in numbers.items()} if sorted_spaces else {}
     if rules.missing_type in names:
         created[int(CREATED)] = names.index(str(rules.missing_type))
     for space in sorted_spaces:
@@ -164,6 +168,14 @@ def _dense_spaces(decoded: Decoded, rules: NodeRules, ranges: list[EndRange]) ->
                 fix="read them as integers, or drop the number of nodes",
             )
     return dense
+
+
+def _spaces_to_sort(decoded: Decoded, dense: Mapping[str, int]) -> list[str]:
+    """Return the ID spaces of numbers whose nodes are those that occur."""
+    names = dict.fromkeys(decoded.spaces.of_type(name) for name in decoded.node_types)
+    if decoded.sources.nodes == "records":
+        names[""] = None
+    return [name for name in names if name not in dense and name not in decoded.texts]
 
 
 def _type_names(decoded: Decoded, rules: NodeRules, spaces: list[SortedSpace]) -> list[str]:

@@ -216,7 +216,8 @@ class _Collector:
         """Decode everything."""
         settings = self.settings
         decoder = self.decoded.decoder
-        self.plain = find_plain(storage, self.decoded.sources.spans)
+        if any(span.array is not None for span in self.decoded.sources.spans):
+            self.plain = find_plain(storage, self.decoded.sources.spans)
         self.decoded.early = self._begin_early()
         for group in map_ordered(self._work, self._groups(storage), settings.threads):
             for done in group.done:

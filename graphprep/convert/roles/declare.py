@@ -22,7 +22,8 @@ from graphprep.store.columns.cells import scalar_cells
 
 def complete(routing: Routing, has_times: bool) -> None:
     """Add the columns that types have although no row brought a value."""
-    count_left(routing)
+    if routing.decoded.aligned:
+        count_left(routing)
     sources = routing.decoded.sources
     for code, relation in enumerate(sources.edge_types):
         if relation.src_type is not None and relation.dst_type is not None:
@@ -43,7 +44,8 @@ def complete(routing: Routing, has_times: bool) -> None:
             routing.edge_column(route, key)
     for declared in sources.columns:
         _declare(routing, declared)
-    _order_declared(routing)
+    if sources.columns:
+        _order_declared(routing)
     _declare_empty(routing)
     _settle_input_columns(routing)
     if routing.rules.schema is not None:

@@ -6,6 +6,7 @@ import copy
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import islice
 from typing import BinaryIO, ClassVar, Literal
 
@@ -427,7 +428,7 @@ class _File:
     num_rows: int | None
     held: tuple[HeldIds, HeldIds] = ("open", "open")
 
-    @property
+    @cached_property
     def place(self) -> str:
         """Return where the file's columns are said: its header or first line."""
         return f"{display_url(self.url)}:{self.head.first.number}:1" if self.head else display_url(self.url)
