@@ -8,7 +8,7 @@ import platform
 import socket
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,8 +44,7 @@ from graphprep.convert.shuffle.route import Routed, RouteRules, Routing
 from graphprep.convert.shuffle.route_edges import route_edges, route_needs
 from graphprep.convert.shuffle.route_nodes import route_nodes
 from graphprep.engine.budget import PeakSampler, count_memory, record_bytes
-from graphprep.engine.heap import end_stage
-from graphprep.engine.ledger import Ledger, MemoryPlan, Need, plan_memory
+from graphprep.engine.ledger import Ledger, MemoryPlan, plan_memory
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.graph_schema import GraphSchema, OwnerSchema
 from graphprep.model.options.checks import parse_error_limit
@@ -131,36 +130,6 @@ class Prepared:
         return _most_bytes(self.planned, self.index)
 
 
-class StageClock:
-    """Measures stages for the summary and passes them on. ``ledger`` is there once the memory is shared out."""
-
-    def __init__(self, reporter: Reporter) -> None:
-        self.reporter = reporter
-        self.ledger: Ledger | None = None
-        self.seconds: dict[str, float] = {}
-        self._name = ""
-        self._start = time.perf_counter()
-
-    def stage(self, name: str, needs: Iterable[Need] = (), *, total_bytes: int | None = None) -> None:
-        """Begin a stage, which takes so much memory."""
-        self.finish()
-        end_stage()
-        if self.ledger is not None:
-            self.ledger.begin(name, needs)
-        self._name = name
-        self.reporter.stage(name, total_bytes=total_bytes)
-
-    def finish(self) -> None:
-        """End the current stage."""
-        if self.ledger is not None:
-            self.ledger.end()
-        now = time.perf_counter()
-        if self._name:
-            self.seconds[self._name] = self.seconds.get(self._name, 0.0) + now - self._start
-        self._start = now
-        self._name = ""
-
-
 def convert(
     inputs: Sequence[str],
     out: str,
@@ -176,7 +145,6 @@ def convert(
     """
     options = options or ConvertOptions()
     reporter = reporter or SilentReporter()
-    clock = StageClock(reporter)
     begin = time.perf_counter()
     with contextlib.ExitStack() as stack:
         stack.enter_context(count_memory())
@@ -185,31 +153,31 @@ def convert(
         storage = stack.enter_context(Storage(options.run.storage_options, tmp_dir))
         storage.load_drivers((*inputs, out))
         memory = plan_memory(options)
-        clock.ledger = Ledger(memory.limit_bytes, memory.held_bytes, reporter, sampler)
+        ledger = Ledger(memory.limit_bytes, memory.held_bytes, reporter, sampler)
         storage.ahead_bytes = _AHEAD_BLOCKS * memory.block_bytes
         storage.record_bytes = record_bytes(memory.limit_bytes)
         writer = stack.enter_context(StoreWriter(storage, out, options.overwrite))
         pool = stack.enter_context(SpillPool(memory.pool_bytes, tmp_dir))
         if in_memory is not None:
-            clock.stage("spool", in_memory.needs())
+            ledger.begin("spool", in_memory.needs())
             in_memory.spool(storage)
         with _saved_rejects(storage, options) as rejects:
             disk = _disk_rules(out, tmp_dir, options, memory)
-            prepared = _prepare(inputs, options, memory, storage, pool, clock, rejects, disk)
+            prepared = _prepare(inputs, options, memory, storage, pool, ledger, rejects, disk)
         check_outcome(_outcome(inputs, prepared), options, writer.replaced)
         rules = _write_rules(prepared, options, memory)
         most = prepared.most_bytes
-        clock.stage("build", (*build_needs(rules, prepared.nodes, prepared.edges, most), memory.runs(most)))
+        ledger.begin("build", (*build_needs(rules, prepared.nodes, prepared.edges, most), memory.runs(most)))
         builder = StoreBuilder(writer, prepared.index, rules, pool, reporter)
         for node in prepared.nodes:
             builder.write_nodes(node)
         for edge in prepared.edges:
             builder.write_edges(edge)
-        clock.stage("publish", (*publish_needs(rules, prepared.nodes, prepared.edges), memory.runs(most)))
+        ledger.begin("publish", (*publish_needs(rules, prepared.nodes, prepared.edges), memory.runs(most)))
         builder.finish(prepared.nodes, prepared.edges, lambda: _provenance(prepared, storage, time.perf_counter() - begin))
-        clock.finish()
+        ledger.end()
         elapsed_s = time.perf_counter() - begin
-        summary = _summary(out, prepared, clock, writer.num_bytes, pool.spilled_bytes, elapsed_s, sampler.stop())
+        summary = _summary(out, prepared, ledger, writer.num_bytes, pool.spilled_bytes, elapsed_s, sampler.stop())
         return summary if in_memory is None else replace(summary, notes=(*in_memory.notes, *summary.notes))
 
 
@@ -223,19 +191,18 @@ def folder_beside(out: str) -> str | None:
 def check_input(inputs: Sequence[str], options: ConvertOptions | None = None, reporter: Reporter | None = None) -> InputReport:
     """Decode, index and resolve an input without writing anything; raise what ``convert`` would raise."""
     options = options or ConvertOptions()
-    clock = StageClock(reporter or SilentReporter())
     with contextlib.ExitStack() as stack:
         stack.enter_context(count_memory())
         sampler = stack.enter_context(PeakSampler())
         storage = stack.enter_context(Storage(options.run.storage_options, options.run.tmp_dir))
         storage.load_drivers(inputs)
         memory = plan_memory(options)
-        clock.ledger = Ledger(memory.limit_bytes, memory.held_bytes, clock.reporter, sampler)
+        ledger = Ledger(memory.limit_bytes, memory.held_bytes, reporter or SilentReporter(), sampler)
         storage.ahead_bytes = _AHEAD_BLOCKS * memory.block_bytes
         storage.record_bytes = record_bytes(memory.limit_bytes)
         pool = stack.enter_context(SpillPool(memory.pool_bytes, options.run.tmp_dir))
         with _saved_rejects(storage, options) as rejects:
-            prepared = _prepare(inputs, options, memory, storage, pool, clock, rejects)
+            prepared = _prepare(inputs, options, memory, storage, pool, ledger, rejects)
         check_outcome(_outcome(inputs, prepared), options)
         return InputReport(
             format=prepared.planned.format,
@@ -255,7 +222,7 @@ def _prepare(
     memory: MemoryPlan,
     storage: Storage,
     pool: SpillPool,
-    clock: StageClock,
+    ledger: Ledger,
     rejects: Rejects,
     disk: DiskRules | None = None,
 ) -> Prepared:
@@ -263,8 +230,8 @@ def _prepare(
     flags: tuple[RoleFlag, ...] = ()
     if options.labels or options.splits or options.seeds or options.categories:
         flags = read_flags(options.labels, options.splits, options.seeds, options.seed, categories=options.categories)
-    clock.stage("plan", plan_needs(memory.working_bytes))
-    planned = plan_input(inputs, options, storage, clock.reporter)
+    ledger.begin("plan", plan_needs(memory.working_bytes))
+    planned = plan_input(inputs, options, storage, ledger.reporter)
     room = _count_rules(memory, disk)
     check_room(planned.sources, options, room)
     flags += _config_flags(planned, options.seed)
@@ -280,7 +247,7 @@ def _prepare(
     elif flags:
         planned = with_dtypes(planned, category_texts(flags, planned.sources))
     if disk is not None:
-        check_disk(planned, storage, disk, clock.reporter)
+        check_disk(planned, storage, disk, ledger.reporter)
     settings = DecodeSettings(
         block_bytes=memory.block_bytes,
         limit_bytes=max(memory.block_bytes, record_bytes(memory.limit_bytes)),
@@ -290,13 +257,13 @@ def _prepare(
         text_bytes=memory.cap_bytes,
         early=None if flags or schema is not None else _early_rules(options, memory, planned.total_bytes),
     )
-    decoded, index, locator = _index_input(planned, settings, schema, options, memory, storage, pool, clock, rejects, room)
+    decoded, index, locator = _index_input(planned, settings, schema, options, memory, storage, pool, ledger, rejects, room)
     flags = (*flags, *_format_flags(decoded))
     if flags and fixed is None:
         roles = match_types(flags, index.type_names)
     rules = _route_rules(options, schema, memory, index)
-    routing = Routing(decoded, index, rules, pool, locator, clock.reporter, rejects, roles)
-    clock.stage("shuffle", (*route_needs(routing), memory.runs(_most_bytes(planned, index))))
+    routing = Routing(decoded, index, rules, pool, locator, ledger.reporter, rejects, roles)
+    ledger.begin("shuffle", (*route_needs(routing), memory.runs(_most_bytes(planned, index))))
     if decoded.num_nodes or decoded.aligned:
         route_nodes(routing)
     route_edges(routing)
@@ -310,7 +277,7 @@ def _prepare(
         giver.give(roles)
         nodes, edges, parts, notes = giver.nodes, giver.edges, tuple(giver.parts), tuple(giver.notes)
     # What was guessed of the input is in the summary where the reporter tells nobody.
-    untold = planned.sources.messages if getattr(clock.reporter, "is_quiet", False) else ()
+    untold = planned.sources.messages if getattr(ledger.reporter, "is_quiet", False) else ()
     return Prepared(planned, decoded, index, routing.routed, nodes, edges, rejects.num, parts, notes, untold)
 
 
@@ -355,7 +322,7 @@ def _index_input(
     memory: MemoryPlan,
     storage: Storage,
     pool: SpillPool,
-    clock: StageClock,
+    ledger: Ledger,
     rejects: Rejects,
     room: CountRules,
 ) -> tuple[Decoded, NodeIndex, Locator]:
@@ -363,10 +330,10 @@ def _index_input(
     decoder, sources, seed = planned.decoder, planned.sources, 0
     while True:
         most = decoded_bytes(planned)
-        clock.stage("decode", (*decode_needs(settings, most), memory.runs(most)), total_bytes=planned.total_bytes)
-        decoded = decode_all(decoder, sources, storage, pool, settings, clock.reporter, rejects, planned.replan, seed)
+        ledger.begin("decode", (*decode_needs(settings, most), memory.runs(most)), total_bytes=planned.total_bytes)
+        decoded = decode_all(decoder, sources, storage, pool, settings, ledger.reporter, rejects, planned.replan, seed)
         locator = Locator(decoded, storage, settings)
-        clock.stage("index", (*index_needs(decoded, memory.cap_bytes), memory.runs()))
+        ledger.begin("index", (*index_needs(decoded, memory.cap_bytes), memory.runs()))
         try:
             return decoded, _index(decoded, options, schema, memory, storage, pool, locator, room), locator
         except KeyCollisionError:
@@ -597,7 +564,7 @@ def _split_slots(owner: TypedNodes | TypedEdges) -> Iterator[str]:
 def _summary(
     out: str,
     prepared: Prepared,
-    clock: StageClock,
+    ledger: Ledger,
     output_bytes: int,
     spilled_bytes: int,
     elapsed_s: float,
@@ -620,7 +587,7 @@ def _summary(
         spilled_bytes=spilled_bytes,
         elapsed_s=elapsed_s,
         peak_memory_bytes=peak_bytes,
-        stage_s=dict(clock.seconds),
+        stage_s=dict(ledger.seconds),
         notes=_notes(prepared),
     )
 
@@ -667,7 +634,6 @@ def _without_secrets(arguments: Sequence[str]) -> list[str]:
 
 __all__ = [
     "InputReport",
-    "StageClock",
     "check_input",
     "convert",
     "folder_beside",

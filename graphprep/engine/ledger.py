@@ -1,9 +1,10 @@
-"""The memory ledger: how a limit is shared out, and what the stages of a command declare that they take of it, and why."""
+"""The ledger: how a memory limit is shared out, what the stages of a command take of it and why, and how long they work."""
 
 from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -15,7 +16,7 @@ from graphprep.engine.budget import (
     memory_limit,
     used_bytes,
 )
-from graphprep.engine.heap import bound_heap, kept_bytes, release_scratch, trim_heap
+from graphprep.engine.heap import bound_heap, end_stage, kept_bytes, release_scratch, trim_heap
 from graphprep.model.errors import MemoryLimitError
 from graphprep.model.options.convert import ConvertOptions
 from graphprep.model.protocols import Reporter
@@ -111,10 +112,10 @@ def _too_little(limit: int, held: int, room: int) -> MemoryLimitError:
 
 
 class Ledger:
-    """What a command takes of memory, stage after stage, as each of them declares it when it begins.
+    """What a command takes, stage after stage: memory, as each of them declares it when it begins, and seconds.
 
-    Beside that, all stages have what was held before, what is loaded on the way, and what is free and not given back. Details
-    are told to a reporter that wants them.
+    Beside their own memory, all stages have what was held before, what is loaded on the way, and what is free and not given
+    back. The reporter is told of each stage, and details if it wants them.
     """
 
     def __init__(self, limit_bytes: int, held_bytes: int, reporter: Reporter, sampler: PeakSampler) -> None:
@@ -123,24 +124,30 @@ class Ledger:
             Need("process", held_bytes, "what it holds when it begins"),
             Need("code", _KERNEL_BYTES, "kernels, pyarrow and other modules, as they are loaded"),
         )
+        self.reporter = reporter
         self.stages: dict[str, tuple[Need, ...]] = {}
+        self.seconds: dict[str, float] = {}
+        self._most_kept = kept_bytes(limit_bytes)
         self._tell = reporter.message if getattr(reporter, "details", False) else None
         self._sampler = sampler
         self._stage = ""
+        self._start = 0.0
 
-    def begin(self, stage: str, needs: Iterable[Need]) -> None:
-        """End the stage before, and open the next one with what it declares."""
+    def begin(self, stage: str, needs: Iterable[Need], *, total_bytes: int | None = None) -> None:
+        """End the stage before, and open the next one with what it declares; ``total_bytes`` of input lie before it."""
         self.end()
+        end_stage()
         own = [one for one in needs if one.num_bytes]
         left = max(0, used_bytes() - self.always[0].num_bytes) + sum(one.num_bytes for one in own) // _HOLES_SHARE
-        heap = Need("heap", min(left, kept_bytes(self.limit_bytes)), "what stages left, and what is free between arrays")
+        heap = Need("heap", min(left, self._most_kept), "what stages left, and what is free between arrays")
         self.stages[stage] = (*own, heap)
-        self._stage = stage
+        self._stage, self._start = stage, time.perf_counter()
         self._sampler.lap()
         if self._tell is not None:
             if len(self.stages) == 1:
                 self._tell(f"memory: all stages: {_words(self.always)}")
             self._tell(f"memory: {stage}: {format_size(self.peak_bytes(stage))} at most: {_words(self.stages[stage])}")
+        self.reporter.stage(stage, total_bytes=total_bytes)
 
     def peak_bytes(self, stage: str) -> int:
         """Return what is held in a stage at most: the sum of all needs, and never more than the limit."""
@@ -157,6 +164,8 @@ class Ledger:
         not: nobody can bound what that takes.
         """
         stage, self._stage = self._stage, ""
+        if stage:
+            self.seconds[stage] = self.seconds.get(stage, 0.0) + time.perf_counter() - self._start
         if not stage or os.environ.get(_CHECK, "0") in ("", "0") or "numba" in sys.modules:
             return
         held = self._sampler.lap()

@@ -81,14 +81,14 @@ def export(
         carried_columns(kept, exporter, plan, options)  # what is refused is refused before anything is made
         folder = stack.enter_context(_folder(run, exporter, options, exists=exists))
         room = run.room(memory)
-        run.clock.stage("prepare", derive_needs(room))
-        ready = stack.enter_context(ready_store(source, need, run.storage, room, run.clock.reporter, run.tmp_dir))
+        run.ledger.begin("prepare", derive_needs(room))
+        ready = stack.enter_context(ready_store(source, need, run.storage, room, run.reporter, run.tmp_dir))
         kept, _ = without_columns(ready.metadata, options.drop_columns)
         columns = carried_columns(shapes.apply(kept), exporter, plan, options)
         wanted = "typed" if exporter.node_ids == "own" else options.ids
         ids = TrainerIds(ready, wanted, room.scratch)
-        run.clock.stage("export", derive_needs(room))
-        graph = StoredGraph(ready, ids, columns, room, run.clock.reporter)
+        run.ledger.begin("export", derive_needs(room))
+        graph = StoredGraph(ready, ids, columns, room, run.reporter)
         folder.twins = TwinFinder.of(source, run.storage) if options.link else None
         dropped = (*left_out, *(one.text for one in plan.unsupported))
         made = replace(plan, need=need, notes=(*plan.notes, *shapes.notes))
@@ -133,7 +133,7 @@ def _summary(
         dropped=dropped,
         message_edges=plan.need.message_edges,
         held_out=_held_out(graph),
-        stage_s=dict(run.clock.seconds),
+        stage_s=dict(run.ledger.seconds),
         spilled_bytes=graph.room.pool.spilled_bytes,
         notes=(*plan.notes, *notes),
     )

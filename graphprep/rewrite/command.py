@@ -31,10 +31,10 @@ def reorder(store: str, out: str, options: ReorderOptions | None = None, reporte
         refuse_same(store, out)
         memory, source = run.plan_memory(), run.open_store()
         rules = _order_rules(source.metadata, options)
-        compare_disk(out, run.tmp_dir, _disk_need(source, memory), run.clock.reporter)
+        compare_disk(out, run.tmp_dir, _disk_need(source, memory), run.reporter)
         writer = stack.enter_context(StoreWriter(run.storage, out, options.overwrite))
         room = run.room(memory)
-        metadata = _reorder(StoreReorderer(source, writer, rules, room, run.clock.reporter), run, room)
+        metadata = _reorder(StoreReorderer(source, writer, rules, room, run.reporter), run, room)
         return ReorderSummary(
             out=out,
             by=options.by,
@@ -45,7 +45,7 @@ def reorder(store: str, out: str, options: ReorderOptions | None = None, reporte
             output_bytes=writer.num_bytes,
             peak_memory_bytes=run.finish(),
             elapsed_s=run.elapsed_s,
-            stage_s=dict(run.clock.seconds),
+            stage_s=dict(run.ledger.seconds),
             spilled_bytes=room.pool.spilled_bytes,
             notes=tuple(_notes(source.metadata)),
         )
@@ -54,13 +54,13 @@ def reorder(store: str, out: str, options: ReorderOptions | None = None, reporte
 def _reorder(step: StoreReorderer, run: StoreRun, room: Room) -> GraphMetadata:
     """Run the stages."""
     needs = tuple(room.needs())
-    run.clock.stage("order", needs)
+    run.ledger.begin("order", needs)
     step.order()
-    run.clock.stage("nodes", needs)
+    run.ledger.begin("nodes", needs)
     step.write_nodes()
-    run.clock.stage("edges", needs)
+    run.ledger.begin("edges", needs)
     step.write_edges()
-    run.clock.stage("publish", needs)
+    run.ledger.begin("publish", needs)
     metadata_url = run.storage.join(run.store, METADATA_NAME)
     return step.finish(lambda: provenance([metadata_url], run.storage, run.elapsed_s))
 

@@ -1,4 +1,4 @@
-"""What commands that read a store have in common: the run with its storage, clock and memory, and where it may write."""
+"""What commands that read a store have in common: the run with its storage and memory, and where it may write."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import time
 from pathlib import Path
 
-from graphprep.convert.pipeline import SilentReporter, StageClock, folder_beside
+from graphprep.convert.pipeline import SilentReporter, folder_beside
 from graphprep.edges.moves import Room
 from graphprep.engine.budget import PeakSampler, count_memory
 from graphprep.engine.ledger import Ledger, MemoryPlan, plan_memory
@@ -31,7 +31,8 @@ class StoreRun:
     def __init__(
         self, store: str, out: str, options: RunOptions, reporter: Reporter | None, stack: contextlib.ExitStack
     ) -> None:
-        self.clock = StageClock(reporter or SilentReporter())
+        self.reporter = reporter or SilentReporter()
+        self.ledger: Ledger  # once the memory is shared out
         self._begin = time.perf_counter()
         self._options = options
         self._stack = stack
@@ -48,7 +49,7 @@ class StoreRun:
         Raises MemoryLimitError where it leaves nothing to work with.
         """
         memory = plan_memory(ConvertOptions(run=self._options))
-        self.clock.ledger = Ledger(memory.limit_bytes, memory.held_bytes, self.clock.reporter, self._sampler)
+        self.ledger = Ledger(memory.limit_bytes, memory.held_bytes, self.reporter, self._sampler)
         return memory
 
     def open_store(self) -> StoreReader:
@@ -66,7 +67,7 @@ class StoreRun:
 
     def finish(self) -> int:
         """End the last stage; return the most memory that was in use, in bytes."""
-        self.clock.finish()
+        self.ledger.end()
         return self._sampler.stop()
 
 

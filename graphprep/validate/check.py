@@ -120,19 +120,16 @@ def _check_contents(
     window_bytes = max(ledger.limit_bytes // _WINDOW_SHARE, 1)
     manifests = read_manifests(storage, url, metadata, faults)
     entries = [entry for manifest in manifests if manifest is not None for entry in manifest.arrays]
-    ledger.begin("files", file_needs(threads))
-    counted.reporter.stage("files", total_bytes=sum(entry.num_bytes for entry in entries))
+    ledger.begin("files", file_needs(threads), total_bytes=sum(entry.num_bytes for entry in entries))
     store = check_files(storage, url, metadata, manifests, faults, threads=threads, advance=counted.advance)
     most_nodes, most_edges = (max(each, default=0) for each in (metadata.num_nodes_per_type, metadata.num_edges_per_type))
     ledger.begin("nodes", (*node_needs(most_nodes, window_bytes), *column_needs()))
-    counted.reporter.stage("nodes")
     for number, name in enumerate(metadata.node_types):
         if check_order(store, number, faults, window_bytes=window_bytes):
             check_raw_ids(store, number, faults, window_bytes=window_bytes)
         counted.reporter.advance(records=metadata.num_nodes_per_type[number])
         _check_type_columns(store, node_folder(name), number, faults, edges=False)
     ledger.begin("edges", (*edge_needs(most_nodes, most_edges, window_bytes), *column_needs()))
-    counted.reporter.stage("edges")
     for number, edge_type in enumerate(metadata.edge_types):
         check_edges(store, number, faults, window_bytes=window_bytes)
         counted.reporter.advance(records=metadata.num_edges_per_type[number])

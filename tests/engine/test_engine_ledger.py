@@ -24,9 +24,13 @@ class Listener:
     def __init__(self, *, details=True):
         self.details = details
         self.messages = []
+        self.stages = []
 
     def message(self, text):
         self.messages.append(text)
+
+    def stage(self, name, *, total_bytes=None):
+        self.stages.append((name, total_bytes))
 
 
 @pytest.fixture
@@ -81,7 +85,9 @@ def test_a_stage_takes_the_sum_of_its_needs(held):
     listener = Listener()
     made = Ledger(256 * MIB, 30 * MIB, listener, PeakSampler())
     made.begin("index", iter(TWO))
-    made.begin("build", [Need("build tasks", 500 * MIB, "many")])
+    made.begin("build", [Need("build tasks", 500 * MIB, "many")], total_bytes=9)
+    assert listener.stages == [("index", None), ("build", 9)]
+    assert list(made.seconds) == ["index"]  # the other one still works
     kept = (10 + 3) * MIB  # 10 MiB are held beyond what was there before, and a quarter of 12 MiB may lie between arrays
     assert made.own_bytes("index") == 12 * MIB + kept
     assert made.peak_bytes("index") == (30 + 64 + 12) * MIB + kept
