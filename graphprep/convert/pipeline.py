@@ -43,6 +43,7 @@ from graphprep.convert.roles.role_columns import Parts, RoleGiver
 from graphprep.convert.shuffle.route import Routed, RouteRules, Routing
 from graphprep.convert.shuffle.route_edges import route_edges, route_needs
 from graphprep.convert.shuffle.route_nodes import route_nodes
+from graphprep.edges.device import find_kernels
 from graphprep.engine.budget import PeakSampler, count_memory, record_bytes
 from graphprep.engine.ledger import Ledger, MemoryPlan, plan_memory
 from graphprep.model.errors import DataError, UsageError
@@ -262,7 +263,7 @@ def _prepare(
     if flags and fixed is None:
         roles = match_types(flags, index.type_names)
     rules = _route_rules(options, schema, memory, index)
-    routing = Routing(decoded, index, rules, pool, locator, ledger.reporter, rejects, roles)
+    routing = Routing(find_kernels(), decoded, index, rules, pool, locator, ledger.reporter, rejects, roles)
     ledger.begin("shuffle", (*route_needs(routing), memory.runs(_most_bytes(planned, index))))
     if decoded.num_nodes or decoded.aligned:
         route_nodes(routing)
@@ -434,7 +435,7 @@ def _early_rules(options: ConvertOptions, memory: MemoryPlan, total_bytes: int |
         return None
     group = max(memory.block_bytes, min(_MOST_GROUP, memory.cap_bytes // 3))
     side = 1 if options.layout == "csc" else 0
-    return EarlyRules(side, group, max(_LEAST_EARLY, group // 8), memory.cap_bytes // 2, total_bytes or 0)
+    return EarlyRules(find_kernels(), side, group, max(_LEAST_EARLY, group // 8), memory.cap_bytes // 2, total_bytes or 0)
 
 
 def _write_rules(prepared: Prepared, options: ConvertOptions, memory: MemoryPlan) -> WriteRules:

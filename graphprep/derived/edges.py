@@ -128,7 +128,7 @@ def make_buckets(room: Room, num_rows: int, num_edges: int, num_others: int) -> 
     """Make buckets for the edges of so many rows, with other ends below ``num_others``."""
     plan = plan_buckets(num_rows, num_edges * EDGE_BYTES + num_rows * ROW_BYTES, bucket_bytes(room))
     desk = Desk(min(bucket_bytes(room), MOST_HELD_BYTES))
-    return EdgeBuckets(room.pool, plan, desk, num_others)
+    return EdgeBuckets(room.kernels, room.pool, plan, desk, num_others)
 
 
 def derive_needs(room: Room) -> Iterator[Need]:

@@ -13,10 +13,7 @@ from numpy.typing import NDArray
 
 from graphprep.engine.budget import default_threads
 from graphprep.engine.local import map_ordered
-from graphprep.kernels.cpu.edges import scatter as kernels
-from graphprep.kernels.cpu.edges.place import place_edges
-from graphprep.kernels.cpu.edges.scatter import start_buckets
-from graphprep.kernels.edges import WORD_BITS, Packing, Rows, Segments, bits_below, pack_bits
+from graphprep.kernels.edges import WORD_BITS, Kernels, Packing, Rows, Segments, bits_below, pack_bits
 from graphprep.model.buffers import Buffers
 from graphprep.model.errors import DataError, UsageError
 
@@ -109,18 +106,18 @@ def plan_bucket_bits(most: int) -> int:
     return min(_MOST_BUCKETS_BITS, max(0, bits_below(most) - _BUCKET_BITS))
 
 
-def scatter_edges(rows: Ints, others: Ints, plan: RecordPlan, words: Words, threads: int) -> Segments:
+def scatter_edges(kernels: Kernels, rows: Ints, others: Ints, plan: RecordPlan, words: Words, threads: int) -> Segments:
     """Scatter edges to buckets of rows, into ``words``. ``rows`` and ``others`` come from ``as_input``; IDs are positions."""
 
     def scatter(at: slice, starts: NDArray[np.uint32], records: Words) -> None:
-        start_buckets([rows[at]], plan.shift, starts)
+        kernels.start_buckets([rows[at]], plan.shift, starts)
         kernels.scatter_edges(rows[at], others[at], plan.packing, plan.shift, starts, records, 0)
 
     return _scatter_chunks(rows.size, scatter, plan, words, threads, count_up=True)
 
 
 def scatter_entries(
-    indptr: NDArray[np.int64], indices: Ints, edge_ids: Ints, plan: RecordPlan, words: Words, threads: int
+    kernels: Kernels, indptr: NDArray[np.int64], indices: Ints, edge_ids: Ints, plan: RecordPlan, words: Words, threads: int
 ) -> Segments:
     """Scatter the entries of rows to buckets of columns, into ``words``. Arrays come from ``as_input``.
 
@@ -128,7 +125,7 @@ def scatter_entries(
     """
 
     def scatter(at: slice, starts: NDArray[np.uint32], records: Words) -> None:
-        start_buckets([indices[at]], plan.shift, starts)
+        kernels.start_buckets([indices[at]], plan.shift, starts)
         ids = edge_ids[at] if edge_ids.size else None
         kernels.scatter_entries(indptr, indices[at], at.start, plan.packing, plan.shift, starts, records, ids)
 
@@ -166,7 +163,14 @@ def segments_of(
 
 
 def build_rows(
-    segments: Segments, plan: RecordPlan, num_rows: int, num_others: int, *, sort_neighbors: bool, threads: int
+    kernels: Kernels,
+    segments: Segments,
+    plan: RecordPlan,
+    num_rows: int,
+    num_others: int,
+    *,
+    sort_neighbors: bool,
+    threads: int,
 ) -> Rows:
     """Build the rows of scattered edges."""
     sizes = segments.sizes(0, plan.num_buckets)
@@ -179,7 +183,7 @@ def build_rows(
     def build(piece: tuple[int, int]) -> None:
         first, stop = piece
         indptr = rows.indptr[first << plan.shift : min(stop << plan.shift, num_rows) + 1]
-        place_edges(
+        kernels.place_edges(
             segments,
             first,
             stop,

@@ -18,10 +18,9 @@ from graphprep.edges.array_rows import (
     scatter_edges,
     scatter_entries,
 )
+from graphprep.edges.device import find_kernels
 from graphprep.engine.heap import scratch_array
-from graphprep.kernels.cpu.edges.degree import count_ids, find_limits, order_by_degree
-from graphprep.kernels.cpu.edges.relabel import Relabeling, fill_lengths, invert, relabel_rows, relabel_sorted_rows
-from graphprep.kernels.edges import Rows, as_input
+from graphprep.kernels.edges import Kernels, Relabeling, Rows, as_input
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.schema import Layout
 
@@ -51,14 +50,14 @@ def build_adjacency(
     highest ID and one. Neighbours of a row stand in input order; with ``sort_neighbors`` they ascend, equal ones in input
     order. The ID of an edge is its position. Raises DataError for an ID out of range.
     """
-    threads, is_csc = count_threads(threads), check_layout(layout) == "csc"
+    kernels, threads, is_csc = find_kernels(), count_threads(threads), check_layout(layout) == "csc"
     ends = as_ends(src, dst)
-    num_src, num_dst = check_ends(*ends, num_nodes, threads)
+    num_src, num_dst = check_ends(kernels, *ends, num_nodes, threads)
     rows, others, num_rows, num_others = (*ends[::-1], num_dst, num_src) if is_csc else (*ends, num_src, num_dst)
     plan = plan_records(num_rows, num_others, rows.size, rows.size if edge_ids else 0)
     with scratch_array(plan.num_words(rows.size), np.uint64) as words:
-        segments = scatter_edges(rows, others, plan, words, threads)
-        built = build_rows(segments, plan, num_rows, num_others, sort_neighbors=sort_neighbors, threads=threads)
+        segments = scatter_edges(kernels, rows, others, plan, words, threads)
+        built = build_rows(kernels, segments, plan, num_rows, num_others, sort_neighbors=sort_neighbors, threads=threads)
     return as_adjacency(layout, built, num_others, edge_ids=edge_ids)
 
 
@@ -70,17 +69,17 @@ def transpose(
     ``edge_ids``: ``keep`` those of ``adjacency``, where it has some; ``rows``: each edge's position there; ``drop`` them.
     Raises DataError for arrays that do not fit each other.
     """
-    threads = count_threads(threads)
+    kernels, threads = find_kernels(), count_threads(threads)
     _one_of("edge_ids", edge_ids, ("keep", "rows", "drop"))
-    indptr, indices, ids = _checked(adjacency, threads)
+    indptr, indices, ids = _checked(kernels, adjacency, threads)
     carry = edge_ids == "rows" or (edge_ids == "keep" and adjacency.edge_ids is not None)
     ids = ids if edge_ids == "keep" else ids[:0]
-    num_ids = _num_ids(ids, threads) if ids.size else indices.size
+    num_ids = _num_ids(kernels, ids, threads) if ids.size else indices.size
     num_columns, num_rows = adjacency.num_neighbors, adjacency.num_rows
     plan = plan_records(num_columns, num_rows, indices.size, num_ids if carry else 0, count_up=not ids.size)
     with scratch_array(plan.num_words(indices.size), np.uint64) as words:
-        segments = scatter_entries(indptr, indices, ids if carry else ids[:0], plan, words, threads)
-        built = build_rows(segments, plan, num_columns, num_rows, sort_neighbors=False, threads=threads)
+        segments = scatter_entries(kernels, indptr, indices, ids if carry else ids[:0], plan, words, threads)
+        built = build_rows(kernels, segments, plan, num_columns, num_rows, sort_neighbors=False, threads=threads)
     return as_adjacency("csr" if check_layout(adjacency.layout) == "csc" else "csc", built, adjacency.num_rows, edge_ids=carry)
 
 
@@ -91,10 +90,10 @@ def degrees(
 
     Arguments are those of ``build_adjacency``. Returns (out-degrees int64[sources], in-degrees int64[destinations]).
     """
-    threads = count_threads(threads)
+    kernels, threads = find_kernels(), count_threads(threads)
     ends = as_ends(src, dst)
-    num_src, num_dst = check_ends(*ends, num_nodes, threads)
-    counted = _count_all([(ends[0], num_src), (ends[1], num_dst)], threads)
+    num_src, num_dst = check_ends(kernels, *ends, num_nodes, threads)
+    counted = _count_all(kernels, [(ends[0], num_src), (ends[1], num_dst)], threads)
     return counted[0], counted[1]
 
 
@@ -107,20 +106,21 @@ def reorder_by_degree(
     Neighbours of a row stay in order, or ascend with ``sort_neighbors``. Edges keep their IDs. Raises UsageError where rows
     and neighbours are not the same nodes.
     """
-    threads = count_threads(threads)
+    kernels, threads = find_kernels(), count_threads(threads)
     _one_of("by", by, _DEGREES)
     if adjacency.num_rows != adjacency.num_neighbors:
         raise UsageError(
             f"{adjacency.num_rows} rows with neighbors among {adjacency.num_neighbors} nodes are of two node types",
             fix="reorder the adjacency of one node type",
         )
-    indptr, indices, ids = _checked(adjacency, threads)
-    order = order_by_degree(_degrees_of(adjacency, indptr, indices, by, threads))
+    indptr, indices, ids = _checked(kernels, adjacency, threads)
+    degrees = _degrees_of(kernels, adjacency, indptr, indices, by, threads)
+    order = kernels.order_descending(degrees, np.empty_like(degrees), np.empty_like(degrees))
     narrow = index_dtype(order.size)
     new_ids = np.empty(order.size, narrow)
-    invert(order, new_ids)
+    kernels.invert(order, new_ids)
     old = Relabeling(indptr, indices, ids, as_input(order.astype(narrow)), as_input(new_ids))
-    built = _rebuild(old, sort_neighbors=sort_neighbors, threads=threads)
+    built = _rebuild(kernels, old, sort_neighbors=sort_neighbors, threads=threads)
     return as_adjacency(adjacency.layout, built, order.size, edge_ids=adjacency.edge_ids is not None), new_ids.astype(np.int64)
 
 
@@ -154,9 +154,11 @@ def as_ids(values: ArrayLike, name: str) -> Ints:
     return as_input(array)
 
 
-def check_ends(src: Ints, dst: Ints, num_nodes: int | tuple[int, int] | None, threads: int) -> tuple[int, int]:
+def check_ends(
+    kernels: Kernels, src: Ints, dst: Ints, num_nodes: int | tuple[int, int] | None, threads: int
+) -> tuple[int, int]:
     """Return how many nodes either side has. Raises DataError for an ID out of range."""
-    lows, highs = zip(limits(src, threads), limits(dst, threads), strict=True)
+    lows, highs = zip(limits(kernels, src, threads), limits(kernels, dst, threads), strict=True)
     if num_nodes is None:
         counts = (max(highs) + 1, max(highs) + 1)
     else:
@@ -174,12 +176,12 @@ def check_ends(src: Ints, dst: Ints, num_nodes: int | tuple[int, int] | None, th
     return counts
 
 
-def limits(ids: Ints, threads: int) -> tuple[int, int]:
+def limits(kernels: Kernels, ids: Ints, threads: int) -> tuple[int, int]:
     """Return the lowest and highest ID, (0, -1) where there is none."""
     found: list[tuple[int, int]] = [(0, -1)] * -(-ids.size // _SLICE)
 
     def look(piece: int) -> None:
-        found[piece] = find_limits(ids[piece * _SLICE : (piece + 1) * _SLICE])
+        found[piece] = kernels.find_limits(ids[piece * _SLICE : (piece + 1) * _SLICE])
 
     run_tasks(look, range(len(found)), threads)
     return min((low for low, _ in found), default=0), max((high for _, high in found), default=-1)
@@ -196,14 +198,14 @@ def _one_of(name: str, value: str, known: tuple[str, ...]) -> None:
         raise UsageError(f"{name} must be one of {', '.join(known)}, found {value!r}", fix=f"pass {name}={known[0]!r}")
 
 
-def _checked(adjacency: Adjacency, threads: int) -> tuple[Ints, Ints, Ints]:
+def _checked(kernels: Kernels, adjacency: Adjacency, threads: int) -> tuple[Ints, Ints, Ints]:
     """Return indptr, indices and edge IDs (empty: none) for kernels. Raises DataError where they lead out of an array."""
     indptr = as_input(np.asarray(adjacency.indptr).astype(np.int64, copy=False))
     indices = as_ids(adjacency.indices, "indices")
     ids = indices[:0] if adjacency.edge_ids is None else as_ids(adjacency.edge_ids, "edge_ids")
     if indptr.ndim != 1 or not indptr.size or indptr[0] != 0 or indptr[-1] != indices.size or (indptr[1:] < indptr[:-1]).any():
         raise DataError(f"indptr must ascend from 0 to {indices.size}", fix="pass what graphprep.build_adjacency returned")
-    low, high = limits(indices, threads)
+    low, high = limits(kernels, indices, threads)
     if low < 0 or high >= adjacency.num_neighbors:
         raise DataError(
             f"indices must be in 0..{adjacency.num_neighbors - 1}, found {low if low < 0 else high}",
@@ -214,15 +216,15 @@ def _checked(adjacency: Adjacency, threads: int) -> tuple[Ints, Ints, Ints]:
     return indptr, indices, ids
 
 
-def _num_ids(ids: Ints, threads: int) -> int:
+def _num_ids(kernels: Kernels, ids: Ints, threads: int) -> int:
     """Return what edge IDs are below. Raises DataError where one is negative."""
-    low, high = limits(ids, threads)
+    low, high = limits(kernels, ids, threads)
     if low < 0:
         raise DataError(f"edge_ids must be at least 0, found {low}", fix="pass positions of edges")
     return high + 1
 
 
-def _count_all(ends: list[tuple[Ints, int]], threads: int) -> list[NDArray[np.int64]]:
+def _count_all(kernels: Kernels, ends: list[tuple[Ints, int]], threads: int) -> list[NDArray[np.int64]]:
     """Count each array's IDs below its number: each in as many shares as there are threads for it and memory is worth it."""
     tables: list[list[NDArray[Any]]] = []
     tasks: list[tuple[Ints, NDArray[Any]]] = []
@@ -232,7 +234,7 @@ def _count_all(ends: list[tuple[Ints, int]], threads: int) -> list[NDArray[np.in
         dtype = np.uint32 if ids.size < 2**32 else np.int64
         tables.append([np.zeros(count, dtype) for _ in range(shares)])
         tasks += [(ids[low:high], table) for low, high, table in zip(cuts[:-1], cuts[1:], tables[-1], strict=True)]
-    run_tasks(lambda task: count_ids(*task), tasks, threads)
+    run_tasks(lambda task: kernels.count_ids(*task), tasks, threads)
     counted = []
     for shares_of_end in tables:
         total = shares_of_end[0].astype(np.int64)
@@ -242,29 +244,31 @@ def _count_all(ends: list[tuple[Ints, int]], threads: int) -> list[NDArray[np.in
     return counted
 
 
-def _degrees_of(adjacency: Adjacency, indptr: Ints, indices: Ints, by: DegreeKind, threads: int) -> NDArray[np.int64]:
+def _degrees_of(
+    kernels: Kernels, adjacency: Adjacency, indptr: Ints, indices: Ints, by: DegreeKind, threads: int
+) -> NDArray[np.int64]:
     of_rows = "in-degree" if adjacency.layout == "csc" else "out-degree"
     if by == of_rows:
         return np.diff(indptr)
-    (of_neighbors,) = _count_all([(indices, adjacency.num_neighbors)], threads)
+    (of_neighbors,) = _count_all(kernels, [(indices, adjacency.num_neighbors)], threads)
     if by == "degree":
         of_neighbors += np.diff(indptr)
     return of_neighbors
 
 
-def _rebuild(old: Relabeling, *, sort_neighbors: bool, threads: int) -> Rows:
+def _rebuild(kernels: Kernels, old: Relabeling, *, sort_neighbors: bool, threads: int) -> Rows:
     """Rebuild rows in their new order."""
     num_rows, num_edges = old.old_rows.size, old.indices.size
     new = Rows(np.empty(num_rows + 1, np.int64), np.empty(num_edges, index_dtype(num_rows)), np.empty_like(old.edge_ids))
-    fill_lengths(old.indptr, old.old_rows, new.indptr)
+    kernels.fill_lengths(old.indptr, old.old_rows, new.indptr)
     if not sort_neighbors:
         pieces = even_pieces(new.indptr, threads)
-        run_tasks(lambda piece: relabel_rows(old, *piece, new), pieces, threads)
+        run_tasks(lambda piece: kernels.relabel_rows(old, *piece, new), pieces, threads)
         return new
-    num_ids = _num_ids(old.edge_ids, threads) if old.edge_ids.size else 0
+    num_ids = _num_ids(kernels, old.edge_ids, threads) if old.edge_ids.size else 0
 
     def sort(piece: tuple[int, int]) -> None:
-        relabel_sorted_rows(old, np.array(_runs_of_rows(new.indptr, *piece)), num_rows, num_ids, new)
+        kernels.relabel_sorted_rows(old, np.array(_runs_of_rows(new.indptr, *piece)), num_rows, num_ids, new)
 
     run_tasks(sort, even_pieces(new.indptr, threads), threads)
     return new

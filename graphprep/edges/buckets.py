@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.edges.bucket_plan import BucketPlan, Desk
-from graphprep.kernels.cpu.edges.scatter import scatter_all, unpack_edges
-from graphprep.kernels.edges import Packing, bits_below
+from graphprep.kernels.edges import Kernels, Packing, bits_below
 from graphprep.model.errors import DataError
 from graphprep.storage.spill.records import Piece, RecordRuns
 from graphprep.storage.spill.runs import SpillPool
@@ -62,7 +61,32 @@ class DealtRows:
     packing: Packing
 
 
-def deal_rows(pieces: Sequence[EdgeRows], plan: BucketPlan, num_others: int) -> DealtRows:
+def scatter_all(
+    kernels: Kernels,
+    ends: Sequence[tuple[Words, Words]],
+    packing: Packing,
+    shift: int,
+    num_buckets: int,
+    ids: Sequence[Any] | None = None,
+    more: Sequence[Any] | None = None,
+) -> tuple[NDArray[np.uint64], NDArray[np.uint32]]:
+    """Scatter pieces (owners, others) to buckets of 2^``shift`` owners, in order within a bucket.
+
+    Edge IDs count from 0, on from piece to piece, unless ``ids`` has them; ``more`` are the words behind. Returns (records
+    uint64[n, words], borders of the buckets uint32[num_buckets + 1]).
+    """
+    starts = np.empty(num_buckets + 2, np.uint32)
+    kernels.start_buckets([owners for owners, _ in ends], shift, starts)
+    records = np.empty((sum(owners.size for owners, _ in ends), packing.words), np.uint64)
+    first = 0
+    for number, (owners, others) in enumerate(ends):
+        their = (None if ids is None else ids[number], None if more is None else more[number])
+        kernels.scatter_edges(owners, others, packing, shift, starts, records, first, *their)
+        first += owners.size
+    return records, starts[:-1]
+
+
+def deal_rows(kernels: Kernels, pieces: Sequence[EdgeRows], plan: BucketPlan, num_others: int) -> DealtRows:
     """Scatter edges that carry the same and whose IDs, where they count up, go on from piece to piece.
 
     Other ends are below ``num_others``. Raises DataError where rows and other ends are too many for a word.
@@ -81,7 +105,7 @@ def deal_rows(pieces: Sequence[EdgeRows], plan: BucketPlan, num_others: int) -> 
     ends = [(piece.owners, piece.others) for piece in pieces]
     ids = None if isinstance(first.ids, int) else [piece.ids for piece in pieces]
     more = [piece.words() for piece in pieces] if first.travels else None
-    return DealtRows(*scatter_all(ends, packing, plan.shift, plan.num_buckets, ids, more), packing)
+    return DealtRows(*scatter_all(kernels, ends, packing, plan.shift, plan.num_buckets, ids, more), packing)
 
 
 class EdgeBuckets:
@@ -89,6 +113,7 @@ class EdgeBuckets:
 
     def __init__(
         self,
+        kernels: Kernels,
         pool: SpillPool,
         plan: BucketPlan,
         desk: Desk,
@@ -96,6 +121,7 @@ class EdgeBuckets:
         runs: RecordRuns | None = None,
     ) -> None:
         """Take edges, whose other ends are below ``num_others``, to ``runs`` (None: to new ones), which may hold some."""
+        self.kernels = kernels
         self.plan = plan
         self.num_others = num_others
         self.runs = RecordRuns(pool, plan.num_buckets) if runs is None else runs
@@ -122,7 +148,7 @@ class EdgeBuckets:
         """Scatter what was held back."""
         held, self._held = self._held, []
         if held:
-            dealt, first = deal_rows(held, self.plan, self.num_others), held[0].ids
+            dealt, first = deal_rows(self.kernels, held, self.plan, self.num_others), held[0].ids
             self.runs.append(dealt.records, dealt.offsets, first if isinstance(first, int) else 0, dealt.packing)
 
     @staticmethod
@@ -154,7 +180,7 @@ class EdgeFields:
         return EdgeFields(self.owners[chosen], self.others[chosen], self.ids[chosen], keys, edge_rows)
 
 
-def fields_of(piece: Piece, shift: int, first_row: int, dtype: Any, missing_key: int | None) -> EdgeFields:
+def fields_of(kernels: Kernels, piece: Piece, shift: int, first_row: int, dtype: Any, missing_key: int | None) -> EdgeFields:
     """Take records of a bucket of 2^``shift`` rows from ``first_row`` on apart, with ends of ``dtype``.
 
     Without keys of their own they get ``missing_key`` (None: none).
@@ -163,7 +189,7 @@ def fields_of(piece: Piece, shift: int, first_row: int, dtype: Any, missing_key:
     assert isinstance(packing, Packing)
     size = len(records)
     owners, others, ids = np.empty(size, dtype), np.empty(size, dtype), np.empty(size, np.uint64)
-    unpack_edges(records, packing, shift, np.array([0, size]), owners, others, ids)
+    kernels.unpack_edges(records, packing, shift, np.array([0, size]), owners, others, ids)
     owners += dtype.type(first_row)
     ids += np.repeat(piece.bases, np.diff(piece.starts)).view(np.uint64)
     keys = records[:, packing.word("key")] if "key" in packing.travels else None

@@ -15,11 +15,9 @@ from graphprep.edges.parted import PartedArray, PartedOffsets, PartList
 from graphprep.edges.tasks import EdgeRuns, Leaf, cut_leaves, join_leaves
 from graphprep.engine.ledger import EDGE_BYTES
 from graphprep.engine.local import map_ordered
-from graphprep.kernels.cpu.edges.place import has_repeats, place_edges, sort_records
-from graphprep.kernels.cpu.edges.sort import stable_order
 from graphprep.kernels.cpu.ids.group import group_by_key
-from graphprep.kernels.edges import Rows, Segments, bits_below, pack_bits
-from graphprep.model.buffers import Buffers
+from graphprep.kernels.cpu.ids.sort import stable_order
+from graphprep.kernels.edges import Kernels, Rows, Segments, bits_below, one_segment
 from graphprep.model.errors import UsageError
 from graphprep.model.schema import Layout
 from graphprep.storage.spill.runs import Runs, SpillPool
@@ -85,6 +83,11 @@ class LayoutBuilder:
     keys: bool = False
 
     @property
+    def kernels(self) -> Kernels:
+        """Return what computes."""
+        return self.edges.buckets.kernels
+
+    @property
     def is_direct(self) -> bool:
         """Return whether whole buckets are built from where their records lie."""
         return self.edges.missing_key is None and self.edges.by_arrival
@@ -108,7 +111,7 @@ class LayoutBuilder:
         ids = np.empty(size if self.id_dtype else 0, self.id_dtype or "int32")
         rows = Rows(np.zeros(leaf.high - leaf.low + 1, np.int64), np.empty(size, self.index_dtype), ids)
         arrival, position = (np.empty(size, np.int64), np.empty(size, np.int64)) if positions else (None, None)
-        place_edges(
+        self.kernels.place_edges(
             segments,
             bucket,
             bucket + leaf.num_buckets,
@@ -129,7 +132,7 @@ class LayoutBuilder:
             edge_ids=ids if self.id_dtype else None,
             arrival=arrival,
             position=position,
-            repeated=is_by_id and has_repeats(counts, rows.indices),
+            repeated=is_by_id and self.kernels.has_repeats(counts, rows.indices),
         )
 
     def _sort(self, leaf: Leaf) -> BuiltLeaf:
@@ -137,14 +140,12 @@ class LayoutBuilder:
         fields = join_fields(self.edges.fields(leaf), keyed=False, with_rows=self.edge_rows)
         plan = BucketPlan(leaf.high - leaf.low, bits_below(leaf.high - leaf.low))
         rows = EdgeRows(fields.owners - fields.owners.dtype.type(leaf.low), fields.others, fields.ids, None, fields.edge_rows)
-        dealt = deal_rows([rows], plan, self.edges.buckets.num_others)
+        dealt = deal_rows(self.kernels, [rows], plan, self.edges.buckets.num_others)
         records, packing, num_ids = dealt.records, dealt.packing, int(fields.ids.max(initial=0)) + 1
-        records = sort_records(records, 0 if packing.id_bits else packing.word("id"), 0, bits_below(num_ids))
+        records = self.kernels.sort_records(records, 0 if packing.id_bits else packing.word("id"), 0, bits_below(num_ids))
         if self.edges.order == "id":
-            records = sort_records(records, 0, packing.id_bits, packing.id_bits + packing.other_bits)
-        one = np.zeros(1, np.int64)
-        starts = np.array([[0, len(records)]], np.uint32)
-        segments = Segments(Buffers((records,)), one, one, starts, one, pack_bits(packing, 1), plan.shift)
+            records = self.kernels.sort_records(records, 0, packing.id_bits, packing.id_bits + packing.other_bits)
+        segments = one_segment(records, packing, plan.shift)
         built = self._place(replace(leaf, num_buckets=1), segments, 0, 0, num_ids, self.edge_rows, is_sorted=True)
         if built.position is None:
             return built
@@ -179,7 +180,7 @@ class LayoutBuilder:
             edge_rows=None if edges.edge_rows is None else edges.edge_rows[order],
             arrival=edges.ids.astype(np.int64) if positions else None,
             position=position,
-            repeated=self.edges.order == "id" and has_repeats(counts, others),
+            repeated=self.edges.order == "id" and self.kernels.has_repeats(counts, others),
         )
 
 
@@ -284,7 +285,7 @@ class SecondLayout:
         self.plan = plan_buckets(num_rows, num_edges * EDGE_BYTES + num_rows * ROW_BYTES, bucket_bytes)
         desk = Desk(min(bucket_bytes, MOST_HELD_BYTES))
         self._edge_rows = edge_rows
-        self._buckets = EdgeBuckets(pool, self.plan, desk, primary.plan.num_rows)
+        self._buckets = EdgeBuckets(primary.kernels, pool, self.plan, desk, primary.plan.num_rows)
 
     @property
     def buckets(self) -> EdgeBuckets:

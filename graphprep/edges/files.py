@@ -20,12 +20,11 @@ from graphprep.edges.array_rows import (
     segments_of,
 )
 from graphprep.edges.arrays import as_adjacency, build_adjacency, check_layout
+from graphprep.edges.device import find_kernels
 from graphprep.edges.plain_text import BLOCK_BYTES, PlainText, open_plain_text
 from graphprep.engine.heap import scratch_array
-from graphprep.kernels.cpu.edges.degree import find_limits
-from graphprep.kernels.cpu.edges.scatter import scatter_edges, start_buckets
 from graphprep.kernels.cpu.text.pairs import count_lines
-from graphprep.kernels.edges import Packing, Segments, bits_below
+from graphprep.kernels.edges import Kernels, Packing, Segments, bits_below
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.schema import Layout
 
@@ -114,7 +113,7 @@ def _parse_block(text: PlainText, span: tuple[int, int], src: Ints, dst: Ints, w
     unsigned = np.dtype(f"u{src.dtype.itemsize}")
     rows = text.parse(span, src.view(unsigned), dst.view(unsigned), weight)
     ends = (src[:rows], dst[:rows])
-    if rows is None or any(find_limits(end)[0] < 0 for end in ends):
+    if rows is None or any(find_kernels().find_limits(end)[0] < 0 for end in ends):
         raise DataError(
             f"an ID does not fit {src.dtype}",
             place=text.place(_first_wide(text, span, int(np.iinfo(src.dtype).max), weight is not None)),
@@ -169,9 +168,9 @@ class _DealtText:
 class _Dealer:
     """Parses blocks, on any thread, and deals their edges to buckets: into ``records``."""
 
-    def __init__(self, text: PlainText, is_csc: bool, high: int, records: NDArray[np.uint64]) -> None:
+    def __init__(self, kernels: Kernels, text: PlainText, is_csc: bool, high: int, records: NDArray[np.uint64]) -> None:
         self.bucket_bits = plan_bucket_bits(max(high, records.size))
-        self._records = records
+        self._kernels, self._records = kernels, records
         self._shift = max(0, high.bit_length() - self.bucket_bits)
         self._text, self._is_csc = text, is_csc
         self._filled = 0
@@ -185,7 +184,7 @@ class _Dealer:
         if count is None:
             return None
         rows, others = (end[:count].view(np.int32) for end in ((dst, src) if self._is_csc else (src, dst)))
-        (low_row, high_row), (low_other, high_other) = find_limits(rows), find_limits(others)
+        (low_row, high_row), (low_other, high_other) = map(self._kernels.find_limits, (rows, others))
         if min(low_row, low_other) < 0:
             return None
         with self._lock:
@@ -195,8 +194,8 @@ class _Dealer:
             return None
         shift = max(self._shift, max(high_row, 0).bit_length() - self.bucket_bits)
         starts = np.empty((max(high_row, 0) >> shift) + 3, np.uint32)
-        start_buckets([rows], shift, starts)
-        scatter_edges(rows, others, _PACKING, shift, starts, self._records[at : at + count], 0)
+        self._kernels.start_buckets([rows], shift, starts)
+        self._kernels.scatter_edges(rows, others, _PACKING, shift, starts, self._records[at : at + count], 0)
         return _DealtBlock(at, shift, starts[:-1], high_row, high_other)
 
     def _columns(self, room: int) -> tuple[Ints, Ints]:
@@ -227,16 +226,16 @@ def _read_and_deal(
     text: PlainText, num_nodes: int | tuple[int, int] | None, layout: Layout, *, sort_neighbors: bool, threads: int
 ) -> Adjacency | None:
     """Deal edges to their rows as they are read, and build these. None where that cannot be done: see ``_Dealer.deal``."""
-    high, num_edges = _look(text)
+    kernels, (high, num_edges) = find_kernels(), _look(text)
     room = min(text.num_bytes // _SHORTEST_LINE, num_edges + num_edges // 2 + _MORE_EDGES) + 1  # what is not filled takes none
     with scratch_array(room, np.uint64) as records:
-        read = _deal_text(text, _Dealer(text, layout == "csc", high, records), threads)
+        read = _deal_text(text, _Dealer(kernels, text, layout == "csc", high, records), threads)
         counts = None if read is None else _sides(read, layout == "csc", num_nodes)
         if read is None or counts is None:
             return None
         num_rows, num_others = counts
         segments, plan = _align(read, records, num_rows)
-        built = build_rows(segments, plan, num_rows, num_others, sort_neighbors=sort_neighbors, threads=threads)
+        built = build_rows(kernels, segments, plan, num_rows, num_others, sort_neighbors=sort_neighbors, threads=threads)
         return as_adjacency(layout, built, num_others, edge_ids=False)
 
 

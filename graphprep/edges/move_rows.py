@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from graphprep.edges.moves import Array, Blocks, Ints, Piece, Room, copy_spans
 from graphprep.engine.local import map_ordered
-from graphprep.kernels.cpu.edges.move import sort_rows
 from graphprep.store.items import Items
 
 
@@ -63,7 +62,7 @@ def sort_entries(moved: Iterator[Array], blocks: Blocks, dtype: str, room: Room)
             make = np.zeros if stop - start <= most else spare.zeros
             spares = (make(min(longest, stop - start), array.dtype) for array in (found.others, found.inner))
             local = bounds[rows[0] : rows[1] + 1] - start
-            sort_rows(found.others[start:stop], local, found.inner[start:stop], *spares)
+            room.kernels.sort_rows(found.others[start:stop], local, found.inner[start:stop], *spares)
 
     for _ in map_ordered(sort, blocks.cut(most), room.threads):
         pass
@@ -84,7 +83,7 @@ def move_entries(items: Items, rows: SortedRows, chain: Sequence[Ints], room: Ro
     if not items.is_mapped and items.num_bytes > room.held_bytes:
         return map_ordered(lambda span: items.gather(*span), spans, room.threads)
     values = items.whole()
-    return map_ordered(lambda span: copy_spans(values, *span), spans, room.threads)
+    return map_ordered(lambda span: copy_spans(room.kernels, values, *span), spans, room.threads)
 
 
 def _spans(items: Items, rows: SortedRows, chain: Sequence[Ints], room: Room) -> Iterator[tuple[Ints, Ints]]:

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from graphprep.engine.budget import format_size
 from graphprep.engine.ledger import Need, runs_need
 from graphprep.engine.local import map_ordered, num_in_flight
-from graphprep.kernels.cpu.edges.move import copy_blocks, count_blocks, deal_blocks
-from graphprep.kernels.cpu.edges.sort import stable_order
+from graphprep.kernels.cpu.ids.sort import stable_order
+from graphprep.kernels.edges import Kernels
 from graphprep.storage.spill.runs import Runs, SpillPool
 from graphprep.storage.spill.scratch import Scratch
 from graphprep.store.items import Items
@@ -41,6 +41,7 @@ class Room:
     threads: int
     pool: SpillPool
     scratch: Scratch
+    kernels: Kernels
 
     def fit(self, item_bytes: int) -> int:
         """Return how many items of so many bytes are a piece, one at least."""
@@ -157,16 +158,18 @@ def _same(array: Array) -> Array:
     return array
 
 
-def copy_spans(values: Array, starts: Ints, stops: Ints) -> Array:
+def copy_spans(kernels: Kernels, values: Array, starts: Ints, stops: Ints) -> Array:
     """Return the items [start, stop) of all spans, one behind the other."""
     out = np.empty((int((stops - starts).sum()), *values.shape[1:]), values.dtype)
-    copy_blocks(values, starts, stops, out)
+    kernels.copy_blocks(values, starts, stops, out)
     return out
 
 
 def _move_held(values: Array, blocks: Blocks, room: Room, then: Then | None) -> Iterator[Array]:
     most, then = _most_items(values, room), then or _same
-    return map_ordered(lambda piece: then(copy_spans(values, *blocks.spans(piece))), blocks.pieces(most), room.threads)
+    return map_ordered(
+        lambda piece: then(copy_spans(room.kernels, values, *blocks.spans(piece))), blocks.pieces(most), room.threads
+    )
 
 
 def _most_items(like: Array, room: Room) -> int:
@@ -189,7 +192,9 @@ def _move_dealt(slices: Iterable[Array], none: Array, blocks: Blocks, room: Room
         _deal(slices, blocks, ranges, room, runs)
         for small, group in itertools.groupby(enumerate(ranges), lambda one: _is_small(blocks, one[1], most)):
             if small:
-                yield from map_ordered(lambda one: then(_put_in_order(runs, *one, blocks, none)), group, room.threads)
+                yield from map_ordered(
+                    lambda one: then(_put_in_order(room.kernels, runs, *one, blocks, none)), group, room.threads
+                )
                 continue
             for number, (low, high) in group:
                 chunks = (chunk[0] for chunk in runs.read(number))
@@ -206,11 +211,13 @@ def _is_small(blocks: Blocks, rows: tuple[int, int], most_items: int) -> bool:
     return blocks.size(*rows) <= most_items and rows[1] - rows[0] <= _MOST_ROWS
 
 
-def _put_in_order(runs: Runs[tuple[Array]], number: int, rows: tuple[int, int], blocks: Blocks, none: Array) -> Array:
+def _put_in_order(
+    kernels: Kernels, runs: Runs[tuple[Array]], number: int, rows: tuple[int, int], blocks: Blocks, none: Array
+) -> Array:
     values = np.concatenate([none, *(chunk[0] for chunk in runs.read(number))])
     runs.free(number)
     inner = blocks.among(*rows)
-    return copy_spans(values, *inner.spans(Piece(0, inner.order.size)))
+    return copy_spans(kernels, values, *inner.spans(Piece(0, inner.order.size)))
 
 
 def _deal(slices: Iterable[Array], blocks: Blocks, ranges: list[tuple[int, int]], room: Room, runs: Runs[tuple[Array]]) -> None:
@@ -222,11 +229,13 @@ def _deal(slices: Iterable[Array], blocks: Blocks, ranges: list[tuple[int, int]]
                 buckets[blocks.order[start : min(start + _MOST_ROWS, high)]] = number
         first = 0
         for values in slices:
-            _deal_slice(values, first, blocks.bounds, buckets, runs)
+            _deal_slice(room.kernels, values, first, blocks.bounds, buckets, runs)
             first += len(values)
 
 
-def _deal_slice(values: Array, first: int, bounds: Ints | None, buckets: NDArray[np.int32], runs: Runs[tuple[Array]]) -> None:
+def _deal_slice(
+    kernels: Kernels, values: Array, first: int, bounds: Ints | None, buckets: NDArray[np.int32], runs: Runs[tuple[Array]]
+) -> None:
     stop = first + len(values)
     if bounds is None:
         low, high, own = first, stop, np.arange(first, stop + 1)
@@ -235,9 +244,9 @@ def _deal_slice(values: Array, first: int, bounds: Ints | None, buckets: NDArray
         high = int(np.searchsorted(bounds, stop, side="left"))
         own = bounds[low : high + 1]
     counts = np.zeros(runs.num_buckets, np.int64)
-    count_blocks(first, stop, own, buckets[low:high], counts)
+    kernels.count_blocks(first, stop, own, buckets[low:high], counts)
     ends = np.cumsum(counts)
     out = np.empty_like(values)
-    deal_blocks(values, first, own, buckets[low:high], ends - counts, out)
+    kernels.scatter_blocks(values, first, own, buckets[low:high], ends - counts, out)
     for number in np.flatnonzero(counts).tolist():
         runs.append(number, (out[ends[number] - counts[number] : ends[number]],))

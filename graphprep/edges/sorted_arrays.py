@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from graphprep.edges.array_rows import CHUNK, count_threads, even_pieces, index_dtype, run_tasks
 from graphprep.edges.arrays import as_ends, limits
+from graphprep.edges.device import find_kernels
 from graphprep.engine.heap import scratch_array
 from graphprep.kernels.cpu.edges.pair_sort import BucketSort, DealtKeys, deal_keys, first_of_runs, gather_bucket
-from graphprep.kernels.cpu.edges.relabel import invert
 from graphprep.kernels.cpu.ids.rank_ids import DealtIds, collect_ranks, deal_ids, number_bucket, rank_bucket
 from graphprep.kernels.edges import as_input, bits_below
 from graphprep.model.errors import UsageError
@@ -77,7 +77,7 @@ def rank_ids(ids: ArrayLike, *, threads: int | None = None) -> tuple[Ints, Ints]
     offsets = np.concatenate([[0], np.cumsum([each.size for each in found])])
     distinct, order = _sort(np.concatenate(found), low, high, with_order=True, threads=threads)
     rank_of = np.empty(distinct.size, index_dtype(distinct.size))
-    invert(as_input(order), rank_of)
+    find_kernels().invert(as_input(order), rank_of)
 
     def rank(bucket: int) -> None:
         rank_bucket(dealt, bucket, rank_of[offsets[bucket] : offsets[bucket + 1]])
@@ -203,7 +203,7 @@ def _pack(src: ArrayLike, dst: ArrayLike, threads: int) -> _Pairs:
     """Make one key of both ends."""
     ends, distinct = as_ends(src, dst), None
     dtype = ends[0].dtype
-    (low_src, high_src), (low_dst, high_dst) = limits(ends[0], threads), limits(ends[1], threads)
+    (low_src, high_src), (low_dst, high_dst) = (limits(find_kernels(), end, threads) for end in ends)
     if low_src < 0 or low_dst < 0 or bits_below(high_src + 1) + bits_below(high_dst + 1) > 64:
         distinct, ranks = rank_ids(np.concatenate(ends), threads=threads)
         ends = as_input(ranks[: ends[0].size]), as_input(ranks[ends[0].size :])

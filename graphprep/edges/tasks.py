@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from graphprep.edges.bucket_plan import BucketPlan
 from graphprep.edges.buckets import EdgeBuckets, EdgeFields, fields_of
-from graphprep.kernels.cpu.edges.place import count_rows
 from graphprep.kernels.edges import Segments, pack_bits
 from graphprep.model.buffers import Buffers
 from graphprep.model.schema import NeighborOrder
@@ -109,13 +108,17 @@ class EdgeRuns:
 
     def fields_of(self, bucket: int, piece: Piece) -> EdgeFields:
         """Take records of a bucket apart."""
-        return fields_of(piece, self.plan.shift, self.plan.bounds(bucket)[0], self.buckets.dtype, self.missing_key)
+        return fields_of(
+            self.buckets.kernels, piece, self.plan.shift, self.plan.bounds(bucket)[0], self.buckets.dtype, self.missing_key
+        )
 
     def count_rows(self, bucket: int, low: int, high: int) -> Ints:
         """Count the edges of rows [low, high) of a bucket: int64[high - low]."""
         counts = np.zeros(high - low, np.int64)
         for piece in self.runs.read(bucket, most_records=_MOST_FILTERED):  # all of it at once may be all edges of the graph
-            count_rows(piece.records, piece.layout, self.plan.shift, low - self.plan.bounds(bucket)[0], counts)
+            self.buckets.kernels.count_rows(
+                piece.records, piece.layout, self.plan.shift, low - self.plan.bounds(bucket)[0], counts
+            )
         return counts
 
     def order_values(self, edges: EdgeFields) -> NDArray[np.uint64]:

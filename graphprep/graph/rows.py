@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.edges.adjacency import Adjacency
+from graphprep.edges.device import find_kernels
 from graphprep.graph.columns import join_offsets
-from graphprep.kernels.cpu.edges.degree import count_ids
 from graphprep.kernels.cpu.ids.find_pairs import count_pairs, find_pairs
 from graphprep.kernels.edges import as_input
 
@@ -102,7 +102,7 @@ class PartedRows:
         """Return how often each node is a neighbor, by reading all entries: int64[num_neighbors]."""
         counts = np.zeros(self.parts[0].num_neighbors, np.int64)
         for part in self.parts:
-            count_ids(as_input(part.indices), counts)
+            find_kernels().count_ids(as_input(part.indices), counts)
         return counts
 
     def find(self, rows: Ints, others: Ints) -> tuple[Ints, Ints]:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.kernels.cpu.edges.move import count_ids, order_descending
 from graphprep.kernels.cpu.ids.hash import permute_range
+from graphprep.kernels.edges import Kernels
 from graphprep.model.errors import DataError
 from graphprep.model.schema import Layout, NodeOrder, edge_type_path
 from graphprep.storage.faults import display_url
@@ -70,7 +70,7 @@ class NodePlaces:
             yield self.new_ids[some + low].astype(np.int64) - low
 
 
-def order_nodes(store: StoreReader, number: int, rules: OrderRules, scratch: Scratch) -> NodePlaces:
+def order_nodes(kernels: Kernels, store: StoreReader, number: int, rules: OrderRules, scratch: Scratch) -> NodePlaces:
     """Order the nodes of a type inside every partition by degree, descending, ties by ID; shuffle the first of them if asked.
 
     The first ``int(n * shuffle_ratio)`` of a partition's n nodes change places among themselves, as in
@@ -84,10 +84,10 @@ def order_nodes(store: StoreReader, number: int, rules: OrderRules, scratch: Scr
     new_ids = scratch.zeros(size, np.int32 if size < 2**31 else np.int64)
     places = NodePlaces(offsets, order, new_ids)
     with scratch.inner() as inner:
-        degrees, spare = count_degrees(store, number, rules, inner), inner.zeros(max(counts, default=0), np.int64)
+        degrees, spare = count_degrees(kernels, store, number, rules, inner), inner.zeros(max(counts, default=0), np.int64)
         for part in range(len(counts)):
             low, high = places.bounds(part)
-            rows = order_descending(degrees[low:high], order[low:high], spare[: high - low])
+            rows = kernels.order_descending(degrees[low:high], order[low:high], spare[: high - low])
             num_hot = int((high - low) * rules.shuffle_ratio)
             key = number + part * len(store.metadata.node_types)
             _put(rows, order[low:high])
@@ -111,7 +111,7 @@ def _shuffle(rows: Ints, out: Ints, seed: int, key: int) -> None:
         out[permute_range(start, some.size, rows.size, seed, key).astype(np.int64)] = some
 
 
-def count_degrees(store: StoreReader, number: int, rules: OrderRules, scratch: Scratch) -> Ints:
+def count_degrees(kernels: Kernels, store: StoreReader, number: int, rules: OrderRules, scratch: Scratch) -> Ints:
     """Count the edges of every node of a type, over the edge types that count: int64[n].
 
     Its in-edges (``in-degree``), its out-edges (``out-degree``), or both (``degree``; a loop counts twice). Raises DataError
@@ -122,13 +122,15 @@ def count_degrees(store: StoreReader, number: int, rules: OrderRules, scratch: S
     for edge_number in rules.edge_types:
         src, _, dst = metadata.edge_types[edge_number]
         if dst == name and rules.by in ("degree", "in-degree"):
-            _add_degrees(store, edge_number, "csc", degrees, metadata.num_nodes_per_chunk[number])
+            _add_degrees(kernels, store, edge_number, "csc", degrees, metadata.num_nodes_per_chunk[number])
         if src == name and rules.by in ("degree", "out-degree"):
-            _add_degrees(store, edge_number, "csr", degrees, metadata.num_nodes_per_chunk[number])
+            _add_degrees(kernels, store, edge_number, "csr", degrees, metadata.num_nodes_per_chunk[number])
     return degrees
 
 
-def _add_degrees(store: StoreReader, edge_number: int, layout: Layout, degrees: Ints, sizes: tuple[int, ...]) -> None:
+def _add_degrees(
+    kernels: Kernels, store: StoreReader, edge_number: int, layout: Layout, degrees: Ints, sizes: tuple[int, ...]
+) -> None:
     """Add what the layout compressed by these nodes says in its row lengths; where there is none, count the other's ends."""
     metadata = store.metadata
     folder = f"edges/{edge_type_path(metadata.edge_types[edge_number])}"
@@ -144,7 +146,7 @@ def _add_degrees(store: StoreReader, edge_number: int, layout: Layout, degrees: 
         ends = StoredItems(store.array(part, f"{folder}/{metadata.primary_layout}/indices.npy"))
         for start in range(0, ends.size, _STEP):
             some = ends.read(start, min(start + _STEP, ends.size))
-            bad = count_ids(some, degrees)
+            bad = kernels.count_ids(some, degrees)
             if bad >= 0:
                 raise outside(ends, start + bad, int(some[bad]), degrees.size)
 

@@ -55,7 +55,7 @@ class StoreReorderer:
         for part in range(self._metadata.num_parts):
             check_arrays(self._store, part)
         for number, name in enumerate(self._metadata.node_types):
-            self._places[name] = order_nodes(self._store, number, self._rules, self._room.scratch)
+            self._places[name] = order_nodes(self._room.kernels, self._store, number, self._rules, self._room.scratch)
             self._reporter.advance(records=self._places[name].num_nodes)
 
     def write_nodes(self) -> None:

@@ -9,7 +9,6 @@ import numpy as np
 
 from graphprep.edges.move_rows import SortedRows, sort_entries
 from graphprep.edges.moves import Array, Blocks, Ints, Room, move
-from graphprep.kernels.cpu.edges.move import relabel_ids
 from graphprep.model.schema import Layout, edge_type_path
 from graphprep.rewrite.move_parts import PartMover, RowFiles
 from graphprep.rewrite.order import NodePlaces, outside
@@ -108,7 +107,7 @@ class EdgeTypeMover:
 
         def relabel(ids: Array) -> Array:
             out = np.empty_like(ids)
-            bad = relabel_ids(ids, others.new_ids, out)
+            bad = room.kernels.relabel_ids(ids, others.new_ids, out)
             if bad >= 0:
                 raise outside(indices, None, int(ids[bad]), others.num_nodes)
             return out

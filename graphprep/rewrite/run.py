@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 from graphprep.convert.pipeline import SilentReporter, folder_beside
+from graphprep.edges.device import find_kernels
 from graphprep.edges.moves import Room
 from graphprep.engine.budget import PeakSampler, count_memory
 from graphprep.engine.ledger import Ledger, MemoryPlan, plan_memory
@@ -102,6 +103,7 @@ def room_for(memory: MemoryPlan, tmp_dir: str | None, stack: contextlib.ExitStac
         threads=memory.threads,
         pool=stack.enter_context(SpillPool(share, tmp_dir)),
         scratch=stack.enter_context(Scratch(2 * memory.cap_bytes, tmp_dir)),
+        kernels=find_kernels(),
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.kernels.cpu.edges.move import copy_blocks
+from graphprep.kernels.cpu.bytes.blocks import copy_blocks
 from graphprep.kernels.cpu.ids.group import group_by_key
 from graphprep.kernels.cpu.ids.intervals import find_intervals
 from graphprep.model.metadata import ArrayEntry, PartEntry

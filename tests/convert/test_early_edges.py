@@ -14,14 +14,15 @@ from graphprep.convert import pipeline
 from graphprep.convert.decoded.early_edges import EarlyDealer, EarlyEdges, EarlyRules, Marks
 from graphprep.convert.shuffle import route_edges
 from graphprep.convert.shuffle.adopt_edges import adopt_edges
-from graphprep.kernels.cpu.edges.scatter import gather_edges, scatter_all
+from graphprep.edges.buckets import scatter_all
+from graphprep.kernels.cpu.edges import kernels
 from graphprep.kernels.edges import Packing
 from graphprep.model.errors import DataError, GraphprepError
 from graphprep.model.options.convert import ConvertOptions
 from graphprep.model.run_options import RunOptions
 from graphprep.storage.spill.runs import SpillPool
 
-RULES = EarlyRules(owner_side=1, group_bytes=100, most_edges=1, mark_bytes=1 << 20)
+RULES = EarlyRules(kernels, owner_side=1, group_bytes=100, most_edges=1, mark_bytes=1 << 20)
 
 
 def _batches(rng, sizes, highs) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -42,9 +43,9 @@ def test_what_is_dealt_out_comes_back_in_order(owners, shift, spare, seed):
     rng = np.random.default_rng(seed)
     ends = [np.array(owners, np.uint32), rng.integers(0, 2**20, len(owners)).astype(np.uint32)]
     packing = Packing(20, 44 - max(1, shift) - spare)
-    words, offsets = scatter_all([tuple(ends)], packing, shift, (2**14 >> shift) + 1)
+    words, offsets = scatter_all(kernels, [tuple(ends)], packing, shift, (2**14 >> shift) + 1)
     found = np.empty((2, len(owners)), np.uint32)
-    gather_edges(words, packing, shift, offsets, *found)
+    kernels.gather_edges(words, packing, shift, offsets, *found)
     assert all((one == other).all() for one, other in zip(found, ends, strict=True))
 
 
@@ -55,7 +56,7 @@ def test_segments_with_growing_ids_settle_on_the_widest_buckets(tmp_path, owner_
     highs = [3, 70, 5_000, 90, 70_000, 1_000_000, 2]
     batches = _batches(rng, [5, 40, 100, 0, 200, 300, 9], highs)
     with SpillPool(cap_bytes, str(tmp_path)) as pool:
-        early = EarlyEdges.begin(EarlyRules(owner_side, 100, 1, 1 << 20), pool, is_one_type=False)
+        early = EarlyEdges.begin(EarlyRules(kernels, owner_side, 100, 1, 1 << 20), pool, is_one_type=False)
         first = 0
         for some in (batches[:1], batches[1:2], batches[2:4], batches[4:5], batches[5:6], batches[6:]):
             segment = early.dealer.deal(some, 100)
@@ -87,7 +88,7 @@ def test_ids_that_leave_no_room_are_not_dealt_out():
 def test_few_edges_between_many_nodes_are_not_dealt_out():
     ids = np.array([10_000, 5], np.uint32)
     for total_bytes, stops in ((0, False), (1_000, True), (1_000_000, False)):
-        dealer = EarlyDealer(EarlyRules(1, 100, 1, 100, total_bytes), is_one_type=True)
+        dealer = EarlyDealer(EarlyRules(kernels, 1, 100, 1, 100, total_bytes), is_one_type=True)
         assert (dealer.deal([(ids, ids)], 20) is None) == stops == dealer.is_stopped
 
 

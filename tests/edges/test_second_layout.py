@@ -8,6 +8,7 @@ import pytest
 from graphprep.edges.bucket_plan import Desk, plan_buckets
 from graphprep.edges.buckets import EdgeBuckets
 from graphprep.edges.build import BuiltLeaf, LayoutBuilder, SecondLayout
+from graphprep.edges.device import find_kernels
 from graphprep.edges.tasks import EdgeRuns, Leaf, cut_leaves
 from graphprep.storage.spill.runs import SpillPool
 
@@ -22,7 +23,7 @@ def test_edge_ids_and_rows_of_any_size(first, order, tmp_path):
     ids = first + rng.permutation(50)
     counts = np.bincount(rows, minlength=NUM_ROWS)
     with SpillPool(1 << 20, str(tmp_path)) as pool:
-        primary = EdgeBuckets(pool, plan_buckets(NUM_ROWS, 0, 1), Desk(1), NUM_ROWS)
+        primary = EdgeBuckets(find_kernels(), pool, plan_buckets(NUM_ROWS, 0, 1), Desk(1), NUM_ROWS)
         second = SecondLayout(primary, first + 50, NUM_ROWS, pool, 1 << 10, edge_rows=True)
         second.add(BuiltLeaf(Leaf(0, 0, NUM_ROWS), counts, counts, others, ids), first)
         second.finish()

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphprep.edges.array_rows import CHUNK, plan_records
-from graphprep.kernels.cpu.edges.degree import count_ids, find_limits, order_by_degree
+from graphprep.kernels.cpu.edges.degree import count_ids, find_limits
 from graphprep.kernels.cpu.edges.pair_sort import BucketSort, DealtKeys, deal_keys, first_of_runs
 from graphprep.kernels.cpu.ids.rank_ids import DealtIds, collect_ranks, deal_ids, number_bucket, rank_bucket
 from graphprep.kernels.edges import as_input, bits_below
@@ -49,13 +49,6 @@ def test_limits_and_counts(dtype):
     count_ids(as_input(np.array([3, 0, 3], dtype)), counts)
     count_ids(as_input(np.array([3], dtype)), counts)
     assert counts.tolist() == [1, 0, 0, 3]
-
-
-@settings(deadline=None)
-@given(degrees=st.lists(st.one_of(st.integers(0, 5), st.integers(0, 10**7)), max_size=60))
-def test_nodes_by_descending_degree_ties_by_id(degrees):
-    expected = sorted(range(len(degrees)), key=lambda node: (-degrees[node], node))
-    assert order_by_degree(np.array(degrees, np.int64)).tolist() == expected
 
 
 def deal_all(keys, low, shift, num_buckets, with_payload):

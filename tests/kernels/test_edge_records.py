@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import doctest
 import itertools
 
 import numpy as np
@@ -9,9 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphprep.kernels.cpu.edges.place import count_rows, has_repeats, place_edges, plan_digits, sort_records
-from graphprep.kernels.cpu.edges.scatter import gather_edges, scatter_all, unpack_edges
-from graphprep.kernels.edges import Packing, Rows, Segments, pack_bits
+import graphprep.kernels.edges
+from graphprep.edges.buckets import scatter_all
+from graphprep.kernels.cpu.edges import kernels
+from graphprep.kernels.cpu.edges.kernels import count_rows, gather_edges, has_repeats, place_edges, sort_records, unpack_edges
+from graphprep.kernels.cpu.edges.place import plan_digits
+from graphprep.kernels.edges import Packing, Rows, Segments, one_segment, pack_bits
 from graphprep.model.buffers import Buffers
 
 NUM_ROWS = 90
@@ -32,7 +37,7 @@ def _scattered(sizes, travels, shift, seed, *, stated=False, dtype=np.uint32, id
     ids = [rng.integers(0, 2**16, size).astype(np.uint64) for size in sizes] if stated else None
     num_more = len(travels) - ("id" in travels)
     more = [rng.integers(0, 2**64, (size, num_more), np.uint64) for size in sizes] if num_more else None
-    records, starts = scatter_all(pieces, packing, shift, (NUM_ROWS - 1 >> shift) + 1, ids, more)
+    records, starts = scatter_all(kernels, pieces, packing, shift, (NUM_ROWS - 1 >> shift) + 1, ids, more)
     owners, others = (np.concatenate(column).tolist() for column in zip(*pieces, strict=True))
     numbers = np.concatenate(ids).tolist() if stated else range(len(owners))
     words = np.concatenate(more).tolist() if num_more else [[]] * len(owners)
@@ -60,7 +65,7 @@ def test_scattering_is_a_stable_sort_by_bucket(dtype, travels, stated, sizes, sh
 def test_what_was_scattered_comes_back_in_order(size, shift, spare, seed):
     ends = _edges(seed, size, np.uint32)
     packing = Packing(20, 44 - max(1, shift) - spare)
-    records, starts = scatter_all([ends], packing, shift, (NUM_ROWS - 1 >> shift) + 1)
+    records, starts = scatter_all(kernels, [ends], packing, shift, (NUM_ROWS - 1 >> shift) + 1)
     found = np.empty((2, size), np.uint32)
     gather_edges(records, packing, shift, starts, *found)
     assert all((one == other).all() for one, other in zip(found, ends, strict=True))
@@ -95,7 +100,7 @@ def test_buckets_are_placed_from_where_they_lie(most_ids, ascending, dtypes, shi
         travels = LAYOUTS[number]
         packing = Packing(other_bits + number, 0 if "id" in travels else 16, travels)
         more = [np.zeros((size, packing.words - 1 - ("id" in travels)), np.uint64)] if packing.words > 1 else None
-        records, starts = scatter_all([(owners, others)], packing, shift, (NUM_ROWS - 1 >> shift) + 1, None, more)
+        records, starts = scatter_all(kernels, [(owners, others)], packing, shift, (NUM_ROWS - 1 >> shift) + 1, None, more)
         every.append((np.concatenate([np.zeros(number, np.uint64), records.reshape(-1)]), number, starts, packing))
         edges += [(int(o) - low, int(t), 1000 * number + i) for i, (o, t) in enumerate(zip(owners, others, strict=True))]
     segments = Segments(
@@ -128,19 +133,19 @@ def test_buckets_are_placed_from_where_they_lie(most_ids, ascending, dtypes, shi
         assert [wanted[at] for at in position.tolist()] == by_bucket
 
 
-def _one_segment(records, packing, shift, base=0):
-    zero = np.zeros(1, np.int64)
-    starts = np.array([[0, len(records)]])
-    return Segments(Buffers((records,)), zero, zero, starts, zero + base, pack_bits(packing, 1), shift)
-
-
 def test_rows_may_need_fewer_bits_than_buckets_have():
     """Where a segment has only low rows, its records may lack the high bits of buckets that others made wide."""
     packing = Packing(2, 60)  # two bits of the row, two of the other end, then the edge ID
     words = np.array([[2 << 62 | 3], [1 << 62 | 1 << 60 | 1]], np.uint64)
     for options in ({}, {"sort_bits": 2}):
         lengths, others, ids = _place(
-            _one_segment(words, packing, 20, 5), 0, 1, 4, ("int32", "int32"), most_ids=2**60, **options
+            dataclasses.replace(one_segment(words, packing, 20), bases=np.array([5])),
+            0,
+            1,
+            4,
+            ("int32", "int32"),
+            most_ids=2**60,
+            **options,
         )
         assert (lengths.tolist(), others.tolist(), ids.tolist()) == ([0, 1, 1, 0], [1, 0], [6, 8])
 
@@ -149,7 +154,7 @@ def test_some_rows_of_a_bucket_are_placed():
     packing, records, _, edges = _scattered([80], (), 7, 3)
     some = [edge for edge in edges if 20 <= edge[0] < 50]
     mine = records[[20 <= edge[0] < 50 for edge in edges]]
-    lengths, others, ids = _place(_one_segment(mine, packing, 7), 0, 1, 30, ("int32", "int32"), most_ids=80, low=20)
+    lengths, others, ids = _place(one_segment(mine, packing, 7), 0, 1, 30, ("int32", "int32"), most_ids=80, low=20)
     wanted = sorted(some, key=lambda edge: edge[0])
     assert lengths.tolist() == [sum(edge[0] == row for edge in some) for row in range(20, 50)]
     assert list(zip(others.tolist(), ids.tolist(), strict=True)) == [(edge[1], edge[2]) for edge in wanted]
@@ -184,3 +189,9 @@ def test_repeats_are_found_within_rows_alone(rows):
     others = np.array([value for row in rows for value in row], np.int32)
     wanted = any(a == b for row in rows for a, b in itertools.pairwise(row))
     assert has_repeats(counts, others) == wanted
+
+
+def test_the_protocol_opens_with_an_example_that_runs():
+    found = doctest.testmod(graphprep.kernels.edges)
+    assert found.attempted > 5
+    assert not found.failed

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphprep.kernels.cpu.edges import move
+from graphprep.kernels.cpu.edges import kernels as move
 
 few = settings(max_examples=40, deadline=None)
 DTYPES = ("int8", "bool", "int16", "float16", "int32", "float32", "int64", "float64", "complex128")
@@ -59,7 +59,7 @@ def test_copy_blocks_copies_items_of_any_kind(dtype, item_shape):
 
 @few
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3)), min_size=1), st.data())
-def test_deal_blocks_sorts_items_by_bucket(rows, data):
+def test_scatter_blocks_sorts_items_by_bucket(rows, data):
     """Items of a slice, which may cut rows, in the order of their rows' buckets."""
     bounds = np.concatenate([[0], np.cumsum([size for size, _ in rows])])
     first, stop = sorted(data.draw(st.tuples(st.integers(0, bounds[-1]), st.integers(0, bounds[-1]))))
@@ -75,7 +75,7 @@ def test_deal_blocks_sorts_items_by_bucket(rows, data):
     wanted = sorted(range(first, stop), key=lambda item: buckets[owners[item]])
     assert counts.tolist() == [sum(buckets[owners[item]] == bucket for item in range(first, stop)) for bucket in range(4)]
     out = np.empty_like(values)
-    move.deal_blocks(values, first, *own, np.cumsum(counts) - counts, out)
+    move.scatter_blocks(values, first, *own, np.cumsum(counts) - counts, out)
     assert out.tolist() == wanted
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphprep.kernels.cpu.bytes.place import add_by_type, place_bytes, replace_bytes
-from graphprep.kernels.cpu.edges.sort import order_by_key
+from graphprep.kernels.cpu.ids.sort import order_by_key
 
 
 @settings(deadline=None)

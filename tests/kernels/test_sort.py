@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphprep.kernels.cpu.edges.sort import sort_keys, stable_order
+from graphprep.kernels.cpu.ids.sort import sort_keys, stable_order
 
 DTYPES = (np.int32, np.int64, np.uint32, np.uint64)
 

@@ -17,11 +17,10 @@ from numpy.typing import NDArray
 
 from graphprep.convert.decoded.batch_rows import RawBatchEdges
 from graphprep.convert.decoded.keys import KeyedRows
-from graphprep.kernels.cpu.edges.degree import find_limits
-from graphprep.kernels.cpu.edges.scatter import gather_edges, scatter_all
+from graphprep.edges.buckets import scatter_all
 from graphprep.kernels.cpu.ids.group import mark_bits
 from graphprep.kernels.cpu.ids.hash import edge_checksum
-from graphprep.kernels.edges import Packing
+from graphprep.kernels.edges import Kernels, Packing
 from graphprep.model.rows import RawTexts, Relation
 from graphprep.storage.spill.records import RecordRuns
 from graphprep.storage.spill.runs import SpillPool
@@ -44,6 +43,7 @@ class EarlyRules:
     input, 0 where that is not known.
     """
 
+    kernels: Kernels
     owner_side: int
     group_bytes: int
     most_edges: int
@@ -70,7 +70,7 @@ class Segment:
     """The edges of some batches, bucket after bucket: ``offsets`` are the borders."""
 
     words: NDArray[np.uint64]
-    offsets: Ints
+    offsets: NDArray[np.uint32]
     checksum: int
     note: SegmentNote
 
@@ -116,7 +116,7 @@ class EarlyDealer:
         filled = [ends for ends in batches if ends[0].size]
         if not filled or self.is_stopped:
             return None
-        spans = [[find_limits(ends[side].view(np.int32)) for ends in filled] for side in range(2)]
+        spans = [[self.rules.kernels.find_limits(ends[side].view(np.int32)) for ends in filled] for side in range(2)]
         lows = (min(low for low, _ in spans[0]), min(low for low, _ in spans[1]))
         highs = (max(high for _, high in spans[0]), max(high for _, high in spans[1]))
         size = sum(src.size for src, _ in filled)
@@ -127,7 +127,7 @@ class EarlyDealer:
         owner_high = highs[self.rules.owner_side]
         shift = _shift_of(owner_high)
         owners_first = [ends[::-1] if self.rules.owner_side else ends for ends in filled]
-        words, offsets = scatter_all(owners_first, packing, shift, (owner_high >> shift) + 1)
+        words, offsets = scatter_all(self.rules.kernels, owners_first, packing, shift, (owner_high >> shift) + 1)
         for side in range(2):
             self.marks(side).add([ends[side] for ends in filled], highs[side])
         checksum = sum(edge_checksum(src, dst) for src, dst in filled) % 2**64
@@ -229,7 +229,7 @@ class EarlyEdges:
         for number, note in enumerate(self.notes):
             words, offsets = self.runs.segment(number)
             owners, others = np.empty(len(words), np.uint32), np.empty(len(words), np.uint32)
-            gather_edges(words, note.packing, note.shift, offsets, owners, others)
+            self.dealer.rules.kernels.gather_edges(words, note.packing, note.shift, offsets, owners, others)
             src, dst = (others, owners) if self.owner_side else (owners, others)
             for start, stop in itertools.pairwise([0, *itertools.accumulate(note.sizes)]):
                 yield RawBatchEdges(src[start:stop], dst[start:stop])

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.kernels.cpu.edges.sort import sort_keys, stable_order
 from graphprep.kernels.cpu.ids.bitmap import members
 from graphprep.kernels.cpu.ids.group import mark_bits
+from graphprep.kernels.cpu.ids.sort import sort_keys, stable_order
 from graphprep.kernels.cpu.ids.unique import SeenIds
 from graphprep.storage.spill.runs import Runs, SpillPool
 

@@ -27,7 +27,7 @@ def adopt_edges(routing: Routing) -> bool:
         return False
     decoded.early = None  # they are the route's from now on
     settled = BucketPlan(plan.num_rows, shift)
-    buckets = EdgeBuckets(routing.pool, settled, routing.factory.desk, routing.num_others(key), early.runs)
+    buckets = EdgeBuckets(routing.kernels, routing.pool, settled, routing.factory.desk, routing.num_others(key), early.runs)
     route = routing.edge_route(key, decoded.batches[0], buckets=buckets)
     route.num_edges = early.num_edges
     route.checksum = early.checksum

@@ -19,6 +19,7 @@ from graphprep.convert.read.locate import Locator
 from graphprep.edges.bucket_plan import ROW_BYTES, BucketPlan, plan_buckets
 from graphprep.edges.buckets import EdgeBuckets
 from graphprep.engine.ledger import EDGE_BYTES
+from graphprep.kernels.edges import Kernels
 from graphprep.model.errors import BadRecord, DataError
 from graphprep.model.graph_schema import GraphSchema
 from graphprep.model.protocols import Reporter
@@ -61,6 +62,7 @@ class Routing:
 
     def __init__(
         self,
+        kernels: Kernels,
         decoded: Decoded,
         index: NodeIndex,
         rules: RouteRules,
@@ -70,6 +72,7 @@ class Routing:
         rejects: Rejects,
         roles: Roles | None = None,
     ) -> None:
+        self.kernels = kernels
         self.rejects = rejects
         self.roles = roles or Roles()
         self.edge_parts: dict[EdgeType, Ints] = {}  # edges by the part of their random split
@@ -135,7 +138,7 @@ class Routing:
 
     def _edge_buckets(self, key: tuple[int, int, int], *, second: bool = False) -> EdgeBuckets:
         plan = self.edge_plan(key, second=second)
-        return EdgeBuckets(self.pool, plan, self.factory.desk, self.num_others(key, second=second))
+        return EdgeBuckets(self.kernels, self.pool, plan, self.factory.desk, self.num_others(key, second=second))
 
     def _check_edge_type(self, route: EdgeRoute, batch: Batch | None, chosen: Ints | None) -> None:
         schema = self.rules.schema

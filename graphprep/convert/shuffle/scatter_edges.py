@@ -252,7 +252,7 @@ class EdgeDealer:
                 plan = self._routing.edge_plan(key, second=number == 1)
                 if rows and is_enough(total.num_edges, plan) and len({one.travels for one in rows}) == 1:
                     num_others = self._routing.num_others(key, second=number == 1)
-                    total.dealt[number] = deal_rows(rows, plan, num_others)
+                    total.dealt[number] = deal_rows(self._routing.kernels, rows, plan, num_others)
                     rows.clear()
         return DealtGroup(batches, totals)
 

@@ -13,8 +13,8 @@ from graphprep.exporters.deepgnn.ids import EngineIds, NodeIds, TypeNumbers
 from graphprep.exporters.deepgnn.rows import RowBatch, Run
 from graphprep.exporters.deepgnn.times import time_columns
 from graphprep.exporters.view.graph import StoredGraph
-from graphprep.kernels.cpu.edges.sort import stable_order
 from graphprep.kernels.cpu.ids.interleave import interleave, rows_ascend
+from graphprep.kernels.cpu.ids.sort import stable_order
 from graphprep.rewrite.order import outside
 
 Ints = NDArray[np.int64]

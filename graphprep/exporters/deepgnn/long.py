@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from graphprep.exporters.deepgnn.edges import EdgeBatch, PartEdges, ascend
 from graphprep.exporters.deepgnn.ids import NodeIds
 from graphprep.exporters.deepgnn.rows import RowBatch, Run
-from graphprep.kernels.cpu.edges.sort import order_by_key
+from graphprep.kernels.cpu.ids.sort import order_by_key
 from graphprep.storage.spill.scratch import Scratch
 
 Ints = NDArray[np.int64]

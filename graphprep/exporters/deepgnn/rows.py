@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from graphprep.exporters.deepgnn.ids import EngineIds, NodeIds, TypeNumbers
 from graphprep.exporters.view.graph import StoredGraph
-from graphprep.kernels.cpu.edges.sort import stable_order
+from graphprep.kernels.cpu.ids.sort import stable_order
 from graphprep.model.schema import ColumnSchema
 
 Ints = NDArray[np.int64]

@@ -13,6 +13,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from graphprep.edges.device import find_kernels
 from graphprep.exporters.dgl.columns import dgl_edge_type, dgl_name, features_of, find_unsupported, plan_notes
 from graphprep.exporters.dgl.graphbolt_graph import EDGE_ID, FUSED_NAME, NODE_ID, FusedGraph, fitting_dtype
 from graphprep.exporters.dgl.part_nodes import PartBook, PartGraph, counted, in_edges, node_bits, repeated, step_of
@@ -31,7 +32,6 @@ from graphprep.exporters.view.edge_sets import edge_sets
 from graphprep.exporters.view.graph import StoredGraph, slices
 from graphprep.exporters.view.joined_rows import JoinedGraph
 from graphprep.exporters.view.torch_graph import ids_in_part
-from graphprep.kernels.cpu.edges.degree import count_ids
 from graphprep.kernels.cpu.ids.part_graph import scatter_rows
 from graphprep.model.errors import UsageError
 from graphprep.model.export import ExportPlan, MessageEdges, StoreNeed
@@ -184,7 +184,7 @@ def _csr(local: PartGraph, scratch: Scratch) -> CompressedMatrix:
     """Sort the edges by source: a stable counting sort, so that those of a source lie by edge type."""
     indptr = scratch.zeros(local.num_nodes + 1, np.int64)
     for sources in _all_types(local, local.sources):
-        count_ids(sources, indptr[1:])
+        find_kernels().count_ids(sources, indptr[1:])
     for low, high in slices(local.num_nodes, local.step):
         np.cumsum(indptr[low : high + 1], out=indptr[low : high + 1])
     cursors = scratch.zeros(local.num_nodes, np.int64)

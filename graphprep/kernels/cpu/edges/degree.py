@@ -5,42 +5,34 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from graphprep.kernels.compiler.jit import njit
-from graphprep.kernels.cpu.edges.sort import stable_order
+
+_DIGIT_BITS = 11  # 2048 cursors fit L1
 
 
-def count_ids(ids: NDArray[Any], counts: NDArray[Any]) -> None:
-    """Add one to ``counts[id]`` for every ID: int32[k] or int64[k] from ``as_input``; ``counts`` uint32[n] or int64[n]."""
-    _count_ids(ids, counts)
-
-
-def find_limits(ids: NDArray[Any]) -> tuple[int, int]:
-    """Return the lowest and the highest ID of int32[n] or int64[n], (0, -1) where there is none."""
+def find_limits(ids: Any) -> tuple[int, int]:
+    """See ``Kernels.find_limits``."""
     low, high = _limits(ids)
     return int(low), int(high)
 
 
-def order_by_degree(degrees: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the nodes by descending degree, ties by ascending ID: int64[n]. ``degrees`` are at least 0.
-
-    A counting sort; where there are far more degrees than nodes, a radix sort.
-    """
-    if not degrees.size:
-        return np.zeros(0, np.int64)
-    most = int(degrees.max())
-    if most > 4 * degrees.size + (1 << 16):
-        return stable_order(most - degrees)
-    nodes = np.empty(degrees.size, np.int64)
-    _order(degrees, np.zeros(most + 2, np.int64), nodes)
-    return nodes
+def count_ids(ids: Any, counts: Any) -> int:
+    """See ``Kernels.count_ids``."""
+    return int(_count_ids(ids, counts))
 
 
-@njit(cache=True, nogil=True)
-def _count_ids(ids, counts):
-    for i in range(ids.size):
-        counts[np.uint64(ids[i])] += 1
+def order_descending(values: Any, order: Any, spare: Any) -> Any:
+    """See ``Kernels.order_descending``. Takes one pass for every 11 bits of the highest value."""
+    _count_up(order)
+    highest = int(values.max()) if values.size else 0
+    for shift in range(0, highest.bit_length(), _DIGIT_BITS):
+        counts = np.zeros(1 << _DIGIT_BITS, np.int64)
+        _count_digits(values, shift, counts)
+        behind = np.cumsum(counts[::-1])[::-1] - counts  # how many have a higher digit: they stand before
+        _scatter_digits(values, order, shift, behind, spare)
+        order, spare = spare, order
+    return order
 
 
 @njit(cache=True, nogil=True)
@@ -56,14 +48,34 @@ def _limits(ids):
 
 
 @njit(cache=True, nogil=True)
-def _order(degrees, cursors, nodes):
-    """Count each degree from the top, one place to the right; a running sum gives where its nodes begin."""
-    most = cursors.size - 2
-    for node in range(degrees.size):
-        cursors[most - degrees[node] + 1] += 1
-    for key in range(1, cursors.size):
-        cursors[key] += cursors[key - 1]
-    for node in range(degrees.size):
-        key = most - degrees[node]
-        nodes[cursors[key]] = node
-        cursors[key] += 1
+def _count_ids(ids, counts):
+    for i in range(ids.size):
+        one = np.int64(ids[i])
+        if one < 0 or one >= counts.size:
+            return i
+        counts[np.uint64(one)] += 1
+    return -1
+
+
+@njit(cache=True, nogil=True)
+def _count_up(order):
+    for i in range(order.size):
+        order[i] = i
+
+
+@njit(cache=True, nogil=True)
+def _count_digits(values, shift, counts):
+    mask = counts.size - 1
+    for i in range(values.size):
+        counts[(values[i] >> shift) & mask] += 1
+
+
+@njit(cache=True, nogil=True)
+def _scatter_digits(values, rows, shift, cursors, out):
+    """Move rows to their digit's cursor, in order: that keeps the sort stable."""
+    mask = cursors.size - 1
+    for i in range(rows.size):
+        digit = (values[rows[i]] >> shift) & mask
+        at = cursors[digit]
+        out[at] = rows[i]
+        cursors[digit] = at + 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,31 +9,26 @@ from numpy.typing import NDArray
 
 from graphprep.kernels.compiler.jit import njit
 from graphprep.kernels.cpu.edges.place import sort_room, sort_to_rows
-from graphprep.kernels.edges import WORD_BITS, Rows, bits_below
-
-
-@dataclass(frozen=True)
-class Relabeling:
-    """Rows as they were (arrays from ``as_input``) and their new IDs.
-
-    ``edge_ids`` is empty where there are none. ``old_rows``: [n], the row that becomes row r; ``new_ids``: [n], what a
-    neighbour's ID becomes. Both int32 or both int64.
-    """
-
-    indptr: NDArray[np.int64]
-    indices: NDArray[Any]
-    edge_ids: NDArray[Any]
-    old_rows: NDArray[Any]
-    new_ids: NDArray[Any]
+from graphprep.kernels.edges import WORD_BITS, Relabeling, Rows, bits_below
 
 
 def invert(order: NDArray[Any], inverse: NDArray[Any]) -> None:
-    """Set ``inverse[order[i]] = i``."""
+    """See ``Kernels.invert``."""
     _invert(order, inverse)
 
 
+def relabel_ids(ids: NDArray[Any], new_ids: NDArray[Any], out: NDArray[Any]) -> int:
+    """See ``Kernels.relabel_ids``."""
+    return int(_relabel_ids(ids, new_ids, out))
+
+
+def fill_lengths(indptr: NDArray[np.int64], old_rows: NDArray[Any], new_indptr: NDArray[np.int64]) -> None:
+    """See ``Kernels.fill_lengths``."""
+    _fill_lengths(indptr, old_rows, new_indptr)
+
+
 def relabel_rows(old: Relabeling, first: int, stop: int, new: Rows) -> None:
-    """Fill new rows [first, stop), neighbours in the order they had. ``new.indptr`` is there already."""
+    """See ``Kernels.relabel_rows``."""
     _relabel(
         old.indptr,
         old.indices,
@@ -50,10 +44,7 @@ def relabel_rows(old: Relabeling, first: int, stop: int, new: Rows) -> None:
 
 
 def relabel_sorted_rows(old: Relabeling, runs: NDArray[np.int64], num_others: int, num_ids: int, new: Rows) -> None:
-    """Fill new rows like ``relabel_rows``, neighbours, all below ``num_others``, ascending; equal ones keep their order.
-
-    Rows [runs[i, 0], runs[i, 1]) are sorted at a time; four times their output is held. ``num_ids``: edge IDs are below.
-    """
+    """See ``Kernels.relabel_sorted_rows``."""
     sizes = new.indptr[runs[:, 1]] - new.indptr[runs[:, 0]]
     most_rows = int((runs[:, 1] - runs[:, 0]).max())
     other_bits, id_bits = max(1, bits_below(num_others)), bits_below(num_ids)
@@ -83,8 +74,17 @@ def _invert(order, inverse):
 
 
 @njit(cache=True, nogil=True)
-def fill_lengths(indptr, old_rows, new_indptr):
-    """Set ``new_indptr`` to that of the rows ``indptr`` in their new order."""
+def _relabel_ids(ids, new_ids, out):
+    for i in range(ids.size):
+        one = ids[i]
+        if one < 0 or one >= new_ids.size:
+            return i
+        out[i] = new_ids[one]
+    return -1
+
+
+@njit(cache=True, nogil=True)
+def _fill_lengths(indptr, old_rows, new_indptr):
     at = np.int64(0)
     new_indptr[0] = 0
     for row in range(old_rows.size):

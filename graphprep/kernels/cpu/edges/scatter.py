@@ -19,10 +19,7 @@ _NO_WORDS = np.zeros((0, 0), np.uint64)
 
 
 def start_buckets(rows: Sequence[Any], shift: int, starts: Any) -> None:
-    """Set ``starts[b + 1]`` (uint32[buckets + 2]) to the start of bucket b: of the rows of all pieces.
-
-    Scattering moves it to the bucket's end, which is the start of b + 1: in the end, bucket b is [starts[b], starts[b + 1]).
-    """
+    """See ``Kernels.start_buckets``."""
     starts[:] = 0
     for some in rows:
         _count(some, shift, starts)
@@ -40,11 +37,7 @@ def scatter_edges(
     ids: Any = None,
     more: Any = None,
 ) -> None:
-    """Pack edges into ``records`` (uint64[n, words]), bucket after bucket, in the order given within a bucket.
-
-    ``rows`` and ``others``: [k] of any integer type, fit for the packing. Edge IDs are ``ids`` (integers [k]), None: they count
-    from ``first`` on; ``more`` (uint64[k, j]) are the words behind.
-    """
+    """See ``Kernels.scatter_edges``."""
     ids = _NO_IDS if ids is None else ids
     where = (first, shift, packing.other_bits, packing.id_bits, starts)
     if packing.words == 1:
@@ -56,37 +49,10 @@ def scatter_edges(
 def scatter_entries(
     indptr: Any, columns: Any, first: int, packing: Packing, shift: int, starts: Any, records: Any, ids: Any = None
 ) -> None:
-    """Scatter entries [first, first + k) of rows to buckets of their ``columns`` ([k]): see ``scatter_edges``.
-
-    ``indptr``: int64[n + 1]. The other end of an entry is the row in which it stands. IDs count from 0 if there are none.
-    """
+    """See ``Kernels.scatter_entries``."""
     row = int(np.searchsorted(indptr, first, "right")) - 1
     where = (first, row, shift, packing.other_bits, packing.id_bits, starts, records)
     _scatter_entries(indptr, columns, _NO_IDS if ids is None else ids, *where)
-
-
-def scatter_all(
-    ends: Sequence[tuple[Any, Any]],
-    packing: Packing,
-    shift: int,
-    num_buckets: int,
-    ids: Sequence[Any] | None = None,
-    more: Sequence[Any] | None = None,
-) -> tuple[Any, Any]:
-    """Scatter pieces (owners, others) to buckets of 2^``shift`` owners, in order within a bucket.
-
-    Edge IDs count from 0, on from piece to piece, unless ``ids`` has them; ``more`` are the words behind. Returns (records
-    uint64[n, words], borders of the buckets uint32[num_buckets + 1]).
-    """
-    starts = np.empty(num_buckets + 2, np.uint32)
-    start_buckets([owners for owners, _ in ends], shift, starts)
-    records = np.empty((sum(owners.size for owners, _ in ends), packing.words), np.uint64)
-    first = 0
-    for number, (owners, others) in enumerate(ends):
-        their = (None if ids is None else ids[number], None if more is None else more[number])
-        scatter_edges(owners, others, packing, shift, starts, records, first, *their)
-        first += owners.size
-    return records, starts[:-1]
 
 
 def unpack_edges(records: Any, packing: Packing, shift: int, starts: Any, owners: Any, others: Any, ids: Any) -> None:

@@ -1,0 +1,32 @@
+"""The edge engine's kernels on the CPU, all of them: this module is a ``graphprep.kernels.edges.Kernels``."""
+
+from graphprep.kernels.cpu.bytes.blocks import copy_blocks, count_blocks, scatter_blocks
+from graphprep.kernels.cpu.edges.degree import count_ids, find_limits, order_descending
+from graphprep.kernels.cpu.edges.place import count_rows, has_repeats, place_edges, sort_records
+from graphprep.kernels.cpu.edges.relabel import fill_lengths, invert, relabel_ids, relabel_rows, relabel_sorted_rows
+from graphprep.kernels.cpu.edges.rows import sort_rows
+from graphprep.kernels.cpu.edges.scatter import gather_edges, scatter_edges, scatter_entries, start_buckets, unpack_edges
+
+__all__ = [
+    "copy_blocks",
+    "count_blocks",
+    "count_ids",
+    "count_rows",
+    "fill_lengths",
+    "find_limits",
+    "gather_edges",
+    "has_repeats",
+    "invert",
+    "order_descending",
+    "place_edges",
+    "relabel_ids",
+    "relabel_rows",
+    "relabel_sorted_rows",
+    "scatter_blocks",
+    "scatter_edges",
+    "scatter_entries",
+    "sort_records",
+    "sort_rows",
+    "start_buckets",
+    "unpack_edges",
+]
