@@ -45,7 +45,7 @@ from graphprep.convert.shuffle.route_edges import route_edges, route_needs
 from graphprep.convert.shuffle.route_nodes import route_nodes
 from graphprep.edges.device import find_kernels
 from graphprep.engine.budget import PeakSampler, count_memory, record_bytes
-from graphprep.engine.ledger import Ledger, MemoryPlan, plan_memory
+from graphprep.engine.ledger import EDGE_BYTES, Ledger, MemoryPlan, plan_memory
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.graph_schema import GraphSchema, OwnerSchema
 from graphprep.model.options.checks import parse_error_limit
@@ -127,8 +127,8 @@ class Prepared:
 
     @property
     def most_bytes(self) -> int:
-        """Return the most that its rows may take, as far as that is known."""
-        return _most_bytes(self.planned, self.index)
+        """Return the most that its rows may take."""
+        return _most_bytes(self.decoded, self.index)
 
 
 def convert(
@@ -264,7 +264,7 @@ def _prepare(
         roles = match_types(flags, index.type_names)
     rules = _route_rules(options, schema, memory, index)
     routing = Routing(find_kernels(), decoded, index, rules, pool, locator, ledger.reporter, rejects, roles)
-    ledger.begin("shuffle", (*route_needs(routing), memory.runs(_most_bytes(planned, index))))
+    ledger.begin("shuffle", (*route_needs(routing), memory.runs(_most_bytes(decoded, index))))
     if decoded.num_nodes or decoded.aligned:
         route_nodes(routing)
     route_edges(routing)
@@ -282,8 +282,11 @@ def _prepare(
     return Prepared(planned, decoded, index, routing.routed, nodes, edges, rejects.num, parts, notes, untold)
 
 
-def _most_bytes(planned: Planned, index: NodeIndex) -> int:
-    return decoded_bytes(planned) + NODE_BYTES * sum(index.num_nodes)
+def _most_bytes(decoded: Decoded, index: NodeIndex) -> int:
+    """Return the most that rows may take on their way: twice what one stage holds, as they go from one to the next."""
+    raw = sum(runs.num_bytes(0) for runs in index.raw_runs.values())
+    rows = EDGE_BYTES * decoded.num_edges + NODE_BYTES * sum(index.num_nodes)
+    return 2 * (rows + raw + 2 * sum(decoded.column_bytes.values()))
 
 
 def _outcome(inputs: Sequence[str], prepared: Prepared) -> Outcome:

@@ -43,6 +43,7 @@ def test_what_a_plain_edge_list_takes_keeps_within_the_limit(limit, threads, led
     """Of input so large that nothing is bounded by it."""
     (tmp_path / "in").write_text("0 1\n1 2\n")
     monkeypatch.setattr(pipeline, "decoded_bytes", lambda planned: 1 << 50)
+    monkeypatch.setattr(pipeline, "_most_bytes", lambda decoded, index: 1 << 50)
     graphprep.convert(tmp_path / "in", tmp_path / "out", memory_limit=limit, threads=threads, layout="both")
     (ledger,) = ledgers
     assert list(ledger.stages) == STAGES["convert"]
