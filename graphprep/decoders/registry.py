@@ -65,9 +65,9 @@ def find_decoder(name: str) -> type:
     return _PLUGINS.find(name, _registered())
 
 
-def is_ours(name: str) -> bool:
-    """Return whether a name is that of a decoder of ours, and no other package registers it, too."""
-    return _PLUGINS.is_built_in(name, _registered())
+def own_decoders() -> frozenset[str]:
+    """Return the names of our decoders that no other package registers, too."""
+    return _PLUGINS.own_names(_registered())
 
 
 @functools.cache  # asked once for every decoder; looking through what is installed takes 15 ms

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from graphprep.decoders.looks.foreign import tell_foreign
 from graphprep.decoders.looks.formats import FILE_LOOKS, FOLDER_LOOKS
 from graphprep.decoders.looks.text_head import is_header_alone
-from graphprep.decoders.registry import find_decoder, is_ours, known_decoders
+from graphprep.decoders.registry import find_decoder, known_decoders, own_decoders
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.export import EXPORT_FORMAT, RECORD_NAME
 from graphprep.model.metadata import MANIFEST_NAME, METADATA_NAME, STORE_FORMAT, part_name
@@ -48,7 +48,7 @@ def sniff(storage: Storage, urls: Sequence[str]) -> Sniffed:
             return bid
     if len(urls) == 1 and storage.is_dir(urls[0]):
         _refuse_export(storage, urls[0])
-        bids = [bid for bid in (_folder_bid(name, storage, urls[0]) for name in known_decoders()) if bid is not None]
+        bids = _folder_bids(storage, urls[0])
         if bids:
             return max(bids, key=lambda bid: bid.confidence)
     _refuse_half_store(storage, urls)
@@ -120,7 +120,7 @@ def _choose(file: SniffedFile) -> Sniffed:
     foreign = tell_foreign(file)
     if foreign is not None:
         raise DataError(f"this is {foreign.what}, which is not read", place=display_url(file.url), fix=foreign.fix)
-    bids = [bid for bid in (bid_of(name, file) for name in known_decoders()) if bid is not None]
+    bids = _bids(file, known_decoders())
     bids.sort(key=lambda bid: -bid.confidence)
     likely = [bid for bid in bids if bid.confidence >= _LEAST_CONFIDENCE]
     if likely and (len(likely) == 1 or likely[0].confidence - likely[1].confidence >= _LEAST_MARGIN):
@@ -149,30 +149,49 @@ def _delimiter_hint(head: bytes) -> str:
 
 
 def bid_of(name: str, file: SniffedFile) -> Sniffed | None:
-    """Ask one format. A decoder that is installed but cannot be loaded has no say."""
-    if is_ours(name):
-        return _with_flags(FILE_LOOKS[name](file)) if name in FILE_LOOKS else None
-    installed = _installed(name)
-    return _with_flags(installed.sniff(file)) if isinstance(installed, SniffsFiles) else None
+    """Ask one format."""
+    return next(iter(_bids(file, [name])), None)
 
 
-def _folder_bid(name: str, storage: Storage, url: str) -> Sniffed | None:
-    """Ask one format whether it knows a folder as a whole."""
-    if is_ours(name):
-        return _with_flags(FOLDER_LOOKS[name](storage, url)) if name in FOLDER_LOOKS else None
-    installed = _installed(name)
-    return _with_flags(installed.sniff_folder(storage, url)) if isinstance(installed, SniffsFolders) else None
+def _bids(file: SniffedFile, names: Sequence[str]) -> list[Sniffed]:
+    """Ask formats. A decoder that is installed but cannot be loaded has no say."""
+    ours = own_decoders()
+    bids: list[Sniffed] = []
+    for name in names:
+        bid: Sniffed | None = None
+        if name in ours:
+            bid = FILE_LOOKS[name](file) if name in FILE_LOOKS else None
+        elif isinstance(installed := _installed(name), SniffsFiles):
+            bid = installed.sniff(file)
+        if bid is not None:
+            bids.append(_with_flags(bid))
+    return bids
 
 
-def _installed(name: str) -> type | None:
+def _folder_bids(storage: Storage, url: str) -> list[Sniffed]:
+    """Ask every format whether it knows a folder as a whole."""
+    ours = own_decoders()
+    bids: list[Sniffed] = []
+    for name in known_decoders():
+        bid: Sniffed | None = None
+        if name in ours:
+            bid = FOLDER_LOOKS[name](storage, url) if name in FOLDER_LOOKS else None
+        elif isinstance(installed := _installed(name), SniffsFolders):
+            bid = installed.sniff_folder(storage, url)
+        if bid is not None:
+            bids.append(_with_flags(bid))
+    return bids
+
+
+def _installed(name: str) -> object:
     try:
         return find_decoder(name)
     except UsageError:
         return None
 
 
-def _with_flags(bid: Sniffed | None) -> Sniffed | None:
-    return bid if bid is None or bid.flags else replace(bid, flags=("--format", bid.decoder))
+def _with_flags(bid: Sniffed) -> Sniffed:
+    return bid if bid.flags else replace(bid, flags=("--format", bid.decoder))
 
 
 def _refuse_store(url: str, metadata: bytes) -> None:

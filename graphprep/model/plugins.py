@@ -26,10 +26,10 @@ class Plugins:
         """List ours, then those of other packages by name."""
         return (*self.built_in, *sorted({point.name for point in registered} - set(self.built_in)))
 
-    def is_built_in(self, name: str, registered: Iterable[EntryPoint]) -> bool:
-        """Return whether a name is one of ours, and no other package registers it, too."""
-        own = self.built_in.get(name)
-        return own is not None and all(point.value == own for point in registered if point.name == name)
+    def own_names(self, registered: Iterable[EntryPoint]) -> frozenset[str]:
+        """Return the names of ours that no other package registers, too."""
+        others = [point.name for point in registered if point.value != self.built_in.get(point.name)]
+        return frozenset(self.built_in).difference(others)
 
     def find(self, name: str, registered: Iterable[EntryPoint]) -> type:
         """Load the class of a name.

@@ -60,7 +60,7 @@ def _tell_text(head: bytes) -> Foreign | None:
 
 
 def _tell_json(file: SniffedFile) -> Foreign | None:
-    from graphprep.decoders.looks.documents import document_keys
+    from graphprep.decoders.looks.formats import document_keys
 
     keys = set(document_keys(file))
     for name, reader, option, telling in _JSON:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from graphprep.decoders.looks.documents import document_keys
 from graphprep.decoders.looks.dtype_words import dtype_name
 from graphprep.decoders.looks.headers import HeaderGuess, is_words
 from graphprep.decoders.looks.metis_header import Header, parse_header, settle_header
@@ -293,6 +292,8 @@ def look_for_metis(file: SniffedFile) -> Sniffed | None:
     if not numbers:
         return None
     is_named = file.url.lower().endswith(_METIS_ENDINGS)
+    if not all(field.isdigit() for field in lines[numbers[0]].split()):
+        return None
     try:
         header = parse_header(lines[numbers[0]], file.url, numbers[0] + 1)
     except DataError:
@@ -333,6 +334,44 @@ def look_for_chunked(file: SniffedFile) -> Sniffed | None:
         return Sniffed("chunked", 1.0) if {"node_type", "edge_type"} <= value.keys() else None
     is_named = file.url.endswith(METADATA_NAME) and STORE_FORMAT.encode() not in file.head
     return Sniffed("chunked", 0.9) if is_named and b'"node_type"' in file.head else None
+
+
+def document_keys(file: SniffedFile) -> list[str]:
+    """List the outermost keys of what may be a YAML or JSON document, as far as its beginning shows them."""
+    if file.head.lstrip()[:1] == b"{":
+        return _json_keys(file.head.decode(errors="replace"))
+    keys = []
+    for line in file.head.decode(errors="replace").splitlines():
+        if not line or line[0] in " \t#-":
+            continue
+        if line.startswith("---"):
+            continue
+        key, colon, rest = line.partition(":")
+        if not colon or (rest and not rest[0].isspace()):
+            return []
+        keys.append(key.strip().strip("'\""))
+    return keys
+
+
+def _json_keys(text: str) -> list[str]:
+    """List the keys of the outermost object; a document that is cut off shows those that come before the cut."""
+    keys: list[str] = []
+    decoder, depth, at = json.JSONDecoder(), 0, 0
+    while at < len(text):
+        char = text[at]
+        if char == '"':
+            try:
+                word, at = decoder.raw_decode(text, at)
+            except ValueError:
+                return keys
+            if depth == 1 and text[at:].lstrip()[:1] == ":":
+                keys.append(word)
+            continue
+        depth += (char in "{[") - (char in "}]")
+        at += 1
+        if depth == 0 and char == "}":
+            return keys if not text[at:].strip() else []  # several documents: JSON lines
+    return keys
 
 
 def look_for_graph(file: SniffedFile) -> Sniffed | None:
