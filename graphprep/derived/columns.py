@@ -15,6 +15,7 @@ from graphprep.rewrite.order import outside
 from graphprep.storage.spill.scratch import Scratch
 from graphprep.store.files import column_files
 from graphprep.store.items import StoredItems
+from graphprep.store.paths import LayoutPaths
 from graphprep.store.single import WholeStore
 
 Ints = NDArray[np.int64]
@@ -30,7 +31,7 @@ def move_edge_columns(ready: ReadyStore, files: ReadyFiles, number: int, layout:
     if not schema.columns and not schema.num_slots:
         return
     with room.scratch.inner() as scratch:
-        path, whole = f"{folder}/{layout}/edge_rows.npy", WholeStore(ready)
+        path, whole = LayoutPaths(f"{folder}/{layout}").edge_rows, WholeStore(ready)
         sizes = [ready.array(part, path).shape[0] for part in range(ready.metadata.num_parts)]
         num_edges = ready.metadata.num_edges_per_type[number]
         order = read_order(StoredItems(whole.array(0, path)), num_edges, "edge row", scratch)

@@ -22,6 +22,7 @@ from graphprep.model.schema import Layout
 from graphprep.rewrite.order import outside
 from graphprep.storage.spill.scratch import Scratch
 from graphprep.store.items import StoredItems, read_offsets
+from graphprep.store.paths import LayoutPaths
 
 Ints = NDArray[np.int64]
 Made = TypeVar("Made")
@@ -80,9 +81,9 @@ class _PartEdges:
         self._first_row = first_row
         self._first_node = int(part_borders(metadata, row_type)[part])
         self._num_others = metadata.num_nodes_per_type[other_type]
-        self.indices = StoredItems(ready.array(part, f"{folder}/indices.npy"))
-        self.indptr = read_offsets(ready.array(part, f"{folder}/indptr.npy"), self.indices.size, scratch)
-        self._ids = StoredItems(ready.array(part, f"{folder}/edge_ids.npy")) if has_ids else None
+        self.indices = StoredItems(ready.array(part, LayoutPaths(folder).indices))
+        self.indptr = read_offsets(ready.array(part, LayoutPaths(folder).indptr), self.indices.size, scratch)
+        self._ids = StoredItems(ready.array(part, LayoutPaths(folder).edge_ids)) if has_ids else None
 
     def read(self, low: int, high: int, start: int, stop: int) -> EdgeSpan:
         """Read entries [start, stop), which belong to rows [low, high)."""

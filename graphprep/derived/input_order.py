@@ -23,6 +23,7 @@ from graphprep.rewrite.order import outside
 from graphprep.storage.faults import display_url
 from graphprep.store.files import StoredFile, column_files
 from graphprep.store.items import FIX, StoredItems
+from graphprep.store.paths import LayoutPaths, NodePaths
 from graphprep.store.raw_merge import nodes_by_raw_id
 from graphprep.store.single import CountingArray, WholeStore
 
@@ -40,7 +41,7 @@ def order_nodes(ready: ReadyStore, files: ReadyFiles, number: int, room: Room) -
     schema, folder = ready.metadata.node_schemas[number], ready.node_folder(number)
     with room.scratch.inner() as scratch:
         inner = replace(room, scratch=scratch)
-        order, path = _raw_order(ready, number, inner), f"{folder}/input/raw_order.npy"
+        order, path = _raw_order(ready, number, inner), NodePaths(f"{folder}/input").raw_order
         if order is None:
             ready.add(0, path, partial(CountingArray, path, ready.metadata.num_nodes_per_type[number]))
         else:
@@ -110,7 +111,7 @@ def _is_in_order(ready: ReadyStore, number: int) -> bool:
 
 
 def _stored_ids(ready: ReadyStore, number: int) -> StoredItems:
-    path = f"{ready.edge_folder(number)}/{ready.metadata.primary_layout}/edge_ids.npy"
+    path = LayoutPaths(f"{ready.edge_folder(number)}/{ready.metadata.primary_layout}").edge_ids
     return StoredItems(WholeStore(ready).array(0, path))
 
 
@@ -122,7 +123,7 @@ def _write_ends(ready: ReadyStore, files: ReadyFiles, number: int, room: Room) -
     dtype, num_edges = row_dtype(ready, number), metadata.num_edges_per_type[number]
     rows = map_edges(ready, number, room, room.scratch, lambda span: span.rows.astype(dtype))
     OnePart(files, 0).write(f"{folder}/input/{row_end}.npy", dtype, (num_edges,), rows)
-    others = partial(WholeStore(ready).array, 0, f"{folder}/{layout}/indices.npy")
+    others = partial(WholeStore(ready).array, 0, LayoutPaths(f"{folder}/{layout}").indices)
     ready.add(0, f"{folder}/input/{other_end}.npy", others)
 
 
@@ -188,7 +189,7 @@ class _EdgesById:
 
     @property
     def _ids_path(self) -> str:
-        return f"{self._ready.edge_folder(self._number)}/{self._ready.metadata.primary_layout}/edge_ids.npy"
+        return LayoutPaths(f"{self._ready.edge_folder(self._number)}/{self._ready.metadata.primary_layout}").edge_ids
 
     def _write(self, files: ReadyFiles) -> None:
         folder = f"{self._ready.edge_folder(self._number)}/input"

@@ -21,6 +21,7 @@ from graphprep.storage.spill.scratch import Scratch
 from graphprep.store.columns.stored import read_cells, read_present
 from graphprep.store.files import Chain, column_files
 from graphprep.store.items import StoredArray, StoredCounts, StoredItems, read_offsets
+from graphprep.store.paths import LayoutPaths
 from graphprep.store.single import CountingArray
 
 Ints = NDArray[np.int64]
@@ -125,7 +126,7 @@ class MessageEdgeFilter:
         first_row, layout = 0, self._ready.metadata.primary_layout
         for part in range(self._ready.metadata.num_parts):
             with self._room.scratch.inner() as scratch:
-                size = self._ready.array(part, f"{self._ready.edge_folder(number)}/{layout}/indices.npy").shape[0]
+                size = self._ready.array(part, LayoutPaths(f"{self._ready.edge_folder(number)}/{layout}").indices).shape[0]
                 kept = _find_runs(partial(self._stays, number, part), size, scratch)
                 self._write_layout(number, part, schema, kept, first_row, scratch)
                 self._write_columns(number, part, kept, scratch)
@@ -151,12 +152,12 @@ class MessageEdgeFilter:
     ) -> None:
         ready, out = self._ready, OnePart(self._files, part)
         folder = f"{ready.edge_folder(number)}/{ready.metadata.primary_layout}"
-        indices = ready.array(part, f"{folder}/indices.npy")
-        indptr = read_offsets(ready.array(part, f"{folder}/indptr.npy"), indices.shape[0], scratch)
+        indices = ready.array(part, LayoutPaths(folder).indices)
+        indptr = read_offsets(ready.array(part, LayoutPaths(folder).indptr), indices.shape[0], scratch)
         ranks = (kept.ranks(np.asarray(indptr[low : low + _STEP])) for low in range(0, indptr.size, _STEP))
-        out.write(f"{folder}/indptr.npy", "int64", indptr.shape, ranks)
-        self._copy(out, indices, f"{folder}/indices.npy", kept)
-        path = f"{folder}/edge_ids.npy"
+        out.write(LayoutPaths(folder).indptr, "int64", indptr.shape, ranks)
+        self._copy(out, indices, LayoutPaths(folder).indices, kept)
+        path = LayoutPaths(folder).edge_ids
         if ready.metadata.edge_schemas[number].edge_id_dtype is not None:
             self._copy(out, ready.array(part, path), path, kept)
             return

@@ -13,10 +13,11 @@ from graphprep.model.errors import UsageError
 from graphprep.model.export import HELD_OUT, StoreNeed
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.protocols import Reporter
-from graphprep.model.schema import Layout, edge_type_path
+from graphprep.model.schema import Layout
 from graphprep.storage.read.arrays import StoreReader
 from graphprep.storage.read.urls import Storage
 from graphprep.store.assign import PARTITION_METHODS, PartitionFunction
+from graphprep.store.paths import edge_folder
 
 _LAYOUTS: tuple[Layout, ...] = ("csc", "csr")
 
@@ -125,7 +126,7 @@ def _made_bytes(store: StoreReader, need: StoreNeed) -> Iterator[int]:
     if is_moved:
         yield _stored_bytes(store, "nodes/")
     for number, edge_type in enumerate(metadata.edge_types):
-        folder, schema = f"edges/{edge_type_path(edge_type)}", metadata.edge_schemas[number]
+        folder, schema = edge_folder(edge_type), metadata.edge_schemas[number]
         num_edges = metadata.num_edges_per_type[number]
         layouts = sum(_stored_bytes(store, f"{folder}/{layout}/") for layout in metadata.layouts)
         columns = _stored_bytes(store, f"{folder}/") - layouts

@@ -15,7 +15,7 @@ from graphprep.edges.moves import Blocks, Room
 from graphprep.model.errors import DataError
 from graphprep.model.metadata import GraphMetadata, PartEntry, part_name
 from graphprep.model.protocols import Reporter
-from graphprep.model.schema import Layout, RawIdKind, edge_type_path, path_name
+from graphprep.model.schema import Layout, RawIdKind
 from graphprep.rewrite.move_parts import CutFiles, PartMover
 from graphprep.rewrite.order import NodePlaces
 from graphprep.rewrite.reorder_edges import EdgeTypeMover
@@ -23,6 +23,7 @@ from graphprep.storage.faults import display_url
 from graphprep.store.assign import PartitionFunction, TypedCounter, cut_sizes
 from graphprep.store.files import Chain, StoredFile, column_files, raw_id_files
 from graphprep.store.items import FIX, Items, StoredArray, StoredArrays, StoredCounts, StoredItems
+from graphprep.store.paths import LayoutPaths, NodePaths, edge_folder, node_folder
 from graphprep.store.raw_merge import RawNodes, nodes_by_raw_id
 from graphprep.store.single import SlicedArray, SlicedOffsets, WholeStore
 
@@ -93,11 +94,11 @@ class StorePartitioner:
 
     def _write_nodes(self, number: int, nodes: _NewNodes) -> None:
         metadata = self._store.metadata
-        folder, schema = f"nodes/{path_name(metadata.node_types[number])}", metadata.node_schemas[number]
+        folder, schema = node_folder(metadata.node_types[number]), metadata.node_schemas[number]
         files, order = CutFiles(self._files, nodes.sizes), nodes.places.order
         moved = list(column_files(folder, schema.columns, num_slots=schema.num_slots))
         if nodes.raw_ids != "identity" and schema.raw_ids == "identity":
-            files.write(f"{folder}/raw_ids.npy", "int64", order.shape, _slices(order))
+            files.write(NodePaths(folder).raw_ids, "int64", order.shape, _slices(order))
         elif nodes.raw_ids != "identity":
             moved += raw_id_files(folder, schema.raw_ids)
         if nodes.stays:
@@ -127,11 +128,11 @@ class StorePartitioner:
         """Cut the layouts of an edge type, and its columns."""
         metadata = self._store.metadata
         (src, _, dst), schema = metadata.edge_types[number], metadata.edge_schemas[number]
-        folder = f"edges/{edge_type_path(metadata.edge_types[number])}"
+        folder = edge_folder(metadata.edge_types[number])
         for layout in self._layouts:
-            indptr = StoredFile(f"{folder}/{layout}/indptr.npy", is_offsets=True)
-            entries = [f"{folder}/{layout}/{name}.npy" for name in ("indices", "edge_ids", "edge_rows")]
-            files = [StoredFile(path) for path in entries if self._store.has(0, path)]
+            paths = LayoutPaths(f"{folder}/{layout}")
+            indptr = StoredFile(paths.indptr, is_offsets=True)
+            files = [StoredFile(path) for path in (paths.indices, paths.edge_ids, paths.edge_rows) if self._store.has(0, path)]
             if columns and layout == metadata.primary_layout:
                 files += column_files(folder, schema.columns, num_slots=schema.num_slots)
             below = [replace(file, chain=(indptr.path, *file.chain)) for file in files]
@@ -171,7 +172,7 @@ class StorePartitioner:
     def _edge_counts(self, number: int) -> tuple[int, ...]:
         """Return how many edges each partition owns in the primary layout."""
         metadata = self._store.metadata
-        path = f"edges/{edge_type_path(metadata.edge_types[number])}/{metadata.primary_layout}/indices.npy"
+        path = LayoutPaths(f"{edge_folder(metadata.edge_types[number])}/{metadata.primary_layout}").indices
         made = [{entry.path: entry.shape[0] for entry in entries} for entries in self._files.entries]
         return tuple(sizes[path] if path in sizes else self._cut[part, path]().shape[0] for part, sizes in enumerate(made))
 

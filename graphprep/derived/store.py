@@ -11,12 +11,13 @@ import numpy as np
 from graphprep.model.errors import DataError
 from graphprep.model.export import EdgeOrder
 from graphprep.model.metadata import GraphMetadata, part_name
-from graphprep.model.schema import ColumnSchema, edge_type_path, path_name
+from graphprep.model.schema import ColumnSchema
 from graphprep.rewrite.move_parts import PartFiles
 from graphprep.storage.read.arrays import ArrayReader
 from graphprep.storage.read.urls import Storage
 from graphprep.storage.write.publish import ArrayWriter, StoreWriter
 from graphprep.store.items import FIX, StoredArray, StoredArrays
+from graphprep.store.paths import NodePaths, edge_folder, node_folder
 
 _MOST_OPEN = 32  # each holds a file descriptor, some of those that are joined hold up to 16
 
@@ -73,11 +74,11 @@ class ReadyStore:
 
     def node_folder(self, number: int) -> str:
         """Return the folder of a node type in every partition."""
-        return f"nodes/{path_name(self.metadata.node_types[number])}"
+        return node_folder(self.metadata.node_types[number])
 
     def edge_folder(self, number: int) -> str:
         """Return the folder of an edge type in every partition."""
-        return f"edges/{edge_type_path(self.metadata.edge_types[number])}"
+        return edge_folder(self.metadata.edge_types[number])
 
     def edge_column_stem(self, number: int, order: EdgeOrder, column: ColumnSchema) -> str:
         """Return the path stem of an edge column in the row order of a layout, or by edge ID (``input``)."""
@@ -95,7 +96,7 @@ class ReadyStore:
 
     def raw_order(self, number: int) -> StoredArray:
         """Return the typed ID of the i-th node by raw ID, over all partitions: int64[n]."""
-        return self.array(0, f"{self.node_folder(number)}/input/raw_order.npy")
+        return self.array(0, NodePaths(f"{self.node_folder(number)}/input").raw_order)
 
 
 class ReadyFiles(PartFiles):

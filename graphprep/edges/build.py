@@ -19,9 +19,9 @@ from graphprep.kernels.cpu.ids.group import group_by_key
 from graphprep.kernels.cpu.ids.sort import stable_order
 from graphprep.kernels.edges import Kernels, Rows, Segments, bits_below, one_segment
 from graphprep.model.errors import UsageError
-from graphprep.model.schema import Layout
 from graphprep.storage.spill.runs import Runs, SpillPool
 from graphprep.store.columns.cells import Cells
+from graphprep.store.paths import LayoutPaths
 
 Ints = NDArray[np.int64]
 _JOINED_BYTES = 32  # the same where buckets are built from where they lie
@@ -244,10 +244,11 @@ def write_layout(
     if builder.is_direct and not keep_positions:
         leaves = list(join_leaves(builder.edges, leaves, min(_MOST_JOINED, rules.leaf_bytes // _JOINED_BYTES)))
     built = BuiltEdges(leaves, Runs(pool, max(1, len(leaves))) if keep_positions else None)
-    indptr = PartedOffsets(parts, f"{files.folder}/indptr.npy", row_sizes)
-    indices = PartedArray(parts, f"{files.folder}/indices.npy", files.index_dtype, edge_sizes)
-    ids = PartedArray(parts, f"{files.folder}/edge_ids.npy", files.edge_id_dtype, edge_sizes) if files.edge_id_dtype else None
-    rows = PartedArray(parts, f"{files.folder}/edge_rows.npy", "int64", edge_sizes) if files.edge_rows else None
+    paths = LayoutPaths(files.folder)
+    indptr = PartedOffsets(parts, paths.indptr, row_sizes)
+    indices = PartedArray(parts, paths.indices, files.index_dtype, edge_sizes)
+    ids = PartedArray(parts, paths.edge_ids, files.edge_id_dtype, edge_sizes) if files.edge_id_dtype else None
+    rows = PartedArray(parts, paths.edge_rows, "int64", edge_sizes) if files.edge_rows else None
     row = 0
 
     def build(leaf: Leaf) -> tuple[BuiltLeaf, list[Cells]]:
@@ -311,11 +312,6 @@ class SecondLayout:
     def finish(self) -> None:
         """Deal out the last pieces."""
         self._buckets.flush()
-
-
-def layout_folder(edge_path: str, layout: Layout) -> str:
-    """Return the folder of a layout's arrays inside a partition."""
-    return f"edges/{edge_path}/{layout}"
 
 
 def settle_index_dtype(wanted: Literal["auto", "int32", "int64"], size: int) -> str:

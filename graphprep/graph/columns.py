@@ -16,6 +16,7 @@ from graphprep.graph.libraries import load_library
 from graphprep.model.schema import ColumnSchema
 from graphprep.storage.read.arrays import StoreReader
 from graphprep.store.columns.cells import Cells
+from graphprep.store.paths import ColumnPaths
 
 Ints = NDArray[np.int64]
 Array = NDArray[Any]
@@ -254,21 +255,18 @@ def map_array(store: StoreReader, part: int, path: str) -> Array:
 
 def map_column(store: StoreReader, part: int, folder: str, column: ColumnSchema) -> Column:
     """Return a column of a partition; ``folder`` is that of its node type or edge type."""
-    get = partial(_map_piece, store, part, f"{folder}/{column.path}")
+    stem, get = f"{folder}/{column.path}", partial(map_array, store, part)
     if column.kind == "dense":
-        return get(".npy")
+        return get(f"{stem}.npy")
+    paths = ColumnPaths(stem)
     if column.kind == "ragged":
-        return RaggedColumn(get(".offsets.npy"), get(".values.npy"))
+        return RaggedColumn(get(paths.offsets), get(paths.values))
     if column.kind == "binary":
-        return TextColumn(get(".offsets.npy"), get(".values.npy"))
+        return TextColumn(get(paths.offsets), get(paths.values))
     if column.kind == "sparse":
-        return SparseColumn(get(".offsets.npy"), get(".coords.npy"), get(".values.npy"))
-    end = get(".end.npy") if column.end else None
-    return TemporalColumn(get(".entry_offsets.npy"), get(".start.npy"), end, get(".offsets.npy"), get(".values.npy"))
-
-
-def _map_piece(store: StoreReader, part: int, stem: str, ending: str) -> Array:
-    return map_array(store, part, stem + ending)
+        return SparseColumn(get(paths.offsets), get(paths.coords), get(paths.values))
+    end = get(paths.end) if column.end else None
+    return TemporalColumn(get(paths.entry_offsets), get(paths.start), end, get(paths.offsets), get(paths.values))
 
 
 def join_columns(pieces: Sequence[Any]) -> Any:

@@ -16,12 +16,13 @@ from graphprep.graph.rows import PartedRows
 from graphprep.model.errors import DataError, UsageError, one_of
 from graphprep.model.ids import EdgeTypeLike, IDConverter, IdLike, NodeTypeLike, TypedSpace
 from graphprep.model.metadata import GraphMetadata
-from graphprep.model.schema import ColumnSchema, EdgeType, EdgeTypeSchema, Layout, NodeTypeSchema, edge_type_path, path_name
+from graphprep.model.schema import ColumnSchema, EdgeType, EdgeTypeSchema, Layout, NodeTypeSchema
 from graphprep.model.shown.numbers import count
 from graphprep.model.shown.results import Card, Showable, type_rows
 from graphprep.storage.faults import display_url
 from graphprep.storage.read.arrays import StoreReader
 from graphprep.storage.read.urls import Storage
+from graphprep.store.paths import ColumnPaths, LayoutPaths, NodePaths, edge_folder, node_folder
 
 Ints = NDArray[np.int64]
 EdgeOrder = Literal["ids", "rows", "srcdst"]
@@ -172,7 +173,7 @@ class GraphQueries(Showable):
         positions = self._column_order(type_, partition, order)
         if not column.optional:
             return None
-        path = f"{folder}/{column.path}.present.npy"
+        path = ColumnPaths(f"{folder}/{column.path}").present
         joined = np.asarray(join_columns([map_array(self._store, part, path) for part in self._parts(partition)]))
         return np.asarray(_ordered(joined, positions))
 
@@ -185,14 +186,14 @@ class GraphQueries(Showable):
         number = self._node_number(node_type)
         counts = self.metadata.num_nodes_per_chunk[number]
         kind = self.metadata.node_schemas[number].raw_ids
-        stem = f"nodes/{path_name(self.node_types[number])}/raw_ids"
+        paths = NodePaths(node_folder(self.node_types[number]))
         parts = self._parts(partition)
         if kind == "identity":
             start = sum(counts[: parts[0]])
             return np.arange(start, start + sum(counts[part] for part in parts))
         if kind != "string":
-            return np.asarray(join_columns([map_array(self._store, part, f"{stem}.npy") for part in parts]))
-        names = [f"{stem}.offsets.npy", f"{stem}.values.npy"]
+            return np.asarray(join_columns([map_array(self._store, part, paths.raw_ids) for part in parts]))
+        names = (paths.texts.offsets, paths.texts.values)
         texts = [TextColumn(*(map_array(self._store, part, name) for name in names)) for part in parts]
         joined: TextColumn = join_columns(texts)
         return joined
@@ -309,11 +310,11 @@ class GraphQueries(Showable):
             raise UsageError(f"{int(type_)} may be a node type or an edge type", fix="pass its name")
         if isinstance(type_, str) and type_ in self.node_types:
             number = self.node_types.index(type_)
-            return f"nodes/{path_name(type_)}", self.metadata.node_schemas[number].columns
+            return node_folder(type_), self.metadata.node_schemas[number].columns
         if isinstance(type_, str) and ":" not in type_ and not self._with_relation(type_):
             raise DataError(f"unknown type {type_!r}", fix=one_of([*self.node_types, *self._edges.types.names]))
         edge = self._edge_number(type_)
-        return f"edges/{edge_type_path(self.edge_types[edge])}", self.metadata.edge_schemas[edge].columns
+        return edge_folder(self.edge_types[edge]), self.metadata.edge_schemas[edge].columns
 
     def _count(self, space: TypedSpace, number: int | None) -> int:
         return int(space.offsets[-1] if number is None else space.offsets[number + 1] - space.offsets[number])
@@ -335,14 +336,14 @@ class GraphQueries(Showable):
     def _stored_rows(self, edge: int, layout: Layout) -> PartedRows:
         """Map the rows of a layout that is stored."""
         if (edge, layout) not in self._rows:
-            folder = f"edges/{edge_type_path(self.edge_types[edge])}/{layout}"
+            paths = LayoutPaths(f"{edge_folder(self.edge_types[edge])}/{layout}")
             has_ids = self.metadata.edge_schemas[edge].edge_id_dtype is not None
             src, _, dst = self.edge_types[edge]
             others = self.num_nodes(src if layout == "csc" else dst)
             parts = []
             for part in range(self.metadata.num_parts):
-                indptr, indices = (map_array(self._store, part, f"{folder}/{name}.npy") for name in ("indptr", "indices"))
-                ids = map_array(self._store, part, f"{folder}/edge_ids.npy") if has_ids else None
+                indptr, indices = (map_array(self._store, part, path) for path in (paths.indptr, paths.indices))
+                ids = map_array(self._store, part, paths.edge_ids) if has_ids else None
                 parts.append(Adjacency(layout, indptr, indices, ids, others))
             self._rows[edge, layout] = PartedRows.of(tuple(parts))
         return self._rows[edge, layout]

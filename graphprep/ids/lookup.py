@@ -15,10 +15,11 @@ from graphprep.kernels.cpu.text.texts import concat_texts, hash_texts, sort_text
 from graphprep.model.errors import DataError, UsageError, one_of
 from graphprep.model.ids import IDConverter, PartitionBook, PartSpace, TypedSpace
 from graphprep.model.rows import RawTexts
-from graphprep.model.schema import RawIdKind, edge_type_path, parse_edge_type, path_name
+from graphprep.model.schema import RawIdKind, parse_edge_type
 from graphprep.storage.faults import display_url
 from graphprep.storage.read.arrays import ArrayReader, StoreReader
 from graphprep.storage.read.urls import Storage
+from graphprep.store.paths import LayoutPaths, NodePaths, edge_folder, node_folder
 from graphprep.store.raw_order import find_numbers, find_texts_by_order
 from graphprep.store.text_source import TextSource, take_rows
 
@@ -331,10 +332,10 @@ class IdLookup:
         if (number, part, name) not in self._arrays:
             metadata = self._store.metadata
             if self.edges:
-                path = f"edges/{edge_type_path(metadata.edge_types[number])}/{metadata.primary_layout}/edge_ids.npy"
+                path = LayoutPaths(f"{edge_folder(metadata.edge_types[number])}/{metadata.primary_layout}").edge_ids
             else:
-                stem = {"raw": "raw_ids", "raw_order": "raw_order", "previous": "previous_ids"}[name]
-                path = f"nodes/{path_name(self.type_names[number])}/{stem}.npy"
+                paths = NodePaths(node_folder(self.type_names[number]))
+                path = {"raw": paths.raw_ids, "raw_order": paths.raw_order, "previous": paths.previous_ids}[name]
             self._arrays[number, part, name] = self._sized(number, part, path)
         return self._arrays[number, part, name]
 
@@ -355,8 +356,8 @@ class IdLookup:
     def _text_source(self, number: int, part: int) -> TextSource:
         """Open the raw IDs of a type in a partition where they are strings."""
         if (number, part) not in self._texts:
-            stem = f"nodes/{path_name(self.type_names[number])}/raw_ids"
-            offsets, values = self._sized(number, part, f"{stem}.offsets.npy", 1), self._store.array(part, f"{stem}.values.npy")
+            paths = NodePaths(node_folder(self.type_names[number])).texts
+            offsets, values = self._sized(number, part, paths.offsets, 1), self._store.array(part, paths.values)
             is_local = self._storage.is_local(offsets.url)
             self._texts[number, part] = TextSource(offsets, values, is_local=is_local)
         return self._texts[number, part]

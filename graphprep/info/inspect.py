@@ -18,7 +18,7 @@ from graphprep.model.metadata import FORMAT_VERSION, METADATA_NAME, STORE_FORMAT
 from graphprep.model.options.convert import ConvertOptions
 from graphprep.model.protocols import DeclaredColumn, Reporter, Sources
 from graphprep.model.rows import ColumnChunk, RawIds, RawRows, RawTexts, Relation
-from graphprep.model.schema import ColumnSchema, Kind, edge_type_path, edge_type_text, path_name
+from graphprep.model.schema import ColumnSchema, Kind, edge_type_text
 from graphprep.model.shown import numbers as words
 from graphprep.model.shown.results import Card, Showable, type_rows
 from graphprep.storage.drivers import protocol_of
@@ -26,6 +26,7 @@ from graphprep.storage.read.arrays import StoreReader
 from graphprep.storage.read.spans import place_of, text_blocks
 from graphprep.storage.read.urls import STDIN, Storage
 from graphprep.store.items import check_arrays
+from graphprep.store.paths import ColumnPaths, LayoutPaths, NodePaths, edge_folder, node_folder
 
 _BLOCK_ROWS = 1 << 14  # of a raw table that is looked at
 _LOOK_BYTES = 1 << 12  # of metadata.json: the format is its first key
@@ -246,7 +247,7 @@ def _runs(per_part: Sequence[int], count: int) -> Iterator[tuple[int, int, int]]
 
 def _node_head(store: StoreReader, number: int, head: int) -> Head:
     metadata, schema = store.metadata, store.metadata.node_schemas[number]
-    folder = f"nodes/{path_name(metadata.node_types[number])}"
+    folder = node_folder(metadata.node_types[number])
     rows: list[tuple[Value, ...]] = []
     for part, count, _ in _runs(metadata.num_nodes_per_chunk[number], head):
         offset = sum(metadata.num_nodes_per_chunk[number][:part])
@@ -259,18 +260,18 @@ def _node_head(store: StoreReader, number: int, head: int) -> Head:
 def _edge_head(store: StoreReader, number: int, head: int) -> Head:
     metadata, schema = store.metadata, store.metadata.edge_schemas[number]
     src_type, _, dst_type = metadata.edge_types[number]
-    layout, folder = metadata.primary_layout, f"edges/{edge_type_path(metadata.edge_types[number])}"
+    layout, folder = metadata.primary_layout, edge_folder(metadata.edge_types[number])
     own_type = metadata.node_types.index(dst_type if layout == "csc" else src_type)
     other_type = metadata.node_types.index(src_type if layout == "csc" else dst_type)
     has_ids = schema.edge_id_dtype is not None
     rows: list[tuple[Value, ...]] = []
     for part, count, _ in _runs(metadata.num_edges_per_chunk[number], head):
-        own = _rows_of_head(store, part, f"{folder}/{layout}/indptr.npy", count)
+        own = _rows_of_head(store, part, LayoutPaths(f"{folder}/{layout}").indptr, count)
         own_offset = sum(metadata.num_nodes_per_chunk[own_type][:part])
         raw_own = _raw_ids(store, own_type, own + own_offset)
-        raw_other = _raw_ids(store, other_type, store.array(part, f"{folder}/{layout}/indices.npy").read(0, count))
+        raw_other = _raw_ids(store, other_type, store.array(part, LayoutPaths(f"{folder}/{layout}").indices).read(0, count))
         ends = (raw_other, raw_own) if layout == "csc" else (raw_own, raw_other)
-        ids = [store.array(part, f"{folder}/{layout}/edge_ids.npy").read(0, count).tolist()] if has_ids else []
+        ids = [store.array(part, LayoutPaths(f"{folder}/{layout}").edge_ids).read(0, count).tolist()] if has_ids else []
         columns = [_read_column(store, part, f"{folder}/{column.path}", column, count) for column in schema.columns]
         rows += zip(*ends, *ids, *columns, strict=True)
     names = ("source", "destination", *(("edge ID",) if has_ids else ()), *(column.name for column in schema.columns))
@@ -292,7 +293,7 @@ def _raw_ids(store: StoreReader, number: int, typed: NDArray[Any]) -> list[Value
     metadata = store.metadata
     if metadata.node_schemas[number].raw_ids == "identity":
         return list(typed.tolist())
-    folder = f"nodes/{path_name(metadata.node_types[number])}"
+    folder = node_folder(metadata.node_types[number])
     offsets = np.concatenate([[0], np.cumsum(metadata.num_nodes_per_chunk[number])]).astype(np.int64)
     if typed.size and (typed.min() < 0 or typed.max() >= offsets[-1]):
         raise DataError("an edge's end is out of range", place=store.url, fix="run graphprep validate on the store")
@@ -301,10 +302,10 @@ def _raw_ids(store: StoreReader, number: int, typed: NDArray[Any]) -> list[Value
         part = int(np.searchsorted(offsets, one, side="right")) - 1
         row = one - int(offsets[part])
         if metadata.node_schemas[number].raw_ids == "string":
-            start, stop = store.array(part, f"{folder}/raw_ids.offsets.npy").read(row, row + 2).tolist()
-            out.append(_text(store.array(part, f"{folder}/raw_ids.values.npy").read(start, stop)))
+            start, stop = store.array(part, NodePaths(folder).texts.offsets).read(row, row + 2).tolist()
+            out.append(_text(store.array(part, NodePaths(folder).texts.values).read(start, stop)))
         else:
-            out.append(int(store.array(part, f"{folder}/raw_ids.npy").read(row, row + 1)[0]))
+            out.append(int(store.array(part, NodePaths(folder).raw_ids).read(row, row + 1)[0]))
     return out
 
 
@@ -315,7 +316,7 @@ def _read_column(store: StoreReader, part: int, stem: str, column: ColumnSchema,
     else:
         values = [_list_cell(store, part, stem, column, row) for row in range(count)]
     if column.optional:
-        present = store.array(part, f"{stem}.present.npy").read(0, count).tolist()
+        present = store.array(part, ColumnPaths(stem).present).read(0, count).tolist()
         values = [value if here else None for value, here in zip(values, present, strict=True)]
     return values
 
@@ -323,11 +324,11 @@ def _read_column(store: StoreReader, part: int, stem: str, column: ColumnSchema,
 def _list_cell(store: StoreReader, part: int, stem: str, column: ColumnSchema, row: int) -> Value:
     """Return one row of a column whose rows differ in length."""
     if column.kind == "temporal":
-        first, last = store.array(part, f"{stem}.entry_offsets.npy").read(row, row + 2).tolist()
+        first, last = store.array(part, ColumnPaths(stem).entry_offsets).read(row, row + 2).tolist()
         stop = min(last, first + _MAX_SHOWN)
-        starts = store.array(part, f"{stem}.start.npy").read(first, stop).tolist()
-        has_ends = any(entry.path == f"{stem}.end.npy" for entry in store.manifest(part).arrays)
-        ends = store.array(part, f"{stem}.end.npy").read(first, stop).tolist() if has_ends else [-1] * len(starts)
+        starts = store.array(part, ColumnPaths(stem).start).read(first, stop).tolist()
+        has_ends = any(entry.path == ColumnPaths(stem).end for entry in store.manifest(part).arrays)
+        ends = store.array(part, ColumnPaths(stem).end).read(first, stop).tolist() if has_ends else [-1] * len(starts)
         entries: list[Any] = [
             [start, end, _values(store, part, stem, column, first + i)]
             for i, (start, end) in enumerate(zip(starts, ends, strict=True))
@@ -336,16 +337,16 @@ def _list_cell(store: StoreReader, part: int, stem: str, column: ColumnSchema, r
     found = _values(store, part, stem, column, row)
     if column.kind != "sparse" or not isinstance(found, list):
         return found
-    first, last = store.array(part, f"{stem}.offsets.npy").read(row, row + 2).tolist()
-    coords = store.array(part, f"{stem}.coords.npy").read(first, min(last, first + _MAX_SHOWN)).tolist()
+    first, last = store.array(part, ColumnPaths(stem).offsets).read(row, row + 2).tolist()
+    coords = store.array(part, ColumnPaths(stem).coords).read(first, min(last, first + _MAX_SHOWN)).tolist()
     pairs: list[Any] = [[at, value] for at, value in zip(coords, found, strict=False)]
     return [*pairs, "..."] if last - first > _MAX_SHOWN else pairs
 
 
 def _values(store: StoreReader, part: int, stem: str, column: ColumnSchema, row: int) -> Value:
-    first, last = store.array(part, f"{stem}.offsets.npy").read(row, row + 2).tolist()
+    first, last = store.array(part, ColumnPaths(stem).offsets).read(row, row + 2).tolist()
     limit = _MAX_SHOWN * 8 if column.kind == "binary" else _MAX_SHOWN
-    values = store.array(part, f"{stem}.values.npy").read(first, min(last, first + limit + 1))
+    values = store.array(part, ColumnPaths(stem).values).read(first, min(last, first + limit + 1))
     return _text(values) if column.kind == "binary" else _plain(values)
 
 

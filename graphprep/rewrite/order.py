@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from graphprep.kernels.cpu.ids.hash import permute_range
 from graphprep.kernels.edges import Kernels
 from graphprep.model.errors import DataError
-from graphprep.model.schema import Layout, NodeOrder, edge_type_path
+from graphprep.model.schema import Layout, NodeOrder
 from graphprep.storage.faults import display_url
 from graphprep.storage.read.arrays import StoreReader
 from graphprep.storage.spill.scratch import Scratch
 from graphprep.store.items import FIX, StoredCounts, StoredItems
+from graphprep.store.paths import LayoutPaths, edge_folder
 
 Ints = NDArray[np.int64]
 _STEP = 1 << 19  # numbers looked at at once
@@ -133,17 +134,17 @@ def _add_degrees(
 ) -> None:
     """Add what the layout compressed by these nodes says in its row lengths; where there is none, count the other's ends."""
     metadata = store.metadata
-    folder = f"edges/{edge_type_path(metadata.edge_types[edge_number])}"
+    folder = edge_folder(metadata.edge_types[edge_number])
     offset = 0
     for part in range(metadata.num_parts):
         if layout in metadata.layouts:
-            counts = StoredCounts(store.array(part, f"{folder}/{layout}/indptr.npy"))
+            counts = StoredCounts(store.array(part, LayoutPaths(f"{folder}/{layout}").indptr))
             for start in range(0, sizes[part], _STEP):
                 stop = min(start + _STEP, sizes[part])
                 degrees[offset + start : offset + stop] += counts.read(start, stop)
             offset += sizes[part]
             continue
-        ends = StoredItems(store.array(part, f"{folder}/{metadata.primary_layout}/indices.npy"))
+        ends = StoredItems(store.array(part, LayoutPaths(f"{folder}/{metadata.primary_layout}").indices))
         for start in range(0, ends.size, _STEP):
             some = ends.read(start, min(start + _STEP, ends.size))
             bad = kernels.count_ids(some, degrees)

@@ -21,7 +21,6 @@ from graphprep.model.metadata import (
     part_name,
 )
 from graphprep.model.protocols import Reporter
-from graphprep.model.schema import path_name
 from graphprep.rewrite.move_parts import OnePart, PartFiles, PartMover
 from graphprep.rewrite.order import NodePlaces, OrderRules, order_nodes
 from graphprep.rewrite.reorder_edges import EdgeTypeMover
@@ -30,6 +29,7 @@ from graphprep.storage.read.arrays import StoreReader
 from graphprep.storage.write.publish import StoreWriter
 from graphprep.store.files import column_files, raw_id_files
 from graphprep.store.items import FIX, StoredItems, check_arrays
+from graphprep.store.paths import NodePaths, node_folder
 
 _STEP = 1 << 19
 
@@ -61,7 +61,7 @@ class StoreReorderer:
     def write_nodes(self) -> None:
         """Write raw IDs and columns of all node types, and how their new IDs lead back."""
         for number, name in enumerate(self._metadata.node_types):
-            folder, schema = f"nodes/{path_name(name)}", self._metadata.node_schemas[number]
+            folder, schema = node_folder(name), self._metadata.node_schemas[number]
             files = [*raw_id_files(folder, schema.raw_ids), *column_files(folder, schema.columns, num_slots=schema.num_slots)]
             for part, num_nodes in enumerate(self._metadata.num_nodes_per_chunk[number]):
                 self._write_places(number, part, folder)
@@ -103,10 +103,10 @@ class StoreReorderer:
         """Write which node each was before, and the nodes in the order of their raw IDs."""
         places = self._places[self._metadata.node_types[number]]
         shape = (self._metadata.num_nodes_per_chunk[number][part],)
-        self._files.write(part, f"{folder}/previous_ids.npy", "int64", shape, places.previous_ids(part))
+        self._files.write(part, NodePaths(folder).previous_ids, "int64", shape, places.previous_ids(part))
         if self._metadata.node_schemas[number].raw_ids == "identity":  # no longer
-            self._files.write(part, f"{folder}/raw_ids.npy", "int64", shape, places.previous_ids(part))
-        path = f"{folder}/raw_order.npy"
+            self._files.write(part, NodePaths(folder).raw_ids, "int64", shape, places.previous_ids(part))
+        path = NodePaths(folder).raw_order
         raw_order = places.new_locals(part, self._old_raw_order(number, part, path))
         self._files.write(part, path, "int64", shape, raw_order)
 

@@ -9,11 +9,12 @@ import numpy as np
 
 from graphprep.edges.move_rows import SortedRows, sort_entries
 from graphprep.edges.moves import Array, Blocks, Ints, Room, move
-from graphprep.model.schema import Layout, edge_type_path
+from graphprep.model.schema import Layout
 from graphprep.rewrite.move_parts import PartMover, RowFiles
 from graphprep.rewrite.order import NodePlaces, outside
 from graphprep.store.files import StoredFile, column_files
 from graphprep.store.items import StoredArrays, StoredItems, read_offsets
+from graphprep.store.paths import LayoutPaths, edge_folder
 
 _STEP = 1 << 17
 
@@ -48,7 +49,7 @@ class EdgeTypeMover:
         self._layouts = layouts
         self._with_columns = columns
         self._schema = store.metadata.edge_schemas[number]
-        self._folder = f"edges/{edge_type_path(store.metadata.edge_types[number])}"
+        self._folder = edge_folder(store.metadata.edge_types[number])
         self._src, _, self._dst = store.metadata.edge_types[number]
         self._is_sorted = self._schema.neighbor_order == "id"
         self._moves = self._make_moves()
@@ -56,7 +57,7 @@ class EdgeTypeMover:
     def _make_moves(self) -> Ints | None:
         metadata = self._metadata
         other = "csr" if metadata.primary_layout == "csc" else "csc"
-        if other not in self._layouts or not self._store.has(0, f"{self._folder}/{other}/edge_rows.npy"):
+        if other not in self._layouts or not self._store.has(0, LayoutPaths(f"{self._folder}/{other}").edge_rows):
             return None
         owner = self._dst if metadata.primary_layout == "csc" else self._src
         size = metadata.num_edges_per_type[self._number] if self._is_sorted else self._places[owner].num_nodes
@@ -75,26 +76,26 @@ class EdgeTypeMover:
     def _write_part(self, layout: Layout, part: int, first_edge: int, room: Room) -> None:
         folder = f"{self._folder}/{layout}"
         owner, other = (self._dst, self._src) if layout == "csc" else (self._src, self._dst)
-        indices = StoredItems(self._store.array(part, f"{folder}/indices.npy"))
-        bounds = read_offsets(self._store.array(part, f"{folder}/indptr.npy"), indices.size, room.scratch)
+        indices = StoredItems(self._store.array(part, LayoutPaths(folder).indices))
+        bounds = read_offsets(self._store.array(part, LayoutPaths(folder).indptr), indices.size, room.scratch)
         blocks = Blocks.of(self._places[owner].local_order(part), bounds, room.scratch)
         files = self._write_offsets(folder, blocks, self._files_of(part, owner))
         rows = self._write_others(folder, indices, blocks, self._places[other], files, room)
         mover = PartMover(self._store, files, part, blocks, room, rows)
         if self._schema.edge_id_dtype is not None:
-            mover.write([StoredFile(f"{folder}/edge_ids.npy")])
+            mover.write([StoredFile(LayoutPaths(folder).edge_ids)])
         if layout == self._metadata.primary_layout:
             if self._with_columns:
                 mover.write(column_files(self._folder, self._schema.columns, num_slots=self._schema.num_slots))
             self._note_moves(blocks, rows, self._places[owner].bounds(part)[0], first_edge)
         elif self._moves is not None:
-            path = f"{folder}/edge_rows.npy"
+            path = LayoutPaths(folder).edge_rows
             pieces = self._moved_edge_rows(StoredItems(self._store.array(part, path)), indices, mover)
             files.write(path, "int64", (indices.size,), pieces)
 
     def _write_offsets(self, folder: str, blocks: Blocks, files: RowFiles) -> RowFiles:
         """Write where rows begin; return what writes their entries."""
-        path, bounds = f"{folder}/indptr.npy", blocks.new_bounds
+        path, bounds = LayoutPaths(folder).indptr, blocks.new_bounds
         assert bounds is not None
         counts = (np.diff(bounds[low : low + _STEP + 1]) for low in range(0, bounds.size - 1, _STEP))
         files.write_offsets(path, bounds.size - 1, counts)
@@ -116,7 +117,7 @@ class EdgeTypeMover:
         if self._is_sorted:
             rows = sort_entries(pieces, blocks, self._schema.index_dtype, room)
             pieces = _slices(rows.others)
-        files.write(f"{folder}/indices.npy", self._schema.index_dtype, (indices.size,), pieces)
+        files.write(LayoutPaths(folder).indices, self._schema.index_dtype, (indices.size,), pieces)
         return rows
 
     def _note_moves(self, blocks: Blocks, rows: SortedRows | None, first_node: int, first_edge: int) -> None:

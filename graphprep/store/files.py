@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from graphprep.model.schema import ColumnSchema, RawIdKind
+from graphprep.store.paths import ColumnPaths, NodePaths, num_slots_path
 
 Chain = tuple[str, ...]
 
@@ -27,7 +28,7 @@ def raw_id_files(folder: str, kind: RawIdKind) -> Iterator[StoredFile]:
     if kind == "string":
         yield from _ragged_files(f"{folder}/raw_ids")
     elif kind != "identity":
-        yield StoredFile(f"{folder}/raw_ids.npy")
+        yield StoredFile(NodePaths(folder).raw_ids)
 
 
 def column_files(folder: str, columns: Iterable[ColumnSchema], *, num_slots: bool) -> Iterator[StoredFile]:
@@ -35,28 +36,28 @@ def column_files(folder: str, columns: Iterable[ColumnSchema], *, num_slots: boo
     for column in columns:
         yield from _files_of(f"{folder}/{column.path}", column)
     if num_slots:
-        yield StoredFile(f"{folder}/num_slots.npy")
+        yield StoredFile(num_slots_path(folder))
 
 
 def _files_of(stem: str, column: ColumnSchema) -> Iterator[StoredFile]:
     if column.optional:
-        yield StoredFile(f"{stem}.present.npy")
+        yield StoredFile(ColumnPaths(stem).present)
     if column.kind == "dense":
         yield StoredFile(f"{stem}.npy")
     elif column.kind == "temporal":
-        entries, values = f"{stem}.entry_offsets.npy", f"{stem}.offsets.npy"
+        entries, values = ColumnPaths(stem).entry_offsets, ColumnPaths(stem).offsets
         yield StoredFile(entries, is_offsets=True)
         yield StoredFile(values, (entries,), is_offsets=True)
         for name in ("start", "end") if column.end else ("start",):
             yield StoredFile(f"{stem}.{name}.npy", (entries,))
-        yield StoredFile(f"{stem}.values.npy", (entries, values))
+        yield StoredFile(ColumnPaths(stem).values, (entries, values))
     else:
         yield from _ragged_files(stem)
         if column.kind == "sparse":
-            yield StoredFile(f"{stem}.coords.npy", (f"{stem}.offsets.npy",))
+            yield StoredFile(ColumnPaths(stem).coords, (ColumnPaths(stem).offsets,))
 
 
 def _ragged_files(stem: str) -> Iterator[StoredFile]:
-    offsets = f"{stem}.offsets.npy"
+    offsets = ColumnPaths(stem).offsets
     yield StoredFile(offsets, is_offsets=True)
-    yield StoredFile(f"{stem}.values.npy", (offsets,))
+    yield StoredFile(ColumnPaths(stem).values, (offsets,))

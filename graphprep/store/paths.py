@@ -41,6 +41,44 @@ def edge_folder(edge_type: tuple[str, str, str]) -> str:
     return f"edges/{edge_type_path(edge_type)}"
 
 
+class LayoutPaths:
+    """Where the arrays of a layout of an edge type lie, in ``folder``; ``edge_rows`` leads from the second to the columns."""
+
+    def __init__(self, folder: str) -> None:
+        self.indptr = f"{folder}/indptr.npy"
+        self.indices = f"{folder}/indices.npy"
+        self.edge_ids = f"{folder}/edge_ids.npy"
+        self.edge_rows = f"{folder}/edge_rows.npy"
+
+
+class ColumnPaths:
+    """Where the arrays of a column lie, of which each kind has some; ``stem`` is the path that they share."""
+
+    def __init__(self, stem: str) -> None:
+        self.values = f"{stem}.values.npy"
+        self.offsets = f"{stem}.offsets.npy"
+        self.coords = f"{stem}.coords.npy"
+        self.entry_offsets = f"{stem}.entry_offsets.npy"
+        self.start = f"{stem}.start.npy"
+        self.end = f"{stem}.end.npy"
+        self.present = f"{stem}.present.npy"
+
+
+class NodePaths:
+    """Where the arrays of a node type lie that are no columns, in ``folder``; raw IDs that are texts are like a column's."""
+
+    def __init__(self, folder: str) -> None:
+        self.raw_ids = f"{folder}/raw_ids.npy"
+        self.texts = ColumnPaths(f"{folder}/raw_ids")
+        self.raw_order = f"{folder}/raw_order.npy"
+        self.previous_ids = f"{folder}/previous_ids.npy"
+
+
+def num_slots_path(folder: str) -> str:
+    """Return where the numbers of slots of a type lie."""
+    return f"{folder}/num_slots.npy"
+
+
 def expected_arrays(metadata: GraphMetadata, part: int) -> dict[str, ExpectedArray]:
     """Return every array that a partition must have, by path."""
     arrays: dict[str, ExpectedArray] = {}
@@ -48,7 +86,8 @@ def expected_arrays(metadata: GraphMetadata, part: int) -> dict[str, ExpectedArr
         folder, n = node_folder(name), metadata.num_nodes_per_chunk[t][part]
         arrays |= _expected_raw_ids(folder, schema.raw_ids, n)
         if schema.node_order is not None:
-            arrays |= {f"{folder}/{name}.npy": ExpectedArray("int64", (n,)) for name in ("previous_ids", "raw_order")}
+            paths = NodePaths(folder)
+            arrays |= {path: ExpectedArray("int64", (n,)) for path in (paths.previous_ids, paths.raw_order)}
         arrays |= _expected_columns(folder, schema.columns, n, num_slots=schema.num_slots)
     numbers = {name: t for t, name in enumerate(metadata.node_types)}
     for t, (edge_type, edge_schema) in enumerate(zip(metadata.edge_types, metadata.edge_schemas, strict=True)):
@@ -66,10 +105,10 @@ def _expected_raw_ids(folder: str, kind: str, n: int) -> dict[str, ExpectedArray
         return {}
     if kind == "string":
         return {
-            f"{folder}/raw_ids.offsets.npy": ExpectedArray("int64", (n + 1,)),
-            f"{folder}/raw_ids.values.npy": ExpectedArray("uint8", (None,)),
+            NodePaths(folder).texts.offsets: ExpectedArray("int64", (n + 1,)),
+            NodePaths(folder).texts.values: ExpectedArray("uint8", (None,)),
         }
-    return {f"{folder}/raw_ids.npy": ExpectedArray(kind, (n,))}
+    return {NodePaths(folder).raw_ids: ExpectedArray(kind, (n,))}
 
 
 def _expected_layout(
@@ -77,13 +116,13 @@ def _expected_layout(
 ) -> dict[str, ExpectedArray]:
     entries = num_edges if layout == metadata.primary_layout else None
     arrays = {
-        f"{folder}/indptr.npy": ExpectedArray("int64", (rows + 1,)),
-        f"{folder}/indices.npy": ExpectedArray(schema.index_dtype, (entries,)),
+        LayoutPaths(folder).indptr: ExpectedArray("int64", (rows + 1,)),
+        LayoutPaths(folder).indices: ExpectedArray(schema.index_dtype, (entries,)),
     }
     if schema.edge_id_dtype is not None:
-        arrays[f"{folder}/edge_ids.npy"] = ExpectedArray(schema.edge_id_dtype, (entries,))
+        arrays[LayoutPaths(folder).edge_ids] = ExpectedArray(schema.edge_id_dtype, (entries,))
     if layout != metadata.primary_layout and has_edge_rows(schema):
-        arrays[f"{folder}/edge_rows.npy"] = ExpectedArray("int64", (entries,))
+        arrays[LayoutPaths(folder).edge_rows] = ExpectedArray("int64", (entries,))
     return arrays
 
 
@@ -97,7 +136,7 @@ def _expected_columns(folder: str, columns: tuple[ColumnSchema, ...], n: int, *,
     for column in columns:
         arrays |= {f"{folder}/{column.path}{suffix}.npy": array for suffix, array in _column_files(column, n)}
     if num_slots:
-        arrays[f"{folder}/num_slots.npy"] = ExpectedArray("int32", (n,))
+        arrays[num_slots_path(folder)] = ExpectedArray("int32", (n,))
     return arrays
 
 

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from graphprep.kernels.cpu.text.texts import concat_texts, count_up_to, sort_texts
 from graphprep.model.errors import DataError
-from graphprep.model.schema import path_name
 from graphprep.storage.faults import display_url
 from graphprep.store.assign import RawBatch
 from graphprep.store.items import FIX, StoredArrays
+from graphprep.store.paths import NodePaths, node_folder
 from graphprep.store.text_source import TextSource
 
 Ints = NDArray[np.int64]
@@ -55,7 +55,7 @@ class _PartNodes:
 
     def __init__(self, store: StoredArrays, number: int, part: int, rows: int) -> None:
         metadata = store.metadata
-        folder, schema = f"nodes/{path_name(metadata.node_types[number])}", metadata.node_schemas[number]
+        folder, schema = node_folder(metadata.node_types[number]), metadata.node_schemas[number]
         self._rows = rows
         self._size = metadata.num_nodes_per_chunk[number][part]
         self._first = sum(metadata.num_nodes_per_chunk[number][:part])
@@ -95,7 +95,7 @@ class _PartNodes:
     def _read_rows(self, start: int, stop: int) -> Ints:
         if self._is_ordered:
             return np.arange(start, stop)
-        order = self._open(f"{self._folder}/raw_order.npy")
+        order = self._open(NodePaths(self._folder).raw_order)
         rows = np.asarray(order.read(start, stop), np.int64)
         bad = (rows < 0) | (rows >= self._size)
         if bad.any():
@@ -106,10 +106,11 @@ class _PartNodes:
 
     def _read_raw(self, rows: Ints) -> RawBatch:
         if self._kind == "string":
-            offsets, values = (self._open(f"{self._folder}/raw_ids.{name}.npy") for name in ("offsets", "values"))
+            paths = NodePaths(self._folder).texts
+            offsets, values = self._open(paths.offsets), self._open(paths.values)
             texts = TextSource(offsets, values, is_local=offsets.is_local).take(rows)
             return RawBatch(np.zeros(rows.size, np.uint64), texts=(texts.offsets, texts.values))
-        found = self._open(f"{self._folder}/raw_ids.npy").take(rows)
+        found = self._open(NodePaths(self._folder).raw_ids).take(rows)
         return RawBatch(found.view(np.uint64), is_signed=found.dtype == np.int64)
 
 

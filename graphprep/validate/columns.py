@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from graphprep.engine.budget import format_size
 from graphprep.engine.ledger import Need
 from graphprep.model.schema import ColumnSchema
+from graphprep.store.paths import num_slots_path
 from graphprep.validate.faults import Faults
 from graphprep.validate.files import CheckedArray, CheckedStore
 from graphprep.validate.offsets import check_offsets
@@ -32,7 +33,7 @@ def check_columns(
 
     Where a file is faulty, what depends on it is left out: the fault of the file was reported.
     """
-    slots = store.array(part, f"{folder}/num_slots.npy") if num_slots else None
+    slots = store.array(part, num_slots_path(folder)) if num_slots else None
     if slots is not None:
         _check_minimum(slots, 0, "a number of slots", faults)
     for column in columns:

@@ -14,7 +14,7 @@ from graphprep.kernels.cpu.ids.check import add_edge_sums, choose_buckets, find_
 from graphprep.kernels.cpu.ids.hash import pair_checksum
 from graphprep.model.metadata import METADATA_NAME
 from graphprep.model.schema import EdgeType, EdgeTypeSchema, Layout, edge_type_text
-from graphprep.store.paths import edge_folder
+from graphprep.store.paths import ColumnPaths, LayoutPaths, edge_folder
 from graphprep.validate.faults import Faults
 from graphprep.validate.files import CheckedArray, CheckedStore, order_column
 from graphprep.validate.nodes import read_hashes
@@ -141,9 +141,9 @@ def _open_arrays(store: CheckedStore, number: int, layout: Layout, part: int, fa
     if not set(ends) <= set(metadata.node_types):
         return None
     row_type, other_type = (metadata.node_types.index(end) for end in ends)
-    folder = f"{edge_folder(edge_type)}/{layout}"
+    paths = LayoutPaths(f"{edge_folder(edge_type)}/{layout}")
     indptr, indices, ids, edge_rows = (
-        store.array(part, f"{folder}/{name}.npy") for name in ("indptr", "indices", "edge_ids", "edge_rows")
+        store.array(part, path) for path in (paths.indptr, paths.indices, paths.edge_ids, paths.edge_rows)
     )
     if indptr is None or indices is None or (ids is None and schema.edge_id_dtype is not None):
         return None
@@ -334,7 +334,7 @@ class EdgeColumn:
         metadata = edges.store.metadata
         parts = range(metadata.num_parts)
         values = [edges.store.array(part, f"{stem}.npy") for part in parts]
-        present = [edges.store.array(part, f"{stem}.present.npy") for part in parts] if optional else []
+        present = [edges.store.array(part, ColumnPaths(stem).present) for part in parts] if optional else []
         sound_values = tuple(array for array in values if array is not None)
         sound_present = tuple(array for array in present if array is not None)
         if len(sound_values) + len(sound_present) < len(values) + len(present):

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from graphprep.engine.ledger import Need
 from graphprep.kernels.cpu.ids.hash import hash_ints
-from graphprep.store.paths import node_folder
+from graphprep.store.paths import NodePaths, node_folder
 from graphprep.validate.faults import Faults
 from graphprep.validate.files import CheckedStore
 from graphprep.validate.texts import check_text_ids, hash_window
@@ -63,7 +63,7 @@ def read_raw_ids(store: CheckedStore, node_type: int, part: int, step: int = _SL
             stop = min(start + step, metadata.num_nodes_per_chunk[node_type][part])
             yield start, np.arange(offset + start, offset + stop, dtype=np.uint64)
         return
-    array = store.array(part, f"{node_folder(metadata.node_types[node_type])}/raw_ids.npy")
+    array = store.array(part, NodePaths(node_folder(metadata.node_types[node_type])).raw_ids)
     if array is not None:
         for start in range(0, array.num_rows, step):
             yield start, array.read(start, min(start + step, array.num_rows))
@@ -74,8 +74,8 @@ def _read_ascending(store: CheckedStore, node_type: int, part: int, step: int = 
     if store.metadata.node_schemas[node_type].node_order is None:
         yield from read_raw_ids(store, node_type, part, step)
         return
-    folder = node_folder(store.metadata.node_types[node_type])
-    array, raw_order = (store.array(part, f"{folder}/{name}.npy") for name in ("raw_ids", "raw_order"))
+    paths = NodePaths(node_folder(store.metadata.node_types[node_type]))
+    array, raw_order = (store.array(part, path) for path in (paths.raw_ids, paths.raw_order))
     if array is not None and raw_order is not None:
         for start in range(0, array.num_rows, step):
             yield start, array.reader.take(raw_order.read(start, min(start + step, array.num_rows)))
@@ -95,7 +95,7 @@ def read_hashes(store: CheckedStore, node_type: int, first: int, stop: int) -> N
         if low >= high:
             continue
         found = hash_window(store, node_type, part, low, high) if kind == "string" else None
-        array = store.array(part, f"{node_folder(metadata.node_types[node_type])}/raw_ids.npy")
+        array = store.array(part, NodePaths(node_folder(metadata.node_types[node_type])).raw_ids)
         if array is not None:
             found = hash_ints(array.read(low, high))
         if found is None:
@@ -151,8 +151,8 @@ def _check_ranges(store: CheckedStore, node_type: int, faults: Faults) -> None:
 
 def _last_raw_id(store: CheckedStore, node_type: int, part: int) -> int:
     """Return the highest raw ID of a partition whose files are sound."""
-    folder = node_folder(store.metadata.node_types[node_type])
-    array, raw_order = (store.array(part, f"{folder}/{name}.npy") for name in ("raw_ids", "raw_order"))
+    paths = NodePaths(node_folder(store.metadata.node_types[node_type]))
+    array, raw_order = (store.array(part, path) for path in (paths.raw_ids, paths.raw_order))
     assert array is not None
     end = array.num_rows
     return int(array.read(end - 1, end)[0] if raw_order is None else array.reader.take(raw_order.read(end - 1, end))[0])

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.kernels.cpu.ids.check import find_unset, mark_ids
-from graphprep.store.paths import node_folder
+from graphprep.store.paths import NodePaths, node_folder
 from graphprep.validate.faults import Faults
 from graphprep.validate.files import CheckedArray, CheckedStore
 
@@ -22,9 +22,9 @@ def check_order(store: CheckedStore, node_type: int, faults: Faults, *, window_b
     metadata = store.metadata
     if metadata.node_schemas[node_type].node_order is None:
         return True
-    folder, offset, sound = node_folder(metadata.node_types[node_type]), 0, True
+    paths, offset, sound = NodePaths(node_folder(metadata.node_types[node_type])), 0, True
     for part, count in enumerate(metadata.num_nodes_per_chunk[node_type]):
-        previous, raw_order = (store.array(part, f"{folder}/{name}.npy") for name in ("previous_ids", "raw_order"))
+        previous, raw_order = (store.array(part, path) for path in (paths.previous_ids, paths.raw_order))
         if previous is not None:
             _check_permutation(previous, offset, "typed ID", faults, window_bytes)
         sound &= raw_order is not None and _check_permutation(raw_order, 0, "local ID", faults, window_bytes)

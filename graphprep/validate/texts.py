@@ -13,7 +13,7 @@ from graphprep.kernels.cpu.text.search import rank_texts
 from graphprep.kernels.cpu.text.texts import concat_texts, hash_texts, repeats_of_sorted, sort_texts, take_texts
 from graphprep.model.metadata import METADATA_NAME
 from graphprep.model.rows import RawTexts
-from graphprep.store.paths import node_folder
+from graphprep.store.paths import NodePaths, node_folder
 from graphprep.validate.faults import Faults
 from graphprep.validate.files import CheckedArray, CheckedStore
 from graphprep.validate.offsets import check_offsets
@@ -41,13 +41,13 @@ class TextArrays:
     @classmethod
     def open(cls, store: CheckedStore, node_type: int, part: int, *, ascending: bool = False) -> TextArrays | None:
         """Open the files; None where one is faulty."""
-        folder = node_folder(store.metadata.node_types[node_type])
-        offsets, values = (store.array(part, f"{folder}/raw_ids.{name}.npy") for name in ("offsets", "values"))
+        paths = NodePaths(node_folder(store.metadata.node_types[node_type]))
+        offsets, values = store.array(part, paths.texts.offsets), store.array(part, paths.texts.values)
         if offsets is None or values is None:
             return None
         if not ascending or store.metadata.node_schemas[node_type].node_order is None:
             return cls(offsets.path, offsets, values)
-        raw_order = store.array(part, f"{folder}/raw_order.npy")
+        raw_order = store.array(part, paths.raw_order)
         return None if raw_order is None else cls(raw_order.path, offsets, values, raw_order)
 
     @property

@@ -24,6 +24,7 @@ from graphprep.model.rows import ColumnKey
 from graphprep.model.schema import ColumnSchema
 from graphprep.store.columns.cells import Cells, concat_cells, empty_cells
 from graphprep.store.columns.densify import dense_cells
+from graphprep.store.paths import ColumnPaths
 
 Ints = NDArray[np.int64]
 _DENSE_BYTES = 1 << 20  # of rows that were sparse
@@ -58,23 +59,23 @@ class ColumnWriter:
         values = sum((stat.values for stat in stats), np.zeros(parts.num_parts, np.int64))
         entries = sum((stat.entries for stat in stats), np.zeros(parts.num_parts, np.int64))
         rows, stem = target.row_sizes, target.stem
-        self._present = PartedArray(parts, f"{stem}.present.npy", "bool", rows) if schema.optional else None
+        self._present = PartedArray(parts, ColumnPaths(stem).present, "bool", rows) if schema.optional else None
         self._offsets: PartedOffsets | None = None
         self._entry_offsets: PartedOffsets | None = None
         self._extra: dict[str, PartedArray] = {}
         if schema.kind == "dense":
             self._values = PartedArray(parts, f"{stem}.npy", schema.dtype, rows, schema.item_shape)
             return
-        self._values = PartedArray(parts, f"{stem}.values.npy", schema.dtype, values)
+        self._values = PartedArray(parts, ColumnPaths(stem).values, schema.dtype, values)
         if schema.kind == "temporal":
-            self._entry_offsets = PartedOffsets(parts, f"{stem}.entry_offsets.npy", rows)
-            self._offsets = PartedOffsets(parts, f"{stem}.offsets.npy", entries)
+            self._entry_offsets = PartedOffsets(parts, ColumnPaths(stem).entry_offsets, rows)
+            self._offsets = PartedOffsets(parts, ColumnPaths(stem).offsets, entries)
             for name in ("start", "end") if schema.end else ("start",):
                 self._extra[name] = PartedArray(parts, f"{stem}.{name}.npy", "int64", entries)
             return
-        self._offsets = PartedOffsets(parts, f"{stem}.offsets.npy", rows)
+        self._offsets = PartedOffsets(parts, ColumnPaths(stem).offsets, rows)
         if schema.kind == "sparse":
-            self._extra["coords"] = PartedArray(parts, f"{stem}.coords.npy", "int64", values, schema.item_shape)
+            self._extra["coords"] = PartedArray(parts, ColumnPaths(stem).coords, "int64", values, schema.item_shape)
 
     def append(self, piece: Piece) -> None:
         """Write the next rows."""

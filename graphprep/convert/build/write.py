@@ -31,7 +31,6 @@ from graphprep.edges.build import (
     LayoutBuilder,
     LayoutFiles,
     SecondLayout,
-    layout_folder,
     settle_index_dtype,
     write_layout,
 )
@@ -61,12 +60,11 @@ from graphprep.model.schema import (
     NeighborOrder,
     NodeTypeSchema,
     RawIdKind,
-    edge_type_path,
-    path_name,
 )
 from graphprep.storage.spill.runs import SpillPool
 from graphprep.storage.write.publish import StoreWriter
 from graphprep.store.columns.cells import Cells, scalar_cells
+from graphprep.store.paths import edge_folder, node_folder
 from graphprep.store.stated_counts import ENTRY_BYTES
 
 Ints = NDArray[np.int64]
@@ -97,7 +95,7 @@ class TypedEdges:
     """One canonical edge type that is to be written, with its settled columns."""
 
     edge_type: EdgeType
-    path: str
+    folder: str
     route: EdgeRoute
     columns: tuple[StoredColumn, ...]
 
@@ -150,7 +148,7 @@ class StoreBuilder:
     def write_nodes(self, nodes: TypedNodes) -> None:
         """Write one node type: raw IDs, columns, stated numbers of slots."""
         sizes = np.diff(self.index.part_offsets[nodes.number])
-        folder = f"nodes/{path_name(nodes.name)}"
+        folder = node_folder(nodes.name)
         kind = self.index.raw_kinds[nodes.number]
         if kind != "identity":
             self._write_raw_ids(nodes.number, f"{folder}/raw_ids", kind, sizes)
@@ -229,7 +227,7 @@ class StoreBuilder:
                 id_dtype or (settle_index_dtype("auto", route.num_edges) if second is not None or gathered else None),
                 keys=second is not None,
             ),
-            LayoutFiles(layout_folder(edges.path, primary), index_dtype, id_dtype),
+            LayoutFiles(f"{edges.folder}/{primary}", index_dtype, id_dtype),
             self.parts,
             self._row_sizes(route, primary),
             route.primary_counts,
@@ -244,7 +242,7 @@ class StoreBuilder:
         route.runs.close()
         self.reporter.advance(records=route.num_edges)
         if other:
-            files = LayoutFiles(layout_folder(edges.path, other[0]), index_dtype, id_dtype, edge_rows=bool(edges.columns))
+            files = LayoutFiles(f"{edges.folder}/{other[0]}", index_dtype, id_dtype, edge_rows=bool(edges.columns))
             self._write_second(route, second, order, missing_key, files)
         for number, target in enumerate(scattered):
             _end_group(number)
@@ -272,7 +270,7 @@ class StoreBuilder:
         gathered: list[GatheredColumn] = []
         scattered: list[ColumnTarget] = []
         for column in self._with_slots(edges.columns, route.columns, slots):
-            target = ColumnTarget(column, f"edges/{edges.path}/{column.schema.path}", route.primary_counts)
+            target = ColumnTarget(column, f"{edges.folder}/{column.schema.path}", route.primary_counts)
             size = gathered_bytes(column, route.columns, route.num_edges)
             need = 0 if size is None else size + min(size, _FILE_BYTES)
             if size is None or need > room or len(gathered) == _MOST_GATHERED:
@@ -366,7 +364,7 @@ class _SideFile(ColumnSchema):
 
 def typed_edges(index: NodeIndex, edge_type: EdgeType, route: EdgeRoute, columns: tuple[StoredColumn, ...]) -> TypedEdges:
     """Name an edge type's folder."""
-    return TypedEdges(edge_type, edge_type_path(edge_type), route, columns)
+    return TypedEdges(edge_type, edge_folder(edge_type), route, columns)
 
 
 __all__ = ["Piece", "StoreBuilder", "TypedEdges", "TypedNodes", "WriteRules", "typed_edges"]

@@ -19,11 +19,12 @@ from graphprep.exporters.view.raw_ids import RawIds
 from graphprep.model.export import EdgeOrder, Side
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.protocols import Reporter
-from graphprep.model.schema import ColumnSchema, Layout, edge_type_path, edge_type_text, path_name
+from graphprep.model.schema import ColumnSchema, Layout, edge_type_text
 from graphprep.store.columns.cells import Cells
 from graphprep.store.columns.densify import dense_cells
 from graphprep.store.columns.stored import read_cells, read_present
 from graphprep.store.items import StoredItems, read_offsets
+from graphprep.store.paths import LayoutPaths, edge_folder, node_folder
 
 Ints = NDArray[np.int64]
 _EDGE_BYTES = 24  # of an edge in a piece: both ends and its edge ID
@@ -153,24 +154,24 @@ class StoredGraph:
             yield _shaped(self.ordered_node_cells(number, column, low, high), column)
 
     def _node_stem(self, number: int, column: ColumnSchema) -> str:
-        return f"nodes/{path_name(self.metadata.node_types[number])}/{column.path}"
+        return f"{node_folder(self.metadata.node_types[number])}/{column.path}"
 
     # ------------------------------------------------------------------------------------------ edges
 
     def indptr(self, edge: int, layout: Layout, part: int) -> Ints:
         """Return where the partition's rows begin among its edges: int64[n + 1], mapped where the file is local."""
-        reader = self.store.array(part, f"{self._edge_folder(edge, layout)}/indptr.npy")
+        reader = self.store.array(part, LayoutPaths(self._edge_folder(edge, layout)).indptr)
         return read_offsets(reader, self.indices(edge, layout, part).size, self.room.scratch)
 
     def indices(self, edge: int, layout: Layout, part: int) -> StoredItems:
         """Return the typed IDs of the other ends, in the layout's row order."""
-        return StoredItems(self.store.array(part, f"{self._edge_folder(edge, layout)}/indices.npy"))
+        return StoredItems(self.store.array(part, LayoutPaths(self._edge_folder(edge, layout)).indices))
 
     def edge_ids(self, edge: int, layout: Layout, part: int) -> StoredItems | None:
         """Return edge IDs in the layout's row order; None where the store has none."""
         if self.metadata.edge_schemas[edge].edge_id_dtype is None:
             return None
-        return StoredItems(self.store.array(part, f"{self._edge_folder(edge, layout)}/edge_ids.npy"))
+        return StoredItems(self.store.array(part, LayoutPaths(self._edge_folder(edge, layout)).edge_ids))
 
     def edge_numbers(self, edge: int, layout: Layout, part: int, low: int, high: int) -> Ints:
         """Return the edge IDs of entries [low, high) of the layout; where the store has none edge rows, or their positions."""
@@ -245,13 +246,13 @@ class StoredGraph:
     def _row_ids(self, edge: int, layout: Layout, part: int) -> StoredItems | None:
         """Return what identifies the layout's entries: edge IDs, else edge rows; None: their own positions do."""
         ids = self.edge_ids(edge, layout, part)
-        path = f"{self._edge_folder(edge, layout)}/edge_rows.npy"
+        path = LayoutPaths(self._edge_folder(edge, layout)).edge_rows
         if ids is None and layout != self.metadata.primary_layout and self.store.has(part, path):
             return StoredItems(self.store.array(part, path))
         return ids
 
     def _edge_folder(self, edge: int, layout: Layout) -> str:
-        return f"edges/{edge_type_path(self.metadata.edge_types[edge])}/{layout}"
+        return f"{edge_folder(self.metadata.edge_types[edge])}/{layout}"
 
     # ------------------------------------------------------------------------------------------ columns
 

@@ -19,6 +19,7 @@ from graphprep.storage.spill.scratch import Scratch
 from graphprep.storage.write.outputs import FolderOutput
 from graphprep.store.columns.arrow import RawBlock
 from graphprep.store.items import FIX, StoredArrays
+from graphprep.store.paths import NodePaths, node_folder
 
 Ints = NDArray[np.int64]
 IdSpace = Literal["raw", "typed"]
@@ -107,7 +108,7 @@ class TrainerIds:
             total += int(some.sum())
         if total != size * (size - 1) // 2:
             name = self._metadata.node_types[number]
-            raise DataError(f"raw IDs of node type {name!r} occur twice", place=f"nodes/{path_name(name)}/raw_ids.npy", fix=FIX)
+            raise DataError(f"raw IDs of node type {name!r} occur twice", place=NodePaths(node_folder(name)).raw_ids, fix=FIX)
         return True
 
     def _raw_pieces(self, number: int) -> Iterator[RawBlock]:

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.model.schema import path_name
 from graphprep.store.columns.arrow import RawBlock
 from graphprep.store.items import StoredArrays, StoredItems
+from graphprep.store.paths import NodePaths, node_folder
 from graphprep.store.text_source import TextSource
 
 _STEP = 1 << 18
@@ -20,7 +20,7 @@ class RawIds:
 
     def __init__(self, store: StoredArrays, number: int, part: int) -> None:
         metadata = store.metadata
-        folder = f"nodes/{path_name(metadata.node_types[number])}"
+        folder = node_folder(metadata.node_types[number])
         self.kind = metadata.node_schemas[number].raw_ids
         self.size = metadata.num_nodes_per_chunk[number][part]
         self._first = sum(metadata.num_nodes_per_chunk[number][:part])
@@ -28,12 +28,12 @@ class RawIds:
         self._texts: TextSource | None = None
         if self.kind == "string":
             offsets, values = (
-                store.array(part, f"{folder}/raw_ids.offsets.npy"),
-                store.array(part, f"{folder}/raw_ids.values.npy"),
+                store.array(part, NodePaths(folder).texts.offsets),
+                store.array(part, NodePaths(folder).texts.values),
             )
             self._texts = TextSource(offsets, values, is_local=offsets.is_local)
         elif self.kind != "identity":
-            self._numbers = StoredItems(store.array(part, f"{folder}/raw_ids.npy"))
+            self._numbers = StoredItems(store.array(part, NodePaths(folder).raw_ids))
 
     def take(self, rows: NDArray[np.int64]) -> RawBlock:
         """Return the raw IDs of nodes by their positions in the partition (any order)."""

@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from graphprep.edges.moves import Blocks, Piece, Room, move
 from graphprep.exporters.view.exported_columns import cast_cells
 from graphprep.exporters.view.graph import StoredGraph
-from graphprep.model.schema import ColumnSchema, Layout, edge_type_path
+from graphprep.model.schema import ColumnSchema, Layout
 from graphprep.storage.spill.scratch import Scratch
 from graphprep.store.columns.cells import Cells
 from graphprep.store.items import StoredItems, read_offsets
+from graphprep.store.paths import ColumnPaths, LayoutPaths, edge_folder
 from graphprep.store.single import CountingArray, WholeStore
 
 Ints = NDArray[np.int64]
@@ -53,13 +54,13 @@ class WholeGraph:
     def node_present(self, number: int, column: ColumnSchema) -> Iterator[Array]:
         """Yield which nodes have a column that is optional: bool."""
         stem = f"nodes/{self._node_path(number)}/{column.path}"
-        return self.read(f"{stem}.present.npy", self.order(number), self.graph.room)
+        return self.read(ColumnPaths(stem).present, self.order(number), self.graph.room)
 
     def rows(self, edge: int, layout: Layout, scratch: Scratch) -> WholeRows:
         """Return the rows of an edge type; what they hold comes from ``scratch``."""
-        folder = f"edges/{edge_type_path(self.graph.metadata.edge_types[edge])}/{layout}"
-        size = self.store.array(0, f"{folder}/indices.npy").shape[0]
-        indptr = read_offsets(self.store.array(0, f"{folder}/indptr.npy"), size, scratch)
+        folder = f"{edge_folder(self.graph.metadata.edge_types[edge])}/{layout}"
+        size = self.store.array(0, LayoutPaths(folder).indices).shape[0]
+        indptr = read_offsets(self.store.array(0, LayoutPaths(folder).indptr), size, scratch)
         src, dst = self.graph.ends_of(edge)
         owner, other = (dst, src) if layout == "csc" else (src, dst)
         order = self.order(owner)
@@ -122,12 +123,12 @@ class WholeRows:
 
     def others(self) -> Iterator[Ints]:
         """Yield the IDs of the other ends, in row order: int64."""
-        for piece in self.whole.read(f"{self.folder}/indices.npy", self.blocks, self.room):
+        for piece in self.whole.read(LayoutPaths(self.folder).indices, self.blocks, self.room):
             yield self.whole.graph.to_ids(self.other, piece)
 
     def others_of(self, low: int, high: int, skip: int = 0, size: int = -1) -> Ints:
         """Return the IDs of the other ends in rows [low, high); of one row, perhaps only ``size`` from ``skip`` on."""
-        return self.whole.graph.to_ids(self.other, self._take(f"{self.folder}/indices.npy", Piece(low, high, skip, size)))
+        return self.whole.graph.to_ids(self.other, self._take(LayoutPaths(self.folder).indices, Piece(low, high, skip, size)))
 
     def values_of(self, column: ColumnSchema, low: int, high: int, skip: int = 0, size: int = -1) -> Array:
         """Return a dense column of the entries that ``others_of`` returns."""
@@ -136,7 +137,7 @@ class WholeRows:
 
     def edge_ids(self) -> Iterator[Array]:
         """Yield edge IDs in row order, as they are stored. The store must have some."""
-        return self.whole.read(f"{self.folder}/edge_ids.npy", self.blocks, self.room)
+        return self.whole.read(LayoutPaths(self.folder).edge_ids, self.blocks, self.room)
 
     def edge_numbers(self) -> Iterator[Array] | None:
         """Yield edge IDs, where the store has none int64 edge rows, which stand in for them; None: these are not known."""
@@ -145,7 +146,7 @@ class WholeRows:
             return self.edge_ids()
         if self.layout == graph.metadata.primary_layout:
             return self.whole.pieces(StoredItems(CountingArray("", self.num_edges)), self.blocks, self.room)
-        path = f"{self.folder}/edge_rows.npy"
+        path = LayoutPaths(self.folder).edge_rows
         return self.whole.read(path, self.blocks, self.room) if self.whole.store.has(0, path) else None
 
     def values(self, column: ColumnSchema) -> Iterator[Array]:
@@ -154,7 +155,7 @@ class WholeRows:
 
     def present(self, column: ColumnSchema) -> Iterator[Array]:
         """Yield which edges have a column that is optional: bool, in row order."""
-        return self.whole.read(f"{self._stem(column)}.present.npy", self.blocks, self.room)
+        return self.whole.read(ColumnPaths(self._stem(column)).present, self.blocks, self.room)
 
     def _take(self, path: str, piece: Piece) -> Array:
         items = StoredItems(self.whole.store.array(0, path))

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from graphprep.model.errors import DataError, UsageError, one_of
 from graphprep.model.export import Side
 from graphprep.model.metadata import GraphMetadata
-from graphprep.model.schema import ColumnSchema, EdgeTypeSchema, NodeTypeSchema, edge_type_path, edge_type_text, path_name
+from graphprep.model.schema import ColumnSchema, EdgeTypeSchema, NodeTypeSchema, edge_type_text
 from graphprep.store.columns.cells import Cells
+from graphprep.store.paths import ColumnPaths, edge_folder, node_folder
 
 if TYPE_CHECKING:
     from graphprep.store.items import StoredArrays
@@ -97,7 +98,7 @@ def find_dense_shapes(store: StoredArrays, metadata: GraphMetadata, names: Seque
     for side, name, folder, columns in _all_columns(metadata):
         for column in columns:
             if column.kind == "sparse" and wanted.of(name).has(column.name):
-                bounds = _bounds(store, f"{folder}/{column.path}.coords.npy", column)
+                bounds = _bounds(store, ColumnPaths(f"{folder}/{column.path}").coords, column)
                 found[side, name, column.name] = dense_shape(column.name, column.dtype, column.item_shape, [bounds])
     wanted.check()
     return DenseShapes(found)
@@ -154,9 +155,9 @@ def _strides(shape: Shape) -> NDArray[np.int64]:
 def _all_columns(metadata: GraphMetadata) -> Iterator[tuple[Side, str, str, tuple[ColumnSchema, ...]]]:
     """Yield (side, type, folder, columns) of all types."""
     for name, schema in zip(metadata.node_types, metadata.node_schemas, strict=True):
-        yield "node", name, f"nodes/{path_name(name)}", schema.columns
+        yield "node", name, node_folder(name), schema.columns
     for edge_type, edge_schema in zip(metadata.edge_types, metadata.edge_schemas, strict=True):
-        yield "edge", edge_type_text(edge_type), f"edges/{edge_type_path(edge_type)}", edge_schema.columns
+        yield "edge", edge_type_text(edge_type), edge_folder(edge_type), edge_schema.columns
 
 
 def _bounds(store: StoredArrays, path: str, column: ColumnSchema) -> Ints | None:

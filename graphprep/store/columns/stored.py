@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from graphprep.model.schema import ColumnSchema
 from graphprep.store.columns.cells import Cells
 from graphprep.store.items import StoredArrays
+from graphprep.store.paths import ColumnPaths
 
 Ints = NDArray[np.int64]
 
@@ -23,11 +24,11 @@ def read_cells(store: StoredArrays, part: int, stem: str, column: ColumnSchema, 
         return Cells(None, rows.reshape(high - low, int(np.prod(column.item_shape, dtype=np.int64))))
     if column.kind == "temporal":
         return _read_temporal(store, part, stem, column, low, high)
-    first, last, counts = _read_counts(store, part, f"{stem}.offsets.npy", low, high)
-    values = store.array(part, f"{stem}.values.npy").read(first, last)
+    first, last, counts = _read_counts(store, part, ColumnPaths(stem).offsets, low, high)
+    values = store.array(part, ColumnPaths(stem).values).read(first, last)
     if column.kind != "sparse":
         return Cells(counts, values)
-    coords = store.array(part, f"{stem}.coords.npy").read(first, last)
+    coords = store.array(part, ColumnPaths(stem).coords).read(first, last)
     return Cells(counts, values, np.asarray(coords.reshape(-1), np.int64))
 
 
@@ -37,19 +38,19 @@ def read_present(
     """Return which of the rows [low, high) have the column: bool[k]; None: all."""
     if not column.optional:
         return None
-    return np.asarray(store.array(part, f"{stem}.present.npy").read(low, high), np.bool_)
+    return np.asarray(store.array(part, ColumnPaths(stem).present).read(low, high), np.bool_)
 
 
 def _read_temporal(store: StoredArrays, part: int, stem: str, column: ColumnSchema, low: int, high: int) -> Cells:
     """Read entries with their values; without stored ends there is none: -1."""
-    first, last, entry_counts = _read_counts(store, part, f"{stem}.entry_offsets.npy", low, high)
-    value_first, value_last, counts = _read_counts(store, part, f"{stem}.offsets.npy", first, last)
-    end = store.array(part, f"{stem}.end.npy").read(first, last) if column.end else np.full(last - first, -1, np.int64)
+    first, last, entry_counts = _read_counts(store, part, ColumnPaths(stem).entry_offsets, low, high)
+    value_first, value_last, counts = _read_counts(store, part, ColumnPaths(stem).offsets, first, last)
+    end = store.array(part, ColumnPaths(stem).end).read(first, last) if column.end else np.full(last - first, -1, np.int64)
     return Cells(
         counts=counts,
-        values=store.array(part, f"{stem}.values.npy").read(value_first, value_last),
+        values=store.array(part, ColumnPaths(stem).values).read(value_first, value_last),
         entry_counts=entry_counts,
-        start=store.array(part, f"{stem}.start.npy").read(first, last),
+        start=store.array(part, ColumnPaths(stem).start).read(first, last),
         end=end,
     )
 
