@@ -8,8 +8,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from graphprep.decoders.looks.foreign import tell_foreign
-from graphprep.decoders.looks.formats import FILE_LOOKS, FOLDER_LOOKS
-from graphprep.decoders.looks.text_head import is_header_alone
 from graphprep.decoders.registry import find_decoder, known_decoders, own_decoders
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.export import EXPORT_FORMAT, RECORD_NAME
@@ -39,6 +37,8 @@ def sniff(storage: Storage, urls: Sequence[str]) -> Sniffed:
     lists the first with more than a header. Raises UsageError where no format, or more than one, is likely, and for a store or
     an export; DataError where the file is binary data.
     """
+    from graphprep.decoders.looks.text_head import is_header_alone
+
     metadata = chunked_metadata(storage, urls)
     if metadata is not None:
         head, complete = _head(storage, metadata)
@@ -155,6 +155,8 @@ def bid_of(name: str, file: SniffedFile) -> Sniffed | None:
 
 def _bids(file: SniffedFile, names: Sequence[str]) -> list[Sniffed]:
     """Ask formats. A decoder that is installed but cannot be loaded has no say."""
+    from graphprep.decoders.looks.formats import FILE_LOOKS
+
     ours = own_decoders()
     bids: list[Sniffed] = []
     for name in names:
@@ -170,6 +172,8 @@ def _bids(file: SniffedFile, names: Sequence[str]) -> list[Sniffed]:
 
 def _folder_bids(storage: Storage, url: str) -> list[Sniffed]:
     """Ask every format whether it knows a folder as a whole."""
+    from graphprep.decoders.looks.formats import FOLDER_LOOKS
+
     ours = own_decoders()
     bids: list[Sniffed] = []
     for name in known_decoders():
