@@ -24,7 +24,7 @@ from graphprep.derived.need import (
 )
 from graphprep.derived.parts import StorePartitioner
 from graphprep.derived.store import ReadyFiles, ReadyStore
-from graphprep.edges.moves import Room
+from graphprep.edges.moves import Workspace
 from graphprep.model.errors import StorageError
 from graphprep.model.export import StoreNeed
 from graphprep.model.protocols import Reporter
@@ -41,7 +41,7 @@ __all__ = ["ReadyStore", "ready_store"]
 
 @contextlib.contextmanager
 def ready_store(
-    store: StoreReader, need: StoreNeed, storage: Storage, room: Room, reporter: Reporter, tmp_dir: str | None = None
+    store: StoreReader, need: StoreNeed, storage: Storage, room: Workspace, reporter: Reporter, tmp_dir: str | None = None
 ) -> Iterator[ReadyStore]:
     """Yield the store with all that ``need`` names; what is made for it lies in ``tmp_dir`` until the context is left.
 
@@ -67,7 +67,7 @@ class _Maker:
     """Makes what is missing, type after type, in a private folder that is made when it is first needed."""
 
     def __init__(
-        self, storage: Storage, room: Room, reporter: Reporter, tmp_dir: str | None, stack: contextlib.ExitStack
+        self, storage: Storage, room: Workspace, reporter: Reporter, tmp_dir: str | None, stack: contextlib.ExitStack
     ) -> None:
         self._storage = storage
         self._room = room

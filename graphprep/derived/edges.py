@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from graphprep.derived.store import ReadyStore
 from graphprep.edges.bucket_plan import MOST_HELD_BYTES, ROW_BYTES, Desk, plan_buckets
 from graphprep.edges.buckets import EdgeBuckets
-from graphprep.edges.moves import Room
+from graphprep.edges.moves import Workspace
 from graphprep.engine.budget import format_size
 from graphprep.engine.ledger import EDGE_BYTES, Need
 from graphprep.engine.local import map_ordered, num_in_flight
@@ -51,7 +51,9 @@ class EdgeSpan:
         return np.arange(self.first_row, self.first_row + self.rows.size)
 
 
-def map_edges(ready: ReadyStore, number: int, room: Room, scratch: Scratch, make: Callable[[EdgeSpan], Made]) -> Iterator[Made]:
+def map_edges(
+    ready: ReadyStore, number: int, room: Workspace, scratch: Scratch, make: Callable[[EdgeSpan], Made]
+) -> Iterator[Made]:
     """Yield what is made of an edge type's edges, on the threads, in the row order of the primary layout.
 
     Raises DataError for an end that is no node.
@@ -125,20 +127,20 @@ def part_borders(metadata: GraphMetadata, node_type: int) -> Ints:
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(metadata.num_nodes_per_chunk[node_type], dtype=np.int64)])
 
 
-def make_buckets(room: Room, num_rows: int, num_edges: int, num_others: int) -> EdgeBuckets:
+def make_buckets(room: Workspace, num_rows: int, num_edges: int, num_others: int) -> EdgeBuckets:
     """Make buckets for the edges of so many rows, with other ends below ``num_others``."""
     plan = plan_buckets(num_rows, num_edges * EDGE_BYTES + num_rows * ROW_BYTES, bucket_bytes(room))
     desk = Desk(min(bucket_bytes(room), MOST_HELD_BYTES))
     return EdgeBuckets(room.kernels, room.pool, plan, desk, num_others)
 
 
-def derive_needs(room: Room) -> Iterator[Need]:
+def derive_needs(room: Workspace) -> Iterator[Need]:
     """Declare what making what a store lacks takes."""
     yield from room.needs()
     num_buckets, size = num_in_flight(room.threads), bucket_bytes(room)
     yield Need("buckets", num_buckets * size, f"{num_buckets} at a time, of {format_size(size)}")
 
 
-def bucket_bytes(room: Room) -> int:
+def bucket_bytes(room: Workspace) -> int:
     """Return what a bucket may take while it is built."""
     return _LEAF_PIECES * room.piece_bytes

@@ -14,7 +14,7 @@ from graphprep.derived.edges import EdgeSpan, bucket_bytes, end_types, make_buck
 from graphprep.derived.store import ReadyFiles, ReadyStore
 from graphprep.edges.buckets import EdgeRows
 from graphprep.edges.build import settle_index_dtype
-from graphprep.edges.moves import Blocks, Room
+from graphprep.edges.moves import Blocks, Workspace
 from graphprep.edges.tasks import EdgeRuns
 from graphprep.engine.local import map_ordered
 from graphprep.model.errors import DataError
@@ -33,7 +33,7 @@ _STEP = 1 << 17
 _EDGE_BYTES = 32  # of an edge while a range of edge IDs is put in order
 
 
-def order_nodes(ready: ReadyStore, files: ReadyFiles, number: int, room: Room) -> None:
+def order_nodes(ready: ReadyStore, files: ReadyFiles, number: int, room: Workspace) -> None:
     """Write the nodes of a type in the order of their raw IDs: ``raw_order``, and their columns.
 
     Raises DataError where the store's arrays are faulty.
@@ -51,7 +51,7 @@ def order_nodes(ready: ReadyStore, files: ReadyFiles, number: int, room: Room) -
     files.show(ready)
 
 
-def order_edges(ready: ReadyStore, files: ReadyFiles, number: int, room: Room, *, ends: bool, columns: bool) -> None:
+def order_edges(ready: ReadyStore, files: ReadyFiles, number: int, room: Workspace, *, ends: bool, columns: bool) -> None:
     """Write the edges of a type by edge ID, by edge row where none are stored: their ends, their columns.
 
     Raises DataError where the store's arrays are faulty.
@@ -71,7 +71,7 @@ def order_edges(ready: ReadyStore, files: ReadyFiles, number: int, room: Room, *
 
 
 def _write_columns(
-    ready: ReadyStore, files: ReadyFiles, folder: str, columns: list[StoredFile], order: Ints | None, room: Room
+    ready: ReadyStore, files: ReadyFiles, folder: str, columns: list[StoredFile], order: Ints | None, room: Workspace
 ) -> None:
     """Write columns in an order, or show them where they stand so."""
     whole = WholeStore(ready)
@@ -82,7 +82,7 @@ def _write_columns(
         ready.add(0, f"{folder}/input{column.path[len(folder) :]}", partial(whole.array, 0, column.path))
 
 
-def _raw_order(ready: ReadyStore, number: int, room: Room) -> Ints | None:
+def _raw_order(ready: ReadyStore, number: int, room: Workspace) -> Ints | None:
     """Return the typed ID of the i-th node by raw ID: int64[n]; None where these count up."""
     metadata = ready.metadata
     schema, size = metadata.node_schemas[number], metadata.num_nodes_per_type[number]
@@ -115,7 +115,7 @@ def _stored_ids(ready: ReadyStore, number: int) -> StoredItems:
     return StoredItems(WholeStore(ready).array(0, path))
 
 
-def _write_ends(ready: ReadyStore, files: ReadyFiles, number: int, room: Room) -> None:
+def _write_ends(ready: ReadyStore, files: ReadyFiles, number: int, room: Workspace) -> None:
     """Write the ends of edges whose rows are in order: one of them stands so."""
     metadata = ready.metadata
     folder, layout = ready.edge_folder(number), metadata.primary_layout
@@ -149,7 +149,7 @@ class _EdgesById:
     ``order`` (int64[m]) is filled with the edge row of every edge ID, where it is wanted.
     """
 
-    def __init__(self, ready: ReadyStore, number: int, room: Room, order: Ints | None) -> None:
+    def __init__(self, ready: ReadyStore, number: int, room: Workspace, order: Ints | None) -> None:
         metadata = ready.metadata
         self._ready = ready
         self._number = number

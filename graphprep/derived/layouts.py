@@ -9,7 +9,7 @@ from graphprep.derived.edges import EdgeSpan, bucket_bytes, end_types, make_buck
 from graphprep.derived.store import ReadyFiles, ReadyStore
 from graphprep.edges.buckets import EdgeRows
 from graphprep.edges.build import BuildRules, LayoutBuilder, LayoutFiles, settle_index_dtype, write_layout
-from graphprep.edges.moves import Room
+from graphprep.edges.moves import Workspace
 from graphprep.edges.order_keys import missing_order_key, order_keys, order_role
 from graphprep.edges.tasks import EdgeRuns
 from graphprep.model.schema import EdgeTypeSchema, Layout
@@ -19,7 +19,7 @@ from graphprep.store.columns.stored import read_cells, read_present
 Ints = NDArray[np.int64]
 
 
-def make_layout(ready: ReadyStore, files: ReadyFiles, number: int, layout: Layout, room: Room) -> None:
+def make_layout(ready: ReadyStore, files: ReadyFiles, number: int, layout: Layout, room: Workspace) -> None:
     """Write a layout of an edge type as ``convert`` would have, beside the primary one.
 
     Entries of a row follow the type's neighbour order, ties by edge ID, by edge row where none are stored. ``edge_rows`` are
@@ -34,7 +34,7 @@ def make_layout(ready: ReadyStore, files: ReadyFiles, number: int, layout: Layou
 class _LayoutMaker:
     """Deals the edges of the primary layout out to the rows of the other, and builds these."""
 
-    def __init__(self, ready: ReadyStore, number: int, layout: Layout, room: Room) -> None:
+    def __init__(self, ready: ReadyStore, number: int, layout: Layout, room: Workspace) -> None:
         metadata = ready.metadata
         row_type, other_type = end_types(metadata, number, layout)
         self._ready = ready

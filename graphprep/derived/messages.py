@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from graphprep.convert.columns.roles import PART_NAMES
 from graphprep.derived.store import ReadyFiles, ReadyStore
 from graphprep.edges.build import settle_index_dtype
-from graphprep.edges.moves import Room
+from graphprep.edges.moves import Workspace
 from graphprep.model.export import HELD_OUT, MessageEdges
 from graphprep.model.protocols import Reporter
 from graphprep.model.schema import ColumnSchema, EdgeTypeSchema
@@ -93,7 +93,7 @@ class MessageEdgeFilter:
     """
 
     def __init__(
-        self, ready: ReadyStore, files: ReadyFiles, message_edges: MessageEdges, room: Room, reporter: Reporter
+        self, ready: ReadyStore, files: ReadyFiles, message_edges: MessageEdges, room: Workspace, reporter: Reporter
     ) -> None:
         self._ready = ready
         self._files = files

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.derived.store import ReadyFiles, ReadyStore
-from graphprep.edges.moves import Blocks, Room
+from graphprep.edges.moves import Blocks, Workspace
 from graphprep.model.errors import DataError
 from graphprep.model.metadata import GraphMetadata, PartEntry, part_name
 from graphprep.model.protocols import Reporter
@@ -24,7 +24,7 @@ from graphprep.store.assign import PartitionFunction, TypedCounter, cut_sizes
 from graphprep.store.files import Chain, StoredFile, column_files, raw_id_files
 from graphprep.store.items import FIX, Items, StoredArray, StoredArrays, StoredCounts, StoredItems
 from graphprep.store.paths import LayoutPaths, NodePaths, edge_folder, node_folder
-from graphprep.store.raw_merge import RawNodes, nodes_by_raw_id
+from graphprep.store.raw_merge import OrderedNodes, nodes_by_raw_id
 from graphprep.store.single import SlicedArray, SlicedOffsets, WholeStore
 
 Ints = NDArray[np.int64]
@@ -63,7 +63,7 @@ class StorePartitioner:
         partition: PartitionFunction,
         layouts: Collection[Layout],
         with_columns: Collection[int],
-        room: Room,
+        room: Workspace,
         reporter: Reporter,
     ) -> None:
         self._store = store
@@ -182,7 +182,7 @@ def _cut(whole: WholeStore, file: StoredFile, low: int, high: int) -> StoredArra
     return SlicedOffsets(array, low, high) if file.is_offsets else SlicedArray(array, low, high)
 
 
-def _place_nodes(store: StoredArrays, number: int, partition: PartitionFunction, room: Room) -> _NewNodes:
+def _place_nodes(store: StoredArrays, number: int, partition: PartitionFunction, room: Workspace) -> _NewNodes:
     """Find the new typed IDs of a type's nodes: their order by (partition, raw ID)."""
     metadata, scratch = store.metadata, room.scratch
     kind, size = metadata.node_schemas[number].raw_ids, metadata.num_nodes_per_type[number]
@@ -199,7 +199,7 @@ def _place_nodes(store: StoredArrays, number: int, partition: PartitionFunction,
     return _NewNodes(places, sizes, "identity" if is_identity else "int64" if kind == "identity" else kind, stays)
 
 
-def _part_sizes(store: StoredArrays, number: int, partition: PartitionFunction, room: Room) -> Ints:
+def _part_sizes(store: StoredArrays, number: int, partition: PartitionFunction, room: Workspace) -> Ints:
     """Count the nodes of each partition: int64[P]."""
     if partition.method in ("range", "random"):
         return cut_sizes(store.metadata.num_nodes_per_type[number], partition.num_parts)
@@ -210,8 +210,8 @@ def _part_sizes(store: StoredArrays, number: int, partition: PartitionFunction, 
 
 
 def _parts_of_nodes(
-    store: StoredArrays, number: int, partition: PartitionFunction, room: Room
-) -> Iterator[tuple[RawNodes, Ints]]:
+    store: StoredArrays, number: int, partition: PartitionFunction, room: Workspace
+) -> Iterator[tuple[OrderedNodes, Ints]]:
     """Yield the nodes of a type, ascending by raw ID, with their new partitions."""
     name, size, rank = store.metadata.node_types[number], store.metadata.num_nodes_per_type[number], 0
     for nodes in nodes_by_raw_id(store, number, room.piece_bytes):

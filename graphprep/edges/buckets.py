@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from graphprep.edges.bucket_plan import BucketPlan, Desk
 from graphprep.kernels.edges import Kernels, Packing, bits_below
 from graphprep.model.errors import DataError
-from graphprep.storage.spill.records import Piece, RecordRuns
+from graphprep.storage.spill.records import RecordPiece, RecordRuns
 from graphprep.storage.spill.runs import SpillPool
 
 Ints = NDArray[np.int64]
@@ -180,7 +180,9 @@ class EdgeFields:
         return EdgeFields(self.owners[chosen], self.others[chosen], self.ids[chosen], keys, edge_rows)
 
 
-def fields_of(kernels: Kernels, piece: Piece, shift: int, first_row: int, dtype: Any, missing_key: int | None) -> EdgeFields:
+def fields_of(
+    kernels: Kernels, piece: RecordPiece, shift: int, first_row: int, dtype: Any, missing_key: int | None
+) -> EdgeFields:
     """Take records of a bucket of 2^``shift`` rows from ``first_row`` on apart, with ends of ``dtype``.
 
     Without keys of their own they get ``missing_key`` (None: none).

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.edges.moves import Array, Blocks, Ints, Piece, Room, copy_spans
+from graphprep.edges.moves import Array, Blocks, Ints, MovePiece, Workspace, copy_spans
 from graphprep.engine.local import map_ordered
 from graphprep.store.items import Items
 
@@ -25,7 +25,7 @@ class SortedRows:
     others: NDArray[Any]
     inner: NDArray[np.int32] | NDArray[np.int64]
 
-    def old_positions(self, piece: Piece) -> Ints:
+    def old_positions(self, piece: MovePiece) -> Ints:
         """Return where a piece's entries stood in the old array."""
         blocks = self.blocks
         assert blocks.bounds is not None
@@ -37,13 +37,13 @@ class SortedRows:
         counts = stops - starts
         return np.asarray(np.repeat(starts, counts) + self.inner[first : first + int(counts.sum())], np.int64)
 
-    def first_entry(self, piece: Piece) -> int:
+    def first_entry(self, piece: MovePiece) -> int:
         """Return the first of a piece's entries."""
         assert self.blocks.new_bounds is not None
         return int(self.blocks.new_bounds[piece.low]) + piece.skip
 
 
-def sort_entries(moved: Iterator[Array], blocks: Blocks, dtype: str, room: Room) -> SortedRows:
+def sort_entries(moved: Iterator[Array], blocks: Blocks, dtype: str, room: Workspace) -> SortedRows:
     """Sort the entries of every row by their new other ends, which come in the order of the new rows; stable."""
     assert blocks.new_bounds is not None
     bounds = blocks.new_bounds
@@ -74,7 +74,7 @@ def _longest(bounds: Ints) -> int:
     return max((int(np.diff(bounds[start : start + step + 1]).max()) for start in range(0, bounds.size - 1, step)), default=0)
 
 
-def move_entries(items: Items, rows: SortedRows, chain: Sequence[Ints], room: Room) -> Iterator[Array]:
+def move_entries(items: Items, rows: SortedRows, chain: Sequence[Ints], room: Workspace) -> Iterator[Array]:
     """Yield what belongs to the entries in their final order; ``chain`` leads from an entry to its items, if not one each.
 
     Each of ``chain`` is offsets (int64[k + 1]) among the items of the next.
@@ -86,7 +86,7 @@ def move_entries(items: Items, rows: SortedRows, chain: Sequence[Ints], room: Ro
     return map_ordered(lambda span: copy_spans(room.kernels, values, *span), spans, room.threads)
 
 
-def _spans(items: Items, rows: SortedRows, chain: Sequence[Ints], room: Room) -> Iterator[tuple[Ints, Ints]]:
+def _spans(items: Items, rows: SortedRows, chain: Sequence[Ints], room: Workspace) -> Iterator[tuple[Ints, Ints]]:
     most = room.fit(max(8, items.item_bytes))
     for piece in rows.blocks.pieces(most):
         starts = rows.old_positions(piece)

@@ -28,7 +28,7 @@ _FAN_OUT = 1 << 10  # buckets at a time: beyond, scattered writes cost more than
 
 
 @dataclass(frozen=True)
-class Room:
+class Workspace:
     """What moving may take, in bytes.
 
     ``piece_bytes`` is a piece that a thread makes; arrays of up to ``held_bytes`` are read as a whole, and local ones of up to
@@ -57,7 +57,7 @@ class Room:
 
 
 @dataclass(frozen=True)
-class Piece:
+class MovePiece:
     """New rows [low, high); of a single long row only the items [skip, skip + size) where ``size`` is not negative."""
 
     low: int
@@ -98,7 +98,7 @@ class Blocks:
         """Return the number of items of new rows [low, high)."""
         return high - low if self.new_bounds is None else int(self.new_bounds[high] - self.new_bounds[low])
 
-    def spans(self, piece: Piece) -> tuple[Ints, Ints]:
+    def spans(self, piece: MovePiece) -> tuple[Ints, Ints]:
         """Return where a piece's blocks begin and end."""
         rows = self.order[piece.low : piece.high]
         if self.bounds is None:
@@ -121,15 +121,15 @@ class Blocks:
             yield low, high
             low = high
 
-    def pieces(self, most_items: int) -> Iterator[Piece]:
+    def pieces(self, most_items: int) -> Iterator[MovePiece]:
         """Cut all items, the long rows too."""
         for low, high in self.cut(most_items):
             size = self.size(low, high)
             if size <= most_items:
-                yield Piece(low, high)
+                yield MovePiece(low, high)
                 continue
             for skip in range(0, size, most_items):
-                yield Piece(low, high, skip, min(most_items, size - skip))
+                yield MovePiece(low, high, skip, min(most_items, size - skip))
 
     def among(self, low: int, high: int) -> Blocks:
         """Return the blocks of new rows [low, high) alone, in an array that holds nothing else, in the old order."""
@@ -144,7 +144,7 @@ class Blocks:
         return Blocks(order, bounds, self.new_bounds[low : high + 1] - self.new_bounds[low])
 
 
-def move(items: Items, blocks: Blocks, room: Room, then: Then | None = None) -> Iterator[Array]:
+def move(items: Items, blocks: Blocks, room: Workspace, then: Then | None = None) -> Iterator[Array]:
     """Yield an array's items in the order of the new rows, in pieces; ``then`` is applied to each, on the threads."""
     if items.num_bytes <= (room.mapped_bytes if items.is_mapped else room.held_bytes):
         yield from _move_held(items.whole(), blocks, room, then)
@@ -165,21 +165,21 @@ def copy_spans(kernels: Kernels, values: Array, starts: Ints, stops: Ints) -> Ar
     return out
 
 
-def _move_held(values: Array, blocks: Blocks, room: Room, then: Then | None) -> Iterator[Array]:
+def _move_held(values: Array, blocks: Blocks, room: Workspace, then: Then | None) -> Iterator[Array]:
     most, then = _most_items(values, room), then or _same
     return map_ordered(
         lambda piece: then(copy_spans(room.kernels, values, *blocks.spans(piece))), blocks.pieces(most), room.threads
     )
 
 
-def _most_items(like: Array, room: Room) -> int:
+def _most_items(like: Array, room: Workspace) -> int:
     return room.fit(like.dtype.itemsize * int(np.prod(like.shape[1:], dtype=np.int64)))
 
 
 # ---------------------------------------------------------------------------------------------------- through buckets
 
 
-def _move_dealt(slices: Iterable[Array], none: Array, blocks: Blocks, room: Room, then: Then) -> Iterator[Array]:
+def _move_dealt(slices: Iterable[Array], none: Array, blocks: Blocks, room: Workspace, then: Then) -> Iterator[Array]:
     """Deal the items out to ranges of new rows, then put each range in order; one that is too large is dealt out again.
 
     ``none`` are no items, of the same dtype and item shape.
@@ -217,10 +217,12 @@ def _put_in_order(
     values = np.concatenate([none, *(chunk[0] for chunk in runs.read(number))])
     runs.free(number)
     inner = blocks.among(*rows)
-    return copy_spans(kernels, values, *inner.spans(Piece(0, inner.order.size)))
+    return copy_spans(kernels, values, *inner.spans(MovePiece(0, inner.order.size)))
 
 
-def _deal(slices: Iterable[Array], blocks: Blocks, ranges: list[tuple[int, int]], room: Room, runs: Runs[tuple[Array]]) -> None:
+def _deal(
+    slices: Iterable[Array], blocks: Blocks, ranges: list[tuple[int, int]], room: Workspace, runs: Runs[tuple[Array]]
+) -> None:
     """Deal the items out to the buckets of their rows."""
     with room.scratch.inner() as scratch:
         buckets = scratch.zeros(blocks.order.size, np.int32)

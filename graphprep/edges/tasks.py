@@ -15,7 +15,7 @@ from graphprep.edges.buckets import EdgeBuckets, EdgeFields, fields_of
 from graphprep.kernels.edges import Segments, pack_bits
 from graphprep.model.buffers import Buffers
 from graphprep.model.schema import NeighborOrder
-from graphprep.storage.spill.records import Piece, RecordRuns
+from graphprep.storage.spill.records import RecordPiece, RecordRuns
 
 Ints = NDArray[np.int64]
 _TOP = 1 << 64
@@ -91,7 +91,7 @@ class EdgeRuns:
         buffers = Buffers(tuple(piece.records for piece in pieces))
         yield Segments(buffers, numbers, np.zeros(numbers.size, np.int64), starts, bases, packings, shift), 0
 
-    def pieces(self, leaf: Leaf) -> Iterator[Piece]:
+    def pieces(self, leaf: Leaf) -> Iterator[RecordPiece]:
         """Yield the records of a leaf that is but a part of its bucket, some at a time."""
         ids = leaf.ids if self.by_arrival and leaf.ids != (0, _TOP) else None
         for piece in self.runs.read(leaf.bucket, ids, _MOST_FILTERED):
@@ -106,7 +106,7 @@ class EdgeRuns:
         for bucket in range(leaf.bucket, leaf.bucket + leaf.num_buckets):
             yield from (self.fields_of(bucket, piece) for piece in self.runs.read(bucket))
 
-    def fields_of(self, bucket: int, piece: Piece) -> EdgeFields:
+    def fields_of(self, bucket: int, piece: RecordPiece) -> EdgeFields:
         """Take records of a bucket apart."""
         return fields_of(
             self.buckets.kernels, piece, self.plan.shift, self.plan.bounds(bucket)[0], self.buckets.dtype, self.missing_key

@@ -6,7 +6,7 @@ import contextlib
 
 from graphprep.convert.disk_need import DiskNeed, compare_disk
 from graphprep.convert.pipeline import provenance
-from graphprep.edges.moves import Room
+from graphprep.edges.moves import Workspace
 from graphprep.engine.ledger import MemoryPlan
 from graphprep.model.errors import UsageError
 from graphprep.model.metadata import METADATA_NAME, GraphMetadata
@@ -51,7 +51,7 @@ def reorder(store: str, out: str, options: ReorderOptions | None = None, reporte
         )
 
 
-def _reorder(step: StoreReorderer, run: StoreRun, room: Room) -> GraphMetadata:
+def _reorder(step: StoreReorderer, run: StoreRun, room: Workspace) -> GraphMetadata:
     """Run the stages."""
     needs = tuple(room.needs())
     run.ledger.begin("order", needs)

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from graphprep.edges.move_rows import SortedRows, move_entries
-from graphprep.edges.moves import Array, Blocks, Ints, Room, move
+from graphprep.edges.moves import Array, Blocks, Ints, Workspace, move
 from graphprep.edges.parted import PartedArray, PartedOffsets, PartList
 from graphprep.store.files import Chain, StoredFile
 from graphprep.store.items import Items, StoredArrays, StoredCounts, StoredItems, compose_offsets, read_offsets
@@ -132,7 +132,13 @@ class PartMover:
     """
 
     def __init__(
-        self, store: StoredArrays, files: RowFiles, part: int, blocks: Blocks, room: Room, sorted_rows: SortedRows | None = None
+        self,
+        store: StoredArrays,
+        files: RowFiles,
+        part: int,
+        blocks: Blocks,
+        room: Workspace,
+        sorted_rows: SortedRows | None = None,
     ) -> None:
         self._store = store
         self._files = files

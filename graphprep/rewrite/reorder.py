@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import xxhash
 
-from graphprep.edges.moves import Blocks, Ints, Room
+from graphprep.edges.moves import Blocks, Ints, Workspace
 from graphprep.model.errors import DataError
 from graphprep.model.metadata import (
     MANIFEST_NAME,
@@ -37,7 +37,7 @@ _STEP = 1 << 19
 class StoreReorderer:
     """Writes a store again, in the order of its nodes' degrees: ``order``, ``write_nodes``, ``write_edges``, ``finish``."""
 
-    def __init__(self, store: StoreReader, writer: StoreWriter, rules: OrderRules, room: Room, reporter: Reporter) -> None:
+    def __init__(self, store: StoreReader, writer: StoreWriter, rules: OrderRules, room: Workspace, reporter: Reporter) -> None:
         self._store = store
         self._metadata = store.metadata
         self._rules = rules

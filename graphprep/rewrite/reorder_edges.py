@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from graphprep.edges.move_rows import SortedRows, sort_entries
-from graphprep.edges.moves import Array, Blocks, Ints, Room, move
+from graphprep.edges.moves import Array, Blocks, Ints, Workspace, move
 from graphprep.model.schema import Layout
 from graphprep.rewrite.move_parts import PartMover, RowFiles
 from graphprep.rewrite.order import NodePlaces, outside
@@ -35,7 +35,7 @@ class EdgeTypeMover:
         files_of: Callable[[int, str], RowFiles],
         number: int,
         places: Mapping[str, NodePlaces],
-        room: Room,
+        room: Workspace,
         layouts: Collection[Layout],
         *,
         columns: bool = True,
@@ -73,7 +73,7 @@ class EdgeTypeMover:
                     self._write_part(layout, part, first_edge, replace(self._room, scratch=scratch))
                 first_edge += self._metadata.num_edges_per_chunk[self._number][part]
 
-    def _write_part(self, layout: Layout, part: int, first_edge: int, room: Room) -> None:
+    def _write_part(self, layout: Layout, part: int, first_edge: int, room: Workspace) -> None:
         folder = f"{self._folder}/{layout}"
         owner, other = (self._dst, self._src) if layout == "csc" else (self._src, self._dst)
         indices = StoredItems(self._store.array(part, LayoutPaths(folder).indices))
@@ -102,7 +102,7 @@ class EdgeTypeMover:
         return files.below(path)
 
     def _write_others(
-        self, folder: str, indices: StoredItems, blocks: Blocks, others: NodePlaces, files: RowFiles, room: Room
+        self, folder: str, indices: StoredItems, blocks: Blocks, others: NodePlaces, files: RowFiles, room: Workspace
     ) -> SortedRows | None:
         """Write the other ends; return where entries went if rows were sorted again."""
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from graphprep.convert.pipeline import SilentReporter, folder_beside
 from graphprep.edges.device import find_kernels
-from graphprep.edges.moves import Room
+from graphprep.edges.moves import Workspace
 from graphprep.engine.budget import PeakSampler, count_memory
 from graphprep.engine.ledger import Ledger, MemoryPlan, plan_memory
 from graphprep.model.errors import UsageError
@@ -57,7 +57,7 @@ class StoreRun:
         """Open the store."""
         return CheckingStore(self.storage, self.store)
 
-    def room(self, memory: MemoryPlan) -> Room:
+    def room(self, memory: MemoryPlan) -> Workspace:
         """Return what moving rows may take."""
         return room_for(memory, self.tmp_dir, self._stack)
 
@@ -93,10 +93,10 @@ def lies_in(url: str, folder: str) -> bool:
     return inner.is_relative_to(outer)
 
 
-def room_for(memory: MemoryPlan, tmp_dir: str | None, stack: contextlib.ExitStack) -> Room:
+def room_for(memory: MemoryPlan, tmp_dir: str | None, stack: contextlib.ExitStack) -> Workspace:
     """Share out the memory: a quarter each for runs, arrays by node, an array that is read as a whole, and pieces."""
     share = memory.pool_bytes // 2
-    return Room(
+    return Workspace(
         piece_bytes=max(1 << 16, min(_MOST_PIECE, memory.bucket_bytes // 4)),
         held_bytes=share,
         mapped_bytes=memory.limit_bytes,

@@ -25,14 +25,14 @@ _MOST_ROWS = 1 << 16
 
 
 @dataclass(frozen=True)
-class RawNodes:
+class OrderedNodes:
     """Nodes by raw ID, ascending: their raw IDs, and their typed ones (int64[k])."""
 
     raw: RawBatch
     typed: Ints
 
 
-def nodes_by_raw_id(store: StoredArrays, number: int, piece_bytes: int) -> Iterator[RawNodes]:
+def nodes_by_raw_id(store: StoredArrays, number: int, piece_bytes: int) -> Iterator[OrderedNodes]:
     """Yield all nodes of a type, ascending by raw ID: integers by value, strings by their UTF-8 bytes.
 
     Raises DataError for a ``raw_order`` that is none.
@@ -43,7 +43,7 @@ def nodes_by_raw_id(store: StoredArrays, number: int, piece_bytes: int) -> Itera
     if metadata.node_schemas[number].raw_ids == "identity":
         for start in range(0, sum(sizes), rows):
             typed = np.arange(start, min(start + rows, sum(sizes)))
-            yield RawNodes(RawBatch(typed.view(np.uint64)), typed)
+            yield OrderedNodes(RawBatch(typed.view(np.uint64)), typed)
         return
     filled = [part for part, size in enumerate(sizes) if size]
     rows = min(rows, max(_LEAST_ROWS, rows // max(1, len(filled))))
@@ -64,14 +64,14 @@ class _PartNodes:
         self._kind = schema.raw_ids
         self._is_ordered = schema.node_order is None
         self._at = 0
-        self._held = RawNodes(RawBatch(np.empty(0, np.uint64)), np.empty(0, np.int64))
+        self._held = OrderedNodes(RawBatch(np.empty(0, np.uint64)), np.empty(0, np.int64))
 
     def fill(self) -> bool:
         """Read on if nothing is left; return whether there is something."""
         if not self._held.typed.size and self._at < self._size:
             stop = min(self._at + self._rows, self._size)
             rows = self._read_rows(self._at, stop)
-            self._held = RawNodes(self._read_raw(rows), rows + self._first)
+            self._held = OrderedNodes(self._read_raw(rows), rows + self._first)
             self._at = stop
         return bool(self._held.typed.size)
 
@@ -85,7 +85,7 @@ class _PartNodes:
         """Return the highest raw ID that is held, None where nothing more is to be read."""
         return None if self._at == self._size else _value(self._held.raw, -1)
 
-    def take(self, bound: Any) -> RawNodes:
+    def take(self, bound: Any) -> OrderedNodes:
         """Take the nodes up to a raw ID, all that are held for None."""
         held = self._held
         cut = held.typed.size if bound is None else _count_up_to(held.raw, bound)
@@ -114,7 +114,7 @@ class _PartNodes:
         return RawBatch(found.view(np.uint64), is_signed=found.dtype == np.int64)
 
 
-def _merge(parts: Sequence[_PartNodes]) -> Iterator[RawNodes]:
+def _merge(parts: Sequence[_PartNodes]) -> Iterator[OrderedNodes]:
     """Merge what is held of the partitions, as far as all of it is known; read on; and so on."""
     while parts := [part for part in parts if part.fill()]:
         lasts = [part.last for part in parts]
@@ -123,16 +123,16 @@ def _merge(parts: Sequence[_PartNodes]) -> Iterator[RawNodes]:
         yield taken[0] if len(taken) == 1 else _sort(taken)
 
 
-def _sort(pieces: Sequence[RawNodes]) -> RawNodes:
+def _sort(pieces: Sequence[OrderedNodes]) -> OrderedNodes:
     typed, first = np.concatenate([piece.typed for piece in pieces]), pieces[0].raw
     numbers = np.concatenate([piece.raw.numbers for piece in pieces])
     if first.texts is None:
         order = np.argsort(numbers.view(np.int64) if first.is_signed else numbers, kind="stable")
-        return RawNodes(RawBatch(numbers[order], first.is_signed), typed[order])
+        return OrderedNodes(RawBatch(numbers[order], first.is_signed), typed[order])
     batch = RawBatch(numbers, texts=concat_texts([piece.raw.texts for piece in pieces if piece.raw.texts is not None]))
     assert batch.texts is not None
     order = np.asarray(sort_texts(*batch.texts), np.int64)
-    return RawNodes(batch.take(order), typed[order])
+    return OrderedNodes(batch.take(order), typed[order])
 
 
 def _value(raw: RawBatch, at: int) -> Any:
@@ -150,9 +150,9 @@ def _count_up_to(raw: RawBatch, bound: Any) -> int:
     return int(np.searchsorted(numbers, numbers.dtype.type(bound), side="right"))
 
 
-def _slice(nodes: RawNodes, start: int, stop: int) -> RawNodes:
+def _slice(nodes: OrderedNodes, start: int, stop: int) -> OrderedNodes:
     texts = nodes.raw.texts
     if texts is not None:
         offsets, values = texts
         texts = offsets[start : stop + 1] - offsets[start], values[offsets[start] : offsets[stop]]
-    return RawNodes(RawBatch(nodes.raw.numbers[start:stop], nodes.raw.is_signed, texts), nodes.typed[start:stop])
+    return OrderedNodes(RawBatch(nodes.raw.numbers[start:stop], nodes.raw.is_signed, texts), nodes.typed[start:stop])

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 import pytest
 
 import graphprep
-from graphprep.edges.moves import Room
+from graphprep.edges.moves import Workspace
 from graphprep.exporters.registry import find_exporter, make_exporter
 from graphprep.exporters.unsupported import all_columns
 from graphprep.model.errors import DataError, StorageError, UsageError
@@ -128,7 +128,7 @@ class ExporterContract:
 
         real = store_run.room_for
 
-        def starved(*given: Any) -> Room:
+        def starved(*given: Any) -> Workspace:
             return dataclasses.replace(real(*given), piece_bytes=64, held_bytes=0, mapped_bytes=0)
 
         monkeypatch.setattr(store_run, "room_for", starved)

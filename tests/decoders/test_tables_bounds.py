@@ -12,7 +12,7 @@ import pytest
 def test_kernels_stay_inside_their_arrays(pytestconfig):
     code = textwrap.dedent('''
         import itertools
-        from graphprep.decoders.looks.quoted_records import Grammar
+        from graphprep.decoders.looks.quoted_records import Dialect
         from graphprep.decoders.tables.columns import ColumnType, FeatureColumn, IdField, NodeOwner, TableLayout
         from graphprep.decoders.tables.json import JsonReader
         from graphprep.decoders.tables.text import TextReader
@@ -34,8 +34,8 @@ def test_kernels_stay_inside_their_arrays(pytestconfig):
         for kind, ids in itertools.product(types, ["uint", "int", "string"]):
             layout = TableLayout(NodeOwner("u"), (IdField("id", 0, ids),), (FeatureColumn("a", "a", 1, kind),), ("id", "a"),
                                  nulls=(b"NA",))
-            grammars = [Grammar(mark, bool(mark), bool(mark), b"" if mark else b"#") for mark in (b",", "§".encode(), b"")]
-            grammars += [Grammar(b",", quoted, True, b"#", escape=b"\\\\") for quoted in (True, False)]
+            grammars = [Dialect(mark, bool(mark), bool(mark), b"" if mark else b"#") for mark in (b",", "§".encode(), b"")]
+            grammars += [Dialect(b",", quoted, True, b"#", escape=b"\\\\") for quoted in (True, False)]
             for grammar in grammars:
                 reader = TextReader(layout, grammar)
                 for text in texts:

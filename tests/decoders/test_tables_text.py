@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tables_read import node_config, read
 
-from graphprep.decoders.looks.quoted_records import FieldRecords, Grammar
+from graphprep.decoders.looks.quoted_records import Dialect, FieldRecords
 from graphprep.decoders.tables.columns import ColumnType, FeatureColumn, IdField, NodeOwner, TableLayout
 from graphprep.decoders.tables.text import TextReader
 from graphprep.model.errors import DataError, UsageError
@@ -59,10 +59,10 @@ class TestTextReader(DecoderContract):
             ),
             names=("key", "text", "day", "list", "real"),
         )
-        return TextReader(layout, Grammar(b",", quoted=True, across_lines=True, comments=b"", keep_tabs=True))
+        return TextReader(layout, Dialect(b",", quoted=True, across_lines=True, comments=b"", keep_tabs=True))
 
     def span(self):
-        return Span("input", record_ends=FieldRecords(Grammar(b",", quoted=True, across_lines=True, comments=b"")))
+        return Span("input", record_ends=FieldRecords(Dialect(b",", quoted=True, across_lines=True, comments=b"")))
 
 
 # ------------------------------------------------------------------------------------------------ differential

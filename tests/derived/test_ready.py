@@ -22,7 +22,7 @@ from graphprep.derived import store as stages_ready_store
 from graphprep.derived.derive import ready_store
 from graphprep.derived.edges import map_edges
 from graphprep.edges.device import find_kernels
-from graphprep.edges.moves import Room
+from graphprep.edges.moves import Workspace
 from graphprep.model.errors import DataError, StorageError, UsageError
 from graphprep.model.export import StoreNeed
 from graphprep.model.schema import path_name
@@ -63,7 +63,7 @@ def ready_in(room, store, tmp, **need):
         reader = StoreReader(storage, str(store))
         pool = stack.enter_context(SpillPool(piece_bytes, str(tmp)))
         scratch = stack.enter_context(Scratch(piece_bytes, str(tmp)))
-        room = Room(piece_bytes, held, held, threads, pool, scratch, find_kernels())
+        room = Workspace(piece_bytes, held, held, threads, pool, scratch, find_kernels())
         with ready_store(reader, StoreNeed(**need), storage, room, Quiet(), str(tmp)) as ready:
             yield reader, ready
     assert {*Path(tmp).iterdir()} <= before
@@ -138,7 +138,7 @@ def test_edges_come_with_both_ends_and_ids(tmp_path, edge_ids, layout, piece_byt
     own = (lambda pair: pair[1]) if layout == "csc" else (lambda pair: pair[0])
     order = sorted(range(40), key=lambda edge: own(pairs[edge]))
     with ready_in((piece_bytes, 0, 2), tmp_path / "store", tmp_path) as (_, ready), Scratch(100, str(tmp_path)) as scratch:
-        room = Room(piece_bytes, 0, 0, 2, None, scratch, find_kernels())
+        room = Workspace(piece_bytes, 0, 0, 2, None, scratch, find_kernels())
         spans = list(map_edges(ready, 0, room, scratch, lambda span: span))
     rows, others, ids, edge_rows = (
         np.concatenate([getattr(span, name) for span in spans]).tolist() for name in ("rows", "others", "ids", "edge_rows")

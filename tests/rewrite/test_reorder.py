@@ -24,7 +24,7 @@ from graphprep.cli.main import run
 from graphprep.convert import disk_need
 from graphprep.edges import moves
 from graphprep.edges.device import find_kernels
-from graphprep.edges.moves import Room
+from graphprep.edges.moves import Workspace
 from graphprep.ids.lookup import NODE_SPACES
 from graphprep.model.errors import DataError, StorageError, UsageError
 from graphprep.rewrite.order import OrderRules
@@ -64,7 +64,7 @@ def reorder_in(room_bytes, store, out, by, *, threads=1, held=0, **rules):
         pool = stack.enter_context(SpillPool(room_bytes))
         scratch = stack.enter_context(Scratch(room_bytes))
         numbers = tuple(range(len(reader.metadata.edge_types)))
-        room = Room(room_bytes, held, held, threads, pool, scratch, find_kernels())
+        room = Workspace(room_bytes, held, held, threads, pool, scratch, find_kernels())
         step = StoreReorderer(reader, writer, OrderRules(by, numbers, **rules), room, Quiet())
         step.order()
         step.write_nodes()

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphprep.decoders.looks.quoted_records import FieldRecords, Grammar
+from graphprep.decoders.looks.quoted_records import Dialect, FieldRecords
 from graphprep.model.errors import DataError, MemoryLimitError
 from graphprep.model.protocols import Span
 from graphprep.storage.read.spans import block_at, place_of, record_ends_of, text_blocks
@@ -19,7 +19,7 @@ TEXTS = st.lists(PARTS, max_size=25).map(b"".join)
 
 
 def records_of(delimiter, comments=False, escape=b"", *, quoted=True):
-    return FieldRecords(Grammar(delimiter, quoted, True, b"#%" if comments else b"", escape=escape))
+    return FieldRecords(Dialect(delimiter, quoted, True, b"#%" if comments else b"", escape=escape))
 
 
 def naive_ends(data, delimiter, comments):

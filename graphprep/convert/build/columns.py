@@ -32,7 +32,7 @@ _FEW_ROWS = 1 << 12  # of a column: a thread takes longer to start, and there ma
 
 
 @dataclass(frozen=True)
-class Piece:
+class ColumnPiece:
     """A column's values for consecutive rows, and the rows that have one: int64[k], ascending, from 0; None: all."""
 
     num_rows: int
@@ -77,7 +77,7 @@ class ColumnWriter:
         if schema.kind == "sparse":
             self._extra["coords"] = PartedArray(parts, ColumnPaths(stem).coords, "int64", values, schema.item_shape)
 
-    def append(self, piece: Piece) -> None:
+    def append(self, piece: ColumnPiece) -> None:
         """Write the next rows."""
         if self._present is not None:
             present = np.full(piece.num_rows, piece.rows is None)
@@ -86,7 +86,7 @@ class ColumnWriter:
             self._present.append(present)
         cells = piece.cells.cast(self._column.schema.dtype)
         if self._column.schema.kind == "dense" and cells.coords is not None:
-            for part in _dense_pieces(Piece(piece.num_rows, piece.rows, cells), self._column.schema):
+            for part in _dense_pieces(ColumnPiece(piece.num_rows, piece.rows, cells), self._column.schema):
                 self._append_dense(part, part.cells)
         elif self._column.schema.kind == "dense":
             self._append_dense(piece, cells)
@@ -95,7 +95,7 @@ class ColumnWriter:
         else:
             self._append_ragged(piece, cells)
 
-    def _append_dense(self, piece: Piece, cells: Cells) -> None:
+    def _append_dense(self, piece: ColumnPiece, cells: Cells) -> None:
         schema = self._column.schema
         values = cells.values.reshape(cells.num_rows, *schema.item_shape)
         if piece.rows is not None and piece.rows.size < piece.num_rows:
@@ -103,14 +103,14 @@ class ColumnWriter:
             values[piece.rows] = some
         self._values.append(values)
 
-    def _append_ragged(self, piece: Piece, cells: Cells) -> None:
+    def _append_ragged(self, piece: ColumnPiece, cells: Cells) -> None:
         assert self._offsets is not None
         self._offsets.append(_all_counts(piece, cells.item_counts))
         self._values.append(cells.flat)
         if cells.coords is not None and "coords" in self._extra:
             self._extra["coords"].append(cells.coords.reshape(cells.values.size, *self._column.schema.item_shape))
 
-    def _append_temporal(self, piece: Piece, cells: Cells) -> None:
+    def _append_temporal(self, piece: ColumnPiece, cells: Cells) -> None:
         assert self._offsets is not None
         assert self._entry_offsets is not None
         assert cells.entry_counts is not None
@@ -133,7 +133,7 @@ class ColumnWriter:
                 array.close()
 
 
-def _dense_pieces(piece: Piece, schema: ColumnSchema) -> Iterator[Piece]:
+def _dense_pieces(piece: ColumnPiece, schema: ColumnSchema) -> Iterator[ColumnPiece]:
     """Yield sparse values as dense rows, a few at a time: they take many times the room."""
     row_bytes = max(1, np.dtype(schema.dtype).itemsize * math.prod(schema.item_shape))
     rows = np.arange(piece.num_rows) if piece.rows is None else piece.rows
@@ -141,10 +141,10 @@ def _dense_pieces(piece: Piece, schema: ColumnSchema) -> Iterator[Piece]:
         high = min(low + max(1, _DENSE_BYTES // row_bytes), piece.num_rows)
         first, last = np.searchsorted(rows, [low, high])
         cells = dense_cells(piece.cells.slice(first, last), schema.item_shape, schema.name, low)
-        yield Piece(high - low, rows[first:last] - low, cells)
+        yield ColumnPiece(high - low, rows[first:last] - low, cells)
 
 
-def _all_counts(piece: Piece, counts: Ints) -> Ints:
+def _all_counts(piece: ColumnPiece, counts: Ints) -> Ints:
     """Return the counts of all rows of a piece; rows without a value have none."""
     if piece.rows is None:
         return counts
@@ -190,14 +190,14 @@ def read_cells(
 
 def node_pieces(
     column: StoredColumn, routes: Sequence[ColumnRoute], num_rows: int, piece_bytes: int
-) -> Iterator[Callable[[], Piece]]:
+) -> Iterator[Callable[[], ColumnPiece]]:
     """Yield tasks that make a node column's pieces, in row order: values that came in it, then those that were dealt out."""
     first = 0
     for route in routes:
         if route.ordered is not None:  # at most one has row 0, and so any
             first = max(first, route.ordered.num_rows)
             for values in route.ordered.chunks():
-                yield partial(Piece, len(values), None, Cells(None, values))
+                yield partial(ColumnPiece, len(values), None, Cells(None, values))
     plan = routes[0].plan
     for bucket in range(plan.num_buckets):
         low, high = plan.bounds(bucket)
@@ -217,7 +217,7 @@ class _NodePiece:
     high: int
     bounds: tuple[int, int]
 
-    def __call__(self) -> Piece:
+    def __call__(self) -> ColumnPiece:
         whole = (self.low, self.high) == self.bounds
 
         def keep(rows: Ints, _: Ints | None) -> Ints | None:
@@ -225,7 +225,7 @@ class _NodePiece:
 
         rows, _, cells = read_cells(self.routes, self.column.keys, self.column.schema.dtype, self.bucket, keep)
         num_rows = self.high - self.low
-        return Piece(num_rows, *_in_order(rows - self.low, cells, num_rows))
+        return ColumnPiece(num_rows, *_in_order(rows - self.low, cells, num_rows))
 
 
 @dataclass(frozen=True)
@@ -242,14 +242,14 @@ class _EdgePiece:
     plan: BucketPlan
     values: NDArray[Any]
 
-    def __call__(self) -> Piece:
+    def __call__(self) -> ColumnPiece:
         leaf = self.built.leaves[self.number]
         assert self.built.positions is not None
         arrival, position = _joined(self.built.positions.read(self.number))
         num_first = int(np.searchsorted(arrival, len(self.values)))
         first = Cells(None, self.values.take(arrival[:num_first], axis=0))
         if num_first == arrival.size:
-            return Piece(arrival.size, *_in_order(position, first, arrival.size))
+            return ColumnPiece(arrival.size, *_in_order(position, first, arrival.size))
         keep = self._keep(leaf, arrival)
         _, ids, cells = read_cells(self.routes, self.column.keys, self.column.schema.dtype, leaf.bucket, keep)
         known = arrival[num_first:]
@@ -258,7 +258,7 @@ class _EdgePiece:
             at = at[np.searchsorted(known, ids)]
         if num_first:
             at, cells = np.concatenate([position[:num_first], at]), concat_cells([first, cells])
-        return Piece(arrival.size, *_in_order(at, cells, arrival.size))
+        return ColumnPiece(arrival.size, *_in_order(at, cells, arrival.size))
 
     def _keep(self, leaf: Leaf, arrival: Ints) -> Callable[[Ints, Ints | None], Ints | None]:
         """Choose what belongs to the leaf: by row, and of a row that was cut by edge ID."""
@@ -287,7 +287,7 @@ def _joined(chunks: Iterator[tuple[NDArray[np.generic] | None, ...]]) -> tuple[I
 
 def edge_pieces(
     column: StoredColumn, routes: Sequence[ColumnRoute], built: BuiltEdges, plan: BucketPlan
-) -> Iterator[Callable[[], Piece]]:
+) -> Iterator[Callable[[], ColumnPiece]]:
     """Yield tasks that make an edge column's pieces, in edge row order."""
     values = _load_ordered(column, routes)
     for number in range(len(built.leaves)):
@@ -316,7 +316,7 @@ class GatheredColumn:
 
     def append(self, cells: Cells) -> None:
         """Write the values of the next edge rows."""
-        self.writer.append(Piece(cells.num_rows, None, cells))
+        self.writer.append(ColumnPiece(cells.num_rows, None, cells))
 
     def close(self) -> None:
         """Check that all partitions are complete."""
@@ -342,7 +342,7 @@ def write_column(
     parts: PartList,
     target: ColumnTarget,
     routes: Mapping[ColumnKey, ColumnRoute],
-    pieces: Iterator[Callable[[], Piece]],
+    pieces: Iterator[Callable[[], ColumnPiece]],
     threads: int,
 ) -> None:
     """Write a column from its pieces."""
@@ -378,5 +378,5 @@ def copy_column(parts: PartList, target: ColumnTarget, source: FileColumn, threa
         parts.entries[part].append(entry)
 
 
-def _call(task: Callable[[], Piece]) -> Piece:
+def _call(task: Callable[[], ColumnPiece]) -> ColumnPiece:
     return task()

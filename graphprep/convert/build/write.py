@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from graphprep.convert.build.columns import (
     ColumnTarget,
     GatheredColumn,
-    Piece,
     copy_column,
     edge_pieces,
     gathered_bytes,
@@ -367,4 +366,4 @@ def typed_edges(index: NodeIndex, edge_type: EdgeType, route: EdgeRoute, columns
     return TypedEdges(edge_type, edge_folder(edge_type), route, columns)
 
 
-__all__ = ["Piece", "StoreBuilder", "TypedEdges", "TypedNodes", "WriteRules", "typed_edges"]
+__all__ = ["StoreBuilder", "TypedEdges", "TypedNodes", "WriteRules", "typed_edges"]

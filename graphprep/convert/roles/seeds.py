@@ -183,11 +183,11 @@ def _read_parquet(storage: Storage, url: str, kind: IdKind) -> Iterator[SeedIds]
     import pyarrow.parquet as pq
 
     from graphprep.decoders.cells.arrow import ArrowCells, is_key, parquet_batches
-    from graphprep.decoders.cells.faults import Words, id_words
+    from graphprep.decoders.cells.faults import Wording, id_words
     from graphprep.model.errors import DecodeError
 
-    def say(code: int, found: str) -> Words:
-        return Words(id_words("seed", code, found, 0, kind).message, "write raw IDs of the type")
+    def say(code: int, found: str) -> Wording:
+        return Wording(id_words("seed", code, found, 0, kind).message, "write raw IDs of the type")
 
     first = 0
     with storage.open(url) as handle:

@@ -6,7 +6,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from graphprep.decoders.arrays.read import Beside, ColumnReader, CompressedReader, Ends, Form, IdKind, PairsReader, SparseReader
+from graphprep.decoders.arrays.read import (
+    Beside,
+    ColumnReader,
+    CompressedReader,
+    EndArrays,
+    Form,
+    IdKind,
+    PairsReader,
+    SparseReader,
+)
 from graphprep.decoders.cells.arrays_files import Arrays, ArraySource, plain_arrays, read_small
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.protocols import DeclaredColumn, InputStorage, Span
@@ -110,7 +119,7 @@ class FoundEdges:
         stated = self.shape or num_nodes
         names = self._end_names()
         src, dst = (
-            Ends(names[i], (relation.src_type, relation.dst_type)[i] or "", stated[i], ids[i], self.base) for i in range(2)
+            EndArrays(names[i], (relation.src_type, relation.dst_type)[i] or "", stated[i], ids[i], self.base) for i in range(2)
         )
         columns = self.beside(weight_dtype)
         urls = {self.first.url, self.second.url, *(beside.source.url for beside in columns)}
@@ -149,7 +158,7 @@ class FoundEdges:
         assert self.weight is not None
         assert self.shape is not None
         name = self.second.key.removesuffix("_indices")
-        ends = (Ends(self.first.key), Ends(self.second.key, "column", self.shape[1]))
+        ends = (EndArrays(self.first.key), EndArrays(self.second.key, "column", self.shape[1]))
         urls = {self.first.url, self.second.url, self.weight.url}
         matrix = CompressedReader(Relation(name), self.first, self.second, 0, ends, storage=storage if len(urls) > 1 else None)
         reader = SparseReader(owner, ColumnKey(name, "sparse", self.weight.dtype.name), matrix, self.weight)

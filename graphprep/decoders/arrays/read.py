@@ -23,7 +23,7 @@ Form = Literal["two", "rows", "pairs"]
 
 
 @dataclass(frozen=True)
-class Ends:
+class EndArrays:
     """What is known of one end of the edges.
 
     ``name`` is what messages call it (``src``). ``kind`` says how integers become raw IDs: as they are (``uint``), as the bits
@@ -84,7 +84,7 @@ def decimal_texts(values: NDArray[Any]) -> RawTexts:
 
 def make_edges(
     relation: Relation,
-    ends: tuple[Ends, Ends],
+    ends: tuple[EndArrays, EndArrays],
     values: tuple[NDArray[Any], NDArray[Any]],
     columns: tuple[ColumnChunk, ...],
     places: bool,
@@ -205,7 +205,7 @@ class PairsReader(_Tables):
     src: ArraySource
     dst: ArraySource
     form: Form
-    ends: tuple[Ends, Ends]
+    ends: tuple[EndArrays, EndArrays]
     columns: tuple[Beside, ...] = ()
     storage: InputStorage | None = None
 
@@ -247,7 +247,7 @@ class CompressedReader(_Tables):
     indptr: ArraySource
     indices: ArraySource
     by: int
-    ends: tuple[Ends, Ends]
+    ends: tuple[EndArrays, EndArrays]
     columns: tuple[Beside, ...] = ()
     storage: InputStorage | None = None
 
@@ -355,7 +355,7 @@ class KeyedReader(_Tables):
                 if not count:
                     break
                 left -= count
-                ids = Ends("seed", self.owner).ids(stream.take(count))
+                ids = EndArrays("seed", self.owner).ids(stream.take(count))
                 nodes = RawNodes(
                     ids,
                     np.zeros(count, np.int32),
@@ -404,7 +404,7 @@ __all__ = [
     "Beside",
     "ColumnReader",
     "CompressedReader",
-    "Ends",
+    "EndArrays",
     "KeyedReader",
     "PairsReader",
     "SparseReader",

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from graphprep.decoders.cells.arrow_numpy import list_lengths, null_mask, numbers_of, valid_rows, without_nulls
 from graphprep.decoders.cells.columns import IdKind
-from graphprep.decoders.cells.faults import Faults, Words, column_words, show, time_words, weight_words
+from graphprep.decoders.cells.faults import FieldFaults, Wording, column_words, show, time_words, weight_words
 from graphprep.decoders.cells.text import TIME_KEY, TIME_SCALES, number_chunk, parse_as, parse_ids, weight_key
 from graphprep.decoders.wide_groups import leaf_columns, read_wide
 from graphprep.kernels.cpu.text import delimited, numbers
@@ -26,11 +26,11 @@ from graphprep.model.rows import ColumnChunk, ColumnKey, RawIds, RawTexts
 from graphprep.storage.read.arrow_arrays import arrow_array, arrow_text
 
 Ints = NDArray[np.int64]
-Cells = tuple[NDArray[np.uint8], Ints, Ints]  # bytes, and where each text begins and ends
-Say = Callable[[int, str], Words]  # what is wrong, by a kernel's code and what was found
+TextFields = tuple[NDArray[np.uint8], Ints, Ints]  # bytes, and where each text begins and ends
+Say = Callable[[int, str], Wording]  # what is wrong, by a kernel's code and what was found
 _LEAST_BATCH_BYTES = 1 << 16
 _MOST_ROW_BYTES = 32  # on average, in a batch of as many rows as there may be
-_NULL_IN_LIST = Words("a null inside a list", "fill the value, or leave the whole list out")
+_NULL_IN_LIST = Wording("a null inside a list", "fill the value, or leave the whole list out")
 
 
 def damaged(url: str, error: Exception, format_name: str = "Parquet") -> DataError:
@@ -223,14 +223,14 @@ class ArrowCells:
     def __init__(self, batch: pa.RecordBatch, names: Sequence[str]) -> None:
         self.batch = batch
         self.names = names
-        self.faults = Faults(names)
+        self.faults = FieldFaults(names)
 
     @property
     def num_rows(self) -> int:
         """Return the number of rows."""
         return int(self.batch.num_rows)
 
-    def blame(self, position: int, row: int, words: Words) -> None:
+    def blame(self, position: int, row: int, words: Wording) -> None:
         """Note a faulty value."""
         self.faults.add(row, row, position, words)
 
@@ -306,7 +306,7 @@ class ArrowCells:
             return self._temporal(name, position, without_nulls(array), rows, dtype)
         counts, values, item_shape = self._flatten(position, without_nulls(array), rows)
         if dtype == "binary":
-            words = Words(f"field {name!r} must be text, found {array.type}", "declare a dtype of numbers with --column")
+            words = Wording(f"field {name!r} must be text, found {array.type}", "declare a dtype of numbers with --column")
             self.blame(position, 0, words)
         elif dtype is not None:
             found = values
@@ -317,7 +317,7 @@ class ArrowCells:
         key = ColumnKey(name, "numbers", values.dtype.name, unit=unit_of(array.type))
         return ColumnChunk(key, rows, counts, values, item_shape)
 
-    def cells(self, position: int) -> tuple[Ints, Cells]:
+    def cells(self, position: int) -> tuple[Ints, TextFields]:
         """Return the rows of a text column that are not null, and their bytes."""
         array = self.array(position)
         return valid_rows(array), _text_cells(without_nulls(array))

@@ -15,7 +15,7 @@ _SHOWN_BYTES = 60
 
 
 @dataclass(frozen=True)
-class Words:
+class Wording:
     """A message, and how to fix what it says."""
 
     message: str
@@ -23,7 +23,7 @@ class Words:
 
 
 @dataclass(frozen=True)
-class Fault:
+class FieldFault:
     """What is wrong with a cell: its row, where it stands (a byte's position, or the row again), its column, and the words.
 
     ``position`` is -1 where the whole row is faulty.
@@ -32,19 +32,19 @@ class Fault:
     row: int
     at: int
     position: int
-    words: Words
+    words: Wording
 
 
-class Faults:
+class FieldFaults:
     """The faults of a batch, of which the first in input order is raised. ``names``: the columns, where messages name them."""
 
     def __init__(self, names: Sequence[str] = ()) -> None:
-        self.found: list[Fault] = []
+        self.found: list[FieldFault] = []
         self._names = names
 
-    def add(self, row: int, at: int, position: int, words: Words) -> None:
+    def add(self, row: int, at: int, position: int, words: Wording) -> None:
         """Note a faulty cell."""
-        self.found.append(Fault(row, at, position, words))
+        self.found.append(FieldFault(row, at, position, words))
 
     def raise_first(self) -> None:
         """Raise DecodeError for the first faulty row, and its first cell, if there is any."""
@@ -52,7 +52,7 @@ class Faults:
             first = min(self.found, key=lambda fault: (fault.row, fault.at, fault.position))
             raise DecodeError(first.words.message, at=first.at, fix=first.words.fix, column=self._name(first))
 
-    def _name(self, fault: Fault) -> str:
+    def _name(self, fault: FieldFault) -> str:
         return self._names[fault.position] if self._names and fault.position >= 0 else ""
 
 
@@ -65,7 +65,7 @@ def show(value: bytes) -> str:
 _STRINGS = "declare string IDs with --id-type string"
 
 
-def id_words(field: str, code: int, found: str, base: int, kind: IdKind = "uint", *, may_be_header: bool = False) -> Words:
+def id_words(field: str, code: int, found: str, base: int, kind: IdKind = "uint", *, may_be_header: bool = False) -> Wording:
     """Say what is wrong with an ID; ``may_be_header`` where it stands on the first line of a file without a header."""
     words = {
         numbers.EMPTY: ("is empty", "give every edge a source and a destination"),
@@ -84,77 +84,77 @@ def id_words(field: str, code: int, found: str, base: int, kind: IdKind = "uint"
         fix = f"declare IDs from 0 to 2^64-1 with --id-type uint, or {_STRINGS}"
     if code == numbers.INVALID and may_be_header:
         fix += "; where this line names the columns, pass --header yes"
-    return Words(f"field {field!r} {message}", fix)
+    return Wording(f"field {field!r} {message}", fix)
 
 
-HEADER_AGAIN = Words(
+HEADER_AGAIN = Wording(
     "the header of the file stands here again",
     "take the line out, or pass --on-error skip; where the file's first line is an edge, too, pass --header no",
 )
 
 
-def relation_words(code: int, found: str) -> Words:
+def relation_words(code: int, found: str) -> Wording:
     """Say what is wrong with the name of a relation."""
     if code == numbers.EMPTY:
-        return Words("field 'relation' is empty", "give every edge a relation, or leave out --relation-col")
-    return Words(f"field 'relation' is not UTF-8, found {found}", "convert the file to UTF-8")
+        return Wording("field 'relation' is empty", "give every edge a relation, or leave out --relation-col")
+    return Wording(f"field 'relation' is not UTF-8, found {found}", "convert the file to UTF-8")
 
 
-def weight_words(code: int, found: str, dtype: str) -> Words:
+def weight_words(code: int, found: str, dtype: str) -> Wording:
     """Say what is wrong with a weight."""
     if code == numbers.OVERFLOW and dtype == "float32":
-        return Words(f"field 'weight' is too large for float32, found {found}", "pass --weight-dtype float64")
+        return Wording(f"field 'weight' is too large for float32, found {found}", "pass --weight-dtype float64")
     if code == numbers.OVERFLOW:
-        return Words(f"field 'weight' is too large for {dtype}, found {found}", "scale the weights")
-    return Words(f"field 'weight' must be a number, found {found}", "repair the field, or leave it empty")
+        return Wording(f"field 'weight' is too large for {dtype}, found {found}", "scale the weights")
+    return Wording(f"field 'weight' must be a number, found {found}", "repair the field, or leave it empty")
 
 
 TEXT_TIMES = "times that are text are read in tables: --edges SRC:REL:DST=FILE, with --time-col COL --column 'COL=timestamp[s]'"
 
 
-def time_words(code: int, found: str, unit: str | None, column: str | None = None) -> Words:
+def time_words(code: int, found: str, unit: str | None, column: str | None = None) -> Wording:
     """Say what is wrong with a time; ``column`` is its name in a table, None in an edge list."""
     if code == numbers.OVERFLOW:
-        return Words(f"field 'time' does not fit int64, found {found}", "take a coarser --time-unit, or repair the field")
+        return Wording(f"field 'time' does not fit int64, found {found}", "take a coarser --time-unit, or repair the field")
     if code == numbers.FRACTION and unit is None:
-        return Words(
+        return Wording(
             f"field 'time' must be a whole number, found {found}", "pass --time-unit ms, us or ns to multiply times in seconds"
         )
     if code == numbers.FRACTION:
-        return Words(f"field 'time' is finer than one {unit}, found {found}", "take a finer --time-unit: ms, us or ns")
+        return Wording(f"field 'time' is finer than one {unit}, found {found}", "take a finer --time-unit: ms, us or ns")
     as_text = TEXT_TIMES if column is None else f"where times are text, add --column '{column}=timestamp[s]' or {column}=date"
-    return Words(f"field 'time' must be a number, found {found}", f"repair the field or leave it empty; {as_text}")
+    return Wording(f"field 'time' must be a number, found {found}", f"repair the field or leave it empty; {as_text}")
 
 
-def column_words(field: str, code: int, found: str, dtype: str) -> Words:
+def column_words(field: str, code: int, found: str, dtype: str) -> Wording:
     """Say what is wrong with a further column's cell."""
     if code == delimited.NOT_UTF8:
-        return Words(f"field {field!r} is not UTF-8, found {found}", "convert the file to UTF-8, or leave the column out")
+        return Wording(f"field {field!r} is not UTF-8, found {found}", "convert the file to UTF-8, or leave the column out")
     if code == numbers.OVERFLOW:
-        return Words(f"field {field!r} does not fit {dtype}, found {found}", f"declare a wider dtype: --column {field}=…")
+        return Wording(f"field {field!r} does not fit {dtype}, found {found}", f"declare a wider dtype: --column {field}=…")
     what = {"b": "0, 1, true or false", "f": "a number"}.get(np.dtype(dtype).kind, "an integer")
-    return Words(
+    return Wording(
         f"field {field!r} must be {what}, found {found}",
         "repair the field, or declare another dtype with --column",
     )
 
 
-def record_words(code: int, expected: int, found: int, across_lines: bool = False) -> Words:
+def record_words(code: int, expected: int, found: int, across_lines: bool = False) -> Wording:
     """Say what is wrong with a whole record."""
     if code == delimited.UNCLOSED_QUOTE and across_lines:
-        return Words("a quote does not close", "close it; double the quotes inside a quoted field")
+        return Wording("a quote does not close", "close it; double the quotes inside a quoted field")
     if code == delimited.UNCLOSED_QUOTE:
-        return Words(
+        return Wording(
             "a quote does not close on its line",
             "close it and double the quotes inside it; --quote allows line breaks, --no-quote takes quotes as they are",
         )
     if code == delimited.AFTER_QUOTE:
-        return Words("text follows a closing quote", "write the whole field in double quotes and double those inside it")
+        return Wording("text follows a closing quote", "write the whole field in double quotes and double those inside it")
     if code == delimited.STRAY_QUOTE:
-        return Words("a quote inside an unquoted field", "write the whole field in double quotes and double those inside it")
+        return Wording("a quote inside an unquoted field", "write the whole field in double quotes and double those inside it")
     if code == delimited.ESCAPED_END:
-        return Words("the file ends behind an escape", "take the escape off, or escape it")
-    return Words(
+        return Wording("the file ends behind an escape", "take the escape off, or escape it")
+    return Wording(
         f"expected {expected} {'column' if expected == 1 else 'columns'}, found {found}",
         "give every line as many columns as the first, empty ones where there is no value",
     )

@@ -9,9 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.decoders.cells.columns import IdKind
-from graphprep.decoders.cells.faults import Fault, Faults, Words, column_words, record_words, show, time_words, weight_words
+from graphprep.decoders.cells.faults import (
+    FieldFault,
+    FieldFaults,
+    Wording,
+    column_words,
+    record_words,
+    show,
+    time_words,
+    weight_words,
+)
 from graphprep.decoders.looks.headers import NULLS
-from graphprep.decoders.looks.quoted_records import Grammar
+from graphprep.decoders.looks.quoted_records import Dialect
 from graphprep.kernels.cpu.text import delimited, numbers
 from graphprep.kernels.cpu.text.delimited import FIRST_ONLY, Codes
 from graphprep.kernels.cpu.text.lists import NO_WORD, find_words
@@ -29,7 +38,7 @@ TIME_KEY = ColumnKey("time", "numbers", "int64", role="time")
 
 
 @dataclass(frozen=True)
-class Cells:
+class Fields:
     """Where the fields of a block's records stand, one row of ``start`` and ``stop`` a kept column; faults are collected.
 
     ``slots`` holds for each column of the file its row, or -1. ``buf`` is the block, with its fields without escapes. With
@@ -41,7 +50,7 @@ class Cells:
     stop: Ints
     slots: Ints
     finds_all: bool = False
-    faults: Faults = field(default_factory=Faults)
+    faults: FieldFaults = field(default_factory=FieldFaults)
 
     @property
     def num_rows(self) -> int:
@@ -63,7 +72,7 @@ class Cells:
         for row in np.flatnonzero(codes)[: None if self.finds_all else 1].tolist():
             yield row, int(codes[row]), found_in(self.buf, start, stop, row)
 
-    def blame(self, position: int, row: int, words: Words) -> None:
+    def blame(self, position: int, row: int, words: Wording) -> None:
         """Note a faulty field."""
         self.faults.add(row, int(self.of(position)[0][row]), position, words)
 
@@ -75,8 +84,8 @@ def found_in(buf: NDArray[np.uint8], start: Ints, stop: Ints, row: int) -> str:
 
 
 def split_cells(
-    buf: NDArray[np.uint8], at: int, grammar: Grammar, num_columns: int, kept: list[int], ends: Ints | None = None
-) -> Cells:
+    buf: NDArray[np.uint8], at: int, grammar: Dialect, num_columns: int, kept: list[int], ends: Ints | None = None
+) -> Fields:
     """Find the fields of all records from ``at`` on, up to the first that cannot be split; ``kept`` are the columns to keep.
 
     With ``ends``, where records end, all faults are found, and what follows a record that cannot be split, too.
@@ -85,18 +94,18 @@ def split_cells(
     slots[kept] = np.arange(len(kept))
     texts = buf.copy() if grammar.escape else buf
     start, stop, bad = _split(buf, at, grammar, slots, texts, ends)
-    cells = Cells(texts, start, stop, slots, finds_all=ends is not None)
+    cells = Fields(texts, start, stop, slots, finds_all=ends is not None)
     for code, fault, found in bad.tolist():
         words = record_words(code, num_columns, found, grammar.across_lines)
         if code == delimited.AFTER_QUOTE and grammar.keep_tabs and not grammar.escape and buf[fault - 2] == _BACKSLASH:
-            words = Words(words.message, f"{words.fix}; or pass --escape '\\' where backslashes escape")
+            words = Wording(words.message, f"{words.fix}; or pass --escape '\\' where backslashes escape")
         cells.faults.add(start.shape[1], fault, -1, words)
     return cells
 
 
-def find_faults(cells: Cells) -> list[DecodeError]:
+def find_faults(cells: Fields) -> list[DecodeError]:
     """Return the first fault of every faulty record, in input order, once all columns are parsed."""
-    found: dict[tuple[int, int], Fault] = {}
+    found: dict[tuple[int, int], FieldFault] = {}
     for fault in cells.faults.found:
         record = (fault.row, -1) if fault.position >= 0 else (-1, fault.at)
         known = found.setdefault(record, fault)
@@ -106,7 +115,7 @@ def find_faults(cells: Cells) -> list[DecodeError]:
     return [DecodeError(fault.words.message, at=fault.at, fix=fault.words.fix) for fault in faults]
 
 
-def split_record(record: bytes, grammar: Grammar) -> tuple[list[bytes], tuple[int, Words] | None]:
+def split_record(record: bytes, grammar: Dialect) -> tuple[list[bytes], tuple[int, Wording] | None]:
     """Split one record of text with escapes, however many fields it has. Returns them, or the position and words of a fault."""
     buf = np.frombuffer(record, np.uint8)
     texts = buf.copy()
@@ -119,7 +128,7 @@ def split_record(record: bytes, grammar: Grammar) -> tuple[list[bytes], tuple[in
 
 
 def _split(
-    buf: NDArray[np.uint8], at: int, grammar: Grammar, slots: Ints, texts: NDArray[np.uint8], ends: Ints | None = None
+    buf: NDArray[np.uint8], at: int, grammar: Dialect, slots: Ints, texts: NDArray[np.uint8], ends: Ints | None = None
 ) -> tuple[Ints, Ints, Ints]:
     """See ``split_fields`` of ``delimited``."""
     return delimited.split_fields(
@@ -170,7 +179,7 @@ def parse_ids(
     return parse(buf, start, stop, base, codes)
 
 
-def weights(cells: Cells, position: int, dtype: str) -> ColumnChunk:
+def weights(cells: Fields, position: int, dtype: str) -> ColumnChunk:
     """Parse weights."""
     codes = cells.codes()
     rows, values, *_ = parse_as(dtype, cells.buf, *cells.of(position), codes)
@@ -179,7 +188,7 @@ def weights(cells: Cells, position: int, dtype: str) -> ColumnChunk:
     return number_chunk(weight_key(dtype), rows, values)
 
 
-def times(cells: Cells, position: int, unit: str | None, column: str | None = None) -> ColumnChunk:
+def times(cells: Fields, position: int, unit: str | None, column: str | None = None) -> ColumnChunk:
     """Parse times in seconds to multiples of ``unit``, as they are where it is None; ``column`` is their name in a table."""
     codes = cells.codes()
     rows, values, *_ = delimited.parse_times(cells.buf, *cells.of(position), TIME_SCALES[unit], codes)
@@ -188,7 +197,7 @@ def times(cells: Cells, position: int, unit: str | None, column: str | None = No
     return number_chunk(TIME_KEY, rows, values)
 
 
-def further(cells: Cells, name: str, position: int, dtype: str | None) -> ColumnChunk:
+def further(cells: Fields, name: str, position: int, dtype: str | None) -> ColumnChunk:
     """Parse a further column; where its dtype is open, to bools, or the narrowest of int64, float64 and binary."""
     if dtype == "binary":
         return texts(cells, name, position)
@@ -207,7 +216,7 @@ def further(cells: Cells, name: str, position: int, dtype: str | None) -> Column
     return replace(number_chunk(ColumnKey(name, "numbers", dtype), rows, values), nulls=nulls)
 
 
-def _undecided(cells: Cells, name: str, position: int) -> ColumnChunk:
+def _undecided(cells: Fields, name: str, position: int) -> ColumnChunk:
     start, stop = cells.of(position)
     # A -0 counts as a float: where a later block makes the column float64, it must be the same -0.0 for any cut into blocks.
     rows, values, _, row = delimited.parse_ints(cells.buf, start, stop, keep_sign=True)
@@ -221,7 +230,7 @@ def _undecided(cells: Cells, name: str, position: int) -> ColumnChunk:
     return _words_or_numbers(cells, name, position)
 
 
-def _words_or_numbers(cells: Cells, name: str, position: int) -> ColumnChunk:
+def _words_or_numbers(cells: Fields, name: str, position: int) -> ColumnChunk:
     """Parse a column in which some cells are ``true``, ``false``, or spelled like nothing: bools or numbers, else texts."""
     start, stop = cells.of(position)
     found = find_words(cells.buf, start, stop, _WORDS)
@@ -265,7 +274,7 @@ def null_warnings(columns: Iterable[ColumnChunk], owner: str = "") -> dict[str, 
     }
 
 
-def texts(cells: Cells, name: str, position: int) -> ColumnChunk:
+def texts(cells: Fields, name: str, position: int) -> ColumnChunk:
     """Copy a column of texts."""
     codes = cells.codes()
     rows, counts, values, *_ = delimited.gather_texts(cells.buf, *cells.of(position), codes)

@@ -34,7 +34,7 @@ from graphprep.decoders.looks.headers import (
     name_two_kinds,
     names_columns,
 )
-from graphprep.decoders.looks.quoted_records import Grammar
+from graphprep.decoders.looks.quoted_records import Dialect
 from graphprep.decoders.looks.text_head import (
     PARQUET_MAGIC,
     HeadLine,
@@ -388,7 +388,7 @@ class EdgesDecoder:
         layout = settle_columns(columns, self._flags(), self._base(file.head), file.place)
         span = Span(file.url, role="edges", detail=layout, id_columns=self._id_columns(columns, layout))
         if file.num_rows is None:
-            grammar = Grammar(layout.delimiter, layout.is_quoted, layout.spans_lines)
+            grammar = Dialect(layout.delimiter, layout.is_quoted, layout.spans_lines)
             return dataclasses.replace(span, record_ends=grammar.record_ends)
         return dataclasses.replace(span, kind="table", stop=file.num_rows)
 

@@ -22,7 +22,7 @@ from graphprep.decoders.cells.arrow import (
     wrong_type,
 )
 from graphprep.decoders.cells.columns import EdgeLayout, HeldIds, IdKind, Reading
-from graphprep.decoders.cells.faults import TEXT_TIMES, Words, id_words, relation_words
+from graphprep.decoders.cells.faults import TEXT_TIMES, Wording, id_words, relation_words
 from graphprep.decoders.edges.text import as_rows, name_relations, relation_column
 from graphprep.model.errors import UsageError
 from graphprep.model.protocols import Span
@@ -121,5 +121,5 @@ def _decode(cells: ArrowCells, layout: EdgeLayout, reading: Reading, places: boo
     return as_rows(layout, ends[0], ends[1], tuple(columns), places=(rows, rows) if places else None, relations=relations)
 
 
-def _id_words(name: str, base: int, kind: IdKind, code: int, found: str) -> Words:
+def _id_words(name: str, base: int, kind: IdKind, code: int, found: str) -> Wording:
     return id_words(name, code, found, base, kind)

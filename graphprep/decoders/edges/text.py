@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from graphprep.decoders.cells.columns import RELATION, EdgeLayout, Reading
 from graphprep.decoders.cells.faults import HEADER_AGAIN, id_words, relation_words
 from graphprep.decoders.cells.text import (
-    Cells,
+    Fields,
     after_header,
     find_faults,
     further,
@@ -25,7 +25,7 @@ from graphprep.decoders.cells.text import (
     weight_key,
     weights,
 )
-from graphprep.decoders.looks.quoted_records import Grammar
+from graphprep.decoders.looks.quoted_records import Dialect
 from graphprep.kernels.cpu.text import delimited, numbers
 from graphprep.kernels.cpu.text.dictionary import TextDictionary
 from graphprep.model.errors import DecodeError
@@ -54,7 +54,7 @@ def decode_text(block: TextBlock, layout: EdgeLayout, reading: Reading, places: 
         return _decode_cells(_split(buf, at, layout), block, layout, reading, places)
 
 
-def _decode_cells(cells: Cells, block: TextBlock, layout: EdgeLayout, reading: Reading, places: bool) -> RawRows:
+def _decode_cells(cells: Fields, block: TextBlock, layout: EdgeLayout, reading: Reading, places: bool) -> RawRows:
     """Decode fields of any kind."""
     src, dst, named, columns = _parse(cells, block, layout, reading)
     cells.faults.raise_first()
@@ -68,7 +68,7 @@ def _decode_cells(cells: Cells, block: TextBlock, layout: EdgeLayout, reading: R
 
 
 def _parse(
-    cells: Cells, block: TextBlock, layout: EdgeLayout, reading: Reading
+    cells: Fields, block: TextBlock, layout: EdgeLayout, reading: Reading
 ) -> tuple[RawIds | RawTexts, RawIds | RawTexts, RawTexts | None, list[ColumnChunk]]:
     """Parse the ends, the names of relations and all further columns."""
     starts_file = block.is_first and not layout.header_line
@@ -79,7 +79,7 @@ def _parse(
     return src, dst, named, [parse(cells) for parse in _columns(layout, reading)]
 
 
-def _columns(layout: EdgeLayout, reading: Reading) -> Iterator[Callable[[Cells], ColumnChunk]]:
+def _columns(layout: EdgeLayout, reading: Reading) -> Iterator[Callable[[Fields], ColumnChunk]]:
     """Yield what parses each column beside the ends and the relation."""
     if layout.weight is not None:
         yield partial(weights, position=layout.weight, dtype=layout.weight_dtype)
@@ -191,15 +191,15 @@ def _begins_with_float(buf: NDArray[np.uint8], at: int, layout: EdgeLayout) -> b
     return code != numbers.OK
 
 
-def _split(buf: NDArray[np.uint8], at: int, layout: EdgeLayout, ends: Ints | None = None) -> Cells:
+def _split(buf: NDArray[np.uint8], at: int, layout: EdgeLayout, ends: Ints | None = None) -> Fields:
     """See ``split_cells``."""
     kept = [layout.src, layout.dst, layout.relation_col, layout.weight, layout.time]
     kept += [column.position for column in layout.further]
-    grammar = Grammar(layout.delimiter, layout.is_quoted, layout.spans_lines)
+    grammar = Dialect(layout.delimiter, layout.is_quoted, layout.spans_lines)
     return split_cells(buf, at, grammar, len(layout.names), [position for position in kept if position is not None], ends)
 
 
-def _ids(cells: Cells, layout: EdgeLayout, name: str, reading: Reading, starts_file: bool) -> RawIds | RawTexts:
+def _ids(cells: Fields, layout: EdgeLayout, name: str, reading: Reading, starts_file: bool) -> RawIds | RawTexts:
     position = layout.src if name == "src" else layout.dst
     kind = reading.ids(name)
     codes = cells.codes()
@@ -210,7 +210,7 @@ def _ids(cells: Cells, layout: EdgeLayout, name: str, reading: Reading, starts_f
     return ids
 
 
-def _refuse_header(cells: Cells, layout: EdgeLayout) -> None:
+def _refuse_header(cells: Fields, layout: EdgeLayout) -> None:
     """Blame each record that is the file's header again, to the byte: between texts it would pass for an edge."""
     header = np.frombuffer(layout.header, np.uint8)
     own = _split(header, 0, layout) if header.size else None
@@ -231,7 +231,7 @@ def _refuse_header(cells: Cells, layout: EdgeLayout) -> None:
             cells.faults.add(row, begin, layout.src, HEADER_AGAIN)
 
 
-def _relations(cells: Cells, position: int) -> RawTexts:
+def _relations(cells: Fields, position: int) -> RawTexts:
     """Read the name of every edge's relation."""
     codes = cells.codes()
     offsets, values, *_ = delimited.gather_ids(cells.buf, *cells.of(position), codes)

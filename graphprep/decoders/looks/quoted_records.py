@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Grammar:
+class Dialect:
     """How text is cut into fields: the delimiter (empty: runs of blanks), and what quotes, comments and escapes mean.
 
     ``comments`` are the characters that begin a comment line, blanks before them; ``escape`` (empty: none) makes text of the
@@ -40,7 +40,7 @@ class Grammar:
 class FieldRecords:
     """The ``RecordEnds`` of delimited text whose fields may hold line breaks: quoted by RFC 4180, or escaped."""
 
-    grammar: Grammar
+    grammar: Dialect
 
     def scan(self, piece: bytes, state: int) -> tuple[int, int]:
         """See ``RecordEnds.scan``."""

@@ -33,7 +33,7 @@ from graphprep.decoders.cells.arrow import (
 )
 from graphprep.decoders.cells.arrow_numpy import numbers_of
 from graphprep.decoders.cells.columns import IdKind
-from graphprep.decoders.cells.faults import Faults, Words
+from graphprep.decoders.cells.faults import FieldFaults, Wording
 from graphprep.decoders.cells.text import TIME_KEY
 from graphprep.decoders.tables.columns import ColumnType, FeatureColumn, IdField, TableLayout
 from graphprep.decoders.tables.faults import key_words, name_words
@@ -142,7 +142,7 @@ class ArrowBatch:
     first_row: int
 
     @property
-    def faults(self) -> Faults:
+    def faults(self) -> FieldFaults:
         """Return what is wrong so far."""
         return self.cells.faults
 
@@ -202,7 +202,7 @@ class ArrowBatch:
         return dataclasses.replace(chunk, rows=present[chunk.rows])
 
 
-def _say_key(field: IdField, code: int, found: str) -> Words:
+def _say_key(field: IdField, code: int, found: str) -> Wording:
     return key_words(field.name, code, found, field.kind)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from graphprep.decoders.cells.columns import IdKind
-from graphprep.decoders.cells.faults import Words
+from graphprep.decoders.cells.faults import Wording
 from graphprep.decoders.tables.columns import ColumnType
 from graphprep.kernels.cpu.text import delimited, numbers
 
@@ -11,7 +11,7 @@ _STRINGS = "pass --id-type string where IDs are names"
 _TO_UTF8 = "convert the file to UTF-8"
 
 
-def key_words(field: str, code: int, found: str, kind: IdKind, *, may_be_header: bool = False) -> Words:
+def key_words(field: str, code: int, found: str, kind: IdKind, *, may_be_header: bool = False) -> Wording:
     """Say what is wrong with an ID; ``may_be_header`` where it stands on the first line of a file without a header."""
     words = {
         numbers.EMPTY: ("is empty", "give every row its keys, or leave the row out"),
@@ -26,37 +26,39 @@ def key_words(field: str, code: int, found: str, kind: IdKind, *, may_be_header:
         fix = f"pass --id-type uint where IDs are at least 0, or {_STRINGS.removeprefix('pass ')}"
     if code == numbers.INVALID and may_be_header:
         fix += ", or --header yes where this line names the columns"
-    return Words(f"field {field!r} {message}", fix)
+    return Wording(f"field {field!r} {message}", fix)
 
 
-def name_words(field: str, code: int, found: str) -> Words:
+def name_words(field: str, code: int, found: str) -> Wording:
     """Say what is wrong with the name of a type or a relation."""
     if code == numbers.EMPTY:
-        return Words(f"field {field!r} is empty", "name the type or relation of every row")
-    return Words(f"field {field!r} is not UTF-8, found {found}", _TO_UTF8)
+        return Wording(f"field {field!r} is empty", "name the type or relation of every row")
+    return Wording(f"field {field!r} is not UTF-8, found {found}", _TO_UTF8)
 
 
-def type_words(field: str, code: int, found: str, kind: ColumnType) -> Words:
+def type_words(field: str, code: int, found: str, kind: ColumnType) -> Wording:
     """Say what is wrong with a date, a timestamp or a list."""
     if kind.unit == "day":
-        return Words(f"field {field!r} must be a date as YYYY-MM-DD, found {found}", _other(field))
+        return Wording(f"field {field!r} must be a date as YYYY-MM-DD, found {found}", _other(field))
     if kind.unit is not None and code == numbers.FRACTION:
-        return Words(f"field {field!r} is finer than one {kind.unit}, found {found}", "declare a finer unit: ms, us or ns")
+        return Wording(f"field {field!r} is finer than one {kind.unit}, found {found}", "declare a finer unit: ms, us or ns")
     if kind.unit is not None and code == numbers.OVERFLOW:
-        return Words(f"field {field!r} does not fit int64 in {kind.unit}, found {found}", "declare a coarser unit: us, ms or s")
+        return Wording(
+            f"field {field!r} does not fit int64 in {kind.unit}, found {found}", "declare a coarser unit: us, ms or s"
+        )
     if kind.unit is not None:
-        return Words(f"field {field!r} must be a timestamp as YYYY-MM-DD hh:mm:ss, found {found}", _other(field))
+        return Wording(f"field {field!r} must be a timestamp as YYYY-MM-DD hh:mm:ss, found {found}", _other(field))
     what = {"b": "0, 1, true or false", "f": "numbers"}.get(kind.dtype[0], "integers")
     if code == numbers.OVERFLOW:
-        return Words(
+        return Wording(
             f"field {field!r} does not fit list<{kind.dtype}>, found {found}", f"declare a wider dtype: --column {field}=…"
         )
-    return Words(f"field {field!r} must be a list of {what}, found {found}", _other(field))
+    return Wording(f"field {field!r} must be a list of {what}, found {found}", _other(field))
 
 
-def size_words(field: str, expected: int, found: int) -> Words:
+def size_words(field: str, expected: int, found: int) -> Wording:
     """Say that a list has another length than declared."""
-    return Words(f"field {field!r} must hold {expected} values, found {found}", "repair the row, or declare list<dtype>")
+    return Wording(f"field {field!r} must hold {expected} values, found {found}", "repair the row, or declare list<dtype>")
 
 
 def _other(field: str) -> str:

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Literal
 
 from graphprep.decoders.looks.headers import guess_header
-from graphprep.decoders.looks.quoted_records import Grammar
+from graphprep.decoders.looks.quoted_records import Dialect
 from graphprep.decoders.looks.text_head import (
     PARQUET_MAGIC,
     HeadLine,
@@ -39,14 +39,14 @@ _MARKS = {"escape": "\\", "comment": "#"}
 
 
 @dataclass(frozen=True)
-class TextHead:
+class TableHead:
     """The beginning of a file of delimited text.
 
     ``header`` has the names of its columns, None where the file has no record. ``header_line`` is the last line of a header,
     0 where there is none; ``first_line`` that of the first record. ``doubt`` is a sentence for the user where a guess was made.
     """
 
-    grammar: Grammar
+    grammar: Dialect
     header: Header | None
     header_line: int = 0
     first_line: int = 1
@@ -99,7 +99,7 @@ def kind_of(storage: InputStorage, url: str, table: TableConfig) -> FileKind:
     return found
 
 
-def look_at_text(storage: InputStorage, url: str, table: TableConfig, named: Sequence[str], known: Header | None) -> TextHead:
+def look_at_text(storage: InputStorage, url: str, table: TableConfig, named: Sequence[str], known: Header | None) -> TableHead:
     """Settle delimiter and header of a text file. ``named`` are the columns that options call by name.
 
     ``known`` are the columns of the table's first file that has a header. Raises DataError for binary data, and for a first
@@ -108,21 +108,21 @@ def look_at_text(storage: InputStorage, url: str, table: TableConfig, named: Seq
     shown = display_url(url)
     grammar, records = _read_records(storage, url, table)
     if not records:
-        return TextHead(grammar, None)
+        return TableHead(grammar, None)
     first = records[0]
     names = _names(shown, first)
     is_headed, doubt = _has_header(shown, records, names, table, named, known)
     line = first.last_line if is_headed else 0
     if table.names is not None:
         _check_width(shown, first, len(table.names), "the names that are given")
-        return TextHead(grammar, Header(shown, table.names, True), line, first.line)
+        return TableHead(grammar, Header(shown, table.names, True), line, first.line)
     if is_headed:
-        return TextHead(grammar, Header(shown, names, True), line, first.line, doubt)
+        return TableHead(grammar, Header(shown, names, True), line, first.line, doubt)
     if known is not None:
         _check_width(shown, first, len(known.names), f"the columns of {known.url}")
-        return TextHead(grammar, Header(shown, known.names, True), 0, first.line, doubt)
+        return TableHead(grammar, Header(shown, known.names, True), 0, first.line, doubt)
     columns = tuple(f"col_{i}" for i in range(len(first.fields)))
-    return TextHead(grammar, Header(shown, columns, False), 0, first.line, doubt)
+    return TableHead(grammar, Header(shown, columns, False), 0, first.line, doubt)
 
 
 def _check_width(url: str, first: Record, expected: int, what: str) -> None:
@@ -183,7 +183,7 @@ def _has_header(
 # ------------------------------------------------------------------------------------------------------ records
 
 
-def _read_records(storage: InputStorage, url: str, table: TableConfig) -> tuple[Grammar, list[Record]]:
+def _read_records(storage: InputStorage, url: str, table: TableConfig) -> tuple[Dialect, list[Record]]:
     """Read as much of a file as holds its first two records, all of it where there are fewer, and split it."""
     size = _HEAD_BYTES
     while True:
@@ -224,7 +224,7 @@ def _refuse_binary(url: str, head: bytes) -> None:
         raise DataError("this is binary data, found byte 0x00", place=place, fix="give text, Parquet, Arrow or JSON lines")
 
 
-def _find_grammar(url: str, head: bytes, is_whole: bool, table: TableConfig) -> Grammar:
+def _find_grammar(url: str, head: bytes, is_whole: bool, table: TableConfig) -> Dialect:
     """Settle the delimiter: the one that is given, else the first of ``, tab ; |`` that cuts two records alike, else blanks."""
     if table.delimiter is not None:
         return _grammar(_given_delimiter(table), table)
@@ -247,7 +247,7 @@ def _find_grammar(url: str, head: bytes, is_whole: bool, table: TableConfig) -> 
     return _blanks_or_none(url, head, is_whole, table)
 
 
-def _blanks_or_none(url: str, head: bytes, is_whole: bool, table: TableConfig) -> Grammar:
+def _blanks_or_none(url: str, head: bytes, is_whole: bool, table: TableConfig) -> Dialect:
     """Return that blanks separate, where some stand outside quotes, else that of a table of one column.
 
     Raises DataError for quoted fields between blanks.
@@ -275,7 +275,7 @@ def _given_delimiter(table: TableConfig) -> bytes:
     return b"" if text == " " else text.encode()
 
 
-def _grammar(delimiter: bytes, table: TableConfig) -> Grammar:
+def _grammar(delimiter: bytes, table: TableConfig) -> Dialect:
     """Return how text is cut. Raises UsageError for quotes beside a delimiter that does not go with them."""
     can_quote = len(delimiter.decode()) == 1
     if table.quote and not can_quote:
@@ -293,7 +293,7 @@ def _grammar(delimiter: bytes, table: TableConfig) -> Grammar:
             place=table.place,
             fix="give such a delimiter, or leave out escape",
         )
-    return Grammar(delimiter, quoted, across_lines=quoted, comments=comments, keep_tabs=True, escape=escape)
+    return Dialect(delimiter, quoted, across_lines=quoted, comments=comments, keep_tabs=True, escape=escape)
 
 
 def _mark(option: str, given: str | None, table: TableConfig, others: bytes) -> bytes:
@@ -312,7 +312,7 @@ def _mark(option: str, given: str | None, table: TableConfig, others: bytes) -> 
     return given.encode()
 
 
-def _split(url: str, head: bytes, is_whole: bool, grammar: Grammar) -> Iterator[Record]:
+def _split(url: str, head: bytes, is_whole: bool, grammar: Dialect) -> Iterator[Record]:
     """Yield the complete records of a file's beginning.
 
     Raises DataError where the first one cannot be split; a later one ends the records.
@@ -338,7 +338,7 @@ def _split(url: str, head: bytes, is_whole: bool, grammar: Grammar) -> Iterator[
         at = stop
 
 
-def _split_escaped(url: str, line: int, record: bytes, grammar: Grammar) -> list[bytes]:
+def _split_escaped(url: str, line: int, record: bytes, grammar: Dialect) -> list[bytes]:
     """Split a record of text with escapes into its fields.
 
     Raises DataError where it cannot be split.
@@ -353,7 +353,7 @@ def _split_escaped(url: str, line: int, record: bytes, grammar: Grammar) -> list
     return fields
 
 
-def _ends(head: bytes, is_whole: bool, grammar: Grammar) -> Sequence[int]:
+def _ends(head: bytes, is_whole: bool, grammar: Dialect) -> Sequence[int]:
     """Return the positions behind the complete records."""
     records = grammar.record_ends
     if records is None or (b'"' not in head and not grammar.escape):
@@ -363,7 +363,7 @@ def _ends(head: bytes, is_whole: bool, grammar: Grammar) -> Sequence[int]:
     return found if is_whole else found[:-1]
 
 
-def _is_skipped(text: bytes, grammar: Grammar) -> bool:
+def _is_skipped(text: bytes, grammar: Dialect) -> bool:
     """Return whether a line is no record: blank, or a comment."""
     blanks = b" " if grammar.delimiter == b"\t" else b" \t"
     return not text.strip(blanks) or text.lstrip(blanks)[:1] in {bytes([mark]) for mark in grammar.comments}

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.decoders.cells.columns import IdKind
-from graphprep.decoders.cells.faults import Fault, Faults, Words, column_words, show, time_words, weight_words
+from graphprep.decoders.cells.faults import FieldFault, FieldFaults, Wording, column_words, show, time_words, weight_words
 from graphprep.decoders.cells.text import TIME_KEY, TIME_SCALES, number_chunk, parse_as, parse_ids, weight_key
 from graphprep.decoders.deepgnn import json_faults
 from graphprep.decoders.looks.text_head import more_of_head
@@ -62,7 +62,7 @@ class Lines:
     tape: Tape
     roots: Ints
     members: Mapping[str, Members]
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[FieldFault, ...] = ()
 
     @classmethod
     def of(cls, data: bytes) -> Lines:
@@ -72,11 +72,11 @@ class Lines:
         faults = []
         for code, at in tokens.faults.tolist():
             fault = json_faults.fault(data, code, at)
-            faults.append(Fault(tokens.roots.size, at, -1, Words(fault.message, fault.fix)))
+            faults.append(FieldFault(tokens.roots.size, at, -1, Wording(fault.message, fault.fix)))
         records, keys, bad = list_members(tokens)
         if bad >= 0:
             at = int(positions(tokens.tape, tokens.roots[bad : bad + 1])[0])
-            faults.append(Fault(bad, at, -1, Words("a record must be a JSON object", _FLAT)))
+            faults.append(FieldFault(bad, at, -1, Wording("a record must be a JSON object", _FLAT)))
         members = _by_key(tokens, records, keys, faults)
         return cls(data, tokens.tape, tokens.roots, members, tuple(faults))
 
@@ -89,7 +89,7 @@ class Lines:
         return self.tape.words[tokens] >> json_tape.KIND_SHIFT
 
 
-def _by_key(tokens: Tokens, records: Ints, keys: Ints, faults: list[Fault]) -> dict[str, Members]:
+def _by_key(tokens: Tokens, records: Ints, keys: Ints, faults: list[FieldFault]) -> dict[str, Members]:
     """Group members by their key; a key that stands twice in a record, or is no text, is a fault."""
     tape = tokens.tape
     codes, firsts = label_keys(tape, records, keys)
@@ -100,16 +100,16 @@ def _by_key(tokens: Tokens, records: Ints, keys: Ints, faults: list[Fault]) -> d
         _, spelled, lone = scalar_texts(tape, firsts[number : number + 1])
         name = spelled.tobytes()
         if lone >= 0:
-            words = Words("a key holds a lone surrogate", "write the key in valid Unicode")
-            faults.append(Fault(int(records[rows[0]]), int(positions(tape, firsts[number : number + 1])[0]), -1, words))
+            words = Wording("a key holds a lone surrogate", "write the key in valid Unicode")
+            faults.append(FieldFault(int(records[rows[0]]), int(positions(tape, firsts[number : number + 1])[0]), -1, words))
             continue
         found[name.decode()] = Members(records[rows], keys[rows])
         twice = np.flatnonzero(np.diff(records[rows]) == 0)
         if twice.size:
             second = int(rows[twice[0] + 1])
             at = int(positions(tape, keys[second : second + 1])[0])
-            words = Words(f"key {show(name)} stands twice in one object", "keep one of them")
-            faults.append(Fault(int(records[second]), at, -1, words))
+            words = Wording(f"key {show(name)} stands twice in one object", "keep one of them")
+            faults.append(FieldFault(int(records[second]), at, -1, words))
     return found
 
 
@@ -216,7 +216,7 @@ class JsonBatch:
     layout: TableLayout
     lists: frozenset[str]
     first_row: int
-    faults: Faults = field(default_factory=Faults)
+    faults: FieldFaults = field(default_factory=FieldFaults)
 
     def __post_init__(self) -> None:
         """Take over what is wrong with whole records."""
@@ -317,7 +317,7 @@ class JsonBatch:
         if bad.size:
             sound = int(bad[0])
         if sound < rows.size and rows[sound] == sound:
-            words = Words(f"field {name!r} must be a string or an integer", "write keys as JSON strings or integers")
+            words = Wording(f"field {name!r} must be a string or an integer", "write keys as JSON strings or integers")
             self._blame(sound, int(tokens[sound]), words)
         elif sound < self.num_rows:
             self._blame(sound, int(self.lines.roots[sound]), key_words(name, numbers.EMPTY, "", "uint"))
@@ -327,7 +327,9 @@ class JsonBatch:
         """Return scalars as text: their bytes, and where each begins and ends; up to the first that is no Unicode."""
         offsets, values, lone = scalar_texts(self.lines.tape, tokens)
         if lone >= 0:
-            self._blame(int(rows[lone]), int(tokens[lone]), Words("a text holds a lone surrogate", "write it in valid Unicode"))
+            self._blame(
+                int(rows[lone]), int(tokens[lone]), Wording("a text holds a lone surrogate", "write it in valid Unicode")
+            )
             offsets = offsets[: lone + 1]
         return values, offsets[:-1].copy(), offsets[1:].copy()
 
@@ -393,16 +395,16 @@ class JsonBatch:
             found = json_faults.found_at(self.lines.data, self.lines.at(bad))
             if size is not None and found.startswith('"'):
                 remedy = f"join the texts of a row to one, or pass --drop-column {column.source}"
-                words = Words(f"field {column.source!r} must be a list of numbers, found ", remedy)
+                words = Wording(f"field {column.source!r} must be a list of numbers, found ", remedy)
             self._blame(row, bad, dataclasses.replace(words, message=words.message + found))
         return values
 
-    def _blame(self, row: int, token: int, words: Words) -> None:
+    def _blame(self, row: int, token: int, words: Wording) -> None:
         self.faults.add(row, self.lines.at(token), 0, words)
 
 
-def _shape_words(column: FeatureColumn, is_list: bool) -> Words:
+def _shape_words(column: FeatureColumn, is_list: bool) -> Wording:
     if is_list:
-        return Words(f"field {column.source!r} must be a list of numbers, as in the records before", _FLAT)
+        return Wording(f"field {column.source!r} must be a list of numbers, as in the records before", _FLAT)
     fix = f"declare lists with --column {column.source}=list<float64>, or leave the column out with --drop-column"
-    return Words(f"field {column.source!r} must be one value, not a list or an object", fix)
+    return Wording(f"field {column.source!r} must be one value, not a list or an object", fix)

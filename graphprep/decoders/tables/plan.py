@@ -19,7 +19,7 @@ from graphprep.decoders.tables.columns import (
     names_a_column,
     node_layout,
 )
-from graphprep.decoders.tables.head import FileKind, TextHead, kind_of, look_at_text
+from graphprep.decoders.tables.head import FileKind, TableHead, kind_of, look_at_text
 from graphprep.decoders.tables.types import OtherKeys, StoredType, settle_types
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.graph_config import EdgeTable, NodeTable, TableConfig
@@ -42,7 +42,7 @@ class TableFile:
     url: str
     kind: FileKind
     layout: TableLayout | None = None
-    head: TextHead | None = None
+    head: TableHead | None = None
     stored: Mapping[str, StoredType] = field(default_factory=dict)
     held: tuple[IdKind | None, ...] = ()
     num_rows: int = -1

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.decoders.cells.faults import Faults
+from graphprep.decoders.cells.faults import FieldFaults
 from graphprep.decoders.cells.text import null_warnings
 from graphprep.decoders.tables.columns import FeatureColumn, IdField, NodeOwner, TableLayout
 from graphprep.kernels.cpu.text.dictionary import TextDictionary
@@ -21,11 +21,11 @@ from graphprep.storage.read.spans import place_of
 Ints = NDArray[np.int64]
 
 
-class Batch(Protocol):
+class TableBatch(Protocol):
     """Some rows of a table. Every method notes what is wrong in ``faults``; what it returns then means nothing."""
 
     @property
-    def faults(self) -> Faults:
+    def faults(self) -> FieldFaults:
         """Return what is wrong so far."""
 
     @property
@@ -51,7 +51,7 @@ class Batch(Protocol):
         """Return where the IDs stand: int64[n], bytes in the block, or rows in the batch."""
 
 
-def table_rows(batch: Batch, layout: TableLayout, places: bool) -> RawRows:
+def table_rows(batch: TableBatch, layout: TableLayout, places: bool) -> RawRows:
     """Make raw rows of a batch.
 
     Raises DecodeError for the first faulty row.
@@ -67,7 +67,7 @@ def table_rows(batch: Batch, layout: TableLayout, places: bool) -> RawRows:
     return dataclasses.replace(rows, warnings=warnings) if warnings else rows
 
 
-def parse_columns(batch: Batch, layout: TableLayout) -> tuple[list[RawIds | RawTexts], RawTexts | None, list[ColumnChunk]]:
+def parse_columns(batch: TableBatch, layout: TableLayout) -> tuple[list[RawIds | RawTexts], RawTexts | None, list[ColumnChunk]]:
     """Read the IDs, the names of types or relations, and the other columns; what is wrong is noted in the batch's faults."""
     ids = [batch.ids(field) for field in layout.ids]
     labels = None if layout.label is None else batch.texts(layout.label)

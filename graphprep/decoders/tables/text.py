@@ -11,10 +11,10 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.decoders.cells.faults import Faults
+from graphprep.decoders.cells.faults import FieldFaults
 from graphprep.decoders.cells.text import (
     TIME_KEY,
-    Cells,
+    Fields,
     after_header,
     find_faults,
     further,
@@ -25,7 +25,7 @@ from graphprep.decoders.cells.text import (
     weights,
     without_nulls,
 )
-from graphprep.decoders.looks.quoted_records import Grammar
+from graphprep.decoders.looks.quoted_records import Dialect
 from graphprep.decoders.tables.columns import ColumnType, FeatureColumn, IdField, TableLayout
 from graphprep.decoders.tables.faults import key_words, name_words
 from graphprep.decoders.tables.rows import parse_columns, read_numbered, table_rows
@@ -45,7 +45,7 @@ class TextReader:
     """Reads one file of delimited text. ``header_line`` is the last line of its header, 0 where it has none."""
 
     layout: TableLayout
-    grammar: Grammar
+    grammar: Dialect
     header_line: int = 0
 
     def decode(self, block: TextBlock, places: bool = False) -> RawRows:
@@ -75,7 +75,7 @@ class TextReader:
         parse_columns(self._batch(block, cells, 0), self.layout)
         return find_faults(cells)
 
-    def _cells(self, block: TextBlock, ends: Ints | None = None) -> Cells:
+    def _cells(self, block: TextBlock, ends: Ints | None = None) -> Fields:
         layout, at = self.layout, after_header(block, self.header_line)
         buf = np.frombuffer(block.data, np.uint8)
         cells = split_cells(buf, at, self.grammar, len(layout.names), layout.used, ends)
@@ -83,7 +83,7 @@ class TextReader:
             cells.stop[slot] = blank_cells(cells.buf, cells.start[slot], cells.stop[slot], layout.nulls)
         return cells
 
-    def _batch(self, block: TextBlock, cells: Cells, first_row: int) -> TextBatch:
+    def _batch(self, block: TextBlock, cells: Fields, first_row: int) -> TextBatch:
         return TextBatch(cells, self.layout, first_row, block.is_first and not self.header_line)
 
     def _rows(self, block: TextBlock, first_row: int, places: bool) -> RawRows:
@@ -94,13 +94,13 @@ class TextReader:
 class TextBatch:
     """The records of a block. See ``tables_rows.Batch``."""
 
-    cells: Cells
+    cells: Fields
     layout: TableLayout
     first_row: int
     starts_file: bool
 
     @property
-    def faults(self) -> Faults:
+    def faults(self) -> FieldFaults:
         """Return what is wrong so far."""
         return self.cells.faults
 

@@ -9,7 +9,7 @@ from operator import itemgetter
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.decoders.cells.faults import Words, column_words
+from graphprep.decoders.cells.faults import Wording, column_words
 from graphprep.decoders.cells.text import found_in, number_chunk, parse_as
 from graphprep.decoders.tables.columns import ColumnType, FeatureColumn
 from graphprep.decoders.tables.faults import size_words, type_words
@@ -21,7 +21,7 @@ from graphprep.model.rows import ColumnChunk, ColumnKey
 
 Ints = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
-Faulty = tuple[int, Words]  # a row, and what to say of it; functions yield them by row
+Faulty = tuple[int, Wording]  # a row, and what to say of it; functions yield them by row
 
 
 def parse_texts(

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.derived.derive import ReadyStore
-from graphprep.edges.moves import Room
+from graphprep.edges.moves import Workspace
 from graphprep.exporters.view.exported_columns import CarriedColumns, cast_cells
 from graphprep.exporters.view.ids import TrainerIds, node_offsets
 from graphprep.exporters.view.raw_ids import RawIds
@@ -53,7 +53,9 @@ class StoredGraph:
     Everything comes in pieces of ``room.piece_bytes`` or by ranges of rows, so that no graph is too large.
     """
 
-    def __init__(self, store: ReadyStore, ids: TrainerIds, columns: CarriedColumns, room: Room, reporter: Reporter) -> None:
+    def __init__(
+        self, store: ReadyStore, ids: TrainerIds, columns: CarriedColumns, room: Workspace, reporter: Reporter
+    ) -> None:
         self.store = store
         self.ids = ids
         self.room = room

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.edges.moves import Blocks, Piece, Room, move
+from graphprep.edges.moves import Blocks, MovePiece, Workspace, move
 from graphprep.exporters.view.exported_columns import cast_cells
 from graphprep.exporters.view.graph import StoredGraph
 from graphprep.model.schema import ColumnSchema, Layout
@@ -68,13 +68,15 @@ class WholeGraph:
         room = replace(self.graph.room, scratch=scratch)
         return WholeRows(self, edge, layout, other, indptr, blocks, folder, room)
 
-    def read(self, path: str, order: Ints | Blocks | None, room: Room, column: ColumnSchema | None = None) -> Iterator[Array]:
+    def read(
+        self, path: str, order: Ints | Blocks | None, room: Workspace, column: ColumnSchema | None = None
+    ) -> Iterator[Array]:
         """Yield an array of all partitions in pieces, its rows in an order; as ``column`` has it where that is given."""
         items = StoredItems(self.store.array(0, path))
         for piece in self.pieces(items, order, room):
             yield piece if column is None else as_column(piece, column, path)
 
-    def pieces(self, items: StoredItems, order: Ints | Blocks | None, room: Room) -> Iterator[Array]:
+    def pieces(self, items: StoredItems, order: Ints | Blocks | None, room: Workspace) -> Iterator[Array]:
         """Yield items in pieces, in an order."""
         if order is not None:
             yield from move(items, order if isinstance(order, Blocks) else Blocks(order), room)
@@ -108,7 +110,7 @@ class WholeRows:
     stored_indptr: Ints
     blocks: Blocks | None
     folder: str
-    room: Room
+    room: Workspace
 
     @property
     def indptr(self) -> Ints:
@@ -128,12 +130,14 @@ class WholeRows:
 
     def others_of(self, low: int, high: int, skip: int = 0, size: int = -1) -> Ints:
         """Return the IDs of the other ends in rows [low, high); of one row, perhaps only ``size`` from ``skip`` on."""
-        return self.whole.graph.to_ids(self.other, self._take(LayoutPaths(self.folder).indices, Piece(low, high, skip, size)))
+        return self.whole.graph.to_ids(
+            self.other, self._take(LayoutPaths(self.folder).indices, MovePiece(low, high, skip, size))
+        )
 
     def values_of(self, column: ColumnSchema, low: int, high: int, skip: int = 0, size: int = -1) -> Array:
         """Return a dense column of the entries that ``others_of`` returns."""
         path = f"{self._stem(column)}.npy"
-        return as_column(self._take(path, Piece(low, high, skip, size)), column, path)
+        return as_column(self._take(path, MovePiece(low, high, skip, size)), column, path)
 
     def edge_ids(self) -> Iterator[Array]:
         """Yield edge IDs in row order, as they are stored. The store must have some."""
@@ -157,7 +161,7 @@ class WholeRows:
         """Yield which edges have a column that is optional: bool, in row order."""
         return self.whole.read(ColumnPaths(self._stem(column)).present, self.blocks, self.room)
 
-    def _take(self, path: str, piece: Piece) -> Array:
+    def _take(self, path: str, piece: MovePiece) -> Array:
         items = StoredItems(self.whole.store.array(0, path))
         if self.blocks is not None:
             return items.gather(*self.blocks.spans(piece))

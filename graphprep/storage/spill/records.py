@@ -22,7 +22,7 @@ _WORD_BYTES = 8
 
 
 @dataclass(frozen=True)
-class Piece:
+class RecordPiece:
     """Records of a bucket that are laid out alike, segment after segment: those of segment k lie in [starts[k], starts[k + 1]).
 
     ``bases[k]`` (int64) is to be added to their edge IDs; ``layout`` says what they are.
@@ -33,10 +33,10 @@ class Piece:
     bases: NDArray[np.int64]
     layout: Any
 
-    def take(self, mask: NDArray[np.bool_]) -> Piece:
+    def take(self, mask: NDArray[np.bool_]) -> RecordPiece:
         """Return some of the records."""
         counts = np.concatenate([np.zeros(1, np.int64), np.cumsum(mask)])
-        return Piece(self.records[mask], counts[self.starts], self.bases, self.layout)
+        return RecordPiece(self.records[mask], counts[self.starts], self.bases, self.layout)
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Stretch:
     """Where records of some consecutive buckets lie, those of a segment side by side.
 
     The records of segment k begin at word ``offsets[k]`` of the buffer ``numbers[k]`` (int64 both); those of bucket b are
-    [starts[k, b], starts[k, b + 1]) of these. ``bases`` (int64) go by segment: see ``Piece``.
+    [starts[k, b], starts[k, b + 1]) of these. ``bases`` (int64) go by segment: see ``RecordPiece``.
     """
 
     buffers: Buffers
@@ -166,7 +166,7 @@ class RecordRuns:
             read_into(self._reader()[0], records, segment.at, str(self._path))
         return records, offsets
 
-    def read(self, bucket: int, ids: tuple[int, int] | None = None, most_records: int = 1 << 62) -> Iterator[Piece]:
+    def read(self, bucket: int, ids: tuple[int, int] | None = None, most_records: int = 1 << 62) -> Iterator[RecordPiece]:
         """Yield a bucket's pieces in append order, as often as asked: consecutive segments that are laid out alike are joined.
 
         ``ids`` [first, last) leaves out segments without such edge IDs, for runs whose edge IDs ascend from each ``base``.
@@ -304,17 +304,17 @@ def _alike(parts: list[_Part], most_records: int) -> Iterator[list[_Part]]:
         yield group
 
 
-def _join(parts: list[_Part], descriptor: int, path: str) -> Piece:
+def _join(parts: list[_Part], descriptor: int, path: str) -> RecordPiece:
     """Put the records [start, stop) of segments that are laid out alike one after another; a single one is not copied."""
     first, records, start, stop = parts[0]
     bases = np.array([segment.base for segment, *_ in parts], np.int64)
     starts = np.cumsum([0, *(stop - start for _, _, start, stop in parts)])
     if len(parts) == 1 and records is not None:
-        return Piece(records[start:stop], starts, bases, first.layout)
+        return RecordPiece(records[start:stop], starts, bases, first.layout)
     joined = np.empty((int(starts[-1]), first.words), np.uint64)
     if all(part[1] is not None for part in parts):  # one call for all: threads wait for each other between calls
         np.concatenate([records[start:stop] for _, records, start, stop in parts if records is not None], out=joined)
-        return Piece(joined, starts, bases, first.layout)
+        return RecordPiece(joined, starts, bases, first.layout)
     record_bytes = _WORD_BYTES * first.words
     view = joined.reshape(-1).view(np.uint8).data
     at = 0
@@ -328,7 +328,7 @@ def _join(parts: list[_Part], descriptor: int, path: str) -> Piece:
                 if os.preadv(descriptor, (wanted,), offset) < len(wanted):  # rarely less than all at once
                     read_into(descriptor, joined[at:behind], offset, path)
             at = behind
-    return Piece(joined, starts, bases, first.layout)
+    return RecordPiece(joined, starts, bases, first.layout)
 
 
 def _write_all(file: Any, records: Records) -> int:
