@@ -466,6 +466,19 @@ def test_a_partition_file_goes_by_raw_ids(tmp_path, kind):
         run(tmp_path, setup, files, partition_by=str(folder), on_missing_node="drop")
 
 
+def test_a_partition_file_with_a_node_too_many(tmp_path):
+    path = tmp_path / "parts" / "user.parquet"
+    path.parent.mkdir()
+    pq.write_table(pa.table({"id": ["a", "b", "c"], "part": [0, 1, 0]}), path)
+    (path.parent / "item.txt").write_text("")
+    files = [[["node", "user", "a"], ["node", "user", "b"]], [["edge", 0, "a", "b"]]]
+    with pytest.raises(DataError) as caught:
+        run(tmp_path, {**SETUP, "kinds": {"user": "string", "item": "string"}}, files, partition_by=str(path.parent))
+    assert str(caught.value) == (
+        f"{path}: 3 assignments, but node type 'user' has 2 nodes\n  fix: give each node exactly one partition"
+    )
+
+
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("weighted", [False, True])  # edges with columns are not dealt out while they are decoded
 def test_nodes_without_edges_are_counted(tmp_path, threads, weighted):

@@ -12,7 +12,7 @@ from graphprep.convert.pipeline import check_input
 from graphprep.decoders.matrices.metis import MetisDecoder
 from graphprep.decoders.registry import find_decoder
 from graphprep.decoders.sniff import sniff
-from graphprep.model.errors import GraphprepError
+from graphprep.model.errors import DataError, GraphprepError
 from graphprep.model.graph_config import EdgeTable, GraphConfig, TableConfig
 from graphprep.model.options.convert import ConvertOptions
 from graphprep.storage.read.spans import text_blocks
@@ -230,6 +230,17 @@ def test_bad_files(tmp_path, text, expected):
     path = tmp_path / "bad.graph"
     path.write_text(text)
     assert message(check_input, [str(path)], ConvertOptions(format="metis")) == f"{path}{expected}"
+
+
+def test_comments_in_too_many_places(tmp_path, monkeypatch):
+    monkeypatch.setattr("graphprep.kernels.cpu.text.line_scan._MOST_RUNS", 2)
+    path = tmp_path / "a.graph"
+    path.write_text("3 2\n%\n2\n%\n%\n1 3\n2\n")
+    assert read(path)
+    path.write_text("3 2\n%\n2\n%\n%\n1 3\n%\n2\n")
+    with pytest.raises(DataError) as caught:
+        read(path)
+    assert str(caught.value) == f"{path}: comments stand in more than a million places\n  fix: remove them"
 
 
 def test_one_file_only(tmp_path):

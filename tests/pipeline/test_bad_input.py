@@ -129,6 +129,30 @@ CASES = {
     ),
     "a flag of another format": Bad("json", b"", None, "--temporal", code=2, options={"decoder_options": {"temporal": True}}),
     "ids of a format with node records": Bad("json", b"", None, "--ids belongs to formats", code=2, options={"ids": "dense"}),
+    "missing nodes of a format without node records": Bad(
+        "edges",
+        b"0 1\n",
+        None,
+        "--on-missing-node belongs to formats with node records, not to edges\n  fix: drop --on-missing-node",
+        code=2,
+        options={"on_missing_node": "drop"},
+    ),
+    "dense ids that are names": Bad(
+        "edges",
+        b"a b\n",
+        None,
+        "--ids dense: raw IDs of node type '_N' are strings\n  fix: drop it, or read integers",
+        code=2,
+        options={"ids": "dense", "decoder_options": {"id_type": "string"}},
+    ),
+    "a number of nodes that are names": Bad(
+        "edges",
+        b"a b\n",
+        None,
+        "a number of nodes: raw IDs of node type '_N' are strings\n  fix: drop it, or read integers",
+        code=2,
+        options={"num_nodes": {"": 3}, "decoder_options": {"id_type": "string"}},
+    ),
     "dense ids that no memory holds": Bad(
         "edges", b"0 9223372036854775806\n", None, "dense IDs up to", code=4, options={"ids": "dense"}
     ),

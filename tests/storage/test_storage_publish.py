@@ -303,6 +303,15 @@ def test_overwrite_without_the_exchange_of_names(tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.iterdir()] == ["store"]
 
 
+def test_a_system_that_exchanges_no_names(tmp_path, monkeypatch):
+    out = str(tmp_path / "store")
+    write(out, values=(5, 6))
+    monkeypatch.setattr(publish.ctypes, "CDLL", lambda *_, **__: object())
+    write(out, overwrite=True, values=(7, 8))
+    assert read(out, "part-00000/nodes/a/x.npy").endswith(np.array([7, 8], np.int32).tobytes())
+    assert [path.name for path in tmp_path.iterdir()] == ["store"]
+
+
 def test_what_came_into_being_meanwhile_is_not_touched(tmp_path):
     with pytest.raises(StorageError) as caught, Storage() as storage, StoreWriter(storage, str(tmp_path / "store")) as writer:
         (tmp_path / "store").mkdir()

@@ -96,6 +96,16 @@ def cut(path, part=0):
     return spoil
 
 
+def less_at_most(path, part=0):
+    """Let offsets end one earlier."""
+
+    def spoil(store):
+        offsets = store.parts[part][path]
+        store.parts[part][path] = np.minimum(offsets, offsets[-1] - 1)
+
+    return spoil
+
+
 def meta(*keys, value):
     """Set a value of metadata.json."""
 
@@ -195,6 +205,10 @@ ARRAYS = {
             f"{P0}/{BUYS}/csr/indices.npy[0]: edge 0 -> 0 with edge ID 0 in edge row 3 is not in csc",
             f"{P0}/{BUYS}/csr/indices.npy[1]: edge 0 -> 1 with edge ID 3 in edge row 0 is not in csc",
         ],
+    ),
+    "edge that csr lacks": (
+        also(*(cut(f"{LIKES}/csr/{name}.npy") for name in ("indices", "edge_ids")), less_at_most(f"{LIKES}/csr/indptr.npy")),
+        [f"{LIKES}/csr: expected 3 edges over all partitions, found 2"],
     ),
     # columns
     "bool that is none": (
