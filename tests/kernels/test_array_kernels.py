@@ -129,7 +129,7 @@ def test_kernels_stay_inside_their_arrays(pytestconfig):
     """In a process and with a cache of its own: kernels compiled without the checks have none."""
     cache = pytestconfig.cache.mkdir("numba-bounds-arrays")
     env = os.environ | {"NUMBA_BOUNDSCHECK": "1", "NUMBA_OPT": "0", "NUMBA_CACHE_DIR": str(cache)}
-    tests = [str(TESTS / "stages" / f"test_{name}_arrays.py") for name in ("graph", "sorted")]
+    tests = [str(TESTS / "edges" / f"test_{name}_arrays.py") for name in ("graph", "sorted")]
     command = [
         sys.executable,
         "-m",
