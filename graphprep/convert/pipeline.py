@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import platform
-import socket
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -55,8 +52,6 @@ from graphprep.model.rows import ColumnKey
 from graphprep.model.schema import EdgeType, Layout, edge_type_text
 from graphprep.model.shown.numbers import count
 from graphprep.model.shown.results import Card, Showable, type_rows
-from graphprep.model.shown.texts import without_secrets
-from graphprep.model.version import __version__
 from graphprep.storage.faults import display_url
 from graphprep.storage.read.urls import Storage, local_path
 from graphprep.storage.spill.runs import SpillPool
@@ -64,6 +59,7 @@ from graphprep.storage.write.files import check_writable, write_pieces
 from graphprep.storage.write.publish import StoreWriter
 from graphprep.store.assign import PARTITION_METHODS, PartitionFunction, order_types
 from graphprep.store.columns.densify import DenseNames
+from graphprep.store.finish import provenance
 from graphprep.store.stated_counts import CountRules, check_parts, check_room
 
 if TYPE_CHECKING:
@@ -601,45 +597,9 @@ def _provenance(prepared: Prepared, storage: Storage, elapsed_s: float) -> dict[
     return provenance(list(dict.fromkeys(span.url for span in spans)), storage, elapsed_s)
 
 
-def provenance(urls: Sequence[str], storage: Storage, elapsed_s: float) -> dict[str, Any]:
-    """Tell how a store was made; the only file in which the time, the host and the command line occur."""
-    return {
-        "version": __version__,
-        "command": _without_secrets(sys.argv),
-        "time": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
-        "seconds": round(elapsed_s, 3),
-        "host": socket.gethostname(),
-        "device": f"cpu ({platform.machine()}, {os.cpu_count()} cores)",
-        "inputs": [_provenance_of(url, storage) for url in urls],
-    }
-
-
-def _provenance_of(url: str, storage: Storage) -> dict[str, Any]:
-    """Tell of an input its URL, or what was in memory, and its size."""
-    origin = storage.origins.get(url)
-    return {"url": without_secrets(url), **({} if origin is None else {"in_memory": origin}), "bytes": storage.size(url)}
-
-
-def _without_secrets(arguments: Sequence[str]) -> list[str]:
-    """Return a command line without the values of storage options and without passwords in URLs."""
-    shown = []
-    is_value = False
-    for argument in arguments:
-        flag, equals, rest = argument.partition("=")
-        if is_value:
-            shown.append(f"{flag}=***")
-        elif flag == "--storage-option" and equals:
-            shown.append(f"{flag}={rest.partition('=')[0]}=***")
-        else:
-            shown.append(display_url(argument) if "://" in argument else argument)
-        is_value = argument == "--storage-option"
-    return shown
-
-
 __all__ = [
     "InputReport",
     "check_input",
     "convert",
     "folder_beside",
-    "provenance",
 ]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 
 from graphprep.convert.disk_need import DiskNeed, compare_disk
-from graphprep.convert.pipeline import provenance
 from graphprep.edges.moves import Workspace
 from graphprep.engine.ledger import MemoryPlan
 from graphprep.model.errors import UsageError
@@ -18,6 +17,7 @@ from graphprep.rewrite.reorder import StoreReorderer
 from graphprep.rewrite.run import StoreRun, array_bytes, refuse_same
 from graphprep.storage.read.arrays import StoreReader
 from graphprep.storage.write.publish import StoreWriter
+from graphprep.store.finish import provenance
 
 
 def reorder(store: str, out: str, options: ReorderOptions | None = None, reporter: Reporter | None = None) -> ReorderSummary:

@@ -6,19 +6,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
-import xxhash
 
 from graphprep.edges.moves import Blocks, Ints, Workspace
 from graphprep.model.errors import DataError
 from graphprep.model.metadata import (
-    MANIFEST_NAME,
-    PROVENANCE_NAME,
     GraphMetadata,
-    Manifest,
-    PartEntry,
-    dump_json,
-    dump_store_json,
-    part_name,
 )
 from graphprep.model.protocols import Reporter
 from graphprep.rewrite.move_parts import OnePart, PartFiles, PartMover
@@ -28,6 +20,7 @@ from graphprep.storage.faults import display_url
 from graphprep.storage.read.arrays import StoreReader
 from graphprep.storage.write.publish import StoreWriter
 from graphprep.store.files import column_files, raw_id_files
+from graphprep.store.finish import finish_store
 from graphprep.store.items import FIX, StoredItems, check_arrays
 from graphprep.store.paths import NodePaths, node_folder
 
@@ -81,20 +74,11 @@ class StoreReorderer:
 
     def finish(self, provenance: Callable[[], object]) -> GraphMetadata:
         """Write the manifests, provenance.json and metadata.json; that publishes the store."""
-        parts = []
-        for part, entries in enumerate(self._files.entries):
-            path = part_name(part, self._metadata.num_parts)
-            data = dump_store_json(Manifest(part, tuple(entries)).to_json())
-            self._writer.write_file(f"{path}/{MANIFEST_NAME}", data)
-            parts.append(PartEntry(path, len(data), xxhash.xxh3_64_hexdigest(data)))
         schemas = tuple(
             replace(schema, raw_ids="int64" if schema.raw_ids == "identity" else schema.raw_ids, node_order=self._rules.by)
             for schema in self._metadata.node_schemas
         )
-        metadata = replace(self._metadata, node_schemas=schemas, parts=tuple(parts))
-        self._writer.write_file(PROVENANCE_NAME, dump_json(provenance()))
-        self._writer.publish(dump_store_json(metadata.to_json()))
-        return metadata
+        return finish_store(self._writer, self._files.entries, replace(self._metadata, node_schemas=schemas), provenance)
 
     def _files_of(self, part: int, node_type: str) -> OnePart:
         return OnePart(self._files, part)

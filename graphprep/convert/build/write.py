@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import xxhash
 from numpy.typing import NDArray
 
 from graphprep.convert.build.columns import (
@@ -40,14 +39,7 @@ from graphprep.engine.heap import end_stage
 from graphprep.engine.ledger import Need
 from graphprep.engine.local import num_in_flight
 from graphprep.model.metadata import (
-    MANIFEST_NAME,
-    PROVENANCE_NAME,
     GraphMetadata,
-    Manifest,
-    PartEntry,
-    dump_json,
-    dump_store_json,
-    part_name,
 )
 from graphprep.model.protocols import Reporter
 from graphprep.model.rows import ColumnKey
@@ -63,6 +55,7 @@ from graphprep.model.schema import (
 from graphprep.storage.spill.runs import SpillPool
 from graphprep.storage.write.publish import StoreWriter
 from graphprep.store.columns.cells import Cells, scalar_cells
+from graphprep.store.finish import finish_store
 from graphprep.store.paths import edge_folder, node_folder
 from graphprep.store.stated_counts import ENTRY_BYTES
 
@@ -322,12 +315,6 @@ class StoreBuilder:
 
     def finish(self, nodes: list[TypedNodes], edges: list[TypedEdges], provenance: Callable[[], object]) -> GraphMetadata:
         """Write the manifests, provenance.json and metadata.json; that publishes the store."""
-        parts = []
-        for part in range(self.rules.num_parts):
-            path = part_name(part, self.rules.num_parts)
-            data = dump_store_json(Manifest(part, tuple(self.parts.entries[part])).to_json())
-            self.writer.write_file(f"{path}/{MANIFEST_NAME}", data)
-            parts.append(PartEntry(path, len(data), xxhash.xxh3_64_hexdigest(data)))
         metadata = GraphMetadata(
             graph_name=self.rules.graph_name,
             node_types=tuple(node.name for node in nodes),
@@ -339,11 +326,9 @@ class StoreBuilder:
             layouts=self.rules.layouts,
             node_schemas=tuple(self.node_schemas),
             edge_schemas=tuple(self.edge_schemas),
-            parts=tuple(parts),
+            parts=(),
         )
-        self.writer.write_file(PROVENANCE_NAME, dump_json(provenance()))
-        self.writer.publish(dump_store_json(metadata.to_json()))
-        return metadata
+        return finish_store(self.writer, self.parts.entries, metadata, provenance)
 
 
 def _end_group(number: int) -> None:
