@@ -46,7 +46,7 @@ _SHARED_OPTIONS = (  # that edge lists have as well
 )
 _CONFIG_KEYS = {"drop_columns": "drop"}
 _TABLE_OPTIONS = ("id_col", "type_col", "id_space", "null", "escape", "comment")
-_FLAGS = {field: f"--{option.replace('_', '-')}" for option, field in _FIELDS.items()}
+_FLAGS = {"columns": "--column", "drop_columns": "--drop-column"}
 
 
 _PLUGINS = Plugins(GROUP, _BUILT_IN, "decoder", "choose one with --decoder package.module:Class")

@@ -14,9 +14,11 @@ from types import TracebackType
 from graphprep.model.errors import UsageError
 
 _SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*|%)\s*")
-_UNITS = {"": 1, "b": 1}
-_UNITS |= {f"{letter}b": 1000**power for power, letter in enumerate("kmgtp", 1)}
-_UNITS |= {f"{letter}{rest}": 1024**power for power, letter in enumerate("kmgtp", 1) for rest in ("", "ib")}
+_UNITS = {
+    **{"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12, "pb": 10**15},
+    **{"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40, "p": 1 << 50},
+    **{"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40, "pib": 1 << 50},
+}
 _LEAST_AUTO = 256 << 20  # what auto is at least, also where others have taken nearly all memory: enough to work with
 DECODED_FACTOR = 24  # decoded rows, their temporaries and the text itself, over the text's size
 _SAMPLE_S = 0.02

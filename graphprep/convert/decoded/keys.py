@@ -1,4 +1,4 @@
-"""Raw IDs that are texts to 64-bit keys, batch by batch, and which ID space an ID belongs to."""
+"""Raw IDs that are texts to 64-bit keys, batch by batch."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from graphprep.convert.decoded.texts import KeyCollisionError
 from graphprep.kernels.cpu.text.texts import distinct_texts, first_non_integer, hash_texts
-from graphprep.model.protocols import Sources
-from graphprep.model.rows import RawEdges, RawIds, RawNodes, RawRows, RawTexts, Relation
+from graphprep.model.rows import RawEdges, RawIds, RawNodes, RawRows, RawTexts
 
 Ints = NDArray[np.int64]
 _NARROW = np.uint64(2**32 - 1)
@@ -100,28 +99,6 @@ def _key_distinct(texts: RawTexts, seed: int, may_be_integers: bool) -> tuple[Ra
     return keys, replace(keyed, rows=rows)
 
 
-class IdSpaces:
-    """Which ID space a node type, or an end of a relation, belongs to. Spaces go by name."""
-
-    def __init__(self, sources: Sources) -> None:
-        self._declared = {declared.name: declared.space or declared.name for declared in sources.node_types}
-        self._default = sources.default_space
-        self._is_one = sources.nodes == "records"
-
-    def of_type(self, name: str) -> str:
-        """Return the ID space of a node type."""
-        if self._is_one:
-            return ""
-        return self._declared.get(name) or self._default or name
-
-    def of_end(self, relation: Relation, side: int) -> str:
-        """Return the ID space of a relation's sources (side 0) or destinations (1)."""
-        name, space = (relation.dst_type, relation.dst_space) if side else (relation.src_type, relation.src_space)
-        if name is not None:
-            return self.of_type(name)
-        return "" if self._is_one else space or self._default or ""
-
-
 def ids_of(part: RawNodes | RawEdges, side: int = 0) -> RawIds:
     """Return the IDs of nodes, or of one end of edges, which are numbers by now."""
     ids = part.ids if isinstance(part, RawNodes) else part.dst if side else part.src
@@ -129,4 +106,4 @@ def ids_of(part: RawNodes | RawEdges, side: int = 0) -> RawIds:
     return ids
 
 
-__all__ = ["IdSpaces", "KeyedRows", "KeyedTexts", "ids_of", "key_rows", "narrow_rows"]
+__all__ = ["KeyedRows", "KeyedTexts", "ids_of", "key_rows", "narrow_rows"]

@@ -14,7 +14,6 @@ from graphprep.convert.decoded.aligned import AlignedRuns
 from graphprep.convert.decoded.batch_rows import BatchCells, BatchNodes, EndHashes, RawBatchEdges
 from graphprep.convert.decoded.early_edges import EarlyEdges
 from graphprep.convert.decoded.file_columns import FileColumn
-from graphprep.convert.decoded.keys import IdSpaces
 from graphprep.convert.decoded.texts import UNKNOWN, TextIndexer
 from graphprep.model.protocols import Decoder, Sources
 from graphprep.model.rows import ColumnKey, Relation
@@ -110,6 +109,28 @@ class ShapeList:
         if shape not in self.shapes:
             self.shapes.append(shape)
         return 1 + self.shapes.index(shape)
+
+
+class IdSpaces:
+    """Which ID space a node type, or an end of a relation, belongs to. Spaces go by name."""
+
+    def __init__(self, sources: Sources) -> None:
+        self._declared = {declared.name: declared.space or declared.name for declared in sources.node_types}
+        self._default = sources.default_space
+        self._is_one = sources.nodes == "records"
+
+    def of_type(self, name: str) -> str:
+        """Return the ID space of a node type."""
+        if self._is_one:
+            return ""
+        return self._declared.get(name) or self._default or name
+
+    def of_end(self, relation: Relation, side: int) -> str:
+        """Return the ID space of a relation's sources (side 0) or destinations (1)."""
+        name, space = (relation.dst_type, relation.dst_space) if side else (relation.src_type, relation.src_space)
+        if name is not None:
+            return self.of_type(name)
+        return "" if self._is_one else space or self._default or ""
 
 
 @dataclass

@@ -32,7 +32,7 @@ Ints = NDArray[np.int64]
 Nulls = tuple[tuple[str, int], ...]  # see ``ColumnChunk``
 _BACKSLASH = 92
 _NUM_BOOLS = 2  # words in front of the null ones
-_WORDS = (b"true", b"false", *(word.lower().encode() for word in NULLS))
+_WORDS = (b"true", b"false", *map(str.encode, map(str.lower, NULLS)))
 TIME_SCALES = {None: 0, "s": 0, "ms": 3, "us": 6, "ns": 9}
 TIME_KEY = ColumnKey("time", "numbers", "int64", role="time")
 

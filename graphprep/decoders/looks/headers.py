@@ -10,7 +10,7 @@ MAX_RECORDS = 1_000  # that are looked at behind the first: a millisecond
 
 _NUMBER_LIKE = re.compile(r"[ \t]*(?:[0-9+\-.]|(?:nan|inf|infinity)[ \t]*\Z)", re.IGNORECASE)
 NULLS = ("NA", "N/A", "None", "null", "nil", "?", r"\N")  # spellings, in any case, of cells that are absent
-_ABSENT = frozenset(("", *(word.lower() for word in NULLS)))  # cells that say nothing of their column
+_ABSENT = frozenset(("", *map(str.lower, NULLS)))  # cells that say nothing of their column
 _KEY = re.compile(r"(?:.*[a-z0-9](?:Id|ID)|(?:.*[_\-])?(?:id|ID|Id))")  # id, user_id, FromNodeId
 # What headers call the columns of the ends, in small letters and digits; nobody calls two nodes of one edge so.
 _ENDS = (("src", "dst"), ("source", "target"), ("source", "destination"))
