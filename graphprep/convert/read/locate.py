@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -52,15 +53,21 @@ def id_words(keys: NDArray[np.uint64], part: RawNodes | RawEdges | None, row: in
     return str(int(keys.view(np.int64)[row] if is_signed else keys[row]))
 
 
+@dataclass(eq=False)
 class Locator:
     """Decodes batches again."""
 
-    def __init__(self, decoded: Decoded, storage: Storage, settings: DecodeSettings) -> None:
-        self.decoded = decoded
-        self.storage = storage
-        self.settings = settings
-        self._first_nodes = np.array([batch.first_node for batch in decoded.batches], np.int64)
-        self._first_edges = np.array([batch.first_edge for batch in decoded.batches], np.int64)
+    decoded: Decoded
+    storage: Storage
+    settings: DecodeSettings
+
+    @cached_property
+    def _first_nodes(self) -> NDArray[np.int64]:
+        return np.array([batch.first_node for batch in self.decoded.batches], np.int64)
+
+    @cached_property
+    def _first_edges(self) -> NDArray[np.int64]:
+        return np.array([batch.first_edge for batch in self.decoded.batches], np.int64)
 
     def locate(self, batch: Batch) -> Located:
         """Decode a batch again, with places."""
