@@ -33,13 +33,13 @@ class OneByOne:
         self.decode = decoder.decode
 
 
-def draw_lines(rng, delimiter, good):
+def draw_lines(rng, delimiter, good, odd=ODD):
     """Return lines of which the first three are sound, and many are not."""
     lines = [delimiter.join(good)] * 3
     for _ in range(rng.randint(3, 40)):
         fields = list(good)
         for _ in range(rng.choice([0, 0, 0, 1, 1, 2])):
-            fields[rng.randrange(len(fields))] = rng.choice(ODD)
+            fields[rng.randrange(len(fields))] = rng.choice(odd)
         fields = fields[: rng.randrange(len(fields) + 1)] if rng.random() < 0.15 else fields
         lines.append(delimiter.join([*fields, *(["9"] if rng.random() < 0.1 else [])]))
     return lines
@@ -67,11 +67,43 @@ def triples_span(folder, delimiter, good):
     return decoder, decoder.plan(Storage(), [str(path)]).spans[0]
 
 
+ODD_TEXTS = [
+    "2020-02-30",
+    "2020-01-02",
+    "2020-01-02T03:04:05.5",
+    "1;x",
+    "1,2",
+    "[3",
+    "1;300",
+    "\\",
+    'a\\"b',
+    "\\x",
+    "na",
+    "1e39",
+]
+
+
+def declared_span(folder, delimiter, good, **options):
+    """Plan a table with dates, timestamps and lists."""
+    path = folder / "t.csv"
+    path.write_text(delimiter.join(good) + "\n")
+    columns = (("col_2", "date"), ("col_3", "timestamp[s]"), ("col_4", "list<uint8>"), ("col_5", "list<float32>[2]"))
+    table = TableConfig((str(path),), header="no", delimiter=delimiter, columns=columns, **options)
+    decoder = TablesDecoder()
+    return decoder, decoder.plan_graph(Storage(), GraphConfig(edges=(EdgeTable("a", "r", "a", table),))).spans[0]
+
+
 CASES = {
     "plain": (edges_span, ["1", "2"], [{}, {"quote": True}, {"id_type": "int"}, {"id_type": "string"}]),
     "weight": (edges_span, ["1", "2", "0.5"], [{"weight_col": "2"}, {"weight_col": "2", "quote": False}]),
     "time": (edges_span, ["1", "2", "77"], [{"time_col": "2"}, {"columns": ("col_2=int32",)}]),
     "table": (tables_span, ["1", "2", "0.5"], [{}, {"quote": False}, {"nulls": ("x",)}, {"id_type": "int"}]),
+    "escape": (tables_span, ["1", "2", "0.5", "a\\,b"], [{"escape": "\\"}, {"escape": "\\", "quote": False}]),
+    "declared": (
+        declared_span,
+        ["1", "2", "2020-01-02", "2020-01-02T03:04:05", "[1;2]", "0.5;1"],
+        [{}, {"escape": "\\"}, {"nulls": ("x",)}, {"list_delimiter": ";"}],
+    ),
     "triples": (triples_span, ["1", "2", "3"], [{}]),
 }
 
@@ -82,11 +114,12 @@ def test_all_faults_at_once_are_those_found_one_by_one(name, seed, tmp_path):
     rng = random.Random(seed)
     span_of, good, choices = CASES[name]
     num_bad = 0
+    odd = ODD + ODD_TEXTS if name in ("escape", "declared") else ODD
     for options in choices:
         delimiter = "\t" if name == "triples" else rng.choice([",", "\t"])
         decoder, span = span_of(tmp_path, delimiter, good, **options)
         for _ in range(4):
-            data = ("\n".join(draw_lines(rng, delimiter, good)) + rng.choice(["", "\n"])).encode("latin1")
+            data = ("\n".join(draw_lines(rng, delimiter, good, odd)) + rng.choice(["", "\n"])).encode("latin1")
             block = TextBlock(data, span, first_line=3, is_first=rng.random() < 0.5)
             (found, bad), (other, wanted) = (blocks.decode_block(one, block, skip=True) for one in (decoder, OneByOne(decoder)))
             assert bad == wanted
@@ -219,6 +252,100 @@ def test_faults_of_deepgnns_formats_are_those_of_their_lines(name, seed):
 def test_faults_of_a_sound_block(name):
     lines, decoders = DEEPGNN[name]
     assert decoders[0].find_faults(TextBlock("\n".join(lines).encode(), Span("file"))) == []
+
+
+# Sound and faulty JSON of the columns of a table, by key.
+MEMBERS = {
+    "src": (["1", '"2"', '"\\u0033"', str(2**64 - 1)], ["-1", '"x"', "1.5", "null", "true", "[1]", '""', '"\\ud800"', str(2**64)]),
+    "dst": (["4", '"5"'], ["{}", "1e2", '"-7"']),
+    "rel": (['"likes"', '"é"', "7"], ['""', '" "', "null", "false", '"\\udc00x"']),
+    "weight": (["0.5", '"1e3"', "2", "null", '""'], ["1e39", '"x"', "true", '"\\ud800"']),
+    "time": (["77", '"5"', "1.5", "null"], ["1.2345", "1e40", '"2020-01-02"', '"\\ud800"']),
+    "open": (["1", "-0", "2.5", "true", '"text"', '"\\n"', "9" * 23, "null"], ["1e999", "[1]", "{}", '"\\ud83d"']),
+    "late": (["1", "2.5", "false"], ["-1e999", "[]", '"\\ud83d"']),
+    "vector": (["[1, 2]", "[3, 4.5]", "[1, null]", "[]"], ["[1e999]", '["x"]', "[true]", "[[1]]", "5", '"1,2"', "{}"]),
+    "narrow": (["-128", '"127"', "null", '""'], ["128", "2.5", '"x"', "true", "[1]", '"\\ud800"']),
+    "real": (["1", '" 2.5 "', "NaN", "Infinity"], ["1e39", '"1_0"', "false"]),
+    "day": (["5", "-7", '"2020-01-02"', '""'], ['"2020-02-30"', "2.5", "true", str(2**63), "[1]", '"\\ud800"']),
+    "stamp": (["5", '"2020-01-02T03:04:05Z"'], ['"2020-01-02T03:04:05.5"', '"9"', str(2**63)]),
+    "bytes": (["[1, 2]", "[]", '"3,4"', '"[5]"', '""', "null"], ["[256, -1]", "[null]", '"1,x"', '["a"]', "6", "[[1]]", '"\\ud800"']),
+    "pair": (["[1, 2]", '"0.5,1"'], ["[1]", "[1, 1e39, 2]", '"1,2,3"', '"1e39,1"', '["a", 1]']),
+    "flags": (["[true, 0]", '"1,false"', "[]"], ["[2]", "[null, 3]", '["true"]', '"2"', "[0.0]"]),
+    "text": (['"a\\"b"', "5", "true", '""'], ["[1]", '"\\ud800"']),
+}  # fmt: skip
+WHOLE = [
+    "[1]",
+    "5",
+    '"x"',
+    "null",
+    "{}",
+    '{"src": 1',
+    '{"src": 1}}',
+    '{"src": 1, }',
+    '{"src": "\xff"}',
+    "{'src': 1}",
+    "\ufeff{}",
+    '{"a',
+]
+EXTRA = [
+    '"src": 9',
+    '"open": [1]',
+    '"d\\u0073t": "x"',
+    '"\\ud800": 1',
+    '"\\ud800": 1, "\\uD800": 2',
+    '"new": 1e999',
+    '"new": 3',
+    '"": [1]',
+]
+
+
+def draw_records(rng):
+    """Return lines of JSON, many of them faulty in several ways."""
+    lines = ["{" + ", ".join(f'"{key}": {good[0]}' for key, (good, _) in MEMBERS.items() if key != "late") + "}"]
+    for _ in range(rng.randint(3, 40)):
+        risk = rng.choice([0, 0, 0, 0.1, 0.3])
+        members = [f'"{key}": {rng.choice(bad if rng.random() < risk else good)}' for key, (good, bad) in MEMBERS.items()]
+        members = [member for member in members if rng.random() > 0.02]
+        rng.shuffle(members)
+        for _ in range(rng.choice([0, 0, 0, 0, 1, 2]) if risk else 0):
+            members.insert(rng.randrange(len(members) + 1), rng.choice(EXTRA))
+        lines.append("{" + ", ".join(members) + "}" if rng.random() > 0.1 else rng.choice(["", *WHOLE]))
+    return [line.encode("utf-8", "surrogateescape") + rng.choice([b"\n", b"\r\n"]) for line in lines]
+
+
+def json_span(folder, **options):
+    (folder / "t.jsonl").write_bytes(draw_records(random.Random(0))[0])
+    columns = {"narrow": "int8", "real": "float32", "day": "date", "stamp": "timestamp[s]", "bytes": "list<uint8>"}
+    columns |= {"pair": "list<float32>[2]", "flags": "list<bool>", "text": "binary"}
+    table = TableConfig((str(folder / "t.jsonl"),), columns=tuple(columns.items()), **options)
+    decoder = TablesDecoder()
+    edges = EdgeTable("a", None, "a", table, relation_col="rel", weight_col="weight", time_col="time", time_unit="ms")
+    return decoder, decoder.plan_graph(Storage(), GraphConfig(edges=(edges,))).spans[0]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_faults_of_json_tables_are_those_of_their_lines(seed, tmp_path):
+    rng = random.Random(seed)
+    num_bad = num_good = 0
+    for id_type in ("uint", "int", "string"):
+        decoder, span = json_span(tmp_path, id_type=id_type)
+        for _ in range(4):
+            lines = draw_records(rng)
+            data = b"".join(lines)
+            data = data.removesuffix(b"\n") if rng.random() < 0.3 else data
+            block = TextBlock(data, span, first_line=7)
+            wanted = list(faults_alone(decoder, span, data.splitlines(keepends=True)))
+            assert [(fault.at, fault.message, fault.fix) for fault in decoder.find_faults(block)] == wanted
+            (found, bad), (other, wanted_bad) = (
+                blocks.decode_block(one, block, skip=True) for one in (decoder, OneByOne(decoder))
+            )
+            assert bad == wanted_bad
+            assert len(bad) == len(wanted)
+            assert merge_rows([found.rows]) == merge_rows([other.rows])
+            num_bad += len(bad)
+            num_good += found.rows.num_records
+    assert num_bad > 20
+    assert num_good > 20
 
 
 class Stricter(EdgesDecoder):

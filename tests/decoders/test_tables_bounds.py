@@ -46,12 +46,13 @@ def test_kernels_stay_inside_their_arrays(pytestconfig):
                     try:
                         reader.decode(TextBlock(data, Span("x")), places=True)
                     except DecodeError:
-                        pass
+                        reader.find_faults(TextBlock(data, Span("x")))
             for line in lines:
+                reader, block = JsonReader(layout, frozenset("a")), TextBlock(line + b"\\n" + line, Span("x"))
                 try:
-                    JsonReader(layout, frozenset("a")).decode(TextBlock(line + b"\\n" + line, Span("x")), places=True)
+                    reader.decode(block, places=True)
                 except DecodeError:
-                    pass
+                    assert len(reader.find_faults(block)) == 2
         print("inside")
     ''')
     kept = str(pytestconfig.cache.mkdir("numba-boundscheck"))  # compiled code of the usual kind does not check

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tables_read import node_config, read
 
@@ -82,6 +82,9 @@ RECORDS = st.lists(
 
 @relaxed
 @given(records=RECORDS, block_bytes=st.integers(1, 120), names=st.booleans())
+@example(records=[{"number": 9007199254740993}, {"number": 0.0}], block_bytes=1, names=False)
+@example(records=[{"number": 9007199254740993}, {"number": 0.0}], block_bytes=120, names=False)
+@example(records=[{"number": 9007199254740993}], block_bytes=120, names=False)
 def test_values_are_those_that_the_json_module_reads(tmp_path_factory, records, block_bytes, names):
     # The first record settles which columns hold lists.
     first = {"id": "first" if names else 1000, "list": [0]}
@@ -90,10 +93,26 @@ def test_values_are_those_that_the_json_module_reads(tmp_path_factory, records, 
     found = read(node_config(path), block_bytes=block_bytes, places=True)
     expected = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     assert len(found.nodes) == len(expected)
+    # A number that is no integer makes its column float64, in whatever block it stands: there, integers are rounded.
+    floats = {name for record in expected for name, value in record.items() if holds_float(value)}
     for (_, key, cells), record in zip(found.nodes, expected, strict=True):
         assert key == record.pop("id")
         plain = {name: value.encode() if isinstance(value, str) else value for name, value in record.items()}
-        assert cells == {name: value for name, value in plain.items() if value is not None}
+        wanted = {name: value for name, value in plain.items() if value is not None}
+        for row in (cells, wanted):
+            row.update({name: as_floats(value) for name, value in row.items() if name in floats})
+        assert cells == wanted
+    for (_, name), dtypes in found.dtypes.items():
+        assert ("float64" in dtypes) == (name in floats)
+        assert len(dtypes) == 1 or dtypes == {"int64", "float64"}
+
+
+def holds_float(value):
+    return any(isinstance(one, float) for one in (value if isinstance(value, list) else [value]))
+
+
+def as_floats(value):
+    return [float(one) for one in value] if isinstance(value, list) else float(value)
 
 
 def test_many_keys_and_keys_with_escapes(tmp_path):
@@ -120,6 +139,40 @@ def test_options(tmp_path):
     assert found.nodes == [("user", 1, {"a": 5}), ("user", 2, {"f": 3, "d": 18263, "e": [1.0, 2.0]})]
     assert found.dtypes[("nodes user", "e")] == {"float32"}
     assert read(node_config(path, kept=("b",))).nodes == [("user", 1, {"b": 2}), ("user", 2, {})]
+
+
+def test_lists_and_dates_are_written_as_text_or_not_beside_each_other(tmp_path):
+    records = [
+        {"id": 1, "list": [1, 2], "bools": [True, 0], "day": 5},
+        {"id": 2, "list": "3,4,5", "bools": "false,1", "day": "2020-01-02"},
+        {"id": 3, "list": "[]", "day": "1969-12-31"},
+        {"id": 4, "list": "", "bools": [], "day": -7},
+        {"id": 5, "list": [6], "bools": [1, False, True], "day": None},
+    ]
+    path = write(tmp_path, records)
+    columns = (("list", "list<int16>"), ("bools", "list<bool>"), ("day", "date"))
+    for size in (1, 90, 1 << 20):
+        found = read(node_config(path, columns=columns), block_bytes=size)
+        assert [cells for *_, cells in found.nodes] == [
+            {"list": [1, 2], "bools": [True, False], "day": 5},
+            {"list": [3, 4, 5], "bools": [False, True], "day": 18263},
+            {"list": [], "day": -1},
+            {"bools": [], "day": -7},
+            {"list": [6], "bools": [True, False, True]},
+        ]
+        assert {name: dtypes for (_, name), dtypes in found.dtypes.items()} == {
+            "list": {"int16"}, "bools": {"bool"}, "day": {"int64[day]"}
+        }  # fmt: skip
+
+
+def test_a_number_beyond_float64_beside_texts(tmp_path):
+    path = tmp_path / "t.jsonl"
+    path.write_text('{"id": 1, "a": "x"}\n{"id": 2, "a": -1e999}\n')
+    for size in (1, 1 << 20):
+        with pytest.raises(DataError, match=":2:16: field 'a' does not fit float64, found -1e999"):
+            read(node_config(path), block_bytes=size)
+        found = read(node_config(path, columns=(("a", "binary"),)), block_bytes=size)
+        assert [cells["a"] for *_, cells in found.nodes] == [b"x", b"-1e999"]
 
 
 def test_numbered_rows(tmp_path):
@@ -162,6 +215,17 @@ def test_numbered_rows(tmp_path):
             '{"id": 1, "a": [1]}\n',
             {"columns": (("a", "list<uint8>[2]"),)},
             ":1:16: field 'a' must hold 2 values, found 1\n  fix: repair the row, or declare list<dtype>",
+        ),
+        (
+            '{"id": 1, "a": 9223372036854775808}\n',
+            {"columns": (("a", "timestamp[ms]"),)},
+            ":1:16: field 'a' does not fit int64 in ms, found '9223372036854775808'\n  fix: declare a coarser unit: us, ms or s",
+        ),
+        (
+            '{"id": 1, "a": [true, 2]}\n',
+            {"columns": (("a", "list<bool>"),)},
+            ":1:23: field 'a' must be 0, 1, true or false, found 2\n"
+            "  fix: repair the field, or declare another dtype with --column",
         ),
         ('[1, 2]\n', {"format": "jsonl"}, ":1:1: a record must be a JSON object\n"
          "  fix: write one flat object a line; leave a column out with --drop-column"),

@@ -99,15 +99,16 @@ def _sound_pieces(decoder: Decoder, block: TextBlock, *, at_once: bool) -> tuple
     ends = record_ends_of(block)
     at, size = 0, _MOST_TRY_BYTES
     line = block.first_line
+    faults: list[DecodeError] = []
+    is_all = False
     while at < len(block.data):
         stop = int(ends[np.searchsorted(ends, min(at + size, len(block.data)) - 1, side="right")])
         part = TextBlock(block.data[at:stop], block.span, line, block.is_first and at == 0)
         size = min(4 * size, _MOST_TRY_BYTES)
-        try:
-            decoder.decode(part)
+        faults, is_all = _faults_of(decoder, part, at_once=at_once, likely=is_all and bool(faults))
+        if not faults:
             good.append((at, stop))
-        except DecodeError as error:
-            faults, is_all = _all_faults(decoder, part, error) if at_once else ([error], False)
+        else:
             records = np.searchsorted(ends, [min(at + fault.at, stop - 1) for fault in faults], side="right")
             starts = np.where(records > 0, ends[records - 1], 0)
             bad += [BadRecord(place(at + fault.at), fault.message) for fault in faults]
@@ -120,10 +121,24 @@ def _sound_pieces(decoder: Decoder, block: TextBlock, *, at_once: bool) -> tuple
     return good, bad
 
 
-def _all_faults(decoder: Decoder, part: TextBlock, first: DecodeError) -> tuple[list[DecodeError], bool]:
-    """Return what is wrong with each faulty record, and True, where the decoder tells; else the first, and False."""
-    found = decoder.find_faults(part) if isinstance(decoder, FindsFaults) else []
-    return (found, True) if found else ([first], False)
+def _faults_of(decoder: Decoder, part: TextBlock, *, at_once: bool, likely: bool) -> tuple[list[DecodeError], bool]:
+    """Return what is wrong with a part: all faulty records and True where the decoder tells them, or the first and False.
+
+    ``likely``: it told those of the part before, and is asked straight away; what is left is decoded later anyway.
+    """
+    first = None if likely else _first_fault(decoder, part)
+    if first is None and not likely:
+        return [], True
+    found = decoder.find_faults(part) if at_once and isinstance(decoder, FindsFaults) else []
+    return (found, True) if found or first is None else ([first], False)
+
+
+def _first_fault(decoder: Decoder, part: TextBlock) -> DecodeError | None:
+    try:
+        decoder.decode(part)
+    except DecodeError as error:
+        return error
+    return None
 
 
 def _placed(block: TextBlock, error: DecodeError) -> DataError:

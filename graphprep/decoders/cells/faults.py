@@ -52,6 +52,17 @@ class FieldFaults:
             first = min(self.found, key=lambda fault: (fault.row, fault.at, fault.position))
             raise DecodeError(first.words.message, at=first.at, fix=first.words.fix, column=self._name(first))
 
+    def of_records(self) -> list[DecodeError]:
+        """Return the first fault of every faulty record, in input order."""
+        found: dict[tuple[int, int], FieldFault] = {}
+        for fault in self.found:
+            record = (fault.row, -1) if fault.position >= 0 else (-1, fault.at)
+            known = found.setdefault(record, fault)
+            if (fault.at, fault.position) < (known.at, known.position):
+                found[record] = fault
+        faults = sorted(found.values(), key=lambda fault: fault.at)
+        return [DecodeError(fault.words.message, at=fault.at, fix=fault.words.fix) for fault in faults]
+
     def _name(self, fault: FieldFault) -> str:
         return self._names[fault.position] if self._names and fault.position >= 0 else ""
 

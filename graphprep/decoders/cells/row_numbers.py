@@ -37,3 +37,9 @@ def _of_size(num_rows: int) -> tuple[Ints, Ints]:
     if num_rows <= _MOST_ROWS:
         _shared = made  # of two threads, either may be the last
     return made
+
+
+def ranges(starts: Ints, counts: Ints) -> Ints:
+    """Return start, start + 1 … for each start, ``counts`` of them."""
+    before = np.cumsum(counts) - counts
+    return np.repeat(starts - before, counts) + np.arange(int(counts.sum()))

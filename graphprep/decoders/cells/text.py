@@ -9,22 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.decoders.cells.columns import IdKind
-from graphprep.decoders.cells.faults import (
-    FieldFault,
-    FieldFaults,
-    Wording,
-    column_words,
-    record_words,
-    show,
-    time_words,
-    weight_words,
-)
+from graphprep.decoders.cells.faults import FieldFaults, Wording, column_words, record_words, show, time_words, weight_words
 from graphprep.decoders.looks.headers import NULLS
 from graphprep.decoders.looks.quoted_records import Dialect
 from graphprep.kernels.cpu.text import delimited, numbers
 from graphprep.kernels.cpu.text.delimited import FIRST_ONLY, Codes
 from graphprep.kernels.cpu.text.lists import NO_WORD, find_words
-from graphprep.model.errors import DecodeError
 from graphprep.model.protocols import TextBlock
 from graphprep.model.rows import ColumnChunk, ColumnKey, RawIds, RawTexts
 
@@ -101,18 +91,6 @@ def split_cells(
             words = Wording(words.message, f"{words.fix}; or pass --escape '\\' where backslashes escape")
         cells.faults.add(start.shape[1], fault, -1, words)
     return cells
-
-
-def find_faults(cells: Fields) -> list[DecodeError]:
-    """Return the first fault of every faulty record, in input order, once all columns are parsed."""
-    found: dict[tuple[int, int], FieldFault] = {}
-    for fault in cells.faults.found:
-        record = (fault.row, -1) if fault.position >= 0 else (-1, fault.at)
-        known = found.setdefault(record, fault)
-        if (fault.at, fault.position) < (known.at, known.position):
-            found[record] = fault
-    faults = sorted(found.values(), key=lambda fault: fault.at)
-    return [DecodeError(fault.words.message, at=fault.at, fix=fault.words.fix) for fault in faults]
 
 
 def split_record(record: bytes, grammar: Dialect) -> tuple[list[bytes], tuple[int, Wording] | None]:

@@ -11,6 +11,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from graphprep.decoders.cells.row_numbers import ranges
 from graphprep.decoders.deepgnn import json_faults
 from graphprep.decoders.deepgnn.plain import PlainFormat, PlainRows, decode_plainly
 from graphprep.decoders.deepgnn.slots import check_weight, code_types, side_chunk
@@ -377,7 +378,7 @@ class _Column:
     def _temporal(self, is_binary: bool, faults: list[_Unread]) -> ColumnChunk:
         dated = self.reading.found.dated
         entry_counts = self.rows[:, records.COUNT].copy()
-        entries = _ranges(self.rows[:, records.TOKEN], entry_counts)
+        entries = ranges(self.rows[:, records.TOKEN], entry_counts)
         tokens = dated[entries, records.DATED_TOKEN]
         data: NDArray[np.generic]
         if is_binary:
@@ -405,12 +406,6 @@ class _Column:
         sizes, data, bad = values.read_texts(self.reading.tape, tokens)
         faults.append((bad, keys.BINARY_GROUP))
         return sizes, data
-
-
-def _ranges(starts: Ints, counts: Ints) -> Ints:
-    """Return start, start + 1 … for each start, ``counts`` of them."""
-    before = np.cumsum(counts) - counts
-    return np.repeat(starts - before, counts) + np.arange(int(counts.sum()))
 
 
 def _ids(rows: Ints, column: int) -> NDArray[np.uint64]:
@@ -445,7 +440,7 @@ def _segments_differ(ours: Ints, other: Ints, owners: Ints) -> NDArray[np.bool_]
     differ: NDArray[np.bool_] = counts[0] != counts[1]
     same = np.flatnonzero(~differ & (counts[0] > 0))
     if same.size:
-        left, right = (_ranges(start[same], counts[0][same]) for start, _ in bounds)
+        left, right = (ranges(start[same], counts[0][same]) for start, _ in bounds)
         unequal = (ours[left] != other[right]).any(axis=1)
         firsts = np.cumsum(counts[0][same]) - counts[0][same]
         differ[same] = np.logical_or.reduceat(unequal, firsts)

@@ -15,7 +15,6 @@ from graphprep.decoders.cells.faults import HEADER_AGAIN, id_words, relation_wor
 from graphprep.decoders.cells.text import (
     Fields,
     after_header,
-    find_faults,
     further,
     null_warnings,
     number_chunk,
@@ -95,7 +94,7 @@ def find_text_faults(block: TextBlock, layout: EdgeLayout, reading: Reading) -> 
     with block.held() as buf:
         cells = _split(buf, after_header(block, layout.header_line), layout, record_ends_of(block))
         _parse(cells, block, layout, reading)
-        return find_faults(cells)
+        return cells.faults.of_records()
 
 
 @dataclass(frozen=True)

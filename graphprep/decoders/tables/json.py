@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import islice, repeat
 from typing import BinaryIO
 
 import numpy as np
@@ -13,22 +13,24 @@ from numpy.typing import NDArray
 
 from graphprep.decoders.cells.columns import IdKind
 from graphprep.decoders.cells.faults import FieldFault, FieldFaults, Wording, column_words, show, time_words, weight_words
-from graphprep.decoders.cells.text import TIME_KEY, TIME_SCALES, number_chunk, parse_as, parse_ids, weight_key
+from graphprep.decoders.cells.row_numbers import ranges
+from graphprep.decoders.cells.text import TIME_KEY, TIME_SCALES, found_in, number_chunk, parse_as, parse_ids, weight_key
 from graphprep.decoders.deepgnn import json_faults
 from graphprep.decoders.looks.text_head import more_of_head
 from graphprep.decoders.tables.columns import ColumnType, FeatureColumn, IdField, TableLayout
-from graphprep.decoders.tables.faults import key_words, name_words
-from graphprep.decoders.tables.rows import read_numbered, table_rows
+from graphprep.decoders.tables.faults import key_words, name_words, type_words
+from graphprep.decoders.tables.rows import parse_columns, read_numbered, table_rows
 from graphprep.decoders.tables.types import OtherKeys, StoredType
-from graphprep.decoders.tables.values import check_size, common_shape, parse_texts
+from graphprep.decoders.tables.values import Faulty, check_size, common_shape, interleave, parse_texts
 from graphprep.kernels.cpu.deepgnn import json_tape
 from graphprep.kernels.cpu.deepgnn.json_records import TOO_LARGE
 from graphprep.kernels.cpu.deepgnn.json_tables import label_keys, list_members, scalar_texts
-from graphprep.kernels.cpu.deepgnn.json_tape import Tape, Tokens, positions, tokenize
+from graphprep.kernels.cpu.deepgnn.json_tape import Tape, positions, tokenize
 from graphprep.kernels.cpu.deepgnn.json_values import read_numbers
 from graphprep.kernels.cpu.ids.group import group_by_key
 from graphprep.kernels.cpu.text import delimited, numbers
-from graphprep.model.errors import DataError
+from graphprep.kernels.cpu.text.delimited import Codes
+from graphprep.model.errors import DataError, DecodeError
 from graphprep.model.protocols import InputStorage, Span, TextBlock
 from graphprep.model.rows import ColumnChunk, ColumnKey, RawIds, RawRows, RawTexts
 from graphprep.storage.read.spans import BLOCK_BYTES, place_of, read_blocks
@@ -38,12 +40,19 @@ _HEAD_BYTES = 1 << 16
 _TEXTS = (json_tape.TEXT, json_tape.ESCAPED)
 _LISTS = (json_tape.ARRAY, json_tape.NESTED)
 _INTEGERS = (json_tape.UINT, json_tape.NEGATIVE)
+_KEYS = (*_TEXTS, *_INTEGERS, json_tape.BIG)
 _FLAT = "write one flat object a line; leave a column out with --drop-column"
+_NO_OBJECT = Wording("a record must be a JSON object", _FLAT)
+_LONE_KEY = Wording("a key holds a lone surrogate", "write the key in valid Unicode")
+_LONE_TEXT = Wording("a text holds a lone surrogate", "write it in valid Unicode")
 
 
 @dataclass(frozen=True)
 class Members:
-    """Where the values of one key stand: the records that have it (int64[k], ascending), and the tokens of key and value."""
+    """Where the values of one key stand: the records that have it (int64[k], ascending), and the tokens of key and value.
+
+    Of a key that stands twice in a record, this is the first.
+    """
 
     records: Ints
     keys: Ints
@@ -56,7 +65,7 @@ class Members:
 
 @dataclass(frozen=True)
 class Lines:
-    """The records of some lines, by key. ``faults`` are what is wrong with whole records."""
+    """The objects of some lines, by key. ``faults`` are what is wrong with other lines, and with keys."""
 
     data: bytes
     tape: Tape
@@ -65,52 +74,45 @@ class Lines:
     faults: tuple[FieldFault, ...] = ()
 
     @classmethod
-    def of(cls, data: bytes) -> Lines:
-        """Read whole lines, as far as they are objects whose keys differ."""
+    def of(cls, data: bytes, every: bool = False) -> Lines:
+        """Read whole lines: up to the first that is no object, or all objects and ``every`` fault."""
         data = data if data.endswith(b"\n") else data + b"\n"
-        tokens = tokenize(data)
-        faults = []
-        for code, at in tokens.faults.tolist():
-            fault = json_faults.fault(data, code, at)
-            faults.append(FieldFault(tokens.roots.size, at, -1, Wording(fault.message, fault.fix)))
-        records, keys, bad = list_members(tokens)
-        if bad >= 0:
-            at = int(positions(tokens.tape, tokens.roots[bad : bad + 1])[0])
-            faults.append(FieldFault(bad, at, -1, Wording("a record must be a JSON object", _FLAT)))
-        members = _by_key(tokens, records, keys, faults)
-        return cls(data, tokens.tape, tokens.roots, members, tuple(faults))
-
-    def at(self, token: int) -> int:
-        """Return the position of a value."""
-        return int(positions(self.tape, np.array([token]))[0])
+        tape, roots, malformed = tokenize(data, every)
+        others = np.flatnonzero(tape.words[roots] >> json_tape.KIND_SHIFT != json_tape.OBJECT)
+        found = [(at, json_faults.fault(data, code, at)) for code, at in malformed.tolist()]
+        wrong = [(at, Wording(fault.message, fault.fix)) for at, fault in found]
+        wrong += [(at, _NO_OBJECT) for at in positions(tape, roots[others if every else others[:1]]).tolist()]
+        if others.size:
+            roots = np.delete(roots, others) if every else roots[: others[0]]
+        rows = np.searchsorted(positions(tape, roots), [at for at, _ in wrong]).tolist()
+        faults = [FieldFault(row, at, -1, words) for row, (at, words) in zip(rows, wrong, strict=True)]
+        lines = cls(data, tape, roots, {}, ())
+        return dataclasses.replace(lines, members=lines._by_key(faults, every), faults=tuple(faults))
 
     def kinds(self, tokens: Ints) -> Ints:
         """Return the kinds of values."""
         return self.tape.words[tokens] >> json_tape.KIND_SHIFT
 
-
-def _by_key(tokens: Tokens, records: Ints, keys: Ints, faults: list[FieldFault]) -> dict[str, Members]:
-    """Group members by their key; a key that stands twice in a record, or is no text, is a fault."""
-    tape = tokens.tape
-    codes, firsts = label_keys(tape, records, keys)
-    bounds, order = group_by_key(codes, firsts.size)
-    found: dict[str, Members] = {}
-    for number in range(firsts.size):
-        rows = order[bounds[number] : bounds[number + 1]]
-        _, spelled, lone = scalar_texts(tape, firsts[number : number + 1])
-        name = spelled.tobytes()
-        if lone >= 0:
-            words = Wording("a key holds a lone surrogate", "write the key in valid Unicode")
-            faults.append(FieldFault(int(records[rows[0]]), int(positions(tape, firsts[number : number + 1])[0]), -1, words))
-            continue
-        found[name.decode()] = Members(records[rows], keys[rows])
-        twice = np.flatnonzero(np.diff(records[rows]) == 0)
-        if twice.size:
-            second = int(rows[twice[0] + 1])
-            at = int(positions(tape, keys[second : second + 1])[0])
-            words = Wording(f"key {show(name)} stands twice in one object", "keep one of them")
-            faults.append(FieldFault(int(records[second]), at, -1, words))
-    return found
+    def _by_key(self, faults: list[FieldFault], every: bool) -> dict[str, Members]:
+        """Group members by their key; a key that stands twice in a record, or is no text, is a fault."""
+        tape = self.tape
+        records, keys = list_members(tape, self.roots)
+        codes, firsts = label_keys(tape, records, keys)
+        bounds, order = group_by_key(codes, firsts.size)
+        found: dict[str, Members] = {}
+        for number in range(firsts.size):
+            rows = order[bounds[number] : bounds[number + 1]]
+            owners, tokens = records[rows], keys[rows]
+            _, spelled, lone = scalar_texts(tape, firsts[number : number + 1])
+            name, words = spelled.tobytes(), _LONE_KEY
+            bad = np.arange(rows.size) if lone.size else np.flatnonzero(owners[1:] == owners[:-1]) + 1
+            if not lone.size:
+                found[name.decode()] = Members(*(np.delete(part, bad) if bad.size else part for part in (owners, tokens)))
+                words = Wording(f"key {show(name)} stands twice in one object", "keep one of them")
+            bad = bad if every else bad[:1]
+            places = positions(tape, tokens[bad]).tolist()
+            faults += [FieldFault(row, at, 0, words) for row, at in zip(owners[bad].tolist(), places, strict=True)]
+        return found
 
 
 # ------------------------------------------------------------------------------------------------------ planning
@@ -199,23 +201,57 @@ class JsonReader:
         """Count the records of a file, up to the first that is no JSON."""
         return sum(int(Lines.of(block.data).roots.size) for block in read_blocks(handle, span))
 
+    def find_faults(self, block: TextBlock) -> list[DecodeError]:
+        """Return what ``decode`` would raise for each faulty record on its own, in input order."""
+        batch = self._batch(block, 0, finds_all=True)
+        parse_columns(batch, batch.layout)
+        return batch.faults.of_records()
+
     def _rows(self, block: TextBlock, first_row: int, places: bool) -> RawRows:
-        lines = Lines.of(block.data)
+        batch = self._batch(block, first_row)
+        return table_rows(batch, batch.layout, places)
+
+    def _batch(self, block: TextBlock, first_row: int, finds_all: bool = False) -> JsonBatch:
+        lines = Lines.of(block.data, finds_all)
         known = {self.layout.names[position] for position in range(len(self.layout.names))}
         found = (self.others.column(name) for name in lines.members if name not in known)
         features = (*self.layout.features, *(column for column in found if column is not None))
         layout = dataclasses.replace(self.layout, features=features)
-        return table_rows(JsonBatch(lines, layout, self.lists, first_row), layout, places)
+        return JsonBatch(lines, layout, self.lists, first_row, finds_all)
+
+
+@dataclass(frozen=True)
+class _Texts:
+    """Scalars of a column as text: their records and tokens, their bytes, and where each begins and ends."""
+
+    rows: Ints
+    tokens: Ints
+    buf: NDArray[np.uint8]
+    start: Ints
+    stop: Ints
+
+    @property
+    def cells(self) -> tuple[NDArray[np.uint8], Ints, Ints]:
+        """Return what functions of ``delimited`` parse."""
+        return self.buf, self.start, self.stop
+
+    def codes(self) -> Codes:
+        """Return what they note faulty texts in."""
+        return np.zeros(self.start.size, np.uint8)
 
 
 @dataclass(frozen=True)
 class JsonBatch:
-    """The records of a block. See ``tables_rows.Batch``."""
+    """The records of a block. See ``tables_rows.Batch``.
+
+    With ``finds_all``, all faults of a column are noted, not only the first.
+    """
 
     lines: Lines
     layout: TableLayout
     lists: frozenset[str]
     first_row: int
+    finds_all: bool = False
     faults: FieldFaults = field(default_factory=FieldFaults)
 
     def __post_init__(self) -> None:
@@ -231,45 +267,39 @@ class JsonBatch:
         """Read raw IDs, or number the rows."""
         if field.position is None:
             return np.arange(self.first_row, self.first_row + self.num_rows, dtype=np.uint64)
-        tokens = self._keys(field.position)
-        buf, start, stop = self._texts(np.arange(tokens.size), tokens)
-        ids, code, row = parse_ids(field.kind, buf, start, stop, 0)
-        if row >= 0:
-            found = show(buf[start[row] : stop[row]].tobytes())
-            self._blame(row, int(tokens[row]), key_words(field.name, code, found, field.kind))
+        texts = self._keys(field.position)
+        codes = texts.codes()
+        ids, *_ = parse_ids(field.kind, *texts.cells, 0, codes)
+        self._blame_texts(texts, codes, lambda code, found: key_words(field.name, code, found, field.kind))
         return ids
 
     def texts(self, position: int) -> RawTexts:
         """Read a column of names."""
-        tokens = self._keys(position)
-        buf, start, stop = self._texts(np.arange(tokens.size), tokens)
-        offsets, values, code, row = delimited.gather_ids(buf, start, stop)
-        if row >= 0:
-            self._blame(row, int(tokens[row]), name_words(self.layout.names[position], code, ""))
+        texts = self._keys(position)
+        codes = texts.codes()
+        offsets, values, *_ = delimited.gather_ids(*texts.cells, codes)
+        self._blame_texts(texts, codes, lambda code, _: name_words(self.layout.names[position], code, ""))
         return RawTexts(offsets, values)
 
     def weights(self, position: int, dtype: str) -> ColumnChunk:
         """Read weights."""
-        rows, tokens = self._present(self.layout.names[position])
-        buf, start, stop = self._texts(rows, tokens)
-        found, values, code, bad = parse_as(dtype, buf, start, stop)
-        if bad >= 0:
-            text = show(buf[start[bad] : stop[bad]].tobytes())
-            self._blame(int(rows[bad]), int(tokens[bad]), weight_words(code, text, dtype))
-        return number_chunk(weight_key(dtype), rows[found], values)
+        texts = self._texts(*self._present(self.layout.names[position]))
+        codes = texts.codes()
+        found, values, *_ = parse_as(dtype, *texts.cells, codes)
+        self._blame_texts(texts, codes, lambda code, text: weight_words(code, text, dtype))
+        return number_chunk(weight_key(dtype), texts.rows[found], values)
 
     def times(self, column: FeatureColumn, unit: str | None) -> ColumnChunk:
         """Read times: numbers in seconds, or dates and timestamps where that is declared."""
         rows, tokens = self._present(column.source)
         if column.type is not None and column.type.unit is not None:
-            chunk = self._parse(column, column.type, rows, tokens)
+            chunk = self._declared(column, column.type, rows, tokens)
             return dataclasses.replace(chunk, key=dataclasses.replace(TIME_KEY, unit=column.type.unit))
-        buf, start, stop = self._texts(rows, tokens)
-        found, values, code, bad = delimited.parse_times(buf, start, stop, TIME_SCALES[unit])
-        if bad >= 0:
-            text = show(buf[start[bad] : stop[bad]].tobytes())
-            self._blame(int(rows[bad]), int(tokens[bad]), time_words(code, text, unit, column.source))
-        return number_chunk(TIME_KEY, rows[found], values)
+        texts = self._texts(rows, tokens)
+        codes = texts.codes()
+        found, values, *_ = delimited.parse_times(*texts.cells, TIME_SCALES[unit], codes)
+        self._blame_texts(texts, codes, lambda code, text: time_words(code, text, unit, column.source))
+        return number_chunk(TIME_KEY, texts.rows[found], values)
 
     def feature(self, column: FeatureColumn) -> ColumnChunk:
         """Read a column that is stored."""
@@ -280,22 +310,19 @@ class JsonBatch:
         if column.type is not None and is_list:
             wrong &= ~np.isin(kinds, _TEXTS)  # a list may be written as text
         if wrong.any():
-            bad = int(wrong.argmax())
-            self._blame(int(rows[bad]), int(tokens[bad]), _shape_words(column, is_list))
-            rows, tokens, kinds = rows[:bad], tokens[:bad], kinds[:bad]
+            self._blame(rows[wrong], tokens[wrong], repeat(_shape_words(column, is_list)))
+            rows, tokens, kinds = rows[~wrong], tokens[~wrong], kinds[~wrong]
         if column.type is None:
             return self._list(column, rows, tokens) if is_list else self._undecided(column, rows, tokens, kinds)
         if column.type.dtype == "binary":
             return self._binary(column, rows, tokens)
-        if is_list and not np.isin(kinds, _TEXTS).any():
-            return self._list(column, rows, tokens)
-        return self._parse(column, column.type, rows, tokens)
+        return self._declared(column, column.type, rows, tokens)
 
     def places(self, field: IdField) -> Ints:
         """Return the positions of the IDs in the block; of rows that are numbered, their numbers in the batch."""
         if field.position is None:
             return np.arange(self.num_rows, dtype=np.int64)
-        return positions(self.lines.tape, self._keys(field.position))
+        return positions(self.lines.tape, self._present(self.layout.names[field.position])[1])
 
     # ------------------------------------------------------------------------------------------------ values
 
@@ -307,61 +334,81 @@ class JsonBatch:
         is_there = self.lines.kinds(members.values) != json_tape.NULL
         return members.records[is_there], members.values[is_there]
 
-    def _keys(self, position: int) -> Ints:
-        """Return the token of a key column's value in every record, up to the first where it is no text or integer."""
+    def _keys(self, position: int) -> _Texts:
+        """Return the texts and integers of a key column, which every record must have."""
         name = self.layout.names[position]
         rows, tokens = self._present(name)
-        kinds = self.lines.kinds(tokens)
-        sound = min(rows.size, self.num_rows)
-        bad = np.flatnonzero((rows != np.arange(rows.size)) | ~np.isin(kinds, (*_TEXTS, *_INTEGERS, json_tape.BIG)))
-        if bad.size:
-            sound = int(bad[0])
-        if sound < rows.size and rows[sound] == sound:
+        if rows.size < self.num_rows:
+            missing = np.delete(np.arange(self.num_rows), rows)
+            self._blame(missing, self.lines.roots[missing], repeat(key_words(name, numbers.EMPTY, "", "uint")))
+        is_key = np.isin(self.lines.kinds(tokens), _KEYS)
+        if not is_key.all():
             words = Wording(f"field {name!r} must be a string or an integer", "write keys as JSON strings or integers")
-            self._blame(sound, int(tokens[sound]), words)
-        elif sound < self.num_rows:
-            self._blame(sound, int(self.lines.roots[sound]), key_words(name, numbers.EMPTY, "", "uint"))
-        return tokens[:sound]
+            self._blame(rows[~is_key], tokens[~is_key], repeat(words))
+            rows, tokens = rows[is_key], tokens[is_key]
+        return self._texts(rows, tokens)
 
-    def _texts(self, rows: Ints, tokens: Ints) -> tuple[NDArray[np.uint8], Ints, Ints]:
-        """Return scalars as text: their bytes, and where each begins and ends; up to the first that is no Unicode."""
+    def _texts(self, rows: Ints, tokens: Ints) -> _Texts:
+        """Return scalars as text, without those that are no Unicode."""
         offsets, values, lone = scalar_texts(self.lines.tape, tokens)
-        if lone >= 0:
-            self._blame(
-                int(rows[lone]), int(tokens[lone]), Wording("a text holds a lone surrogate", "write it in valid Unicode")
-            )
-            offsets = offsets[: lone + 1]
-        return values, offsets[:-1].copy(), offsets[1:].copy()
+        texts = _Texts(rows, tokens, values, offsets[:-1].copy(), offsets[1:].copy())
+        if not lone.size:
+            return texts
+        self._blame(rows[lone], tokens[lone], repeat(_LONE_TEXT))
+        rows, tokens, start, stop = (np.delete(column, lone) for column in (rows, tokens, texts.start, texts.stop))
+        return _Texts(rows, tokens, values, start, stop)
+
+    def _declared(self, column: FeatureColumn, kind: ColumnType, rows: Ints, tokens: Ints) -> ColumnChunk:
+        """Read a column of a declared dtype: of lists and of dates, some may be text and others not."""
+        if not kind.is_list and kind.unit is None:
+            return self._parse(column, kind, rows, tokens)
+        kinds = self.lines.kinds(tokens)
+        is_text = np.isin(kinds, _TEXTS) if kind.is_list else ~np.isin(kinds, _INTEGERS)
+        if is_text.all() and rows.size:
+            return self._parse(column, kind, rows, tokens)
+        rest = rows[~is_text], tokens[~is_text]
+        plain = self._list(column, *rest) if kind.is_list else self._counted(column, kind, *rest)
+        if not is_text.any():
+            return plain
+        parsed = self._parse(column, kind, rows[is_text], tokens[is_text])
+        if self.faults.found:
+            return plain
+        shape = common_shape(np.concatenate((plain.counts, parsed.counts)), kind.size) if kind.is_list else ()
+        return interleave(plain, parsed, shape)
+
+    def _counted(self, column: FeatureColumn, kind: ColumnType, rows: Ints, tokens: Ints) -> ColumnChunk:
+        """Read dates and times that are counted from 1970-01-01, in the column's unit."""
+        texts = self._texts(rows, tokens)
+        codes = texts.codes()
+        found, values, *_ = parse_as("int64", *texts.cells, codes)
+        self._blame_texts(texts, codes, lambda code, text: type_words(column.source, code, text, kind))
+        return number_chunk(ColumnKey(column.name, "numbers", "int64", unit=kind.unit), rows[found], values)
 
     def _parse(self, column: FeatureColumn, kind: ColumnType, rows: Ints, tokens: Ints) -> ColumnChunk:
-        buf, start, stop = self._texts(rows, tokens)
-        if kind.unit is not None and np.isin(self.lines.kinds(tokens), _INTEGERS).all():
-            found, values, code, bad = parse_as("int64", buf, start, stop)
-            faulty = iter([(bad, column_words(column.source, code, "", "int64"))] if bad >= 0 else [])
-            chunk = number_chunk(ColumnKey(column.name, "numbers", "int64", unit=kind.unit), found, values)
-        else:
-            chunk, faulty = parse_texts(column, kind, buf, start, stop, self.layout.list_delimiter)
-        for bad, words in islice(faulty, 1):
-            self._blame(int(rows[bad]), int(tokens[bad]), words)
-        return dataclasses.replace(chunk, rows=rows[chunk.rows])
+        texts = self._texts(rows, tokens)
+        chunk, faulty = parse_texts(column, kind, *texts.cells, self.layout.list_delimiter)
+        self._blame_some(texts.rows, texts.tokens, faulty)
+        return dataclasses.replace(chunk, rows=texts.rows[chunk.rows])
 
     def _binary(self, column: FeatureColumn, rows: Ints, tokens: Ints) -> ColumnChunk:
-        buf, start, stop = self._texts(rows, tokens)
-        return ColumnChunk(
-            ColumnKey(column.name, "binary", "uint8"), rows, stop - start, buf[: int(stop[-1]) if stop.size else 0]
-        )
+        texts = self._texts(rows, tokens)
+        return ColumnChunk(ColumnKey(column.name, "binary", "uint8"), texts.rows, texts.stop - texts.start, texts.buf)
 
     def _undecided(self, column: FeatureColumn, rows: Ints, tokens: Ints, kinds: Ints) -> ColumnChunk:
-        """Read scalars as what they are: texts if one is, else bools, else int64 or float64."""
+        """Read scalars as what they are: texts if one is, else bools, else int64 or float64.
+
+        A number beyond float64 is a fault also beside texts, as they may stand in another block.
+        """
         if np.isin(kinds, _TEXTS).any():
+            is_huge = kinds == json_tape.HUGE
+            self._numbers(column, rows[is_huge], tokens[is_huge], "float64")
             return self._binary(column, rows, tokens)
         is_bool = np.isin(kinds, (json_tape.TRUE, json_tape.FALSE))
         key = ColumnKey(column.name, "numbers", "bool")
         if rows.size and is_bool.all():
             return number_chunk(key, rows, kinds == json_tape.TRUE)
         if not is_bool.any():
-            buf, start, stop = self._texts(rows, tokens)
-            _, ints, _, bad = delimited.parse_ints(buf, start, stop, keep_sign=True)
+            _, ints, _, bad = delimited.parse_ints(*self._texts(rows, tokens).cells, keep_sign=True)
             if bad < 0:
                 return number_chunk(dataclasses.replace(key, dtype="int64"), rows, ints)
         values = np.empty(rows.size, np.float64)
@@ -377,30 +424,66 @@ class JsonBatch:
         dtype = column.type.dtype if column.type else "int64"
         if column.type is None and read_numbers(tape, tokens, size, "int64")[1].size:
             dtype = "float64"
-        values = self._numbers(column, rows, tokens, dtype, size)
+        if dtype == "bool":
+            values: NDArray[np.generic] = self._bools(column, rows, tokens, counts)
+        else:
+            values = self._numbers(column, rows, tokens, dtype, size)
         if column.type is not None:
-            for row, words in islice(check_size(column, column.type, rows, counts), 1):
-                self._blame(row, int(tokens[np.searchsorted(rows, row)]), words)
+            self._blame_some(rows, tokens, check_size(column, column.type, np.arange(rows.size), counts))
         shape = common_shape(counts, column.type.size if column.type else None)
         return ColumnChunk(ColumnKey(column.name, "numbers", dtype), rows, counts, values, shape)
 
     def _numbers(
         self, column: FeatureColumn, rows: Ints, tokens: Ints, dtype: str, size: int | None = None
     ) -> NDArray[np.generic]:
-        """Read numbers, of scalars or of lists."""
+        """Read numbers, of scalars or, ``size`` of them, of lists."""
         values, faults = read_numbers(self.lines.tape, tokens, tokens.size if size is None else size, dtype)
-        for number, code, bad in faults[:1].tolist():
-            row = int(rows[number])
-            words = column_words(column.source, numbers.OVERFLOW if code == TOO_LARGE else numbers.INVALID, "", dtype)
-            found = json_faults.found_at(self.lines.data, self.lines.at(bad))
-            if size is not None and found.startswith('"'):
-                remedy = f"join the texts of a row to one, or pass --drop-column {column.source}"
-                words = Wording(f"field {column.source!r} must be a list of numbers, found ", remedy)
-            self._blame(row, bad, dataclasses.replace(words, message=words.message + found))
+        bad = faults[:, 2]
+        found = zip(faults[:, 1].tolist(), positions(self.lines.tape, bad).tolist(), strict=True)
+        words = (self._value_words(column, code == TOO_LARGE, at, dtype, size is not None) for code, at in found)
+        self._blame(rows[faults[:, 0]], bad, words)
         return values
 
-    def _blame(self, row: int, token: int, words: Wording) -> None:
-        self.faults.add(row, self.lines.at(token), 0, words)
+    def _bools(self, column: FeatureColumn, rows: Ints, tokens: Ints, counts: Ints) -> NDArray[np.bool_]:
+        """Read the bools of lists: true, false, 0 and 1."""
+        items = ranges(tokens + 1, counts)
+        kinds, digits = self.lines.kinds(items), self.lines.tape.extra[items]
+        is_one = (kinds == json_tape.TRUE) | ((kinds == json_tape.UINT) & (digits == 1))
+        is_zero = (kinds == json_tape.FALSE) | ((kinds == json_tape.UINT) & (digits == 0))
+        bad = np.flatnonzero(~(is_one | is_zero))
+        places = positions(self.lines.tape, items[bad]).tolist()
+        self._blame(
+            np.repeat(rows, counts)[bad], items[bad], (self._value_words(column, False, at, "bool", True) for at in places)
+        )
+        return np.asarray(is_one, np.bool_)
+
+    # ------------------------------------------------------------------------------------------------ faults
+
+    def _value_words(self, column: FeatureColumn, too_large: bool, at: int, dtype: str, in_list: bool) -> Wording:
+        found = json_faults.found_at(self.lines.data, at)
+        if in_list and found.startswith('"'):
+            remedy = f"join the texts of a row to one, or pass --drop-column {column.source}"
+            return Wording(f"field {column.source!r} must be a list of numbers, found {found}", remedy)
+        return column_words(column.source, numbers.OVERFLOW if too_large else numbers.INVALID, found, dtype)
+
+    def _blame_texts(self, texts: _Texts, codes: Codes, say: Callable[[int, str], Wording]) -> None:
+        """Note the texts whose code is a fault; ``say`` takes it, and what was found."""
+        bad = np.flatnonzero(codes)
+        words = (say(int(codes[row]), found_in(*texts.cells, row)) for row in bad.tolist())
+        self._blame(texts.rows[bad], texts.tokens[bad], words)
+
+    def _blame_some(self, rows: Ints, tokens: Ints, faulty: Iterator[Faulty]) -> None:
+        """Note faults of some of a column's values, told by their positions in it."""
+        found = list(islice(faulty, None if self.finds_all else 1))
+        bad = np.array([number for number, _ in found], np.int64)
+        self._blame(rows[bad], tokens[bad], (words for _, words in found))
+
+    def _blame(self, rows: Ints, tokens: Ints, words: Iterable[Wording]) -> None:
+        """Note faults of values in input order: all, or the first."""
+        most = None if self.finds_all else 1
+        places = positions(self.lines.tape, tokens[:most])
+        for row, at, said in zip(rows[:most].tolist(), places.tolist(), words, strict=False):
+            self.faults.add(row, at, 0, said)
 
 
 def _shape_words(column: FeatureColumn, is_list: bool) -> Wording:

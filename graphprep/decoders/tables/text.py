@@ -16,7 +16,6 @@ from graphprep.decoders.cells.text import (
     TIME_KEY,
     Fields,
     after_header,
-    find_faults,
     further,
     has_null,
     parse_ids,
@@ -73,7 +72,7 @@ class TextReader:
         """Return what ``decode`` would raise for each faulty record on its own, in input order."""
         cells = self._cells(block, record_ends_of(block))
         parse_columns(self._batch(block, cells, 0), self.layout)
-        return find_faults(cells)
+        return cells.faults.of_records()
 
     def _cells(self, block: TextBlock, ends: Ints | None = None) -> Fields:
         layout, at = self.layout, after_header(block, self.header_line)

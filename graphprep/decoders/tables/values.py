@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator
+from dataclasses import replace
 from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.decoders.cells.faults import Wording, column_words
+from graphprep.decoders.cells.row_numbers import ranges
 from graphprep.decoders.cells.text import found_in, number_chunk, parse_as
 from graphprep.decoders.tables.columns import ColumnType, FeatureColumn
 from graphprep.decoders.tables.faults import size_words, type_words
@@ -73,6 +75,16 @@ def check_size(column: FeatureColumn, kind: ColumnType, rows: Ints, counts: Ints
     if kind.size is not None:
         for wrong in np.flatnonzero(counts != kind.size).tolist():
             yield int(rows[wrong]), size_words(column.source, kind.size, int(counts[wrong]))
+
+
+def interleave(one: ColumnChunk, other: ColumnChunk, shape: tuple[int, ...] | None) -> ColumnChunk:
+    """Join by row what was read of a column's values in two ways; ``shape`` is that of all values."""
+    order = np.argsort(np.concatenate((one.rows, other.rows)))
+    counts = np.concatenate((one.counts, other.counts))
+    starts = (np.cumsum(counts) - counts)[order]
+    values = np.concatenate((one.values, other.values))[ranges(starts, counts[order])]
+    rows = np.concatenate((one.rows, other.rows))[order]
+    return replace(one, rows=rows, counts=counts[order], values=values, item_shape=shape)
 
 
 def common_shape(counts: Ints, size: int | None = None) -> tuple[int, ...] | None:

@@ -7,23 +7,21 @@ from numpy.typing import NDArray
 
 from graphprep.kernels.compiler.jit import njit
 from graphprep.kernels.cpu.deepgnn.json_keys import hash_text, same_text, spelling_room
-from graphprep.kernels.cpu.deepgnn.json_tape import ESCAPED, OBJECT, TEXT, Tape, Tokens, after, kind_of, start_of, unescape
+from graphprep.kernels.cpu.deepgnn.json_tape import ESCAPED, TEXT, Tape, after, kind_of, start_of, unescape
 
 _FEW_SLOTS = 256
 _TAB, _LF, _CR, _SPACE, _COMMA, _CLOSE_ARRAY, _CLOSE_OBJECT = 9, 10, 13, 32, 44, 93, 125
 
 
-def list_members(tokens: Tokens) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
-    """List the members of all records in input order.
+def list_members(tape: Tape, roots: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """List the members of all records, which are objects, in input order.
 
-    Returns the number of each one's record and the token of its key (the value's is the next), both int64[n], and the number of
-    the first record that is no object, -1 where all are.
+    Returns the number of each one's record and the token of its key (the value's is the next), both int64[n].
     """
-    tape, roots = tokens.tape, tokens.roots
-    num_members, bad = _count_members(tape.words, tape.extra, roots)
+    num_members = _count_members(tape.words, tape.extra, roots)
     records, keys = np.empty(num_members, np.int64), np.empty(num_members, np.int64)
-    _find_members(tape.words, tape.extra, roots if bad < 0 else roots[:bad], records, keys)
-    return records, keys, bad
+    _find_members(tape.words, tape.extra, roots, records, keys)
+    return records, keys
 
 
 def label_keys(tape: Tape, records: NDArray[np.int64], keys: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
@@ -40,30 +38,28 @@ def label_keys(tape: Tape, records: NDArray[np.int64], keys: NDArray[np.int64]) 
         num_slots *= 16
 
 
-def scalar_texts(tape: Tape, tokens: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.uint8], int]:
+def scalar_texts(tape: Tape, tokens: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.int64]]:
     """Write scalars as text: texts without quotes and escapes, numbers and words as they stand.
 
-    Returns offsets int64[n + 1], uint8 values, and the position in ``tokens`` of the first text with a lone surrogate, or -1.
+    Returns offsets int64[n + 1], uint8 values, and the positions in ``tokens`` of texts with lone surrogates.
     """
     offsets = np.zeros(tokens.size + 1, np.int64)
     values = np.empty(_room(*tape, tokens), np.uint8)
-    size, lone = _scalar_texts(*tape, tokens, offsets, values)
-    return offsets, values[:size], lone
+    is_lone = np.zeros(tokens.size, np.bool_)
+    size = _scalar_texts(*tape, tokens, offsets, values, is_lone)
+    return offsets, values[:size], np.flatnonzero(is_lone)
 
 
 @njit(cache=True, nogil=True)
 def _count_members(words, extra, roots):
-    """Return the number of members, and the number of the first record that is no object, before which they are counted."""
+    """Return the number of members."""
     count = 0
-    for record in range(roots.size):
-        root = roots[record]
-        if kind_of(words, root) != OBJECT:
-            return count, record
+    for root in roots:
         key = root + 1
         while key < extra[root]:
             count += 1
             key = after(words, extra, key + 1)
-    return count, -1
+    return count
 
 
 @njit(cache=True, nogil=True)
@@ -128,19 +124,17 @@ def _room(buf, words, extra, tokens):
 
 
 @njit(cache=True, nogil=True)
-def _scalar_texts(buf, words, extra, tokens, offsets, out):
-    """Fill ``offsets`` and ``out``. Returns (bytes, position of the first lone surrogate's token)."""
+def _scalar_texts(buf, words, extra, tokens, offsets, out, is_lone):
+    """Fill ``offsets``, ``out`` and ``is_lone``. Returns the bytes."""
     at = 0
     for i in range(tokens.size):
         kind, start = kind_of(words, tokens[i]), start_of(words, tokens[i])
         if kind == ESCAPED:
-            at, lone = unescape(buf, start + 1, extra[tokens[i]], out, at)
-            if lone:
-                return at, i
+            at, is_lone[i] = unescape(buf, start + 1, extra[tokens[i]], out, at)
         else:
             stop = extra[tokens[i]] if kind == TEXT else _scalar_end(buf, start)
             for j in range(start + (kind == TEXT), stop):
                 out[at] = buf[j]
                 at += 1
         offsets[i + 1] = at
-    return at, -1
+    return at
