@@ -159,7 +159,7 @@ class Runs(Generic[Chunk]):
 
     def append(self, bucket: int, arrays: Chunk) -> None:
         """Add a chunk to a bucket. Raises StorageError where spilling fails."""
-        chunk = tuple(None if array is None else np.ascontiguousarray(array) for array in arrays)
+        chunk = tuple(None if array is None else np.ascontiguousarray(array) for array in tuple(arrays))
         make: Any = getattr(type(arrays), "_make", tuple)
         self._make = make
         num_bytes = sum(array.nbytes for array in chunk if array is not None)
