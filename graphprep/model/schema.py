@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
-from urllib.parse import unquote
 
 from graphprep.model.rows import Role
 
@@ -55,11 +54,6 @@ def path_name(name: str, *, column: bool = False) -> str:
             plain = i + 1 < len(name) and name[i + 1] != "_" and (i == 0 or name[i - 1] != "_")
         out.append(char if plain else "".join(f"%{byte:02X}" for byte in char.encode()))
     return "".join(out)
-
-
-def unpath_name(text: str) -> str:
-    """Invert ``path_name``."""
-    return unquote(text, errors="strict")
 
 
 def edge_type_path(edge_type: EdgeType) -> str:

@@ -1,4 +1,4 @@
-"""A store that is read: its paths, items and raw IDs, and what partition functions say.
+"""A store: its paths; items and raw IDs of one that is read; the end of one that is written; partition functions.
 
-In: a ``StoreReader``. Out: items in pieces that memory holds. Nothing here knows how stores are made, checked or exported.
+In: a ``StoreReader``. Out: items in pieces that memory holds. Nothing here knows how arrays are made, checked or exported.
 """

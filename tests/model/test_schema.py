@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from urllib.parse import unquote
 
 import pytest
 from hypothesis import given, settings
@@ -16,7 +17,6 @@ from graphprep.model.schema import (
     edge_type_text,
     parse_edge_type,
     path_name,
-    unpath_name,
 )
 
 NAMES = st.one_of(st.text(st.sampled_from("_.:%a/ é\0"), min_size=1, max_size=6), st.text(min_size=1, max_size=6)).filter(
@@ -36,7 +36,7 @@ def test_edge_type_text_round_trips(edge_type):
 @given(name=NAMES, column=st.booleans())
 def test_path_name_round_trips_and_is_safe(name, column):
     path = path_name(name, column=column)
-    assert unpath_name(path) == name
+    assert unquote(path) == name
     assert re.fullmatch(r"[A-Za-z0-9._%-]+", path)
     assert not path.startswith(".")
     assert not path.endswith("_")
@@ -49,7 +49,7 @@ def test_path_name_round_trips_and_is_safe(name, column):
 def test_edge_type_path_splits_into_its_names(edge_type):
     # Names never end in "_" and hold no "__", so the first "__" from the left is the separator.
     src, rel, dst = edge_type_path(edge_type).split("__", 2)
-    assert tuple(unpath_name(part) for part in (src, rel, dst)) == edge_type
+    assert tuple(unquote(part) for part in (src, rel, dst)) == edge_type
 
 
 @pytest.mark.parametrize(

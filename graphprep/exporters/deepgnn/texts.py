@@ -16,8 +16,6 @@ from graphprep.storage.read.arrow_arrays import arrow_array
 Ints = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
 
-_NOT_FINITE = ("nan", "inf", "-inf")
-
 
 @dataclass(frozen=True)
 class Texts:

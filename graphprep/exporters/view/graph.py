@@ -150,11 +150,6 @@ class StoredGraph:
         """Return which nodes [low, high), in the order of their raw IDs, have the column; None: all."""
         return read_present(self.store, 0, self.store.node_column_stem(number, column), column, low, high)
 
-    def ordered_node_dense(self, number: int, column: ColumnSchema) -> Iterator[NDArray[Any]]:
-        """Yield a dense column of all nodes in the order of their raw IDs. Needs ``input_order``."""
-        for low, high in self._row_slices(column, self.metadata.num_nodes_per_type[number]):
-            yield _shaped(self.ordered_node_cells(number, column, low, high), column)
-
     def _node_stem(self, number: int, column: ColumnSchema) -> str:
         return f"{node_folder(self.metadata.node_types[number])}/{column.path}"
 
@@ -233,10 +228,6 @@ class StoredGraph:
     def input_edge_cells(self, edge: int, column: ColumnSchema, low: int, high: int) -> Cells:
         """Return a column of the edges [low, high) by edge ID."""
         return self.edge_cells(edge, "input", 0, column, low, high)
-
-    def input_edge_dense(self, edge: int, column: ColumnSchema) -> Iterator[NDArray[Any]]:
-        """Yield a dense column of all edges by edge ID."""
-        return self.edge_dense(edge, "input", 0, column)
 
     def _first_entries(self, edge: int, layout: Layout) -> list[int]:
         """Return how many entries of a layout lie in the partitions before each."""
