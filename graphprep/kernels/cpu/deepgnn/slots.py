@@ -53,7 +53,8 @@ def note_fault(buf, progress, faults, pos, number):
 
     ``pos`` and ``number`` are where ``progress`` has the position of the line, and the number of faults.
     """
-    faults[progress[number]] = progress
+    for field in range(progress.size):  # an assignment of rows could raise
+        faults[progress[number], field] = progress[field]
     progress[number] += 1
     if progress[number] == faults.shape[0]:
         return True
