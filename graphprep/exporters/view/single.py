@@ -41,19 +41,19 @@ class WholeGraph:
 
     def node_values(self, number: int, column: ColumnSchema) -> Iterator[Array]:
         """Yield a dense column of all nodes in pieces [k, *item_shape]; zeros where a node has none."""
-        stem = f"nodes/{self._node_path(number)}/{column.path}"
+        stem = f"{self.graph.store.node_folder(number)}/{column.path}"
         return self.read(f"{stem}.npy", self.order(number), self.graph.room, column)
 
     def node_values_of(self, number: int, column: ColumnSchema, low: int, high: int) -> Array:
         """Return a dense column of nodes [low, high): [k, *item_shape]."""
-        path = f"nodes/{self._node_path(number)}/{column.path}.npy"
+        path = f"{self.graph.store.node_folder(number)}/{column.path}.npy"
         items, order = StoredItems(self.store.array(0, path)), self.order(number)
         found = items.read(low, high) if order is None else items.gather(order[low:high], order[low:high] + 1)
         return as_column(found, column, path)
 
     def node_present(self, number: int, column: ColumnSchema) -> Iterator[Array]:
         """Yield which nodes have a column that is optional: bool."""
-        stem = f"nodes/{self._node_path(number)}/{column.path}"
+        stem = f"{self.graph.store.node_folder(number)}/{column.path}"
         return self.read(ColumnPaths(stem).present, self.order(number), self.graph.room)
 
     def rows(self, edge: int, layout: Layout, scratch: Scratch) -> WholeRows:
@@ -94,9 +94,6 @@ class WholeGraph:
             order[ids] = typed
             is_same = is_same and bool((ids == typed).all())
         return None if is_same else order
-
-    def _node_path(self, number: int) -> str:
-        return self.graph.store.node_folder(number).removeprefix("nodes/")
 
 
 @dataclass(frozen=True)
