@@ -1,6 +1,6 @@
 """Measure codecs for spilled edges: ``python benchmarks/spill.py EDGES.txt [--folder DIR] [--megabytes N]``.
 
-Edges are dealt out to buckets as ``convert`` does it, in batches; every bucket's share of a batch is an extent, and each codec
+Edges are scattered to buckets as ``convert`` does it, in batches; every bucket's share of a batch is an extent, and each codec
 takes the same extents. Printed are bytes an edge, the MB/s of raw records (12 bytes: owner, other end, edge ID) that one core
 encodes and decodes, those that the disk writes (fdatasync included) and reads again (page cache dropped), and the seconds that
 100 M edges take there and back when one core and the disk take turns. Every codec's output is decoded and compared.
@@ -48,7 +48,7 @@ def main() -> None:
     parser.add_argument("edges", help="lines of two numbers")
     parser.add_argument("--folder", help="where the spill files are written", default=None)
     parser.add_argument("--megabytes", type=int, default=96, help="raw records to measure")
-    parser.add_argument("--batch", type=int, default=1 << 20, help="edges dealt out at a time")
+    parser.add_argument("--batch", type=int, default=1 << 20, help="edges scattered at a time")
     parser.add_argument("--buckets", type=int, default=64)
     args = parser.parse_args()
     extents = make_extents(args.edges, args.megabytes * 10**6 // _RAW_BYTES, args.batch, args.buckets)
@@ -60,7 +60,7 @@ def main() -> None:
 
 
 def make_extents(path: str, num_edges: int, batch: int, buckets: int) -> Extents:
-    """Read edges, and deal them out."""
+    """Read edges, and scatter them."""
     import pyarrow.csv as csv
 
     options = csv.ReadOptions(column_names=["src", "dst"], block_size=1 << 24)

@@ -28,7 +28,7 @@ def main() -> None:
 
 
 def dispatch(tools: Path, chunked: Path, out: Path, num_parts: int) -> None:
-    """Deal nodes out to ``assigned`` beside ``out``, then dispatch the graph."""
+    """Scatter nodes to ``assigned`` beside ``out``, then dispatch the graph."""
     assigned, schema = out.with_name("assigned"), chunked / "metadata.json"
     out.mkdir(parents=True)
     with socket.socket() as some:

@@ -1,7 +1,7 @@
 """The trainers' own partitioners: ``trainer_parts.py glt|pyg|dgl ARRAYS OUT PARTITIONS``, and ``… glt check OUT|versions``.
 
 ARRAYS is a folder as inputs.py makes it: the ends of every edge type and a feature of every node type as ``.npy``, mapped and
-copied to tensors here. Nodes are dealt out at random, as all three can. What is missing for that on a machine without
+copied to tensors here. Nodes are assigned at random, as all three can. What is missing for that on a machine without
 accelerator or METIS is replaced: the compiled module of GraphLearn, which its partitioner does not call, torch_sparse, which it
 does not either, and METIS in PyTorch Geometric, by a random assignment, which is quicker.
 """

@@ -65,7 +65,7 @@ from graphprep.store.stated_counts import CountRules, check_parts, check_room
 if TYPE_CHECKING:
     from graphprep.convert.memory.folder import InMemory
 
-_MOST_GROUP = 16 << 20  # of text whose edges are dealt out at once: some 2^20, a thousand for every bucket
+_MOST_GROUP = 16 << 20  # of text whose edges are scattered at once: some 2^20, a thousand for every bucket
 _LEAST_EARLY = 1 << 15  # edges
 _AHEAD_BLOCKS = 4  # of a remote table, as stored, fetched while it is read
 
@@ -108,7 +108,7 @@ class InputReport(Showable):
 
 @dataclass
 class Prepared:
-    """An input that is decoded, indexed and dealt out to buckets."""
+    """An input that is decoded, indexed and scattered to buckets."""
 
     planned: Planned
     decoded: Decoded
@@ -402,7 +402,7 @@ def check_stated(sources: Sources, options: ConvertOptions) -> None:
 def _count_rules(memory: MemoryPlan, disk: DiskRules | None) -> CountRules:
     """Say what there is for what counts take; without ``disk`` nothing is written."""
     out, tmp_dir = (None, None) if disk is None else (disk.out, disk.tmp_dir)
-    return CountRules(memory.limit_bytes, memory.working_bytes, memory.leaf_bytes, out, tmp_dir)
+    return CountRules(memory.limit_bytes, memory.working_bytes, memory.task_bytes, out, tmp_dir)
 
 
 def _disk_rules(out: str, tmp_dir: str | None, options: ConvertOptions, memory: MemoryPlan) -> DiskRules:
@@ -427,7 +427,7 @@ def _route_rules(options: ConvertOptions, schema: GraphSchema | None, memory: Me
 
 
 def _early_rules(options: ConvertOptions, memory: MemoryPlan, total_bytes: int | None) -> EarlyRules | None:
-    """Say how edges may be dealt out as soon as they are decoded; None where that is of no use."""
+    """Say how edges may be scattered as soon as they are decoded; None where that is of no use."""
     if options.layout == "both" or options.ids == "sparse" or options.partition_by != "range":
         return None
     if total_bytes is not None and total_bytes < _LEAST_EARLY:  # not even one group of edges
@@ -448,7 +448,7 @@ def _write_rules(prepared: Prepared, options: ConvertOptions, memory: MemoryPlan
         edge_ids=options.edge_ids,
         index_dtype=options.index_dtype,
         bucket_bytes=memory.bucket_bytes,
-        leaf_bytes=memory.leaf_bytes,
+        task_bytes=memory.task_bytes,
         cap_bytes=memory.cap_bytes,
         threads=memory.threads,
     )

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.derived.store import ReadyFiles, ReadyStore
+from graphprep.derived.store import DerivedFiles, DerivedStore
 from graphprep.edges.moves import Blocks, Workspace
 from graphprep.model.schema import Layout
 from graphprep.rewrite.move_parts import CutFiles, PartMover, RenamedFiles
@@ -22,7 +22,7 @@ Ints = NDArray[np.int64]
 _STEP = 1 << 18
 
 
-def move_edge_columns(ready: ReadyStore, files: ReadyFiles, number: int, layout: Layout, room: Workspace) -> None:
+def move_edge_columns(ready: DerivedStore, files: DerivedFiles, number: int, layout: Layout, room: Workspace) -> None:
     """Write an edge type's columns in the row order of a layout that names edge rows.
 
     Raises DataError where the store's arrays are faulty.

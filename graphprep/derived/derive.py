@@ -23,7 +23,7 @@ from graphprep.derived.need import (
     reads_split,
 )
 from graphprep.derived.parts import StorePartitioner
-from graphprep.derived.store import ReadyFiles, ReadyStore
+from graphprep.derived.store import DerivedFiles, DerivedStore
 from graphprep.edges.moves import Workspace
 from graphprep.model.errors import StorageError
 from graphprep.model.export import StoreNeed
@@ -36,13 +36,13 @@ from graphprep.storage.write.publish import StoreWriter
 from graphprep.store.items import check_arrays
 from graphprep.store.stated_counts import num_part_files, refuse_parts
 
-__all__ = ["ReadyStore", "ready_store"]
+__all__ = ["DerivedStore", "derived_store"]
 
 
 @contextlib.contextmanager
-def ready_store(
+def derived_store(
     store: StoreReader, need: StoreNeed, storage: Storage, room: Workspace, reporter: Reporter, tmp_dir: str | None = None
-) -> Iterator[ReadyStore]:
+) -> Iterator[DerivedStore]:
     """Yield the store with all that ``need`` names; what is made for it lies in ``tmp_dir`` until the context is left.
 
     Arrays are those that ``convert`` would have written for the same input. Raises DataError where the store is faulty,
@@ -86,27 +86,27 @@ class _Maker:
                 raise
             raise storage_error(error.__cause__ or error, self._folder.parent, TMP_DIR_OPTION) from error
 
-    def partition(self, store: StoreReader, need: StoreNeed) -> ReadyStore:
+    def partition(self, store: StoreReader, need: StoreNeed) -> DerivedStore:
         """Return the store in the partitioning that is needed.
 
         One that is partitioned so already stays as it is, its nodes in the order in which they are.
         """
         metadata = store.metadata
         if is_partitioned(metadata, need):
-            return ReadyStore(metadata, store)
+            return DerivedStore(metadata, store)
         partition = partition_function(metadata, need, self._storage)
         if partition.method == "file" and need.num_parts is None:
             refuse_parts(
                 partition.num_parts, display_url(str(need.partition_by)), num_part_files(metadata), self._room.held_bytes
             )
         if partition.num_parts == metadata.num_parts == 1 and all(one.node_order is None for one in metadata.node_schemas):
-            return ReadyStore(replace(metadata, partition_by=partition.method), store)
-        files = ReadyFiles(self._storage, self._open(), "parts", partition.num_parts)
+            return DerivedStore(replace(metadata, partition_by=partition.method), store)
+        files = DerivedFiles(self._storage, self._open(), "parts", partition.num_parts)
         layouts = kept_layouts(metadata, need)
         columns = [number for number in range(len(metadata.edge_types)) if reads_columns(metadata, need, number)]
         return StorePartitioner(store, files, partition, layouts, columns, self._room, self._reporter).write()
 
-    def order_edges(self, ready: ReadyStore, need: StoreNeed) -> None:
+    def order_edges(self, ready: DerivedStore, need: StoreNeed) -> None:
         """Make edges by edge ID: all of them, whatever messages pass over."""
         for number, num_edges in enumerate(ready.metadata.num_edges_per_type):
             ends = reads_by_id(ready.metadata, need, number)
@@ -115,16 +115,16 @@ class _Maker:
                 order_edges(ready, self._files(ready), number, self._room, ends=ends, columns=columns)
                 self._reporter.advance(records=num_edges)
 
-    def hold_out(self, ready: ReadyStore, need: StoreNeed) -> ReadyStore:
+    def hold_out(self, ready: DerivedStore, need: StoreNeed) -> DerivedStore:
         """Return the store without the edges that messages do not pass over, in its primary layout."""
         metadata = ready.metadata
         numbers = [number for number in range(len(metadata.edge_types)) if is_held_out(metadata, need, number)]
         if not numbers:
             return ready
-        files = ReadyFiles(self._storage, self._open(), "messages", metadata.num_parts)
+        files = DerivedFiles(self._storage, self._open(), "messages", metadata.num_parts)
         return MessageEdgeFilter(ready, files, need.message_edges, self._room, self._reporter).write(numbers)
 
-    def make_edges(self, ready: ReadyStore, need: StoreNeed) -> None:
+    def make_edges(self, ready: DerivedStore, need: StoreNeed) -> None:
         """Make layouts, and columns in the order of a layout."""
         columns = need.edge_columns
         for number, num_edges in enumerate(ready.metadata.num_edges_per_type):
@@ -135,15 +135,15 @@ class _Maker:
                 move_edge_columns(ready, self._files(ready), number, columns, self._room)
                 self._reporter.advance(records=num_edges)
 
-    def order_nodes(self, ready: ReadyStore) -> None:
+    def order_nodes(self, ready: DerivedStore) -> None:
         """Make nodes by raw ID."""
         for number, num_nodes in enumerate(ready.metadata.num_nodes_per_type):
             order_nodes(ready, self._files(ready), number, self._room)
             self._reporter.advance(records=num_nodes)
 
-    def _files(self, ready: ReadyStore) -> ReadyFiles:
+    def _files(self, ready: DerivedStore) -> DerivedFiles:
         """Return what writes arrays of the store's partitions."""
-        return ReadyFiles(self._storage, self._open(), "store", ready.metadata.num_parts)
+        return DerivedFiles(self._storage, self._open(), "store", ready.metadata.num_parts)
 
     def _open(self) -> StoreWriter:
         if self._writer is None:

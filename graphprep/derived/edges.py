@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.derived.store import ReadyStore
-from graphprep.edges.bucket_plan import MOST_HELD_BYTES, ROW_BYTES, Desk, plan_buckets
+from graphprep.derived.store import DerivedStore
+from graphprep.edges.bucket_plan import MOST_HELD_BYTES, ROW_BYTES, WriteBuffer, plan_buckets
 from graphprep.edges.buckets import EdgeBuckets
 from graphprep.edges.moves import Workspace
 from graphprep.engine.budget import format_size
@@ -26,7 +26,7 @@ from graphprep.store.paths import LayoutPaths
 
 Ints = NDArray[np.int64]
 Made = TypeVar("Made")
-_LEAF_PIECES = 4  # a bucket takes as many pieces: it is built at once
+_TASK_PIECES = 4  # a bucket takes as many pieces: it is built at once
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class EdgeSpan:
 
 
 def map_edges(
-    ready: ReadyStore, number: int, room: Workspace, scratch: Scratch, make: Callable[[EdgeSpan], Made]
+    ready: DerivedStore, number: int, room: Workspace, scratch: Scratch, make: Callable[[EdgeSpan], Made]
 ) -> Iterator[Made]:
     """Yield what is made of an edge type's edges, on the threads, in the row order of the primary layout.
 
@@ -73,7 +73,7 @@ def _make(make: Callable[[EdgeSpan], Made], reader: _PartEdges, span: tuple[int,
 class _PartEdges:
     """Reads the edges of a partition."""
 
-    def __init__(self, ready: ReadyStore, number: int, part: int, first_row: int, scratch: Scratch) -> None:
+    def __init__(self, ready: DerivedStore, number: int, part: int, first_row: int, scratch: Scratch) -> None:
         metadata = ready.metadata
         layout = metadata.primary_layout
         folder = f"{ready.edge_folder(number)}/{layout}"
@@ -130,8 +130,8 @@ def part_borders(metadata: GraphMetadata, node_type: int) -> Ints:
 def make_buckets(room: Workspace, num_rows: int, num_edges: int, num_others: int) -> EdgeBuckets:
     """Make buckets for the edges of so many rows, with other ends below ``num_others``."""
     plan = plan_buckets(num_rows, num_edges * EDGE_BYTES + num_rows * ROW_BYTES, bucket_bytes(room))
-    desk = Desk(min(bucket_bytes(room), MOST_HELD_BYTES))
-    return EdgeBuckets(room.kernels, room.pool, plan, desk, num_others)
+    write_buffer = WriteBuffer(min(bucket_bytes(room), MOST_HELD_BYTES))
+    return EdgeBuckets(room.kernels, room.pool, plan, write_buffer, num_others)
 
 
 def derive_needs(room: Workspace) -> Iterator[Need]:
@@ -143,4 +143,4 @@ def derive_needs(room: Workspace) -> Iterator[Need]:
 
 def bucket_bytes(room: Workspace) -> int:
     """Return what a bucket may take while it is built."""
-    return _LEAF_PIECES * room.piece_bytes
+    return _TASK_PIECES * room.piece_bytes

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.derived.edges import EdgeSpan, bucket_bytes, end_types, make_buckets, map_edges
-from graphprep.derived.store import ReadyFiles, ReadyStore
+from graphprep.derived.store import DerivedFiles, DerivedStore
 from graphprep.edges.buckets import EdgeRows
 from graphprep.edges.build import settle_index_dtype
 from graphprep.edges.moves import Blocks, Workspace
@@ -33,7 +33,7 @@ _STEP = 1 << 17
 _EDGE_BYTES = 32  # of an edge while a range of edge IDs is put in order
 
 
-def order_nodes(ready: ReadyStore, files: ReadyFiles, number: int, room: Workspace) -> None:
+def order_nodes(ready: DerivedStore, files: DerivedFiles, number: int, room: Workspace) -> None:
     """Write the nodes of a type in the order of their raw IDs: ``raw_order``, and their columns.
 
     Raises DataError where the store's arrays are faulty.
@@ -51,7 +51,7 @@ def order_nodes(ready: ReadyStore, files: ReadyFiles, number: int, room: Workspa
     files.show(ready)
 
 
-def order_edges(ready: ReadyStore, files: ReadyFiles, number: int, room: Workspace, *, ends: bool, columns: bool) -> None:
+def order_edges(ready: DerivedStore, files: DerivedFiles, number: int, room: Workspace, *, ends: bool, columns: bool) -> None:
     """Write the edges of a type by edge ID, by edge row where none are stored: their ends, their columns.
 
     Raises DataError where the store's arrays are faulty.
@@ -71,7 +71,7 @@ def order_edges(ready: ReadyStore, files: ReadyFiles, number: int, room: Workspa
 
 
 def _write_columns(
-    ready: ReadyStore, files: ReadyFiles, folder: str, columns: list[StoredFile], order: Ints | None, room: Workspace
+    ready: DerivedStore, files: DerivedFiles, folder: str, columns: list[StoredFile], order: Ints | None, room: Workspace
 ) -> None:
     """Write columns in an order, or show them where they stand so."""
     whole = WholeStore(ready)
@@ -82,7 +82,7 @@ def _write_columns(
         ready.add(0, f"{folder}/input{column.path[len(folder) :]}", partial(whole.array, 0, column.path))
 
 
-def _raw_order(ready: ReadyStore, number: int, room: Workspace) -> Ints | None:
+def _raw_order(ready: DerivedStore, number: int, room: Workspace) -> Ints | None:
     """Return the typed ID of the i-th node by raw ID: int64[n]; None where these count up."""
     metadata = ready.metadata
     schema, size = metadata.node_schemas[number], metadata.num_nodes_per_type[number]
@@ -97,7 +97,7 @@ def _raw_order(ready: ReadyStore, number: int, room: Workspace) -> Ints | None:
     return None if is_same else order
 
 
-def _is_in_order(ready: ReadyStore, number: int) -> bool:
+def _is_in_order(ready: DerivedStore, number: int) -> bool:
     """Return whether edge rows are edge IDs."""
     metadata = ready.metadata
     if metadata.edge_schemas[number].edge_id_dtype is None:
@@ -110,12 +110,12 @@ def _is_in_order(ready: ReadyStore, number: int) -> bool:
     return True
 
 
-def _stored_ids(ready: ReadyStore, number: int) -> StoredItems:
+def _stored_ids(ready: DerivedStore, number: int) -> StoredItems:
     path = LayoutPaths(f"{ready.edge_folder(number)}/{ready.metadata.primary_layout}").edge_ids
     return StoredItems(WholeStore(ready).array(0, path))
 
 
-def _write_ends(ready: ReadyStore, files: ReadyFiles, number: int, room: Workspace) -> None:
+def _write_ends(ready: DerivedStore, files: DerivedFiles, number: int, room: Workspace) -> None:
     """Write the ends of edges whose rows are in order: one of them stands so."""
     metadata = ready.metadata
     folder, layout = ready.edge_folder(number), metadata.primary_layout
@@ -127,7 +127,7 @@ def _write_ends(ready: ReadyStore, files: ReadyFiles, number: int, room: Workspa
     ready.add(0, f"{folder}/input/{other_end}.npy", others)
 
 
-def row_dtype(ready: ReadyStore, number: int) -> str:
+def row_dtype(ready: DerivedStore, number: int) -> str:
     """Return the dtype of the nodes whose edges are a row of the primary layout."""
     row_type, _ = end_types(ready.metadata, number, ready.metadata.primary_layout)
     return settle_index_dtype("auto", ready.metadata.num_nodes_per_type[row_type])
@@ -144,12 +144,12 @@ class _Range:
 
 
 class _EdgesById:
-    """Deals edges out to ranges of edge IDs, and writes one range after another.
+    """Scatters edges to ranges of edge IDs, and writes one range after another.
 
     ``order`` (int64[m]) is filled with the edge row of every edge ID, where it is wanted.
     """
 
-    def __init__(self, ready: ReadyStore, number: int, room: Workspace, order: Ints | None) -> None:
+    def __init__(self, ready: DerivedStore, number: int, room: Workspace, order: Ints | None) -> None:
         metadata = ready.metadata
         self._ready = ready
         self._number = number
@@ -162,7 +162,7 @@ class _EdgesById:
         self._buckets = make_buckets(room, self._size, self._size, most)
         self._edges = EdgeRuns(self._buckets, "input", None, by_arrival=False)
 
-    def write(self, files: ReadyFiles | None) -> None:
+    def write(self, files: DerivedFiles | None) -> None:
         """Write both ends, where there are files for them."""
         for rows in map_edges(self._ready, self._number, self._room, self._room.scratch, self._turn):
             self._buckets.add(rows)
@@ -191,7 +191,7 @@ class _EdgesById:
     def _ids_path(self) -> str:
         return LayoutPaths(f"{self._ready.edge_folder(self._number)}/{self._ready.metadata.primary_layout}").edge_ids
 
-    def _write(self, files: ReadyFiles) -> None:
+    def _write(self, files: DerivedFiles) -> None:
         folder = f"{self._ready.edge_folder(self._number)}/input"
         names = ("dst", "src") if self._ready.metadata.primary_layout == "csc" else ("src", "dst")
         arrays = [

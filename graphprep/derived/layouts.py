@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.derived.edges import EdgeSpan, bucket_bytes, end_types, make_buckets, map_edges, part_borders
-from graphprep.derived.store import ReadyFiles, ReadyStore
+from graphprep.derived.store import DerivedFiles, DerivedStore
 from graphprep.edges.buckets import EdgeRows
 from graphprep.edges.build import BuildRules, LayoutBuilder, LayoutFiles, settle_index_dtype, write_layout
 from graphprep.edges.moves import Workspace
@@ -19,22 +19,22 @@ from graphprep.store.columns.stored import read_cells, read_present
 Ints = NDArray[np.int64]
 
 
-def make_layout(ready: ReadyStore, files: ReadyFiles, number: int, layout: Layout, room: Workspace) -> None:
+def make_layout(ready: DerivedStore, files: DerivedFiles, number: int, layout: Layout, room: Workspace) -> None:
     """Write a layout of an edge type as ``convert`` would have, beside the primary one.
 
     Entries of a row follow the type's neighbour order, ties by edge ID, by edge row where none are stored. ``edge_rows`` are
     written where there are columns, or no edge IDs. Raises DataError where the store's arrays are faulty.
     """
     maker = _LayoutMaker(ready, number, layout, room)
-    maker.deal()
+    maker.scatter()
     maker.write(files)
     files.show(ready)
 
 
 class _LayoutMaker:
-    """Deals the edges of the primary layout out to the rows of the other, and builds these."""
+    """Scatters the edges of the primary layout out to the rows of the other, and builds these."""
 
-    def __init__(self, ready: ReadyStore, number: int, layout: Layout, room: Workspace) -> None:
+    def __init__(self, ready: DerivedStore, number: int, layout: Layout, room: Workspace) -> None:
         metadata = ready.metadata
         row_type, other_type = end_types(metadata, number, layout)
         self._ready = ready
@@ -50,8 +50,8 @@ class _LayoutMaker:
         num_edges = metadata.num_edges_per_type[number]
         self._buckets = make_buckets(room, int(self._borders[-1]), num_edges, self._num_others)
 
-    def deal(self) -> None:
-        """Deal out all edges."""
+    def scatter(self) -> None:
+        """Scatter all edges."""
         with self._room.scratch.inner() as scratch:
             for rows, counts in map_edges(self._ready, self._number, self._room, scratch, self._turn):
                 self._edge_sizes += counts
@@ -79,8 +79,8 @@ class _LayoutMaker:
         values = read_cells(self._ready, span.part, stem, column, span.start, span.stop).flat
         return order_keys(self._role, values, read_present(self._ready, span.part, stem, column, span.start, span.stop))
 
-    def write(self, files: ReadyFiles) -> None:
-        """Build the layout from the edges that were dealt out."""
+    def write(self, files: DerivedFiles) -> None:
+        """Build the layout from the edges that were scattered."""
         schema, room = self._schema, self._room
         folder, index_dtype = f"{self._ready.edge_folder(self._number)}/{self._layout}", _index_dtype(schema, self._num_others)
         missing_key = None if self._role is None else missing_order_key(self._role)

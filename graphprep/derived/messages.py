@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.convert.columns.roles import PART_NAMES
-from graphprep.derived.store import ReadyFiles, ReadyStore
+from graphprep.derived.store import DerivedFiles, DerivedStore
 from graphprep.edges.build import settle_index_dtype
 from graphprep.edges.moves import Workspace
 from graphprep.model.export import HELD_OUT, MessageEdges
@@ -93,7 +93,7 @@ class MessageEdgeFilter:
     """
 
     def __init__(
-        self, ready: ReadyStore, files: ReadyFiles, message_edges: MessageEdges, room: Workspace, reporter: Reporter
+        self, ready: DerivedStore, files: DerivedFiles, message_edges: MessageEdges, room: Workspace, reporter: Reporter
     ) -> None:
         self._ready = ready
         self._files = files
@@ -102,7 +102,7 @@ class MessageEdgeFilter:
         self._reporter = reporter
         self._counts: dict[int, dict[str, int]] = {}
 
-    def write(self, numbers: Sequence[int]) -> ReadyStore:
+    def write(self, numbers: Sequence[int]) -> DerivedStore:
         """Return the store with all types, of which those of these numbers have fewer edges."""
         metadata = self._ready.metadata
         counts, schemas = list(metadata.num_edges_per_chunk), list(metadata.edge_schemas)
@@ -112,7 +112,7 @@ class MessageEdgeFilter:
             counts[number] = tuple(self._write_type(number, schemas[number]))
             self._reporter.advance(records=metadata.num_edges_per_type[number])
         kept = replace(metadata, num_edges_per_chunk=tuple(counts), edge_schemas=tuple(schemas))
-        found = ReadyStore(kept, self._ready, all_edges=self._ready)
+        found = DerivedStore(kept, self._ready, all_edges=self._ready)
         found.held_out |= self._counts
         self._files.show(found)
         return found

@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.derived.store import ReadyFiles, ReadyStore
+from graphprep.derived.store import DerivedFiles, DerivedStore
 from graphprep.edges.moves import Blocks, Workspace
 from graphprep.model.errors import DataError
 from graphprep.model.metadata import GraphMetadata, PartEntry, part_name
@@ -59,7 +59,7 @@ class StorePartitioner:
     def __init__(
         self,
         store: StoredArrays,
-        files: ReadyFiles,
+        files: DerivedFiles,
         partition: PartitionFunction,
         layouts: Collection[Layout],
         with_columns: Collection[int],
@@ -77,7 +77,7 @@ class StorePartitioner:
         self._nodes: dict[str, _NewNodes] = {}
         self._cut: dict[tuple[int, str], Callable[[], StoredArray]] = {}
 
-    def write(self) -> ReadyStore:
+    def write(self) -> DerivedStore:
         """Write all arrays; return the store that they are."""
         with self._room.scratch.inner() as scratch:
             self._room = replace(self._room, scratch=scratch)
@@ -86,7 +86,7 @@ class StorePartitioner:
                 self._write_nodes(number, self._nodes[name])
             for number in range(len(self._store.metadata.edge_types)):
                 self._write_edges(number)
-        ready = ReadyStore(self._metadata(), None)
+        ready = DerivedStore(self._metadata(), None)
         self._files.show(ready)
         for (part, path), make in self._cut.items():
             ready.add(part, path, make)

@@ -22,14 +22,14 @@ from graphprep.store.paths import NodePaths, edge_folder, node_folder
 _MOST_OPEN = 32  # each holds a file descriptor, some of those that are joined hold up to 16
 
 
-class ReadyStore:
+class DerivedStore:
     """Reads a store's arrays and those that were made for it.
 
     ``metadata`` is that of the partitioning in use; its ``layouts`` are those that the store has, so its ``primary_layout`` is
     the one in whose rows stored edge columns lie. What is read by edge ID or raw ID has no partitions: it lies in partition 0.
     """
 
-    def __init__(self, metadata: GraphMetadata, base: StoredArrays | None, all_edges: ReadyStore | None = None) -> None:
+    def __init__(self, metadata: GraphMetadata, base: StoredArrays | None, all_edges: DerivedStore | None = None) -> None:
         """Take what shows the arrays that were not made; ``all_edges`` is the store whose edges this one has some of.
 
         ``held_out`` says of edge types how many edges of each part of their split it does not have.
@@ -99,7 +99,7 @@ class ReadyStore:
         return self.array(0, NodePaths(f"{self.node_folder(number)}/input").raw_order)
 
 
-class ReadyFiles(PartFiles):
+class DerivedFiles(PartFiles):
     """Writes arrays to a private folder, and shows them in a ready store."""
 
     def __init__(self, storage: Storage, writer: StoreWriter, folder: str, num_parts: int) -> None:
@@ -112,7 +112,7 @@ class ReadyFiles(PartFiles):
         """See ``PartList``."""
         return self.writer.open_array(self._part_path(part), path, dtype, shape)
 
-    def show(self, ready: ReadyStore) -> None:
+    def show(self, ready: DerivedStore) -> None:
         """Show all arrays that are complete."""
         for part, entries in enumerate(self.entries):
             for entry in entries:

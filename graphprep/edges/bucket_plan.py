@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Ints = NDArray[np.int64]
 ROW_BYTES = 8  # what building holds for each row of a bucket, whether it has edges or not
-MOST_HELD_BYTES = 8 << 20  # beyond that, dealing out what was held back misses the cache: twice the time
+MOST_HELD_BYTES = 8 << 20  # beyond that, scattering what was held back misses the cache: twice the time
 
 
 @dataclass(frozen=True)
@@ -69,25 +69,25 @@ class HoldsBack(Protocol):
     """What holds rows back until there are enough of them."""
 
     def flush(self) -> None:
-        """Deal them out."""
+        """Scatter them."""
 
 
-class Desk:
-    """What dealers hold back, together: at most about ``cap_bytes``."""
+class WriteBuffer:
+    """What scatterers hold back, together: at most about ``cap_bytes``."""
 
     def __init__(self, cap_bytes: int) -> None:
         self.cap_bytes = cap_bytes
         self.held_bytes = 0
-        self.dealers: list[HoldsBack] = []
+        self.scatterers: list[HoldsBack] = []
 
     def hold(self, num_bytes: int) -> None:
-        """Count bytes that are held back; deal everything out where it is too much."""
+        """Count bytes that are held back; scatter everything where it is too much."""
         self.held_bytes += num_bytes
         if self.held_bytes > self.cap_bytes:
             self.clear()
 
     def clear(self) -> None:
-        """Deal out all that is held back."""
-        for dealer in self.dealers:
-            dealer.flush()
+        """Scatter all that is held back."""
+        for scatterer in self.scatterers:
+            scatterer.flush()
         self.held_bytes = 0

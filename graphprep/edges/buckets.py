@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.edges.bucket_plan import BucketPlan, Desk
+from graphprep.edges.bucket_plan import BucketPlan, WriteBuffer
 from graphprep.kernels.edges import Kernels, Packing, bits_below
 from graphprep.model.errors import DataError
 from graphprep.storage.spill.records import RecordPiece, RecordRuns
@@ -17,7 +17,7 @@ from graphprep.storage.spill.runs import SpillPool
 
 Ints = NDArray[np.int64]
 Words = NDArray[Any]  # uint32 or uint64
-_LEAST_DEALT = 1 << 15  # fewer edges wait for others: each segment costs some numbers for every bucket
+_LEAST_SCATTERED = 1 << 15  # fewer edges wait for others: each segment costs some numbers for every bucket
 _LEAST_ID_BITS = 16  # with fewer, too few edges could be packed at a time
 
 
@@ -53,7 +53,7 @@ class EdgeRows:
 
 
 @dataclass(frozen=True)
-class DealtRows:
+class ScatteredRows:
     """Edges of one type in the order of their buckets: ``offsets`` are the borders of these. Edge IDs count from ``base``."""
 
     records: NDArray[np.uint64]
@@ -86,7 +86,7 @@ def scatter_all(
     return records, starts[:-1]
 
 
-def deal_rows(kernels: Kernels, pieces: Sequence[EdgeRows], plan: BucketPlan, num_others: int) -> DealtRows:
+def scatter_rows(kernels: Kernels, pieces: Sequence[EdgeRows], plan: BucketPlan, num_others: int) -> ScatteredRows:
     """Scatter edges that carry the same and whose IDs, where they count up, go on from piece to piece.
 
     Other ends are below ``num_others``. Raises DataError where rows and other ends are too many for a word.
@@ -105,7 +105,7 @@ def deal_rows(kernels: Kernels, pieces: Sequence[EdgeRows], plan: BucketPlan, nu
     ends = [(piece.owners, piece.others) for piece in pieces]
     ids = None if isinstance(first.ids, int) else [piece.ids for piece in pieces]
     more = [piece.words() for piece in pieces] if first.travels else None
-    return DealtRows(*scatter_all(kernels, ends, packing, plan.shift, plan.num_buckets, ids, more), packing)
+    return ScatteredRows(*scatter_all(kernels, ends, packing, plan.shift, plan.num_buckets, ids, more), packing)
 
 
 class EdgeBuckets:
@@ -116,7 +116,7 @@ class EdgeBuckets:
         kernels: Kernels,
         pool: SpillPool,
         plan: BucketPlan,
-        desk: Desk,
+        write_buffer: WriteBuffer,
         num_others: int,
         runs: RecordRuns | None = None,
     ) -> None:
@@ -126,9 +126,9 @@ class EdgeBuckets:
         self.num_others = num_others
         self.runs = RecordRuns(pool, plan.num_buckets) if runs is None else runs
         self.dtype = np.dtype(np.uint32 if max(plan.num_rows, num_others) <= 2**32 else np.uint64)
-        self._desk = desk
+        self._write_buffer = write_buffer
         self._held: list[EdgeRows] = []
-        desk.dealers.append(self)
+        write_buffer.scatterers.append(self)
 
     def add(self, edges: EdgeRows) -> None:
         """Take edges; few of them wait for more."""
@@ -137,19 +137,19 @@ class EdgeBuckets:
         if self._held and not self._goes_on(self._held[-1], edges):
             self.flush()
         self._held.append(edges)
-        self._desk.hold(edges.num_bytes)
+        self._write_buffer.hold(edges.num_bytes)
 
-    def add_dealt(self, dealt: DealtRows, first_id: int) -> None:
+    def add_scattered(self, scattered: ScatteredRows, first_id: int) -> None:
         """Take edges that were scattered; their edge IDs count from ``first_id``."""
         self.flush()
-        self.runs.append(dealt.records, dealt.offsets, first_id, dealt.packing)
+        self.runs.append(scattered.records, scattered.offsets, first_id, scattered.packing)
 
     def flush(self) -> None:
         """Scatter what was held back."""
         held, self._held = self._held, []
         if held:
-            dealt, first = deal_rows(self.kernels, held, self.plan, self.num_others), held[0].ids
-            self.runs.append(dealt.records, dealt.offsets, first if isinstance(first, int) else 0, dealt.packing)
+            scattered, first = scatter_rows(self.kernels, held, self.plan, self.num_others), held[0].ids
+            self.runs.append(scattered.records, scattered.offsets, first if isinstance(first, int) else 0, scattered.packing)
 
     @staticmethod
     def _goes_on(last: EdgeRows, edges: EdgeRows) -> bool:
@@ -160,7 +160,7 @@ class EdgeBuckets:
 
 def is_enough(num_edges: int, plan: BucketPlan) -> bool:
     """Return whether so many edges are worth being scattered without waiting for more."""
-    return num_edges >= max(_LEAST_DEALT, 64 * plan.num_buckets)
+    return num_edges >= max(_LEAST_SCATTERED, 64 * plan.num_buckets)
 
 
 @dataclass(frozen=True)

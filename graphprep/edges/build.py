@@ -9,10 +9,10 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.edges.bucket_plan import MOST_HELD_BYTES, ROW_BYTES, BucketPlan, Desk, plan_buckets
-from graphprep.edges.buckets import EdgeBuckets, EdgeRows, deal_rows, join_fields
+from graphprep.edges.bucket_plan import MOST_HELD_BYTES, ROW_BYTES, BucketPlan, WriteBuffer, plan_buckets
+from graphprep.edges.buckets import EdgeBuckets, EdgeRows, join_fields, scatter_rows
 from graphprep.edges.parted import PartedArray, PartedOffsets, PartList
-from graphprep.edges.tasks import EdgeRuns, Leaf, cut_leaves, join_leaves
+from graphprep.edges.tasks import BuildTask, EdgeRuns, cut_tasks, join_tasks
 from graphprep.engine.ledger import EDGE_BYTES
 from graphprep.engine.local import map_ordered
 from graphprep.kernels.cpu.ids.group import group_by_key
@@ -26,26 +26,26 @@ from graphprep.store.paths import LayoutPaths
 Ints = NDArray[np.int64]
 _JOINED_BYTES = 32  # the same where buckets are built from where they lie
 _MOST_JOINED = 1 << 18  # edges built at a time: fewer, and handing them over takes as long as building them
-_DEALT_ROWS = 1 << 18  # of a built leaf, so many are dealt out at a time: they fit the cache
+_SCATTERED_ROWS = 1 << 18  # of a built task, so many are scattered at a time: they fit the cache
 
 
 @dataclass(frozen=True)
 class BuildRules:
     """How layouts are built."""
 
-    leaf_bytes: int
+    task_bytes: int
     threads: int
 
 
 @dataclass(frozen=True)
-class BuiltLeaf:
+class BuiltTask:
     """A built piece: lengths of its rows, then for each entry the other end, its edge ID and, in a second layout, its edge row.
 
     ``lengths`` are those within the piece, ``counts`` those of whole rows where a row begins here. ``arrival`` (edge IDs,
     ascending) and ``position`` say where in the piece each edge ID lies, where that is wanted.
     """
 
-    leaf: Leaf
+    task: BuildTask
     counts: Ints
     lengths: Ints
     others: NDArray[Any]
@@ -58,14 +58,14 @@ class BuiltLeaf:
 
     def rows(self) -> Ints:
         """Return the row of every entry."""
-        return np.repeat(np.arange(self.leaf.low, self.leaf.high), self.lengths)
+        return np.repeat(np.arange(self.task.low, self.task.high), self.lengths)
 
     def ends(self) -> tuple[tuple[int, int], tuple[int, int]] | None:
         """Return (row, other end) of the first and of the last entry; None without any."""
         filled = np.flatnonzero(self.lengths)
         if not filled.size:
             return None
-        low = self.leaf.low
+        low = self.task.low
         return (low + int(filled[0]), int(self.others[0])), (low + int(filled[-1]), int(self.others[-1]))
 
 
@@ -92,29 +92,37 @@ class LayoutBuilder:
         """Return whether whole buckets are built from where their records lie."""
         return self.edges.missing_key is None and self.edges.by_arrival
 
-    def build(self, leaf: Leaf, *, positions: bool = True) -> BuiltLeaf:
-        """Sort a leaf's edges by row, inside a row by the neighbour order, ties by edge ID."""
+    def build(self, task: BuildTask, *, positions: bool = True) -> BuiltTask:
+        """Sort a task's edges by row, inside a row by the neighbour order, ties by edge ID."""
         if self.edges.missing_key is not None or (positions and not (self.is_direct and self.edges.order != "id")):
-            return self._order(leaf, positions)
+            return self._order(task, positions)
         if not self.is_direct:
-            return self._sort(leaf)
-        with self.edges.segments(leaf) as (segments, bucket):
-            low = leaf.low - self.edges.plan.bounds(leaf.bucket)[0]
-            return self._place(leaf, segments, bucket, low, self.edges.num_ids, positions)
+            return self._sort(task)
+        with self.edges.segments(task) as (segments, bucket):
+            low = task.low - self.edges.plan.bounds(task.bucket)[0]
+            return self._place(task, segments, bucket, low, self.edges.num_ids, positions)
 
     def _place(
-        self, leaf: Leaf, segments: Segments, bucket: int, low: int, num_ids: int, positions: bool, *, is_sorted: bool = False
-    ) -> BuiltLeaf:
-        """Put the records of a leaf in the order of their rows, and, unless they are sorted, of their other ends if need be."""
-        sizes = segments.sizes(bucket, bucket + leaf.num_buckets)
+        self,
+        task: BuildTask,
+        segments: Segments,
+        bucket: int,
+        low: int,
+        num_ids: int,
+        positions: bool,
+        *,
+        is_sorted: bool = False,
+    ) -> BuiltTask:
+        """Put the records of a task in the order of their rows, and, unless they are sorted, of their other ends if need be."""
+        sizes = segments.sizes(bucket, bucket + task.num_buckets)
         size, is_by_id = int(sizes.sum()), self.edges.order == "id"
         ids = np.empty(size if self.id_dtype else 0, self.id_dtype or "int32")
-        rows = Rows(np.zeros(leaf.high - leaf.low + 1, np.int64), np.empty(size, self.index_dtype), ids)
+        rows = Rows(np.zeros(task.high - task.low + 1, np.int64), np.empty(size, self.index_dtype), ids)
         arrival, position = (np.empty(size, np.int64), np.empty(size, np.int64)) if positions else (None, None)
         self.kernels.place_edges(
             segments,
             bucket,
-            bucket + leaf.num_buckets,
+            bucket + task.num_buckets,
             rows,
             most=int(sizes.max(initial=0)),
             low=low,
@@ -124,9 +132,9 @@ class LayoutBuilder:
             position=position,
         )
         counts = np.diff(rows.indptr)
-        return BuiltLeaf(
-            leaf=leaf,
-            counts=counts if leaf.row_counts is None else leaf.row_counts,
+        return BuiltTask(
+            task=task,
+            counts=counts if task.row_counts is None else task.row_counts,
             lengths=counts,
             others=rows.indices,
             edge_ids=ids if self.id_dtype else None,
@@ -135,34 +143,34 @@ class LayoutBuilder:
             repeated=is_by_id and self.kernels.has_repeats(counts, rows.indices),
         )
 
-    def _sort(self, leaf: Leaf) -> BuiltLeaf:
+    def _sort(self, task: BuildTask) -> BuiltTask:
         """Build from records that do not come in the order of their edge IDs."""
-        fields = join_fields(self.edges.fields(leaf), keyed=False, with_rows=self.edge_rows)
-        plan = BucketPlan(leaf.high - leaf.low, bits_below(leaf.high - leaf.low))
-        rows = EdgeRows(fields.owners - fields.owners.dtype.type(leaf.low), fields.others, fields.ids, None, fields.edge_rows)
-        dealt = deal_rows(self.kernels, [rows], plan, self.edges.buckets.num_others)
-        records, packing, num_ids = dealt.records, dealt.packing, int(fields.ids.max(initial=0)) + 1
+        fields = join_fields(self.edges.fields(task), keyed=False, with_rows=self.edge_rows)
+        plan = BucketPlan(task.high - task.low, bits_below(task.high - task.low))
+        rows = EdgeRows(fields.owners - fields.owners.dtype.type(task.low), fields.others, fields.ids, None, fields.edge_rows)
+        scattered = scatter_rows(self.kernels, [rows], plan, self.edges.buckets.num_others)
+        records, packing, num_ids = scattered.records, scattered.packing, int(fields.ids.max(initial=0)) + 1
         records = self.kernels.sort_records(records, 0 if packing.id_bits else packing.word("id"), 0, bits_below(num_ids))
         if self.edges.order == "id":
             records = self.kernels.sort_records(records, 0, packing.id_bits, packing.id_bits + packing.other_bits)
         segments = one_segment(records, packing, plan.shift)
-        built = self._place(replace(leaf, num_buckets=1), segments, 0, 0, num_ids, self.edge_rows, is_sorted=True)
+        built = self._place(replace(task, num_buckets=1), segments, 0, 0, num_ids, self.edge_rows, is_sorted=True)
         if built.position is None:
             return built
         edge_rows = np.empty(built.others.size, np.int64)
         edge_rows[built.position] = records[:, packing.word("edge_row")].view(np.int64)
-        return replace(built, leaf=leaf, edge_rows=edge_rows, arrival=None, position=None)
+        return replace(built, task=task, edge_rows=edge_rows, arrival=None, position=None)
 
-    def _order(self, leaf: Leaf, positions: bool) -> BuiltLeaf:
+    def _order(self, task: BuildTask, positions: bool) -> BuiltTask:
         """Build from arrays of the records' fields: for orders by a key, and what travels along."""
         keyed = self.edges.missing_key is not None
-        edges = join_fields(self.edges.fields(leaf), keyed=keyed, with_rows=self.edge_rows)
+        edges = join_fields(self.edges.fields(task), keyed=keyed, with_rows=self.edge_rows)
         if not self.edges.by_arrival:
             edges = edges.take(stable_order(edges.ids))
         key = edges.others if self.edges.order == "id" else edges.keys
         by_key = None if key is None else stable_order(key)
-        rows = edges.owners.astype(np.int64) - leaf.low
-        indptr, order = group_by_key(rows if by_key is None else rows[by_key], leaf.high - leaf.low)
+        rows = edges.owners.astype(np.int64) - task.low
+        indptr, order = group_by_key(rows if by_key is None else rows[by_key], task.high - task.low)
         order = order if by_key is None else by_key[order]
         position = None
         if positions:
@@ -170,9 +178,9 @@ class LayoutBuilder:
             position[order] = np.arange(order.size)
         counts = np.diff(indptr)
         others = edges.others[order].astype(self.index_dtype)
-        return BuiltLeaf(
-            leaf=leaf,
-            counts=counts if leaf.row_counts is None else leaf.row_counts,
+        return BuiltTask(
+            task=task,
+            counts=counts if task.row_counts is None else task.row_counts,
             lengths=counts,
             others=others,
             edge_ids=None if self.id_dtype is None else edges.ids[order].astype(self.id_dtype),
@@ -196,17 +204,17 @@ class LayoutFiles:
 
 @dataclass
 class BuiltEdges:
-    """What building the primary layout leaves for the edge columns: per leaf (arrival, position).
+    """What building the primary layout leaves for the edge columns: per task (arrival, position).
 
     Under neighbour order ``id``, ``repeated`` says whether two edges have the same ends; ``last`` are those of the last edge.
     """
 
-    leaves: list[Leaf]
+    tasks: list[BuildTask]
     positions: Runs[tuple[Ints | None, Ints | None]] | None
     repeated: bool = False
     last: tuple[int, int] = (-1, -1)
 
-    def note_repeats(self, piece: BuiltLeaf) -> None:
+    def note_repeats(self, piece: BuiltTask) -> None:
         """Note whether two edges have the same ends, also where the cut between two pieces of a row parts them."""
         ends = piece.ends()
         if ends is not None:
@@ -240,10 +248,10 @@ def write_layout(
 
     ``columns`` are written beside it.
     """
-    leaves = cut_leaves(builder.edges, max(1, rules.leaf_bytes // EDGE_BYTES))
+    tasks = cut_tasks(builder.edges, max(1, rules.task_bytes // EDGE_BYTES))
     if builder.is_direct and not keep_positions:
-        leaves = list(join_leaves(builder.edges, leaves, min(_MOST_JOINED, rules.leaf_bytes // _JOINED_BYTES)))
-    built = BuiltEdges(leaves, Runs(pool, max(1, len(leaves))) if keep_positions else None)
+        tasks = list(join_tasks(builder.edges, tasks, min(_MOST_JOINED, rules.task_bytes // _JOINED_BYTES)))
+    built = BuiltEdges(tasks, Runs(pool, max(1, len(tasks))) if keep_positions else None)
     paths = LayoutPaths(files.folder)
     indptr = PartedOffsets(parts, paths.indptr, row_sizes)
     indices = PartedArray(parts, paths.indices, files.index_dtype, edge_sizes)
@@ -251,11 +259,11 @@ def write_layout(
     rows = PartedArray(parts, paths.edge_rows, "int64", edge_sizes) if files.edge_rows else None
     row = 0
 
-    def build(leaf: Leaf) -> tuple[BuiltLeaf, list[Cells]]:
-        piece = builder.build(leaf, positions=keep_positions)
+    def build(task: BuildTask) -> tuple[BuiltTask, list[Cells]]:
+        piece = builder.build(task, positions=keep_positions)
         return piece, [column.gather(piece.edge_ids) for column in columns if piece.edge_ids is not None]
 
-    for number, (piece, values) in enumerate(map_ordered(build, leaves, rules.threads)):
+    for number, (piece, values) in enumerate(map_ordered(build, tasks, rules.threads)):
         for column, cells in zip(columns, values, strict=True):
             column.append(cells)
         indptr.append(piece.counts)
@@ -284,21 +292,21 @@ class SecondLayout:
         self, primary: EdgeBuckets, num_edges: int, num_rows: int, pool: SpillPool, bucket_bytes: int, *, edge_rows: bool
     ) -> None:
         self.plan = plan_buckets(num_rows, num_edges * EDGE_BYTES + num_rows * ROW_BYTES, bucket_bytes)
-        desk = Desk(min(bucket_bytes, MOST_HELD_BYTES))
+        write_buffer = WriteBuffer(min(bucket_bytes, MOST_HELD_BYTES))
         self._edge_rows = edge_rows
-        self._buckets = EdgeBuckets(primary.kernels, pool, self.plan, desk, primary.plan.num_rows)
+        self._buckets = EdgeBuckets(primary.kernels, pool, self.plan, write_buffer, primary.plan.num_rows)
 
     @property
     def buckets(self) -> EdgeBuckets:
         """Return the edges."""
         return self._buckets
 
-    def add(self, piece: BuiltLeaf, first_row: int) -> None:
-        """Deal out a finished piece, whose first entry is edge row ``first_row``."""
+    def add(self, piece: BuiltTask, first_row: int) -> None:
+        """Scatter a finished piece, whose first entry is edge row ``first_row``."""
         assert piece.edge_ids is not None
         rows, dtype = piece.rows(), self._buckets.dtype
-        for start in range(0, piece.others.size, _DEALT_ROWS):
-            some = slice(start, min(start + _DEALT_ROWS, piece.others.size))
+        for start in range(0, piece.others.size, _SCATTERED_ROWS):
+            some = slice(start, min(start + _SCATTERED_ROWS, piece.others.size))
             self._buckets.add(
                 EdgeRows(
                     piece.others[some].astype(dtype),
@@ -310,7 +318,7 @@ class SecondLayout:
             )
 
     def finish(self) -> None:
-        """Deal out the last pieces."""
+        """Scatter the last pieces."""
         self._buckets.flush()
 
 

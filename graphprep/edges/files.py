@@ -92,13 +92,13 @@ def read_adjacency(
 ) -> Adjacency:
     """Read lines ``src dst`` and build CSC or CSR: as ``read_edges`` and ``build_adjacency`` do.
 
-    The ID of an edge is its number in the file. Without ``edge_ids``, edges are dealt to their rows while they are read, which
-    takes less time and memory. Raises DataError.
+    The ID of an edge is its number in the file. Without ``edge_ids``, edges are scattered to their rows while they are
+    read, which takes less time and memory. Raises DataError.
     """
     threads, layout = count_threads(threads), check_layout(layout)
     if not edge_ids:
         text = open_plain_text(path, delimiter, skip_lines)
-        found = _read_and_deal(text, num_nodes, layout, sort_neighbors=sort_neighbors, threads=threads)
+        found = _read_and_scatter(text, num_nodes, layout, sort_neighbors=sort_neighbors, threads=threads)
         if found is not None:
             return found
     src, dst = read_edges(path, delimiter=delimiter, skip_lines=skip_lines, threads=threads)
@@ -147,7 +147,7 @@ def _without_gaps(column: Ints, offsets: NDArray[np.int64], rows: NDArray[np.int
 
 
 @dataclass(frozen=True)
-class _DealtBlock:
+class _ScatteredBlock:
     """A block's edges: records [at, at + starts[-1]), in buckets of 2^``shift`` rows; its highest row and neighbour."""
 
     at: int
@@ -158,15 +158,15 @@ class _DealtBlock:
 
 
 @dataclass(frozen=True)
-class _DealtText:
-    """A text's edges, dealt block by block: the number of nodes is known only behind the last one."""
+class _ScatteredText:
+    """A text's edges, scattered block by block: the number of nodes is known only behind the last one."""
 
     bucket_bits: int
-    blocks: list[_DealtBlock]
+    blocks: list[_ScatteredBlock]
 
 
-class _Dealer:
-    """Parses blocks, on any thread, and deals their edges to buckets: into ``records``."""
+class _Scatterer:
+    """Parses blocks, on any thread, and scatters their edges to buckets: into ``records``."""
 
     def __init__(self, kernels: Kernels, text: PlainText, is_csc: bool, high: int, records: NDArray[np.uint64]) -> None:
         self.bucket_bits = plan_bucket_bits(max(high, records.size))
@@ -177,8 +177,8 @@ class _Dealer:
         self._lock = threading.Lock()
         self._scratch = threading.local()
 
-    def deal(self, span: tuple[int, int]) -> _DealtBlock | None:
-        """Parse and deal a block. None: an ID is past int32, or there are more edges than there is room for."""
+    def scatter(self, span: tuple[int, int]) -> _ScatteredBlock | None:
+        """Parse and scatter a block. None: an ID is past int32, or there are more edges than there is room for."""
         src, dst = self._columns((span[1] - span[0]) // _SHORTEST_LINE + 1)
         count = self._text.parse(span, src, dst)
         if count is None:
@@ -196,7 +196,7 @@ class _Dealer:
         starts = np.empty((max(high_row, 0) >> shift) + 3, np.uint32)
         self._kernels.start_buckets([rows], shift, starts)
         self._kernels.scatter_edges(rows, others, _PACKING, shift, starts, self._records[at : at + count], 0)
-        return _DealtBlock(at, shift, starts[:-1], high_row, high_other)
+        return _ScatteredBlock(at, shift, starts[:-1], high_row, high_other)
 
     def _columns(self, room: int) -> tuple[Ints, Ints]:
         """Return columns for a block: the thread's own, used again and again."""
@@ -222,14 +222,14 @@ def _look(text: PlainText) -> tuple[int, int]:
     return high, text.num_bytes * rows // seen
 
 
-def _read_and_deal(
+def _read_and_scatter(
     text: PlainText, num_nodes: int | tuple[int, int] | None, layout: Layout, *, sort_neighbors: bool, threads: int
 ) -> Adjacency | None:
-    """Deal edges to their rows as they are read, and build these. None where that cannot be done: see ``_Dealer.deal``."""
+    """Scatter edges to their rows as they are read, and build these. None where that cannot be: see ``_Scatterer.scatter``."""
     kernels, (high, num_edges) = find_kernels(), _look(text)
     room = min(text.num_bytes // _SHORTEST_LINE, num_edges + num_edges // 2 + _MORE_EDGES) + 1  # what is not filled takes none
     with scratch_array(room, np.uint64) as records:
-        read = _deal_text(text, _Dealer(kernels, text, layout == "csc", high, records), threads)
+        read = _scatter_text(text, _Scatterer(kernels, text, layout == "csc", high, records), threads)
         counts = None if read is None else _sides(read, layout == "csc", num_nodes)
         if read is None or counts is None:
             return None
@@ -239,20 +239,20 @@ def _read_and_deal(
         return as_adjacency(layout, built, num_others, edge_ids=False)
 
 
-def _deal_text(text: PlainText, dealer: _Dealer, threads: int) -> _DealtText | None:
-    """Deal all blocks. None where one of them could not be."""
+def _scatter_text(text: PlainText, scatterer: _Scatterer, threads: int) -> _ScatteredText | None:
+    """Scatter all blocks. None where one of them could not be."""
     spans = text.spans()
-    blocks: list[_DealtBlock | None] = [None] * len(spans)
+    blocks: list[_ScatteredBlock | None] = [None] * len(spans)
 
-    def deal(block: int) -> None:
-        blocks[block] = dealer.deal(spans[block])
+    def scatter(block: int) -> None:
+        blocks[block] = scatterer.scatter(spans[block])
 
-    run_tasks(deal, range(len(spans)), threads)
-    dealt = [block for block in blocks if block is not None]
-    return _DealtText(dealer.bucket_bits, dealt) if len(dealt) == len(blocks) else None
+    run_tasks(scatter, range(len(spans)), threads)
+    scattered = [block for block in blocks if block is not None]
+    return _ScatteredText(scatterer.bucket_bits, scattered) if len(scattered) == len(blocks) else None
 
 
-def _sides(read: _DealtText, is_csc: bool, num_nodes: int | tuple[int, int] | None) -> tuple[int, int] | None:
+def _sides(read: _ScatteredText, is_csc: bool, num_nodes: int | tuple[int, int] | None) -> tuple[int, int] | None:
     """Return how many nodes have rows, and how many are neighbors; None where ``num_nodes`` is wrong."""
     high_row = max((block.high_row for block in read.blocks), default=-1)
     high_other = max((block.high_other for block in read.blocks), default=-1)
@@ -263,7 +263,7 @@ def _sides(read: _DealtText, is_csc: bool, num_nodes: int | tuple[int, int] | No
     return (num_rows, num_others) if high_row < num_rows and high_other < num_others else None
 
 
-def _align(read: _DealtText, records: NDArray[np.uint64], num_rows: int) -> tuple[Segments, RecordPlan]:
+def _align(read: _ScatteredText, records: NDArray[np.uint64], num_rows: int) -> tuple[Segments, RecordPlan]:
     """Give all blocks the same buckets: those of most rows. A block with smaller ones has them side by side."""
     shift = max([bits_below(num_rows) - read.bucket_bits, 0, *(block.shift for block in read.blocks)])
     plan = RecordPlan(_PACKING, shift, (max(0, num_rows - 1) >> shift) + 1, num_ids=0)

@@ -151,7 +151,7 @@ def move(items: Items, blocks: Blocks, room: Workspace, then: Then | None = None
         return
     step = room.fit(items.item_bytes)
     slices = (items.read(start, min(start + step, items.size)) for start in range(0, items.size, step))
-    yield from _move_dealt(slices, items.read(0, 0), blocks, room, then or _same)
+    yield from _move_scattered(slices, items.read(0, 0), blocks, room, then or _same)
 
 
 def _same(array: Array) -> Array:
@@ -179,8 +179,8 @@ def _most_items(like: Array, room: Workspace) -> int:
 # ---------------------------------------------------------------------------------------------------- through buckets
 
 
-def _move_dealt(slices: Iterable[Array], none: Array, blocks: Blocks, room: Workspace, then: Then) -> Iterator[Array]:
-    """Deal the items out to ranges of new rows, then put each range in order; one that is too large is dealt out again.
+def _move_scattered(slices: Iterable[Array], none: Array, blocks: Blocks, room: Workspace, then: Then) -> Iterator[Array]:
+    """Scatter the items to ranges of new rows, then put each range in order; one that is too large is scattered again.
 
     ``none`` are no items, of the same dtype and item shape.
     """
@@ -189,7 +189,7 @@ def _move_dealt(slices: Iterable[Array], none: Array, blocks: Blocks, room: Work
     ranges = list(blocks.cut(max(most, -(-num_items // _FAN_OUT)), max(_MOST_ROWS, -(-num_rows // _FAN_OUT))))
     runs: Runs[tuple[Array]] = Runs(room.pool, max(1, len(ranges)))
     try:
-        _deal(slices, blocks, ranges, room, runs)
+        _scatter(slices, blocks, ranges, room, runs)
         for small, group in itertools.groupby(enumerate(ranges), lambda one: _is_small(blocks, one[1], most)):
             if small:
                 yield from map_ordered(
@@ -201,7 +201,7 @@ def _move_dealt(slices: Iterable[Array], none: Array, blocks: Blocks, room: Work
                 if high == low + 1:
                     yield from map(then, chunks)
                 else:
-                    yield from _move_dealt(chunks, none, blocks.among(low, high), room, then)
+                    yield from _move_scattered(chunks, none, blocks.among(low, high), room, then)
                 runs.free(number)
     finally:
         runs.close()
@@ -220,10 +220,10 @@ def _put_in_order(
     return copy_spans(kernels, values, *inner.spans(MovePiece(0, inner.order.size)))
 
 
-def _deal(
+def _scatter(
     slices: Iterable[Array], blocks: Blocks, ranges: list[tuple[int, int]], room: Workspace, runs: Runs[tuple[Array]]
 ) -> None:
-    """Deal the items out to the buckets of their rows."""
+    """Scatter the items to the buckets of their rows."""
     with room.scratch.inner() as scratch:
         buckets = scratch.zeros(blocks.order.size, np.int32)
         for number, (low, high) in enumerate(ranges):
@@ -231,11 +231,11 @@ def _deal(
                 buckets[blocks.order[start : min(start + _MOST_ROWS, high)]] = number
         first = 0
         for values in slices:
-            _deal_slice(room.kernels, values, first, blocks.bounds, buckets, runs)
+            _scatter_slice(room.kernels, values, first, blocks.bounds, buckets, runs)
             first += len(values)
 
 
-def _deal_slice(
+def _scatter_slice(
     kernels: Kernels, values: Array, first: int, bounds: Ints | None, buckets: NDArray[np.int32], runs: Runs[tuple[Array]]
 ) -> None:
     stop = first + len(values)

@@ -12,8 +12,8 @@ from graphprep.edges.array_rows import CHUNK, count_threads, even_pieces, index_
 from graphprep.edges.arrays import as_ends, limits
 from graphprep.edges.device import find_kernels
 from graphprep.engine.heap import scratch_array
-from graphprep.kernels.cpu.edges.pair_sort import BucketSort, DealtKeys, deal_keys, first_of_runs, gather_bucket
-from graphprep.kernels.cpu.ids.rank_ids import DealtIds, collect_ranks, deal_ids, number_bucket, rank_bucket
+from graphprep.kernels.cpu.edges.pair_sort import BucketSort, ScatteredKeys, first_of_runs, gather_bucket, scatter_keys
+from graphprep.kernels.cpu.ids.rank_ids import ScatteredIds, collect_ranks, number_bucket, rank_bucket, scatter_ids
 from graphprep.kernels.edges import as_input, bits_below
 from graphprep.model.errors import UsageError
 
@@ -22,7 +22,7 @@ Keys = NDArray[np.uint64]
 
 _BUCKET_BITS = 16  # of 64 k keys: twice that fits L2
 _MOST_BUCKETS_BITS = 10  # see ``partition``
-_LARGE_BUCKET = 1 << 21  # keys: beyond, and far beyond the others, a bucket is dealt again, by all threads
+_LARGE_BUCKET = 1 << 21  # keys: beyond, and far beyond the others, a bucket is scattered again, by all threads
 _MOST_DEPTH = 8
 
 
@@ -66,12 +66,12 @@ def rank_ids(ids: ArrayLike, *, threads: int | None = None) -> tuple[Ints, Ints]
     threads = count_threads(threads)
     array, values, low, high = _as_bits(ids, "ids")
     hash_bits = _bucket_bits(values.size)
-    dealt = _deal_ids(values, hash_bits, threads)
-    sizes = np.diff(dealt.starts[:, :-1].astype(np.int64).sum(axis=0))
+    scattered = _scatter_ids(values, hash_bits, threads)
+    sizes = np.diff(scattered.starts[:, :-1].astype(np.int64).sum(axis=0))
     found: list[Keys] = [values[:0]] * sizes.size
 
     def number(bucket: int) -> None:
-        found[bucket] = number_bucket(dealt, bucket, int(sizes[bucket]))
+        found[bucket] = number_bucket(scattered, bucket, int(sizes[bucket]))
 
     run_tasks(number, range(sizes.size), threads)
     offsets = np.concatenate([[0], np.cumsum([each.size for each in found])])
@@ -80,16 +80,16 @@ def rank_ids(ids: ArrayLike, *, threads: int | None = None) -> tuple[Ints, Ints]
     find_kernels().invert(as_input(order), rank_of)
 
     def rank(bucket: int) -> None:
-        rank_bucket(dealt, bucket, rank_of[offsets[bucket] : offsets[bucket + 1]])
+        rank_bucket(scattered, bucket, rank_of[offsets[bucket] : offsets[bucket + 1]])
 
     run_tasks(rank, range(sizes.size), threads)
     ranks = np.empty(values.size, rank_of.dtype)
 
     def collect(chunk: int) -> None:
         at = slice(chunk * CHUNK, (chunk + 1) * CHUNK)
-        collect_ranks(values[at], hash_bits, dealt.ids[at], dealt.starts[chunk], ranks[at])
+        collect_ranks(values[at], hash_bits, scattered.ids[at], scattered.starts[chunk], ranks[at])
 
-    run_tasks(collect, range(len(dealt.starts)), threads)
+    run_tasks(collect, range(len(scattered.starts)), threads)
     return _like(distinct, array), ranks
 
 
@@ -130,13 +130,13 @@ def _bucket_bits(size: int) -> int:
 def _sort(values: Keys, low: int, high: int, *, with_order: bool, threads: int, depth: int = 0) -> tuple[Keys, Ints]:
     """Sort values less ``low``, as integers of 64 bits without a sign. Returns them and, if wanted, where they stood."""
     with scratch_array(values.size, np.uint64) as room:
-        dealt, offsets = _deal(values, low, high, room, with_order, threads)
-        return _sort_dealt(dealt, offsets, threads, depth)
+        scattered, offsets = _scatter(values, low, high, room, with_order, threads)
+        return _sort_scattered(scattered, offsets, threads, depth)
 
 
-def _sort_dealt(dealt: DealtKeys, offsets: NDArray[np.int64], threads: int, depth: int) -> tuple[Keys, Ints]:
+def _sort_scattered(scattered: ScatteredKeys, offsets: NDArray[np.int64], threads: int, depth: int) -> tuple[Keys, Ints]:
     """Sort every bucket."""
-    keys, order = np.empty_like(dealt.keys), np.empty_like(dealt.payload)
+    keys, order = np.empty_like(scattered.keys), np.empty_like(scattered.payload)
     sizes = np.diff(offsets)
     large = sizes > max(_LARGE_BUCKET, 8 * keys.size // sizes.size)
     with_order = order.size > 0
@@ -149,25 +149,27 @@ def _sort_dealt(dealt: DealtKeys, offsets: NDArray[np.int64], threads: int, dept
 
     def sort(piece: tuple[int, int]) -> None:
         buckets = [bucket for bucket in range(*piece) if sizes[bucket] and not large[bucket]]
-        sorter = BucketSort(dealt, int(sizes[buckets].max(initial=0)))
+        sorter = BucketSort(scattered, int(sizes[buckets].max(initial=0)))
         for bucket in buckets:
             sorter.sort(bucket, *out(bucket))
 
     run_tasks(sort, even_pieces(offsets, threads), threads)
     for bucket in np.flatnonzero(large).tolist():
         some, their_order = out(bucket)
-        gather_bucket(dealt, bucket, some, their_order)
+        gather_bucket(scattered, bucket, some, their_order)
         again, order_again = _sort(
             as_input(some), int(some.min()), int(some.max()), with_order=with_order, threads=threads, depth=depth + 1
         )
-        np.add(again, np.uint64(dealt.low), out=some)
+        np.add(again, np.uint64(scattered.low), out=some)
         if with_order:
             their_order[:] = their_order[order_again]
     return keys, order
 
 
-def _deal(values: Keys, low: int, high: int, room: Keys, with_order: bool, threads: int) -> tuple[DealtKeys, NDArray[np.int64]]:
-    """Deal keys to buckets by their highest bits, into ``room``. Returns them, and where each bucket begins in the output."""
+def _scatter(
+    values: Keys, low: int, high: int, room: Keys, with_order: bool, threads: int
+) -> tuple[ScatteredKeys, NDArray[np.int64]]:
+    """Scatter keys to buckets by their highest bits, into ``room``. Returns them, and where buckets begin in the output."""
     span = (high - low) & (2**64 - 1)
     shift = min(63, max(0, span.bit_length() - _bucket_bits(values.size)))  # no processor shifts by 64
     num_buckets = (span >> shift) + 1
@@ -175,28 +177,28 @@ def _deal(values: Keys, low: int, high: int, room: Keys, with_order: bool, threa
     payload = np.empty(values.size if with_order else 0, index_dtype(values.size))
     starts = np.empty((num_chunks, num_buckets + 2), np.int32)
     chunk_at = np.arange(num_chunks, dtype=np.int64) * CHUNK
-    dealt = DealtKeys(low, room, payload, chunk_at, starts)
+    scattered = ScatteredKeys(low, room, payload, chunk_at, starts)
 
-    def deal(chunk: int) -> None:
+    def scatter(chunk: int) -> None:
         at = slice(chunk * CHUNK, (chunk + 1) * CHUNK)
         numbers = payload[at] if with_order else payload
-        deal_keys(values[at], chunk * CHUNK, low, shift, dealt.keys[at], numbers, starts[chunk])
+        scatter_keys(values[at], chunk * CHUNK, low, shift, scattered.keys[at], numbers, starts[chunk])
 
-    run_tasks(deal, range(num_chunks), threads)
-    return dealt, starts[:, :-1].astype(np.int64).sum(axis=0)
+    run_tasks(scatter, range(num_chunks), threads)
+    return scattered, starts[:, :-1].astype(np.int64).sum(axis=0)
 
 
-def _deal_ids(values: Keys, hash_bits: int, threads: int) -> DealtIds:
+def _scatter_ids(values: Keys, hash_bits: int, threads: int) -> ScatteredIds:
     num_chunks = -(-values.size // CHUNK)
     starts = np.empty((num_chunks, (1 << hash_bits) + 2), np.int32)
-    dealt = DealtIds(np.empty(values.size, np.uint64), hash_bits, np.arange(num_chunks, dtype=np.int64) * CHUNK, starts)
+    scattered = ScatteredIds(np.empty(values.size, np.uint64), hash_bits, np.arange(num_chunks, dtype=np.int64) * CHUNK, starts)
 
-    def deal(chunk: int) -> None:
+    def scatter(chunk: int) -> None:
         at = slice(chunk * CHUNK, (chunk + 1) * CHUNK)
-        deal_ids(values[at], hash_bits, dealt.ids[at], starts[chunk])
+        scatter_ids(values[at], hash_bits, scattered.ids[at], starts[chunk])
 
-    run_tasks(deal, range(num_chunks), threads)
-    return dealt
+    run_tasks(scatter, range(num_chunks), threads)
+    return scattered
 
 
 def _pack(src: ArrayLike, dst: ArrayLike, threads: int) -> _Pairs:

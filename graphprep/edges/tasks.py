@@ -20,11 +20,11 @@ from graphprep.storage.spill.records import RecordPiece, RecordRuns
 Ints = NDArray[np.int64]
 _TOP = 1 << 64
 _BINS = 1 << 12
-_MOST_FILTERED = 1 << 16  # records that are looked through at a time, where a leaf is but a part of its bucket
+_MOST_FILTERED = 1 << 16  # records that are looked through at a time, where a task is but a part of its bucket
 
 
 @dataclass(frozen=True)
-class Leaf:
+class BuildTask:
     """A piece of a bucket that is built at once: rows [low, high). Several buckets may be built at once as they are.
 
     Of a row that is too long it holds only the edges with an order value in ``values`` and an edge ID in ``ids`` (both
@@ -74,15 +74,15 @@ class EdgeRuns:
         return self.runs.num_ids
 
     @contextlib.contextmanager
-    def segments(self, leaf: Leaf) -> Iterator[tuple[Segments, int]]:
-        """Hold the records of a leaf, those of whole buckets where they lie. Yields them, and which bucket is the leaf's."""
+    def segments(self, task: BuildTask) -> Iterator[tuple[Segments, int]]:
+        """Hold the records of a task, those of whole buckets where they lie. Yields them, and which bucket is the task's."""
         shift = self.plan.shift
-        if self.is_whole(leaf):
-            with self.runs.stretch(leaf.bucket, leaf.bucket + leaf.num_buckets) as some:
+        if self.is_whole(task):
+            with self.runs.bucket_range(task.bucket, task.bucket + task.num_buckets) as some:
                 where = (some.buffers, some.numbers, some.offsets, some.starts, some.bases)
-                yield Segments(*where, self.packings, shift), leaf.bucket
+                yield Segments(*where, self.packings, shift), task.bucket
             return
-        pieces = list(self.pieces(leaf))
+        pieces = list(self.pieces(task))
         numbers = np.repeat(np.arange(len(pieces)), [piece.bases.size for piece in pieces])
         borders = [np.column_stack([piece.starts[:-1], piece.starts[1:]]).astype(np.uint32) for piece in pieces]
         starts = np.concatenate([np.zeros((0, 2), np.uint32), *borders])
@@ -91,19 +91,19 @@ class EdgeRuns:
         buffers = Buffers(tuple(piece.records for piece in pieces))
         yield Segments(buffers, numbers, np.zeros(numbers.size, np.int64), starts, bases, packings, shift), 0
 
-    def pieces(self, leaf: Leaf) -> Iterator[RecordPiece]:
-        """Yield the records of a leaf that is but a part of its bucket, some at a time."""
-        ids = leaf.ids if self.by_arrival and leaf.ids != (0, _TOP) else None
-        for piece in self.runs.read(leaf.bucket, ids, _MOST_FILTERED):
-            mask = self.inside(leaf, self.fields_of(leaf.bucket, piece))
+    def pieces(self, task: BuildTask) -> Iterator[RecordPiece]:
+        """Yield the records of a task that is but a part of its bucket, some at a time."""
+        ids = task.ids if self.by_arrival and task.ids != (0, _TOP) else None
+        for piece in self.runs.read(task.bucket, ids, _MOST_FILTERED):
+            mask = self.inside(task, self.fields_of(task.bucket, piece))
             yield piece if mask.all() else piece.take(mask)
 
-    def fields(self, leaf: Leaf) -> Iterator[EdgeFields]:
-        """Yield the edges of a leaf, keys filled in where the order needs them."""
-        if not self.is_whole(leaf):
-            yield from (self.fields_of(leaf.bucket, piece) for piece in self.pieces(leaf))
+    def fields(self, task: BuildTask) -> Iterator[EdgeFields]:
+        """Yield the edges of a task, keys filled in where the order needs them."""
+        if not self.is_whole(task):
+            yield from (self.fields_of(task.bucket, piece) for piece in self.pieces(task))
             return
-        for bucket in range(leaf.bucket, leaf.bucket + leaf.num_buckets):
+        for bucket in range(task.bucket, task.bucket + task.num_buckets):
             yield from (self.fields_of(bucket, piece) for piece in self.runs.read(bucket))
 
     def fields_of(self, bucket: int, piece: RecordPiece) -> EdgeFields:
@@ -126,62 +126,62 @@ class EdgeRuns:
         value = edges.others if self.order == "id" else edges.keys if self.missing_key is not None else None
         return np.zeros(edges.owners.size, np.uint64) if value is None else value.astype(np.uint64)
 
-    def inside(self, leaf: Leaf, edges: EdgeFields) -> NDArray[np.bool_]:
-        """Return which edges of a bucket belong to a leaf."""
-        mask = (edges.owners >= leaf.low) & (edges.owners < leaf.high)
-        if leaf.row_counts is not None:
-            mask &= _between(self.order_values(edges), leaf.values) & _between(edges.ids, leaf.ids)
+    def inside(self, task: BuildTask, edges: EdgeFields) -> NDArray[np.bool_]:
+        """Return which edges of a bucket belong to a task."""
+        mask = (edges.owners >= task.low) & (edges.owners < task.high)
+        if task.row_counts is not None:
+            mask &= _between(self.order_values(edges), task.values) & _between(edges.ids, task.ids)
         return np.asarray(mask)
 
-    def is_whole(self, leaf: Leaf) -> bool:
-        """Return whether a leaf is its bucket."""
-        low, high = self.plan.bounds(leaf.bucket)[0], self.plan.bounds(leaf.bucket + leaf.num_buckets - 1)[1]
-        return (leaf.low, leaf.high) == (low, high) and leaf.row_counts is None
+    def is_whole(self, task: BuildTask) -> bool:
+        """Return whether a task is its bucket."""
+        low, high = self.plan.bounds(task.bucket)[0], self.plan.bounds(task.bucket + task.num_buckets - 1)[1]
+        return (task.low, task.high) == (low, high) and task.row_counts is None
 
 
-def cut_leaves(edges: EdgeRuns, most: int) -> list[Leaf]:
-    """Cut all buckets into leaves of at most about ``2 * most`` edges and as many rows, in the order in which they are written.
+def cut_tasks(edges: EdgeRuns, most: int) -> list[BuildTask]:
+    """Cut all buckets into tasks of at most about ``2 * most`` edges and as many rows, in the order in which they are written.
 
     Rows take memory, too: where IDs are dense, there may be many more of them than edges.
     """
-    leaves: list[Leaf] = []
+    tasks: list[BuildTask] = []
     for bucket in range(edges.plan.num_buckets):
         low, high = edges.plan.bounds(bucket)
         for start in range(low, max(high, low + 1), 2 * most):
-            leaf = Leaf(bucket, start, min(start + 2 * most, high))
-            leaves.extend([leaf] if edges.runs.num_records[bucket] <= 2 * most else _cut_rows(edges, leaf, most))
-    return leaves
+            task = BuildTask(bucket, start, min(start + 2 * most, high))
+            tasks.extend([task] if edges.runs.num_records[bucket] <= 2 * most else _cut_rows(edges, task, most))
+    return tasks
 
 
-def join_leaves(edges: EdgeRuns, leaves: list[Leaf], most: int) -> Iterator[Leaf]:
-    """Let leaves that are whole buckets, one after another, be one, of at most ``most`` edges and as many rows."""
-    held: list[Leaf] = []
+def join_tasks(edges: EdgeRuns, tasks: list[BuildTask], most: int) -> Iterator[BuildTask]:
+    """Let tasks that are whole buckets, one after another, be one, of at most ``most`` edges and as many rows."""
+    held: list[BuildTask] = []
     size = rows = 0
-    for leaf in leaves:
-        more = int(edges.runs.num_records[leaf.bucket])
-        whole = edges.is_whole(leaf)
-        if held and (not whole or size + more > most or rows + leaf.high - leaf.low > most):
+    for task in tasks:
+        more = int(edges.runs.num_records[task.bucket])
+        whole = edges.is_whole(task)
+        if held and (not whole or size + more > most or rows + task.high - task.low > most):
             yield _joined(held)
             held, size, rows = [], 0, 0
         if whole:
-            held.append(leaf)
-            size, rows = size + more, rows + leaf.high - leaf.low
+            held.append(task)
+            size, rows = size + more, rows + task.high - task.low
         else:
-            yield leaf
+            yield task
     if held:
         yield _joined(held)
 
 
-def _joined(leaves: list[Leaf]) -> Leaf:
-    return Leaf(leaves[0].bucket, leaves[0].low, leaves[-1].high, num_buckets=len(leaves))
+def _joined(tasks: list[BuildTask]) -> BuildTask:
+    return BuildTask(tasks[0].bucket, tasks[0].low, tasks[-1].high, num_buckets=len(tasks))
 
 
-def _cut_rows(edges: EdgeRuns, leaf: Leaf, most: int) -> Iterator[Leaf]:
-    """Cut a leaf by its rows, and rows that are too long."""
-    counts = edges.count_rows(leaf.bucket, leaf.low, leaf.high)
+def _cut_rows(edges: EdgeRuns, task: BuildTask, most: int) -> Iterator[BuildTask]:
+    """Cut a task by its rows, and rows that are too long."""
+    counts = edges.count_rows(task.bucket, task.low, task.high)
     for start, stop in _cut_by_count(counts, most):
         total = int(counts[start:stop].sum())
-        piece = Leaf(leaf.bucket, leaf.low + start, leaf.low + stop)
+        piece = BuildTask(task.bucket, task.low + start, task.low + stop)
         yield from _cut_row(edges, piece, total, most) if total > 2 * most else [piece]
 
 
@@ -197,45 +197,45 @@ def _cut_by_count(counts: Ints, most: int) -> Iterator[tuple[int, int]]:
     yield start, counts.size
 
 
-def _cut_row(edges: EdgeRuns, leaf: Leaf, total: int, most: int) -> Iterator[Leaf]:
+def _cut_row(edges: EdgeRuns, task: BuildTask, total: int, most: int) -> Iterator[BuildTask]:
     """Cut one row; its length goes with the first piece."""
     counts = np.array([total], np.int64)
-    for piece in _cut_range(edges, replace(leaf, row_counts=counts), most, by_id=False):
+    for piece in _cut_range(edges, replace(task, row_counts=counts), most, by_id=False):
         yield replace(piece, row_counts=counts)
         counts = np.zeros(0, np.int64)
 
 
-def _cut_range(edges: EdgeRuns, leaf: Leaf, most: int, by_id: bool) -> Iterator[Leaf]:
-    """Cut a leaf's range of order values, or of edge IDs, by a histogram; ranges that hold too much are cut again."""
-    first, last = _bounds(edges, leaf, by_id)
+def _cut_range(edges: EdgeRuns, task: BuildTask, most: int, by_id: bool) -> Iterator[BuildTask]:
+    """Cut a task's range of order values, or of edge IDs, by a histogram; ranges that hold too much are cut again."""
+    first, last = _bounds(edges, task, by_id)
     if not by_id and last - first == 1:
-        yield from _cut_range(edges, replace(leaf, values=(first, last)), most, by_id=True)
+        yield from _cut_range(edges, replace(task, values=(first, last)), most, by_id=True)
         return
     width = -(-(last - first) // _BINS)
     bins = -(-(last - first) // width)
     counts = np.zeros(bins, np.int64)
-    for values in _leaf_values(edges, leaf, by_id):
+    for values in _task_values(edges, task, by_id):
         counts += np.bincount(((values - np.uint64(first)) // np.uint64(width)).astype(np.int64), minlength=bins)
     for start, stop in _cut_by_count(counts, most):
         inner = (first + start * width, min(first + stop * width, last))
-        piece = replace(leaf, ids=inner) if by_id else replace(leaf, values=inner)
+        piece = replace(task, ids=inner) if by_id else replace(task, values=inner)
         if counts[start:stop].sum() > 2 * most:
             yield from _cut_range(edges, piece, most, by_id)
         else:
             yield piece
 
 
-def _bounds(edges: EdgeRuns, leaf: Leaf, by_id: bool) -> tuple[int, int]:
+def _bounds(edges: EdgeRuns, task: BuildTask, by_id: bool) -> tuple[int, int]:
     """Return the lowest value and one more than the highest."""
     low, high = _TOP, 0
-    for values in _leaf_values(edges, leaf, by_id):
+    for values in _task_values(edges, task, by_id):
         if values.size:
             low, high = min(low, int(values.min())), max(high, int(values.max()) + 1)
     return low, high
 
 
-def _leaf_values(edges: EdgeRuns, leaf: Leaf, by_id: bool) -> Iterator[NDArray[np.uint64]]:
-    for some in edges.fields(leaf):
+def _task_values(edges: EdgeRuns, task: BuildTask, by_id: bool) -> Iterator[NDArray[np.uint64]]:
+    for some in edges.fields(task):
         yield some.ids if by_id else edges.order_values(some)
 
 

@@ -53,7 +53,7 @@ class MemoryPlan:
 
     ``held_bytes`` were in use before. ``pool_bytes`` bounds all runs, ``working_bytes`` all work in progress, ``cap_bytes``
     what one sort or map holds. A bucket is planned to take ``bucket_bytes`` while it is built, and cut where it takes more than
-    ``leaf_bytes``. Blocks of text have ``block_bytes``.
+    ``task_bytes``. Blocks of text have ``block_bytes``.
     """
 
     limit_bytes: int
@@ -62,7 +62,7 @@ class MemoryPlan:
     working_bytes: int
     cap_bytes: int
     bucket_bytes: int
-    leaf_bytes: int
+    task_bytes: int
     block_bytes: int
     threads: int
 
@@ -86,15 +86,15 @@ def plan_memory(options: ConvertOptions) -> MemoryPlan:
     if room < _LEAST_BYTES:
         raise _too_little(limit, held, room)
     working = room // 2
-    leaf = max(_LEAST_BUCKET, working // (3 * threads + 2))
+    task = max(_LEAST_BUCKET, working // (3 * threads + 2))
     return MemoryPlan(
         limit_bytes=limit,
         held_bytes=held,
         pool_bytes=room * 3 // 10,
         working_bytes=working,
         cap_bytes=working // 4,
-        bucket_bytes=min(_MOST_BUCKET, leaf),
-        leaf_bytes=leaf,
+        bucket_bytes=min(_MOST_BUCKET, task),
+        task_bytes=task,
         block_bytes=options.block_bytes or max(_LEAST_BLOCK, min(_MOST_BLOCK, working // (DECODED_FACTOR * (2 * threads + 1)))),
         threads=threads,
     )

@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from graphprep.convert.read.plan import check_partition_method
-from graphprep.derived.derive import ready_store
+from graphprep.derived.derive import derived_store
 from graphprep.derived.edges import derive_needs
 from graphprep.derived.need import has_split
 from graphprep.exporters.exporter import Exporter
 from graphprep.exporters.registry import make_exporter
-from graphprep.exporters.view.exported_columns import CarriedColumns, choose_columns, without_columns
+from graphprep.exporters.view.exported_columns import ExportedColumns, choose_columns, without_columns
 from graphprep.exporters.view.graph import StoredGraph
 from graphprep.exporters.view.ids import TrainerIds
 from graphprep.model.errors import StorageError, UsageError
@@ -78,13 +78,13 @@ def export(
         plan = exporter.plan(_repartitioned(kept, options))
         _check_partitioning(exporter, plan, options)
         need = _need(plan, options, message_edges(exporter, source.metadata, options))
-        carried_columns(kept, exporter, plan, options)  # what is refused is refused before anything is made
+        exported_columns(kept, exporter, plan, options)  # what is refused is refused before anything is made
         folder = stack.enter_context(_folder(run, exporter, options, exists=exists))
         room = run.room(memory)
         run.ledger.begin("prepare", derive_needs(room))
-        ready = stack.enter_context(ready_store(source, need, run.storage, room, run.reporter, run.tmp_dir))
+        ready = stack.enter_context(derived_store(source, need, run.storage, room, run.reporter, run.tmp_dir))
         kept, _ = without_columns(ready.metadata, options.drop_columns)
-        columns = carried_columns(shapes.apply(kept), exporter, plan, options)
+        columns = exported_columns(shapes.apply(kept), exporter, plan, options)
         wanted = "typed" if exporter.node_ids == "own" else options.ids
         ids = TrainerIds(ready, wanted, room.scratch)
         run.ledger.begin("export", derive_needs(room))
@@ -212,7 +212,7 @@ def _tell_held_out(graph: StoredGraph, exporter: Exporter, plan: ExportPlan) -> 
     return notes
 
 
-def carried_columns(metadata: GraphMetadata, exporter: Exporter, plan: ExportPlan, options: ExportOptions) -> CarriedColumns:
+def exported_columns(metadata: GraphMetadata, exporter: Exporter, plan: ExportPlan, options: ExportOptions) -> ExportedColumns:
     """Return the columns that are written. Raises UsageError where others would be lost unasked."""
     return choose_columns(
         metadata, plan.unsupported, options.feature_dtypes, target=exporter.name, drop=options.drop_unsupported

@@ -223,7 +223,7 @@ class InputStorage(Protocol):
 class Decoder(Protocol):
     """Decodes one format.
 
-    ``plan`` looks at what is there and deals out spans. ``decode`` turns whole lines into rows, ``read`` reads a table's rows
+    ``plan`` looks at what is there: spans. ``decode`` turns whole lines into rows, ``read`` reads a table's rows
     from an open handle; a decoder needs only the one that its spans name. Both are pure: no files opened, no state kept.
     They raise ``DecodeError`` for the first faulty record.
     """
@@ -231,7 +231,7 @@ class Decoder(Protocol):
     name: ClassVar[str]
 
     def plan(self, storage: InputStorage, urls: Sequence[str]) -> Sources:
-        """Deal out spans for files (folders and globs are already expanded)."""
+        """Cut files into spans (folders and globs are already expanded)."""
 
     def decode(self, block: TextBlock, places: bool = False) -> RawRows:
         """Decode whole lines. ``places`` asks for the ``at`` arrays."""

@@ -21,7 +21,7 @@ _OFFSETS = ("indptr.npy", "offsets.npy")  # how the paths of offsets end: a dot 
 _MOST_OPEN = 16  # parts of a joined array: each holds a file descriptor
 
 
-class JoinedArray:
+class ConcatenatedArray:
     """Arrays of the same dtype and item shape, one behind the other. Those of local files are read through their maps.
 
     ``open_part`` opens one of ``num_parts``, again and again: some of them stay open.
@@ -100,7 +100,7 @@ class JoinedArray:
         return values
 
 
-class JoinedOffsets(JoinedArray):
+class ConcatenatedOffsets(ConcatenatedArray):
     """Offsets, each from 0, as the offsets of all: int64[n + 1]."""
 
     def __init__(self, open_part: Callable[[int], StoredArray], num_parts: int) -> None:
@@ -226,7 +226,7 @@ class WholeStore:
         def open_part(number: int) -> StoredArray:
             return self._store.array(number, path)
 
-        join = JoinedOffsets if path.endswith(_OFFSETS) else JoinedArray
+        join = ConcatenatedOffsets if path.endswith(_OFFSETS) else ConcatenatedArray
         return join(open_part, self._num_parts)
 
 

@@ -24,21 +24,21 @@ _MOST_INT32 = 2**31
 _ROW_BYTES = 8  # of indptr, and of a raw ID that has to be stored
 _BLOCK_BYTES = 4 << 10  # of a file on a disk, at least
 ENTRY_BYTES = 1200  # of memory for each file of a store: its entry in the manifest, and its writer
-_LEAF_BYTES = 300  # of memory for each leaf, whether it has edges or not
+_TASK_BYTES = 300  # of memory for each task, whether it has edges or not
 _CHUNK_ROWS = 1 << 16  # of the sorted IDs of a type, as ``nodes`` has it
 _CHUNK_BYTES = 500  # of memory for each chunk that lies in a spill file
 
 
 @dataclass(frozen=True)
 class CountRules:
-    """What there is for what counts take: the bytes of memory that stages may use, and of one leaf; the store's place.
+    """What there is for what counts take: the bytes of memory that stages may use, and of one task; the store's place.
 
     ``out`` None: nothing is written.
     """
 
     limit_bytes: int
     working_bytes: int
-    leaf_bytes: int
+    task_bytes: int
     out: str | None = None
     tmp_dir: str | None = None
 
@@ -105,7 +105,7 @@ def check_fits(sources: Sources, options: ConvertOptions) -> None:
 
 
 def check_room(sources: Sources, options: ConvertOptions, rules: CountRules) -> None:
-    """Refuse counts whose store takes more memory than the limit leaves, or more disk than is free.
+    """Refuse counts whose store takes more memory than the limit tasks, or more disk than is free.
 
     Raises UsageError for an option, else MemoryLimitError or StorageError.
     """
@@ -165,8 +165,8 @@ def _node_counts(sources: Sources, options: ConvertOptions) -> dict[str, _Stated
 
 def _memory_of(num_nodes: int, rules: CountRules, *, is_range: bool) -> tuple[int, int]:
     """Return the memory that rows take whether they have edges or not, and what there is for it."""
-    leaf_rows = 2 * max(1, rules.leaf_bytes // EDGE_BYTES)  # a leaf has up to two for each of its edges
-    need = num_nodes // leaf_rows * _LEAF_BYTES
+    task_rows = 2 * max(1, rules.task_bytes // EDGE_BYTES)  # a task has up to two for each of its edges
+    need = num_nodes // task_rows * _TASK_BYTES
     return need if is_range else need + num_nodes // _CHUNK_ROWS * _CHUNK_BYTES, rules.working_bytes
 
 

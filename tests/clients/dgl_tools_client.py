@@ -1,7 +1,7 @@
 """Run by an environment that has DGL: runs the partition tools of DGL's repository on chunked graphs.
 
 ``dgl_tools_client.py TOOLS JOBS.json``: TOOLS is the folder ``tools`` of a checkout, a job says ``chunked``, ``out``, ``parts``,
-``ranks``, ``seed`` and ``port``. Nodes are dealt out to ``OUT.assigned``, then dispatched to ``OUT``, without ssh.
+``ranks``, ``seed`` and ``port``. Nodes are assigned in ``OUT.assigned``, then dispatched to ``OUT``, without ssh.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 _TIMEOUT_S = 120
 
 
-def deal_out(tools: Path, job: dict) -> None:
+def scatter_out(tools: Path, job: dict) -> None:
     """Assign nodes to partitions at random. The tool knows no seed."""
     np.random.seed(job["seed"])
     sys.argv = ["random_partition.py", "--in_dir", job["chunked"], "--out_dir", f"{job['out']}.assigned"]
@@ -54,7 +54,7 @@ def main(tools: Path, jobs: list[dict]) -> None:
     """Do all jobs."""
     sys.path[:0] = [str(tools / "partition_algo"), str(tools)]
     for job in jobs:
-        deal_out(tools, job)
+        scatter_out(tools, job)
     for job in jobs:
         dispatch(tools, job)
 

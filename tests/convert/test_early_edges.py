@@ -1,4 +1,4 @@
-"""Edges that are dealt out while they are decoded: the same stores, errors and raw edges as when that waits."""
+"""Edges that are scattered while they are decoded: the same stores, errors and raw edges as when that waits."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphprep.convert import pipeline
-from graphprep.convert.decoded.early_edges import EarlyDealer, EarlyEdges, EarlyRules, Marks
+from graphprep.convert.decoded.early_edges import EarlyEdges, EarlyRules, EarlyScatterer, Marks
 from graphprep.convert.shuffle import route_edges
 from graphprep.convert.shuffle.adopt_edges import adopt_edges
 from graphprep.edges.buckets import scatter_all
@@ -39,7 +39,7 @@ def _batches(rng, sizes, highs) -> list[tuple[np.ndarray, np.ndarray]]:
     seed=st.integers(0, 9),
 )
 @settings(max_examples=60, deadline=None)
-def test_what_is_dealt_out_comes_back_in_order(owners, shift, spare, seed):
+def test_what_is_scattered_out_comes_back_in_order(owners, shift, spare, seed):
     rng = np.random.default_rng(seed)
     ends = [np.array(owners, np.uint32), rng.integers(0, 2**20, len(owners)).astype(np.uint32)]
     packing = Packing(20, 44 - max(1, shift) - spare)
@@ -59,7 +59,7 @@ def test_segments_with_growing_ids_settle_on_the_widest_buckets(tmp_path, owner_
         early = EarlyEdges.begin(EarlyRules(kernels, owner_side, 100, 1, 1 << 20), pool, is_one_type=False)
         first = 0
         for some in (batches[:1], batches[1:2], batches[2:4], batches[4:5], batches[5:6], batches[6:]):
-            segment = early.dealer.deal(some, 100)
+            segment = early.scatterer.scatter(some, 100)
             assert segment is not None
             early.add(segment, first)
             first += sum(src.size for src, _ in some)
@@ -69,7 +69,7 @@ def test_segments_with_growing_ids_settle_on_the_widest_buckets(tmp_path, owner_
         for side in range(2):
             ids = np.concatenate([ends[side] for ends in batches])
             assert early.limits(side) == (ids.min(), ids.max())
-            bits = early.dealer.marks(side).merged(1 << 17)
+            bits = early.scatterer.marks(side).merged(1 << 17)
             assert np.flatnonzero(np.unpackbits(bits, bitorder="little")).tolist() == np.unique(ids).tolist()
         shift = early.settle(1_000_001, 4)
         owners = np.concatenate([ends[owner_side] for ends in batches])
@@ -77,26 +77,26 @@ def test_segments_with_growing_ids_settle_on_the_widest_buckets(tmp_path, owner_
         assert early.runs.num_records.tolist() == np.bincount(owners >> shift, minlength=(1_000_000 >> shift) + 1).tolist()
 
 
-def test_ids_that_leave_no_room_are_not_dealt_out():
+def test_ids_that_leave_no_room_are_not_scattered_out():
     for ids in ([2**31], [2**30 - 1, 2**29]):
         many = np.repeat(np.array(ids, np.uint32), 2**14 + 1)
-        dealer = EarlyDealer(RULES, is_one_type=True)
-        assert dealer.deal([(many, many)], 100) is None
-        assert dealer.is_stopped
+        scatterer = EarlyScatterer(RULES, is_one_type=True)
+        assert scatterer.scatter([(many, many)], 100) is None
+        assert scatterer.is_stopped
 
 
-def test_few_edges_between_many_nodes_are_not_dealt_out():
+def test_few_edges_between_many_nodes_are_not_scattered_out():
     ids = np.array([10_000, 5], np.uint32)
     for total_bytes, stops in ((0, False), (1_000, True), (1_000_000, False)):
-        dealer = EarlyDealer(EarlyRules(kernels, 1, 100, 1, 100, total_bytes), is_one_type=True)
-        assert (dealer.deal([(ids, ids)], 20) is None) == stops == dealer.is_stopped
+        scatterer = EarlyScatterer(EarlyRules(kernels, 1, 100, 1, 100, total_bytes), is_one_type=True)
+        assert (scatterer.scatter([(ids, ids)], 20) is None) == stops == scatterer.is_stopped
 
 
 def test_an_early_segment_may_have_too_few_bits_in_the_end(tmp_path):
     with SpillPool(1 << 20, str(tmp_path)) as pool:
         early = EarlyEdges.begin(RULES, pool, is_one_type=True)
         wide = np.full(2**13, 2**27 - 1, np.uint32)
-        segment = early.dealer.deal([(wide, wide)], 100)
+        segment = early.scatterer.scatter([(wide, wide)], 100)
         early.add(segment, 0)
         assert early.settle(2**28, 28) is None
         assert next(early.read())[0].tolist() == wide.tolist()
@@ -145,7 +145,7 @@ def _lines(rng, count: int, high: int) -> list[str]:
     ],
 )
 @pytest.mark.parametrize("late", ["", "# a remark\n\n 5\t7 \n", "4000000000 1\n", "18446744073709551615 1\n"])
-def test_stores_do_not_tell_when_edges_were_dealt_out(tmp_path, monkeypatch, options, late):
+def test_stores_do_not_tell_when_edges_were_scattered_out(tmp_path, monkeypatch, options, late):
     """``late`` is the first line that ends what could be done at once, or is unusual."""
     if "num_nodes" in options and late[:1].isdigit():
         options = {}

@@ -480,7 +480,7 @@ def test_a_partition_file_with_a_node_too_many(tmp_path):
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-@pytest.mark.parametrize("weighted", [False, True])  # edges with columns are not dealt out while they are decoded
+@pytest.mark.parametrize("weighted", [False, True])  # edges with columns are not scattered while they are decoded
 def test_nodes_without_edges_are_counted(tmp_path, threads, weighted):
     rng = np.random.default_rng(5)
     pairs = rng.integers(0, 300, (400, 2))

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import graphprep
 from graphprep.convert import disk_need
 from graphprep.derived import store as stages_ready_store
-from graphprep.derived.derive import ready_store
+from graphprep.derived.derive import derived_store
 from graphprep.derived.edges import map_edges
 from graphprep.edges.device import find_kernels
 from graphprep.edges.moves import Workspace
@@ -64,7 +64,7 @@ def ready_in(room, store, tmp, **need):
         pool = stack.enter_context(SpillPool(piece_bytes, str(tmp)))
         scratch = stack.enter_context(Scratch(piece_bytes, str(tmp)))
         room = Workspace(piece_bytes, held, held, threads, pool, scratch, find_kernels())
-        with ready_store(reader, StoreNeed(**need), storage, room, Quiet(), str(tmp)) as ready:
+        with derived_store(reader, StoreNeed(**need), storage, room, Quiet(), str(tmp)) as ready:
             yield reader, ready
     assert {*Path(tmp).iterdir()} <= before
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from graphprep.edges.bucket_plan import Desk, plan_buckets
+from graphprep.edges.bucket_plan import WriteBuffer, plan_buckets
 from graphprep.edges.buckets import EdgeBuckets
-from graphprep.edges.build import BuiltLeaf, LayoutBuilder, SecondLayout
+from graphprep.edges.build import BuiltTask, LayoutBuilder, SecondLayout
 from graphprep.edges.device import find_kernels
-from graphprep.edges.tasks import EdgeRuns, Leaf, cut_leaves
+from graphprep.edges.tasks import BuildTask, EdgeRuns, cut_tasks
 from graphprep.storage.spill.runs import SpillPool
 
 NUM_ROWS = 20
@@ -23,13 +23,13 @@ def test_edge_ids_and_rows_of_any_size(first, order, tmp_path):
     ids = first + rng.permutation(50)
     counts = np.bincount(rows, minlength=NUM_ROWS)
     with SpillPool(1 << 20, str(tmp_path)) as pool:
-        primary = EdgeBuckets(find_kernels(), pool, plan_buckets(NUM_ROWS, 0, 1), Desk(1), NUM_ROWS)
+        primary = EdgeBuckets(find_kernels(), pool, plan_buckets(NUM_ROWS, 0, 1), WriteBuffer(1), NUM_ROWS)
         second = SecondLayout(primary, first + 50, NUM_ROWS, pool, 1 << 10, edge_rows=True)
-        second.add(BuiltLeaf(Leaf(0, 0, NUM_ROWS), counts, counts, others, ids), first)
+        second.add(BuiltTask(BuildTask(0, 0, NUM_ROWS), counts, counts, others, ids), first)
         second.finish()
         runs = EdgeRuns(second.buckets, order, None, by_arrival=False)
         builder = LayoutBuilder(runs, "int32", "int64", edge_rows=True)
-        built = [builder.build(leaf, positions=False) for leaf in cut_leaves(runs, 1000)]
+        built = [builder.build(task, positions=False) for task in cut_tasks(runs, 1000)]
     found = [np.concatenate([getattr(one, name) for one in built]) for name in ("others", "edge_ids", "edge_rows")]
     edges = sorted(zip(others, rows if order == "id" else ids, ids, rows, range(first, first + 50), strict=True))
     assert np.concatenate([one.lengths for one in built]).tolist() == np.bincount(others, minlength=NUM_ROWS).tolist()

@@ -18,7 +18,7 @@ INTEGERS = ("int8", "uint8", "int32", "uint32", "int64", "uint64", ">i8")
 
 @pytest.fixture(params=["usual", "small"])
 def sizes(request, monkeypatch):
-    """Buckets and chunks of a few keys, too, so that small arrays have many, and some are dealt again."""
+    """Buckets and chunks of a few keys, too, so that small arrays have many, and some are scattered again."""
     if request.param == "small":
         monkeypatch.setattr(sorted_arrays, "_BUCKET_BITS", 3)
         monkeypatch.setattr(sorted_arrays, "CHUNK", 32)

@@ -45,7 +45,7 @@ def held(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("limit", "threads", "pool", "cap", "bucket", "leaf", "block"),
+    ("limit", "threads", "pool", "cap", "bucket", "task", "block"),
     [
         (128, 1, 7372, 3072, 2457, 2457, 170),
         (128, 64, 7372, 3072, 64, 64, 64),
@@ -55,12 +55,12 @@ def held(monkeypatch):
         (16384, 8, 5001216, 2083840, 32768, 320590, 4096),
     ],
 )
-def test_what_a_limit_is_shared_into(limit, threads, pool, cap, bucket, leaf, block, held):
+def test_what_a_limit_is_shared_into(limit, threads, pool, cap, bucket, task, block, held):
     """In MiB and KiB; of what is left beside 40 MiB and the code, 30 % are for runs and an eighth is for a sort."""
     plan = plan_memory(ConvertOptions(run=RunOptions(memory_limit=f"{limit}MiB", threads=threads)))
     assert (plan.limit_bytes, plan.held_bytes, plan.threads) == (limit * MIB, 40 * MIB, threads)
-    found = (plan.pool_bytes, plan.cap_bytes, plan.bucket_bytes, plan.leaf_bytes, plan.block_bytes)
-    assert [num_bytes >> 10 for num_bytes in found] == [pool, cap, bucket, leaf, block]
+    found = (plan.pool_bytes, plan.cap_bytes, plan.bucket_bytes, plan.task_bytes, plan.block_bytes)
+    assert [num_bytes >> 10 for num_bytes in found] == [pool, cap, bucket, task, block]
 
 
 def test_blocks_of_a_given_size(held):
@@ -68,7 +68,7 @@ def test_blocks_of_a_given_size(held):
     assert plan_memory(options).block_bytes == 1000
 
 
-def test_a_limit_that_leaves_too_little(held):
+def test_a_limit_that_tasks_too_little(held):
     with pytest.raises(MemoryLimitError) as caught:
         plan_memory(ConvertOptions(run=RunOptions(memory_limit="127MiB")))
     assert str(caught.value) == (

@@ -334,7 +334,7 @@ def test_columns_are_refused_before_anything_is_made(tmp_path, monkeypatch):
         raise AssertionError("something was made")
 
     store = _store(tmp_path, {"name": np.array(["a", "b", "c"], object)})
-    monkeypatch.setattr(exporting, "ready_store", made)
+    monkeypatch.setattr(exporting, "derived_store", made)
     with pytest.raises(UsageError, match="target 'pyg' does not support all columns"):
         _export(store, "pyg", partitions=2)
 

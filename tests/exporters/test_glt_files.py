@@ -14,7 +14,7 @@ from clients.graphs import GRAPHS, Edges, Graph, Nodes, make_store
 from torch_reader import read_chunks, read_naively
 
 import graphprep
-from graphprep.exporters.glt.top_rows import find_hot_rows
+from graphprep.exporters.glt.top_rows import find_top_rows
 from graphprep.model.errors import DataError, StorageError, UsageError
 from graphprep.testing.export_contract import ExporterContract
 
@@ -304,5 +304,5 @@ def test_hot_rows_agree_with_sorting(kind, count):
         value = scores[row]
         return (1, 0.0, row) if np.isnan(value) else (0, -value, row)
 
-    found = find_hot_rows(lambda low, high: scores[low:high], 100, count)
+    found = find_top_rows(lambda low, high: scores[low:high], 100, count)
     assert found.tolist() == sorted(range(100), key=key)[:count]

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphprep.exporters.view.joined_rows import JoinedBlock, JoinedGraph, JoinedRows
+from graphprep.exporters.view.joined_rows import JoinedBlock, JoinedRows, SingleGraph
 
 NUM_ROWS = 5
 _TABLE = st.lists(st.integers(0, 4), min_size=NUM_ROWS, max_size=NUM_ROWS)
@@ -29,7 +29,7 @@ def _whole(pieces):
 )
 def test_joined_rows_agree_with_lists(blocks, step, bare, threads):
     """Items are numbered by block, table and position; a step of few items cuts long rows."""
-    graph = JoinedGraph(
+    graph = SingleGraph(
         tuple(
             JoinedBlock(
                 part, tuple(range(10, 10 + len(tables))), JoinedRows(NUM_ROWS, [_offsets(one) for one in tables], step, threads)

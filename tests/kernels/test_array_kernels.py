@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from graphprep.edges.array_rows import CHUNK, plan_records
 from graphprep.kernels.cpu.edges.degree import count_ids, find_limits
-from graphprep.kernels.cpu.edges.pair_sort import BucketSort, DealtKeys, deal_keys, first_of_runs
-from graphprep.kernels.cpu.ids.rank_ids import DealtIds, collect_ranks, deal_ids, number_bucket, rank_bucket
+from graphprep.kernels.cpu.edges.pair_sort import BucketSort, ScatteredKeys, first_of_runs, scatter_keys
+from graphprep.kernels.cpu.ids.rank_ids import ScatteredIds, collect_ranks, number_bucket, rank_bucket, scatter_ids
 from graphprep.kernels.edges import as_input, bits_below
 from graphprep.model.errors import DataError
 
@@ -51,10 +51,10 @@ def test_limits_and_counts(dtype):
     assert counts.tolist() == [1, 0, 0, 3]
 
 
-def deal_all(keys, low, shift, num_buckets, with_payload):
-    """Deal keys in chunks of 50."""
+def scatter_all(keys, low, shift, num_buckets, with_payload):
+    """Scatter keys in chunks of 50."""
     chunks = range(-(-keys.size // 50))
-    dealt = DealtKeys(
+    scattered = ScatteredKeys(
         low,
         np.empty(keys.size, np.uint64),
         np.empty(keys.size if with_payload else 0, np.int32),
@@ -63,9 +63,9 @@ def deal_all(keys, low, shift, num_buckets, with_payload):
     )
     for chunk in chunks:
         at = slice(chunk * 50, chunk * 50 + 50)
-        payload = dealt.payload[at] if with_payload else dealt.payload
-        deal_keys(as_input(keys[at]), chunk * 50, low, shift, dealt.keys[at], payload, dealt.starts[chunk])
-    return dealt
+        payload = scattered.payload[at] if with_payload else scattered.payload
+        scatter_keys(as_input(keys[at]), chunk * 50, low, shift, scattered.keys[at], payload, scattered.starts[chunk])
+    return scattered
 
 
 @settings(max_examples=30, deadline=None)
@@ -81,12 +81,12 @@ def test_buckets_are_sorted_with_what_travels_along(seed, size, bits, gap, order
     keys = rng.integers(0, 2**64, size, np.uint64) >> np.uint64(64 - bits) >> np.uint64(gap) << np.uint64(gap)
     low, span = int(keys.min()), int(keys.max() - keys.min())
     shift = max(0, span.bit_length() - 3)
-    dealt = deal_all(keys, low, shift, (span >> shift) + 1, ordered)
+    scattered = scatter_all(keys, low, shift, (span >> shift) + 1, ordered)
     found, payload = [], []
     for bucket in range((span >> shift) + 1):
-        count = int((dealt.starts[:, bucket + 1] - dealt.starts[:, bucket]).sum())
+        count = int((scattered.starts[:, bucket + 1] - scattered.starts[:, bucket]).sum())
         out = np.empty(count, np.uint64), np.empty(count if ordered else 0, np.int32)
-        BucketSort(dealt, count).sort(bucket, *out)
+        BucketSort(scattered, count).sort(bucket, *out)
         found += out[0].tolist()
         payload += out[1].tolist()
     assert found == sorted(keys.tolist())
@@ -108,18 +108,20 @@ def test_first_of_runs(keys, before, is_first):
 def test_ids_are_numbered_by_bucket_and_come_back_in_order(seed, size, hash_bits):
     rng = np.random.default_rng(seed)
     ids = rng.choice(rng.integers(0, 2**64, max(1, size // 3), np.uint64), size)
-    dealt = DealtIds(np.empty(size, np.uint64), hash_bits, np.zeros(1, np.int64), np.empty((1, (1 << hash_bits) + 2), np.int32))
-    deal_ids(as_input(ids), hash_bits, dealt.ids, dealt.starts[0])
-    sizes = np.diff(dealt.starts[0, :-1])
+    scattered = ScatteredIds(
+        np.empty(size, np.uint64), hash_bits, np.zeros(1, np.int64), np.empty((1, (1 << hash_bits) + 2), np.int32)
+    )
+    scatter_ids(as_input(ids), hash_bits, scattered.ids, scattered.starts[0])
+    sizes = np.diff(scattered.starts[0, :-1])
     value_of = {}
     for bucket, count in enumerate(sizes.tolist()):
-        distinct = number_bucket(dealt, bucket, count)
+        distinct = number_bucket(scattered, bucket, count)
         assert np.unique(distinct).size == distinct.size
         names = np.arange(distinct.size, dtype=np.int32) + 1000 * bucket
         value_of |= dict(zip(names.tolist(), distinct.tolist(), strict=True))
-        rank_bucket(dealt, bucket, names)
+        rank_bucket(scattered, bucket, names)
     ranks = np.empty(size, np.int32)
-    collect_ranks(as_input(ids), hash_bits, dealt.ids, dealt.starts[0], ranks)
+    collect_ranks(as_input(ids), hash_bits, scattered.ids, scattered.starts[0], ranks)
     assert [value_of[rank] for rank in ranks.tolist()] == ids.tolist()
     assert len(value_of) == np.unique(ids).size
 

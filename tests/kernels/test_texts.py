@@ -75,16 +75,16 @@ def test_sort_of_many_rows(size, prefix):
 @settings(deadline=None, max_examples=150)
 @given(rows=_TEXTS, part_rows=st.integers(1, 70))
 def test_parts_stand_behind_each_other(rows, part_rows):
-    indptr, order = texts.deal_texts(*_pack(rows), part_rows)
+    indptr, order = texts.scatter_texts(*_pack(rows), part_rows)
     parts = [order[start:stop].tolist() for start, stop in itertools.pairwise(indptr.tolist())]
     assert all(part == sorted(part) for part in parts)
     by_parts = [row for part in parts for row in sorted(part, key=lambda row: (rows[row], row))]
     assert by_parts == sorted(range(len(rows)), key=lambda row: (rows[row], row))
 
 
-def test_many_texts_are_dealt_out_evenly():
+def test_many_texts_are_scattered_out_evenly():
     rows = [b"user-%016x" % _mix(n) for n in range(20_000)]
-    indptr, _ = texts.deal_texts(*_pack(rows), 1000)
+    indptr, _ = texts.scatter_texts(*_pack(rows), 1000)
     assert indptr.size == 21
     assert np.diff(indptr).max() < 2000
 

@@ -1,4 +1,4 @@
-"""Columns of nodes and edges, whichever way they take through a run: in order, dealt out, or one after the other."""
+"""Columns of nodes and edges, whichever way they take through a run: in order, scattered, or one after the other."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ def test_the_least_limit_is_enough(write, options, tmp_path):
 
 
 @pytest.mark.slow
-def test_many_edges_whose_map_does_not_fit_are_dealt_out_within_the_limit(tmp_path):
+def test_many_edges_whose_map_does_not_fit_are_scattered_out_within_the_limit(tmp_path):
     """A map of 1,000,000 IDs takes more than its share of 256 MiB, and 4 M edges have types and weights."""
     with (tmp_path / "in").open("wb") as file:
         for low in range(0, 1_000_000, 10_000):

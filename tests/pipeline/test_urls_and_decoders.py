@@ -224,7 +224,7 @@ class NamesOrNumbers(PairsDecoder):
 
 @pytest.mark.parametrize("names_first", [False, True])
 def test_one_type_has_numbers_or_names_not_both(tmp_path, monkeypatch, names_first):
-    """Also where the numbers' edges are dealt out while they are decoded."""
+    """Also where the numbers' edges are scattered while they are decoded."""
     (tmp_path / "1").write_text("alice>bob\n" if names_first else "1>2\n")
     (tmp_path / "2").write_text("1>2\n" if names_first else "alice>bob\n")
     monkeypatch.setitem(sys.modules, "names_module", sys.modules[__name__])

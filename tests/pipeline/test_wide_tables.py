@@ -105,7 +105,7 @@ def test_columns_in_spill_files_are_read_side_by_side(tmp_path, few_files):
         assert pool.in_memory_bytes == 0
 
 
-def test_edges_with_many_columns_are_dealt_out_a_few_at_a_time(tmp_path, monkeypatch):
+def test_edges_with_many_columns_are_scattered_out_a_few_at_a_time(tmp_path, monkeypatch):
     """Fewer than 16,384 edges are a group of their own where their columns take more than their share of the limit."""
     from graphprep.convert.shuffle import route_edges
 
@@ -113,7 +113,7 @@ def test_edges_with_many_columns_are_dealt_out_a_few_at_a_time(tmp_path, monkeyp
     add_group = route_edges._add_group
 
     def count(routing, group, aligned):
-        sizes.append(sum(dealt.edges.num_edges for dealt in group.batches))
+        sizes.append(sum(scattered.edges.num_edges for scattered in group.batches))
         add_group(routing, group, aligned)
 
     monkeypatch.setattr(route_edges, "_add_group", count)

@@ -64,7 +64,7 @@ def starve(monkeypatch):
     plan_memory = pipeline.plan_memory
 
     def starve_to(pool_bytes: int, cap_bytes: int, bucket_bytes: int) -> None:
-        sizes = {"pool_bytes": pool_bytes, "cap_bytes": cap_bytes, "bucket_bytes": bucket_bytes, "leaf_bytes": bucket_bytes}
+        sizes = {"pool_bytes": pool_bytes, "cap_bytes": cap_bytes, "bucket_bytes": bucket_bytes, "task_bytes": bucket_bytes}
         monkeypatch.setattr(pipeline, "plan_memory", lambda options: replace(plan_memory(options), **sizes))
 
     return starve_to

@@ -124,7 +124,7 @@ def test_little_room_for_what_is_far_away(name, tmp_path):
 @pytest.mark.parametrize(
     "name", ["shop_chunked_parts", "shop_json_random", "davis_bipartite", "edges_timed", "names_awkward_hash"]
 )
-def test_ranges_that_are_too_large_are_dealt_out_again(name, tmp_path, monkeypatch):
+def test_ranges_that_are_too_large_are_scattered_out_again(name, tmp_path, monkeypatch):
     monkeypatch.setattr(moves, "_FAN_OUT", 2)
     monkeypatch.setattr(moves, "_MOST_ROWS", 3)
     store = STORES[name]

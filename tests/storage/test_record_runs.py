@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from graphprep.model.errors import StorageError
-from graphprep.storage.spill.records import RecordRuns, Stretch
+from graphprep.storage.spill.records import BucketRange, RecordRuns
 from graphprep.storage.spill.runs import Runs, SpillPool
 
 
@@ -59,7 +59,7 @@ def test_pieces_come_back_in_append_order(tmp_path, cap_bytes):
     assert not list(tmp_path.iterdir())
 
 
-def _words(some: Stretch, segment: int, bucket: int, words: int = 1) -> list[int]:
+def _words(some: BucketRange, segment: int, bucket: int, words: int = 1) -> list[int]:
     """Return the words of a bucket's records in a segment."""
     buffer = some.buffers.arrays[some.numbers[segment]]
     assert buffer.ctypes.data == some.buffers.addresses[some.numbers[segment]]
@@ -77,7 +77,7 @@ def test_words_of_some_buckets_are_held_where_they_lie(tmp_path, cap_bytes):
             every.append(_segment(rng, 7, 20, 1 + number % 2))
             runs.append(every[-1][0].copy(), every[-1][1], 100 * number, number % 3)
             for first, stop in ((0, 7), (2, 4), (6, 7), (3, 3)):
-                with runs.stretch(first, stop) as some, runs.stretch(0, 7) as _:
+                with runs.bucket_range(first, stop) as some, runs.bucket_range(0, 7) as _:
                     assert some.bases.tolist() == [100 * k for k in range(len(every))]
                     for k, (records, offsets) in enumerate(every):
                         for at in range(first, stop):
@@ -86,7 +86,7 @@ def test_words_of_some_buckets_are_held_where_they_lie(tmp_path, cap_bytes):
         assert runs.layouts == [0, 1, 2, 0, 1, 2]
         assert runs.num_ids == max(100 * k + len(records) for k, (records, _) in enumerate(every))
         runs.close()
-        with RecordRuns(pool, 2).stretch(0, 2) as nothing:
+        with RecordRuns(pool, 2).bucket_range(0, 2) as nothing:
             assert nothing.starts.shape == (0, 3)
 
 
@@ -94,10 +94,10 @@ def test_what_is_held_stays_while_it_is_spilled(tmp_path):
     with SpillPool(1 << 30, str(tmp_path)) as pool:
         runs = RecordRuns(pool, 1)
         runs.append(np.arange(50, dtype=np.uint64).reshape(-1, 1), np.array([0, 50]))
-        with runs.stretch(0, 1) as some:
+        with runs.bucket_range(0, 1) as some:
             runs.spill()
             assert _words(some, 0, 0) == list(range(50))
-        with runs.stretch(0, 1) as some:
+        with runs.bucket_range(0, 1) as some:
             assert _words(some, 0, 0) == list(range(50))
 
 
@@ -107,7 +107,7 @@ def test_a_spill_file_that_became_shorter_is_told(tmp_path):
         runs.append(np.arange(50, dtype=np.uint64).reshape(-1, 1), np.array([0, 50]))
         (file,) = Path(tmp_path).rglob("runs-*")
         os.truncate(file, 80)
-        with pytest.raises(StorageError, match="shorter"), runs.stretch(0, 1):
+        with pytest.raises(StorageError, match="shorter"), runs.bucket_range(0, 1):
             pass
 
 

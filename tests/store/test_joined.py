@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from graphprep.model.metadata import ArrayEntry
 from graphprep.store import single as joined
-from graphprep.store.single import CountingArray, JoinedArray, JoinedOffsets, SlicedArray, SlicedOffsets
+from graphprep.store.single import ConcatenatedArray, ConcatenatedOffsets, CountingArray, SlicedArray, SlicedOffsets
 
 
 class Held:
@@ -65,7 +65,7 @@ def test_joined_arrays(sizes, width, runs, bounds, near):
     shape = () if width is None else (width,)
     whole = np.arange(sum(sizes) * (width or 1), dtype=np.int32).reshape(-1, *shape)
     parts = np.split(whole, np.cumsum(sizes)[:-1])
-    array = JoinedArray(lambda part: Held(parts[part], near), len(sizes))
+    array = ConcatenatedArray(lambda part: Held(parts[part], near), len(sizes))
     assert (array.shape, array.dtype, array.entry.num_bytes) == (whole.shape, whole.dtype, whole.nbytes)
     start, stop = min(bounds), max(bounds)
     np.testing.assert_array_equal(array.read(start, stop), whole[start:stop])
@@ -90,7 +90,7 @@ def test_joined_arrays(sizes, width, runs, bounds, near):
 def test_joined_offsets(counts, rows):
     parts = [np.cumsum([0, *some], dtype=np.int64) for some in counts]
     whole = np.cumsum([0, *(count for some in counts for count in some)], dtype=np.int64)
-    array = JoinedOffsets(lambda part: Held(parts[part], True), len(parts))
+    array = ConcatenatedOffsets(lambda part: Held(parts[part], True), len(parts))
     assert array.shape == whole.shape
     np.testing.assert_array_equal(array.read(), whole)
     for start in range(whole.size):

@@ -17,7 +17,7 @@ from graphprep.convert.decoded.file_columns import FileColumn
 from graphprep.edges.bucket_plan import BucketPlan
 from graphprep.edges.build import BuiltEdges
 from graphprep.edges.parted import PartedArray, PartedOffsets, PartList
-from graphprep.edges.tasks import Leaf
+from graphprep.edges.tasks import BuildTask
 from graphprep.engine.local import map_ordered
 from graphprep.model.metadata import ArrayEntry
 from graphprep.model.rows import ColumnKey
@@ -191,7 +191,7 @@ def read_cells(
 def node_pieces(
     column: StoredColumn, routes: Sequence[ColumnRoute], num_rows: int, piece_bytes: int
 ) -> Iterator[Callable[[], ColumnPiece]]:
-    """Yield tasks that make a node column's pieces, in row order: values that came in it, then those that were dealt out."""
+    """Yield tasks that make a node column's pieces, in row order: values that came in it, then those that were scattered."""
     first = 0
     for route in routes:
         if route.ordered is not None:  # at most one has row 0, and so any
@@ -230,9 +230,9 @@ class _NodePiece:
 
 @dataclass(frozen=True)
 class _EdgePiece:
-    """Makes one leaf's piece of an edge column: finds the place of every edge ID in the leaf.
+    """Makes one task's piece of an edge column: finds the place of every edge ID in the task.
 
-    ``values`` ([k, width]) are those of edges 0..k-1, in the order of edge IDs; the others were dealt out.
+    ``values`` ([k, width]) are those of edges 0..k-1, in the order of edge IDs; the others were scattered.
     """
 
     column: StoredColumn
@@ -243,15 +243,15 @@ class _EdgePiece:
     values: NDArray[Any]
 
     def __call__(self) -> ColumnPiece:
-        leaf = self.built.leaves[self.number]
+        task = self.built.tasks[self.number]
         assert self.built.positions is not None
         arrival, position = _joined(self.built.positions.read(self.number))
         num_first = int(np.searchsorted(arrival, len(self.values)))
         first = Cells(None, self.values.take(arrival[:num_first], axis=0))
         if num_first == arrival.size:
             return ColumnPiece(arrival.size, *_in_order(position, first, arrival.size))
-        keep = self._keep(leaf, arrival)
-        _, ids, cells = read_cells(self.routes, self.column.keys, self.column.schema.dtype, leaf.bucket, keep)
+        keep = self._keep(task, arrival)
+        _, ids, cells = read_cells(self.routes, self.column.keys, self.column.schema.dtype, task.bucket, keep)
         known = arrival[num_first:]
         at = position[num_first:]
         if ids.size != known.size or not (ids == known).all():
@@ -260,15 +260,15 @@ class _EdgePiece:
             at, cells = np.concatenate([position[:num_first], at]), concat_cells([first, cells])
         return ColumnPiece(arrival.size, *_in_order(at, cells, arrival.size))
 
-    def _keep(self, leaf: Leaf, arrival: Ints) -> Callable[[Ints, Ints | None], Ints | None]:
-        """Choose what belongs to the leaf: by row, and of a row that was cut by edge ID."""
-        whole = (leaf.low, leaf.high) == self.plan.bounds(leaf.bucket) and leaf.row_counts is None
+    def _keep(self, task: BuildTask, arrival: Ints) -> Callable[[Ints, Ints | None], Ints | None]:
+        """Choose what belongs to the task: by row, and of a row that was cut by edge ID."""
+        whole = (task.low, task.high) == self.plan.bounds(task.bucket) and task.row_counts is None
 
         def keep(rows: Ints, ids: Ints | None) -> Ints | None:
             if whole or ids is None:
                 return None
-            mask = (rows >= leaf.low) & (rows < leaf.high) & (arrival.size > 0)
-            if leaf.row_counts is not None and arrival.size:
+            mask = (rows >= task.low) & (rows < task.high) & (arrival.size > 0)
+            if task.row_counts is not None and arrival.size:
                 at = np.minimum(np.searchsorted(arrival, ids), arrival.size - 1)
                 mask &= arrival[at] == ids
             return np.flatnonzero(mask)
@@ -290,7 +290,7 @@ def edge_pieces(
 ) -> Iterator[Callable[[], ColumnPiece]]:
     """Yield tasks that make an edge column's pieces, in edge row order."""
     values = _load_ordered(column, routes)
-    for number in range(len(built.leaves)):
+    for number in range(len(built.tasks)):
         yield _EdgePiece(column, tuple(routes), built, number, plan, values)
 
 

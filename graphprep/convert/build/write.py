@@ -77,7 +77,7 @@ class WriteRules:
     edge_ids: bool
     index_dtype: Literal["auto", "int32", "int64"]
     bucket_bytes: int
-    leaf_bytes: int
+    task_bytes: int
     cap_bytes: int
     threads: int
 
@@ -105,8 +105,8 @@ class TypedNodes:
 def build_needs(rules: WriteRules, nodes: Sequence[TypedNodes], edges: Sequence[TypedEdges], most_bytes: int) -> Iterator[Need]:
     """Declare what building and writing takes of an input that takes ``most_bytes`` decoded."""
     num_tasks = num_in_flight(rules.threads)
-    why = f"{num_tasks} at a time, of {format_size(rules.leaf_bytes)}"
-    yield Need("build tasks", min(most_bytes, num_tasks * rules.leaf_bytes), why)
+    why = f"{num_tasks} at a time, of {format_size(rules.task_bytes)}"
+    yield Need("build tasks", min(most_bytes, num_tasks * rules.task_bytes), why)
     if any(edge.columns for edge in edges):
         yield Need("columns", min(most_bytes, rules.cap_bytes), "of edges, written beside them")
     if len(rules.layouts) > 1:
@@ -188,7 +188,7 @@ class StoreBuilder:
         for ids, typed in self.index.raw(number):
             cells = Cells(np.diff(ids.texts[0]), ids.texts[1]) if ids.texts else scalar_cells(ids.numbers.view(kind))
             route.add(typed, None, cells, self.index.part_offsets[number])
-        factory.desk.clear()
+        factory.write_buffer.clear()
         column = StoredColumn(_SideFile("raw_ids", "binary" if is_text else "dense", key.dtype), (key,))
         pieces = node_pieces(column, [route], int(sizes.sum()), self.rules.bucket_bytes)
         write_column(self.parts, ColumnTarget(column, path, sizes), routes, pieces, self.rules.threads)
@@ -202,7 +202,7 @@ class StoreBuilder:
         order, missing_key = effective_order(route, rules.neighbor_order)
         index_dtype = self._index_dtype(route)
         id_dtype = settle_index_dtype(rules.index_dtype, route.num_edges) if rules.edge_ids else None
-        build_rules = BuildRules(rules.leaf_bytes, rules.threads)
+        build_rules = BuildRules(rules.task_bytes, rules.threads)
         primary, *other = rules.layouts
         second = None
         if other and (route.second is None or edges.columns):
@@ -278,7 +278,7 @@ class StoreBuilder:
     def _write_second(
         self, route: EdgeRoute, second: SecondLayout | None, order: NeighborOrder, missing_key: int | None, files: LayoutFiles
     ) -> None:
-        """Write the layout that is not the primary one: from what building the first left, or as it was dealt out."""
+        """Write the layout that is not the primary one: from what building the first left, or as it was scattered."""
         if second is not None:
             second.finish()
             edges = EdgeRuns(second.buckets, order, missing_key, by_arrival=False)
@@ -291,7 +291,7 @@ class StoreBuilder:
             self.parts,
             self._row_sizes(route, self.rules.layouts[1]),
             route.second_counts,
-            BuildRules(self.rules.leaf_bytes, self.rules.threads),
+            BuildRules(self.rules.task_bytes, self.rules.threads),
             self.pool,
             keep_positions=False,
         )

@@ -1,4 +1,4 @@
-"""The values of a column that came in the order of its rows: kept one behind the other, not dealt out to buckets."""
+"""The values of a column that came in the order of its rows: kept one behind the other, not scattered to buckets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Deal nodes' columns and edges out to buckets: runs of consecutive rows that fit the memory budget."""
+"""Scatter nodes' columns and edges to buckets: runs of consecutive rows that fit the memory budget."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from graphprep.convert.columns.ordered import OrderedValues
 from graphprep.convert.decoded.batch_rows import BatchCells
 from graphprep.convert.decoded.rows import BatchColumn
 from graphprep.decoders.cells.row_numbers import every_row
-from graphprep.edges.bucket_plan import MOST_HELD_BYTES, BucketPlan, Desk, Ints, plan_buckets
+from graphprep.edges.bucket_plan import MOST_HELD_BYTES, BucketPlan, Ints, WriteBuffer, plan_buckets
 from graphprep.edges.buckets import EdgeBuckets
 from graphprep.edges.order_keys import missing_order_key, order_role
 from graphprep.model.rows import ColumnKey
@@ -103,20 +103,20 @@ class CellRows:
         return cls(rows, np.concatenate(ids) if ids else None, concat_cells([piece.cells for piece in pieces]))
 
 
-Dealt = TypeVar("Dealt", FlatRows, CellRows)
+Scattered = TypeVar("Scattered", FlatRows, CellRows)
 
 
-class Dealer(Generic[Dealt]):
-    """Deals rows out to buckets. Small batches wait for each other: a chunk of a few rows costs as much as a large one."""
+class Scatterer(Generic[Scattered]):
+    """Scatters rows to buckets. Small batches wait for each other: a chunk of a few rows costs as much as a large one."""
 
-    def __init__(self, runs: Runs[Dealt], plan: BucketPlan, desk: Desk) -> None:
-        self.runs: Runs[Dealt] = runs
+    def __init__(self, runs: Runs[Scattered], plan: BucketPlan, write_buffer: WriteBuffer) -> None:
+        self.runs: Runs[Scattered] = runs
         self.plan = plan
-        self._desk = desk
-        self._held: list[Dealt] = []
-        desk.dealers.append(self)
+        self._write_buffer = write_buffer
+        self._held: list[Scattered] = []
+        write_buffer.scatterers.append(self)
 
-    def add(self, piece: Dealt) -> None:
+    def add(self, piece: Scattered) -> None:
         """Take rows; within a bucket they keep the order in which they came."""
         if self.plan.num_buckets == 1:
             self.runs.append(0, piece)
@@ -124,10 +124,10 @@ class Dealer(Generic[Dealt]):
         if self._held and not piece.is_like(self._held[-1]):
             self.flush()
         self._held.append(piece)
-        self._desk.hold(piece.num_bytes)
+        self._write_buffer.hold(piece.num_bytes)
 
     def flush(self) -> None:
-        """Deal out what is held back."""
+        """Scatter what is held back."""
         held, self._held = self._held, []
         if not held:
             return
@@ -143,19 +143,19 @@ class ColumnRoute:
     ``ordered`` takes the values of the first rows, or edge IDs, that come in their order; those are not in the runs.
     """
 
-    dealer: Dealer[CellRows]
+    scatterer: Scatterer[CellRows]
     stats: ColumnStats
     ordered: OrderedValues | None = None
 
     @property
     def runs(self) -> Runs[CellRows]:
         """Return the chunks."""
-        return self.dealer.runs
+        return self.scatterer.runs
 
     @property
     def plan(self) -> BucketPlan:
         """Return how rows are cut into buckets."""
-        return self.dealer.plan
+        return self.scatterer.plan
 
     def close(self) -> None:
         """Drop the values."""
@@ -164,14 +164,14 @@ class ColumnRoute:
             self.ordered.close()
 
     def add(self, rows: Ints, edge_ids: Ints | None, cells: Cells, offsets: Ints) -> None:
-        """Deal out the cells of some rows; ``offsets`` are the partitions' borders."""
+        """Scatter the cells of some rows; ``offsets`` are the partitions' borders."""
         self.stats.add(cells, rows, offsets)
-        self.deal(rows, edge_ids, cells)
+        self.scatter(rows, edge_ids, cells)
 
-    def deal(self, rows: Ints, edge_ids: Ints | None, cells: Cells) -> None:
-        """Deal out cells of a column whose kind and shape are known: one number a row."""
+    def scatter(self, rows: Ints, edge_ids: Ints | None, cells: Cells) -> None:
+        """Scatter cells of a column whose kind and shape are known: one number a row."""
         if self.ordered is None or not self.ordered.take_in(rows if edge_ids is None else edge_ids, cells):
-            self.dealer.add(CellRows(rows, edge_ids, cells))
+            self.scatterer.add(CellRows(rows, edge_ids, cells))
 
 
 @dataclass
@@ -225,7 +225,7 @@ class RouteFactory:
 
     def __init__(self, pool: SpillPool, bucket_bytes: int, column_bytes: dict[ColumnKey, int], num_parts: int) -> None:
         self.pool = pool
-        self.desk = Desk(min(bucket_bytes, MOST_HELD_BYTES))
+        self.write_buffer = WriteBuffer(min(bucket_bytes, MOST_HELD_BYTES))
         self.bucket_bytes = bucket_bytes
         # An input column may travel under several keys, which must be cut alike.
         self.column_bytes: dict[tuple[str, int | None], int] = {}
@@ -251,12 +251,12 @@ class RouteFactory:
                 plan = plan_buckets(num_rows, 2 * self.column_bytes.get((key.name, key.slot), 0), self.bucket_bytes)
             stats = ColumnStats(self.num_parts, scalar=key.role is not None)
             ordered = OrderedValues(self.pool, ordered_bytes) if ordered_bytes else None
-            route = routes[key] = ColumnRoute(self.dealer(plan), stats, ordered)
+            route = routes[key] = ColumnRoute(self.scatterer(plan), stats, ordered)
         return route
 
-    def dealer(self, plan: BucketPlan) -> Dealer[Any]:
+    def scatterer(self, plan: BucketPlan) -> Scatterer[Any]:
         """Make a dealer with runs of its own."""
-        return Dealer(Runs(self.pool, plan.num_buckets), plan, self.desk)
+        return Scatterer(Runs(self.pool, plan.num_buckets), plan, self.write_buffer)
 
 
 def batch_columns(

@@ -1,4 +1,4 @@
-"""Edges that are dealt out to buckets as soon as they are decoded, in the hope that raw IDs will turn out to be typed IDs.
+"""Edges that are scattered to buckets as soon as they are decoded, in the hope that raw IDs will turn out to be typed IDs.
 
 How many nodes there will be is not known then. So every segment has buckets of its own: the highest bits of its own highest
 owner. Widths are powers of two, and buckets lie side by side: in the end those of the widest serve all, and no edge moves.
@@ -29,16 +29,16 @@ Ints = NDArray[np.int64]
 Ids = NDArray[np.uint32]
 Ends = tuple[Ids, Ids]  # sources and destinations of a batch
 
-_BUCKET_BITS = 10  # beyond 1024 streams of stores, dealing falls off the cache
+_BUCKET_BITS = 10  # beyond 1024 streams of stores, scattering falls off the cache
 _NO_IDS = np.zeros(0, np.uint32)
 _SPARSE = 4  # nodes for each edge: --ids auto takes so few IDs for sparse
 
 
 @dataclass(frozen=True)
 class EarlyRules:
-    """How edges are dealt out while they are decoded.
+    """How edges are scattered while they are decoded.
 
-    ``owner_side``: 1 where destinations own edges, else 0. ``group_bytes`` of text are decoded at a time, and dealt out when
+    ``owner_side``: 1 where destinations own edges, else 0. ``group_bytes`` of text are decoded at a time, and scattered when
     they are ``most_edges``. ``mark_bytes`` bounds the bits that mark the IDs that occur. ``total_bytes`` are those of all
     input, 0 where that is not known.
     """
@@ -53,7 +53,7 @@ class EarlyRules:
 
 @dataclass(frozen=True)
 class SegmentNote:
-    """What is known of a segment: batches of ``sizes`` edges, dealt out to buckets of 2^``shift`` rows.
+    """What is known of a segment: batches of ``sizes`` edges, scattered to buckets of 2^``shift`` rows.
 
     ``lows`` and ``highs`` are the lowest and highest IDs (of sources, of destinations).
     """
@@ -98,8 +98,8 @@ def without_edges(keyed: KeyedRows | None) -> KeyedRows | None:
     return None if keyed is None else replace(keyed, rows=replace(keyed.rows, edges=None))
 
 
-class EarlyDealer:
-    """Deals out the edges of a few batches. Threads share it."""
+class EarlyScatterer:
+    """Scatters the edges of a few batches. Threads share it."""
 
     def __init__(self, rules: EarlyRules, *, is_one_type: bool) -> None:
         self.rules = rules
@@ -111,8 +111,8 @@ class EarlyDealer:
         """Return the IDs that occurred at one end (0: the source)."""
         return self._marks[side % len(self._marks)]
 
-    def deal(self, batches: Sequence[Ends], num_bytes: int) -> Segment | None:
-        """Deal out edges that were decoded from ``num_bytes`` of text; None where that is no use."""
+    def scatter(self, batches: Sequence[Ends], num_bytes: int) -> Segment | None:
+        """Scatter edges that were decoded from ``num_bytes`` of text; None where that is no use."""
         filled = [ends for ends in batches if ends[0].size]
         if not filled or self.is_stopped:
             return None
@@ -194,9 +194,9 @@ class Marks:
 
 @dataclass
 class EarlyEdges:
-    """All edges that were dealt out while they were decoded, segment after segment."""
+    """All edges that were scattered while they were decoded, segment after segment."""
 
-    dealer: EarlyDealer
+    scatterer: EarlyScatterer
     runs: RecordRuns
     notes: list[SegmentNote] = field(default_factory=list)
     checksum: int = 0
@@ -205,12 +205,12 @@ class EarlyEdges:
     @classmethod
     def begin(cls, rules: EarlyRules, pool: SpillPool, *, is_one_type: bool) -> EarlyEdges:
         """Take edges from now on; ``is_one_type``: both their ends are nodes of one type."""
-        return cls(EarlyDealer(rules, is_one_type=is_one_type), RecordRuns(pool, 0))
+        return cls(EarlyScatterer(rules, is_one_type=is_one_type), RecordRuns(pool, 0))
 
     @property
     def owner_side(self) -> int:
         """Return which end owns edges: 0 the source, 1 the destination."""
-        return self.dealer.rules.owner_side
+        return self.scatterer.rules.owner_side
 
     def add(self, segment: Segment, first_edge: int) -> None:
         """Take a segment, whose first edge has the ID ``first_edge``."""
@@ -229,7 +229,7 @@ class EarlyEdges:
         for number, note in enumerate(self.notes):
             words, offsets = self.runs.segment(number)
             owners, others = np.empty(len(words), np.uint32), np.empty(len(words), np.uint32)
-            self.dealer.rules.kernels.gather_edges(words, note.packing, note.shift, offsets, owners, others)
+            self.scatterer.rules.kernels.gather_edges(words, note.packing, note.shift, offsets, owners, others)
             src, dst = (others, owners) if self.owner_side else (owners, others)
             for start, stop in itertools.pairwise([0, *itertools.accumulate(note.sizes)]):
                 yield RawBatchEdges(src[start:stop], dst[start:stop])

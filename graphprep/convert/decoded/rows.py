@@ -37,7 +37,7 @@ class Batch:
     """Where a batch came from and what it holds. Node and edge numbers count all records of the input.
 
     ``relation`` is the code of the only relation, None where there are several; ``codes`` are those of all. ``declares``: its
-    nodes are declared by it. ``is_dealt``: its edges are among ``Decoded.early``.
+    nodes are declared by it. ``is_scattered``: its edges are among ``Decoded.early``.
     """
 
     span: int
@@ -51,7 +51,7 @@ class Batch:
     relation: int | None
     codes: tuple[int, ...] = ()
     declares: bool = True
-    is_dealt: bool = False
+    is_scattered: bool = False
 
 
 @dataclass
@@ -137,7 +137,7 @@ class IdSpaces:
 class Decoded:
     """All rows of the input, as decoded.
 
-    Edges of batches that were dealt out while they were decoded are in ``early`` instead; ``raw_edges`` has all, and
+    Edges of batches that were scattered while they were decoded are in ``early`` instead; ``raw_edges`` has all, and
     ``edge_chunks`` their IDs as uint64. ``aligned`` holds columns that stand apart, by owner and key.
 
     Raw IDs that are texts stand as keys; ``texts`` has them by ID space. With a ``text_seed`` the keys are not h of
@@ -189,16 +189,16 @@ class Decoded:
         return known
 
     @property
-    def are_dealt(self) -> bool:
-        """Return whether all edges were dealt out while they were decoded."""
+    def are_scattered(self) -> bool:
+        """Return whether all edges were scattered while they were decoded."""
         return self.early is not None and self.early.num_edges == self.num_edges
 
     def raw_edges(self, *, consume: bool = False) -> Iterator[RawBatchEdges]:
         """Yield the edges of every batch; with ``consume`` for the last time."""
-        dealt = iter(()) if self.early is None else self.early.read()
+        scattered = iter(()) if self.early is None else self.early.read()
         edges = self.edges.read(0, consume=consume)
         for batch in self.batches:
-            yield next(dealt if batch.is_dealt else edges)
+            yield next(scattered if batch.is_scattered else edges)
 
     def edge_chunks(self) -> Iterator[tuple[Batch, RawIds, RawIds]]:
         """Yield (batch, sources, destinations) of every batch."""

@@ -17,8 +17,8 @@ from graphprep.kernels.cpu.text.texts import (
     SeenTexts,
     concat_texts,
     count_up_to,
-    deal_texts,
     repeats_of_sorted,
+    scatter_texts,
     sort_texts,
     take_texts,
 )
@@ -30,8 +30,8 @@ _LEAST_CHUNK_BYTES = 1 << 14
 _MOST_CHUNK_BYTES = 1 << 22
 _ROW_BYTES = 40  # of a row beside its text: key, type, record, offset, and what sorting takes
 _PART_ROWS = 1 << 15  # that are sorted at a time: with their texts they fit the cache
-_LARGE_PART = 4 * _PART_ROWS  # and is dealt out again: its texts have more in common
-_MOST_DEALS = 4
+_LARGE_PART = 4 * _PART_ROWS  # and is scattered again: its texts have more in common
+_MOST_SCATTERS = 4
 UNKNOWN = -1  # the type of an end whose type is not known beforehand
 _END = np.int64(1) << np.int64(62)  # ranks ends behind all records
 
@@ -224,7 +224,7 @@ class TextIndexer:
             rows = part.rows if part.chosen is None else part.rows.take(part.chosen)
             return rows.take(sort_texts(rows.offsets, rows.values)) if is_distinct else self._distinct(rows)
 
-        yield from map_ordered(sort, _deal(held), self._threads)
+        yield from map_ordered(sort, _scatter(held), self._threads)
 
     def _distinct(self, rows: TextRows) -> TextRows:
         """Sort rows by their texts, keep one of each, and note repeated records."""
@@ -295,15 +295,15 @@ class TextIndexer:
         self._runs, self._declared, self._seen = [], [], {}
 
 
-def _deal(rows: TextRows, depth: int = 0) -> Iterator[_Part]:
+def _scatter(rows: TextRows, depth: int = 0) -> Iterator[_Part]:
     """Yield parts that are small enough for the cache, each behind the one before it in order."""
     if rows.keys.size <= _PART_ROWS:
         yield _Part(rows)
         return
-    indptr, order = deal_texts(rows.offsets, rows.values, _PART_ROWS)
+    indptr, order = scatter_texts(rows.offsets, rows.values, _PART_ROWS)
     for start, stop in pairwise(indptr.tolist()):
-        if stop - start > _LARGE_PART and depth < _MOST_DEALS and indptr.size > 2:
-            yield from _deal(rows.take(order[start:stop]), depth + 1)
+        if stop - start > _LARGE_PART and depth < _MOST_SCATTERS and indptr.size > 2:
+            yield from _scatter(rows.take(order[start:stop]), depth + 1)
         elif start < stop:
             yield _Part(rows, order[start:stop])
 

@@ -80,7 +80,7 @@ def find_ranges(decoded: Decoded, rules: NodeRules) -> list[EndRange]:
 
 def _limits(decoded: Decoded, rules: NodeRules, signed: set[str]) -> Iterator[tuple[str, int, int]]:
     """Yield (node type, lowest ID, highest ID) for both ends of all edges, piece by piece."""
-    if decoded.early is not None and decoded.are_dealt:
+    if decoded.early is not None and decoded.are_scattered:
         for side, name in enumerate(_types_of_ends(decoded)):
             low, high = decoded.early.limits(side)
             if low <= high:
@@ -142,9 +142,9 @@ def seen_bits(decoded: Decoded, ranges: list[EndRange], rules: NodeRules) -> dic
     """
     sizes = {found.name: (found.num_nodes + 7) // 8 for found in ranges if found.num_nodes is not None}
     early = decoded.early
-    if early is not None and decoded.are_dealt and all(early.dealer.marks(side).is_complete for side in range(2)):
+    if early is not None and decoded.are_scattered and all(early.scatterer.marks(side).is_complete for side in range(2)):
         sides = {name: side for side, name in enumerate(_types_of_ends(decoded))}
-        return {name: early.dealer.marks(sides[name]).merged(size) for name, size in sizes.items() if name in sides}
+        return {name: early.scatterer.marks(sides[name]).merged(size) for name, size in sizes.items() if name in sides}
     threads = max(1, min(rules.threads, rules.cap_bytes // max(1, sum(sizes.values()))))
     free = [{name: np.zeros(size, np.uint8) for name, size in sizes.items()} for _ in range(threads)]
     every = list(free)

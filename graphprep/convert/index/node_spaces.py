@@ -167,7 +167,7 @@ def sort_spaces(decoded: Decoded, rules: NodeRules, pool: SpillPool, wanted: lis
 
 
 class _Collector:
-    """Deals raw IDs that are numbers out to the indexers of their spaces."""
+    """Scatters raw IDs that are numbers to the indexers of their spaces."""
 
     def __init__(self, decoded: Decoded, rules: NodeRules, pool: SpillPool, wanted: list[str]) -> None:
         self._decoded = decoded

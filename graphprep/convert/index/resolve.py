@@ -316,7 +316,7 @@ class _Slots:
 
 
 class _ExternalJoin:
-    """Deal IDs out to blocks of the map, look them up block by block, and bring the answers back into order."""
+    """Scatter IDs to blocks of the map, look them up block by block, and bring the answers back into order."""
 
     def __init__(self, table: Callable[[], Iterator[MapRows]], flip: np.uint64, pool: SpillPool, cap_bytes: int) -> None:
         self.pool = pool

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 _MOST_TYPES = 1 << 16
 _AHEAD_BYTES = 64 << 20  # of ``text_bytes``; with less, one table is read at a time
 _TEXT_SHARDS = 16  # so many threads add texts without waiting; a shard of a few million texts fits the cache
-_PATIENCE_S = 0.1  # of blocks that are to be dealt out together, with a stream
+_PATIENCE_S = 0.1  # of blocks that are to be scattered together, with a stream
 _FEW_TYPES = 8  # with more, shards take too much memory
 _LEAST_SHARDED_BYTES = 4 << 20  # of texts that may be held: empty shards take 1 MiB a type
 
@@ -66,7 +66,7 @@ class _IntegersError(Exception):
 class DecodeSettings:
     """How the decode stage works. ``text_bytes`` bounds what is held of texts that are raw IDs, before they are sorted.
 
-    ``early`` says how plain edges are dealt out at once; None: not at all.
+    ``early`` says how plain edges are scattered at once; None: not at all.
     """
 
     block_bytes: int
@@ -125,7 +125,7 @@ def decode_all(
 ) -> Decoded:
     """Decode every span, starting again where a column turns out to hold text, or names to be integers.
 
-    ``replan`` deals out spans for the decoder that then takes over (None: the same ones do). Rejected records are added to
+    ``replan`` cuts spans for the decoder that then takes over (None: the same ones do). Rejected records are added to
     ``rejects``. Raises DataError with file, line and column for the first faulty record, unless ``settings.skip``.
     """
     while True:
@@ -165,7 +165,7 @@ class _Work:
 
 @dataclass(frozen=True)
 class _Done:
-    """A block that was decoded. Where its edges were dealt out, their number is ``num_dealt``, else -1.
+    """A block that was decoded. Where its edges were scattered, their number is ``num_scattered``, else -1.
 
     ``segment`` has them, and those of the blocks behind it; it is that of the first of them. ``ranges`` are those of the IDs at
     both ends, where the span asks for them.
@@ -174,7 +174,7 @@ class _Done:
     work: _Work
     keyed: KeyedRows | None
     bad: tuple[BadRecord, ...]
-    num_dealt: int = -1
+    num_scattered: int = -1
     segment: Segment | None = None
     ranges: tuple[IdRange, IdRange] | None = None
 
@@ -231,7 +231,7 @@ class _Collector:
             raise _IntegersError(settled)
 
     def _begin_early(self) -> EarlyEdges | None:
-        """Get ready to deal edges out at once, where they may turn out to need no more than that."""
+        """Get ready to scatter edges at once, where they may turn out to need no more than that."""
         sources, rules = self.decoded.sources, self.settings.early
         if rules is None or sources.nodes != "ends" or len(sources.edge_types) != 1 or sources.auto_ids or sources.signed_ids:
             return None
@@ -241,7 +241,7 @@ class _Collector:
         return EarlyEdges.begin(rules, self.pool, is_one_type=relation.src_type == relation.dst_type)
 
     def _groups(self, storage: Storage) -> Iterator[list[_Work]]:
-        """Yield what there is to do, several blocks at a time once edges are dealt out at once: fewer, larger segments."""
+        """Yield what there is to do, several blocks at a time once edges are scattered at once: fewer, larger segments."""
         group: list[_Work] = []
         num_bytes = 0
         with contextlib.closing(self._items(storage)) as items:
@@ -265,10 +265,10 @@ class _Collector:
 
     def _group_bytes(self) -> int:
         early = self.decoded.early
-        return 0 if early is None or not early.notes or early.dealer.is_stopped else early.dealer.rules.group_bytes
+        return 0 if early is None or not early.notes or early.scatterer.is_stopped else early.scatterer.rules.group_bytes
 
     def _work(self, items: Sequence[_Work]) -> _Group:
-        """Decode some blocks, and deal out their edges where that is enough. Threads share it."""
+        """Decode some blocks, and scatter their edges where that is enough. Threads share it."""
         done: list[_Done] = []
         held: list[_Done] = []
         most = 0 if self.settings.early is None else self.settings.early.most_edges
@@ -276,11 +276,11 @@ class _Collector:
             for item in items:
                 held.append(self._decode(item))
                 if sum(_num_edges(one) for one in held) >= most:
-                    done += self._deal(held)
+                    done += self._scatter(held)
                     held = []
         except Exception as error:  # raised behind what is wrong with the blocks before
             return _Group((*done, *held), error)
-        return _Group((*done, *self._deal(held)))
+        return _Group((*done, *self._scatter(held)))
 
     def _decode(self, item: _Work) -> _Done:
         rows, bad = item.rows, item.bad
@@ -301,21 +301,21 @@ class _Collector:
         are_signed = keyed.src is None and space in self.decoded.sources.signed_ids
         return IdRange.of(ids_of(edges, 0), are_signed=are_signed), IdRange.of(ids_of(edges, 1), are_signed=are_signed)
 
-    def _deal(self, done: list[_Done]) -> list[_Done]:
-        """Deal out the edges of some blocks, where they are nothing but pairs of numbers."""
+    def _scatter(self, done: list[_Done]) -> list[_Done]:
+        """Scatter the edges of some blocks, where they are nothing but pairs of numbers."""
         early = self.decoded.early
-        if early is None or early.dealer.is_stopped or not done:
+        if early is None or early.scatterer.is_stopped or not done:
             return done
         ends = [plain_ends(one.keyed, self.decoded.sources.edge_types[0]) for one in done]
         filled = [one for one in ends if one is not None]
         if len(filled) < len(ends):
-            early.dealer.is_stopped = True
+            early.scatterer.is_stopped = True
             return done
-        segment = early.dealer.deal(filled, sum(one.work.num_bytes for one in done))
+        segment = early.scatterer.scatter(filled, sum(one.work.num_bytes for one in done))
         if segment is None:
             return done
-        dealt = [replace(one, keyed=without_edges(one.keyed), num_dealt=_num_edges(one)) for one in done]
-        return [replace(dealt[0], segment=segment), *dealt[1:]]
+        scattered = [replace(one, keyed=without_edges(one.keyed), num_scattered=_num_edges(one)) for one in done]
+        return [replace(scattered[0], segment=segment), *scattered[1:]]
 
     def _add_ends(self, keyed: KeyedRows) -> KeyedRows:
         """Keep the texts of ends in their ID spaces, once these have some: it is work for threads. Returns what is left."""
@@ -372,7 +372,7 @@ class _Collector:
         if done.ranges is not None:
             self._note_ranges(done)
         if done.keyed is not None:
-            self._store(done.work, done.keyed, done.num_dealt)
+            self._store(done.work, done.keyed, done.num_scattered)
         elif done.work.span in self.plain:
             records, num_bytes = self._leave(done.work.span)
         decoded.num_records += records
@@ -394,7 +394,7 @@ class _Collector:
         for one, other in zip(known.ranges, done.ranges, strict=True):
             one.add(other)
 
-    def _store(self, work: _Work, keyed: KeyedRows, num_dealt: int = -1) -> None:
+    def _store(self, work: _Work, keyed: KeyedRows, num_scattered: int = -1) -> None:
         decoded = self.decoded
         rows = keyed.rows
         for text, count in rows.warnings.items():
@@ -405,10 +405,12 @@ class _Collector:
         # In tables, columns of one name in different types have nothing to do with each other.
         group = decoded.sources.spans[work.span].role if decoded.sources.nodes == "tables" else ""
         node_columns = self._store_nodes(rows.nodes, group)
-        edge_columns, codes = self._store_dealt(work, num_dealt) if num_dealt >= 0 else self._store_edges(rows.edges, group)
+        edge_columns, codes = (
+            self._store_scattered(work, num_scattered) if num_scattered >= 0 else self._store_edges(rows.edges, group)
+        )
         self._store_texts(work, keyed)
         num_nodes = rows.nodes.num_rows if rows.nodes else 0
-        num_edges = max(num_dealt, rows.edges.num_rows if rows.edges else 0)
+        num_edges = max(num_scattered, rows.edges.num_rows if rows.edges else 0)
         if not rows.aligned:
             self.span_rows[work.span] = self.span_rows.get(work.span, 0) + num_edges
         decoded.batches.append(
@@ -424,7 +426,7 @@ class _Collector:
                 relation=codes[0] if len(codes) == 1 else None,
                 codes=codes,
                 declares=rows.nodes is None or rows.nodes.declares,
-                is_dealt=num_dealt >= 0,
+                is_scattered=num_scattered >= 0,
             )
         )
         decoded.num_nodes += num_nodes
@@ -453,8 +455,8 @@ class _Collector:
         self.decoded.edges.append(0, RawBatchEdges(ids_of(edges, 0), ids_of(edges, 1), relations, num_slots))
         return self._store_columns(self.decoded.edge_columns, edges.columns, edges.num_rows, group), codes
 
-    def _store_dealt(self, work: _Work, num_edges: int) -> tuple[tuple[BatchColumn, ...], tuple[int, ...]]:
-        """Note a batch whose edges were dealt out: all of the only relation, between numbers."""
+    def _store_scattered(self, work: _Work, num_edges: int) -> tuple[tuple[BatchColumn, ...], tuple[int, ...]]:
+        """Note a batch whose edges were scattered: all of the only relation, between numbers."""
         self.decoded.edge_columns.append(0, BatchCells())
         for side in range(2 if num_edges else 0):
             self._note_kind(work, self.decoded.spaces.of_end(self.decoded.relations[0], side), None)

@@ -34,7 +34,7 @@ _EDGES_OPTIONS = ("src_col", "dst_col", "relation_col", "weight_col", "time_col"
 class Planned:
     """What will be decoded, and by what.
 
-    ``flags`` repeat a choice that was made by sniffing; ``total_bytes`` is as stored. ``replan`` deals out the spans again for
+    ``flags`` repeat a choice that was made by sniffing; ``total_bytes`` is as stored. ``replan`` cuts the spans again for
     a decoder that was told more. ``graph`` is the config of tables, where there is one.
     """
 
@@ -64,7 +64,7 @@ def is_packed(url: str) -> bool:
 
 
 def plan_input(inputs: Sequence[str], options: ConvertOptions, storage: Storage, reporter: Reporter) -> Planned:
-    """Expand the inputs, choose the decoder, and let it deal out spans.
+    """Expand the inputs, choose the decoder, and let it cut spans.
 
     Raises UsageError for flags that contradict each other or the format, StorageError where there is no input.
     """

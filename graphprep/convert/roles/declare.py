@@ -51,7 +51,7 @@ def complete(routing: Routing, has_times: bool) -> None:
     if routing.rules.schema is not None:
         _declare_schema(routing, routing.rules.schema)
     _mark_created(routing)
-    routing.factory.desk.clear()
+    routing.factory.write_buffer.clear()
 
 
 def _declare_schema(routing: Routing, schema: GraphSchema) -> None:

@@ -83,7 +83,7 @@ def _categories(own: OwnerColumns, flag: RoleFlag, column: StoredColumn) -> Stor
     key = ColumnKey(name, "numbers", "int64", column.schema.slot, role)
     route = own.new_route(key, plan)
     for rows, ids, codes in numbered.drain():
-        route.deal(rows, ids, scalar_cells(ranks[codes]))
+        route.scatter(rows, ids, scalar_cells(ranks[codes]))
     categories = tuple(_utf8(own, flag, name, texts[i]) for i in order)
     own.notes.append(
         f"{own.words}: {_NOUNS[flag.role]} {name!r} has {len(texts):,} {'category' if len(texts) == 1 else 'categories'}"

@@ -1,4 +1,4 @@
-"""Make columns labels, splits and seeds, once they are dealt out and settled, before they are written."""
+"""Make columns labels, splits and seeds, once they are scattered and settled, before they are written."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class RoleGiver:
             if edge.edge_type in roles.owners:
                 own = columns_of_edges(self.routing, edge, partial(self._elsewhere, edge.edge_type))
                 self.edges[i] = replace(edge, columns=self._give(own, roles.of(edge.edge_type)))
-        self.routing.factory.desk.clear()
+        self.routing.factory.write_buffer.clear()
 
     def _give(self, own: OwnerColumns, roles: OwnerRoles) -> tuple[StoredColumn, ...]:
         """Give the roles of one type, and return its columns."""
@@ -93,18 +93,18 @@ class RoleGiver:
     def _give_seeds(self, own: OwnerColumns, flags: Sequence[RoleFlag]) -> None:
         """Mark the nodes that files name."""
         own.refuse_name(flags[0], SEEDS_KEY.name)
-        dealer = self.routing.factory.dealer(own.plan)
+        scatterer = self.routing.factory.scatterer(own.plan)
         for flag in flags:
             for typed in self._listed(own, flag, flag.files[0]):
-                dealer.add(FlatRows((typed,)))
-        dealer.flush()
+                scatterer.add(FlatRows((typed,)))
+        scatterer.flush()
         route, count = own.new_route(SEEDS_KEY), 0
         for bucket in range(own.plan.num_buckets):
-            found = [rows for (rows,) in dealer.runs.read(bucket)]
+            found = [rows for (rows,) in scatterer.runs.read(bucket)]
             rows = np.unique(np.concatenate(found)) if found else np.zeros(0, np.int64)
-            route.deal(rows, None, scalar_cells(np.ones(rows.size, bool)))
+            route.scatter(rows, None, scalar_cells(np.ones(rows.size, bool)))
             count += rows.size
-        dealer.runs.close()
+        scatterer.runs.close()
         own.notes.append(f"{own.words}: {count:,} seed{'' if count == 1 else 's'}")
         own.columns.append(StoredColumn(ColumnSchema(SEEDS_KEY.name, "dense", "bool", role="seeds"), (SEEDS_KEY,)))
 

@@ -81,17 +81,17 @@ def _of_masks(own: OwnerColumns, flag: RoleFlag) -> tuple[int, int, int, int]:
 def _of_files(own: OwnerColumns, flag: RoleFlag, listed: Listed) -> tuple[int, int, int, int]:
     """Make a column of three files of nodes."""
     own.refuse_name(flag, SPLIT_KEY.name)
-    dealer = own.routing.factory.dealer(own.plan)
+    scatterer = own.routing.factory.scatterer(own.plan)
     for part, file in enumerate(flag.files):
         for typed in listed(flag, file) if file else ():
-            dealer.add(FlatRows((typed, np.full(typed.size, part, np.int8))))
-    dealer.flush()
+            scatterer.add(FlatRows((typed, np.full(typed.size, part, np.int8))))
+    scatterer.flush()
     route = own.new_route(SPLIT_KEY)
     counts = np.zeros(NO_PART, np.int64)
     for bucket in range(own.plan.num_buckets):
-        for rows, parts in _distinct(dealer.runs, bucket):
+        for rows, parts in _distinct(scatterer.runs, bucket):
             add_parts(route, parts, rows, None, counts)
-    dealer.runs.close()
+    scatterer.runs.close()
     _refuse_overlaps(own, flag, route)
     column, found = _stored(own, SPLIT_KEY, counts)
     own.columns.append(column)
@@ -99,7 +99,7 @@ def _of_files(own: OwnerColumns, flag: RoleFlag, listed: Listed) -> tuple[int, i
 
 
 def _random(own: OwnerColumns, flag: RoleFlag) -> tuple[int, int, int, int]:
-    """Make a column of fractions; that of edges was dealt out with them, as their ends' hashes were at hand."""
+    """Make a column of fractions; that of edges was scattered with them, as their ends' hashes were at hand."""
     assert flag.rule is not None
     own.refuse_name(flag, SPLIT_KEY.name)
     counts = np.zeros(NO_PART, np.int64)
@@ -162,7 +162,7 @@ def _refuse_bad(
 
 def _refuse_overlaps(own: OwnerColumns, flag: RoleFlag, route: ColumnRoute) -> None:
     """Raise DataError for the first node or edge that is in two parts."""
-    own.routing.factory.desk.clear()
+    own.routing.factory.write_buffer.clear()
     found: list[tuple[int, int, int, int]] = []
     for bucket in range(route.plan.num_buckets):
         passes = max(1, -(-2 * route.runs.num_bytes(bucket) // max(1, own.routing.rules.cap_bytes)))

@@ -1,4 +1,4 @@
-"""Take edges as they were dealt out while they were decoded, where raw IDs turned out to be typed IDs."""
+"""Take edges as they were scattered while they were decoded, where raw IDs turned out to be typed IDs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Ints = NDArray[np.int64]
 
 
 def adopt_edges(routing: Routing) -> bool:
-    """Make the route of the only edge type from edges that are dealt out already; False where that cannot be."""
+    """Make the route of the only edge type from edges that are scattered already; False where that cannot be."""
     decoded, early = routing.decoded, routing.decoded.early
     key = _only_type(routing)
     if early is None or key is None:
@@ -27,7 +27,9 @@ def adopt_edges(routing: Routing) -> bool:
         return False
     decoded.early = None  # they are the route's from now on
     settled = BucketPlan(plan.num_rows, shift)
-    buckets = EdgeBuckets(routing.kernels, routing.pool, settled, routing.factory.desk, routing.num_others(key), early.runs)
+    buckets = EdgeBuckets(
+        routing.kernels, routing.pool, settled, routing.factory.write_buffer, routing.num_others(key), early.runs
+    )
     route = routing.edge_route(key, decoded.batches[0], buckets=buckets)
     route.num_edges = early.num_edges
     route.checksum = early.checksum
@@ -37,9 +39,9 @@ def adopt_edges(routing: Routing) -> bool:
 
 
 def _only_type(routing: Routing) -> tuple[int, int, int] | None:
-    """Return the type of all edges where they are as they were dealt out; None where something is to be done with them."""
+    """Return the type of all edges where they are as they were scattered; None where something is to be done with them."""
     decoded, index, rules = routing.decoded, routing.index, routing.rules
-    if decoded.early is None or not decoded.num_edges or not decoded.are_dealt or rules.both:
+    if decoded.early is None or not decoded.num_edges or not decoded.are_scattered or rules.both:
         return None
     if (rules.primary == "csc") != bool(decoded.early.owner_side) or routing.dropped_nodes.size:
         return None

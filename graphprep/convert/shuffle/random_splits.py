@@ -17,12 +17,12 @@ SPLIT_KEY = ColumnKey("split", "numbers", "int8", role="split")
 
 
 def add_parts(route: ColumnRoute, parts: NDArray[np.int8], rows: Ints, ids: Ints | None, counts: Ints) -> None:
-    """Deal out the parts of some rows; those in no part have no cell."""
+    """Scatter the parts of some rows; those in no part have no cell."""
     counts[:NO_PART] += np.bincount(parts, minlength=NO_PART + 1)[:NO_PART]
     if (parts == NO_PART).any():
         kept = np.flatnonzero(parts != NO_PART)
         parts, rows, ids = parts[kept], rows[kept], None if ids is None else ids[kept]
-    route.deal(rows, ids, scalar_cells(parts))
+    route.scatter(rows, ids, scalar_cells(parts))
 
 
 def split_edges(
@@ -33,7 +33,7 @@ def split_edges(
     owners: Ints,
     ids: Ints,
 ) -> None:
-    """Deal out the random parts of some edges; ``hashes`` are h of their sources and destinations.
+    """Scatter the random parts of some edges; ``hashes`` are h of their sources and destinations.
 
     An edge's hash is that of the edge checksum, so that parallel edges fall into one part.
     """

@@ -1,4 +1,4 @@
-"""What dealing out nodes and edges shares: rules, targets, and the way to reject a record."""
+"""What scattering nodes and edges shares: rules, targets, and the way to reject a record."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _MOST_EDGE_BUCKET = 4 << 20  # 65,536 edges: what is written while they are put 
 
 @dataclass(frozen=True)
 class RouteRules:
-    """How rows are dealt out."""
+    """How rows are scattered."""
 
     primary: Literal["csc", "csr"]
     both: bool
@@ -58,7 +58,7 @@ class Routed:
 
 
 class Routing:
-    """What dealing out shares: the decoded input, the nodes, the rules, and where rows go."""
+    """What scattering shares: the decoded input, the nodes, the rules, and where rows go."""
 
     def __init__(
         self,
@@ -130,7 +130,7 @@ class Routing:
         """
         route = self.routed.edges.get(key)
         if route is None:
-            second = self._edge_buckets(key, second=True) if self.deals_second else None
+            second = self._edge_buckets(key, second=True) if self.scatters_second else None
             route = EdgeRoute(*key, buckets or self._edge_buckets(key), self.rules.num_parts, second)
             self._check_edge_type(route, batch, chosen)
             self.routed.edges[key] = route
@@ -138,7 +138,7 @@ class Routing:
 
     def _edge_buckets(self, key: tuple[int, int, int], *, second: bool = False) -> EdgeBuckets:
         plan = self.edge_plan(key, second=second)
-        return EdgeBuckets(self.kernels, self.pool, plan, self.factory.desk, self.num_others(key, second=second))
+        return EdgeBuckets(self.kernels, self.pool, plan, self.factory.write_buffer, self.num_others(key, second=second))
 
     def _check_edge_type(self, route: EdgeRoute, batch: Batch | None, chosen: Ints | None) -> None:
         schema = self.rules.schema
@@ -153,8 +153,8 @@ class Routing:
         )
 
     @cached_property
-    def deals_second(self) -> bool:
-        """Return whether edges are dealt out for both layouts at once: where no column seems to need their rows in one."""
+    def scatters_second(self) -> bool:
+        """Return whether edges are scattered for both layouts at once: where no column seems to need their rows in one."""
         decoded = self.decoded
         if not self.rules.both or self.rules.schema is not None or self.roles.edge_types:
             return False

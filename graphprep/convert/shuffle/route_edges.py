@@ -1,4 +1,4 @@
-"""Deal out edges and their columns: resolve their ends, find their types, number them."""
+"""Scatter edges and their columns: resolve their ends, find their types, number them."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from graphprep.convert.shuffle.route import Routing
 from graphprep.convert.shuffle.scatter_edges import (
     BatchEdges,
     BatchInput,
-    DealtBatch,
-    DealtGroup,
-    EdgeDealer,
+    EdgeScatterer,
     MissingEnds,
+    ScatteredBatch,
+    ScatteredGroup,
     TypeKey,
     TypeTotal,
     excess_slots,
@@ -45,7 +45,7 @@ _MOST_GROUP = 1 << 20
 _LEAST_GROUP = 1 << 14
 _LEAST_GROUP_BYTES = 4 << 20  # of edges with many columns, fewer are enough
 _WORK_BYTES = (
-    72  # of an edge while it is dealt out, beside what comes in: codes and positions of types, typed IDs, keys, records
+    72  # of an edge while it is scattered, beside what comes in: codes and positions of types, typed IDs, keys, records
 )
 _END_BYTES = 24  # of an edge as it comes in, at most: ends and relation
 _TYPED_WORK_BYTES = 24  # where its type goes without saying, and so does its order
@@ -60,7 +60,7 @@ def route_needs(routing: Routing) -> Iterator[Need]:
     num_groups = num_in_flight(threads, threads + 1)
     edges = decoded.num_edges * (_END_BYTES + _WORK_BYTES) + 2 * sum(decoded.column_bytes.values())
     yield Need("groups", min(edges, num_groups * group), f"{num_groups} of edges at a time, of {format_size(group)}")
-    yield Need("write buffers", routing.factory.desk.cap_bytes, "rows that wait for others of their bucket")
+    yield Need("write buffers", routing.factory.write_buffer.cap_bytes, "rows that wait for others of their bucket")
     if decoded.aligned:
         yield Need("columns", rules.cap_bytes, "edge columns that are read beside the edges")
     if routing.roles.owners:
@@ -68,21 +68,21 @@ def route_needs(routing: Routing) -> Iterator[Need]:
 
 
 def route_edges(routing: Routing) -> None:
-    """Deal out all edges and their columns, unless the edges are dealt out already and have none."""
+    """Scatter all edges and their columns, unless the edges are scattered already and have none."""
     decoded = routing.decoded
-    if decoded.are_dealt and adopt_edges(routing):
+    if decoded.are_scattered and adopt_edges(routing):
         return
     ends = Ends(decoded, routing.index, routing.pool, routing.rules.cap_bytes)
-    dealer = EdgeDealer(routing, ends)
+    scatterer = EdgeScatterer(routing, ends)
     aligned = AlignedEdges(decoded, routing.rules.cap_bytes)
     threads = routing.rules.threads
-    for group in map_ordered(dealer.deal, _groups(routing, ends), threads, threads + 1):
+    for group in map_ordered(scatterer.scatter, _groups(routing, ends), threads, threads + 1):
         _add_group(routing, group, aligned)
-    routing.factory.desk.clear()
+    routing.factory.write_buffer.clear()
 
 
 def _groups(routing: Routing, ends: Ends) -> Iterator[list[BatchInput]]:
-    """Yield batches, a few at a time: dealing out few edges to many buckets costs as much as dealing out many."""
+    """Yield batches, a few at a time: scattering few edges to many buckets costs as much as scattering many."""
     decoded = routing.decoded
     most_bytes = _group_bytes(routing)
     edges = decoded.raw_edges(consume=ends.fit_in_memory())
@@ -113,35 +113,35 @@ def _group_bytes(routing: Routing) -> int:
 
 
 def _bytes_of(one: BatchInput) -> int:
-    """Return about how many bytes a batch takes while it is dealt out."""
+    """Return about how many bytes a batch takes while it is scattered."""
     came = sum(int(array.nbytes) for array in (*one.chunk, *one.columns, *(one.hashes or ())) if array is not None)
     plain = one.batch.relation is not None and one.resolved is None and not one.columns.columns
     resolved = 0 if one.resolved is None else sum(end.types.nbytes + end.typed.nbytes for end in one.resolved)
     return came + resolved + one.batch.num_edges * (_TYPED_WORK_BYTES if plain else _WORK_BYTES)
 
 
-def _add_group(routing: Routing, group: DealtGroup, aligned: AlignedEdges) -> None:
-    """Number the edges of a group, and deal out their columns; what is wrong with them is told in input order."""
+def _add_group(routing: Routing, group: ScatteredGroup, aligned: AlignedEdges) -> None:
+    """Number the edges of a group, and scatter their columns; what is wrong with them is told in input order."""
     added: dict[TypeKey, int] = {}
-    for dealt in group.batches:
-        if dealt.missing is not None:
-            _report_missing(routing, dealt.edges, dealt.missing)
-        for share in dealt.shares:
-            route = routing.edge_route(share.key, dealt.edges.batch, share.chosen)
+    for scattered in group.batches:
+        if scattered.missing is not None:
+            _report_missing(routing, scattered.edges, scattered.missing)
+        for share in scattered.shares:
+            route = routing.edge_route(share.key, scattered.edges.batch, share.chosen)
             if share.key not in added:
                 added[share.key] = _add_edges(routing, route, group.totals[share.key])
-        _add_columns(routing, dealt, added, aligned)
-        routing.reporter.advance(records=dealt.edges.num_edges)
+        _add_columns(routing, scattered, added, aligned)
+        routing.reporter.advance(records=scattered.edges.num_edges)
 
 
 def _add_edges(routing: Routing, route: EdgeRoute, total: TypeTotal) -> int:
     """Add the edges of one type; return the edge ID of the first."""
     first = route.num_edges
-    for buckets, dealt, some in zip((route.edges, route.second), total.dealt, total.rows, strict=True):
+    for buckets, scattered, some in zip((route.edges, route.second), total.scattered, total.rows, strict=True):
         if buckets is None:
             continue
-        if dealt is not None:
-            buckets.add_dealt(dealt, first)
+        if scattered is not None:
+            buckets.add_scattered(scattered, first)
         for rows in some:
             assert isinstance(rows.ids, int)
             buckets.add(replace(rows, ids=first + rows.ids))
@@ -153,12 +153,12 @@ def _add_edges(routing: Routing, route: EdgeRoute, total: TypeTotal) -> int:
     return first
 
 
-def _add_columns(routing: Routing, dealt: DealtBatch, first_ids: dict[TypeKey, int], aligned: AlignedEdges) -> None:
-    """Deal out the columns of a batch's edges, type after type; ``first_ids`` are the group's first edge IDs."""
-    edges = dealt.edges
+def _add_columns(routing: Routing, scattered: ScatteredBatch, first_ids: dict[TypeKey, int], aligned: AlignedEdges) -> None:
+    """Scatter the columns of a batch's edges, type after type; ``first_ids`` are the group's first edge IDs."""
+    edges = scattered.edges
     columns = list(edges.columns())
     excess = excess_slots([(c.key, rows) for c, rows, _ in columns], edges.num_slots, edges.num_edges)
-    for share in dealt.shares:
+    for share in scattered.shares:
         route, chosen = routing.routed.edges[share.key], share.chosen
         route.extra_slots = route.extra_slots or bool((excess if chosen is None else excess[chosen]).any())
         if not columns and not routing.roles.owners and not aligned.has(routing.decoded.relations[route.relation]):
@@ -183,7 +183,7 @@ def _add_columns(routing: Routing, dealt: DealtBatch, first_ids: dict[TypeKey, i
 def _split_edges(
     routing: Routing, route: EdgeRoute, edges: BatchEdges, chosen: Ints | None, owners: NDArray[Any], ids: NDArray[Any]
 ) -> None:
-    """Deal out the parts of edges of one type, where it has a random split."""
+    """Scatter the parts of edges of one type, where it has a random split."""
     split = routing.roles.of(routing.edge_type(route)).split
     if split is not None and split.rule is not None:
         hashes = (edges.raw_hashes(0, chosen), edges.raw_hashes(1, chosen))

@@ -1,4 +1,4 @@
-"""Deal out the columns of nodes."""
+"""Scatter the columns of nodes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Ints = NDArray[np.int64]
 
 
 def route_nodes(routing: Routing) -> None:
-    """Deal out the columns of all nodes."""
+    """Scatter the columns of all nodes."""
     if any(batch.num_nodes for batch in routing.decoded.batches):
         _check_duplicates(routing)
         _route_node_records(routing)
@@ -266,7 +266,7 @@ def _leave_aligned(routing: Routing, number: int, key: ColumnKey, column: FileCo
 def _leave_edge_column(routing: Routing, relation: Relation, key: ColumnKey, column: FileColumn) -> None:
     """Leave a column in its files where the rows there are all edges of one type, in the order of edge IDs.
 
-    What is to be written while they are built must fit in memory; else the values are dealt out with the edges.
+    What is to be written while they are built must fit in memory; else the values are scattered with the edges.
     """
     sources, names = routing.decoded.sources, routing.index.type_names
     if sources.nodes != "identity" or relation not in sources.edge_types or routing.rules.schema is not None:

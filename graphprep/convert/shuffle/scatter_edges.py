@@ -1,4 +1,4 @@
-"""Resolve the ends of edges, find their types and deal them out, a few batches at a time. Threads may do it side by side."""
+"""Resolve the ends of edges, find their types and scatter them, a few batches at a time. Threads may do it side by side."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from graphprep.convert.index.resolve import Resolved
 from graphprep.convert.shuffle.ends import Ends
 from graphprep.convert.shuffle.route import Routing
 from graphprep.decoders.cells.row_numbers import every_row
-from graphprep.edges.buckets import DealtRows, EdgeRows, deal_rows, is_enough
+from graphprep.edges.buckets import EdgeRows, ScatteredRows, is_enough, scatter_rows
 from graphprep.edges.order_keys import missing_order_key, order_role, time_keys, weight_keys
 from graphprep.kernels.cpu.ids.group import group_by_key
 from graphprep.kernels.cpu.ids.hash import edge_checksum, hash_ints, pair_checksum
@@ -203,7 +203,7 @@ class MissingEnds:
 
 
 @dataclass(frozen=True)
-class DealtBatch:
+class ScatteredBatch:
     """A batch with the types of its edges."""
 
     edges: BatchEdges
@@ -213,29 +213,29 @@ class DealtBatch:
 
 @dataclass
 class TypeTotal:
-    """What a group holds of one canonical type: its edges, dealt out unless there are few, and sums over them.
+    """What a group holds of one canonical type: its edges, scattered unless there are few, and sums over them.
 
-    ``rows`` and ``dealt`` hold them for the primary layout and, where it does not wait for that one, for the second.
+    ``rows`` and ``scattered`` hold them for the primary layout and, where it does not wait for that one, for the second.
     """
 
     num_edges: int = 0
     checksum: int = 0
     rows: tuple[list[EdgeRows], list[EdgeRows]] = field(default_factory=lambda: ([], []))
-    dealt: list[DealtRows | None] = field(default_factory=lambda: [None, None])
+    scattered: list[ScatteredRows | None] = field(default_factory=lambda: [None, None])
     dst_counts: Ints | int = 0
     src_counts: Ints | int = 0
 
 
 @dataclass(frozen=True)
-class DealtGroup:
-    """Some batches, dealt out."""
+class ScatteredGroup:
+    """Some batches, scattered."""
 
-    batches: tuple[DealtBatch, ...]
+    batches: tuple[ScatteredBatch, ...]
     totals: dict[TypeKey, TypeTotal]
 
 
-class EdgeDealer:
-    """Deals out groups of batches. ``deal`` depends on nothing but its argument, so that threads can share it."""
+class EdgeScatterer:
+    """Scatters groups of batches. ``scatter`` depends on nothing but its argument, so that threads can share it."""
 
     def __init__(self, routing: Routing, ends: Ends) -> None:
         self._routing = routing
@@ -243,27 +243,27 @@ class EdgeDealer:
         self._csc = routing.rules.primary == "csc"
         self._order: NeighborOrder = routing.rules.neighbor_order
 
-    def deal(self, inputs: Sequence[BatchInput]) -> DealtGroup:
-        """Resolve, sort by type and deal out the edges of some batches."""
+    def scatter(self, inputs: Sequence[BatchInput]) -> ScatteredGroup:
+        """Resolve, sort by type and scatter the edges of some batches."""
         totals: dict[TypeKey, TypeTotal] = {}
-        batches = tuple(self._deal_batch(one, totals) for one in inputs)
+        batches = tuple(self._scatter_batch(one, totals) for one in inputs)
         for key, total in totals.items():
             for number, rows in enumerate(total.rows):
                 plan = self._routing.edge_plan(key, second=number == 1)
                 if rows and is_enough(total.num_edges, plan) and len({one.travels for one in rows}) == 1:
                     num_others = self._routing.num_others(key, second=number == 1)
-                    total.dealt[number] = deal_rows(self._routing.kernels, rows, plan, num_others)
+                    total.scattered[number] = scatter_rows(self._routing.kernels, rows, plan, num_others)
                     rows.clear()
-        return DealtGroup(batches, totals)
+        return ScatteredGroup(batches, totals)
 
-    def _deal_batch(self, one: BatchInput, totals: dict[TypeKey, TypeTotal]) -> DealtBatch:
+    def _scatter_batch(self, one: BatchInput, totals: dict[TypeKey, TypeTotal]) -> ScatteredBatch:
         found = None if one.resolved or one.keep is not None else self._ends.find_both(one.batch, one.chunk)
         if found is not None:
             edges = BatchEdges(one.batch, one.chunk, one.columns, None, self._hashes(one))
             assert one.batch.relation is not None
             src, dst = found
             share = self._add(edges, (one.batch.relation, src.type_number, dst.type_number), None, src.typed, dst.typed, totals)
-            return DealtBatch(edges, (share,), None)
+            return ScatteredBatch(edges, (share,), None)
         ends = one.resolved or self._ends.resolve_both(one.batch, one.chunk)
         edges = BatchEdges(one.batch, one.chunk, one.columns, ends, self._hashes(one))
         keep, missing = _kept(self._routing, edges, one.keep)
@@ -274,7 +274,7 @@ class EdgeDealer:
             pick = slice(None) if chosen is None else chosen
             src_typed, dst_typed = (end.typed[pick].astype(dtype) for end in ends)
             shares.append(self._add(edges, key, chosen, src_typed, dst_typed, totals))
-        return DealtBatch(edges, tuple(shares), missing)
+        return ScatteredBatch(edges, tuple(shares), missing)
 
     def _hashes(self, one: BatchInput) -> EndHashes:
         return one.hashes or self._ends.text_keys(one.batch, one.chunk)
@@ -286,7 +286,7 @@ class EdgeDealer:
         owners, others = (dst, src) if self._csc else (src, dst)
         start = total.num_edges
         total.rows[0].append(EdgeRows(owners, others, start, self._keys(edges, chosen)))
-        if self._routing.deals_second:
+        if self._routing.scatters_second:
             total.rows[1].append(EdgeRows(others, owners, start))
         total.num_edges += owners.size
         total.checksum = (total.checksum + edges.checksum(chosen)) % 2**64

@@ -105,7 +105,7 @@ def _plan_found(
     ids: tuple[IdKind, IdKind],
     weight_dtype: str,
 ) -> EdgePlan:
-    """Deal out a span for each set of arrays. Raises DataError where sets disagree."""
+    """Scatter a span for each set of arrays. Raises DataError where sets disagree."""
     first = found[0]
     for other in found[1:]:
         _refuse_other(first, other)
@@ -163,7 +163,7 @@ class ArraysDecoder:
         parse_relation(self.relation)
 
     def plan(self, storage: InputStorage, urls: Sequence[str]) -> Sources:
-        """Read the headers of all arrays, and deal out a span for the edges and one for each column of nodes.
+        """Read the headers of all arrays, and make a span for the edges and one for each column of nodes.
 
         Raises DataError for arrays that are no edges or disagree, UsageError where a flag must say what they mean.
         """

@@ -115,7 +115,7 @@ class FoundEdges:
         ids: tuple[IdKind, IdKind],
         weight_dtype: str,
     ) -> Span:
-        """Deal out the edges' span."""
+        """Scatter the edges' span."""
         stated = self.shape or num_nodes
         names = self._end_names()
         src, dst = (
@@ -137,7 +137,7 @@ class FoundEdges:
         return (self.first.key, self.second.key) if self.form == "two" else ("src", "dst")
 
     def node_spans(self, storage: InputStorage, relation: Relation) -> tuple[list[Span], list[DeclaredColumn], list[str]]:
-        """Deal out the spans of node columns, which are those of the sources' type."""
+        """Scatter the spans of node columns, which are those of the sources' type."""
         owner = relation.src_type or ""
         if (self.node or self.sparse) and owner != relation.dst_type:
             left = ", ".join(source.key for source in self.node)

@@ -418,7 +418,7 @@ def _add_spans(
     expected: Sequence[tuple[int, str] | None],
     planned: _Planned,
 ) -> None:
-    """Deal out one span a file. Row counts of csv files are still to be compared, by the decode stage."""
+    """Scatter one span a file. Row counts of csv files are still to be compared, by the decode stage."""
     owner = block.owner if isinstance(block.owner, str) else _relation(block.owner)
     role = "edges" if block.column is None else "node_data" if isinstance(owner, str) else "edge_data"
     chunk = Chunk(owner, block.column, block.format)

@@ -95,7 +95,7 @@ class EdgeListDecoder:
             _check_int(name, getattr(self, name), -(2**63), 2**63 - 1)
 
     def plan(self, storage: InputStorage, urls: Sequence[str]) -> Sources:
-        """Deal out one span a file."""
+        """Scatter one span a file."""
         spans, weight = tuple(Span(url) for url in urls), float(self.default_node_weight or 0.0)
         return Sources(spans, nodes="records", has_times=self.has_times, always_weighted=True, created_weight=weight)
 

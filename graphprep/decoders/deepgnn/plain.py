@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from graphprep.decoders.deepgnn.pieces import join_rows
 from graphprep.decoders.deepgnn.slots import are_utf8
 from graphprep.kernels.cpu.deepgnn import plain_rows as kernels
-from graphprep.kernels.cpu.deepgnn.plain_rows import PADDING, Room, deal_slots, gather_texts, gather_values, make_room
+from graphprep.kernels.cpu.deepgnn.plain_rows import PADDING, Room, gather_texts, gather_values, make_room, scatter_slots
 from graphprep.kernels.cpu.deepgnn.slots import DTYPE, DTYPES, EDGE, NODE, OWNER, SLOT, TEXT_DTYPE
 from graphprep.model.errors import DecodeError
 from graphprep.model.rows import ColumnChunk, ColumnKey, RawRows
@@ -156,7 +156,7 @@ def _columns(room: Room, progress: NDArray[np.int64]) -> tuple[Columns, Columns]
     """Gather all features by column: those of nodes and those of edges. None where a text is not UTF-8."""
     by_owner: tuple[list[ColumnChunk], list[ColumnChunk]] = ([], [])
     num_groups = int(progress[kernels.GROUPS])
-    indptr, rows, counts, starts = deal_slots(room.slots[: progress[kernels.SLOTS]], num_groups)
+    indptr, rows, counts, starts = scatter_slots(room.slots[: progress[kernels.SLOTS]], num_groups)
     for number, group in enumerate(room.groups[:num_groups].tolist()):
         mine = slice(indptr[number], indptr[number + 1])
         if rows[mine].size:  # a line that was not plain left an empty group

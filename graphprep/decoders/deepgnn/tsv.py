@@ -79,7 +79,7 @@ class TsvDecoder:
         check_weight("--default-node-weight", self.default_node_weight, self.weight_dtype)
 
     def plan(self, storage: InputStorage, urls: Sequence[str]) -> Sources:
-        """Deal out one span a file."""
+        """Scatter one span a file."""
         spans, weight = tuple(Span(url) for url in urls), float(self.default_node_weight or 0.0)
         return Sources(spans, nodes="records", always_weighted=True, created_weight=weight)
 

@@ -122,7 +122,7 @@ class EdgesDecoder:
         self._flags()
 
     def plan(self, storage: InputStorage, urls: Sequence[str]) -> Sources:
-        """Look at the first lines or the Parquet footer of every file, and deal out one span a file.
+        """Look at the first lines or the Parquet footer of every file, and make a span of each.
 
         Raises UsageError for columns that flags name and that are not there, DataError for what is no edge list.
         """

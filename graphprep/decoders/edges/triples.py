@@ -42,7 +42,7 @@ class TriplesDecoder(EdgesDecoder):
     name: ClassVar[str] = "triples"
 
     def plan(self, storage: InputStorage, urls: Sequence[str]) -> Sources:
-        """Deal out spans as ``EdgesDecoder`` does, and note the part that each file is.
+        """Cut spans as ``EdgesDecoder`` does, and note the part that each file is.
 
         Raises what ``EdgesDecoder`` raises.
         """

@@ -52,7 +52,7 @@ class TablesDecoder:
         )
 
     def plan_graph(self, storage: Storage, config: GraphConfig) -> Sources:
-        """Look at the beginning of every file, and deal out one span a file, node tables first.
+        """Look at the beginning of every file, and make a span of each, node tables first.
 
         Raises DataError where files of a table disagree, UsageError for columns that are not there.
         """
@@ -100,7 +100,7 @@ class _GraphPlan:
         self.messages: list[str] = []
 
     def sources(self) -> Sources:
-        """Deal out the spans."""
+        """Scatter the spans."""
         nodes = self._settled([self._look(table, self._node_role(table)) for table in self.config.nodes if table.table.files])
         plain = [table for table in self.config.edges if not self._holds_arrays(table)]
         edges = self._settled([self._look(table, self._edge_role(table)) for table in plain])
@@ -217,8 +217,8 @@ class _GraphPlan:
         if found is not None:
             layouts = [_with_owner(file, relation) for file in found.files]
             named = dataclasses.replace(found, files=tuple(layouts))
-            dealt = map(_with_id_columns, spans_of(self.storage, named, own, declares=True))
-            spans = self._with_parts(table, dealt)
+            with_ids = map(_with_id_columns, spans_of(self.storage, named, own, declares=True))
+            spans = self._with_parts(table, with_ids)
             return _EdgePart(spans, relation if table.relation is not None else None)
         from graphprep.decoders.arrays.decoder import plan_edge_files
 

@@ -240,7 +240,7 @@ def with_kinds(layout: TableLayout, kinds: Sequence[IdKind]) -> TableLayout:
 
 
 def spans_of(storage: Storage, table: PlannedTable, kinds: Sequence[IdKind], *, declares: bool) -> Iterator[Span]:
-    """Deal out a span for each file of a table; ``declares``: its rows declare nodes."""
+    """Scatter a span for each file of a table; ``declares``: its rows declare nodes."""
     first = 0
     for number, file in enumerate(table.files):
         if file.layout is None:

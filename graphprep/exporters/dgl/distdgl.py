@@ -30,7 +30,7 @@ from graphprep.exporters.formats.torch_files import TensorPieces, tensor, write_
 from graphprep.exporters.view.column_rows import Rows
 from graphprep.exporters.view.edge_sets import edge_sets
 from graphprep.exporters.view.graph import StoredGraph, slices
-from graphprep.exporters.view.joined_rows import JoinedGraph
+from graphprep.exporters.view.joined_rows import SingleGraph
 from graphprep.exporters.view.torch_graph import ids_in_part
 from graphprep.kernels.cpu.ids.part_graph import scatter_rows
 from graphprep.model.errors import UsageError
@@ -229,7 +229,7 @@ def _fused(local: PartGraph, *, find_edges: bool) -> FusedGraph:
     )
 
 
-def _joined(joined: JoinedGraph, dtype: str, read: Callable[[int, int, int, int], NDArray[Any]]) -> TensorPieces:
+def _joined(joined: SingleGraph, dtype: str, read: Callable[[int, int, int, int], NDArray[Any]]) -> TensorPieces:
     return TensorPieces(dtype, (joined.num_items,), lambda: joined.items(read))
 
 
@@ -237,7 +237,7 @@ def _type_numbers(_: int, edge: int, low: int, high: int) -> NDArray[np.int32]:
     return np.full(high - low, edge, np.int32)
 
 
-def _positions(joined: JoinedGraph, local: PartGraph, edge: int) -> Iterator[NDArray[np.int64]]:
+def _positions(joined: SingleGraph, local: PartGraph, edge: int) -> Iterator[NDArray[np.int64]]:
     """Yield where each edge of a type stands among the joined ones."""
     first = 0
     for block in joined.blocks:

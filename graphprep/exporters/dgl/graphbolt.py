@@ -23,7 +23,7 @@ from graphprep.exporters.dgl.part_nodes import counted, out_of_range, step_of
 from graphprep.exporters.formats.torch_files import TensorPieces, tensor, write_pt
 from graphprep.exporters.view.column_rows import Rows
 from graphprep.exporters.view.graph import StoredGraph
-from graphprep.exporters.view.joined_rows import JoinedBlock, JoinedGraph, JoinedRows
+from graphprep.exporters.view.joined_rows import JoinedBlock, JoinedRows, SingleGraph
 from graphprep.model.errors import UsageError
 from graphprep.model.export import ExportPlan, MessageEdges, Side, StoreNeed
 from graphprep.model.metadata import GraphMetadata
@@ -134,7 +134,7 @@ class _NumberedGraph:
         self._first = {number: int(self.offsets[at]) for at, (_, number) in enumerate(self.node_names)}
         self._type_ids = {edge: at for at, (_, edge) in enumerate(self.edge_names)}
         parts = range(metadata.num_parts)
-        self.joined = JoinedGraph(tuple(self._block(number, part) for _, number in self.node_names for part in parts))
+        self.joined = SingleGraph(tuple(self._block(number, part) for _, number in self.node_names for part in parts))
 
     @property
     def is_typed(self) -> bool:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from graphprep.engine.local import map_ordered
 from graphprep.exporters.view.graph import StoredGraph, slices
-from graphprep.exporters.view.joined_rows import JoinedBlock, JoinedGraph, JoinedRows
+from graphprep.exporters.view.joined_rows import JoinedBlock, JoinedRows, SingleGraph
 from graphprep.kernels.cpu.ids.bitmap import Ranks, members
 from graphprep.kernels.cpu.ids.group import mark_bits
 from graphprep.kernels.cpu.ids.part_graph import number_rows, to_part_ids
@@ -177,7 +177,7 @@ def _edge_counts(graph: StoredGraph) -> Sequence[Sequence[int]]:
     return [[graph.num_edges(edge, "csc", part) for part in parts] for edge in range(len(metadata.edge_types))]
 
 
-def in_edges(local: PartGraph) -> JoinedGraph:
+def in_edges(local: PartGraph) -> SingleGraph:
     """Return the in-edges of a partition's nodes by (destination, edge type), those that are other partitions' have none."""
     graph, blocks = local.graph, []
     for number in range(len(graph.metadata.node_types)):
@@ -188,7 +188,7 @@ def in_edges(local: PartGraph) -> JoinedGraph:
                 local.part, edges, JoinedRows(size, [local.indptrs[edge] for edge in edges], local.step, graph.room.threads)
             )
         )
-    return JoinedGraph(tuple(blocks), num_bare=local.num_nodes - local.num_owned)
+    return SingleGraph(tuple(blocks), num_bare=local.num_nodes - local.num_owned)
 
 
 def node_bits(graph: StoredGraph) -> NDArray[np.uint8]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.exporters.formats.torch_files import TensorPieces
-from graphprep.exporters.glt.top_rows import find_hot_rows
+from graphprep.exporters.glt.top_rows import find_top_rows
 from graphprep.exporters.view.graph import StoredGraph, slices
 from graphprep.exporters.view.torch_features import FeatureMatrix
 from graphprep.model.errors import DataError, UsageError
@@ -54,7 +54,7 @@ class FeatureCache:
         if row not in self._found:
             self._found.clear()
             read = self._degrees if scores is None else partial(self._listed, scores if scores.ndim == 1 else scores[row])
-            self._found[row] = find_hot_rows(read, self._size, count)
+            self._found[row] = find_top_rows(read, self._size, count)
         return self._found[row]
 
     def features(self, typed: Ints) -> TensorPieces:

@@ -15,7 +15,7 @@ _DIGIT_BITS = 16
 _SIGN = np.uint64(1 << 63)
 
 
-def find_hot_rows(read: Read, size: int, count: int) -> Ints:
+def find_top_rows(read: Read, size: int, count: int) -> Ints:
     """Find the ``count`` rows of the highest scores among ``size``: int64[count], highest first, of equal ones the lower first.
 
     ``read(low, high)`` returns the scores of rows [low, high) as float64; it is called for all rows five times. NaN is lowest.

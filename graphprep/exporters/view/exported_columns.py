@@ -22,7 +22,7 @@ _DTYPE_FIX = "name a NumPy dtype, such as float16 or int64"
 
 
 @dataclass(frozen=True)
-class CarriedColumns:
+class ExportedColumns:
     """The columns of each node and edge type that are written, with the dtypes in which they are; ``metadata`` has all."""
 
     metadata: GraphMetadata
@@ -66,7 +66,7 @@ def _name_one_of(metadata: GraphMetadata) -> str:
 
 def choose_columns(
     metadata: GraphMetadata, unsupported: Sequence[Unsupported], feature_dtypes: Mapping[str, str], *, target: str, drop: bool
-) -> CarriedColumns:
+) -> ExportedColumns:
     """Leave out what the target does not support, and give columns their dtypes.
 
     Raises UsageError that names the columns which would be lost where ``drop`` does not say that they may be, and for dtypes
@@ -88,7 +88,7 @@ def choose_columns(
 
     nodes = zip(metadata.node_types, metadata.node_schemas, strict=True)
     edges = zip(map(edge_type_text, metadata.edge_types), metadata.edge_schemas, strict=True)
-    found = CarriedColumns(
+    found = ExportedColumns(
         metadata,
         tuple(chosen("node", name, schema.columns) for name, schema in nodes),
         tuple(chosen("edge", name, schema.columns) for name, schema in edges),

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.derived.derive import ReadyStore
+from graphprep.derived.derive import DerivedStore
 from graphprep.edges.moves import Workspace
-from graphprep.exporters.view.exported_columns import CarriedColumns, cast_cells
+from graphprep.exporters.view.exported_columns import ExportedColumns, cast_cells
 from graphprep.exporters.view.ids import TrainerIds, node_offsets
 from graphprep.exporters.view.raw_ids import RawIds
 from graphprep.model.export import EdgeOrder, Side
@@ -54,7 +54,7 @@ class StoredGraph:
     """
 
     def __init__(
-        self, store: ReadyStore, ids: TrainerIds, columns: CarriedColumns, room: Workspace, reporter: Reporter
+        self, store: DerivedStore, ids: TrainerIds, columns: ExportedColumns, room: Workspace, reporter: Reporter
     ) -> None:
         self.store = store
         self.ids = ids

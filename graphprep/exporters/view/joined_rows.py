@@ -110,7 +110,7 @@ class JoinedBlock:
 
 
 @dataclass(frozen=True)
-class JoinedGraph:
+class SingleGraph:
     """Blocks of rows, one behind the other: the in-edges of all nodes by (destination, edge type).
 
     ``num_bare`` more nodes without in-edges come last.

@@ -1,4 +1,4 @@
-"""Records in buckets, dealt out many buckets at a time: in memory while they fit, in a spill file beyond."""
+"""Records in buckets, scattered many buckets at a time: in memory while they fit, in a spill file beyond."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class RecordPiece:
 
 
 @dataclass(frozen=True)
-class Stretch:
+class BucketRange:
     """Where records of some consecutive buckets lie, those of a segment side by side.
 
     The records of segment k begin at word ``offsets[k]`` of the buffer ``numbers[k]`` (int64 both); those of bucket b are
@@ -189,7 +189,7 @@ class RecordRuns:
                 yield _join(group, descriptor, str(path))
 
     @contextlib.contextmanager
-    def stretch(self, first: int, stop: int) -> Iterator[Stretch]:
+    def bucket_range(self, first: int, stop: int) -> Iterator[BucketRange]:
         """Hold the records of buckets [first, stop) where they lie; those in the file are read."""
         with self._pool.lock:
             table = self._table = self._table or self._tabulate()
@@ -197,14 +197,14 @@ class RecordRuns:
         numbers, offsets, sizes = np.arange(starts.size), np.zeros(starts.size, np.int64), ends - starts
         in_file = np.flatnonzero((table.places >= 0) & (sizes > 0))
         if not in_file.size:
-            yield Stretch(table.buffers, numbers, offsets, table.offsets, table.bases)
+            yield BucketRange(table.buffers, numbers, offsets, table.offsets, table.bases)
             return
         buffer = self._take_buffer(int(sizes[in_file].sum()))
         numbers[in_file] = starts.size
         offsets[in_file] = np.cumsum(sizes[in_file]) - sizes[in_file] - starts[in_file]
         self._read(table.places[in_file] + starts[in_file] * _WORD_BYTES, sizes[in_file], buffer)
         try:
-            yield Stretch(table.buffers.with_one_more(buffer), numbers, offsets, table.offsets, table.bases)
+            yield BucketRange(table.buffers.with_one_more(buffer), numbers, offsets, table.offsets, table.bases)
         finally:
             self._buffers.append(buffer)
 

@@ -134,19 +134,19 @@ def _gather(values, starts, counts, out):
         k += stop - first
 
 
-def deal_slots(slots: Any, num_groups: int) -> tuple[Any, Any, Any, Any]:
-    """Deal the rows of ``Room.slots`` out to their groups, in input order.
+def scatter_slots(slots: Any, num_groups: int) -> tuple[Any, Any, Any, Any]:
+    """Scatter the rows of ``Room.slots`` out to their groups, in input order.
 
     Returns indptr int64[num_groups + 1], and by group ROW, COUNT and START, int64[k] each.
     """
     indptr = np.zeros(num_groups + 1, np.int64)
     rows, counts, starts = (np.empty(slots.shape[0], np.int64) for _ in range(3))
-    _deal(slots, indptr, rows, counts, starts)
+    _scatter(slots, indptr, rows, counts, starts)
     return indptr, rows, counts, starts
 
 
 @njit(cache=True, nogil=True)
-def _deal(slots, indptr, rows, counts, starts):
+def _scatter(slots, indptr, rows, counts, starts):
     for i in range(slots.shape[0]):
         indptr[slots[i, GROUP] + 1] += 1
     for group in range(1, indptr.size):

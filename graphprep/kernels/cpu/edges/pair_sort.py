@@ -1,4 +1,4 @@
-"""Sort 64-bit keys, with or without what travels along: deal by the highest bits, then radix sort each bucket in cache.
+"""Sort 64-bit keys, with or without what travels along: scatter by the highest bits, then radix sort each bucket in cache.
 
 The caller allocates; the jitted functions fill what they are given.
 """
@@ -19,11 +19,11 @@ _MOST_DIGIT_BITS = 12  # 4096 cursors of 4 bytes: half of L1, and as many open l
 
 
 @dataclass(frozen=True)
-class DealtKeys:
-    """Keys less ``low`` as ``deal_keys`` left them, chunk after chunk; bucket k holds those with ``key >> shift == k``.
+class ScatteredKeys:
+    """Keys less ``low`` as ``scatter_keys`` left them, chunk after chunk; bucket k holds those with ``key >> shift == k``.
 
     ``payload``: what travels along, [m] or empty. ``chunk_at``: int64[chunks], where a chunk begins; ``starts``:
-    int32[chunks, buckets + 2], see ``partition.deal_pairs``.
+    int32[chunks, buckets + 2], see ``partition.scatter_pairs``.
     """
 
     low: int
@@ -33,45 +33,45 @@ class DealtKeys:
     starts: NDArray[np.int32]
 
 
-def deal_keys(
+def scatter_keys(
     keys: NDArray[np.uint64],
     first: int,
     low: int,
     shift: int,
-    dealt: NDArray[np.uint64],
+    scattered: NDArray[np.uint64],
     payload: NDArray[Any],
     starts: NDArray[np.int32],
 ) -> None:
-    """Deal a chunk of keys, from ``as_input``, less ``low`` to buckets by their highest bits, in input order within a bucket.
+    """Scatter a chunk of keys, from ``as_input``, less ``low`` to buckets by their highest bits, in input order in a bucket.
 
     Differences are those of 64 bits without a sign: with the lowest of them as ``low``, bits of int64 are sorted, too.
 
     ``payload``: [n], is set to ``first``, ``first`` + 1 … as the keys are numbered; or empty. ``starts``: int32[buckets + 2].
     """
-    _deal(keys, first, np.uint64(low), np.uint64(shift), dealt, payload, starts)
+    _scatter(keys, first, np.uint64(low), np.uint64(shift), scattered, payload, starts)
 
 
 class BucketSort:
     """Sorts buckets of up to ``most`` keys, on one thread; as much as the largest is held beside the output."""
 
-    def __init__(self, dealt: DealtKeys, most: int) -> None:
-        self._dealt = dealt
+    def __init__(self, scattered: ScatteredKeys, most: int) -> None:
+        self._scattered = scattered
         self._digit_bits = min(_MOST_DIGIT_BITS, max(_LEAST_DIGIT_BITS, most.bit_length() - 2))
         digits = -(-_KEY_BITS // _LEAST_DIGIT_BITS)
         self._shifts = np.empty(digits, np.int64)
         self._counts = np.empty((digits, 1 << self._digit_bits), np.int32 if most < 2**31 else np.int64)
         self._keys = np.empty(most, np.uint64)
-        self._payload = np.empty(most if dealt.payload.size else 0, dealt.payload.dtype)
+        self._payload = np.empty(most if scattered.payload.size else 0, scattered.payload.dtype)
 
     def sort(self, bucket: int, keys: NDArray[np.uint64], payload: NDArray[Any]) -> None:
         """Fill ``keys`` with a bucket's in ascending order, and ``payload`` (empty: there is none); equal keys in order."""
-        dealt, size = self._dealt, keys.size
+        scattered, size = self._scattered, keys.size
         _sort_bucket(
-            np.uint64(dealt.low),
-            dealt.keys,
-            dealt.payload,
-            dealt.chunk_at,
-            dealt.starts,
+            np.uint64(scattered.low),
+            scattered.keys,
+            scattered.payload,
+            scattered.chunk_at,
+            scattered.starts,
             bucket,
             self._digit_bits,
             self._shifts,
@@ -83,9 +83,9 @@ class BucketSort:
         )
 
 
-def gather_bucket(dealt: DealtKeys, bucket: int, keys: NDArray[np.uint64], payload: NDArray[Any]) -> None:
-    """Fill ``keys`` and ``payload`` with a bucket's as they were dealt, less ``low``, in order."""
-    _gather(dealt.keys, dealt.payload, dealt.chunk_at, dealt.starts, bucket, keys, payload)
+def gather_bucket(scattered: ScatteredKeys, bucket: int, keys: NDArray[np.uint64], payload: NDArray[Any]) -> None:
+    """Fill ``keys`` and ``payload`` with a bucket's as they were scattered, less ``low``, in order."""
+    _gather(scattered.keys, scattered.payload, scattered.chunk_at, scattered.starts, bucket, keys, payload)
 
 
 def first_of_runs(keys: NDArray[np.uint64], before: int, is_first: bool, firsts: NDArray[np.int64]) -> int:
@@ -97,7 +97,7 @@ def first_of_runs(keys: NDArray[np.uint64], before: int, is_first: bool, firsts:
 
 
 @njit(cache=True, nogil=True)
-def _deal(keys, first, low, shift, dealt, payload, starts):
+def _scatter(keys, first, low, shift, scattered, payload, starts):
     starts[:] = 0
     for i in range(keys.size):
         starts[((keys[i] - low) >> shift) + np.uint64(2)] += 1
@@ -109,13 +109,13 @@ def _deal(keys, first, low, shift, dealt, payload, starts):
         bucket = (key >> shift) + np.uint64(1)
         at = starts[bucket]
         starts[bucket] = at + 1
-        dealt[np.uint64(at)] = key
+        scattered[np.uint64(at)] = key
         if has_payload:
             payload[np.uint64(at)] = first + i
 
 
 @njit(cache=True, nogil=True)
-def _gather(dealt, dealt_payload, chunk_at, starts, bucket, keys, payload):
+def _gather(scattered, scattered_payload, chunk_at, starts, bucket, keys, payload):
     """Return which bits differ among the keys."""
     at = 0
     some = np.uint64(0)
@@ -125,13 +125,13 @@ def _gather(dealt, dealt_payload, chunk_at, starts, bucket, keys, payload):
         begin = chunk_at[chunk] + starts[chunk, bucket]
         size = starts[chunk, bucket + 1] - starts[chunk, bucket]
         for i in range(size):
-            key = dealt[np.uint64(begin + i)]
+            key = scattered[np.uint64(begin + i)]
             keys[np.uint64(at + i)] = key
             some |= key
             every &= key
         if has_payload:
             for i in range(size):
-                payload[np.uint64(at + i)] = dealt_payload[np.uint64(begin + i)]
+                payload[np.uint64(at + i)] = scattered_payload[np.uint64(begin + i)]
         at += size
     return some & ~every
 
@@ -154,8 +154,8 @@ def _plan_digits(differ, width, shifts):
 @njit(cache=True, nogil=True)
 def _sort_bucket(
     low,
-    dealt,
-    dealt_payload,
+    scattered,
+    scattered_payload,
     chunk_at,
     starts,
     bucket,
@@ -168,7 +168,7 @@ def _sort_bucket(
     payload,
 ):
     """Gather the bucket, sort it by digit after digit, to and fro, so that the last ends in ``keys``, and add ``low``."""
-    differ = _gather(dealt, dealt_payload, chunk_at, starts, bucket, more_keys, more_payload)
+    differ = _gather(scattered, scattered_payload, chunk_at, starts, bucket, more_keys, more_payload)
     digits = _plan_digits(differ, width, shifts)
     while width > _LEAST_DIGIT_BITS and _plan_digits(differ, width - 1, shifts) == digits:
         width -= 1  # fewer cursors, and no more digits

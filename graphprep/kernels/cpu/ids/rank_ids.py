@@ -1,4 +1,4 @@
-"""Rank IDs without a search for each: deal them by a hash, number the distinct ones of a bucket in cache, sort only those.
+"""Rank IDs without a search for each: scatter them by a hash, number the distinct ones of a bucket in cache, sort only those.
 
 The caller allocates; the jitted functions fill what they are given.
 """
@@ -18,8 +18,8 @@ _FIRST_SLOTS = 1 << 12
 
 
 @dataclass(frozen=True)
-class DealtIds:
-    """IDs by their hash, chunk after chunk: see ``partition.deal_pairs``. ``hash_bits``: there are 2**hash_bits buckets."""
+class ScatteredIds:
+    """IDs by their hash, chunk after chunk: see ``partition.scatter_pairs``. ``hash_bits``: there are 2**hash_bits buckets."""
 
     ids: NDArray[np.uint64]
     hash_bits: int
@@ -27,34 +27,36 @@ class DealtIds:
     starts: NDArray[np.int32]
 
 
-def deal_ids(ids: NDArray[np.uint64], hash_bits: int, dealt: NDArray[np.uint64], starts: NDArray[np.int32]) -> None:
-    """Deal a chunk of IDs, from ``as_input``, to 2**hash_bits buckets by a hash, in input order within a bucket."""
-    _deal(ids, np.uint64(64 - hash_bits), dealt, starts)
+def scatter_ids(ids: NDArray[np.uint64], hash_bits: int, scattered: NDArray[np.uint64], starts: NDArray[np.int32]) -> None:
+    """Scatter a chunk of IDs, from ``as_input``, to 2**hash_bits buckets by a hash, in input order within a bucket."""
+    _scatter(ids, np.uint64(64 - hash_bits), scattered, starts)
 
 
-def number_bucket(dealt: DealtIds, bucket: int, size: int) -> NDArray[np.uint64]:
+def number_bucket(scattered: ScatteredIds, bucket: int, size: int) -> NDArray[np.uint64]:
     """Replace each of a bucket's ``size`` IDs by the number of its first occurrence; return the distinct ones by number."""
     slots = max(_FIRST_SLOTS, 1 << (2 * size - 1).bit_length())
     distinct = np.empty(size, np.uint64)
     table = np.empty(slots, np.int32 if size < 2**31 else np.int64)
-    count = _number(dealt.ids, dealt.chunk_at, dealt.starts, bucket, np.uint64(dealt.hash_bits), table, distinct)
+    count = _number(
+        scattered.ids, scattered.chunk_at, scattered.starts, bucket, np.uint64(scattered.hash_bits), table, distinct
+    )
     return distinct[:count].copy()
 
 
-def rank_bucket(dealt: DealtIds, bucket: int, ranks: NDArray[Any]) -> None:
+def rank_bucket(scattered: ScatteredIds, bucket: int, ranks: NDArray[Any]) -> None:
     """Replace each number of a bucket by its rank: ``ranks`` int32[distinct] or int64[distinct], by number."""
-    _rank(dealt.ids, dealt.chunk_at, dealt.starts, bucket, ranks)
+    _rank(scattered.ids, scattered.chunk_at, scattered.starts, bucket, ranks)
 
 
 def collect_ranks(
     ids: NDArray[np.uint64],
     hash_bits: int,
-    dealt: NDArray[np.uint64],
+    scattered: NDArray[np.uint64],
     starts: NDArray[np.int32],
     ranks: NDArray[Any],
 ) -> None:
-    """Bring the ranks of a chunk back into input order: ``ranks`` [n]. The rest is as for ``deal_ids``; uses up ``starts``."""
-    _collect(ids, np.uint64(64 - hash_bits), dealt, starts, ranks)
+    """Bring the ranks of a chunk back into input order: ``ranks`` [n]. The rest as for ``scatter_ids``; uses up ``starts``."""
+    _collect(ids, np.uint64(64 - hash_bits), scattered, starts, ranks)
 
 
 @njit(cache=True, nogil=True)
@@ -69,7 +71,7 @@ def _bucket_of(value, shift):
 
 
 @njit(cache=True, nogil=True)
-def _deal(ids, shift, dealt, starts):
+def _scatter(ids, shift, scattered, starts):
     starts[:] = 0
     for i in range(ids.size):
         starts[_bucket_of(ids[i], shift) + np.uint64(2)] += 1
@@ -80,7 +82,7 @@ def _deal(ids, shift, dealt, starts):
         bucket = _bucket_of(value, shift) + np.uint64(1)
         at = starts[bucket]
         starts[bucket] = at + 1
-        dealt[np.uint64(at)] = value
+        scattered[np.uint64(at)] = value
 
 
 @njit(cache=True, nogil=True)
@@ -142,10 +144,10 @@ def _rank(ids, chunk_at, starts, bucket, ranks):
 
 
 @njit(cache=True, nogil=True)
-def _collect(ids, shift, dealt, starts, ranks):
-    """Walk the IDs as they were dealt: each bucket hands out its ranks in that order."""
+def _collect(ids, shift, scattered, starts, ranks):
+    """Walk the IDs as they were scattered: each bucket hands out its ranks in that order."""
     for i in range(ids.size):
         bucket = _bucket_of(ids[i], shift)
         at = starts[bucket]
         starts[bucket] = at + 1
-        ranks[i] = dealt[np.uint64(at)]
+        ranks[i] = scattered[np.uint64(at)]

@@ -116,8 +116,8 @@ def sort_texts(offsets: Any, values: Any) -> Any:
     return rows
 
 
-def deal_texts(offsets: Any, values: Any, part_rows: int) -> tuple[Any, Any]:
-    """Deal texts to parts of about ``part_rows``, each behind the one before it in order, so that they may be sorted apart.
+def scatter_texts(offsets: Any, values: Any, part_rows: int) -> tuple[Any, Any]:
+    """Scatter texts to parts of about ``part_rows``, each behind the one before it in order, so that they may be sorted apart.
 
     Returns ``indptr`` int64[p + 1] and ``rows`` int64[n]: part k has the rows ``rows[indptr[k]:indptr[k + 1]]``, ascending.
     Texts that agree in eight bytes behind what all have in common share a part, however many there are.
