@@ -7,6 +7,7 @@ needs a cloud's libraries to be imported, its decoders' file only NumPy: so that
 from __future__ import annotations
 
 import importlib.util
+import re
 from pathlib import Path
 
 import numpy as np
@@ -101,8 +102,9 @@ def edgelist_features(draw) -> list[str]:
         dtype = draw(st.sampled_from((*INTS, *FLOATS, "binary", "float", "f4")))
         if dtype == "binary":
             pieces = draw(st.lists(st.text(characters | st.just("\\"), max_size=5), min_size=1, max_size=2))
-            text = "\\,".join(piece.replace(",", "\\\\\\,") for piece in pieces)
-            columns += [dtype, "1", text + ("\\" if (len(text) - len(text.rstrip("\\"))) % 2 else "")]
+            # Behind an odd number of escapes a comma belongs to the text, behind an even number it ends it.
+            text = re.sub(r"(\\*),", lambda found: found[1] + "\\" * (1 - len(found[1]) % 2) + ",", ",".join(pieces))
+            columns += [dtype, "1", text + "\\" * ((len(text) - len(text.rstrip("\\"))) % 2)]
             continue
         values = draw(st.lists(number(np.dtype(dtype).name), max_size=3))
         if not values or draw(st.booleans()):

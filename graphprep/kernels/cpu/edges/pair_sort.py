@@ -48,7 +48,7 @@ def scatter_keys(
 
     ``payload``: [n], is set to ``first``, ``first`` + 1 … as the keys are numbered; or empty. ``starts``: int32[buckets + 2].
     """
-    _scatter(keys, first, np.uint64(low), np.uint64(shift), scattered, payload, starts)
+    _scatter_chunk(keys, first, np.uint64(low), np.uint64(shift), scattered, payload, starts)
 
 
 class BucketSort:
@@ -97,7 +97,7 @@ def first_of_runs(keys: NDArray[np.uint64], before: int, is_first: bool, firsts:
 
 
 @njit(cache=True, nogil=True)
-def _scatter(keys, first, low, shift, scattered, payload, starts):
+def _scatter_chunk(keys, first, low, shift, scattered, payload, starts):
     starts[:] = 0
     for i in range(keys.size):
         starts[((keys[i] - low) >> shift) + np.uint64(2)] += 1
