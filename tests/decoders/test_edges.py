@@ -656,6 +656,7 @@ def test_faulty_files(files, options, kind, text):
         ({"time_unit": "h", "time_col": "2"}, "--time-unit: no choice named 'h'\n  fix: use one of s, ms, us, ns"),
         ({"time_unit": "ms"}, "--time-unit needs --time-col\n  fix: name the column of the time with --time-col"),
         ({"weight_dtype": "int8"}, "--weight-dtype: no choice named 'int8'\n  fix: use one of float32, float64"),
+        ({"relation_as": "row"}, "--relation-as: no choice named 'row'\n  fix: use one of types, column"),
         (
             {"relation": "a:b"},
             "--relation: expected 'source:relation:destination', found 'a:b'\n"

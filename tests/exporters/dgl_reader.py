@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -62,17 +63,20 @@ class _Bytes:
         self.expect("Q", 0xDD6CD31205DFF127)
         cols, rows = self.take("qq")
         assert cols == rows == (cols if num_nodes is None else num_nodes)
-        found = self.array(), self.array(), self.array()
-        assert self.take("B") in (0, 1)
-        return found
+        indptr, indices, data = self.array(), self.array(), self.array()
+        neighbors_ascend = self.take("B")  # DGL searches them then
+        assert neighbors_ascend <= all(np.all(np.diff(indices[start:stop]) >= 0) for start, stop in pairwise(indptr.tolist()))
+        return indptr, indices, data
 
     def coo(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         self.expect("Q", 0xDD61FFD305DFF127)
         cols, rows = self.take("qq")
         assert cols == rows
-        found = self.array(), self.array(), self.array()
-        assert set(self.take("BB")) <= {0, 1}
-        return found
+        rows, cols, data = self.array(), self.array(), self.array()
+        rows_ascend, cols_ascend = self.take("BB")  # the latter within rows
+        assert rows_ascend <= np.all(np.diff(rows) >= 0)
+        assert cols_ascend <= np.all(np.diff(np.lexsort((cols, rows))) == 1)
+        return rows, cols, data
 
 
 def read_tensors(data: bytes) -> dict[str, np.ndarray]:

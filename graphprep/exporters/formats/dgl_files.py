@@ -48,23 +48,19 @@ class CooMatrix:
     num_nodes: int
     rows: TensorPieces
     cols: TensorPieces
-    rows_sorted: bool = False
-    cols_sorted: bool = False
 
 
 @dataclass(frozen=True)
 class CompressedMatrix:
     """The edges of a graph by source (CSR) or by destination (CSC).
 
-    ``edge_ids`` tells each entry's edge; None: entry i is edge i. All arrays are int32, or all int64. ``is_sorted``: the
-    neighbours of each node ascend.
+    ``edge_ids`` tells each entry's edge; None: entry i is edge i. All arrays are int32, or all int64.
     """
 
     num_nodes: int
     indptr: TensorPieces
     indices: TensorPieces
     edge_ids: TensorPieces | None = None
-    is_sorted: bool = False
 
 
 Matrix = CooMatrix | CompressedMatrix
@@ -159,7 +155,7 @@ def _coo(matrix: CooMatrix) -> Parts:
     yield from _array(matrix.rows)
     yield from _array(matrix.cols)
     yield from _array(_nothing(matrix.rows.dtype))
-    yield bytes([matrix.rows_sorted, matrix.cols_sorted])
+    yield bytes(2)  # neither rows nor columns are said to ascend
 
 
 def _compressed(matrix: CompressedMatrix) -> Parts:
@@ -167,7 +163,7 @@ def _compressed(matrix: CompressedMatrix) -> Parts:
     yield from _array(matrix.indptr)
     yield from _array(matrix.indices)
     yield from _array(matrix.edge_ids or _nothing(matrix.indices.dtype))
-    yield bytes([matrix.is_sorted])
+    yield bytes(1)  # the neighbours of a node are not said to ascend
 
 
 def _nothing(dtype: str) -> TensorPieces:
