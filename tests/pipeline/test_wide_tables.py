@@ -103,6 +103,9 @@ def test_columns_in_spill_files_are_read_side_by_side(tmp_path, few_files):
             assert values == list(range(100 * i, 100 * i + 32))
         assert [row for rows, *_ in columns[1].read() for row in rows] == list(range(0, 32, 2))
         assert pool.in_memory_bytes == 0
+        for runs in columns:
+            runs.close()
+        assert not [path for path in tmp_path.rglob("*") if path.is_file()]
 
 
 def test_edges_with_many_columns_are_scattered_out_a_few_at_a_time(tmp_path, monkeypatch):
