@@ -5,12 +5,8 @@ from __future__ import annotations
 import hashlib
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from cases import LIMITS, Bar, Case, CheckError, Input, Side, graphprep_command
-
-if TYPE_CHECKING:
-    from cases import Peers
+from case import LIMITS, Bar, Case, CheckError, Input, Peers, Side, graphprep_command
 
 _PEER = "deepgnn-ge, decoder + writer"
 _OURS = frozenset({"export.json", "types.json"})

@@ -21,7 +21,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
-from cases import SIZES, Bar, Case, Cases, CheckError, Side, Sizes, find_peers  # noqa: E402
+from case import Bar, Case, CheckError, Side  # noqa: E402
+from cases import SIZES, Cases, Sizes, find_peers  # noqa: E402
 from in_process import SCRIPTS, run_script  # noqa: E402
 from measure import Measured, measure, summarize  # noqa: E402
 

@@ -8,12 +8,8 @@ import os
 import subprocess
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from cases import Bar, Case, CheckError, Input, Side, graphprep_command
-
-if TYPE_CHECKING:
-    from cases import Peers
+from case import Bar, Case, CheckError, Input, Peers, Side, graphprep_command
 
 NUM_PARTS = 4
 PEERS = {"glt": "graphlearn-torch", "pyg": "torch-geometric", "distdgl": "dgl"}
