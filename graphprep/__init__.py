@@ -14,7 +14,6 @@ from graphprep.model.version import __version__
 
 if TYPE_CHECKING:
     from graphprep.api import (
-        QuietReporter,
         convert,
         export,
         export_targets,
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
     from graphprep.model.options.convert import ConvertOptions, ConvertSummary
     from graphprep.model.options.generate import GenerateOptions, GenerateSummary
     from graphprep.model.options.reorder import ReorderOptions, ReorderSummary
+    from graphprep.model.quiet import QuietReporter
     from graphprep.model.run_options import RunOptions
 
 __all__ = [
@@ -90,7 +90,7 @@ _HOMES = {
     "GraphprepError": "graphprep.model.errors",
     "IDConverter": "graphprep.model.ids",
     "PartitionBook": "graphprep.model.ids",
-    "QuietReporter": "graphprep.api",
+    "QuietReporter": "graphprep.model.quiet",
     "ReorderOptions": "graphprep.model.options.reorder",
     "ReorderSummary": "graphprep.model.options.reorder",
     "RunOptions": "graphprep.model.options.convert",

@@ -25,6 +25,7 @@ from graphprep.model.options.generate import GenerateOptions, GenerateSummary
 from graphprep.model.options.reorder import ReorderOptions, ReorderSummary
 from graphprep.model.options.words import in_words, python_words
 from graphprep.model.protocols import Reporter, Sources
+from graphprep.model.quiet import QuietReporter
 from graphprep.model.rows import RawTexts
 from graphprep.model.run_options import RunOptions
 from graphprep.model.schema import EdgeType, RawIdKind
@@ -385,21 +386,6 @@ def _names_store(storage: Storage, urls: Sequence[str]) -> bool:
             is_one = f", and {', '.join(whole)} {'is' if len(whole) == 1 else 'are'}" if whole else ""
             raise UsageError(what + is_one, place=shown[url], fix="name one store, or raw input")
     raise UsageError(f"{' and '.join(shown[url] for url in stores)} are stores", fix="name one at a time")
-
-
-class QuietReporter:
-    """Tells nothing to anybody."""
-
-    is_quiet = True
-
-    def stage(self, name: str, *, total_bytes: int | None = None) -> None:
-        """See ``Reporter.stage``."""
-
-    def advance(self, *, records: int = 0, num_bytes: int = 0) -> None:
-        """See ``Reporter.advance``."""
-
-    def message(self, text: str) -> None:
-        """See ``Reporter.message``."""
 
 
 @contextlib.contextmanager

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TextIO
 
 from graphprep.cli.words import duration, iso_time, quantity, size
+from graphprep.model import quiet
 from graphprep.model.shown.stage_progress import StageProgress
 from graphprep.model.shown.texts import json_text, shown, without_secrets
 
@@ -23,20 +24,10 @@ _INTERVAL_S = 2.0  # between plain lines: enough to see that it lives, few enoug
 _SHORT_S = 2.0  # a stage that took less is not worth a line
 
 
-class QuietReporter:
+class QuietReporter(quiet.QuietReporter):
     """Says nothing. ``details``: they are welcome, too."""
 
     details = False
-    is_quiet = True
-
-    def stage(self, name: str, *, total_bytes: int | None = None) -> None:
-        """See ``Reporter.stage``."""
-
-    def advance(self, *, records: int = 0, num_bytes: int = 0) -> None:
-        """See ``Reporter.advance``."""
-
-    def message(self, text: str) -> None:
-        """See ``Reporter.message``."""
 
     def close(self) -> None:
         """End the last stage."""

@@ -6,7 +6,7 @@ import contextlib
 import os
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +48,7 @@ from graphprep.model.graph_schema import GraphSchema, OwnerSchema
 from graphprep.model.options.checks import parse_error_limit
 from graphprep.model.options.convert import ConvertOptions, ConvertSummary
 from graphprep.model.protocols import Reporter, Sources
+from graphprep.model.quiet import QuietReporter
 from graphprep.model.rows import ColumnKey
 from graphprep.model.schema import EdgeType, Layout, edge_type_text
 from graphprep.model.shown.numbers import count
@@ -68,21 +69,6 @@ if TYPE_CHECKING:
 _MOST_GROUP = 16 << 20  # of text whose edges are scattered at once: some 2^20, a thousand for every bucket
 _LEAST_EARLY = 1 << 15  # edges
 _AHEAD_BLOCKS = 4  # of a remote table, as stored, fetched while it is read
-
-
-class SilentReporter:
-    """Tells nothing."""
-
-    is_quiet = True
-
-    def stage(self, name: str, *, total_bytes: int | None = None) -> None:
-        """Ignore a stage."""
-
-    def advance(self, *, records: int = 0, num_bytes: int = 0) -> None:
-        """Ignore progress."""
-
-    def message(self, text: str) -> None:
-        """Ignore a message."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -141,7 +127,7 @@ def convert(
     ``out``.
     """
     options = options or ConvertOptions()
-    reporter = reporter or SilentReporter()
+    reporter = reporter or QuietReporter()
     begin = time.perf_counter()
     with contextlib.ExitStack() as stack:
         stack.enter_context(count_memory())
@@ -194,7 +180,7 @@ def check_input(inputs: Sequence[str], options: ConvertOptions | None = None, re
         storage = stack.enter_context(Storage(options.run.storage_options, options.run.tmp_dir))
         storage.load_drivers(inputs)
         memory = plan_memory(options)
-        ledger = Ledger(memory.limit_bytes, memory.held_bytes, reporter or SilentReporter(), sampler)
+        ledger = Ledger(memory.limit_bytes, memory.held_bytes, reporter or QuietReporter(), sampler)
         storage.ahead_bytes = _AHEAD_BLOCKS * memory.block_bytes
         storage.record_bytes = record_bytes(memory.limit_bytes)
         pool = stack.enter_context(SpillPool(memory.pool_bytes, options.run.tmp_dir))
@@ -224,6 +210,67 @@ def _prepare(
     disk: DiskRules | None = None,
 ) -> Prepared:
     """Run the stages from plan to shuffle."""
+    plan = _plan(inputs, options, memory, storage, ledger, disk)
+    settings = DecodeSettings(
+        block_bytes=memory.block_bytes,
+        limit_bytes=max(memory.block_bytes, record_bytes(memory.limit_bytes)),
+        max_rows=max(1 << 10, memory.block_bytes // 16),
+        threads=memory.threads,
+        skip=options.on_error == "skip",
+        text_bytes=memory.cap_bytes,
+        early=None if plan.flags or plan.schema is not None else _early_rules(options, memory, plan.input.total_bytes),
+    )
+    decoded, index, locator = _index_input(
+        plan.input, settings, plan.schema, options, memory, storage, pool, ledger, rejects, plan.room
+    )
+    flags, roles = (*plan.flags, *_format_flags(decoded)), plan.roles
+    if flags and plan.fixed is None:
+        roles = match_types(flags, index.type_names)
+    rules = _route_rules(options, plan.schema, memory, index)
+    routing = Routing(find_kernels(), decoded, index, rules, pool, locator, ledger.reporter, rejects, roles)
+    ledger.begin("shuffle", (*route_needs(routing), memory.runs(_most_bytes(decoded, index))))
+    if decoded.num_nodes or decoded.aligned:
+        route_nodes(routing)
+    route_edges(routing)
+    complete(routing, _has_times(decoded))
+    decoded.close()
+    nodes, edges = _settle(decoded, index, routing.routed, options, plan.schema)
+    parts: tuple[Parts, ...] = ()
+    notes: tuple[str, ...] = ()
+    if roles.owners:
+        giver = RoleGiver(routing, storage, nodes, edges, plan.fixed)
+        giver.give(roles)
+        nodes, edges, parts, notes = giver.nodes, giver.edges, tuple(giver.parts), tuple(giver.notes)
+    # What was guessed of the input is in the summary where the reporter tells nobody.
+    untold = plan.input.sources.messages if getattr(ledger.reporter, "is_quiet", False) else ()
+    return Prepared(plan.input, decoded, index, routing.routed, nodes, edges, rejects.num, parts, notes, untold)
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What is known before anything is decoded.
+
+    ``fixed`` is the schema that the user gave, ``schema`` what of it the input must look like, and ``roles`` what it says of
+    columns; without one, ``flags`` say it once the types are known.
+    """
+
+    input: Planned
+    room: CountRules
+    flags: tuple[RoleFlag, ...]
+    fixed: GraphSchema | None = None
+    schema: GraphSchema | None = None
+    roles: Roles = field(default_factory=Roles)
+
+
+def _plan(
+    inputs: Sequence[str],
+    options: ConvertOptions,
+    memory: MemoryPlan,
+    storage: Storage,
+    ledger: Ledger,
+    disk: DiskRules | None,
+) -> _Plan:
+    """Look at what there is, hold it against options, flags and schema, and refuse what has no room."""
     flags: tuple[RoleFlag, ...] = ()
     if options.labels or options.splits or options.seeds or options.categories:
         flags = read_flags(options.labels, options.splits, options.seeds, options.seed, categories=options.categories)
@@ -236,46 +283,17 @@ def _prepare(
         check_declared(flags, planned.sources, planned.graph)
     if options.schema is not None and options.densify:
         raise UsageError("--densify: the schema says how columns are stored", fix="leave one of them out")
-    schema = load_schema(storage, options.schema) if options.schema is not None else None
-    fixed, roles = schema, Roles()
-    if schema is not None:
-        schema, roles = input_schema(schema, match_types(flags, schema.node_types))
-        planned = apply_schema(planned, schema)
+    if options.schema is not None:
+        fixed = load_schema(storage, options.schema)
+        schema, roles = input_schema(fixed, match_types(flags, fixed.node_types))
+        plan = _Plan(apply_schema(planned, schema), room, flags, fixed, schema, roles)
     elif flags:
-        planned = with_dtypes(planned, category_texts(flags, planned.sources))
+        plan = _Plan(with_dtypes(planned, category_texts(flags, planned.sources)), room, flags)
+    else:
+        plan = _Plan(planned, room, flags)
     if disk is not None:
-        check_disk(planned, storage, disk, ledger.reporter)
-    settings = DecodeSettings(
-        block_bytes=memory.block_bytes,
-        limit_bytes=max(memory.block_bytes, record_bytes(memory.limit_bytes)),
-        max_rows=max(1 << 10, memory.block_bytes // 16),
-        threads=memory.threads,
-        skip=options.on_error == "skip",
-        text_bytes=memory.cap_bytes,
-        early=None if flags or schema is not None else _early_rules(options, memory, planned.total_bytes),
-    )
-    decoded, index, locator = _index_input(planned, settings, schema, options, memory, storage, pool, ledger, rejects, room)
-    flags = (*flags, *_format_flags(decoded))
-    if flags and fixed is None:
-        roles = match_types(flags, index.type_names)
-    rules = _route_rules(options, schema, memory, index)
-    routing = Routing(find_kernels(), decoded, index, rules, pool, locator, ledger.reporter, rejects, roles)
-    ledger.begin("shuffle", (*route_needs(routing), memory.runs(_most_bytes(decoded, index))))
-    if decoded.num_nodes or decoded.aligned:
-        route_nodes(routing)
-    route_edges(routing)
-    complete(routing, _has_times(decoded))
-    decoded.close()
-    nodes, edges = _settle(decoded, index, routing.routed, options, schema)
-    parts: tuple[Parts, ...] = ()
-    notes: tuple[str, ...] = ()
-    if roles.owners:
-        giver = RoleGiver(routing, storage, nodes, edges, fixed)
-        giver.give(roles)
-        nodes, edges, parts, notes = giver.nodes, giver.edges, tuple(giver.parts), tuple(giver.notes)
-    # What was guessed of the input is in the summary where the reporter tells nobody.
-    untold = planned.sources.messages if getattr(ledger.reporter, "is_quiet", False) else ()
-    return Prepared(planned, decoded, index, routing.routed, nodes, edges, rejects.num, parts, notes, untold)
+        check_disk(plan.input, storage, disk, ledger.reporter)
+    return plan
 
 
 def _most_bytes(decoded: Decoded, index: NodeIndex) -> int:

@@ -19,7 +19,7 @@ _LEAST_BUFFER = 1 << 16  # of the file, a column
 _MOST_BUFFER = 4 << 20
 
 
-def task_columns(group: pq.RowGroupMetaData, names: Sequence[str] | None) -> Iterator[tuple[str, pq.ColumnChunkMetaData]]:
+def leaf_columns(group: pq.RowGroupMetaData, names: Sequence[str] | None) -> Iterator[tuple[str, pq.ColumnChunkMetaData]]:
     """Yield the stored columns of a row group that belong to ``names`` (None: all), each with its name there."""
     wanted = None if names is None else set(names)
     for number in range(group.num_columns):
@@ -39,7 +39,7 @@ def read_wide(
     A reader holds a page of every column that it reads. Where all these pages have no room, some columns are decoded after
     others into a temporary file, which then is read with all of them side by side. Raises StorageError where that has no room.
     """
-    sets = _scatter_out(metadata.row_group(group), names, room.most_bytes // 2)
+    sets = _share_out(metadata.row_group(group), names, room.most_bytes // 2)
     streams = (_read_columns(handle, metadata, group, columns, step, room.most_bytes // 2) for columns in sets)
     if len(sets) == 1:
         yield from next(streams)
@@ -51,10 +51,10 @@ def read_wide(
         yield from _join([iter(one) for one in stored])
 
 
-def _scatter_out(group: pq.RowGroupMetaData, names: Sequence[str], most_bytes: int) -> list[list[str]]:
+def _share_out(group: pq.RowGroupMetaData, names: Sequence[str], most_bytes: int) -> list[list[str]]:
     """Scatter columns to sets, in order, that may be read at once."""
     costs = dict.fromkeys(names, 0)
-    for name, column in task_columns(group, names):
+    for name, column in leaf_columns(group, names):
         costs[name] += min(column.total_uncompressed_size, _PAGE_BYTES) + min(column.total_compressed_size, _LEAST_BUFFER)
     sets: list[list[str]] = [[]]
     left = most_bytes

@@ -7,7 +7,7 @@ import os
 import time
 from pathlib import Path
 
-from graphprep.convert.pipeline import SilentReporter, folder_beside
+from graphprep.convert.pipeline import folder_beside
 from graphprep.edges.device import find_kernels
 from graphprep.edges.moves import Workspace
 from graphprep.engine.budget import PeakSampler, count_memory
@@ -15,6 +15,7 @@ from graphprep.engine.ledger import Ledger, MemoryPlan, plan_memory
 from graphprep.model.errors import UsageError
 from graphprep.model.options.convert import ConvertOptions
 from graphprep.model.protocols import Reporter
+from graphprep.model.quiet import QuietReporter
 from graphprep.model.run_options import RunOptions
 from graphprep.storage.faults import display_url
 from graphprep.storage.read.arrays import StoreReader
@@ -32,7 +33,7 @@ class StoreRun:
     def __init__(
         self, store: str, out: str, options: RunOptions, reporter: Reporter | None, stack: contextlib.ExitStack
     ) -> None:
-        self.reporter = reporter or SilentReporter()
+        self.reporter = reporter or QuietReporter()
         self.ledger: Ledger  # once the memory is shared out
         self._begin = time.perf_counter()
         self._options = options

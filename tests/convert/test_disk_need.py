@@ -11,16 +11,17 @@ from golden.golden_cases import GOLDEN, SAMPLE_DATA
 from graphprep.cli.main import run
 from graphprep.convert import disk_need
 from graphprep.convert.disk_need import DiskNeed, DiskRules, check_disk, estimate_disk
-from graphprep.convert.pipeline import SilentReporter, convert
+from graphprep.convert.pipeline import convert
 from graphprep.convert.read.plan import plan_input
 from graphprep.model.errors import StorageError
 from graphprep.model.options.convert import ConvertOptions
+from graphprep.model.quiet import QuietReporter
 from graphprep.storage.read.urls import Storage
 
 MIB = 1 << 20
 
 
-class Told(SilentReporter):
+class Told(QuietReporter):
     details = True
 
     def __init__(self):
@@ -37,12 +38,12 @@ def rules(tmp_path, **given):
 
 def plan(path, **given):
     with Storage() as storage:
-        return plan_input([str(path)], ConvertOptions(**given), storage, SilentReporter())
+        return plan_input([str(path)], ConvertOptions(**given), storage, QuietReporter())
 
 
 def estimate(path, disk, **given):
     with Storage() as storage:
-        planned = plan_input([str(path)], ConvertOptions(**given), storage, SilentReporter())
+        planned = plan_input([str(path)], ConvertOptions(**given), storage, QuietReporter())
         return estimate_disk(planned, storage, disk)
 
 
@@ -105,7 +106,7 @@ def test_no_more_is_promised_than_a_store_takes(case, tmp_path):
     disk = rules(tmp_path, num_layouts=layouts, edge_ids=options.edge_ids, may_drop_edges=options.on_missing_node == "drop")
     with Storage() as storage:
         try:
-            planned = plan_input(inputs, options, storage, SilentReporter())
+            planned = plan_input(inputs, options, storage, QuietReporter())
         except Exception:
             pytest.skip("a case of what cannot be planned")
         need = estimate_disk(planned, storage, disk)
@@ -162,10 +163,10 @@ def test_a_disk_that_is_too_small_for_the_store(tmp_path, free):
     planned = plan(path, format="edges")
     free[str(tmp_path)] = 98 * 4096
     with Storage() as storage:
-        check_disk(planned, storage, rules(tmp_path, pool_bytes=10**9), SilentReporter())
+        check_disk(planned, storage, rules(tmp_path, pool_bytes=10**9), QuietReporter())
         free[str(tmp_path)] = 390_000
         with pytest.raises(StorageError) as caught:
-            check_disk(planned, storage, rules(tmp_path, out=str(tmp_path / "a/b/out"), pool_bytes=10**9), SilentReporter())
+            check_disk(planned, storage, rules(tmp_path, out=str(tmp_path / "a/b/out"), pool_bytes=10**9), QuietReporter())
     assert str(caught.value) == (
         f"{tmp_path}: the store takes at least 390.6 KiB, and 380.0 KiB are free\n"
         "  fix: free some space, or choose another disk"
@@ -181,8 +182,8 @@ def test_a_disk_that_is_too_small_for_temporary_files(tmp_path, free):
     tight = rules(tmp_path, tmp_dir=str(tmp_path / "tmp"))
     with Storage() as storage:
         with pytest.raises(StorageError) as caught:
-            check_disk(planned, storage, tight, SilentReporter())
-        check_disk(planned, storage, rules(tmp_path, tmp_dir=str(tmp_path / "tmp"), pool_bytes=60_000), SilentReporter())
+            check_disk(planned, storage, tight, QuietReporter())
+        check_disk(planned, storage, rules(tmp_path, tmp_dir=str(tmp_path / "tmp"), pool_bytes=60_000), QuietReporter())
     assert str(caught.value) == (
         f"{tmp_path}/tmp: under this memory limit temporary files take at least 244.1 KiB, and 192.0 KiB are free\n"
         "  fix: free some space, or choose another disk with --tmp-dir, or raise --memory-limit"
@@ -207,12 +208,12 @@ def test_nobody_looks_where_there_is_plenty(tmp_path, free, monkeypatch):
     planned = plan(path, format="edges")
     monkeypatch.setattr(disk_need, "estimate_disk", lambda *_: 1 / 0)
     with Storage() as storage:
-        check_disk(planned, storage, rules(tmp_path), SilentReporter())
+        check_disk(planned, storage, rules(tmp_path), QuietReporter())
         free[str(tmp_path)] = None  # the system does not say
         check_disk(planned, storage, rules(tmp_path), Told())
         free[str(tmp_path)] = 16 * path.stat().st_size - 4096
         with pytest.raises(ZeroDivisionError):
-            check_disk(planned, storage, rules(tmp_path), SilentReporter())
+            check_disk(planned, storage, rules(tmp_path), QuietReporter())
 
 
 def test_the_command_line(tmp_path, free, capsys):

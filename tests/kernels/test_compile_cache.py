@@ -201,9 +201,11 @@ def test_sources_of_what_a_module_imports_count_too(module):
 )
 def test_a_module_is_found_in_any_form_of_import(line, tmp_path, monkeypatch):
     (tmp_path / "importing.py").write_text(line)
-    spec = importlib.util.spec_from_file_location("graphprep.kernels.cpu.importing", tmp_path / "importing.py")
-    monkeypatch.setitem(sys.modules, spec.name, importlib.util.module_from_spec(spec))
-    sources = jit._sources_of(spec.name)
+    name = f"graphprep.kernels.cpu.{tmp_path.name}"  # one of its own for each line: what a name stands for is kept
+    spec = importlib.util.spec_from_file_location(name, tmp_path / "importing.py")
+    monkeypatch.setitem(sys.modules, name, importlib.util.module_from_spec(spec))
+    sources = jit._sources_of(name)
+    assert sources[name].decode() == line
     assert "graphprep.kernels.cpu.bytes.words" in sources
     assert "graphprep.kernels.cpu.text.numbers" not in sources
 

@@ -18,7 +18,7 @@ from graphprep.decoders.cells.arrow_numpy import list_lengths, null_mask, number
 from graphprep.decoders.cells.columns import IdKind
 from graphprep.decoders.cells.faults import FieldFaults, Wording, column_words, show, time_words, weight_words
 from graphprep.decoders.cells.text import TIME_KEY, TIME_SCALES, number_chunk, parse_as, parse_ids, weight_key
-from graphprep.decoders.wide_groups import read_wide, task_columns
+from graphprep.decoders.wide_groups import leaf_columns, read_wide
 from graphprep.kernels.cpu.text import delimited, numbers
 from graphprep.model.errors import DataError
 from graphprep.model.protocols import Span
@@ -197,7 +197,7 @@ def row_group_batches(
 
 def _num_bytes(group: pq.RowGroupMetaData, names: Sequence[str] | None) -> int:
     """Return the bytes of columns in a row group, unpacked; values that a dictionary holds count once."""
-    return sum(column.total_uncompressed_size for _, column in task_columns(group, names))
+    return sum(column.total_uncompressed_size for _, column in leaf_columns(group, names))
 
 
 def batch_bytes(max_rows: int) -> int:

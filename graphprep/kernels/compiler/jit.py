@@ -35,7 +35,7 @@ from xxhash import xxh3_128_hexdigest
 
 from graphprep.kernels.compiler.compilation import compiling
 from graphprep.kernels.compiler.private_files import is_private_folder, read_private, write_private
-from graphprep.model.syntax import parse_source
+from graphprep.model.syntax import PARSER
 
 _FORMAT = "graphprep kernel 1"
 _OURS = __name__.partition(".")[0]
@@ -295,33 +295,44 @@ def _sources_of(module: str) -> dict[str, bytes]:
     pending = [module, __name__]
     while pending:
         name = pending.pop()
-        spec = None if name in sources else _find(name)
-        if spec is None or spec.origin is None:  # read already, or a name in a package that is no module
-            continue
-        sources[name] = Path(spec.origin).read_bytes()
-        pending += _imports_of(sources[name], name if spec.submodule_search_locations else spec.parent or "")
+        if name not in sources and (read := _read_source(name)) is not None:
+            sources[name], imported = read
+            pending += imported
     return sources
 
 
-def _imports_of(source: bytes, package: str) -> Iterator[str]:
-    """Yield what of ours a source imports, anywhere in it: modules, and names in packages, which may be modules.
+@functools.cache
+def _read_source(name: str) -> tuple[bytes, list[str]] | None:
+    """Read a module's source, and what of ours it imports; None for a name in a package that is no module."""
+    spec = _find(name)
+    if spec is None or spec.origin is None:
+        return None
+    source = Path(spec.origin).read_bytes()
+    return source, _imports_of(source, name if spec.submodule_search_locations else spec.parent or "")
+
+
+def _imports_of(source: bytes, package: str) -> list[str]:
+    """Return what of ours a source imports, anywhere in it: modules, and names in packages, which may be modules.
 
     Only its import statements are parsed (the whole takes 10 ms a module), unless one of them cannot be by itself.
     """
     text = source.decode()
-    try:
-        statements = [node for found in _IMPORT.findall(text) for node in parse_source(found).body]
-    except SyntaxError:
-        statements = [node for node in ast.walk(parse_source(text)) if isinstance(node, ast.stmt)]
+    with PARSER:
+        try:
+            statements = ast.parse("\n".join(_IMPORT.findall(text))).body
+        except SyntaxError:
+            statements = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.stmt)]
+    imported: list[str] = []
     for node in statements:
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names if _is_ours(alias.name))
+            imported += [alias.name for alias in node.names if _is_ours(alias.name)]
         elif isinstance(node, ast.ImportFrom):
             module = importlib.util.resolve_name("." * node.level + (node.module or ""), package)
             spec = _find(module) if _is_ours(module) else None
             if spec is not None:
-                yield module
-                yield from (f"{module}.{alias.name}" for alias in node.names if spec.submodule_search_locations)
+                imported.append(module)
+                imported += [f"{module}.{alias.name}" for alias in node.names if spec.submodule_search_locations]
+    return imported
 
 
 def _is_ours(module: str) -> bool:

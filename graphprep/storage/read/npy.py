@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import math
 import re
 import struct
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphprep.model.errors import DataError
-from graphprep.model.syntax import parse_literal
+from graphprep.model.syntax import PARSER
 
 MAGIC = b"\x93NUMPY"
 MAX_HEADER_BYTES = 1 << 16  # what format 1.0 can hold; those of numbers take 128 bytes
@@ -76,8 +77,8 @@ def parse_npy_header(head: bytes, place: str, *, texts: bool = False) -> NpyHead
 
 def _read_fields(text: bytes, place: str) -> tuple[object, bool, tuple[int, ...]]:
     try:
-        with warnings.catch_warnings(action="ignore"):  # Python's, of odd literals in damaged headers
-            fields = parse_literal(text.decode("latin1").strip())
+        with PARSER, warnings.catch_warnings(action="ignore"):  # Python's, of odd literals in damaged headers
+            fields = ast.literal_eval(text.decode("latin1").strip())
         descr, fortran_order, shape = fields["descr"], fields["fortran_order"], fields["shape"]
     except (ValueError, SyntaxError, TypeError, KeyError, MemoryError, RecursionError) as error:
         raise DataError("the .npy header cannot be read", place=place, fix="write the file with numpy.save") from error
