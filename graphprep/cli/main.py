@@ -39,6 +39,7 @@ _COMMANDS = ("convert", "info", "validate", "ids", "reorder", "export", "generat
 _EXPECTED = {"Input should be a valid integer": "an integer", "Input should be a valid number": "a number"}
 _COMPLETE = "_GRAPHPREP_COMPLETE"  # variable with which the script of --install-completion asks for words
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_AGAIN_S = 0.01
 # Usage errors are in click or in typer's own copy of it, depending on typer's version; both derive BadParameter from it.
 _UsageError = typer.BadParameter.__mro__[1]
 
@@ -236,20 +237,35 @@ def _usage_words(error: Exception, message: str) -> str:
 
 @contextlib.contextmanager
 def _raise_on_signals() -> Iterator[None]:
-    """Turn the first signal that asks for the end into an exception in the main thread, so that temporary files are removed."""
+    """Turn the first signal that asks for the end into an exception in the main thread, so that temporary files are removed.
+
+    Where it is raised in what cannot raise (the callback of a weak reference, which imports have), it is raised again soon.
+    """
 
     def end(number: int, frame: FrameType | None) -> None:
         _ignore_signals(before)  # a second Ctrl-C would break the clean-up
         raise Signalled(number)
 
+    def raise_again(lost: sys.UnraisableHookArgs) -> None:
+        if isinstance(lost.exc_value, Signalled):
+            number = lost.exc_value.exit_code - _EXIT_SIGNAL
+            before[signal.SIGALRM] = signal.signal(signal.SIGALRM, lambda _, frame: end(number, frame))
+            signal.setitimer(signal.ITIMER_REAL, _AGAIN_S)
+        else:
+            hook(lost)
+
     before: dict[signal.Signals, Any] = {}
+    hook = sys.unraisablehook
     if threading.current_thread() is threading.main_thread():
         for number in _SIGNALS:
             if signal.getsignal(number) is not signal.SIG_IGN:  # nohup stays in force
                 before[number] = signal.signal(number, end)
+        sys.unraisablehook = raise_again
     try:
         yield
     finally:
+        if before:
+            sys.unraisablehook = hook
         for caught, handler in before.items():
             signal.signal(caught, handler)
 

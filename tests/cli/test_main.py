@@ -9,6 +9,8 @@ import re
 import signal
 import subprocess
 import sys
+import time
+import weakref
 from datetime import datetime
 from pathlib import Path
 
@@ -17,6 +19,7 @@ from processes import started, wait_for
 
 import graphprep
 from graphprep import api
+from graphprep.cli import main
 from graphprep.cli.main import build_app, run
 from graphprep.decoders.registry import find_decoder, flag_of
 from graphprep.model.errors import DataError, MemoryLimitError, StorageError, UsageError
@@ -383,6 +386,28 @@ def test_signals_clean_up(tmp_path, number, code):
     assert err.endswith("terminated\n" if number == signal.SIGTERM else "interrupted\n")
     assert list(tmp.iterdir()) == []
     assert [path.name for path in tmp_path.iterdir()] == ["tmp"]
+
+
+@pytest.mark.usefixtures("hears_signals")
+def test_a_signal_in_what_cannot_raise_ends_the_command_nonetheless(monkeypatch, capsys):
+    """An import calls back from weak references: what is raised there is dropped, and the command would go on for good."""
+
+    def work(args):
+        class Held:
+            pass
+
+        held = Held()
+        reference = weakref.ref(held, lambda _: signal.raise_signal(signal.SIGTERM))
+        del held
+        assert reference() is None  # the signal was raised, and lost
+        time.sleep(30)
+        return 0
+
+    monkeypatch.setattr(main, "_invoke", work)
+    begin = time.monotonic()
+    assert main.run(["info"]) == 143
+    assert time.monotonic() - begin < 20
+    assert capsys.readouterr().err == "error: terminated\n"
 
 
 def test_a_reader_that_goes_away_is_no_trouble(tmp_path):

@@ -128,6 +128,7 @@ def test_every_command_that_writes_claims_its_output(command, tmp_path, capsys):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "out", "store"]
 
 
+@pytest.mark.usefixtures("hears_signals")
 def test_the_second_of_two_processes_ends_at_once(tmp_path):
     """Its input would never end."""
     os.mkfifo(tmp_path / "fifo")
