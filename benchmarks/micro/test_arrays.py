@@ -7,7 +7,8 @@ import pytest
 
 from graphprep.edges import arrays as graph_arrays
 from graphprep.edges import sorted_arrays
-from graphprep.kernels.cpu.edges import generate
+from graphprep.edges.device import find_kernels
+from graphprep.generate.streams import Stream, permutation_rounds, rmat_limits, stream_key
 from graphprep.kernels.cpu.ids.hash import edge_checksum, hash_ints, permute_range
 
 NUM_NODES = 1 << 18
@@ -64,8 +65,8 @@ def test_permute_range(timed):
 
 
 def test_rmat_edges(timed, ends):
-    keys = generate.stream_keys(0)
-    limits, permutation = generate.rmat_limits(0.57, 0.19, 0.19), generate.permutation_of(keys)
+    kernels, key = find_kernels(), stream_key(0, Stream.QUADRANTS)
+    limits, rounds = rmat_limits(0.57, 0.19, 0.19), permutation_rounds(0)
     src, dst = (np.empty_like(end) for end in ends)
-    timed(lambda: generate.rmat_edges(keys, 0, 18, limits, permutation, src, dst), src.size)
+    timed(lambda: kernels.rmat_edges(key, 0, 18, limits, rounds, src, dst), src.size)
     assert (src == ends[0]).all()

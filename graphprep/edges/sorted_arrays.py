@@ -12,9 +12,8 @@ from graphprep.edges.array_rows import CHUNK, count_threads, even_pieces, index_
 from graphprep.edges.arrays import as_ends, limits
 from graphprep.edges.device import find_kernels
 from graphprep.engine.heap import scratch_array
-from graphprep.kernels.cpu.edges.pair_sort import BucketSort, ScatteredKeys, first_of_runs, gather_bucket, scatter_keys
 from graphprep.kernels.cpu.ids.rank_ids import ScatteredIds, collect_ranks, number_bucket, rank_bucket, scatter_ids
-from graphprep.kernels.edges import as_input, bits_below
+from graphprep.kernels.edges import Kernels, ScatteredKeys, as_input, bits_below
 from graphprep.model.errors import UsageError
 
 Ints = NDArray[Any]
@@ -29,7 +28,7 @@ _MOST_DEPTH = 8
 def sort_keys(keys: ArrayLike, *, threads: int | None = None) -> Ints:
     """Return integers in ascending order: [m], of the same type."""
     array, as_bits, low, high, threads = *_as_bits(keys, "keys"), count_threads(threads)
-    sorted_bits, _ = _sort(as_bits, low, high, with_order=False, threads=threads)
+    sorted_bits, _ = _sort(find_kernels(), as_bits, low, high, with_order=False, threads=threads)
     return _like(sorted_bits, array)
 
 
@@ -39,9 +38,9 @@ def sort_edges(src: ArrayLike, dst: ArrayLike, *, threads: int | None = None) ->
     ``src`` and ``dst``: integers [m], 0 or more. Returns (sources, destinations, order): ``order``, int32[m] or int64[m], is
     where each edge stood; equal edges stay in order.
     """
-    threads = count_threads(threads)
-    pairs = _pack(src, dst, threads)
-    keys, order = _sort(pairs.keys, 0, pairs.high, with_order=True, threads=threads)
+    kernels, threads = find_kernels(), count_threads(threads)
+    pairs = _pack(kernels, src, dst, threads)
+    keys, order = _sort(kernels, pairs.keys, 0, pairs.high, with_order=True, threads=threads)
     return *_unpack(pairs, keys, threads), order
 
 
@@ -50,10 +49,10 @@ def dedup_edges(src: ArrayLike, dst: ArrayLike, *, threads: int | None = None) -
 
     Returns (sources, destinations, first): ``first``, int32[k] or int64[k], is where each stood first.
     """
-    threads = count_threads(threads)
-    pairs = _pack(src, dst, threads)
-    keys, order = _sort(pairs.keys, 0, pairs.high, with_order=True, threads=threads)
-    firsts = _first_of_equal(keys, threads)
+    kernels, threads = find_kernels(), count_threads(threads)
+    pairs = _pack(kernels, src, dst, threads)
+    keys, order = _sort(kernels, pairs.keys, 0, pairs.high, with_order=True, threads=threads)
+    firsts = _first_of_equal(kernels, keys, threads)
     return *_unpack(pairs, keys[firsts], threads), order[firsts]
 
 
@@ -63,7 +62,7 @@ def rank_ids(ids: ArrayLike, *, threads: int | None = None) -> tuple[Ints, Ints]
     Returns (distinct [k] of the same type, ascending; ranks [m], int32 up to 2^31 distinct IDs, else int64), so that
     ``distinct[ranks]`` is ``ids``. Takes no search for each ID.
     """
-    threads = count_threads(threads)
+    kernels, threads = find_kernels(), count_threads(threads)
     array, values, low, high = _as_bits(ids, "ids")
     hash_bits = _bucket_bits(values.size)
     scattered = _scatter_ids(values, hash_bits, threads)
@@ -75,9 +74,9 @@ def rank_ids(ids: ArrayLike, *, threads: int | None = None) -> tuple[Ints, Ints]
 
     run_tasks(number, range(sizes.size), threads)
     offsets = np.concatenate([[0], np.cumsum([each.size for each in found])])
-    distinct, order = _sort(np.concatenate(found), low, high, with_order=True, threads=threads)
+    distinct, order = _sort(kernels, np.concatenate(found), low, high, with_order=True, threads=threads)
     rank_of = np.empty(distinct.size, index_dtype(distinct.size))
-    find_kernels().invert(as_input(order), rank_of)
+    kernels.invert(as_input(order), rank_of)
 
     def rank(bucket: int) -> None:
         rank_bucket(scattered, bucket, rank_of[offsets[bucket] : offsets[bucket + 1]])
@@ -127,14 +126,18 @@ def _bucket_bits(size: int) -> int:
     return min(_MOST_BUCKETS_BITS, max(0, bits_below(size) - _BUCKET_BITS))
 
 
-def _sort(values: Keys, low: int, high: int, *, with_order: bool, threads: int, depth: int = 0) -> tuple[Keys, Ints]:
+def _sort(
+    kernels: Kernels, values: Keys, low: int, high: int, *, with_order: bool, threads: int, depth: int = 0
+) -> tuple[Keys, Ints]:
     """Sort values less ``low``, as integers of 64 bits without a sign. Returns them and, if wanted, where they stood."""
     with scratch_array(values.size, np.uint64) as room:
-        scattered, offsets = _scatter(values, low, high, room, with_order, threads)
-        return _sort_scattered(scattered, offsets, threads, depth)
+        scattered, offsets = _scatter(kernels, values, low, high, room, with_order, threads)
+        return _sort_scattered(kernels, scattered, offsets, threads, depth)
 
 
-def _sort_scattered(scattered: ScatteredKeys, offsets: NDArray[np.int64], threads: int, depth: int) -> tuple[Keys, Ints]:
+def _sort_scattered(
+    kernels: Kernels, scattered: ScatteredKeys, offsets: NDArray[np.int64], threads: int, depth: int
+) -> tuple[Keys, Ints]:
     """Sort every bucket."""
     keys, order = np.empty_like(scattered.keys), np.empty_like(scattered.payload)
     sizes = np.diff(offsets)
@@ -143,23 +146,17 @@ def _sort_scattered(scattered: ScatteredKeys, offsets: NDArray[np.int64], thread
     if depth == _MOST_DEPTH or sizes.size == 1:
         large[:] = False
 
-    def out(bucket: int) -> tuple[Keys, Ints]:
-        at = slice(offsets[bucket], offsets[bucket + 1])
-        return keys[at], order[at] if with_order else order
-
     def sort(piece: tuple[int, int]) -> None:
         buckets = [bucket for bucket in range(*piece) if sizes[bucket] and not large[bucket]]
-        sorter = BucketSort(scattered, int(sizes[buckets].max(initial=0)))
-        for bucket in buckets:
-            sorter.sort(bucket, *out(bucket))
+        kernels.sort_buckets(scattered, buckets, offsets, keys, order)
 
     run_tasks(sort, even_pieces(offsets, threads), threads)
     for bucket in np.flatnonzero(large).tolist():
-        some, their_order = out(bucket)
-        gather_bucket(scattered, bucket, some, their_order)
-        again, order_again = _sort(
-            as_input(some), int(some.min()), int(some.max()), with_order=with_order, threads=threads, depth=depth + 1
-        )
+        at = slice(offsets[bucket], offsets[bucket + 1])
+        some, their_order = keys[at], order[at]
+        kernels.gather_bucket(scattered, bucket, some, their_order)
+        low, high = int(some.min()), int(some.max())
+        again, order_again = _sort(kernels, as_input(some), low, high, with_order=with_order, threads=threads, depth=depth + 1)
         np.add(again, np.uint64(scattered.low), out=some)
         if with_order:
             their_order[:] = their_order[order_again]
@@ -167,7 +164,7 @@ def _sort_scattered(scattered: ScatteredKeys, offsets: NDArray[np.int64], thread
 
 
 def _scatter(
-    values: Keys, low: int, high: int, room: Keys, with_order: bool, threads: int
+    kernels: Kernels, values: Keys, low: int, high: int, room: Keys, with_order: bool, threads: int
 ) -> tuple[ScatteredKeys, NDArray[np.int64]]:
     """Scatter keys to buckets by their highest bits, into ``room``. Returns them, and where buckets begin in the output."""
     span = (high - low) & (2**64 - 1)
@@ -181,8 +178,7 @@ def _scatter(
 
     def scatter(chunk: int) -> None:
         at = slice(chunk * CHUNK, (chunk + 1) * CHUNK)
-        numbers = payload[at] if with_order else payload
-        scatter_keys(values[at], chunk * CHUNK, low, shift, scattered.keys[at], numbers, starts[chunk])
+        kernels.scatter_keys(values[at], chunk * CHUNK, low, shift, scattered.keys[at], payload[at], starts[chunk])
 
     run_tasks(scatter, range(num_chunks), threads)
     return scattered, starts[:, :-1].astype(np.int64).sum(axis=0)
@@ -201,11 +197,11 @@ def _scatter_ids(values: Keys, hash_bits: int, threads: int) -> ScatteredIds:
     return scattered
 
 
-def _pack(src: ArrayLike, dst: ArrayLike, threads: int) -> _Pairs:
+def _pack(kernels: Kernels, src: ArrayLike, dst: ArrayLike, threads: int) -> _Pairs:
     """Make one key of both ends."""
     ends, distinct = as_ends(src, dst), None
     dtype = ends[0].dtype
-    (low_src, high_src), (low_dst, high_dst) = (limits(find_kernels(), end, threads) for end in ends)
+    (low_src, high_src), (low_dst, high_dst) = (limits(kernels, end, threads) for end in ends)
     if low_src < 0 or low_dst < 0 or bits_below(high_src + 1) + bits_below(high_dst + 1) > 64:
         distinct, ranks = rank_ids(np.concatenate(ends), threads=threads)
         ends = as_input(ranks[: ends[0].size]), as_input(ranks[ends[0].size :])
@@ -237,7 +233,7 @@ def _unpack(pairs: _Pairs, keys: Keys, threads: int) -> tuple[Ints, Ints]:
     return src, dst
 
 
-def _first_of_equal(keys: Keys, threads: int) -> NDArray[np.int64]:
+def _first_of_equal(kernels: Kernels, keys: Keys, threads: int) -> NDArray[np.int64]:
     """Return where sorted keys differ from the one before."""
     found: list[NDArray[np.int64]] = [np.zeros(0, np.int64)] * -(-keys.size // CHUNK)
 
@@ -245,7 +241,7 @@ def _first_of_equal(keys: Keys, threads: int) -> NDArray[np.int64]:
         start = chunk * CHUNK
         some = as_input(keys[start : start + CHUNK])
         firsts = np.empty(some.size, np.int64)
-        count = first_of_runs(some, int(keys[start - 1]) if start else 0, start == 0, firsts)
+        count = kernels.first_of_runs(some, int(keys[start - 1]) if start else None, firsts)
         found[chunk] = firsts[:count] + start
 
     run_tasks(find, range(len(found)), threads)

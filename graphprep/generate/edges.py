@@ -9,7 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.kernels.cpu.edges import generate as kernel
+from graphprep.generate.streams import Stream, permutation_rounds, rmat_limits, stream_key
+from graphprep.kernels.edges import Kernels
 from graphprep.model.errors import UsageError
 
 Ints = NDArray[np.int64]
@@ -54,6 +55,7 @@ class EdgeGraph(Protocol):
 class Extras:
     """The columns besides the ends: which there are, and their draws."""
 
+    kernels: Kernels
     seed: int
     weights: bool
     times: bool
@@ -63,17 +65,12 @@ class Extras:
         """Return the names of all columns."""
         return ("src", "dst", *(("weight",) * self.weights), *(("time",) * self.times))
 
-    @cached_property
-    def keys(self) -> NDArray[np.uint64]:
-        """Return the keys of the streams."""
-        return kernel.stream_keys(self.seed)
-
     def fill(self, first: int, columns: Ints, count: int) -> None:
         """Fill the columns behind the ends for the edges from ``first`` on."""
         if self.weights:
-            kernel.fill_draws(self.keys, kernel.WEIGHTS, first, _NUM_WEIGHTS, columns[2, :count])
+            self.kernels.fill_draws(stream_key(self.seed, Stream.WEIGHTS), first, _NUM_WEIGHTS, columns[2, :count])
         if self.times:
-            kernel.fill_draws(self.keys, kernel.TIMES, first, _NUM_TIMES, columns[-1, :count], _FIRST_TIME)
+            self.kernels.fill_draws(stream_key(self.seed, Stream.TIMES), first, _NUM_TIMES, columns[-1, :count], _FIRST_TIME)
 
 
 @dataclass(frozen=True)
@@ -88,7 +85,7 @@ class RmatGraph:
     block_edges: int = _BLOCK_EDGES
 
     @classmethod
-    def of(cls, values: dict[str, Any], seed: int) -> RmatGraph:
+    def of(cls, kernels: Kernels, values: dict[str, Any], seed: int) -> RmatGraph:
         """Make the graph that options ask for. Raises UsageError where one is out of range."""
         scale, factor, edges = values["scale"], values["edge_factor"], values["edges"]
         check_range("scale", scale, 0, _MAX_SCALE)
@@ -101,7 +98,7 @@ class RmatGraph:
                 f"--a, --b and --c must be 0 or more and 1 at most together, found {parts[0]:g}, {parts[1]:g}, {parts[2]:g}",
                 fix="give the shares of the upper left, upper right and lower left quarter, such as 0.57 0.19 0.19",
             )
-        return cls(Extras(seed, values["weights"], values["times"]), scale, num_edges, parts, values["permute"])
+        return cls(Extras(kernels, seed, values["weights"], values["times"]), scale, num_edges, parts, values["permute"])
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -120,18 +117,18 @@ class RmatGraph:
 
     @cached_property
     def _limits(self) -> NDArray[np.uint64]:
-        return kernel.rmat_limits(*self.probabilities)
+        return rmat_limits(*self.probabilities)
 
     @cached_property
-    def _permutation(self) -> NDArray[np.uint64] | None:
-        return kernel.permutation_of(self.extras.keys) if self.permute else None
+    def _rounds(self) -> NDArray[np.uint64] | None:
+        return permutation_rounds(self.extras.seed) if self.permute else None
 
     def fill(self, block: int, columns: Ints) -> int:
         """See ``EdgeGraph.fill``."""
         first = block * self.block_edges
         count = min(self.block_edges, self.num_edges - first)
-        ends = columns[0, :count], columns[1, :count]
-        kernel.rmat_edges(self.extras.keys, first, self.scale, self._limits, self._permutation, *ends)
+        key, ends = stream_key(self.extras.seed, Stream.QUADRANTS), (columns[0, :count], columns[1, :count])
+        self.extras.kernels.rmat_edges(key, first, self.scale, self._limits, self._rounds, *ends)
         self.extras.fill(first, columns, count)
         return count
 
@@ -147,12 +144,12 @@ class GridGraph:
     block_edges: int = _BLOCK_EDGES
 
     @classmethod
-    def of(cls, values: dict[str, Any], seed: int) -> GridGraph:
+    def of(cls, kernels: Kernels, values: dict[str, Any], seed: int) -> GridGraph:
         """Make the graph that options ask for. Raises UsageError where one is out of range."""
         least = 3 if values["torus"] else 1  # on a smaller torus two neighbours would be one
         for name in ("rows", "cols"):
             check_range(name, values[name], least, _MAX_SIDE, " with --torus" if values["torus"] else "")
-        extras = Extras(seed, values["weights"], values["times"])
+        extras = Extras(kernels, seed, values["weights"], values["times"])
         return cls(extras, values["rows"], values["cols"], values["torus"])
 
     @property
@@ -191,7 +188,7 @@ class GridGraph:
         """See ``EdgeGraph.fill``."""
         first = block * self._block_nodes
         stop = min(first + self._block_nodes, self.num_nodes)
-        count = kernel.grid_edges(first, stop, self.rows, self.cols, self.torus, columns[0], columns[1])
+        count = self.extras.kernels.grid_edges(first, stop, self.rows, self.cols, self.torus, columns[0], columns[1])
         self.extras.fill(self.edges_before(first), columns, count)
         return count
 

@@ -7,11 +7,13 @@ import time
 from collections.abc import Callable
 from typing import Any, get_args
 
+from graphprep.edges.device import find_kernels
 from graphprep.engine.budget import default_threads
 from graphprep.generate.edges import GridGraph, RmatGraph
 from graphprep.generate.files import NPY_NAMES, Advance, Pieces, edge_parquet, edge_text, write_npy
 from graphprep.generate.folders import Counts, deepgnn_text, write_chunked, write_tables
 from graphprep.generate.hetero import NODE_TYPES, HeteroGraph
+from graphprep.kernels.edges import Kernels
 from graphprep.model.errors import UsageError
 from graphprep.model.options.generate import (
     DEFAULTS,
@@ -88,9 +90,9 @@ def _make_graph(kind: str, options: GenerateOptions) -> tuple[RmatGraph | GridGr
     if kind == "rmat" and "edges" in given and "edge_factor" in given:
         raise UsageError("--edges and --edge-factor contradict each other", fix="leave out one of them")
     values = known | given
-    makers: dict[str, Callable[[dict[str, Any], int], RmatGraph | GridGraph | HeteroGraph]]
+    makers: dict[str, Callable[[Kernels, dict[str, Any], int], RmatGraph | GridGraph | HeteroGraph]]
     makers = {"rmat": RmatGraph.of, "grid": GridGraph.of, "hetero": HeteroGraph.of}
-    return makers[kind](values, options.seed), values
+    return makers[kind](find_kernels(), values, options.seed), values
 
 
 def _flag(name: str) -> str:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.generate.edges import check_range
-from graphprep.kernels.cpu.edges import generate as kernel
+from graphprep.generate.streams import Stream, stream_key
+from graphprep.kernels.edges import Kernels
 
 Ints = NDArray[np.int64]
 
@@ -54,6 +54,7 @@ class EdgeBlock:
 class HeteroGraph:
     """Users and items."""
 
+    kernels: Kernels
     num_users: int
     num_items: int
     num_edges: int
@@ -61,23 +62,22 @@ class HeteroGraph:
     seed: int
 
     @classmethod
-    def of(cls, values: dict[str, Any], seed: int) -> HeteroGraph:
+    def of(cls, kernels: Kernels, values: dict[str, Any], seed: int) -> HeteroGraph:
         """Make the graph that options ask for: 60 % of the nodes are users. Raises UsageError where one is out of range."""
         check_range("nodes", values["nodes"], 2, _MAX_NODES)
         check_range("edges", values["edges"], 0, _MAX_EDGES)
         check_range("features", values["features"], 1, _MAX_FEATURES)
         check_range("chunks", values["chunks"], 1, _MAX_CHUNKS)
         users = max(1, values["nodes"] * 6 // 10)
-        return cls(users, values["nodes"] - users, values["edges"], values["features"], seed)
+        return cls(kernels, users, values["nodes"] - users, values["edges"], values["features"], seed)
 
     @property
     def counts(self) -> tuple[int, int]:
         """Return the number of users and that of items."""
         return self.num_users, self.num_items
 
-    @cached_property
-    def _keys(self) -> NDArray[np.uint64]:
-        return kernel.stream_keys(self.seed)
+    def _draw(self, stream: Stream, first: int, size: int, out: Ints, add: int = 0) -> None:
+        self.kernels.fill_draws(stream_key(self.seed, stream), first, size, out, add)
 
     def nodes(self, type_number: int, first: int, stop: int) -> NodeBlock:
         """Make nodes first..stop-1 of a type. The draws are those of the nodes' numbers among all, users first."""
@@ -85,19 +85,20 @@ class HeteroGraph:
         columns = np.empty((4, stop - first), np.int64)
         columns[0] = np.arange(first, stop)
         columns[1] = type_number
-        kernel.fill_draws(self._keys, kernel.NODE_WEIGHTS, start, NUM_EIGHTHS, columns[2], 1)
-        kernel.fill_draws(self._keys, kernel.LABELS, start, NUM_LABELS, columns[3])
+        self._draw(Stream.NODE_WEIGHTS, start, NUM_EIGHTHS, columns[2], 1)
+        self._draw(Stream.LABELS, start, NUM_LABELS, columns[3])
         features = np.empty((stop - first, self.num_features), np.int64)
-        begin = start * self.num_features
-        kernel.fill_draws(self._keys, kernel.FEATURES, begin, NUM_FEATURE_VALUES, features.reshape(-1))
+        self._draw(Stream.FEATURES, start * self.num_features, NUM_FEATURE_VALUES, features.reshape(-1))
         return NodeBlock(first, columns, features)
 
     def edges(self, first: int, stop: int) -> EdgeBlock:
         """Make the edges that leave users first..stop-1."""
-        low, high = kernel.first_edges(self._keys, first, stop, self.num_edges, self.num_users)
+        keys = [stream_key(self.seed, stream) for stream in (Stream.SOURCES, Stream.RELATIONS, Stream.ENDS)]
+        low, high = (self.kernels.first_edge(keys[0], user, self.num_edges, self.num_users) for user in (first, stop))
         columns = np.empty((4, high - low), np.int64)
-        kernel.user_edges(self._keys, low, self.num_edges, np.array(self.counts), columns[0], columns[1], columns[2])
-        kernel.fill_draws(self._keys, kernel.WEIGHTS, low, NUM_EIGHTHS, columns[3], 1)
+        counts = np.array(self.counts)
+        self.kernels.user_edges(np.array(keys, np.uint64), low, self.num_edges, counts, columns[0], columns[1], columns[2])
+        self._draw(Stream.WEIGHTS, low, NUM_EIGHTHS, columns[3], 1)
         return EdgeBlock(columns, np.searchsorted(columns[0], np.arange(first, stop + 1)))
 
 

@@ -131,6 +131,21 @@ class Relabeling:
     new_ids: Ids
 
 
+@dataclass(frozen=True)
+class ScatteredKeys:
+    """Keys (uint64[m]) less ``low``, chunk after chunk: of a chunk, bucket b holds those with ``key >> shift == b``.
+
+    ``payload``: what travels along, int32[m] or int64[m], or empty. Chunk c begins at ``chunk_at[c]`` (int64[chunks]), and in
+    it bucket b is [starts[c, b], starts[c, b + 1]) (int32[chunks, buckets + 2]).
+    """
+
+    low: int
+    keys: NDArray[np.uint64]
+    payload: Ids
+    chunk_at: Ints
+    starts: NDArray[np.int32]
+
+
 class Kernels(Protocol):
     """The kernels of a device. A call is single-threaded; threads may make several at once. Twins agree bit for bit.
 
@@ -241,6 +256,44 @@ class Kernels(Protocol):
         ``arrival`` and ``position`` (int64[records]) are filled with each record's edge ID and place.
         """
 
+    # ---- sort keys
+
+    def scatter_keys(
+        self,
+        keys: NDArray[np.uint64],
+        first: int,
+        low: int,
+        shift: int,
+        scattered: NDArray[np.uint64],
+        payload: Ids,
+        starts: NDArray[np.int32],
+    ) -> None:
+        """Scatter a chunk of ``keys`` (uint64[n]) less ``low`` to ``scattered`` (uint64[n]), in input order within a bucket.
+
+        A key's bucket is what remains of it, less ``low``, without its ``shift`` low bits. Differences are those of 64 bits
+        without a sign: with the lowest of them as ``low``, bits of int64 are sorted, too. ``payload``: int32[n] or int64[n], is
+        set to the keys' positions, ``first``, ``first`` + 1 …; or empty. ``starts``: int32[buckets + 2], as in
+        ``ScatteredKeys``; its last number is n, too.
+        """
+
+    def sort_buckets(
+        self, scattered: ScatteredKeys, buckets: Sequence[int], offsets: Ints, keys: NDArray[np.uint64], payload: Ids
+    ) -> None:
+        """Fill ``keys`` with those of some buckets, ascending in a bucket, ``low`` added, and ``payload`` with what goes along.
+
+        ``keys``: uint64[m], ``payload``: [m] or empty, as in ``scattered``; bucket b is [offsets[b], offsets[b + 1])
+        (int64[buckets + 1]) of them. As much as the largest bucket is held beside.
+        """
+
+    def gather_bucket(self, scattered: ScatteredKeys, bucket: int, keys: NDArray[np.uint64], payload: Ids) -> None:
+        """Fill ``keys`` (uint64[k]) and ``payload`` ([k] or empty) with a bucket's as they were scattered, less ``low``."""
+
+    def first_of_runs(self, keys: NDArray[np.uint64], before: int | None, firsts: Ints) -> int:
+        """Write the positions at which a key differs from the one before into ``firsts`` (int64[n]); return how many.
+
+        ``before`` is the key in front of the first, None: there is none.
+        """
+
     # ---- relabel
 
     def invert(self, order: Ids, inverse: Ids) -> None:
@@ -293,4 +346,46 @@ class Kernels(Protocol):
 
         ``values``: int32[m] or int64[m], at least 0; ``bounds``: int64[n + 1], from 0 to m; ``inner``: int32[m] or int64[m],
         the position inside its row where each value stood. The spares are as long as the longest row or longer.
+        """
+
+    # ---- generate: docs/generate.md defines every bit; a draw is 64 bits of the stream of ``key`` (below 2^64)
+
+    def fill_draws(self, key: int, first: int, size: int, out: Ints, add: int = 0) -> None:
+        """Fill ``out`` (int64[k]) with numbers in [add, add + size), of draws ``first`` on; ``size`` is at most 2^32."""
+
+    def rmat_edges(
+        self,
+        key: int,
+        first: int,
+        scale: int,
+        limits: NDArray[np.uint64],
+        rounds: NDArray[np.uint64] | None,
+        src: Ints,
+        dst: Ints,
+    ) -> None:
+        """Fill ``src`` and ``dst`` (int64[k]) with the R-MAT edges from ``first`` on.
+
+        There are 2^scale nodes, ``scale`` at most 60. ``limits``: uint64[3], a, a + b and a + b + c in 2^-20. ``rounds``:
+        uint64[8], an odd factor and a summand each, which label the nodes as Graph500 does; None: they keep their numbers.
+        Source: Chakrabarti, Zhan, Faloutsos, R-MAT (2004).
+        """
+
+    def grid_edges(self, first: int, stop: int, rows: int, cols: int, torus: bool, src: Ints, dst: Ints) -> int:
+        """Fill ``src`` and ``dst`` with the edges that leave nodes [first, stop) of a grid, and return their number.
+
+        Both int64, with room for four edges a node: to the node above, left, right and below, where there is one. With
+        ``torus`` there always is.
+        """
+
+    def first_edge(self, key: int, user: int, num_edges: int, num_users: int) -> int:
+        """Return the first edge that leaves ``user`` or a later one; ``key`` is that of the sources."""
+
+    def user_edges(
+        self, keys: NDArray[np.uint64], first: int, num_edges: int, counts: Ints, src: Ints, relation: Ints, dst: Ints
+    ) -> None:
+        """Fill ``src``, ``relation`` and ``dst`` (int64[k]) with the edges from ``first`` on.
+
+        Relation 0 follows a user, 1 buys an item. ``keys``: uint64[3], of the streams of sources, relations and destinations.
+        ``first`` begins a user's edges, and the last one ends a user's. ``counts``: int64[2], users and items; ``dst`` counts
+        within its type. A user's edges ascend by relation, then by destination.
         """

@@ -21,8 +21,10 @@ from hypothesis import strategies as st
 
 import graphprep
 from graphprep.cli.main import run
+from graphprep.edges.device import find_kernels
 from graphprep.generate import edges as generate_edges
 from graphprep.generate import hetero as generate_hetero
+from graphprep.generate.streams import permutation_rounds
 from graphprep.model.errors import StorageError, UsageError
 from graphprep.model.run_options import RunOptions
 
@@ -164,7 +166,8 @@ def test_grids_are_what_the_definition_says(tmp_path_factory, rows, cols, torus,
         )  # fmt: skip
     wanted = [" ".join(row) + "\n" for row in with_columns(grid(rows, cols, torus), seed, *columns)]
     assert found == "".join(wanted)
-    graph = generate_edges.GridGraph.of({"rows": rows, "cols": cols, "torus": torus, "weights": False, "times": False}, seed)
+    values = {"rows": rows, "cols": cols, "torus": torus, "weights": False, "times": False}
+    graph = generate_edges.GridGraph.of(find_kernels(), values, seed)
     assert graph.num_edges == len(wanted)
 
 
@@ -173,7 +176,7 @@ def test_labels_are_a_bijection(scale):
     from graphprep.kernels.cpu.edges import generate
 
     ids = np.arange(1 << scale)
-    generate._permute(generate.permutation_of(generate.stream_keys(scale)), scale, ids)
+    generate._permute(permutation_rounds(scale), scale, ids)
     assert sorted(ids.tolist()) == list(range(1 << scale))
 
 

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from graphprep.edges.array_rows import CHUNK, plan_records
 from graphprep.kernels.cpu.edges.degree import count_ids, find_limits
-from graphprep.kernels.cpu.edges.pair_sort import BucketSort, ScatteredKeys, first_of_runs, scatter_keys
+from graphprep.kernels.cpu.edges.sort_keys import first_of_runs, gather_bucket, scatter_keys, sort_buckets
 from graphprep.kernels.cpu.ids.rank_ids import ScatteredIds, collect_ranks, number_bucket, rank_bucket, scatter_ids
-from graphprep.kernels.edges import as_input, bits_below
+from graphprep.kernels.edges import ScatteredKeys, as_input, bits_below
 from graphprep.model.errors import DataError
 
 TESTS = Path(__file__).resolve().parent.parent
@@ -63,8 +63,8 @@ def scatter_all(keys, low, shift, num_buckets, with_payload):
     )
     for chunk in chunks:
         at = slice(chunk * 50, chunk * 50 + 50)
-        payload = scattered.payload[at] if with_payload else scattered.payload
-        scatter_keys(as_input(keys[at]), chunk * 50, low, shift, scattered.keys[at], payload, scattered.starts[chunk])
+        out = scattered.keys[at], scattered.payload[at], scattered.starts[chunk]
+        scatter_keys(as_input(keys[at]), chunk * 50, low, shift, *out)
     return scattered
 
 
@@ -82,24 +82,27 @@ def test_buckets_are_sorted_with_what_travels_along(seed, size, bits, gap, order
     low, span = int(keys.min()), int(keys.max() - keys.min())
     shift = max(0, span.bit_length() - 3)
     scattered = scatter_all(keys, low, shift, (span >> shift) + 1, ordered)
-    found, payload = [], []
-    for bucket in range((span >> shift) + 1):
-        count = int((scattered.starts[:, bucket + 1] - scattered.starts[:, bucket]).sum())
-        out = np.empty(count, np.uint64), np.empty(count if ordered else 0, np.int32)
-        BucketSort(scattered, count).sort(bucket, *out)
-        found += out[0].tolist()
-        payload += out[1].tolist()
-    assert found == sorted(keys.tolist())
+    offsets = scattered.starts[:, :-1].astype(np.int64).sum(axis=0)
+    buckets = rng.permutation((span >> shift) + 1).tolist()
+    found, payload = np.empty(size, np.uint64), np.empty(size if ordered else 0, np.int32)
+    sort_buckets(scattered, buckets[1:], offsets, found, payload)
+    sort_buckets(scattered, buckets[:1], offsets, found, payload)
+    assert found.tolist() == sorted(keys.tolist())
     if ordered:
-        assert payload == np.argsort(keys, kind="stable").tolist()
+        assert payload.tolist() == np.argsort(keys, kind="stable").tolist()
+    which = (keys - np.uint64(low)) >> np.uint64(shift) == buckets[0]
+    some = np.empty(which.sum(), np.uint64), np.empty(which.sum() if ordered else 0, np.int32)
+    gather_bucket(scattered, buckets[0], *some)
+    assert some[0].tolist() == (keys[which] - np.uint64(low)).tolist()
+    assert some[1].tolist() == (np.flatnonzero(which).tolist() if ordered else [])
 
 
-@given(keys=st.lists(st.integers(0, 4), max_size=20), before=st.integers(0, 4), is_first=st.booleans())
-def test_first_of_runs(keys, before, is_first):
+@given(keys=st.lists(st.integers(0, 4), max_size=20), before=st.none() | st.integers(0, 4))
+def test_first_of_runs(keys, before):
     keys = sorted(keys)
     firsts = np.empty(len(keys), np.int64)
-    count = first_of_runs(as_input(np.array(keys, np.uint64)), before, is_first, firsts)
-    expected = [at for at, key in enumerate(keys) if (key != keys[at - 1] if at else is_first or key != before)]
+    count = first_of_runs(as_input(np.array(keys, np.uint64)), before, firsts)
+    expected = [at for at, key in enumerate(keys) if key != (keys[at - 1] if at else before)]
     assert firsts[:count].tolist() == expected
 
 

@@ -1,8 +1,6 @@
 """Edges and columns of generated graphs, from a seed and their number alone; docs/generate.md defines every bit.
 
 Draw n of a stream is the n-th output of SplitMix64 seeded with the stream's key, so that any block can be made by itself.
-Kernels fill ``records``, int64[rows, width]: a row an edge (source and destination first) or a node. A number with decimals is
-kept as the integer without its point.
 """
 
 from __future__ import annotations
@@ -17,16 +15,12 @@ from graphprep.kernels.cpu.ids.hash import splitmix64
 Ints = NDArray[np.int64]
 Keys = NDArray[np.uint64]
 
-QUADRANTS, PERMUTATION, WEIGHTS, TIMES, SOURCES, RELATIONS, ENDS, NODE_WEIGHTS, LABELS, FEATURES = range(10)  # streams
-NUM_STREAMS = 10
-PERMUTATION_ROUNDS = 4
-LANE_BITS, LANE_STEP = 20, 21  # a draw has three lanes of 20 bits; the bit above each takes the result of a comparison
-MAX_SCALE = 3 * LANE_BITS
-
+_LANE_BITS, _LANE_STEP = 20, 21  # a draw has three lanes of 20 bits; the bit above each takes the result of a comparison
+_LANES = np.uint64(1 | 1 << _LANE_STEP | 1 << 2 * _LANE_STEP)
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _ONE = np.uint64(1)
-_LANE = np.uint64(LANE_STEP)
-_TOPS = np.uint64((1 | 1 << LANE_STEP | 1 << 2 * LANE_STEP) << LANE_BITS)
+_LANE = np.uint64(_LANE_STEP)
+_TOPS = _LANES << np.uint64(_LANE_BITS)
 _HALF_WORD, _MANTISSA_SHIFT = np.uint64(32), np.uint64(11)
 _UNIT = 2.0**-53
 _BUYS = 0.4  # of a user's edges
@@ -35,12 +29,6 @@ _GAPS = np.array([1750, 701, 301, 132, 57, 23, 10, 4, 1])  # of Shell's sort; so
 
 
 # ---- draws
-
-
-def stream_keys(seed: int) -> Keys:
-    """Return the keys of all streams: uint64[NUM_STREAMS], h(h(seed) xor stream) with h = splitmix64."""
-    inner = int(splitmix64(np.uint64(seed % 2**64)))
-    return np.array([int(splitmix64(np.uint64(inner ^ stream))) for stream in range(NUM_STREAMS)], np.uint64)
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -67,9 +55,9 @@ def _fill_draws(key, first, size, add, out):
         out[i] = add + np.int64(_draw_below(key, uint64(first) + uint64(i), size))
 
 
-def fill_draws(keys: Keys, stream: int, first: int, size: int, out: Ints, add: int = 0) -> None:
-    """Fill ``out``, int64[k], with numbers in [add, add + size): those of the draws from ``first`` on."""
-    _fill_draws(keys[stream], first, size, add, out)
+def fill_draws(key: int, first: int, size: int, out: Ints, add: int = 0) -> None:
+    """See ``Kernels.fill_draws``."""
+    _fill_draws(np.uint64(key), first, size, add, out)
 
 
 # ---- R-MAT
@@ -102,12 +90,6 @@ def _rmat(key, first, scale, limits, src_ids, dst_ids):
         dst_ids[row] = np.int64(dst & mask)
 
 
-def rmat_limits(a: float, b: float, c: float) -> Keys:
-    """Return a, a + b and a + b + c in 2^-20, in each of the three lanes of a draw: uint64[3]."""
-    limits = np.rint(np.cumsum([a, b, c]) * (1 << LANE_BITS)).astype(np.uint64)
-    return limits * np.uint64(1 | 1 << LANE_STEP | 1 << 2 * LANE_STEP)
-
-
 @njit(cache=True, nogil=True)
 def _permute(numbers, scale, ids):
     """Give nodes their labels, a bijection of 0..2^scale - 1: each round multiplies, adds, mixes high bits into low ones."""
@@ -123,23 +105,12 @@ def _permute(numbers, scale, ids):
         ids[row] = np.int64(label ^ (label >> shift))
 
 
-def permutation_of(keys: Keys) -> Keys:
-    """Return the numbers of the rounds: uint64[2 x PERMUTATION_ROUNDS], an odd factor and a summand each."""
-    draws = np.array([_draw(keys[PERMUTATION], number) for number in range(2 * PERMUTATION_ROUNDS)], np.uint64)
-    draws[::2] |= _ONE
-    return draws
-
-
-def rmat_edges(keys: Keys, first: int, scale: int, limits: Keys, permutation: Keys | None, src: Ints, dst: Ints) -> None:
-    """Fill ``src`` and ``dst``, int64[k] each, with the R-MAT edges from ``first`` on.
-
-    ``limits`` are ``rmat_limits``, ``permutation`` labels the nodes, as Graph500 does. ``scale`` is at most MAX_SCALE. Source:
-    Chakrabarti, Zhan, Faloutsos, R-MAT (2004).
-    """
-    _rmat(keys[QUADRANTS], first, scale, limits, src, dst)
-    if permutation is not None:
-        _permute(permutation, scale, src)
-        _permute(permutation, scale, dst)
+def rmat_edges(key: int, first: int, scale: int, limits: Keys, rounds: Keys | None, src: Ints, dst: Ints) -> None:
+    """See ``Kernels.rmat_edges``."""
+    _rmat(np.uint64(key), first, scale, limits * _LANES, src, dst)
+    if rounds is not None:
+        _permute(rounds, scale, src)
+        _permute(rounds, scale, dst)
 
 
 # ---- grid
@@ -182,10 +153,7 @@ def _torus(first, stop, rows, cols, src, dst):
 
 
 def grid_edges(first: int, stop: int, rows: int, cols: int, torus: bool, src: Ints, dst: Ints) -> int:
-    """Fill ``src`` and ``dst`` with the edges that leave nodes first..stop-1, and return their number.
-
-    int64, room for four edges a node.
-    """
+    """See ``Kernels.grid_edges``."""
     return int((_torus if torus else _grid)(first, stop, rows, cols, src, dst))
 
 
@@ -231,9 +199,9 @@ def _user_edges(keys, first, num_edges, counts, src, relation, dst):
     start = 0
     for i in range(src.size):
         edge = first + i
-        src[i] = _user_of(keys[SOURCES], edge, num_edges, num_users)
-        buys = _draw_unit(keys[RELATIONS], edge) < _BUYS
-        spread = _draw_unit(keys[ENDS], edge)
+        src[i] = _user_of(keys[0], edge, num_edges, num_users)
+        buys = _draw_unit(keys[1], edge) < _BUYS
+        spread = _draw_unit(keys[2], edge)
         end = np.int64(spread * spread * float(num_items if buys else num_users))
         dst[i] = end | np.int64(buys) << _RELATION_SHIFT
         if src[i] != src[start]:
@@ -245,16 +213,11 @@ def _user_edges(keys, first, num_edges, counts, src, relation, dst):
         dst[i] &= (1 << _RELATION_SHIFT) - 1
 
 
-def first_edges(keys: Keys, first: int, stop: int, num_edges: int, num_users: int) -> tuple[int, int]:
-    """Return the range of the edges that leave users first..stop-1."""
-    low, high = (_first_edge(keys[SOURCES], user, num_edges, num_users) for user in (first, stop))
-    return int(low), int(high)
+def first_edge(key: int, user: int, num_edges: int, num_users: int) -> int:
+    """See ``Kernels.first_edge``."""
+    return int(_first_edge(np.uint64(key), user, num_edges, num_users))
 
 
 def user_edges(keys: Keys, first: int, num_edges: int, counts: Ints, src: Ints, relation: Ints, dst: Ints) -> None:
-    """Fill src, relation (0: follows a user, 1: buys an item) and dst, int64[k] each, with the edges from ``first`` on.
-
-    ``first`` begins a user's edges, and the block ends with a user's. ``counts``: int64[2], users and items; ``dst`` counts
-    within its type. A user's edges ascend by relation, then by destination.
-    """
+    """See ``Kernels.user_edges``."""
     _user_edges(keys, first, num_edges, counts, src, relation, dst)

@@ -19,7 +19,7 @@ _FIRST_SLOTS = 1 << 12
 
 @dataclass(frozen=True)
 class ScatteredIds:
-    """IDs by their hash, chunk after chunk: see ``partition.scatter_pairs``. ``hash_bits``: there are 2**hash_bits buckets."""
+    """IDs by their hash, chunk after chunk, as in ``ScatteredKeys``. ``hash_bits``: there are 2**hash_bits buckets."""
 
     ids: NDArray[np.uint64]
     hash_bits: int

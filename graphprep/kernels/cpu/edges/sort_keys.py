@@ -1,36 +1,23 @@
 """Sort 64-bit keys, with or without what travels along: scatter by the highest bits, then radix sort each bucket in cache.
 
-The caller allocates; the jitted functions fill what they are given.
+The public functions allocate what they need beside the output; the jitted ones fill what they are given.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.kernels.compiler.jit import njit
+from graphprep.kernels.edges import WORD_BITS, ScatteredKeys
+
+Ints = NDArray[np.int64]
 
 _LEAST_DIGIT_BITS = 4
-_KEY_BITS = 64
 _MOST_DIGIT_BITS = 12  # 4096 cursors of 4 bytes: half of L1, and as many open lines fit L2
-
-
-@dataclass(frozen=True)
-class ScatteredKeys:
-    """Keys less ``low`` as ``scatter_keys`` left them, chunk after chunk; bucket k holds those with ``key >> shift == k``.
-
-    ``payload``: what travels along, [m] or empty. ``chunk_at``: int64[chunks], where a chunk begins; ``starts``:
-    int32[chunks, buckets + 2], see ``partition.scatter_pairs``.
-    """
-
-    low: int
-    keys: NDArray[np.uint64]
-    payload: NDArray[Any]
-    chunk_at: NDArray[np.int64]
-    starts: NDArray[np.int32]
 
 
 def scatter_keys(
@@ -42,30 +29,23 @@ def scatter_keys(
     payload: NDArray[Any],
     starts: NDArray[np.int32],
 ) -> None:
-    """Scatter a chunk of keys, from ``as_input``, less ``low`` to buckets by their highest bits, in input order in a bucket.
-
-    Differences are those of 64 bits without a sign: with the lowest of them as ``low``, bits of int64 are sorted, too.
-
-    ``payload``: [n], is set to ``first``, ``first`` + 1 … as the keys are numbered; or empty. ``starts``: int32[buckets + 2].
-    """
+    """See ``Kernels.scatter_keys``."""
     _scatter_chunk(keys, first, np.uint64(low), np.uint64(shift), scattered, payload, starts)
 
 
-class BucketSort:
-    """Sorts buckets of up to ``most`` keys, on one thread; as much as the largest is held beside the output."""
-
-    def __init__(self, scattered: ScatteredKeys, most: int) -> None:
-        self._scattered = scattered
-        self._digit_bits = min(_MOST_DIGIT_BITS, max(_LEAST_DIGIT_BITS, most.bit_length() - 2))
-        digits = -(-_KEY_BITS // _LEAST_DIGIT_BITS)
-        self._shifts = np.empty(digits, np.int64)
-        self._counts = np.empty((digits, 1 << self._digit_bits), np.int32 if most < 2**31 else np.int64)
-        self._keys = np.empty(most, np.uint64)
-        self._payload = np.empty(most if scattered.payload.size else 0, scattered.payload.dtype)
-
-    def sort(self, bucket: int, keys: NDArray[np.uint64], payload: NDArray[Any]) -> None:
-        """Fill ``keys`` with a bucket's in ascending order, and ``payload`` (empty: there is none); equal keys in order."""
-        scattered, size = self._scattered, keys.size
+def sort_buckets(
+    scattered: ScatteredKeys, buckets: Sequence[int], offsets: Ints, keys: NDArray[np.uint64], payload: NDArray[Any]
+) -> None:
+    """See ``Kernels.sort_buckets``."""
+    most = max((int(offsets[bucket + 1] - offsets[bucket]) for bucket in buckets), default=0)
+    digit_bits = min(_MOST_DIGIT_BITS, max(_LEAST_DIGIT_BITS, most.bit_length() - 2))
+    digits = -(-WORD_BITS // _LEAST_DIGIT_BITS)
+    shifts, counts = np.empty(digits, np.int64), np.empty((digits, 1 << digit_bits), np.int32 if most < 2**31 else np.int64)
+    more_keys = np.empty(most, np.uint64)
+    more_payload = np.empty(most if payload.size else 0, payload.dtype)
+    for bucket in buckets:
+        at = slice(offsets[bucket], offsets[bucket + 1])
+        size = at.stop - at.start
         _sort_bucket(
             np.uint64(scattered.low),
             scattered.keys,
@@ -73,27 +53,24 @@ class BucketSort:
             scattered.chunk_at,
             scattered.starts,
             bucket,
-            self._digit_bits,
-            self._shifts,
-            self._counts,
-            self._keys[:size],
-            self._payload[: payload.size],
-            keys,
-            payload,
+            digit_bits,
+            shifts,
+            counts,
+            more_keys[:size],
+            more_payload[:size],
+            keys[at],
+            payload[at],
         )
 
 
 def gather_bucket(scattered: ScatteredKeys, bucket: int, keys: NDArray[np.uint64], payload: NDArray[Any]) -> None:
-    """Fill ``keys`` and ``payload`` with a bucket's as they were scattered, less ``low``, in order."""
+    """See ``Kernels.gather_bucket``."""
     _gather(scattered.keys, scattered.payload, scattered.chunk_at, scattered.starts, bucket, keys, payload)
 
 
-def first_of_runs(keys: NDArray[np.uint64], before: int, is_first: bool, firsts: NDArray[np.int64]) -> int:
-    """Write where a key differs from the one before into ``firsts``; returns how many.
-
-    ``before`` is the key in front of the first; ``is_first``: there is none.
-    """
-    return int(_first_of_runs(keys, np.uint64(before), is_first, firsts))
+def first_of_runs(keys: NDArray[np.uint64], before: int | None, firsts: Ints) -> int:
+    """See ``Kernels.first_of_runs``."""
+    return int(_first_of_runs(keys, np.uint64(before or 0), before is None, firsts))
 
 
 @njit(cache=True, nogil=True)
@@ -141,7 +118,7 @@ def _plan_digits(differ, width, shifts):
     """Lay digits over the bits that differ, from the lowest on; bits that do not differ are left out. Returns their number."""
     count = 0
     bit = 0
-    while bit < _KEY_BITS:
+    while bit < WORD_BITS:
         if (differ >> np.uint64(bit)) & np.uint64(1):
             shifts[count] = bit
             count += 1
