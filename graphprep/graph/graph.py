@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from graphprep.graph.queries import EdgeOrder, GraphQueries
+from graphprep.graph.queries import EdgeOrder
+from graphprep.graph.structure import GraphStructure
 from graphprep.model.ids import EdgeTypeLike, NodeTypeLike
 
 
-class Graph(GraphQueries):
+class Graph(GraphStructure):
     """A store that is open for reading.
 
     Arrays are read-only memory maps where the store is local and one partition is asked for, or there is only one; else they

@@ -42,6 +42,7 @@ class GraphQueries(Showable):
         self._edges: TypedSpace = spaces.edges
         self._rows: dict[tuple[int, Layout], PartedRows] = {}
         self._positions: dict[int, NDArray[Any]] = {}
+        self._coo: dict[int, Edges] = {}
         self._degrees: dict[tuple[int, Layout], Ints] = {}
 
     def __enter__(self) -> Self:
@@ -99,22 +100,42 @@ class GraphQueries(Showable):
 
     # ---- arrays
 
+    @overload
     def adjacency(
         self, edge_type: EdgeTypeLike | None = None, partition: int | None = None, layout: Layout | None = None
-    ) -> Adjacency:
-        """Return the rows of an edge type, of one partition or of all; of the primary layout, or of one that is stored.
+    ) -> Adjacency: ...
+    @overload
+    def adjacency(self, edge_type: EdgeTypeLike | None = None, partition: None = None, *, layout: Literal["coo"]) -> Edges: ...
+    def adjacency(
+        self,
+        edge_type: EdgeTypeLike | None = None,
+        partition: int | None = None,
+        layout: Layout | Literal["coo"] | None = None,
+    ) -> Adjacency | Edges:
+        """Return the rows of an edge type, of one partition or of all; ``layout`` None: the primary one.
 
         A partition has the rows of its own nodes: row 0 is the first of them (``PartitionBook.node_range``). Neighbors are
-        typed IDs everywhere.
+        typed IDs everywhere. A layout that the store lacks is made in memory and kept (16 to 24 bytes an edge while it is
+        made); its neighbors ascend. ``coo`` is ``edges()``, as rows lie where there are no edge IDs, and is kept, too.
         """
         edge, layout = self._edge_number(edge_type), layout or self.metadata.primary_layout
-        if layout not in self.metadata.layouts:
-            raise UsageError(
-                f"the store holds no {layout}",
-                fix=f"graphprep.transpose what adjacency(layout={self.metadata.primary_layout!r}) returns",
-            )
-        rows = self._stored_rows(edge, layout)
-        return rows.join() if partition is None else rows.parts[self._partition(partition)]
+        if layout == "coo":
+            if partition is not None:
+                raise UsageError("coo is of all edges, not of a partition", fix="leave out partition")
+            if edge not in self._coo:
+                has_ids = self.metadata.edge_schemas[edge].edge_id_dtype is not None
+                self._coo[edge] = self.edges(self.edge_types[edge], "ids" if has_ids else "rows")
+            return self._coo[edge]
+        if layout not in ("csc", "csr"):
+            raise UsageError(f"there is no layout {layout!r}", fix="use one of coo, csc, csr")
+        rows = self._rows_of(edge, layout, with_ids=True)
+        if partition is None:
+            return rows.join()
+        partition = self._partition(partition)
+        if layout in self.metadata.layouts:
+            return rows.parts[partition]
+        sizes = self.metadata.num_nodes_per_chunk[self._row_type(edge, layout)]
+        return rows.parts[0].rows(sum(sizes[:partition]), sum(sizes[: partition + 1]))
 
     def edges(self, edge_type: EdgeTypeLike | None = None, order: EdgeOrder = "ids", columns: Sequence[str] = ()) -> Edges:
         """Return all edges of a type: ``src, dst, edge_ids = graph.edges()``, [m] each, by edge ID.
@@ -201,28 +222,30 @@ class GraphQueries(Showable):
     # ---- neighbors
 
     @overload
-    def predecessors(self, nodes: int, edge_type: EdgeTypeLike | None = None) -> Ints: ...
+    def predecessors(self, nodes: int, edge_type: EdgeTypeLike | None = None, radius: int = 1) -> Ints: ...
     @overload
-    def predecessors(self, nodes: IdLike, edge_type: EdgeTypeLike | None = None) -> Ints | RaggedColumn: ...
-    def predecessors(self, nodes: IdLike, edge_type: EdgeTypeLike | None = None) -> Ints | RaggedColumn:
+    def predecessors(self, nodes: IdLike, edge_type: EdgeTypeLike | None = None, radius: int = 1) -> Ints | RaggedColumn: ...
+    def predecessors(self, nodes: IdLike, edge_type: EdgeTypeLike | None = None, radius: int = 1) -> Ints | RaggedColumn:
         """Return the sources of the edges that enter a node: int64[k]; a ``RaggedColumn`` for an array of nodes.
 
-        A source stands there once for each edge, in the order of the row. On a store without CSC the first call makes one in
-        memory (8 to 16 bytes an edge, and as much again while it does), whose neighbors ascend.
+        A source stands there once for each edge, in the order of the row. With a ``radius`` above 1: the nodes that reach it
+        over 1 to ``radius`` edges, each once, ascending. On a store without CSC the first call makes one in memory (8 to 16
+        bytes an edge, and as much again while it does), whose neighbors ascend.
         """
-        return self._neighbors(nodes, edge_type, "csc")
+        return self._neighbors(nodes, edge_type, "csc", radius)
 
     @overload
-    def successors(self, nodes: int, edge_type: EdgeTypeLike | None = None) -> Ints: ...
+    def successors(self, nodes: int, edge_type: EdgeTypeLike | None = None, radius: int = 1) -> Ints: ...
     @overload
-    def successors(self, nodes: IdLike, edge_type: EdgeTypeLike | None = None) -> Ints | RaggedColumn: ...
-    def successors(self, nodes: IdLike, edge_type: EdgeTypeLike | None = None) -> Ints | RaggedColumn:
+    def successors(self, nodes: IdLike, edge_type: EdgeTypeLike | None = None, radius: int = 1) -> Ints | RaggedColumn: ...
+    def successors(self, nodes: IdLike, edge_type: EdgeTypeLike | None = None, radius: int = 1) -> Ints | RaggedColumn:
         """Return the destinations of the edges that leave a node: int64[k]; a ``RaggedColumn`` for an array of nodes.
 
-        A destination stands there once for each edge, in the order of the row. On a store without CSR the first call makes one
-        in memory (8 to 16 bytes an edge, and as much again while it does), whose neighbors ascend.
+        A destination stands there once for each edge, in the order of the row. With a ``radius`` above 1: the nodes that it
+        reaches over 1 to ``radius`` edges, each once, ascending. On a store without CSR the first call makes one in memory (8
+        to 16 bytes an edge, and as much again while it does), whose neighbors ascend.
         """
-        return self._neighbors(nodes, edge_type, "csr")
+        return self._neighbors(nodes, edge_type, "csr", radius)
 
     def in_degrees(self, nodes: IdLike | None = None, edge_type: EdgeTypeLike | None = None) -> Any:
         """Return the number of edges that enter nodes, or all nodes: int64[k].
@@ -348,15 +371,16 @@ class GraphQueries(Showable):
             self._rows[edge, layout] = PartedRows.of(tuple(parts))
         return self._rows[edge, layout]
 
-    def _rows_of(self, edge: int, layout: Layout) -> PartedRows:
-        """Map the rows of a layout, or make them in memory from the other one."""
+    def _rows_of(self, edge: int, layout: Layout, *, with_ids: bool = False) -> PartedRows:
+        """Map the rows of a layout, or make them in memory from the other one, with edge IDs where these are wanted."""
         if layout in self.metadata.layouts:
             return self._stored_rows(edge, layout)
-        if (edge, layout) not in self._rows:
+        stored = self._stored_rows(edge, self.metadata.primary_layout)
+        if (edge, layout) not in self._rows or (with_ids and stored.has_ids and not self._rows[edge, layout].has_ids):
             from graphprep.edges.arrays import transpose
 
-            other = self._stored_rows(edge, self.metadata.primary_layout).join()
-            self._rows[edge, layout] = PartedRows.of((transpose(other, edge_ids="drop"),))
+            made = transpose(stored.join(), edge_ids="keep" if with_ids else "drop")
+            self._rows[edge, layout] = PartedRows.of((made,))
         return self._rows[edge, layout]
 
     def _is_csc(self, rows: PartedRows) -> bool:
@@ -367,10 +391,18 @@ class GraphQueries(Showable):
         src, _, dst = self.edge_types[edge]
         return self.node_types.index(dst if layout == "csc" else src)
 
-    def _neighbors(self, nodes: IdLike, edge_type: EdgeTypeLike | None, layout: Layout) -> Ints | RaggedColumn:
+    def _neighbors(self, nodes: IdLike, edge_type: EdgeTypeLike | None, layout: Layout, radius: int) -> Ints | RaggedColumn:
         edge = self._edge_number(edge_type)
+        if radius < 1:
+            raise UsageError(f"radius must be at least 1, found {radius}", fix="count edges")
+        src, _, dst = self.edge_types[edge]
+        if radius > 1 and src != dst:
+            raise UsageError(
+                f"no path of {radius} edges leads from {src!r} to {dst!r}", fix="ask with radius=1, or another edge type"
+            )
         ids, is_scalar = self._nodes.check(self._row_type(edge, layout), nodes)
-        offsets, neighbors = self._rows_of(edge, layout).neighbors(ids.ravel())
+        rows = self._rows_of(edge, layout)
+        offsets, neighbors = rows.neighbors(ids.ravel()) if radius == 1 else rows.reach(ids.ravel(), radius)
         return neighbors if is_scalar else RaggedColumn(offsets, neighbors)
 
     def _degrees_of(self, nodes: IdLike | None, edge_type: EdgeTypeLike | None, layout: Layout) -> Any:

@@ -42,6 +42,11 @@ class PartedRows:
         """Return the number of entries."""
         return int(self.entry_starts[-1])
 
+    @property
+    def has_ids(self) -> bool:
+        """Return whether entries have edge IDs."""
+        return self.parts[0].edge_ids is not None
+
     def join(self) -> Adjacency:
         """Return all rows as one adjacency: a copy in memory where there are several partitions."""
         first = self.parts[0]
@@ -57,7 +62,7 @@ class PartedRows:
 
     def edge_ids(self) -> NDArray[Any] | None:
         """Return the edge IDs of all entries, None where none are stored."""
-        return None if self.parts[0].edge_ids is None else self.entries("edge_ids")
+        return self.entries("edge_ids") if self.has_ids else None
 
     def take(self, name: str, positions: Ints) -> Ints:
         """Return ``indices`` or ``edge_ids`` at positions (int64[k], any order): int64[k]."""
@@ -90,13 +95,35 @@ class PartedRows:
             return np.concatenate([np.diff(part.indptr) for part in self.parts])
         return _by_part(self.row_starts, rows, lambda part, at: np.asarray(_lengths(self.parts[part].indptr, at)))
 
-    def neighbors(self, rows: Ints) -> tuple[Ints, Ints]:
-        """Return (offsets int64[k + 1], the neighbors of row after row: int64)."""
+    def positions_of(self, rows: Ints) -> tuple[Ints, Ints]:
+        """Return (offsets int64[k + 1], the positions of the entries of row after row: int64)."""
         counts = self.degrees(rows)
         offsets = np.zeros(rows.size + 1, np.int64)
         np.cumsum(counts, out=offsets[1:])
-        positions = np.repeat(self.starts_of(rows) - offsets[:-1], counts) + np.arange(offsets[-1])
+        return offsets, np.repeat(self.starts_of(rows) - offsets[:-1], counts) + np.arange(offsets[-1])
+
+    def neighbors(self, rows: Ints) -> tuple[Ints, Ints]:
+        """Return (offsets int64[k + 1], the neighbors of row after row: int64)."""
+        offsets, positions = self.positions_of(rows)
         return offsets, self.take("indices", positions)
+
+    def reach(self, rows: Ints, radius: int) -> tuple[Ints, Ints]:
+        """Return (offsets int64[k + 1], what each row reaches over 1 to ``radius`` entries: distinct, ascending, int64).
+
+        Rows and neighbors are the same nodes.
+        """
+        num_nodes = max(1, self.parts[0].num_neighbors)
+        found = np.zeros(0, np.int64)  # pairs of a question and a node, as one number each
+        asked, nodes = np.arange(rows.size), rows
+        for _ in range(radius):
+            offsets, neighbors = self.neighbors(nodes)
+            pairs = np.unique(np.repeat(asked, np.diff(offsets)) * num_nodes + neighbors)
+            fresh = np.setdiff1d(pairs, found, assume_unique=True)
+            if not fresh.size:
+                break
+            found = np.union1d(found, fresh)
+            asked, nodes = np.divmod(fresh, num_nodes)
+        return np.searchsorted(found, np.arange(rows.size + 1) * num_nodes), found % num_nodes
 
     def count_neighbors(self) -> Ints:
         """Return how often each node is a neighbor, by reading all entries: int64[num_neighbors]."""

@@ -65,6 +65,14 @@ class UsageError(GraphprepError):
     exit_code = EXIT_USAGE
 
 
+class UnknownIdError(DataError, ValueError):
+    """There is no such ID, or type of IDs; also a ValueError, as DGL's guide has it."""
+
+
+class InvalidIdError(UsageError, ValueError):
+    """What came is no ID; also a ValueError, as DGL's guide has it."""
+
+
 class StorageError(GraphprepError):
     """Input or output failed: missing file, permission, disk full, network."""
 

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.model.counts import TypeCounts, read_counts
-from graphprep.model.errors import DataError, UsageError, one_of
+from graphprep.model.errors import DataError, InvalidIdError, UnknownIdError, one_of
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.schema import EdgeType, edge_type_text, parse_edge_type
 
@@ -37,18 +37,18 @@ EdgeTypeLike = str | int | EdgeType
 def _as_ids(value: object) -> Ids:
     """Return IDs as int64; what does not fit becomes -1, which no space has.
 
-    Raises UsageError for what is no integer: floats, bools, texts, objects.
+    Raises InvalidIdError for what is no integer: floats, bools, texts, objects.
     """
     try:
         array = np.asarray(value)
     except ValueError:  # lists of unequal length
-        raise UsageError("ids must be integers, found nested lists") from None
+        raise InvalidIdError("ids must be integers, found nested lists") from None
     if isinstance(value, list | tuple) and not value:
         return np.zeros(0, np.int64)
     if array.dtype == object and all(type(item) is int for item in array.flat):  # Python ints beyond 64 bits
         return np.array([item if 0 <= item < 2**63 else -1 for item in array.flat], np.int64).reshape(array.shape)
     if array.dtype.kind not in "iu":
-        raise UsageError(f"ids must be integers, found {array.dtype}", fix="convert them to int64 first")
+        raise InvalidIdError(f"ids must be integers, found {array.dtype}", fix="convert them to int64 first")
     # uint64 from 2^63 on wraps to negative numbers, which are refused as well.
     return array.astype(np.int64, copy=False)
 
@@ -58,7 +58,7 @@ def _checked(value: object, stop: int | Ids, what: str, of: str = "") -> tuple[I
 
     ``what`` and ``of`` name them in messages, before and after the number.
 
-    Raises DataError for the first that is not in ``[0, stop)``.
+    Raises UnknownIdError for the first that is not in ``[0, stop)``.
     """
     ids = _as_ids(value)
     bad = (ids < 0) | (ids >= stop)
@@ -68,7 +68,7 @@ def _checked(value: object, stop: int | Ids, what: str, of: str = "") -> tuple[I
         end = int(np.broadcast_to(stop, bad.shape).flat[at])
         valid = f"valid ids are in [0, {end})" if end else "there is none"
         where = f" (position {at})" if bad.ndim else ""
-        raise DataError(f"{what} {found}{of} is out of range: {valid}{where}")
+        raise UnknownIdError(f"{what} {found}{of} is out of range: {valid}{where}")
     return ids, ids.ndim == 0
 
 
@@ -99,14 +99,14 @@ class TypeNames:
     def id(self, name: str | EdgeType | int) -> int:
         """Return the ID of a type given by name (edge types: text or triple) or, checked, by ID.
 
-        Raises DataError that names the known types.
+        Raises UnknownIdError that names the known types.
         """
         if isinstance(name, int | np.integer) and not isinstance(name, bool):
             _checked(int(name), len(self.names), f"{self.word} id")
             return int(name)
         text = self._text(name)
         if text not in self._numbers:
-            raise DataError(f"unknown {self.word} {text!r}", fix=one_of(self.names))
+            raise UnknownIdError(f"unknown {self.word} {text!r}", fix=one_of(self.names))
         return self._numbers[text]
 
     @cached_property
@@ -121,7 +121,7 @@ class TypeNames:
             if isinstance(name, str) and name.count(":") == 2 and all(name.split(":")):
                 return edge_type_text(parse_edge_type(name))
         if not isinstance(name, str):
-            raise UsageError(f"expected the name of a type, found {name!r}")
+            raise InvalidIdError(f"expected the name of a type, found {name!r}")
         return name
 
     def ids(self, names: Any) -> Any:
@@ -139,7 +139,7 @@ class TypeNames:
     def name(self, type_id: Any) -> Any:
         """Return the name of a type ID, or a list of names for an array.
 
-        Raises DataError for an ID out of range.
+        Raises UnknownIdError for an ID out of range.
         """
         ids, is_scalar = _checked(type_id, len(self.names), f"{self.word} id")
         return self.names[int(ids)] if is_scalar else [self.names[i] for i in ids.ravel()]
@@ -165,6 +165,11 @@ class TypedSpace:
         """Return typed IDs of one type as int64, and whether they came as a scalar. Raises DataError for one out of range."""
         number = self.types.id(type_)
         return _checked(ids, int(np.diff(self.offsets)[number]), f"{self.word} id", self.types.of(number))
+
+    def has(self, type_: NodeTypeLike | EdgeTypeLike, ids: IdLike) -> NDArray[np.bool_]:
+        """Return which typed IDs one type has, in the shape of ``ids``."""
+        asked, number = _as_ids(ids), self.types.id(type_)
+        return np.asarray((asked >= 0) & (asked < self.offsets[number + 1] - self.offsets[number]))
 
     def to_homo(self, type_: Any, ids: IdLike) -> Any:
         """Return homogeneous IDs of typed ones; ``type_`` is one type, or an array of type IDs, one an ID."""
@@ -264,6 +269,36 @@ class IDConverter:
         types = _read_types(metadata)
         self.nodes = TypedSpace.of(types.nodes, types.node_counts.per_type, "node")
         self.edges = TypedSpace.of(types.edges, types.edge_counts.per_type, "edge")
+
+    @property
+    def node_type(self) -> list[str]:
+        """Return the node types, by their IDs."""
+        return list(self.nodes.types.names)
+
+    @property
+    def edge_type(self) -> list[str]:
+        """Return the edge types, ``src:rel:dst``, by their IDs."""
+        return list(self.edges.types.names)
+
+    @property
+    def ntype2id_map(self) -> dict[str, int]:
+        """Return the ID of each node type."""
+        return {name: number for number, name in enumerate(self.nodes.types.names)}
+
+    @property
+    def etype2id_map(self) -> dict[str, int]:
+        """Return the ID of each edge type."""
+        return {name: number for number, name in enumerate(self.edges.types.names)}
+
+    @property
+    def nid_offset(self) -> Ids:
+        """Return where each node type begins among homogeneous IDs, and their number: int64[types + 1]."""
+        return self.nodes.offsets.copy()
+
+    @property
+    def eid_offset(self) -> Ids:
+        """Return where each edge type begins among homogeneous IDs, and their number: int64[types + 1]."""
+        return self.edges.offsets.copy()
 
     @property
     def num_nodes(self) -> int:

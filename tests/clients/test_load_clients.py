@@ -29,6 +29,45 @@ import dgl
 import numpy as np
 sys.path += sys.argv[1:3]
 import graphprep
+
+def edges_of(some, other, edge_type):  # as (source, destination, edge ID) in the whole graph's IDs: ours, DGL's
+    ours = some.edges[edge_type]
+    ours = (some.node_ids[edge_type[0]][ours.src], some.node_ids[edge_type[2]][ours.dst], ours.edge_ids)
+    src, dst = other.edges(etype=edge_type, order="eid")
+    names = [other.nodes[edge_type[side]].data.get(dgl.NID) for side in (0, 2)]
+    src, dst = (ends if own is None else own[ends] for own, ends in zip(names, (src, dst)))
+    theirs = (src, dst, other.edges[edge_type].data[dgl.EID])
+    return [list(zip(*(end.tolist() for end in one))) for one in (ours, theirs)]
+
+def check_structure(graph, made):
+    rng = np.random.default_rng(0)
+    meta, theirs = graph.metagraph(), made.metagraph()
+    assert sorted(meta.nodes) == sorted(theirs.nodes) and sorted(meta.edges(keys=True)) == sorted(theirs.edges(keys=True))
+    assert graph.is_multigraph() == made.is_multigraph
+    nodes = {name: rng.permutation(made.num_nodes(name))[: made.num_nodes(name) // 2 + 1] for name in made.ntypes}
+    edges = {name: rng.permutation(made.num_edges(name))[: made.num_edges(name) // 2 + 1] for name in made.canonical_etypes}
+    for name in made.ntypes:
+        asked = np.arange(made.num_nodes(name) + 2)
+        assert graph.has_nodes(asked, name).tolist() == made.has_nodes(asked, name).tolist()
+    cases = [("in", graph.in_subgraph(nodes), dgl.in_subgraph(made, nodes))]
+    cases += [("out", graph.out_subgraph(nodes), dgl.out_subgraph(made, nodes))]
+    cases += [("node", graph.node_subgraph(nodes), dgl.node_subgraph(made, nodes))]
+    cases += [("edge", graph.edge_subgraph(edges), dgl.edge_subgraph(made, edges))]
+    cases += [("all", graph.edge_subgraph(edges, relabel_nodes=False), dgl.edge_subgraph(made, edges, relabel_nodes=False))]
+    for kind, some, other in cases:
+        for name in made.ntypes:
+            ids = other.nodes[name].data[dgl.NID].tolist() if dgl.NID in other.nodes[name].data else list(range(other.num_nodes(name)))
+            own = some.node_ids[name].tolist()
+            assert (own == ids) if kind == "node" else (own == sorted(ids)), (kind, name)
+        for name in made.canonical_etypes:
+            ours, theirs = edges_of(some, other, name)
+            assert (ours == theirs) if kind in ("edge", "all") else (sorted(ours) == sorted(theirs)), (kind, name)
+    for name in made.canonical_etypes:
+        for ask, theirs, side in ((graph.in_edges, made.in_edges, 2), (graph.out_edges, made.out_edges, 0)):
+            found = zip(*(end.tolist() for end in ask(nodes[name[side]], name)))
+            wanted = zip(*(end.tolist() for end in theirs(nodes[name[side]], form="all", etype=name)))
+            assert sorted(found) == sorted(wanted)
+
 for store in sys.argv[3:]:
     graph = graphprep.load(store)
     made = graph.to_dgl()
@@ -57,6 +96,7 @@ for store in sys.argv[3:]:
             assert set(made.predecessors(node, edge_type).tolist()) == set(graph.predecessors(node, edge_type).tolist())
         for node in range(made.num_nodes(edge_type[0])):
             assert set(made.successors(node, edge_type).tolist()) == set(graph.successors(node, edge_type).tolist())
+    check_structure(graph, made)
     np.savez(store + ".npz", **found)
 """
 
