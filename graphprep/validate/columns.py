@@ -35,7 +35,9 @@ def check_columns(
     """
     slots = store.array(part, num_slots_path(folder)) if num_slots else None
     if slots is not None:
-        _check_minimum(slots, 0, "a number of slots", faults)
+        for start, stop in _slices(slots):
+            stated = slots.read(start, stop)
+            faults.add_rows(slots.path, stated < 0, start, "expected a number of slots >= 0, found {}", stated)
     for column in columns:
         files = ColumnFiles(store, part, f"{folder}/{column.path}")
         present = files.get(".present") if column.optional else None
@@ -75,20 +77,9 @@ def _check_bools(array: CheckedArray, faults: Faults) -> bool:
     """Check that every byte of a bool array is 0 or 1."""
     sound = True
     for start, stop in _slices(array):
-        values = array.read(start, stop).reshape(stop - start, -1).view(np.uint8)
-        bad: Flags = np.any(values > 1, axis=1)
-        sound &= not _add_bools(array.path, values, bad, start, faults)
+        most = array.read(start, stop).reshape(stop - start, -1).view(np.uint8).max(axis=1, initial=0)
+        sound &= not faults.add_rows(array.path, most > 1, start, "expected bytes 0 or 1 for bool, found {}", most)
     return sound
-
-
-def _add_bools(path: str, values: NDArray[np.uint8], bad: NDArray[np.bool_], start: int, faults: Faults) -> bool:
-    return faults.add_rows(path, bad, start, lambda i: f"expected bytes 0 or 1 for bool, found {values[i].max()}")
-
-
-def _check_minimum(array: CheckedArray, low: int, what: str, faults: Faults) -> None:
-    for start, stop in _slices(array):
-        values = array.read(start, stop).reshape(stop - start, -1)
-        _add_too_low(array.path, values, start, low, what, faults)
 
 
 def _check_codes(files: ColumnFiles, limit: int, what: str, faults: Faults, present: CheckedArray | None = None) -> None:
@@ -101,16 +92,7 @@ def _check_codes(files: ColumnFiles, limit: int, what: str, faults: Faults, pres
         bad = (values < 0) | (values >= limit)
         if present is not None:
             bad &= present.read(start, stop)
-        _add_codes(array.path, bad, start, what, values, faults)
-
-
-def _add_codes(path: str, bad: NDArray[np.bool_], start: int, what: str, values: NDArray[np.int64], faults: Faults) -> None:
-    faults.add_rows(path, bad, start, lambda i: f"expected {what}, found {values[i]}")
-
-
-def _add_too_low(path: str, values: NDArray[np.int64], start: int, low: int, what: str, faults: Faults) -> None:
-    bad: Flags = np.any(values < low, axis=1)
-    faults.add_rows(path, bad, start, lambda i: f"expected {what} >= {low}, found {values[i].min()}")
+        faults.add_rows(array.path, bad, start, "expected {}, found {}", what, values)
 
 
 def _check_values(column: ColumnSchema, files: ColumnFiles, present: CheckedArray | None, faults: Faults) -> None:
@@ -169,16 +151,9 @@ def _check_entry_order(entries: CheckedArray, start: CheckedArray, faults: Fault
         times = start.read(low, high)
         before = np.concatenate([np.array([previous if low else times[0]], np.int64), times[:-1]])
         bad = (times < before) & ~firsts.mask(low, high)
-        _add_disorder(start.path, bad, low, times, before, faults)
+        words = "expected a start >= {}, that of the row's entry before, found {}"
+        faults.add_rows(start.path, bad, low, words, before, times)
         previous = int(times[-1])
-
-
-def _add_disorder(
-    path: str, bad: NDArray[np.bool_], low: int, times: NDArray[np.int64], before: NDArray[np.int64], faults: Faults
-) -> None:
-    faults.add_rows(
-        path, bad, low, lambda i: f"expected a start >= {before[i]}, that of the row's entry before, found {times[i]}"
-    )
 
 
 class _FirstEntries:
@@ -207,7 +182,7 @@ def _check_absent_zero(values: CheckedArray, present: CheckedArray, faults: Faul
     for start, stop in _slices(values):
         rows = np.ascontiguousarray(values.read(start, stop)).reshape(stop - start, -1).view(np.uint8)
         bad = rows.any(axis=1) & ~present.read(start, stop)
-        faults.add_rows(values.path, bad, start, lambda i: "expected zeros in a row without the column, found other values")
+        faults.add_rows(values.path, bad, start, "expected zeros in a row without the column, found other values")
 
 
 def _check_absent_empty(offsets: CheckedArray, present: CheckedArray, faults: Faults) -> None:
@@ -216,11 +191,7 @@ def _check_absent_empty(offsets: CheckedArray, present: CheckedArray, faults: Fa
         stop = min(start + _SLICE_ROWS, present.num_rows)
         counts = np.diff(offsets.read(start, stop + 1))
         bad = (counts > 0) & ~present.read(start, stop)
-        _add_not_empty(offsets.path, bad, start, counts, faults)
-
-
-def _add_not_empty(path: str, bad: NDArray[np.bool_], start: int, counts: NDArray[np.int64], faults: Faults) -> None:
-    faults.add_rows(path, bad, start, lambda i: f"expected no values in a row without the column, found {counts[i]}")
+        faults.add_rows(offsets.path, bad, start, "expected no values in a row without the column, found {}", counts)
 
 
 def _check_num_slots(column: ColumnSchema, slots: CheckedArray, present: CheckedArray | None, faults: Faults) -> None:
@@ -231,10 +202,5 @@ def _check_num_slots(column: ColumnSchema, slots: CheckedArray, present: Checked
         bad = stated <= slot
         if present is not None:
             bad &= present.read(start, stop)
-        _add_few_slots(slots.path, bad, start, slot, stated, faults)
-
-
-def _add_few_slots(path: str, bad: NDArray[np.bool_], start: int, slot: int, stated: NDArray[np.int32], faults: Faults) -> None:
-    faults.add_rows(
-        path, bad, start, lambda i: f"expected at least {slot + 1}, since slot {slot} is present, found {stated[i]}"
-    )
+        words = "expected at least {}, since slot {} is present, found {}"
+        faults.add_rows(slots.path, bad, start, words, slot + 1, slot, stated)

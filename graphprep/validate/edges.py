@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.engine.ledger import Need
-from graphprep.kernels.cpu.ids.check import add_edge_sums, choose_buckets, find_unset, hash_pairs, mark_ids
+from graphprep.kernels.cpu.ids.check import add_edge_sums, choose_buckets, hash_pairs
 from graphprep.kernels.cpu.ids.hash import pair_checksum
 from graphprep.model.metadata import METADATA_NAME
 from graphprep.model.schema import EdgeType, EdgeTypeSchema, Layout, edge_type_text
@@ -19,6 +19,7 @@ from graphprep.validate.faults import Faults
 from graphprep.validate.files import CheckedArray, CheckedStore, order_column
 from graphprep.validate.nodes import read_hashes
 from graphprep.validate.offsets import check_offsets
+from graphprep.validate.permutation import check_permutation
 
 _SLICE = 1 << 18  # edges looked at at once
 _EDGE_BYTES = 128  # of an edge, with what is computed of it
@@ -100,7 +101,7 @@ def check_edges(store: CheckedStore, number: int, faults: Faults, *, window_byte
         for arrays in edges.arrays[layout]:
             duplicates |= _check_rows(edges, arrays, faults)
         if edges.schema.edge_id_dtype is not None and not edges.faulty:
-            _check_permutation(edges, layout, "edge_ids", faults, window_bytes)
+            _check_edge_ids(edges, layout, faults, window_bytes)
     for arrays in (arrays for group in edges.arrays.values() for arrays in group if arrays.edge_rows is not None):
         _check_edge_row_range(edges, arrays, faults)
     if edges.faulty or faults.num > before:
@@ -199,7 +200,8 @@ def _check_rows(edges: CheckedEdges, arrays: EdgeArrays, faults: Faults) -> bool
     last: RowKeys | None = None
     for piece in read_edges(arrays):
         bad = (piece.others < 0) | (piece.others >= arrays.num_others)
-        _add_range(arrays.indices.path, bad, piece.start, piece.others, arrays.num_others, faults)
+        words = "expected a typed ID in [0, {}), found {}"
+        faults.add_rows(arrays.indices.path, bad, piece.start, words, arrays.num_others, piece.others)
         keys = order.keys(piece)
         if keys is None:
             continue
@@ -211,10 +213,6 @@ def _check_rows(edges: CheckedEdges, arrays: EdgeArrays, faults: Faults) -> bool
     return duplicates and edges.schema.neighbor_order == "id"
 
 
-def _add_range(path: str, bad: Flags, start: int, found: Ints, limit: int, faults: Faults) -> None:
-    faults.add_rows(path, bad, start, lambda i: f"expected a typed ID in [0, {limit}), found {found[i]}")
-
-
 def _add_disorder(edges: CheckedEdges, arrays: EdgeArrays, keys: RowKeys, offset: int, faults: Faults) -> None:
     order = edges.schema.neighbor_order
     words = {"input": "edge ID", "id": "ID", "time": "time", "weight": "weight"}[order]
@@ -224,7 +222,7 @@ def _add_disorder(edges: CheckedEdges, arrays: EdgeArrays, keys: RowKeys, offset
         pair = f"{keys.show(i)} stands before {keys.show(i + 1)}"
         return f"row {keys.rows[i + 1]} is not ordered by {words} (ties by edge ID): {pair}"
 
-    faults.add_rows(path, keys.disorder(), offset + 1, say)
+    faults.add_rows(path, keys.disorder(), offset + 1, "{}", say)
 
 
 @dataclass(frozen=True)
@@ -373,38 +371,11 @@ class EdgeColumn:
 # ---------------------------------------------------------------------------------------------------- over all partitions
 
 
-def _check_permutation(edges: CheckedEdges, layout: Layout, name: str, faults: Faults, window_bytes: int) -> None:
-    """Check that edge IDs over all partitions are 0..m-1, each once, with a bitmap of as many IDs at a time as fit."""
-    num_edges = edges.num_edges
-    window = max(_SLICE, window_bytes * 8 // 64 * 64)
-    for first in range(0, num_edges, window):
-        size = min(window, num_edges - first)
-        bits = np.zeros((size + 63) // 64, np.uint64)
-        for arrays in edges.arrays[layout]:
-            ids = arrays.ids
-            if ids is None:
-                return
-            for start in range(0, ids.num_rows, _SLICE):
-                found = _as_ints(ids, start, min(start + _SLICE, ids.num_rows))
-                if first == 0:
-                    bad = (found < 0) | (found >= num_edges)
-                    _add_bad_ids(ids.path, bad, start, found, num_edges, faults)
-                _add_repeats(ids.path, mark_ids(found, first, size, bits), start, found, faults)
-        missing, some = find_unset(bits, size, faults.limit)
-        place = f"{edge_folder(edges.edge_type)}/{layout}/{name}.npy"
-        for edge_id in some.tolist():
-            faults.add(place, f"edge ID {first + edge_id} is in no partition")
-        faults.num += missing - some.size
-
-
-def _add_bad_ids(path: str, bad: Flags, start: int, found: Ints, num_edges: int, faults: Faults) -> None:
-    faults.add_rows(path, bad, start, lambda i: f"expected an edge ID in [0, {num_edges}), found {found[i]}")
-
-
-def _add_repeats(path: str, repeats: Ints, start: int, found: Ints, faults: Faults) -> None:
-    bad = np.zeros(found.size, np.bool_)
-    bad[repeats] = True
-    faults.add_rows(path, bad, start, lambda i: f"edge ID {found[i]} was there before")
+def _check_edge_ids(edges: CheckedEdges, layout: Layout, faults: Faults, window_bytes: int) -> None:
+    """Check that edge IDs over all partitions are 0..m-1, each once."""
+    ids = [arrays.ids for arrays in edges.arrays[layout] if arrays.ids is not None]
+    missing = f"{edge_folder(edges.edge_type)}/{layout}/edge_ids.npy", "{} is in no partition"
+    check_permutation(ids, edges.num_edges, "edge ID", faults, window_bytes, missing=missing)
 
 
 def _check_edge_row_range(edges: CheckedEdges, arrays: EdgeArrays, faults: Faults) -> None:
@@ -414,11 +385,7 @@ def _check_edge_row_range(edges: CheckedEdges, arrays: EdgeArrays, faults: Fault
     for start in range(0, array.num_rows, _SLICE):
         rows = array.read(start, min(start + _SLICE, array.num_rows))
         bad = (rows < 0) | (rows >= edges.num_edges)
-        _add_bad_rows(array.path, bad, start, rows, edges.num_edges, faults)
-
-
-def _add_bad_rows(path: str, bad: Flags, start: int, rows: Ints, num_edges: int, faults: Faults) -> None:
-    faults.add_rows(path, bad, start, lambda i: f"expected an edge row in [0, {num_edges}), found {rows[i]}")
+        faults.add_rows(array.path, bad, start, "expected an edge row in [0, {}), found {}", edges.num_edges, rows)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,15 +33,22 @@ class Faults:
         if len(self.kept) < self.limit:
             self.kept.append(Fault(place, message))
 
-    def add_rows(self, path: str, bad: NDArray[np.bool_], first: int, say: Callable[[int], str]) -> bool:
+    def add_rows(self, path: str, bad: NDArray[np.bool_], first: int, words: str, *values: object) -> bool:
         """Note a fault for every True in ``bad``; element i stands at index ``first + i`` of the array ``path``.
 
-        ``say(i)`` words the fault of element i; it is asked only for those that are kept. Returns whether there was one.
+        ``words`` have ``{}`` for each of ``values``: of an array its element i, of a function what it returns for i, which is
+        asked only for faults that are kept. Returns whether there was one.
         """
         found = int(np.count_nonzero(bad))
         if not found:
             return False
         for i in np.flatnonzero(bad)[: max(self.limit - len(self.kept), 0)].tolist():
-            self.kept.append(Fault(f"{path}[{first + i}]", say(i)))
+            self.kept.append(Fault(f"{path}[{first + i}]", words.format(*(_at(value, i) for value in values))))
         self.num += found
         return True
+
+
+def _at(value: object, i: int) -> object:
+    if callable(value):
+        return value(i)
+    return value[i] if isinstance(value, np.ndarray) else value

@@ -117,7 +117,7 @@ def _check_ascending(path: str, start: int, ids: NDArray[Any], previous: int | N
     before = np.concatenate([np.array([ids[0] if previous is None else previous], ids.dtype), ids[:-1]])
     bad = before >= ids
     bad[0] &= previous is not None
-    faults.add_rows(path, bad, start, lambda i: f"expected a raw ID above {before[i]}, the one before, found {ids[i]}")
+    faults.add_rows(path, bad, start, "expected a raw ID above {}, the one before, found {}", before, ids)
     return int(ids[-1])
 
 
@@ -127,12 +127,8 @@ def _check_part(store: CheckedStore, part: int, path: str, start: int, ids: NDAr
         return
     numbers = hash_ints(ids) if method == "hash" else ids
     parts = numbers % numbers.dtype.type(num_parts)
-    faults.add_rows(
-        path,
-        parts != part,
-        start,
-        lambda i: f"raw ID {ids[i]} belongs to partition {parts[i]} (partition_by {method}), found in {part}",
-    )
+    words = "raw ID {} belongs to partition {} (partition_by {}), found in {}"
+    faults.add_rows(path, parts != part, start, words, ids, parts, method, part)
 
 
 def _check_ranges(store: CheckedStore, node_type: int, faults: Faults) -> None:

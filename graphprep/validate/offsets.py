@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from graphprep.validate.faults import Faults
 from graphprep.validate.files import CheckedArray
@@ -20,15 +19,10 @@ def check_offsets(offsets: CheckedArray, num_values: int, faults: Faults) -> boo
         if start == 0 and values[0] != 0:
             faults.add(f"{offsets.path}[0]", f"expected 0, found {values[0]}")
         earlier = np.concatenate([np.array([previous if start else values[0]], np.int64), values[:-1]])
-        _add_falls(offsets.path, start, values, earlier, faults)
+        words = "expected at least {}, the one before, found {}"
+        faults.add_rows(offsets.path, values < earlier, start, words, earlier, values)
         previous = int(values[-1])
     if faults.num == before and previous != num_values:
         last = offsets.num_rows - 1
         faults.add(f"{offsets.path}[{last}]", f"expected {num_values}, the number of values, found {previous}")
     return faults.num == before
-
-
-def _add_falls(path: str, start: int, values: NDArray[np.int64], earlier: NDArray[np.int64], faults: Faults) -> None:
-    faults.add_rows(
-        path, values < earlier, start, lambda i: f"expected at least {earlier[i]}, the one before, found {values[i]}"
-    )

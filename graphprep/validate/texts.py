@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -130,49 +131,29 @@ def _show(text: bytes) -> str:
     return repr(shown + "…" if len(text) > _SHOWN else shown)
 
 
+def _show_row(texts: RawTexts, row: int) -> str:
+    return _show(texts.values[texts.offsets[row] : texts.offsets[row + 1]].tobytes())
+
+
 def _check_part(store: CheckedStore, part: int, texts: TextArrays, faults: Faults) -> None:
     previous: RawTexts | None = None
     for start, piece in texts.read(0, texts.size):
-        _add_not_utf8(texts.path, start, piece, faults)
-        _add_not_above(texts.path, start, piece, previous, faults)
+        shown = partial(_show_row, piece)
+        faults.add_rows(texts.path, find_not_utf8(piece.offsets, piece.values), start, "expected UTF-8, found {}", shown)
+        _check_above(texts.path, start, piece, previous, faults)
         if store.metadata.partition_by == "hash":
-            _add_misplaced(texts.path, start, piece, part, store.metadata.num_parts, faults)
+            parts = hash_texts(piece.offsets, piece.values) % np.uint64(store.metadata.num_parts)
+            words = "raw ID {} belongs to partition {} (partition_by hash), found in {}"
+            faults.add_rows(texts.path, parts != part, start, words, shown, parts, part)
         previous = RawTexts.of(piece.tolist()[-1:])
 
 
-def _add_not_utf8(path: str, start: int, texts: RawTexts, faults: Faults) -> None:
-    bad = find_not_utf8(texts.offsets, texts.values)
-    if bad.any():
-        held = texts.tolist()
-        faults.add_rows(path, bad, start, lambda i: f"expected UTF-8, found {_show(held[i])}")
-
-
-def _add_not_above(path: str, start: int, texts: RawTexts, previous: RawTexts | None, faults: Faults) -> None:
+def _check_above(path: str, start: int, texts: RawTexts, previous: RawTexts | None, faults: Faults) -> None:
     if previous is not None:
         texts = RawTexts(*concat_texts([(previous.offsets, previous.values), (texts.offsets, texts.values)]))
         start -= 1
-    bad = find_not_above(texts.offsets, texts.values)
-    if bad.any():
-        held = texts.tolist()
-        faults.add_rows(
-            path,
-            bad,
-            start,
-            lambda i: f"expected a raw ID above {_show(held[i - 1])}, the one before, found {_show(held[i])}",
-        )
-
-
-def _add_misplaced(path: str, start: int, texts: RawTexts, part: int, num_parts: int, faults: Faults) -> None:
-    parts = hash_texts(texts.offsets, texts.values) % np.uint64(num_parts)
-    bad = parts != part
-    if bad.any():
-        held = texts.tolist()
-        faults.add_rows(
-            path,
-            bad,
-            start,
-            lambda i: f"raw ID {_show(held[i])} belongs to partition {parts[i]} (partition_by hash), found in {part}",
-        )
+    bad, words = find_not_above(texts.offsets, texts.values), "expected a raw ID above {}, the one before, found {}"
+    faults.add_rows(path, bad, start, words, lambda i: _show_row(texts, i - 1), partial(_show_row, texts))
 
 
 def _check_ranges(parts: list[TextArrays], faults: Faults) -> None:
