@@ -11,7 +11,7 @@ from graphprep.derived.store import DerivedFiles, DerivedStore
 from graphprep.edges.moves import Blocks, Workspace
 from graphprep.model.schema import Layout
 from graphprep.rewrite.move_parts import CutFiles, PartMover, RenamedFiles
-from graphprep.rewrite.order import outside
+from graphprep.rewrite.order import check_ids
 from graphprep.storage.spill.scratch import Scratch
 from graphprep.store.files import column_files
 from graphprep.store.items import StoredItems
@@ -51,10 +51,7 @@ def read_order(items: StoredItems, size: int, what: str, scratch: Scratch) -> In
     order = np.asarray(items.whole()) if is_mapped else scratch.zeros(size, np.int64)
     for start in range(0, size, _STEP):
         some = items.read(start, min(start + _STEP, size))
-        bad = (some < 0) | (some >= size)
-        if bad.any():
-            at = int(np.argmax(bad))
-            raise outside(items, start + at, int(some[at]), size, what)
+        check_ids(items, start, some, size, what)
         if not is_mapped:
             order[start : start + some.size] = some
     return order

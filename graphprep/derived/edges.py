@@ -19,7 +19,7 @@ from graphprep.engine.ledger import EDGE_BYTES, Need
 from graphprep.engine.local import map_ordered, num_in_flight
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.schema import Layout
-from graphprep.rewrite.order import outside
+from graphprep.rewrite.order import check_ids
 from graphprep.storage.spill.scratch import Scratch
 from graphprep.store.items import StoredItems, read_offsets
 from graphprep.store.paths import LayoutPaths
@@ -61,7 +61,8 @@ def map_edges(
     first_row = 0
     for part in range(ready.metadata.num_parts):
         reader = _PartEdges(ready, number, part, first_row, scratch)
-        spans = entry_spans(reader.indptr, room.fit(EDGE_BYTES))
+        most = room.fit(EDGE_BYTES)
+        spans = entry_spans(reader.indptr, most, most)
         yield from map_ordered(partial(_make, make, reader), spans, room.threads)
         first_row += reader.indices.size
 
@@ -90,24 +91,21 @@ class _PartEdges:
     def read(self, low: int, high: int, start: int, stop: int) -> EdgeSpan:
         """Read entries [start, stop), which belong to rows [low, high)."""
         others, first_row = self.indices.read(start, stop), self._first_row + start
-        bad = (others < 0) | (others >= self._num_others)
-        if bad.any():
-            at = int(np.argmax(bad))
-            raise outside(self.indices, start + at, int(others[at]), self._num_others)
+        check_ids(self.indices, start, others, self._num_others)
         bounds = np.clip(self.indptr[low : high + 1], start, stop)
         rows = np.repeat(np.arange(self._first_node + low, self._first_node + high), np.diff(bounds))
         ids = np.arange(first_row, first_row + rows.size) if self._ids is None else self._ids.read(start, stop)
         return EdgeSpan(self._part, start, stop, first_row, rows, others, ids)
 
 
-def entry_spans(indptr: Ints, most: int) -> Iterator[tuple[int, int, int, int]]:
-    """Cut rows into (low, high, start, stop): entries [start, stop) of rows [low, high), at most ``most`` of each.
+def entry_spans(indptr: Ints, most: int, most_rows: int) -> Iterator[tuple[int, int, int, int]]:
+    """Cut rows into (low, high, start, stop): entries [start, stop) of rows [low, high), at most so many of each.
 
     A longer row is cut into several.
     """
     low, num_rows = 0, indptr.size - 1
     while low < num_rows:
-        first, high = int(indptr[low]), min(low + most, num_rows)
+        first, high = int(indptr[low]), min(low + most_rows, num_rows)
         high = low + max(1, int(np.searchsorted(indptr[low + 1 : high + 1], first + most, side="right")))
         last = int(indptr[high])
         for start in range(first, last, most):

@@ -18,8 +18,8 @@ from graphprep.edges.moves import Blocks, Workspace
 from graphprep.edges.tasks import EdgeRuns
 from graphprep.engine.local import map_ordered
 from graphprep.model.errors import DataError
-from graphprep.rewrite.move_parts import OnePart, PartMover, RenamedFiles
-from graphprep.rewrite.order import outside
+from graphprep.rewrite.move_parts import OnePart, PartMover, RenamedFiles, array_pieces
+from graphprep.rewrite.order import check_ids
 from graphprep.storage.faults import display_url
 from graphprep.store.files import StoredFile, column_files
 from graphprep.store.items import FIX, StoredItems
@@ -45,7 +45,7 @@ def order_nodes(ready: DerivedStore, files: DerivedFiles, number: int, room: Wor
         if order is None:
             ready.add(0, path, partial(CountingArray, path, ready.metadata.num_nodes_per_type[number]))
         else:
-            OnePart(files, 0).write(path, "int64", order.shape, _slices(order))
+            OnePart(files, 0).write(path, "int64", order.shape, array_pieces(order))
         columns = list(column_files(folder, schema.columns, num_slots=schema.num_slots))
         _write_columns(ready, files, folder, columns, order, inner)
     files.show(ready)
@@ -179,11 +179,8 @@ class _EdgesById:
     def _turn(self, span: EdgeSpan) -> EdgeRows:
         """Return edges as rows of edge IDs: the other end travels as what is an edge ID elsewhere."""
         dtype, ids = self._buckets.dtype, span.ids
-        bad = (ids < 0) | (ids >= self._size)
-        if bad.any():
-            at = int(np.argmax(bad))
-            items = StoredItems(self._ready.array(span.part, self._ids_path))
-            raise outside(items, span.start + at, int(ids[at]), self._size, "edge ID")
+        items = StoredItems(self._ready.array(span.part, self._ids_path))
+        check_ids(items, span.start, ids, self._size, "edge ID")
         edge_rows = None if self._order is None else span.edge_rows
         return EdgeRows(ids.astype(dtype), span.rows.astype(dtype), span.others.astype(np.uint64), edge_rows=edge_rows)
 
@@ -237,8 +234,3 @@ class _EdgesById:
             place = display_url(_stored_ids(self._ready, self._number).reader.url)
             raise DataError(f"edge ID {low + int(np.argmin(seen))} is missing", place=place, fix=FIX)
         return _Range(low, rows, others, edge_rows)
-
-
-def _slices(array: Array) -> Iterator[Array]:
-    for start in range(0, array.size, _STEP):
-        yield array[start : start + _STEP]

@@ -9,16 +9,9 @@ import numpy as np
 from graphprep.model.export import Side, Unsupported
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.schema import ColumnSchema
-from graphprep.store.columns.trainers import all_types
+from graphprep.store.columns.trainers import KINDS, all_types
 
 WhyNot = Callable[[Side, ColumnSchema], str | None]
-
-_KINDS = {
-    "ragged": "rows differ in length",
-    "sparse": "its values are sparse",
-    "binary": "it holds texts or bytes",
-    "temporal": "rows have several dated values",
-}
 
 
 def list_unsupported(metadata: GraphMetadata, why_not: WhyNot) -> tuple[Unsupported, ...]:
@@ -29,7 +22,7 @@ def list_unsupported(metadata: GraphMetadata, why_not: WhyNot) -> tuple[Unsuppor
 
 def why_no_array(side: Side, column: ColumnSchema) -> str | None:
     """Say why a column is no array of numbers; None where it is one."""
-    return None if column.kind == "dense" else _KINDS[column.kind]
+    return None if column.kind == "dense" else KINDS[column.kind]
 
 
 def why_no_cell(side: Side, column: ColumnSchema) -> str | None:

@@ -26,7 +26,8 @@ from graphprep.storage.read.arrays import StoreReader
 from graphprep.storage.read.spans import place_of, text_blocks
 from graphprep.storage.read.urls import STDIN, Storage
 from graphprep.store.items import check_arrays
-from graphprep.store.paths import ColumnPaths, LayoutPaths, NodePaths, edge_folder, node_folder
+from graphprep.store.paths import ColumnPaths, LayoutPaths, edge_folder, node_folder
+from graphprep.store.raw_ids import RawLookup
 
 _BLOCK_ROWS = 1 << 14  # of a raw table that is looked at
 _LOOK_BYTES = 1 << 12  # of metadata.json: the format is its first key
@@ -289,24 +290,15 @@ def _rows_of_head(store: StoreReader, part: int, path: str, count: int) -> NDArr
 
 
 def _raw_ids(store: StoreReader, number: int, typed: NDArray[Any]) -> list[Value]:
-    """Return the raw IDs of some nodes, read one by one: they are few."""
+    """Return the raw IDs of some nodes."""
     metadata = store.metadata
     if metadata.node_schemas[number].raw_ids == "identity":
         return list(typed.tolist())
-    folder = node_folder(metadata.node_types[number])
-    offsets = np.concatenate([[0], np.cumsum(metadata.num_nodes_per_chunk[number])]).astype(np.int64)
-    if typed.size and (typed.min() < 0 or typed.max() >= offsets[-1]):
+    if typed.size and (typed.min() < 0 or typed.max() >= metadata.num_nodes_per_type[number]):
         raise DataError("an edge's end is out of range", place=store.url, fix="run graphprep validate on the store")
-    out: list[Value] = []
-    for one in typed.tolist():
-        part = int(np.searchsorted(offsets, one, side="right")) - 1
-        row = one - int(offsets[part])
-        if metadata.node_schemas[number].raw_ids == "string":
-            start, stop = store.array(part, NodePaths(folder).texts.offsets).read(row, row + 2).tolist()
-            out.append(_text(store.array(part, NodePaths(folder).texts.values).read(start, stop)))
-        else:
-            out.append(int(store.array(part, NodePaths(folder).raw_ids).read(row, row + 1)[0]))
-    return out
+    found = RawLookup(store, number).of(typed)
+    texts = [text.decode("utf-8", "backslashreplace") for text in found.tolist()] if isinstance(found, RawTexts) else None
+    return list(found.tolist() if texts is None else texts)
 
 
 def _read_column(store: StoreReader, part: int, stem: str, column: ColumnSchema, count: int) -> list[Value]:

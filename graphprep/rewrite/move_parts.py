@@ -13,6 +13,8 @@ from graphprep.edges.parted import PartedArray, PartedOffsets, PartList
 from graphprep.store.files import Chain, StoredFile
 from graphprep.store.items import Items, StoredArrays, StoredCounts, StoredItems, compose_offsets, read_offsets
 
+_STEP = 1 << 17  # rows of an array that is held
+
 
 class RowFiles(Protocol):
     """Writes arrays that belong to rows; ``chain`` are the offsets that lead from a row to an array's items."""
@@ -113,6 +115,12 @@ class RenamedFiles:
     def _rename(self, path: str) -> str:
         assert path.startswith(self._old)
         return self._new + path[len(self._old) :]
+
+
+def array_pieces(array: Array) -> Iterator[Array]:
+    """Yield an array in pieces."""
+    for start in range(0, len(array), _STEP):
+        yield array[start : start + _STEP]
 
 
 def _offsets(counts: Iterable[Ints]) -> Iterator[Ints]:

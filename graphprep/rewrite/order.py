@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -150,6 +151,13 @@ def _add_degrees(
             bad = kernels.count_ids(some, degrees)
             if bad >= 0:
                 raise outside(ends, start + bad, int(some[bad]), degrees.size)
+
+
+def check_ids(items: StoredItems, first: int | None, ids: NDArray[Any], limit: int, what: str = "typed ID") -> None:
+    """Raise DataError where one of the IDs that stand from ``first`` on (None: that is lost) is not in [0, limit)."""
+    if ids.size and (int(ids.min()) < 0 or int(ids.max()) >= limit):
+        at = int(np.argmax((ids < 0) | (ids >= limit)))
+        raise outside(items, None if first is None else first + at, int(ids[at]), limit, what)
 
 
 def outside(items: StoredItems, at: int | None, found: int, limit: int, what: str = "typed ID") -> DataError:

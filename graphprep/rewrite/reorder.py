@@ -8,20 +8,18 @@ from dataclasses import replace
 import numpy as np
 
 from graphprep.edges.moves import Blocks, Ints, Workspace
-from graphprep.model.errors import DataError
 from graphprep.model.metadata import (
     GraphMetadata,
 )
 from graphprep.model.protocols import Reporter
 from graphprep.rewrite.move_parts import OnePart, PartFiles, PartMover
-from graphprep.rewrite.order import NodePlaces, OrderRules, order_nodes
+from graphprep.rewrite.order import NodePlaces, OrderRules, check_ids, order_nodes
 from graphprep.rewrite.reorder_edges import EdgeTypeMover
-from graphprep.storage.faults import display_url
 from graphprep.storage.read.arrays import StoreReader
 from graphprep.storage.write.publish import StoreWriter
 from graphprep.store.files import column_files, raw_id_files
 from graphprep.store.finish import finish_store
-from graphprep.store.items import FIX, StoredItems, check_arrays
+from graphprep.store.items import StoredItems, check_arrays
 from graphprep.store.paths import NodePaths, node_folder
 
 _STEP = 1 << 19
@@ -102,8 +100,6 @@ class StoreReorderer:
         for start in range(0, size, _STEP):
             stop = min(start + _STEP, size)
             rows = np.arange(start, stop) if items is None else items.read(start, stop)
-            if items is not None and not 0 <= rows.min() <= rows.max() < size:
-                bad = int(np.argmax((rows < 0) | (rows >= size)))
-                place = f"{display_url(items.reader.url)}[{start + bad}]"
-                raise DataError(f"expected a local ID in [0, {size}), found {rows[bad]}", place=place, fix=FIX)
+            if items is not None:
+                check_ids(items, start, rows, size, "local ID")
             yield rows

@@ -10,8 +10,8 @@ import numpy as np
 from graphprep.edges.move_rows import SortedRows, sort_entries
 from graphprep.edges.moves import Array, Blocks, Ints, Workspace, move
 from graphprep.model.schema import Layout
-from graphprep.rewrite.move_parts import PartMover, RowFiles
-from graphprep.rewrite.order import NodePlaces, outside
+from graphprep.rewrite.move_parts import PartMover, RowFiles, array_pieces
+from graphprep.rewrite.order import NodePlaces, check_ids, outside
 from graphprep.store.files import StoredFile, column_files
 from graphprep.store.items import StoredArrays, StoredItems, read_offsets
 from graphprep.store.paths import LayoutPaths, edge_folder
@@ -116,7 +116,7 @@ class EdgeTypeMover:
         rows, pieces = None, move(indices, blocks, room, relabel)
         if self._is_sorted:
             rows = sort_entries(pieces, blocks, self._schema.index_dtype, room)
-            pieces = _slices(rows.others)
+            pieces = array_pieces(rows.others)
         files.write(LayoutPaths(folder).indices, self._schema.index_dtype, (indices.size,), pieces)
         return rows
 
@@ -144,15 +144,8 @@ class EdgeTypeMover:
                 yield old + self._moves[others]
             return
         for old in mover.move(edge_rows):
-            bad = (old < 0) | (old >= self._moves.size)
-            if bad.any():
-                raise outside(edge_rows, None, int(old[np.argmax(bad)]), self._moves.size, what="edge row")
+            check_ids(edge_rows, None, old, self._moves.size, "edge row")
             yield self._moves[old]
-
-
-def _slices(array: Array) -> Iterator[Array]:
-    for start in range(0, array.size, _STEP):
-        yield array[start : start + _STEP]
 
 
 def _side_by_side(first: Iterator[Array], second: Iterator[Array]) -> Iterator[tuple[Array, Array]]:

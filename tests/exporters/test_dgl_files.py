@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 
 import numpy as np
@@ -12,11 +13,24 @@ from graphprep.exporters.formats.dgl_files import CompressedMatrix, CooMatrix, G
 from graphprep.exporters.formats.torch_files import TensorPieces, tensor
 
 
+class _Folder:
+    """A file in memory, which must have the size that it says beforehand."""
+
+    def __init__(self):
+        self.data = b""
+
+    @contextlib.contextmanager
+    def open(self, path, num_bytes):
+        buffer = io.BytesIO()
+        yield buffer
+        self.data = buffer.getvalue()
+        assert (path, num_bytes) == ("file.dgl", len(self.data))
+
+
 def _written(file):
-    buffer = io.BytesIO()
-    file.write(buffer)
-    assert len(buffer.getvalue()) == file.num_bytes
-    return buffer.getvalue()
+    folder = _Folder()
+    file.write(folder, "file.dgl")
+    return folder.data
 
 
 def _random_graph(num_nodes, num_edges, dtype):

@@ -13,6 +13,7 @@ import pytest
 
 import graphprep
 from graphprep.exporters import registry
+from graphprep.exporters.view.column_rows import Rows
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.export import ExportPlan, StoreNeed, Unsupported
 from graphprep.model.schema import path_name
@@ -53,7 +54,8 @@ class Everything:
                 out.write_npy(f"{part}/{path_name(name)}/ids.npy", "int64", shape, graph.ids_in_part(number, part))
                 for column in graph.node_columns(number):
                     path = f"{part}/{path_name(name)}/{path_name(column.name)}.npy"
-                    out.write_npy(path, column.dtype, (*shape, *column.item_shape), graph.node_dense(number, part, column))
+                    values = Rows.of_nodes(graph, number, part).tensor(column.dtype, column.item_shape, _reader(column))
+                    out.write_npy(path, column.dtype, values.shape, values.pieces())
         for edge in range(len(graph.metadata.edge_types)):
             for part in range(1 if self.order == "input" else graph.metadata.num_parts):
                 self._write_edges(graph, out, edge, part)
@@ -73,8 +75,13 @@ class Everything:
         for field in ("src", "dst", "edge_ids"):
             out.write_npy(f"{part}/edges-{edge}/{field}.npy", "int64", (size,), pieces(field))
         for column in graph.edge_columns(edge):
-            values = graph.edge_dense(edge, self.order, part, column)
-            out.write_npy(f"{part}/edges-{edge}/{path_name(column.name)}.npy", column.dtype, (size, *column.item_shape), values)
+            values = Rows.of_edges(graph, edge, self.order, part).tensor(column.dtype, column.item_shape, _reader(column))
+            out.write_npy(f"{part}/edges-{edge}/{path_name(column.name)}.npy", column.dtype, values.shape, values.pieces())
+
+
+def _reader(column: Any) -> Any:
+    """Return what reads rows of a dense column."""
+    return lambda rows, low, high: rows.cells(column, low, high).values.reshape(high - low, *column.item_shape)
 
 
 @pytest.fixture(autouse=True)

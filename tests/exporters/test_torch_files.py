@@ -54,8 +54,8 @@ class Folder(dict):
 
 def pt(value, stem="archive"):
     out = Folder()
-    write_pt(out, "file.pt", value, stem)
-    return out["file.pt"]
+    write_pt(out, f"{stem}.pt", value)
+    return out[f"{stem}.pt"]
 
 
 @pytest.mark.parametrize("dtype", [*_DTYPES, *_LATER])

@@ -15,7 +15,7 @@ from graphprep.exporters.deepgnn.times import time_columns
 from graphprep.exporters.view.graph import StoredGraph
 from graphprep.kernels.cpu.ids.interleave import interleave, rows_ascend
 from graphprep.kernels.cpu.ids.sort import stable_order
-from graphprep.rewrite.order import outside
+from graphprep.rewrite.order import check_ids
 
 Ints = NDArray[np.int64]
 Numbers = NDArray[np.int32]
@@ -130,9 +130,7 @@ class PartEdges:
         """
         number, items = self._graph.ends_of(edge)[1], self._indices[edge]
         typed, size = items.read(low, high), self._graph.metadata.num_nodes_per_type[number]
-        if typed.size and (int(typed.min()) < 0 or int(typed.max()) >= size):
-            at = int(np.argmax((typed < 0) | (typed >= size)))
-            raise outside(items, low + at, int(typed[at]), size, "typed ID")
+        check_ids(items, low, typed, size)
         return self._ids.of(number, typed)
 
     def keys(self, edge: int, low: int, dst: NodeIds) -> tuple[NDArray[Any], ...]:

@@ -16,13 +16,14 @@ from graphprep.engine.local import map_ordered
 from graphprep.exporters.deepgnn.blocks import read_blocks, read_long
 from graphprep.exporters.deepgnn.edges import EdgeOrdering
 from graphprep.exporters.deepgnn.files import EdgeBlock, PartFiles, PartSamplers, Totals
-from graphprep.exporters.deepgnn.ids import EngineIds, TypeNumbers, types_document, unslotted
+from graphprep.exporters.deepgnn.ids import EngineIds, TypeNumbers, name_all, unslotted
 from graphprep.exporters.deepgnn.part import PartReader
 from graphprep.exporters.deepgnn.times import find_lost_times
 from graphprep.exporters.view.graph import StoredGraph
 from graphprep.model.export import ExportPlan, MessageEdges, Side, StoreNeed
 from graphprep.model.metadata import GraphMetadata
 from graphprep.storage.write.outputs import FolderOutput
+from graphprep.store.columns.trainers import all_types
 
 _NO_NODE_TIMES = "the engine has no times of nodes"
 _NO_WATERMARK = "times of edges are written with --watermark"
@@ -54,19 +55,14 @@ class DeepGnnExporter:
     def plan(self, metadata: GraphMetadata) -> ExportPlan:
         """See ``Exporter``."""
         need = StoreNeed(layouts=("csr",), edge_columns="csr")
-        columns = [*(one.columns for one in metadata.node_schemas), *(one.columns for one in metadata.edge_schemas)]
         notes = list(TypeNumbers.of(metadata).notes)
-        if any(map(unslotted, columns)):
+        if any(unslotted(columns) for *_, columns in all_types(metadata)):
             notes.append("columns without a slot get the next free ones; types.json says which")
         return ExportPlan(need, tuple(find_lost_times(metadata, self._why_no_times)), tuple(notes))
 
     def export(self, graph: StoredGraph, out: FolderOutput) -> None:
         """See ``Exporter``."""
-        ids, numbers = EngineIds(graph), TypeNumbers.of(graph.metadata)
-        if ids.are_homo:
-            graph.ids.write_maps(out)
-        document = types_document(graph.metadata, numbers, graph, homo=ids.are_homo)
-        out.write("types.json", (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode())
+        ids, numbers = name_all(graph, out)
         found = [_write_part(self, graph, part, ids, numbers, out) for part in range(graph.metadata.num_parts)]
         node_types = _num_types(numbers.nodes, numbers.nodes_by_name, [one.nodes for one in found])
         edge_types = _num_types(numbers.edges, numbers.edges_by_name, [one.edges for one in found])

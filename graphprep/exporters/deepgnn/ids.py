@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -16,6 +17,8 @@ from graphprep.exporters.view.graph import StoredGraph
 from graphprep.exporters.view.ids import TrainerIds, node_offsets
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.schema import ColumnSchema, edge_type_text
+from graphprep.storage.write.outputs import FolderOutput
+from graphprep.store.raw_ids import raw_numbers
 
 Ints = NDArray[np.int64]
 NodeIds = NDArray[np.uint64]
@@ -85,7 +88,17 @@ def unslotted(columns: Sequence[ColumnSchema]) -> bool:
     return any(column.slot is None and column.role not in NO_FEATURES for column in columns)
 
 
-def types_document(metadata: GraphMetadata, numbers: TypeNumbers, graph: StoredGraph, *, homo: bool) -> dict[str, Any]:
+def name_all(graph: StoredGraph, out: FolderOutput) -> tuple[EngineIds, TypeNumbers]:
+    """Settle the IDs of nodes and the numbers of types, and write what these are: ``types.json``, and maps of IDs."""
+    ids, numbers = EngineIds(graph), TypeNumbers.of(graph.metadata)
+    if ids.are_homo:
+        graph.ids.write_maps(out)
+    document = _types_document(graph.metadata, numbers, graph, homo=ids.are_homo)
+    out.write("types.json", (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode())
+    return ids, numbers
+
+
+def _types_document(metadata: GraphMetadata, numbers: TypeNumbers, graph: StoredGraph, *, homo: bool) -> dict[str, Any]:
     """Say what the numbers of types, the slots of columns and, where nodes have homo IDs, their first ones are."""
     nodes, edges, first = {}, {}, 0
     for i, name in enumerate(metadata.node_types):
@@ -143,7 +156,7 @@ def _share_space(graph: StoredGraph) -> bool:
 
 
 def _bounds(graph: StoredGraph, number: int) -> tuple[int, int]:
-    found = [(int(ids.min()), int(ids.max())) for ids in _raw_pieces(graph, number) if ids.size]
+    found = [(int(ids.min()), int(ids.max())) for ids in raw_numbers(graph.store, number) if ids.size]
     return min(low for low, _ in found), max(high for _, high in found)
 
 
@@ -154,17 +167,10 @@ def _have_repeats(graph: StoredGraph, types: list[int]) -> bool:
     for group in range(1 << bits):
         own = []
         for number in types:
-            for piece in _raw_pieces(graph, number):
+            for piece in raw_numbers(graph.store, number):
                 ids = piece.astype(np.uint64, copy=False)
                 own.append(ids if not bits else ids[(ids * _MIX) >> np.uint64(64 - bits) == group])
         held = np.sort(np.concatenate(own))
         if (held[1:] == held[:-1]).any():
             return True
     return False
-
-
-def _raw_pieces(graph: StoredGraph, number: int) -> Iterator[NDArray[np.int64] | NDArray[np.uint64]]:
-    for part in range(graph.metadata.num_parts):
-        for piece in graph.raw_ids(number, part).pieces():
-            if isinstance(piece, np.ndarray):
-                yield piece

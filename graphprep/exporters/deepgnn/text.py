@@ -6,7 +6,6 @@ Source: the decoders of DeepGNN 0.1.66 (PyPI ``deepgnn-ge``).
 from __future__ import annotations
 
 import functools
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
@@ -16,13 +15,13 @@ from numpy.typing import NDArray
 
 from graphprep.engine.local import map_ordered
 from graphprep.exporters.deepgnn.edges import EdgeBatch
-from graphprep.exporters.deepgnn.ids import NO_FEATURES, EngineIds, TypeNumbers, feature_slots, types_document
+from graphprep.exporters.deepgnn.ids import NO_FEATURES, TypeNumbers, feature_slots, name_all
 from graphprep.exporters.deepgnn.lines import EdgeListLines, Edges, JsonLines, LineFormat, Nodes, Places, SlotTexts, TsvLines
 from graphprep.exporters.deepgnn.part import PartReader
 from graphprep.exporters.deepgnn.rows import PLACEHOLDER, RowBatch, Run
 from graphprep.exporters.deepgnn.texts import Texts, join_texts
 from graphprep.exporters.deepgnn.times import find_lost_times, have_times, time_columns
-from graphprep.exporters.unsupported import list_unsupported
+from graphprep.exporters.unsupported import all_columns, list_unsupported
 from graphprep.exporters.view.graph import StoredGraph
 from graphprep.model.export import ExportPlan, MessageEdges, Side, StoreNeed
 from graphprep.model.metadata import GraphMetadata
@@ -52,11 +51,22 @@ class _TextExporter:
 
     def plan(self, metadata: GraphMetadata) -> ExportPlan:
         """See ``Exporter``."""
-        return _plan(metadata, self.lines, self._notes(_all_columns(metadata)), with_times=self.with_times)
+
+        def why_not(_: Side, column: ColumnSchema) -> str | None:
+            return None if column.role in NO_FEATURES else self.lines.why_not(column)
+
+        lost = find_lost_times(metadata, lambda _: None if self.with_times else _NO_TIMES)
+        need = StoreNeed(layouts=("csr",), edge_columns="csr", num_parts=1, partition_by="range", is_fixed=True)
+        notes = self._notes([column for *_, column in all_columns(metadata)])
+        return ExportPlan(need, (*lost, *list_unsupported(metadata, why_not)), (*TypeNumbers.of(metadata).notes, *notes))
 
     def export(self, graph: StoredGraph, out: FolderOutput) -> None:
         """See ``Exporter``."""
-        _write(graph, self.lines, self.root_file, self.edge_order, out, always_declares=self.always_declares)
+        ids, numbers = name_all(graph, out)
+        with out.open(self.root_file) as file:
+            for part in range(graph.metadata.num_parts):
+                reader = PartReader(graph, part, ids, numbers, self.edge_order)
+                _LineReader(reader, self.lines, numbers, always_declares=self.always_declares).write(file)
 
     def _notes(self, columns: Sequence[ColumnSchema]) -> list[str]:
         return [_DECLARED] if any(column.role == "created" for column in columns) else []
@@ -115,38 +125,7 @@ class TsvExporter(_TextExporter):
     edge_order: Annotated[TextOrder, "of the edges of a node and type"] = "destination"
 
 
-# ---------------------------------------------------------------------------------------------------- plans
-
-
-def _all_columns(metadata: GraphMetadata) -> list[ColumnSchema]:
-    sides = [*(one.columns for one in metadata.node_schemas), *(one.columns for one in metadata.edge_schemas)]
-    return [column for columns in sides for column in columns]
-
-
-def _plan(metadata: GraphMetadata, lines: LineFormat, notes: list[str], *, with_times: bool) -> ExportPlan:
-    def why_not(_: Side, column: ColumnSchema) -> str | None:
-        return None if column.role in NO_FEATURES else lines.why_not(column)
-
-    lost = find_lost_times(metadata, lambda _: None if with_times else _NO_TIMES)
-    need = StoreNeed(layouts=("csr",), edge_columns="csr", num_parts=1, partition_by="range", is_fixed=True)
-    return ExportPlan(need, (*lost, *list_unsupported(metadata, why_not)), (*TypeNumbers.of(metadata).notes, *notes))
-
-
 # ---------------------------------------------------------------------------------------------------- writing
-
-
-def _write(
-    graph: StoredGraph, lines: LineFormat, name: str, order: TextOrder, out: FolderOutput, *, always_declares: bool
-) -> None:
-    ids, numbers = EngineIds(graph), TypeNumbers.of(graph.metadata)
-    if ids.are_homo:
-        graph.ids.write_maps(out)
-    document = types_document(graph.metadata, numbers, graph, homo=ids.are_homo)
-    out.write("types.json", (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode())
-    with out.open(name) as file:
-        for part in range(graph.metadata.num_parts):
-            reader = PartReader(graph, part, ids, numbers, order)
-            _LineReader(reader, lines, numbers, always_declares=always_declares).write(file)
 
 
 class _LineReader:

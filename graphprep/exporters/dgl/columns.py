@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -46,15 +46,9 @@ class Feature:
         """Return the shape of a row."""
         return self.column.item_shape if self.what == "values" else ()
 
-    def pieces(self, rows: Rows) -> Iterator[NDArray[Any]]:
-        """Yield the values: [k, *item_shape]; zeros for rows without the column."""
-        row_bytes = np.dtype(self.dtype).itemsize * int(np.prod(self.item_shape, dtype=np.int64))
-        for low, high in rows.slices(row_bytes):
-            yield self.read(rows, low, high)
-
     def tensor(self, rows: Rows) -> TensorPieces:
-        """Return it as what files take."""
-        return TensorPieces(self.dtype, (rows.size, *self.item_shape), lambda: self.pieces(rows))
+        """Return the values of all rows; zeros for rows without the column."""
+        return rows.tensor(self.dtype, self.item_shape, self.read)
 
     def read(self, rows: Rows, low: int, high: int) -> NDArray[Any]:
         """Return the values of rows [low, high)."""

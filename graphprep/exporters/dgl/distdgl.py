@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from graphprep.edges.device import find_kernels
 from graphprep.exporters.dgl.columns import dgl_edge_type, dgl_name, features_of, find_unsupported, plan_notes
 from graphprep.exporters.dgl.graphbolt_graph import EDGE_ID, FUSED_NAME, NODE_ID, FusedGraph, fitting_dtype
-from graphprep.exporters.dgl.part_nodes import PartBook, PartGraph, counted, in_edges, node_bits, repeated, step_of
+from graphprep.exporters.dgl.part_nodes import PartBook, PartGraph, counted, in_edges, node_bits, repeated
 from graphprep.exporters.formats.dgl_files import (
     GRAPH_FORMATS,
     CompressedMatrix,
@@ -31,7 +31,7 @@ from graphprep.exporters.view.column_rows import Rows
 from graphprep.exporters.view.edge_sets import edge_sets
 from graphprep.exporters.view.graph import StoredGraph, slices
 from graphprep.exporters.view.joined_rows import SingleGraph
-from graphprep.exporters.view.torch_graph import ids_in_part
+from graphprep.exporters.view.torch_graph import edge_ids, ids_in_part
 from graphprep.kernels.cpu.ids.part_graph import scatter_rows
 from graphprep.model.errors import UsageError
 from graphprep.model.export import ExportPlan, MessageEdges, StoreNeed
@@ -85,9 +85,7 @@ class DistDglExporter:
             local = PartGraph(graph, book, part, bits)
             self._write_graph(local, out)
             for name, tensors in self._tensors(graph, part).items():
-                file = TensorFile(tensors)
-                with out.open(f"part{part}/{name}.dgl", file.num_bytes) as sink:
-                    file.write(sink)
+                TensorFile(tensors).write(out, f"part{part}/{name}.dgl")
         self._write_sets(graph, book, out)
         out.write(CONFIG_NAME, dump_json(_config(graph, book, graphbolt=self.graphbolt)))
 
@@ -99,9 +97,7 @@ class DistDglExporter:
             for one in edge_sets(graph, edge)
         }
         if tensors:
-            file = TensorFile(tensors)
-            with out.open("edge_sets.dgl", file.num_bytes) as sink:
-                file.write(sink)
+            TensorFile(tensors).write(out, "edge_sets.dgl")
 
     def _write_graph(self, local: PartGraph, out: FolderOutput) -> None:
         if self.graphbolt:
@@ -115,8 +111,7 @@ class DistDglExporter:
                 _node_data(local),
                 _edge_data(local),
             )
-            with out.open(f"part{local.part}/graph.dgl", file.num_bytes) as sink:
-                file.write(sink)
+            file.write(out, f"part{local.part}/graph.dgl")
 
     def _tensors(self, graph: StoredGraph, part: int) -> dict[str, dict[str, TensorPieces]]:
         """Return the files of tensors of a partition, by name."""
@@ -127,7 +122,7 @@ class DistDglExporter:
             }
         if self.save_orig_eids:
             files["orig_eids"] = {
-                dgl_edge_type(edge_type): _original_edges(graph, edge, part)
+                dgl_edge_type(edge_type): edge_ids(graph, edge, "csc", part)
                 for edge, edge_type in enumerate(graph.metadata.edge_types)
             }
         return files
@@ -175,8 +170,8 @@ def _csc(local: PartGraph) -> CompressedMatrix:
     return CompressedMatrix(
         local.num_nodes,
         TensorPieces("int64", (local.num_nodes + 1,), joined.indptr),
-        _joined(joined, "int64", lambda _, *at: local.sources_at(*at)),
-        None if local.num_edge_types == 1 else _joined(joined, "int64", local.local_edges),
+        joined.tensor("int64", lambda _, *at: local.sources_at(*at)),
+        None if local.num_edge_types == 1 else joined.tensor("int64", local.local_edges),
     )
 
 
@@ -209,16 +204,16 @@ def _fused(local: PartGraph, *, find_edges: bool) -> FusedGraph:
     is_typed = len(graph.metadata.node_types) > 1 or local.num_edge_types > 1
     edge_names = map(dgl_edge_type, graph.metadata.edge_types)
     attributes = {
-        EDGE_ID: _joined(joined, "int64", lambda *at: local.local_edges(*at) + first),
+        EDGE_ID: joined.tensor("int64", lambda *at: local.local_edges(*at) + first),
         "inner_edge": TensorPieces("uint8", edges, lambda: repeated(1, local.num_edges, "uint8", local.step)),
     }
     if find_edges:
         attributes["_dgl2gb_eid"] = TensorPieces("int64", edges, lambda: _all_types(local, partial(_positions, joined, local)))
-        attributes["_gb_dst_id"] = _joined(joined, "int64", lambda _, *at: local.destinations_at(*at))
+        attributes["_gb_dst_id"] = joined.tensor("int64", lambda _, *at: local.destinations_at(*at))
     return FusedGraph(
         TensorPieces(index, (local.num_nodes + 1,), joined.indptr),
-        _joined(joined, index, lambda _, *at: local.sources_at(*at)),
-        type_per_edge=_joined(joined, "int32", _type_numbers) if is_typed else None,
+        joined.tensor(index, lambda _, *at: local.sources_at(*at)),
+        type_per_edge=joined.tensor("int32", _type_numbers) if is_typed else None,
         node_type_to_id=_numbered(map(dgl_name, graph.metadata.node_types)) if is_typed else None,
         edge_type_to_id=_numbered(edge_names) if is_typed else None,
         node_attributes={
@@ -227,10 +222,6 @@ def _fused(local: PartGraph, *, find_edges: bool) -> FusedGraph:
         },
         edge_attributes=attributes,
     )
-
-
-def _joined(joined: SingleGraph, dtype: str, read: Callable[[int, int, int, int], NDArray[Any]]) -> TensorPieces:
-    return TensorPieces(dtype, (joined.num_items,), lambda: joined.items(read))
 
 
 def _type_numbers(_: int, edge: int, low: int, high: int) -> NDArray[np.int32]:
@@ -268,13 +259,6 @@ def _edge_features(graph: StoredGraph, part: int) -> dict[str, TensorPieces]:
         for edge, edge_type in enumerate(graph.metadata.edge_types)
         for feature in features_of(graph.edge_columns(edge))
     }
-
-
-def _original_edges(graph: StoredGraph, edge: int, part: int) -> TensorPieces:
-    """Return edge IDs; edge rows where the store has none."""
-    size = graph.num_edges(edge, "csc", part)
-    cuts = partial(slices, size, step_of(graph))
-    return TensorPieces("int64", (size,), lambda: (graph.edge_numbers(edge, "csc", part, *cut) for cut in cuts()))
 
 
 # ------------------------------------------------------------------------------------------------------------ config

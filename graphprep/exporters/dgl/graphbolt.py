@@ -10,7 +10,6 @@ import posixpath
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from hashlib import md5
-from itertools import chain
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -19,11 +18,12 @@ from numpy.typing import NDArray
 from graphprep.exporters.dgl.columns import Feature, dgl_edge_type, dgl_name, features_of, find_unsupported, plan_notes
 from graphprep.exporters.dgl.graphbolt_graph import FUSED_NAME, ORIGINAL_EDGE_ID, FusedGraph, fitting_dtype, type_dtype
 from graphprep.exporters.dgl.graphbolt_tasks import write_tasks
-from graphprep.exporters.dgl.part_nodes import counted, out_of_range, step_of
+from graphprep.exporters.dgl.part_nodes import out_of_range, step_of
 from graphprep.exporters.formats.torch_files import TensorPieces, tensor, write_pt
 from graphprep.exporters.view.column_rows import Rows
 from graphprep.exporters.view.graph import StoredGraph
 from graphprep.exporters.view.joined_rows import JoinedBlock, JoinedRows, SingleGraph
+from graphprep.exporters.view.torch_graph import concat, rows_ascend
 from graphprep.model.errors import UsageError
 from graphprep.model.export import ExportPlan, MessageEdges, Side, StoreNeed
 from graphprep.model.metadata import GraphMetadata
@@ -111,10 +111,10 @@ class GraphBoltExporter:
         index, edge_index = fitting_dtype(whole.num_nodes), fitting_dtype(whole.joined.num_items)
         attributes = whole.edge_attributes()
         if self.include_original_edge_id:
-            attributes[ORIGINAL_EDGE_ID] = whole.of_edges(edge_index, whole.edge_ids)
+            attributes[ORIGINAL_EDGE_ID] = whole.joined.tensor(edge_index, whole.edge_ids)
         return FusedGraph(
             TensorPieces(edge_index, (whole.num_nodes + 1,), whole.joined.indptr),
-            whole.of_edges(index, whole.sources),
+            whole.joined.tensor(index, whole.sources),
             node_attributes=whole.node_attributes(),
             edge_attributes=attributes,
             **(whole.types(index) if whole.is_typed else {}),
@@ -146,15 +146,11 @@ class _NumberedGraph:
         """Return the number of nodes of all types."""
         return int(self.offsets[-1])
 
-    def of_edges(self, dtype: str, read: Any) -> TensorPieces:
-        """Return a tensor of what ``read(part, edge, low, high)`` says of edges."""
-        return TensorPieces(dtype, (self.joined.num_items,), lambda: self.joined.items(read))
-
     def types(self, index: str) -> dict[str, Any]:
         """Return what a graph of several types has besides."""
         return {
             "node_type_offset": tensor(self.offsets, index),
-            "type_per_edge": self.of_edges(type_dtype(len(self.edge_names)), self._types),
+            "type_per_edge": self.joined.tensor(type_dtype(len(self.edge_names)), self._types),
             "node_type_to_id": {name: at for at, (name, _) in enumerate(self.node_names)},
             "edge_type_to_id": {name: at for at, (name, _) in enumerate(self.edge_names)},
         }
@@ -182,7 +178,7 @@ class _NumberedGraph:
         for column in _shared([self._graph.node_columns(number) for number in numbers]):
             parts = [(number, part) for number in numbers for part in range(self._graph.metadata.num_parts)]
             pieces = [Feature(column.name, column).tensor(Rows.of_nodes(self._graph, *at)) for at in parts]
-            found[column.name] = _chained(pieces)
+            found[column.name] = concat(pieces)
         return found
 
     def edge_attributes(self) -> dict[str, TensorPieces]:
@@ -196,7 +192,7 @@ class _NumberedGraph:
             return by_id.take(graph.edge_numbers(edge, "csc", part, low, high))
 
         shared = _shared([graph.edge_columns(edge) for _, edge in self.edge_names])
-        return {one.name: self.of_edges(one.dtype, lambda *at, one=one: read(one, *at)) for one in shared}
+        return {one.name: self.joined.tensor(one.dtype, lambda *at, one=one: read(one, *at)) for one in shared}
 
     def _types(self, _: int, edge: int, low: int, high: int) -> NDArray[np.int64]:
         return np.full(high - low, self._type_ids[edge])
@@ -218,14 +214,6 @@ def _shared(columns: list[tuple[ColumnSchema, ...]]) -> list[ColumnSchema]:
         if column.role in SIDE_ROLES and kinds == {("dense", column.dtype, ())}:
             found.append(column)
     return found
-
-
-def _chained(tensors: list[TensorPieces]) -> TensorPieces:
-    """Put tensors one behind the other."""
-    size = sum(one.shape[0] for one in tensors)
-    return TensorPieces(
-        tensors[0].dtype, (size, *tensors[0].shape[1:]), lambda: chain.from_iterable(one.pieces() for one in tensors)
-    )
 
 
 @dataclass(frozen=True)
@@ -256,7 +244,7 @@ def _features(graph: StoredGraph, *, is_typed: bool) -> Iterator[_FeatureFile]:
         for feature in features_of(graph.node_columns(number), masks=False):
             rows = [Rows.of_nodes(graph, number, part) for part in range(metadata.num_parts)]
             path = f"{FOLDER}/node_data/{path_name(name)}/{path_name(feature.name, column=True)}.npy"
-            values = _chained([feature.tensor(one) for one in rows])
+            values = concat([feature.tensor(one) for one in rows])
             yield _FeatureFile("node", dgl_name(name) if is_typed else None, feature.name, path, values)
     for edge, edge_type in enumerate(metadata.edge_types):
         for feature in features_of(graph.edge_columns(edge), masks=False):  # of all edges: their IDs find the rows
@@ -279,14 +267,8 @@ def _is_in_order(metadata: GraphMetadata) -> bool:
 def _check_order(graph: StoredGraph) -> None:
     """Raise UsageError where nodes do not lie by the IDs that trainers see, as their rows must."""
     for number, name in enumerate(graph.metadata.node_types):
-        size = graph.metadata.num_nodes_per_type[number]
-        if graph.ids_are_typed(number) or all((graph.to_ids(number, some) == some).all() for some in _all_ids(size, graph)):
-            continue
-        raise UsageError(
-            f"the nodes of type {name!r} are not in the order of their raw IDs, and GraphBolt's graph has no partitions",
-            fix="leave out --partitions and --partition-by, or take typed IDs: --ids typed",
-        )
-
-
-def _all_ids(size: int, graph: StoredGraph) -> Iterator[NDArray[np.int64]]:
-    return counted(0, size, step_of(graph))
+        if not rows_ascend(graph, number, range(graph.metadata.num_parts)):
+            raise UsageError(
+                f"the nodes of type {name!r} are not in the order of their raw IDs, and GraphBolt's graph has no partitions",
+                fix="leave out --partitions and --partition-by, or take typed IDs: --ids typed",
+            )

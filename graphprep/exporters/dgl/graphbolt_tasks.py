@@ -170,6 +170,6 @@ def _num_classes(owners: list[tuple[_Owner, ColumnSchema | None]]) -> int | None
             most = max(most, len(label.categories) - 1)
             continue
         for rows in owner.runs:
-            pieces = Feature("", label).pieces(rows)
+            pieces = Feature("", label).tensor(rows).pieces()
             most = max(most, max((int(piece.max()) for piece in pieces), default=-1))
     return most + 1 if most >= 0 else None

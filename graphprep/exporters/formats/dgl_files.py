@@ -14,7 +14,8 @@ from typing import Literal
 
 import numpy as np
 
-from graphprep.exporters.formats.torch_files import ByteSink, TensorPieces, tensor
+from graphprep.exporters.formats.torch_files import TensorPieces, tensor
+from graphprep.storage.write.outputs import FileOutput, FolderOutput
 
 _TENSORS_MAGIC = 0xDD5A9FBE3FA2443F
 _GRAPHS_MAGIC = 0xDD2E4FF046B4A13F
@@ -74,13 +75,14 @@ class _File(ABC):
         """Return the size of the file."""
         return sum(part.num_bytes if isinstance(part, TensorPieces) else len(part) for part in self._parts())
 
-    def write(self, file: ByteSink) -> None:
+    def write(self, out: FolderOutput, path: str) -> None:
         """Write the file; every array's pieces are asked for once."""
-        for part in self._parts():
-            if isinstance(part, TensorPieces):
-                _write_values(file, part)
-            else:
-                file.write(part)
+        with out.open(path, self.num_bytes) as file:
+            for part in self._parts():
+                if isinstance(part, TensorPieces):
+                    _write_values(file, part)
+                else:
+                    file.write(part)
 
     @abstractmethod
     def _parts(self) -> Parts:
@@ -198,7 +200,7 @@ def _i64(*values: int) -> bytes:
     return struct.pack(f"<{len(values)}q", *values)
 
 
-def _write_values(file: ByteSink, array: TensorPieces) -> None:
+def _write_values(file: FileOutput, array: TensorPieces) -> None:
     written = 0
     for piece in array.pieces():
         if not piece.size:

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -26,6 +25,7 @@ from graphprep.exporters.formats.torch_pickle import (
     to_bfloat16,
 )
 from graphprep.exporters.formats.torch_zip import ZipEntry, zip_pieces, zip_size
+from graphprep.storage.write.outputs import FolderOutput
 
 __all__ = [
     "Call",
@@ -40,20 +40,6 @@ __all__ = [
     "write_pt",
     "write_tensor_chunks",
 ]
-
-
-class ByteSink(Protocol):
-    """What takes bytes."""
-
-    def write(self, data: bytes | memoryview, /) -> object:
-        """Add bytes."""
-
-
-class FileMaker(Protocol):
-    """What makes files: an ``ExportFolder``."""
-
-    def open(self, path: str, num_bytes: int, /) -> AbstractContextManager[ByteSink]:
-        """Begin a file of ``num_bytes`` bytes."""
 
 
 class TorchFile:
@@ -85,15 +71,15 @@ class TorchFile:
         return zip_pieces(self._entries)
 
 
-def write_pt(out: FileMaker, path: str, value: Any, stem: str | None = None) -> None:
-    """Write a value as ``torch.save`` does. ``stem`` is by default the file's name without ``.pt``."""
-    file = TorchFile(value, path.rpartition("/")[2].removesuffix(".pt") if stem is None else stem)
+def write_pt(out: FolderOutput, path: str, value: Any) -> None:
+    """Write a value as ``torch.save`` does."""
+    file = TorchFile(value, path.rpartition("/")[2].removesuffix(".pt"))
     with out.open(path, file.num_bytes) as sink:
         for piece in file.pieces():
             sink.write(piece)
 
 
-def write_tensor_chunks(out: FileMaker, path: str, chunks: Iterable[TensorPieces], num_bytes: int = 0) -> None:
+def write_tensor_chunks(out: FolderOutput, path: str, chunks: Iterable[TensorPieces], num_bytes: int = 0) -> None:
     """Write one pickle after another, each of a tensor, as ``pickle.load`` reads them until the file ends.
 
     A chunk is a call of ``torch.storage._load_from_bytes`` with the bytes of a ``.pt`` file: no NumPy in the stream, whose

@@ -13,13 +13,13 @@ from graphprep.engine.local import map_ordered
 from graphprep.exporters.formats.text_lines import LineWriter, TextColumn
 from graphprep.exporters.unsupported import list_unsupported, why_no_cell
 from graphprep.exporters.view.graph import EdgePiece, StoredGraph
-from graphprep.exporters.view.raw_ends import RawEnds
 from graphprep.model.errors import UsageError
 from graphprep.model.export import ExportPlan, Side, StoreNeed
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.rows import RawTexts
 from graphprep.model.schema import ColumnSchema, edge_type_path
 from graphprep.storage.write.outputs import FolderOutput
+from graphprep.store.raw_ids import RawLookup
 
 Delimiter = Literal["blank", "tab", "comma"]
 
@@ -59,7 +59,7 @@ class EdgesExporter:
         delimiter = self._delimiter(graph.metadata)
         separator = _SEPARATORS[delimiter]
         writer = LineWriter(separator, None if delimiter == "blank" else _quoting(separator))
-        ends = [RawEnds(graph, number) for number in range(len(graph.metadata.node_types))]
+        ends = [RawLookup(graph.store, number) for number in range(len(graph.metadata.node_types))]
         for edge, edge_type in enumerate(graph.metadata.edge_types):
             columns = graph.edge_columns(edge)
             with out.open(f"{edge_type_path(edge_type)}.{_ENDINGS[delimiter]}") as file:
@@ -122,8 +122,8 @@ def _lines(
     graph: StoredGraph,
     edge: int,
     columns: Sequence[ColumnSchema],
-    src: RawEnds,
-    dst: RawEnds,
+    src: RawLookup,
+    dst: RawLookup,
     writer: LineWriter,
     piece: EdgePiece,
 ) -> memoryview:

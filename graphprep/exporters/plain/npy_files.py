@@ -16,8 +16,10 @@ from graphprep.model.errors import UsageError
 from graphprep.model.export import ExportPlan, StoreNeed
 from graphprep.model.metadata import GraphMetadata, dump_json
 from graphprep.model.schema import ColumnSchema, Layout, edge_type_path, path_name
+from graphprep.rewrite.move_parts import array_pieces
 from graphprep.storage.write.outputs import FolderOutput
 from graphprep.store.columns.cells import Cells
+from graphprep.store.columns.torch_rows import read_present
 
 Array = NDArray[Any]
 Ints = NDArray[np.int64]
@@ -67,7 +69,7 @@ class NpyExporter:
     def _write_nodes(self, graph: StoredGraph, number: int, writer: _ArrayWriter) -> dict[str, object]:
         metadata = graph.metadata
         folder, size = f"nodes/{path_name(metadata.node_types[number])}", metadata.num_nodes_per_type[number]
-        rows = _node_rows(graph, number)
+        rows = Rows.by_node_id(graph, number)
         columns = [writer.write_column(folder, rows, column) for column in graph.node_columns(number)]
         return {"num_nodes": size, "ids": graph.ids.spaces[number], "columns": columns}
 
@@ -95,7 +97,7 @@ class NpyExporter:
             shape, indptr = (rows.num_edges,), rows.indptr
             indices = (piece.astype(schema.index_dtype) for piece in rows.others())
             entry = {
-                "indptr": writer.write(f"{folder}/indptr.npy", "int64", indptr.shape, _slices(indptr)),
+                "indptr": writer.write(f"{folder}/indptr.npy", "int64", indptr.shape, array_pieces(indptr)),
                 "indices": writer.write(f"{folder}/indices.npy", schema.index_dtype, shape, indices),
             }
             numbers = rows.edge_numbers()
@@ -121,7 +123,7 @@ class _ArrayWriter:
         stem, size = f"{folder}/{column.path}", sum(some.size for some in rows)
         files = self._write_dense(stem, rows, column) if column.kind == "dense" else self._write_other(stem, rows, column)
         if column.optional:
-            present = (_present(some, column, low, high) for some in rows for low, high in some.slices(1))
+            present = (read_present(some, column, low, high) for some in rows for low, high in some.slices(1))
             files["present"] = self.write(f"{stem}.present.npy", "bool", (size,), present)
         return {**column.to_json(), "arrays": files}
 
@@ -176,31 +178,7 @@ def _parts(rows: Sequence[Rows], column: ColumnSchema, take: Callable[[Cells], A
             yield found
 
 
-def _present(rows: Rows, column: ColumnSchema, low: int, high: int) -> Array:
-    found = rows.present(column, low, high)
-    return np.ones(high - low, np.bool_) if found is None else found
-
-
-def _node_rows(graph: StoredGraph, number: int) -> list[Rows]:
-    """Return the nodes of a type in the order of their IDs, as runs of rows."""
-    if graph.ids_are_typed(number):
-        return [Rows.of_nodes(graph, number, part) for part in range(graph.metadata.num_parts)]
-    return [
-        Rows(
-            graph.metadata.num_nodes_per_type[number],
-            lambda column, low, high: graph.ordered_node_cells(number, column, low, high),
-            lambda column, low, high: graph.ordered_node_present(number, column, low, high),
-            graph.room.piece_bytes,
-        )
-    ]
-
-
 def _ends(graph: StoredGraph, edge: int, end: Literal["src", "dst"]) -> Iterator[Ints]:
     number = graph.ends_of(edge)[end == "dst"]
     for piece in graph.input_edges(edge):
         yield graph.to_ids(number, getattr(piece, end))
-
-
-def _slices(array: Array) -> Iterator[Array]:
-    for low in range(0, array.size, _STEP):
-        yield array[low : low + _STEP]

@@ -14,13 +14,13 @@ from graphprep.exporters.formats.arrow_files import ArrowSink
 from graphprep.exporters.plain.edges_text import column_names
 from graphprep.exporters.unsupported import list_unsupported
 from graphprep.exporters.view.graph import StoredGraph
-from graphprep.exporters.view.raw_ends import RawEnds
 from graphprep.model.export import ExportPlan, Side, StoreNeed
 from graphprep.model.metadata import GraphMetadata, dump_json
 from graphprep.model.schema import ColumnSchema, edge_type_path, path_name
 from graphprep.storage.read.arrow_arrays import arrow_array
 from graphprep.storage.write.outputs import FolderOutput
 from graphprep.store.columns.arrow import column_array, column_type, has_names, id_array, id_type, names_array
+from graphprep.store.raw_ids import RawLookup
 
 _GROUP_BYTES = 4 << 20  # of a row group: it does not depend on the memory limit, so that files do not
 _MOST_ROWS = 1 << 17  # of a row group
@@ -48,7 +48,7 @@ class ParquetExporter:
 
     def export(self, graph: StoredGraph, out: FolderOutput) -> None:
         """See ``Exporter``."""
-        ends = [RawEnds(graph, number) for number in range(len(graph.metadata.node_types))]
+        ends = [RawLookup(graph.store, number) for number in range(len(graph.metadata.node_types))]
         for number, name in enumerate(graph.metadata.node_types):
             self._write_nodes(graph, number, f"nodes/{path_name(name)}.parquet", out)
             for column in graph.node_columns(number):
@@ -63,7 +63,7 @@ class ParquetExporter:
         columns, kind = graph.node_columns(number), graph.metadata.node_schemas[number].raw_ids
         names = column_names(("id",), columns)
         schema = self._schema(names, [id_type(kind)], columns)
-        ids = RawEnds(graph, number)
+        ids = RawLookup(graph.store, number)
 
         def read(part: int, low: int, high: int) -> list[Any]:
             first = int(graph.node_offsets(number)[part])
@@ -80,7 +80,7 @@ class ParquetExporter:
         """Write the raw IDs of a type's seeds, in typed order, as ``--seeds`` takes them."""
         import pyarrow as pa
 
-        kind, ids = graph.metadata.node_schemas[number].raw_ids, RawEnds(graph, number)
+        kind, ids = graph.metadata.node_schemas[number].raw_ids, RawLookup(graph.store, number)
 
         def read(part: int, low: int, high: int) -> list[Any]:
             chosen = graph.node_cells(number, part, column, low, high).flat != 0
@@ -91,7 +91,7 @@ class ParquetExporter:
         groups = _cut(graph.metadata.num_nodes_per_chunk[number], [column])
         self._write(_seeds_path(graph.metadata.node_types[number]), schema, groups, read, out, graph.room.threads)
 
-    def _write_edges(self, graph: StoredGraph, edge: int, ends: Sequence[RawEnds], path: str, out: FolderOutput) -> None:
+    def _write_edges(self, graph: StoredGraph, edge: int, ends: Sequence[RawLookup], path: str, out: FolderOutput) -> None:
         import pyarrow as pa
 
         columns, numbers = graph.edge_columns(edge), graph.ends_of(edge)
@@ -164,7 +164,7 @@ def _cut(counts: Sequence[int], columns: Sequence[ColumnSchema]) -> Iterator[tup
             yield part, low, min(low + step, count)
 
 
-def _read_end(reader: Any, ids: RawEnds, low: int, high: int) -> Any:
+def _read_end(reader: Any, ids: RawLookup, low: int, high: int) -> Any:
     return ids.of(reader.read(low, high).astype(np.int64))
 
 

@@ -22,6 +22,7 @@ from graphprep.model.errors import UsageError
 from graphprep.model.export import ExportPlan, MessageEdges, StoreNeed
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.schema import ColumnSchema, Layout, edge_type_path, path_name
+from graphprep.rewrite.move_parts import array_pieces
 from graphprep.storage.read.npy import npy_header
 from graphprep.storage.write.outputs import FileOutput, FolderOutput
 
@@ -112,12 +113,7 @@ class ScipyExporter:
             indptr = rows.indptr
             return [
                 Member("indices", dtype, (size,), others),
-                Member(
-                    "indptr",
-                    dtype,
-                    indptr.shape,
-                    (indptr[low : low + _STEP].astype(dtype) for low in range(0, indptr.size, _STEP)),
-                ),
+                Member("indptr", dtype, indptr.shape, (some.astype(dtype) for some in array_pieces(indptr))),
             ]
         owners = (number_rows(rows.indptr, 0, low, min(low + _STEP, size)).astype(dtype) for low in range(0, size, _STEP))
         return [Member("row", dtype, (size,), others), Member("col", dtype, (size,), owners)]

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from graphprep.exporters.formats.torch_files import TensorPieces
 from graphprep.exporters.formats.torch_pickle import BFLOAT16
 from graphprep.exporters.view.column_rows import Rows
-from graphprep.exporters.view.graph import StoredGraph, slices
+from graphprep.exporters.view.graph import StoredGraph
 from graphprep.exporters.view.torch_graph import by_id
 from graphprep.store.columns.trainers import Attribute
 
@@ -21,18 +18,6 @@ def to_bfloat16(attribute: Attribute) -> Attribute:
     """Return a feature matrix of floats as one that is rounded when it is written, anything else as it is."""
     is_rounded = attribute.is_matrix and np.dtype(attribute.dtype).kind == "f"
     return replace(attribute, dtype=BFLOAT16) if is_rounded else attribute
-
-
-def tensor_of_rows(attribute: Attribute, rows: Rows) -> TensorPieces:
-    """Return all rows of an attribute, in their order."""
-    row_bytes = TensorPieces(attribute.dtype, attribute.item_shape, tuple).num_bytes
-    step = max(1, rows.piece_bytes // max(1, row_bytes))
-
-    def pieces() -> Iterator[NDArray[Any]]:
-        for low, high in slices(rows.size, step):
-            yield attribute.read(rows, low, high)
-
-    return TensorPieces(attribute.dtype, (rows.size, *attribute.item_shape), pieces)
 
 
 def tensor_by_id(attribute: Attribute, graph: StoredGraph, number: int) -> TensorPieces:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from graphprep.exporters.formats.torch_files import TensorPieces, write_pt
 from graphprep.exporters.formats.torch_pickle import BFLOAT16
-from graphprep.exporters.pyg.columns import tensor_by_id, tensor_of_rows, to_bfloat16
+from graphprep.exporters.pyg.columns import tensor_by_id, to_bfloat16
 from graphprep.exporters.view.column_rows import Rows
 from graphprep.exporters.view.edge_sets import edge_sets
 from graphprep.exporters.view.graph import StoredGraph
@@ -214,7 +214,9 @@ class PygTensors:
             values = {"row": concat(sources), "colptr": joined_offsets(graph, edge, "csc")}
         values["edge_id"] = concat([edge_ids(graph, edge, "csc", part) for part in self._parts])
         rows = [Rows.of_edges(graph, edge, "csc", part) for part in self._parts]
-        values |= {one.name: concat([tensor_of_rows(one, some) for some in rows]) for one in self._edges[edge]}
+        values |= {
+            one.name: concat([some.tensor(one.dtype, one.item_shape, one.read) for some in rows]) for one in self._edges[edge]
+        }
         values |= self._sparse_tensors("edge", edge, rows, lambda positions: positions)
         return {**values, **self._edge_sets(edge)}
 
@@ -301,10 +303,10 @@ class PygTensors:
         ids = ids_in_part(self._graph, number, part)
         rows = Rows.of_nodes(self._graph, number, part)
         found: dict[str, Any] = {"global_id": ids} if self._is_homo else {"global_id": ids, "id": ids}
-        return {**found, "feats": {one.name: tensor_of_rows(one, rows) for one in self._nodes[number]}}
+        return {**found, "feats": {one.name: rows.tensor(one.dtype, one.item_shape, one.read) for one in self._nodes[number]}}
 
     def _part_edge_features(self, edge: int, part: int) -> dict[str, Any]:
         rows = Rows.of_edges(self._graph, edge, "csc", part)
-        feats = {one.name: tensor_of_rows(one, rows) for one in self._edges[edge]}
+        feats = {one.name: rows.tensor(one.dtype, one.item_shape, one.read) for one in self._edges[edge]}
         times = {"edge_time": feats.pop("edge_time")} if "edge_time" in feats else {}
         return {"global_id": edge_ids(self._graph, edge, "csc", part), "feats": feats, **times}

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from graphprep.exporters.formats.torch_files import TensorPieces
 from graphprep.exporters.view.graph import StoredGraph, slices
 from graphprep.model.export import EdgeOrder
 from graphprep.model.schema import ColumnSchema
 from graphprep.store.columns.cells import Cells
 
+Array = NDArray[Any]
 Present = NDArray[np.bool_] | None
 
 
@@ -55,6 +58,23 @@ class Rows:
         size = graph.metadata.num_nodes_per_type[number]
         cells, present = partial(graph.ordered_node_cells, number), partial(graph.ordered_node_present, number)
         return [cls(size, cells, present, graph.room.piece_bytes)]
+
+    def tensor(
+        self,
+        dtype: str,
+        item_shape: tuple[int, ...],
+        read: Callable[[Rows, int, int], Array],
+        low: int = 0,
+        high: int | None = None,
+    ) -> TensorPieces:
+        """Return what ``read(rows, low, high)`` makes of rows [low, high), by default all: [k, *item_shape]."""
+        high = self.size if high is None else high
+        step = max(1, self.piece_bytes // max(1, TensorPieces(dtype, item_shape, tuple).num_bytes))
+
+        def pieces() -> Iterator[Array]:
+            return (read(self, low + start, low + stop) for start, stop in slices(high - low, step))
+
+        return TensorPieces(dtype, (high - low, *item_shape), pieces)
 
     def slices(self, row_bytes: int) -> Iterator[tuple[int, int]]:
         """Cut the rows into pieces."""

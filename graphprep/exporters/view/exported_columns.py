@@ -60,8 +60,7 @@ def without_columns(metadata: GraphMetadata, dropped: Sequence[str]) -> tuple[Gr
 
 
 def _name_one_of(metadata: GraphMetadata) -> str:
-    columns = [*(one.columns for one in metadata.node_schemas), *(one.columns for one in metadata.edge_schemas)]
-    return one_of(sorted({column.name for own in columns for column in own}))
+    return one_of(sorted({column.name for *_, columns in all_types(metadata) for column in columns}))
 
 
 def choose_columns(

@@ -6,16 +6,15 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.derived.derive import DerivedStore
+from graphprep.derived.edges import entry_spans
 from graphprep.edges.moves import Workspace
 from graphprep.exporters.view.exported_columns import ExportedColumns, cast_cells
 from graphprep.exporters.view.ids import TrainerIds, node_offsets
-from graphprep.exporters.view.raw_ids import RawIds
 from graphprep.model.export import EdgeOrder, Side
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.protocols import Reporter
@@ -25,6 +24,7 @@ from graphprep.store.columns.densify import dense_cells
 from graphprep.store.columns.stored import read_cells, read_present
 from graphprep.store.items import StoredItems, read_offsets
 from graphprep.store.paths import LayoutPaths, edge_folder, node_folder
+from graphprep.store.raw_ids import RawIds
 
 Ints = NDArray[np.int64]
 _EDGE_BYTES = 24  # of an edge in a piece: both ends and its edge ID
@@ -135,12 +135,6 @@ class StoredGraph:
         """Return which of the partition's nodes [low, high) have the column; None: all."""
         return read_present(self.store, part, self._node_stem(number, column), column, low, high)
 
-    def node_dense(self, number: int, part: int, column: ColumnSchema) -> Iterator[NDArray[Any]]:
-        """Yield a dense column of a partition in pieces [k, *item_shape]; zeros where a node has none."""
-        size = self.metadata.num_nodes_per_chunk[number][part]
-        for low, high in self._row_slices(column, size):
-            yield _shaped(self.node_cells(number, part, column, low, high), column)
-
     def ordered_node_cells(self, number: int, column: ColumnSchema, low: int, high: int) -> Cells:
         """Return a column of nodes [low, high) in the order of their raw IDs. Needs ``input_order``."""
         part, stem = 0, self.store.node_column_stem(number, column)
@@ -174,7 +168,7 @@ class StoredGraph:
         """Return the edge IDs of entries [low, high) of the layout; where the store has none edge rows, or their positions."""
         ids = self._row_ids(edge, layout, part)
         if ids is not None:
-            return ids.read(low, high).astype(np.int64)
+            return ids.read(low, high).astype(np.int64, copy=False)
         first = self._first_entries(edge, layout)[part]
         return np.arange(first + low, first + high)
 
@@ -188,9 +182,9 @@ class StoredGraph:
         owner = dst if layout == "csc" else src
         first_node = int(self.node_offsets(owner)[part])
         indptr, indices = self.indptr(edge, layout, part), self.indices(edge, layout, part)
-        for rows, (low, high) in _cut_rows(indptr, self.room.fit(_EDGE_BYTES)):
-            bounds = np.clip(indptr[rows[0] : rows[1] + 1], low, high)
-            owners = np.repeat(np.arange(rows[0] + first_node, rows[1] + first_node), np.diff(bounds))
+        for row, stop, low, high in entry_spans(indptr, self.room.fit(_EDGE_BYTES), _MOST_ROWS):
+            bounds = np.clip(indptr[row : stop + 1], low, high)
+            owners = np.repeat(np.arange(row + first_node, stop + first_node), np.diff(bounds))
             others = indices.read(low, high).astype(np.int64)
             edge_ids = self.edge_numbers(edge, layout, part, low, high)
             yield EdgePiece(low, others, owners, edge_ids) if layout == "csc" else EdgePiece(low, owners, others, edge_ids)
@@ -218,12 +212,6 @@ class StoredGraph:
     ) -> NDArray[np.bool_] | None:
         """Return which of the edges [low, high) have the column; None: all."""
         return read_present(self.store, part, self.store.edge_column_stem(edge, order, column), column, low, high)
-
-    def edge_dense(self, edge: int, order: EdgeOrder, part: int, column: ColumnSchema) -> Iterator[NDArray[Any]]:
-        """Yield a dense column in pieces [k, *item_shape] in the row order of a layout; zeros where an edge has none."""
-        size = self.metadata.num_edges_per_type[edge] if order == "input" else self.num_edges(edge, order, part)
-        for low, high in self._row_slices(column, size):
-            yield _shaped(self.edge_cells(edge, order, part, column, low, high), column)
 
     def input_edge_cells(self, edge: int, column: ColumnSchema, low: int, high: int) -> Cells:
         """Return a column of the edges [low, high) by edge ID."""
@@ -262,29 +250,8 @@ class StoredGraph:
         schemas = metadata.node_schemas if side == "node" else metadata.edge_schemas
         return next(one for one in schemas[number].columns if one.name == column.name and one.role == column.role)
 
-    def _row_slices(self, column: ColumnSchema, size: int) -> Iterator[tuple[int, int]]:
-        row_bytes = max(1, np.dtype(column.dtype).itemsize * int(np.prod(column.item_shape, dtype=np.int64)))
-        return slices(size, self.room.fit(row_bytes))
-
 
 def slices(size: int, step: int) -> Iterator[tuple[int, int]]:
     """Cut [0, size) into pieces."""
     for low in range(0, size, step):
         yield low, min(low + step, size)
-
-
-def _shaped(cells: Cells, column: ColumnSchema) -> NDArray[Any]:
-    return np.ascontiguousarray(cells.values).reshape(len(cells.values), *column.item_shape)
-
-
-def _cut_rows(indptr: Ints, most_items: int) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
-    """Cut rows into pieces of some entries: (rows [low, high), their entries [low, high)); long rows into several."""
-    row, num_rows = 0, indptr.size - 1
-    while row < num_rows:
-        stop = min(row + _MOST_ROWS, num_rows)
-        first = int(indptr[row])
-        stop = row + max(1, int(np.searchsorted(indptr[row + 1 : stop + 1], first + most_items, side="right")))
-        last = int(indptr[stop])
-        for low in range(first, last, most_items):
-            yield (row, stop), (low, min(low + most_items, last))
-        row = stop

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.exporters.formats.arrow_files import ArrowSink
-from graphprep.exporters.view.raw_ids import RawIds
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.rows import RawTexts
@@ -17,9 +16,9 @@ from graphprep.model.schema import path_name
 from graphprep.storage.read.arrow_arrays import arrow_array
 from graphprep.storage.spill.scratch import Scratch
 from graphprep.storage.write.outputs import FolderOutput
-from graphprep.store.columns.arrow import RawBlock
 from graphprep.store.items import FIX, StoredArrays
 from graphprep.store.paths import NodePaths, node_folder
+from graphprep.store.raw_ids import raw_numbers, raw_pieces
 
 Ints = NDArray[np.int64]
 IdSpace = Literal["raw", "typed"]
@@ -81,7 +80,7 @@ class TrainerIds:
             else:
                 paths.append(f"{stem}.npy")
                 shape = (int(self._offsets[number][-1]),)
-                out.write_npy(paths[-1], kind, shape, self._raw_numbers(number))
+                out.write_npy(paths[-1], kind, shape, raw_numbers(self._store, number))
         return paths
 
     def _settle(self, number: int, wanted: str, any_raw: bool) -> IdSpace:
@@ -102,7 +101,7 @@ class TrainerIds:
     def _is_dense(self, number: int) -> bool:
         """Return whether the raw IDs are 0..n-1. Raises DataError where their sum says that some occur twice."""
         size, total = int(self._offsets[number][-1]), 0
-        for some in self._raw_numbers(number):
+        for some in raw_numbers(self._store, number):
             if some.size and not 0 <= int(some.min()) <= int(some.max()) < size:
                 return False
             total += int(some.sum())
@@ -111,22 +110,13 @@ class TrainerIds:
             raise DataError(f"raw IDs of node type {name!r} occur twice", place=NodePaths(node_folder(name)).raw_ids, fix=FIX)
         return True
 
-    def _raw_pieces(self, number: int) -> Iterator[RawBlock]:
-        for part in range(self._metadata.num_parts):
-            yield from RawIds(self._store, number, part).pieces()
-
-    def _raw_numbers(self, number: int) -> Iterator[NDArray[np.int64] | NDArray[np.uint64]]:
-        for some in self._raw_pieces(number):
-            if isinstance(some, np.ndarray):
-                yield some
-
     def _map(self, number: int) -> NDArray[np.int32] | Ints:
         if number not in self._maps:
             size = int(self._offsets[number][-1])
-            top = max((int(some.max()) for some in self._raw_numbers(number) if some.size), default=0)
+            top = max((int(some.max()) for some in raw_numbers(self._store, number) if some.size), default=0)
             found = self._scratch.zeros(size, np.int32 if top < 2**31 else np.int64)
             start = 0
-            for some in self._raw_pieces(number):
+            for some in raw_numbers(self._store, number):
                 found[start : start + some.size] = some
                 start += some.size
             self._maps[number] = found
@@ -139,7 +129,7 @@ class TrainerIds:
         schema = pa.schema([pa.field("id", pa.int64(), nullable=False), pa.field("raw", pa.string(), nullable=False)])
         with out.open(path) as file, pq.ParquetWriter(ArrowSink(file), schema) as writer:
             first = 0
-            for texts in self._raw_pieces(number):
+            for texts in raw_pieces(self._store, number):
                 if isinstance(texts, RawTexts):
                     buffers = pa.py_buffer(texts.offsets), pa.py_buffer(texts.values)
                     raw = pa.LargeStringArray.from_buffers(texts.size, *buffers).cast(pa.string())

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.engine.local import map_ordered
+from graphprep.exporters.formats.torch_files import TensorPieces
 from graphprep.kernels.cpu.ids.part_graph import interleave_rows, number_rows
 
 Ints = NDArray[np.int64]
@@ -144,6 +145,10 @@ class SingleGraph:
         """Yield the edges in pieces; ``read(part, edge, low, high)`` returns some of a partition's edges of a type."""
         for block in self.blocks:
             yield from block.rows.items(partial(_read_block, read, block))
+
+    def tensor(self, dtype: str, read: Callable[[int, int, int, int], NDArray[Any]]) -> TensorPieces:
+        """Return what ``items`` yields as a tensor of a dtype."""
+        return TensorPieces(dtype, (self.num_items,), lambda: self.items(read))
 
 
 def _read_block(

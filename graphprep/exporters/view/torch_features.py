@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
-
-from numpy.typing import NDArray
 
 from graphprep.exporters.formats.torch_files import TensorPieces
 from graphprep.exporters.formats.torch_pickle import BFLOAT16
 from graphprep.exporters.unsupported import count_types
 from graphprep.exporters.view.column_rows import Rows
-from graphprep.exporters.view.graph import slices
 from graphprep.model.errors import UsageError
 from graphprep.model.metadata import GraphMetadata
 from graphprep.store.columns.torch_rows import Matrix
@@ -38,14 +33,7 @@ class FeatureMatrix(Matrix):
 
     def tensor(self, rows: Rows, low: int = 0, high: int | None = None) -> TensorPieces:
         """Return rows [low, high) as a tensor."""
-        high = rows.size if high is None else high
-        step = max(1, rows.piece_bytes // max(1, self.row_bytes))
-
-        def pieces() -> Iterator[NDArray[Any]]:
-            for start, stop in slices(high - low, step):
-                yield self.read(rows, low + start, low + stop)
-
-        return TensorPieces(self.dtype, (high - low, *self.item_shape), pieces)
+        return rows.tensor(self.dtype, self.item_shape, self.read, low, high)
 
 
 def check_homo(metadata: GraphMetadata, graph_class: str) -> None:

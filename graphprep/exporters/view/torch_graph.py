@@ -54,16 +54,8 @@ def others(graph: StoredGraph, edge: int, layout: Layout, part: int) -> TensorPi
 
 def edge_ids(graph: StoredGraph, edge: int, layout: Layout, part: int) -> TensorPieces:
     """Return the edge IDs of a partition's edges, in the layout's row order; edge rows where the store has none."""
-
-    def pieces() -> Iterator[Ints]:
-        items = graph.edge_ids(edge, layout, part)
-        if items is None:
-            yield from (piece.edge_ids for piece in graph.edges(edge, layout, part))
-            return
-        for low, high in slices(items.size, STEP):
-            yield items.read(low, high).astype(np.int64, copy=False)
-
-    return TensorPieces("int64", (graph.num_edges(edge, layout, part),), pieces)
+    size = graph.num_edges(edge, layout, part)
+    return TensorPieces("int64", (size,), lambda: (graph.edge_numbers(edge, layout, part, *cut) for cut in slices(size, STEP)))
 
 
 def edge_book(graph: StoredGraph, edge: int, layout: Layout) -> TensorPieces:

@@ -1,16 +1,19 @@
-"""The raw IDs of a partition's nodes, as the store has them."""
+"""The raw IDs of nodes, as a store has them: of a partition, or looked up by typed IDs over all."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from graphprep.kernels.cpu.text.texts import concat_texts
+from graphprep.model.rows import RawTexts
 from graphprep.store.columns.arrow import RawBlock
 from graphprep.store.items import StoredArrays, StoredItems
 from graphprep.store.paths import NodePaths, node_folder
-from graphprep.store.text_source import TextSource
+from graphprep.store.text_source import TextSource, take_rows
 
 _STEP = 1 << 18
 
@@ -56,3 +59,40 @@ class RawIds:
                 yield self._numbers.read(start, stop)
             else:
                 yield np.arange(start + self._first, stop + self._first)
+
+
+def raw_pieces(store: StoredArrays, number: int) -> Iterator[RawBlock]:
+    """Yield the raw IDs of all nodes of a type, in typed order, in pieces of a few MiB."""
+    for part in range(store.metadata.num_parts):
+        yield from RawIds(store, number, part).pieces()
+
+
+def raw_numbers(store: StoredArrays, number: int) -> Iterator[NDArray[np.int64] | NDArray[np.uint64]]:
+    """Yield those of ``raw_pieces`` where they are integers."""
+    return (piece for piece in raw_pieces(store, number) if not isinstance(piece, RawTexts))
+
+
+class RawLookup:
+    """The raw IDs of a node type, by typed ID, over all partitions."""
+
+    def __init__(self, store: StoredArrays, number: int) -> None:
+        self._parts = [RawIds(store, number, part) for part in range(store.metadata.num_parts)]
+        self._offsets = np.cumsum([0, *store.metadata.num_nodes_per_chunk[number]], dtype=np.int64)
+
+    def of(self, typed: NDArray[np.int64]) -> RawBlock:
+        """Return the raw IDs of typed ones (int64[k], any order): int64[k] or uint64[k], or texts."""
+        if len(self._parts) == 1:
+            return self._parts[0].take(typed)
+        parts = np.searchsorted(self._offsets[1:], typed, side="right")
+        order = np.argsort(parts, kind="stable")
+        cuts = np.searchsorted(parts[order], np.arange(len(self._parts) + 1))
+        found: list[Any] = []
+        for part, low, high in zip(range(len(self._parts)), cuts[:-1], cuts[1:], strict=True):
+            if low < high or (part == 0 and not typed.size):
+                found.append(self._parts[part].take(typed[order[low:high]] - self._offsets[part]))
+        places = np.empty(order.size, np.int64)
+        places[order] = np.arange(order.size)
+        if isinstance(found[0], RawTexts):
+            return take_rows(RawTexts(*concat_texts([(some.offsets, some.values) for some in found])), places)
+        joined: NDArray[np.int64] = np.concatenate(found)
+        return joined[places]
