@@ -141,7 +141,7 @@ class _EdgeTable:
 
     def __init__(
         self, file: FileOutput, format: str, line: str = "<src>,<dst>,<weight>\n", header: bytes = b"src,dst,weight\n"
-    ):
+    ) -> None:
         self._file = file
         self._template = Template.parse(line, _EDGE_FIELDS)
         self._parquet = ParquetPieces() if format == "parquet" else None

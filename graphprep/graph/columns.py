@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import Any, overload
+from typing import Any, ClassVar, Generic, Self, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.graph.libraries import load_library
-from graphprep.model.schema import ColumnSchema
+from graphprep.model.schema import ColumnSchema, Kind
 from graphprep.storage.read.arrays import StoreReader
 from graphprep.store.columns.cells import Cells
 from graphprep.store.paths import ColumnPaths
@@ -21,17 +21,27 @@ from graphprep.store.paths import ColumnPaths
 Ints = NDArray[np.int64]
 Array = NDArray[Any]
 Rows = slice | Sequence[int] | NDArray[Any]  # a slice, numbers of rows, or a mask
+Row = TypeVar("Row")
 _MOST_SHOWN = 3  # rows of a column
 _MOST_CHARS = 32  # of a row
 
 
-class _Rows:
+class _Rows(Generic[Row]):
     """What the columns have in common: a row by its number, rows by a slice, by their numbers or by a mask."""
 
-    def __len__(self) -> int:
-        raise NotImplementedError
+    _kind: ClassVar[Kind]
+    offsets: Ints
+    values: Array
 
-    def _row(self, row: int) -> Any:
+    @property
+    def _bounds(self) -> Ints:
+        """Return where rows begin."""
+        return self.offsets
+
+    def __len__(self) -> int:
+        return self._bounds.size - 1
+
+    def _row(self, row: int) -> Row:
         raise NotImplementedError
 
     def _take(self, rows: slice | Ints) -> Any:
@@ -41,14 +51,17 @@ class _Rows:
     @property
     def schema(self) -> ColumnSchema:
         """Return what metadata.json would say of the column's kind and values."""
-        raise NotImplementedError
+        return ColumnSchema("column", self._kind, self.values.dtype.name)
 
     def cells(self) -> Cells:
         """Return all values as cells."""
-        raise NotImplementedError
+        return Cells(np.diff(self.offsets), self.values)
 
-    def _get(self, key: Any) -> Any:
-        """Return what stands at a key: a row, or a column of rows, which is a view where ``key`` is a slice of step 1."""
+    @overload
+    def __getitem__(self, key: int) -> Row: ...
+    @overload
+    def __getitem__(self, key: Rows) -> Self: ...
+    def __getitem__(self, key: int | Rows) -> Any:
         size = len(self)
         if isinstance(key, int | np.integer):
             if not -size <= key < size:
@@ -78,24 +91,16 @@ class _Rows:
 
 
 @dataclass(frozen=True, repr=False)
-class RaggedColumn(_Rows):
+class RaggedColumn(_Rows[Array]):
     """Several values a row: ``column[r]`` is ``values[offsets[r]:offsets[r + 1]]``; ``offsets``: int64[n + 1].
 
     ``column[2:5]``, ``column[rows]`` and ``column[mask]`` are columns of these rows.
     """
 
+    _kind: ClassVar[Kind] = "ragged"
+
     offsets: Ints
     values: Array
-
-    def __len__(self) -> int:
-        return self.offsets.size - 1
-
-    @overload
-    def __getitem__(self, key: int) -> Array: ...
-    @overload
-    def __getitem__(self, key: Rows) -> RaggedColumn: ...
-    def __getitem__(self, key: int | Rows) -> Any:
-        return self._get(key)
 
     def _row(self, row: int) -> Array:
         return self.values[self.offsets[row] : self.offsets[row + 1]]
@@ -104,35 +109,18 @@ class RaggedColumn(_Rows):
         offsets, at = _pick(self.offsets, rows)
         return RaggedColumn(offsets, self.values[at])
 
-    @property
-    def schema(self) -> ColumnSchema:
-        """See ``_Rows``."""
-        return ColumnSchema("column", "ragged", self.values.dtype.name)
-
-    def cells(self) -> Cells:
-        """See ``_Rows``."""
-        return Cells(np.diff(self.offsets), self.values)
-
 
 @dataclass(frozen=True, repr=False)
-class TextColumn(_Rows):
+class TextColumn(_Rows[str]):
     """A text a row: UTF-8 ``values[offsets[r]:offsets[r + 1]]`` (uint8, int64[n + 1]); ``column[r]`` is the str.
 
     ``column[2:5]``, ``column[rows]`` and ``column[mask]`` are columns of these rows.
     """
 
+    _kind: ClassVar[Kind] = "binary"
+
     offsets: Ints
     values: NDArray[np.uint8]
-
-    def __len__(self) -> int:
-        return self.offsets.size - 1
-
-    @overload
-    def __getitem__(self, key: int) -> str: ...
-    @overload
-    def __getitem__(self, key: Rows) -> TextColumn: ...
-    def __getitem__(self, key: int | Rows) -> Any:
-        return self._get(key)
 
     def _row(self, row: int) -> str:
         return self.values[self.offsets[row] : self.offsets[row + 1]].tobytes().decode(errors="replace")
@@ -141,15 +129,6 @@ class TextColumn(_Rows):
         offsets, at = _pick(self.offsets, rows)
         return TextColumn(offsets, self.values[at])
 
-    @property
-    def schema(self) -> ColumnSchema:
-        """See ``_Rows``."""
-        return ColumnSchema("column", "binary", "uint8")
-
-    def cells(self) -> Cells:
-        """See ``_Rows``."""
-        return Cells(np.diff(self.offsets), self.values)
-
     def tolist(self) -> list[str]:
         """Return all texts."""
         data, ends = self.values.tobytes(), self.offsets.tolist()
@@ -157,26 +136,18 @@ class TextColumn(_Rows):
 
 
 @dataclass(frozen=True, repr=False)
-class SparseColumn(_Rows):
+class SparseColumn(_Rows[tuple[Ints, Array]]):
     """Values at coordinates: row r has ``values[s]`` at ``coords[s]``, where s is ``offsets[r]:offsets[r + 1]``.
 
     ``offsets``: int64[n + 1]; ``coords``: int64[k, width], or int64[k] where flat; ``values``: [k]. ``column[r]`` is
     (coordinates, values).
     """
 
+    _kind: ClassVar[Kind] = "sparse"
+
     offsets: Ints
     coords: Ints
     values: Array
-
-    def __len__(self) -> int:
-        return self.offsets.size - 1
-
-    @overload
-    def __getitem__(self, key: int) -> tuple[Ints, Array]: ...
-    @overload
-    def __getitem__(self, key: Rows) -> SparseColumn: ...
-    def __getitem__(self, key: int | Rows) -> Any:
-        return self._get(key)
 
     def _row(self, row: int) -> tuple[Ints, Array]:
         run = slice(int(self.offsets[row]), int(self.offsets[row + 1]))
@@ -189,7 +160,7 @@ class SparseColumn(_Rows):
     @property
     def schema(self) -> ColumnSchema:
         """See ``_Rows``."""
-        return ColumnSchema("column", "sparse", self.values.dtype.name, self.coords.shape[1:])
+        return ColumnSchema("column", self._kind, self.values.dtype.name, self.coords.shape[1:])
 
     def cells(self) -> Cells:
         """See ``_Rows``."""
@@ -197,12 +168,14 @@ class SparseColumn(_Rows):
 
 
 @dataclass(frozen=True, repr=False)
-class TemporalColumn(_Rows):
+class TemporalColumn(_Rows[list[tuple[int, int, Array]]]):
     """Dated values, several entries a row: row r has the entries ``entry_offsets[r]:entry_offsets[r + 1]``, oldest first.
 
     Entry e is there from ``start[e]`` on, up to ``end[e]`` (int64, -1: no end; None: no entry has one), and has
     ``values[offsets[e]:offsets[e + 1]]``. ``column[r]`` is a list of (start, end, values).
     """
+
+    _kind: ClassVar[Kind] = "temporal"
 
     entry_offsets: Ints
     start: Ints
@@ -210,15 +183,9 @@ class TemporalColumn(_Rows):
     offsets: Ints
     values: Array
 
-    def __len__(self) -> int:
-        return self.entry_offsets.size - 1
-
-    @overload
-    def __getitem__(self, key: int) -> list[tuple[int, int, Array]]: ...
-    @overload
-    def __getitem__(self, key: Rows) -> TemporalColumn: ...
-    def __getitem__(self, key: int | Rows) -> Any:
-        return self._get(key)
+    @property
+    def _bounds(self) -> Ints:
+        return self.entry_offsets
 
     def _row(self, row: int) -> list[tuple[int, int, Array]]:
         ends = self.end
@@ -232,11 +199,6 @@ class TemporalColumn(_Rows):
         offsets, at = _pick(self.offsets, entries)
         end = None if self.end is None else self.end[entries]
         return TemporalColumn(entry_offsets, self.start[entries], end, offsets, self.values[at])
-
-    @property
-    def schema(self) -> ColumnSchema:
-        """See ``_Rows``."""
-        return ColumnSchema("column", "temporal", self.values.dtype.name)
 
     def cells(self) -> Cells:
         """See ``_Rows``."""

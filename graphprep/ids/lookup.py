@@ -207,7 +207,7 @@ class IdLookup:
         order: Ints = sort_texts(ids.offsets, ids.values)
         ids = take_rows(ids, order)
         typed = np.full(ids.size, -1, np.int64)
-        for part, mine in self._places(number, typed, self._text_home(number, ids)):
+        for part, mine in self._places(number, typed, self._home(number, ids)):
             texts, raw_order = self._text_source(number, part), self._raw_order(number, part)
             some = ids if mine.size == ids.size else take_rows(ids, mine)
             at = texts.find(some) if raw_order is None else find_texts_by_order(texts, raw_order, some)
@@ -224,30 +224,25 @@ class IdLookup:
             if mine.size and sizes[part]:
                 yield part, mine
 
-    def _home(self, number: int, ids: NDArray[Any]) -> Ints | None:
-        """Return the partition that each raw integer (ascending) must be in; None where only a search can tell."""
+    def _home(self, number: int, ids: NDArray[Any] | RawTexts) -> Ints | None:
+        """Return the partition that each raw ID (ascending) must be in; None where only a search can tell."""
         method, num_parts = self._store.metadata.partition_by, self._parted.num_parts
         if method == "hash":
-            return np.asarray(hash_ints(ids) % np.uint64(num_parts), np.int64)
-        if method == "modulo":
+            hashes = hash_texts(ids.offsets, ids.values) if isinstance(ids, RawTexts) else hash_ints(ids)
+            return np.asarray(hashes % np.uint64(num_parts), np.int64)
+        if method == "modulo" and not isinstance(ids, RawTexts):
             return np.asarray(ids % ids.dtype.type(num_parts), np.int64)
         filled = self._filled(number)
         if method != "range" or num_parts == 1 or not filled.size:
             return None
-        firsts = np.concatenate([self._array(number, part).take(self._first(number, part)) for part in filled.tolist()])
-        return np.asarray(filled[np.maximum(np.searchsorted(firsts, ids, side="right") - 1, 0)], np.int64)
-
-    def _text_home(self, number: int, ids: RawTexts) -> Ints | None:
-        """Return the partition that each raw string (ascending) must be in; None where only a search can tell."""
-        method, num_parts = self._store.metadata.partition_by, self._parted.num_parts
-        if method == "hash":
-            return np.asarray(hash_texts(ids.offsets, ids.values) % np.uint64(num_parts), np.int64)
-        filled = self._filled(number)
-        if method != "range" or num_parts == 1 or not filled.size:
-            return None
-        firsts = [self._text_source(number, part).take(self._first(number, part)) for part in filled.tolist()]
-        offsets, values = concat_texts([(first.offsets, first.values) for first in firsts])
-        return np.asarray(filled[np.maximum(rank_texts(offsets, values, ids.offsets, ids.values) - 1, 0)], np.int64)
+        rows = [(part, self._first(number, part)) for part in filled.tolist()]
+        if isinstance(ids, RawTexts):
+            texts = [self._text_source(number, part).take(row) for part, row in rows]
+            ranks = rank_texts(*concat_texts([(one.offsets, one.values) for one in texts]), ids.offsets, ids.values)
+        else:
+            firsts = np.concatenate([self._array(number, part).take(row) for part, row in rows])
+            ranks = np.searchsorted(firsts, ids, side="right")
+        return np.asarray(filled[np.maximum(ranks - 1, 0)], np.int64)
 
     def _first(self, number: int, part: int) -> Ints:
         """Return the row of a partition's node with the lowest raw ID: int64[1]."""

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphprep.kernels.cpu.ids import group, hash, lookup, ragged
+from graphprep.kernels.cpu.ids import group, hash, lookup
+from graphprep.store.columns.cells import take_ragged
 
 FEW = settings(max_examples=60, deadline=None)
 U64 = st.integers(0, 2**64 - 1)
@@ -45,12 +46,12 @@ def test_take_ragged_gathers_rows(rows, data, dtype):
     counts = np.array([len(row) for row in rows], np.int64)
     flat = np.array([value for row in rows for value in row], dtype)
     expected = [value for row in picked for value in rows[row]]
-    assert ragged.take_ragged(counts, flat, np.array(picked, np.int64)).tolist() == expected
+    assert take_ragged(counts, flat, np.array(picked, np.int64)).tolist() == expected
 
 
 def test_take_ragged_with_several_numbers_a_value():
     coords = np.array([0, 1, 10, 11, 20, 21])
-    got = ragged.take_ragged(np.array([1, 2]), coords, np.array([1, 0, 1]), scale=2)
+    got = take_ragged(np.array([1, 2]), coords, np.array([1, 0, 1]), scale=2)
     assert got.tolist() == [10, 11, 20, 21, 0, 1, 10, 11, 20, 21]
 
 
@@ -105,7 +106,8 @@ def test_kernels_stay_inside_their_arrays(tmp_path):
     """Once more with Numba's bounds checks, in a process of its own."""
     code = """
 import numpy as np
-from graphprep.kernels.cpu.ids import group, hash, lookup, ragged
+from graphprep.kernels.cpu.ids import group, hash, lookup
+from graphprep.store.columns.cells import take_ragged
 rng = np.random.default_rng(1)
 for size in (0, 1, 7, 1000):
     keys = rng.integers(0, 5, size)
@@ -113,7 +115,7 @@ for size in (0, 1, 7, 1000):
     group.mark_bits(np.zeros(1, np.uint8), keys.astype(np.uint64))
     counts = rng.integers(0, 4, size)
     if size:
-        ragged.take_ragged(counts, np.arange(counts.sum()), rng.integers(0, size, 50))
+        take_ragged(counts, np.arange(counts.sum()), rng.integers(0, size, 50))
         ids = np.unique(rng.integers(0, 2**63, size).astype(np.uint64))
         wanted = np.concatenate([ids, ids + np.uint64(1), np.array([0, 2**64 - 1], np.uint64)])
         lookup.find_sorted(ids, lookup.bucket_index(ids), wanted)

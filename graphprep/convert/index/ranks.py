@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from graphprep.kernels.cpu.ids.bitmap import members
 from graphprep.kernels.cpu.ids.group import mark_bits
-from graphprep.kernels.cpu.ids.sort import sort_keys, stable_order
+from graphprep.kernels.cpu.ids.sort import stable_order
 from graphprep.kernels.cpu.ids.unique import SeenIds
 from graphprep.storage.spill.runs import Runs, SpillPool
 
@@ -99,7 +99,7 @@ class _Ends:
         if self._bits is not None:
             yield from self._members()
         else:
-            ids: NDArray[np.uint64] = sort_keys(np.concatenate(self._ids))
+            ids: NDArray[np.uint64] = np.sort(np.concatenate(self._ids))
             yield np.asarray(ids[np.concatenate([np.ones(min(1, ids.size), bool), ids[1:] != ids[:-1]])])
 
 

@@ -52,9 +52,8 @@ class LineWriter:
         return self._other_lines(columns)
 
     def _count_lines(self, columns: Sequence[NDArray[np.int64]]) -> memoryview:
-        names = [chr(ord("a") + at // 26) + chr(ord("a") + at % 26) for at in range(len(columns))]
-        fields = {name: (INTEGER, at) for at, name in enumerate(names)}
-        template = Template.parse(self._separator.join(f"<{name}>" for name in names) + "\n", fields)
+        line, fields = count_fields(len(columns), self._separator)
+        template = Template.parse(f"{line}\n", fields)
         rows = columns[0].size
         out = np.empty(rows * template.row_bytes + SLACK_BYTES, np.uint8)
         return out[: write_rows(template, np.stack(columns), rows, out)].data
@@ -86,6 +85,12 @@ class LineWriter:
         if values.dtype.kind != "f":
             return texts
         return pc.if_else(pc.match_substring_regex(texts, _WHOLE), _join(texts, _text(".0")), texts)
+
+
+def count_fields(width: int, separator: str) -> tuple[str, dict[str, tuple[int, int]]]:
+    """Return the template of so many integers between separators, and its fields."""
+    fields = {chr(ord("a") + at // 26) + chr(ord("a") + at % 26): (INTEGER, at) for at in range(width)}
+    return separator.join(f"<{name}>" for name in fields), fields
 
 
 def _quoted(texts: Any, pattern: str) -> Any:

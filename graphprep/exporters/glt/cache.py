@@ -38,6 +38,7 @@ class FeatureCache:
         self._name = graph.metadata.node_types[number]
         self._size = graph.metadata.num_nodes_per_type[number]
         self._found: dict[int, Ints] = {}
+        self._indptrs: dict[tuple[int, int], Ints] = {}
 
     def find(self, part: int, ratio: float, files: Sequence[str]) -> Ints:
         """Return the typed IDs of the nodes that a partition caches: int64[k], highest score first, ties by typed ID.
@@ -104,10 +105,6 @@ class FeatureCache:
         if (edge, part) not in self._indptrs:
             self._indptrs[edge, part] = self._graph.indptr(edge, "csc", part)
         return self._indptrs[edge, part]
-
-    @cached_property
-    def _indptrs(self) -> dict[tuple[int, int], Ints]:
-        return {}
 
     def _listed(self, scores: NDArray[Any], low: int, high: int) -> Floats:
         return scores[self._graph.to_ids(self._number, np.arange(low, high))].astype(np.float64)

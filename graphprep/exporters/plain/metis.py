@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.engine.local import map_ordered
+from graphprep.exporters.formats.text_lines import count_fields
 from graphprep.exporters.unsupported import count_types, list_unsupported
 from graphprep.exporters.view.graph import StoredGraph
 from graphprep.exporters.view.single import WholeGraph, WholeRows
@@ -189,9 +190,7 @@ class _Lines:
         self._columns = columns
         self._threads = graph.room.threads
         self._width = sum(int(np.prod(column.item_shape, dtype=np.int64)) for column in columns)
-        names = [chr(ord("a") + at // 26) + chr(ord("a") + at % 26) for at in range(self._width)]
-        head = " ".join(f"<{name}>" for name in names)
-        fields = {name: (INTEGER, at) for at, name in enumerate(names)}
+        head, fields = count_fields(self._width, " ")
         entry = "<id>" if adjacency.weight is None else "<id> <weight>"
         numbers = {"id": (INTEGER, 0), "weight": (INTEGER, 1)}
         self._node = Template.parse(f"{head}<edges:{'' if head else ' '}>\n", {**fields, "edges": (EDGES, 0)})

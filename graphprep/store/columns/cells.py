@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.kernels.cpu.ids.ragged import take_ragged
+from graphprep.kernels.cpu.bytes.blocks import copy_blocks
 from graphprep.model.rows import ColumnChunk, ColumnKey
 
 Ints = NDArray[np.int64]
@@ -157,3 +157,13 @@ def concat_cells(pieces: Sequence[Cells]) -> Cells:
 def _concat(parts: Sequence[Ints | None]) -> Ints | None:
     present = [part for part in parts if part is not None]
     return np.concatenate(present) if present else None
+
+
+def take_ragged(counts: NDArray[np.int64], values: NDArray[Any], rows: NDArray[np.int64], scale: int = 1) -> NDArray[Any]:
+    """Return the values of chosen rows, one behind the other; row i owns ``counts[i] * scale`` of ``values``."""
+    offsets = np.zeros(counts.size + 1, np.int64)
+    np.cumsum(counts, out=offsets[1:])
+    starts, stops = scale * offsets[rows], scale * offsets[rows + 1]
+    out = np.empty(int((stops - starts).sum()), values.dtype)
+    copy_blocks(values, starts, stops, out)
+    return out

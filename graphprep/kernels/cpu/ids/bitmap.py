@@ -62,41 +62,36 @@ def _count_blocks(words, counts):
         counts[i // _BLOCK_WORDS + 1] += _popcount(words[i])
 
 
+@njit(cache=True, nogil=True, inline="always")
+def _rank(words, before, value):
+    """Return how many members are smaller than one of them; -1 of what is none."""
+    if value >= uint64(64) * uint64(words.size):
+        return -1
+    at = np.int64(value >> uint64(6))
+    bit = uint64(1) << (value & uint64(63))
+    if not words[at] & bit:
+        return -1
+    block = at // _BLOCK_WORDS
+    rank = before[block]
+    for k in range(block * _BLOCK_WORDS, at):
+        rank += _popcount(words[k])
+    return rank + _popcount(words[at] & (bit - uint64(1)))
+
+
 @njit(cache=True, nogil=True)
 def _find_ranks(words, before, wanted, out):
-    size = uint64(64) * uint64(words.size)
     for i in range(wanted.size):
-        value = wanted[i]
-        out[i] = -1
-        if value >= size:
-            continue
-        at = np.int64(value >> uint64(6))
-        bit = uint64(1) << (value & uint64(63))
-        if words[at] & bit:
-            block = at // _BLOCK_WORDS
-            rank = before[block]
-            for k in range(block * _BLOCK_WORDS, at):
-                rank += _popcount(words[k])
-            out[i] = rank + _popcount(words[at] & (bit - uint64(1)))
+        out[i] = _rank(words, before, wanted[i])
 
 
 @njit(cache=True, nogil=True)
 def _find_members(words, before, wanted, out):
     """Find ranks; return whether all are members."""
-    size = uint64(64) * uint64(words.size)
     for i in range(wanted.size):
-        value = uint64(wanted[i])
-        if value >= size:
+        rank = _rank(words, before, uint64(wanted[i]))
+        if rank < 0:
             return False
-        at = np.int64(value >> uint64(6))
-        bit = uint64(1) << (value & uint64(63))
-        if not words[at] & bit:
-            return False
-        block = at // _BLOCK_WORDS
-        rank = before[block]
-        for k in range(block * _BLOCK_WORDS, at):
-            rank += _popcount(words[k])
-        out[i] = rank + _popcount(words[at] & (bit - uint64(1)))
+        out[i] = rank
     return True
 
 

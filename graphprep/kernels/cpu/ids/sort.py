@@ -26,15 +26,10 @@ def stable_order(keys: Any) -> Any:
     rows = np.arange(keys.size, dtype=np.int32)
     more_keys, more_rows = np.empty_like(keys), np.empty_like(rows)
     for shift in range(0, span.bit_length(), _DIGIT_BITS):
-        cursors = np.zeros(1 << _DIGIT_BITS, np.int64)
-        _count_digits(keys, shift, cursors)
-        if cursors.max() == keys.size:
-            continue
-        np.cumsum(cursors, out=cursors)
-        cursors = np.roll(cursors, 1)
-        cursors[0] = 0
-        _scatter_by_digit(keys, rows, shift, cursors, more_keys, more_rows)
-        keys, rows, more_keys, more_rows = more_keys, more_rows, keys, rows
+        cursors = _find_cursors(keys, narrow(0), shift)
+        if cursors is not None:
+            _scatter_by_digit(keys, rows, shift, cursors, more_keys, more_rows)
+            keys, rows, more_keys, more_rows = more_keys, more_rows, keys, rows
     return rows.astype(np.int64)
 
 
@@ -48,43 +43,25 @@ def order_by_key(keys: Any, order: Any, more: Any) -> Any:
         return order
     low = keys.min()
     for shift in range(0, (int(keys.max()) - int(low)).bit_length(), _DIGIT_BITS):
-        cursors = np.zeros(1 << _DIGIT_BITS, np.int64)
-        _count_offset_digits(keys, low, shift, cursors)
-        if cursors.max() == keys.size:
-            continue
-        cursors = np.cumsum(cursors) - cursors
-        _scatter_rows(keys, low, order, shift, cursors, more)
-        order, more = more, order
+        cursors = _find_cursors(keys, low, shift)
+        if cursors is not None:
+            _scatter_rows(keys, low, order, shift, cursors, more)
+            order, more = more, order
     return order
 
 
-def sort_keys(keys: Any) -> Any:
-    """Return uint64 keys in ascending order: uint64[n]. Takes one pass for every 11 bits between the lowest and the highest."""
-    if keys.size < _FEW_ROWS:
-        return np.sort(keys)
-    low = keys.min()
-    span = int(keys.max()) - int(low)
-    keys = keys - low
-    more = np.empty_like(keys)
-    for shift in range(0, span.bit_length(), _DIGIT_BITS):
-        cursors = np.zeros(1 << _DIGIT_BITS, np.int64)
-        _count_digits(keys, shift, cursors)
-        if cursors.max() == keys.size:
-            continue
-        np.cumsum(cursors, out=cursors)
-        cursors = np.roll(cursors, 1)
-        cursors[0] = 0
-        _scatter_keys(keys, shift, cursors, more)
-        keys, more = more, keys
-    keys += low
-    return keys
+def _find_cursors(keys: Any, low: Any, shift: int) -> Any:
+    """Return where the rows of each digit of ``keys`` less ``low`` begin; None where all have the same."""
+    counts = np.zeros(1 << _DIGIT_BITS, np.int64)
+    _count_digits(keys, low, shift, counts)
+    return None if counts.max() == keys.size else np.cumsum(counts) - counts
 
 
 @njit(cache=True, nogil=True)
-def _count_offset_digits(keys, low, shift, counts):
+def _count_digits(keys, low, shift, counts):
     mask = np.uint64(counts.size - 1)
     for i in range(keys.size):
-        counts[((keys[i] - low) >> np.uint64(shift)) & mask] += 1
+        counts[(np.uint64(keys[i] - low) >> np.uint64(shift)) & mask] += 1
 
 
 @njit(cache=True, nogil=True)
@@ -94,22 +71,6 @@ def _scatter_rows(keys, low, rows, shift, cursors, out):
         digit = ((keys[rows[i]] - low) >> np.uint64(shift)) & mask
         out[cursors[digit]] = rows[i]
         cursors[digit] += 1
-
-
-@njit(cache=True, nogil=True)
-def _scatter_keys(keys, shift, cursors, out):
-    mask = np.uint64(cursors.size - 1)
-    for i in range(keys.size):
-        digit = (keys[i] >> np.uint64(shift)) & mask
-        out[cursors[digit]] = keys[i]
-        cursors[digit] += 1
-
-
-@njit(cache=True, nogil=True)
-def _count_digits(keys, shift, counts):
-    mask = np.uint64(counts.size - 1)
-    for i in range(keys.size):
-        counts[(np.uint64(keys[i]) >> np.uint64(shift)) & mask] += 1
 
 
 @njit(cache=True, nogil=True)
