@@ -7,7 +7,7 @@ import pytest
 
 from graphprep.edges import arrays as graph_arrays
 from graphprep.edges import sorted_arrays
-from graphprep.edges.device import find_kernels
+from graphprep.edges.device.find import find_kernels
 from graphprep.generate.streams import Stream, permutation_rounds, rmat_limits, stream_key
 from graphprep.kernels.cpu.ids.hash import edge_checksum, hash_ints, permute_range
 

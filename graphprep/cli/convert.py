@@ -14,7 +14,7 @@ from graphprep.cli import export
 from graphprep.cli.export import LastStageFlags
 from graphprep.cli.groups import with_groups
 from graphprep.cli.help_pages import FIRST, OF_TABLES, Of
-from graphprep.cli.options import AsJson, ReportFlags, RunFlags, StorageFlags, option
+from graphprep.cli.options import AsJson, DeviceFlags, ReportFlags, StorageFlags, option
 from graphprep.cli.summaries import note_lines, sizes_text, summary_json, types_lines, work_line, wrapped_text
 from graphprep.cli.tables import TableFlags, make_graph
 from graphprep.cli.words import count
@@ -440,7 +440,7 @@ class DeepGnnFlags:
 @with_groups(
     later=(
         *(InputFlags, StoreFlags, ErrorFlags, TableFlags, EdgesFlags, DeepGnnFlags),
-        *(LastStageFlags, RunFlags, StorageFlags, ReportFlags),
+        *(LastStageFlags, DeviceFlags, StorageFlags, ReportFlags),
     )
 )
 def convert(
@@ -461,7 +461,7 @@ def convert(
     edges_flags: EdgesFlags,
     deepgnn_flags: DeepGnnFlags,
     last_flags: LastStageFlags,
-    run_flags: RunFlags,
+    run_flags: DeviceFlags,
     storage_flags: StorageFlags,
     report_flags: ReportFlags,
     as_json: AsJson = False,

@@ -11,7 +11,7 @@ import typer
 
 from graphprep.cli.groups import with_groups
 from graphprep.cli.help_pages import FIRST
-from graphprep.cli.options import AsJson, ReportFlags, RunFlags, StorageFlags, option, parse_pairs
+from graphprep.cli.options import AsJson, DeviceFlags, ReportFlags, StorageFlags, option, parse_pairs
 from graphprep.cli.summaries import note_lines, sizes_text, summary_json, work_line, wrapped_text
 from graphprep.model.shown.texts import display_url, json_text, printable
 
@@ -211,7 +211,7 @@ def export(
     target_flags: TargetFlags,
     graph_flags: GraphFlags,
     files_flags: FilesFlags,
-    run_flags: RunFlags,
+    run_flags: DeviceFlags,
     storage_flags: StorageFlags,
     report_flags: ReportFlags,
     as_json: AsJson = False,
@@ -248,7 +248,7 @@ def export(
 
 
 def make_options(
-    target: TargetFlags, graph: GraphFlags, files: FilesFlags, run: RunFlags, storage: StorageFlags
+    target: TargetFlags, graph: GraphFlags, files: FilesFlags, run: DeviceFlags, storage: StorageFlags
 ) -> ExportOptions:
     """Return the library's form of the flags.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -53,6 +53,35 @@ class RunFlags:
         from graphprep.model.run_options import RunOptions
 
         return RunOptions(self.memory_limit, self.threads, self.tmp_dir, storage.to_mapping())
+
+
+@dataclass(frozen=True)
+class DeviceFlags(RunFlags):
+    """What a command that builds arrays may use of the machine."""
+
+    device: Annotated[
+        str | None,
+        option(
+            "--device",
+            "Where arrays are built: auto, cpu, cuda or cuda:N.  [default: GRAPHPREP_DEVICE, else auto]",
+            group=RESOURCES,
+            metavar="NAME",
+        ),
+    ] = None
+    device_memory_limit: Annotated[
+        str,
+        option(
+            "--device-memory-limit",
+            "Memory to use on a GPU: 8GiB, 50% of what is free there, or auto.",
+            group=RESOURCES,
+            metavar="SIZE",
+        ),
+    ] = "auto"
+
+    def to_options(self, storage: StorageFlags) -> RunOptions:
+        """See ``RunFlags.to_options``."""
+        options = super().to_options(storage)
+        return replace(options, device=self.device, device_memory_limit=self.device_memory_limit)
 
 
 @dataclass(frozen=True)

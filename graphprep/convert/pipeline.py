@@ -40,7 +40,7 @@ from graphprep.convert.roles.role_columns import Parts, RoleGiver
 from graphprep.convert.shuffle.route import Routed, RouteRules, Routing
 from graphprep.convert.shuffle.route_edges import route_edges, route_needs
 from graphprep.convert.shuffle.route_nodes import route_nodes
-from graphprep.edges.device import find_kernels
+from graphprep.edges.device.find import RunDevice, find_kernels
 from graphprep.engine.budget import PeakSampler, count_memory, record_bytes
 from graphprep.engine.ledger import EDGE_BYTES, Ledger, MemoryPlan, plan_memory
 from graphprep.model.errors import DataError, UsageError
@@ -135,6 +135,7 @@ def convert(
         tmp_dir = options.run.tmp_dir or folder_beside(out)
         storage = stack.enter_context(Storage(options.run.storage_options, tmp_dir))
         storage.load_drivers((*inputs, out))
+        device = RunDevice(options.run, reporter)
         memory = plan_memory(options)
         ledger = Ledger(memory.limit_bytes, memory.held_bytes, reporter, sampler)
         storage.ahead_bytes = _AHEAD_BLOCKS * memory.block_bytes
@@ -146,7 +147,7 @@ def convert(
             in_memory.spool(storage)
         with _saved_rejects(storage, options) as rejects:
             disk = _disk_rules(out, tmp_dir, options, memory)
-            prepared = _prepare(inputs, options, memory, storage, pool, ledger, rejects, disk)
+            prepared = _prepare(inputs, options, memory, storage, pool, ledger, rejects, device, disk)
         check_outcome(_outcome(inputs, prepared), options, writer.replaced)
         rules = _write_rules(prepared, options, memory)
         most = prepared.most_bytes
@@ -157,7 +158,9 @@ def convert(
         for edge in prepared.edges:
             builder.write_edges(edge)
         ledger.begin("publish", (*publish_needs(rules, prepared.nodes, prepared.edges), memory.runs(most)))
-        builder.finish(prepared.nodes, prepared.edges, lambda: _provenance(prepared, storage, time.perf_counter() - begin))
+        builder.finish(
+            prepared.nodes, prepared.edges, lambda: _provenance(prepared, storage, device, time.perf_counter() - begin)
+        )
         ledger.end()
         elapsed_s = time.perf_counter() - begin
         summary = _summary(out, prepared, ledger, writer.num_bytes, pool.spilled_bytes, elapsed_s, sampler.stop())
@@ -179,13 +182,14 @@ def check_input(inputs: Sequence[str], options: ConvertOptions | None = None, re
         sampler = stack.enter_context(PeakSampler())
         storage = stack.enter_context(Storage(options.run.storage_options, options.run.tmp_dir))
         storage.load_drivers(inputs)
+        device = RunDevice(options.run, reporter or QuietReporter())
         memory = plan_memory(options)
         ledger = Ledger(memory.limit_bytes, memory.held_bytes, reporter or QuietReporter(), sampler)
         storage.ahead_bytes = _AHEAD_BLOCKS * memory.block_bytes
         storage.record_bytes = record_bytes(memory.limit_bytes)
         pool = stack.enter_context(SpillPool(memory.pool_bytes, options.run.tmp_dir))
         with _saved_rejects(storage, options) as rejects:
-            prepared = _prepare(inputs, options, memory, storage, pool, ledger, rejects)
+            prepared = _prepare(inputs, options, memory, storage, pool, ledger, rejects, device)
         check_outcome(_outcome(inputs, prepared), options)
         return InputReport(
             format=prepared.planned.format,
@@ -207,6 +211,7 @@ def _prepare(
     pool: SpillPool,
     ledger: Ledger,
     rejects: Rejects,
+    device: RunDevice,
     disk: DiskRules | None = None,
 ) -> Prepared:
     """Run the stages from plan to shuffle."""
@@ -227,7 +232,8 @@ def _prepare(
     if flags and plan.fixed is None:
         roles = match_types(flags, index.type_names)
     rules = _route_rules(options, plan.schema, memory, index)
-    routing = Routing(find_kernels(), decoded, index, rules, pool, locator, ledger.reporter, rejects, roles)
+    kernels = device.kernels(decoded.num_edges, memory, ledger)
+    routing = Routing(kernels, decoded, index, rules, pool, locator, ledger.reporter, rejects, roles)
     ledger.begin("shuffle", (*route_needs(routing), memory.runs(_most_bytes(decoded, index))))
     if decoded.num_nodes or decoded.aligned:
         route_nodes(routing)
@@ -610,9 +616,9 @@ def _summary(
     )
 
 
-def _provenance(prepared: Prepared, storage: Storage, elapsed_s: float) -> dict[str, Any]:
+def _provenance(prepared: Prepared, storage: Storage, device: RunDevice, elapsed_s: float) -> dict[str, Any]:
     spans = prepared.decoded.sources.spans
-    return provenance(list(dict.fromkeys(span.url for span in spans)), storage, elapsed_s)
+    return provenance(list(dict.fromkeys(span.url for span in spans)), storage, elapsed_s, device.name)
 
 
 __all__ = [

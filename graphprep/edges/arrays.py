@@ -18,7 +18,7 @@ from graphprep.edges.array_rows import (
     scatter_edges,
     scatter_entries,
 )
-from graphprep.edges.device import find_kernels
+from graphprep.edges.device.find import find_kernels
 from graphprep.engine.heap import scratch_array
 from graphprep.kernels.edges import Kernels, Relabeling, Rows, as_input
 from graphprep.model.errors import DataError, UsageError
@@ -43,6 +43,7 @@ def build_adjacency(
     sort_neighbors: bool = False,
     edge_ids: bool = True,
     threads: int | None = None,
+    device: str | None = None,
 ) -> Adjacency:
     """Build CSC or CSR of the edges ``src[i] -> dst[i]``.
 
@@ -50,7 +51,7 @@ def build_adjacency(
     highest ID and one. Neighbours of a row stand in input order; with ``sort_neighbors`` they ascend, equal ones in input
     order. The ID of an edge is its position. Raises DataError for an ID out of range.
     """
-    kernels, threads, is_csc = find_kernels(), count_threads(threads), check_layout(layout) == "csc"
+    kernels, threads, is_csc = find_kernels(device), count_threads(threads), check_layout(layout) == "csc"
     ends = as_ends(src, dst)
     num_src, num_dst = check_ends(kernels, *ends, num_nodes, threads)
     rows, others, num_rows, num_others = (*ends[::-1], num_dst, num_src) if is_csc else (*ends, num_src, num_dst)
@@ -62,14 +63,18 @@ def build_adjacency(
 
 
 def transpose(
-    adjacency: Adjacency, *, edge_ids: Literal["keep", "rows", "drop"] = "keep", threads: int | None = None
+    adjacency: Adjacency,
+    *,
+    edge_ids: Literal["keep", "rows", "drop"] = "keep",
+    threads: int | None = None,
+    device: str | None = None,
 ) -> Adjacency:
     """Turn CSR into CSC, or CSC into CSR. Neighbours of the result ascend, equal ones stay in order.
 
     ``edge_ids``: ``keep`` those of ``adjacency``, where it has some; ``rows``: each edge's position there; ``drop`` them.
     Raises DataError for arrays that do not fit each other.
     """
-    kernels, threads = find_kernels(), count_threads(threads)
+    kernels, threads = find_kernels(device), count_threads(threads)
     _one_of("edge_ids", edge_ids, ("keep", "rows", "drop"))
     indptr, indices, ids = _checked(kernels, adjacency, threads)
     carry = edge_ids == "rows" or (edge_ids == "keep" and adjacency.edge_ids is not None)
@@ -84,13 +89,18 @@ def transpose(
 
 
 def degrees(
-    src: ArrayLike, dst: ArrayLike, num_nodes: int | tuple[int, int] | None = None, *, threads: int | None = None
+    src: ArrayLike,
+    dst: ArrayLike,
+    num_nodes: int | tuple[int, int] | None = None,
+    *,
+    threads: int | None = None,
+    device: str | None = None,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Count the edges that leave and that enter every node.
 
     Arguments are those of ``build_adjacency``. Returns (out-degrees int64[sources], in-degrees int64[destinations]).
     """
-    kernels, threads = find_kernels(), count_threads(threads)
+    kernels, threads = find_kernels(device), count_threads(threads)
     ends = as_ends(src, dst)
     num_src, num_dst = check_ends(kernels, *ends, num_nodes, threads)
     counted = _count_all(kernels, [(ends[0], num_src), (ends[1], num_dst)], threads)
@@ -98,7 +108,12 @@ def degrees(
 
 
 def reorder_by_degree(
-    adjacency: Adjacency, *, by: DegreeKind = "degree", sort_neighbors: bool = False, threads: int | None = None
+    adjacency: Adjacency,
+    *,
+    by: DegreeKind = "degree",
+    sort_neighbors: bool = False,
+    threads: int | None = None,
+    device: str | None = None,
 ) -> tuple[Adjacency, NDArray[np.int64]]:
     """Give nodes new IDs by descending degree, ties by ID, and rebuild the rows.
 
@@ -106,7 +121,7 @@ def reorder_by_degree(
     Neighbours of a row stay in order, or ascend with ``sort_neighbors``. Edges keep their IDs. Raises UsageError where rows
     and neighbours are not the same nodes.
     """
-    kernels, threads = find_kernels(), count_threads(threads)
+    kernels, threads = find_kernels(device), count_threads(threads)
     _one_of("by", by, _DEGREES)
     if adjacency.num_rows != adjacency.num_neighbors:
         raise UsageError(

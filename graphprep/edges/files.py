@@ -20,7 +20,7 @@ from graphprep.edges.array_rows import (
     segments_of,
 )
 from graphprep.edges.arrays import as_adjacency, build_adjacency, check_layout
-from graphprep.edges.device import find_kernels
+from graphprep.edges.device.find import find_kernels
 from graphprep.edges.plain_text import BLOCK_BYTES, PlainText, open_plain_text
 from graphprep.engine.heap import scratch_array
 from graphprep.kernels.cpu.text.pairs import count_lines
@@ -89,6 +89,7 @@ def read_adjacency(
     delimiter: str | None = None,
     skip_lines: int = 0,
     threads: int | None = None,
+    device: str | None = None,
 ) -> Adjacency:
     """Read lines ``src dst`` and build CSC or CSR: as ``read_edges`` and ``build_adjacency`` do.
 
@@ -98,12 +99,14 @@ def read_adjacency(
     threads, layout = count_threads(threads), check_layout(layout)
     if not edge_ids:
         text = open_plain_text(path, delimiter, skip_lines)
-        found = _read_and_scatter(text, num_nodes, layout, sort_neighbors=sort_neighbors, threads=threads)
+        kernels = find_kernels(device)
+        found = _read_and_scatter(kernels, text, num_nodes, layout, sort_neighbors=sort_neighbors, threads=threads)
         if found is not None:
             return found
     src, dst = read_edges(path, delimiter=delimiter, skip_lines=skip_lines, threads=threads)
     try:
-        return build_adjacency(src, dst, num_nodes, layout, sort_neighbors=sort_neighbors, edge_ids=edge_ids, threads=threads)
+        how: Any = {"sort_neighbors": sort_neighbors, "edge_ids": edge_ids, "threads": threads, "device": device}
+        return build_adjacency(src, dst, num_nodes, layout, **how)
     except DataError as error:
         raise DataError(error.message, place=str(path), fix=error.fix) from None
 
@@ -223,10 +226,16 @@ def _look(text: PlainText) -> tuple[int, int]:
 
 
 def _read_and_scatter(
-    text: PlainText, num_nodes: int | tuple[int, int] | None, layout: Layout, *, sort_neighbors: bool, threads: int
+    kernels: Kernels,
+    text: PlainText,
+    num_nodes: int | tuple[int, int] | None,
+    layout: Layout,
+    *,
+    sort_neighbors: bool,
+    threads: int,
 ) -> Adjacency | None:
     """Scatter edges to their rows as they are read, and build these. None where that cannot be: see ``_Scatterer.scatter``."""
-    kernels, (high, num_edges) = find_kernels(), _look(text)
+    high, num_edges = _look(text)
     room = min(text.num_bytes // _SHORTEST_LINE, num_edges + num_edges // 2 + _MORE_EDGES) + 1  # what is not filled takes none
     with scratch_array(room, np.uint64) as records:
         read = _scatter_text(text, _Scatterer(kernels, text, layout == "csc", high, records), threads)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from graphprep.edges.array_rows import CHUNK, count_threads, even_pieces, index_dtype, run_tasks
 from graphprep.edges.arrays import as_ends, limits
-from graphprep.edges.device import find_kernels
+from graphprep.edges.device.find import find_kernels
 from graphprep.engine.heap import scratch_array
 from graphprep.kernels.cpu.ids.rank_ids import ScatteredIds, collect_ranks, number_bucket, rank_bucket, scatter_ids
 from graphprep.kernels.edges import Kernels, ScatteredKeys, as_input, bits_below
@@ -25,44 +25,51 @@ _LARGE_BUCKET = 1 << 21  # keys: beyond, and far beyond the others, a bucket is 
 _MOST_DEPTH = 8
 
 
-def sort_keys(keys: ArrayLike, *, threads: int | None = None) -> Ints:
+def sort_keys(keys: ArrayLike, *, threads: int | None = None, device: str | None = None) -> Ints:
     """Return integers in ascending order: [m], of the same type."""
     array, as_bits, low, high, threads = *_as_bits(keys, "keys"), count_threads(threads)
-    sorted_bits, _ = _sort(find_kernels(), as_bits, low, high, with_order=False, threads=threads)
+    sorted_bits, _ = _sort(find_kernels(device), as_bits, low, high, with_order=False, threads=threads)
     return _like(sorted_bits, array)
 
 
-def sort_edges(src: ArrayLike, dst: ArrayLike, *, threads: int | None = None) -> tuple[Ints, Ints, Ints]:
+def sort_edges(
+    src: ArrayLike, dst: ArrayLike, *, threads: int | None = None, device: str | None = None
+) -> tuple[Ints, Ints, Ints]:
     """Sort edges by (source, destination).
 
     ``src`` and ``dst``: integers [m], 0 or more. Returns (sources, destinations, order): ``order``, int32[m] or int64[m], is
     where each edge stood; equal edges stay in order.
     """
-    kernels, threads = find_kernels(), count_threads(threads)
+    kernels, threads = find_kernels(device), count_threads(threads)
     pairs = _pack(kernels, src, dst, threads)
     keys, order = _sort(kernels, pairs.keys, 0, pairs.high, with_order=True, threads=threads)
     return *_unpack(pairs, keys, threads), order
 
 
-def dedup_edges(src: ArrayLike, dst: ArrayLike, *, threads: int | None = None) -> tuple[Ints, Ints, Ints]:
+def dedup_edges(
+    src: ArrayLike, dst: ArrayLike, *, threads: int | None = None, device: str | None = None
+) -> tuple[Ints, Ints, Ints]:
     """Keep one of equal edges, the first, and sort them by (source, destination).
 
     Returns (sources, destinations, first): ``first``, int32[k] or int64[k], is where each stood first.
     """
-    kernels, threads = find_kernels(), count_threads(threads)
+    kernels, threads = find_kernels(device), count_threads(threads)
     pairs = _pack(kernels, src, dst, threads)
     keys, order = _sort(kernels, pairs.keys, 0, pairs.high, with_order=True, threads=threads)
     firsts = _first_of_equal(kernels, keys, threads)
     return *_unpack(pairs, keys[firsts], threads), order[firsts]
 
 
-def rank_ids(ids: ArrayLike, *, threads: int | None = None) -> tuple[Ints, Ints]:
+def rank_ids(ids: ArrayLike, *, threads: int | None = None, device: str | None = None) -> tuple[Ints, Ints]:
     """Give any integers the ranks 0..k-1 of their values.
 
     Returns (distinct [k] of the same type, ascending; ranks [m], int32 up to 2^31 distinct IDs, else int64), so that
     ``distinct[ranks]`` is ``ids``. Takes no search for each ID.
     """
-    kernels, threads = find_kernels(), count_threads(threads)
+    return _rank(find_kernels(device), ids, count_threads(threads))
+
+
+def _rank(kernels: Kernels, ids: ArrayLike, threads: int) -> tuple[Ints, Ints]:
     array, values, low, high = _as_bits(ids, "ids")
     hash_bits = _bucket_bits(values.size)
     scattered = _scatter_ids(values, hash_bits, threads)
@@ -203,7 +210,7 @@ def _pack(kernels: Kernels, src: ArrayLike, dst: ArrayLike, threads: int) -> _Pa
     dtype = ends[0].dtype
     (low_src, high_src), (low_dst, high_dst) = (limits(kernels, end, threads) for end in ends)
     if low_src < 0 or low_dst < 0 or bits_below(high_src + 1) + bits_below(high_dst + 1) > 64:
-        distinct, ranks = rank_ids(np.concatenate(ends), threads=threads)
+        distinct, ranks = _rank(kernels, np.concatenate(ends), threads)
         ends = as_input(ranks[: ends[0].size]), as_input(ranks[ends[0].size :])
         high_src = high_dst = distinct.size - 1
     dst_bits = bits_below(high_dst + 1)

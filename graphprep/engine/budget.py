@@ -7,7 +7,7 @@ import math
 import os
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
 
@@ -40,12 +40,34 @@ def parse_memory(text: str) -> int:
 
     ``auto`` is half of what is available, and 256 MiB at least. Returns bytes. Raises UsageError for anything else.
     """
-    if text.strip().lower() == "auto":
+    if _is_auto(text):
         return max(_LEAST_AUTO, available_memory() // 2)
+    return _parse_size(text, available_memory)
+
+
+def parse_device_memory(text: str, free_bytes: int) -> int:
+    """Read ``--device-memory-limit`` as bytes of a device that has ``free_bytes``: ``auto`` is 80 % of these.
+
+    Returns no more than is free. Raises UsageError for what is neither a size, a share nor ``auto``.
+    """
+    if _is_auto(text):
+        return free_bytes * 8 // 10
+    try:
+        return min(free_bytes, _parse_size(text, lambda: free_bytes))
+    except UsageError as error:
+        raise UsageError(error.message, place="--device-memory-limit", fix=error.fix) from None
+
+
+def _is_auto(text: str) -> bool:
+    """Return whether an amount of memory is left to us."""
+    return text.strip().lower() == "auto"
+
+
+def _parse_size(text: str, available: Callable[[], int]) -> int:
     match = _SIZE.fullmatch(text)
     factor = _UNITS.get(match[2].lower()) if match else None
     if match and match[2] == "%" and 0 < float(match[1]) <= 100:
-        return max(1, int(available_memory() * float(match[1]) / 100))
+        return max(1, int(available() * float(match[1]) / 100))
     num_bytes = int(float(match[1]) * factor) if match and factor else 0
     if num_bytes < 1:
         raise UsageError(f"{text!r} is not an amount of memory", fix="write a size (8GiB, 512MiB), a share (50%) or auto")

@@ -120,10 +120,11 @@ class Ledger:
 
     def __init__(self, limit_bytes: int, held_bytes: int, reporter: Reporter, sampler: PeakSampler) -> None:
         self.limit_bytes = limit_bytes
-        self.always = (
+        self.always: tuple[Need, ...] = (
             Need("process", held_bytes, "what it holds when it begins"),
             Need("code", _KERNEL_BYTES, "kernels, pyarrow and other modules, as they are loaded"),
         )
+        self.device: Need | None = None
         self.reporter = reporter
         self.stages: dict[str, tuple[Need, ...]] = {}
         self.seconds: dict[str, float] = {}
@@ -132,6 +133,12 @@ class Ledger:
         self._sampler = sampler
         self._stage = ""
         self._start = 0.0
+
+    def take_device(self, device: Need, pinned: Need) -> None:
+        """Enter what a device holds in its own memory, and what of the process's all stages from now on hold for it."""
+        self.device, self.always = device, (*self.always, pinned)
+        if self._tell is not None:
+            self._tell(f"memory: on the device: {_words([device])}; all stages from now on: {_words([pinned])}")
 
     def begin(self, stage: str, needs: Iterable[Need], *, total_bytes: int | None = None) -> None:
         """End the stage before, and open the next one with what it declares; ``total_bytes`` of input lie before it."""

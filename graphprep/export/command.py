@@ -80,7 +80,7 @@ def export(
         need = _need(plan, options, message_edges(exporter, source.metadata, options))
         exported_columns(kept, exporter, plan, options)  # what is refused is refused before anything is made
         folder = stack.enter_context(_folder(run, exporter, options, exists=exists))
-        room = run.room(memory)
+        room = run.room(memory, source.metadata)
         run.ledger.begin("prepare", derive_needs(room))
         ready = stack.enter_context(derived_store(source, need, run.storage, room, run.reporter, run.tmp_dir))
         kept, _ = without_columns(ready.metadata, options.drop_columns)

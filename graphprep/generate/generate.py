@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any, get_args
 
-from graphprep.edges.device import find_kernels
+from graphprep.edges.device.find import find_kernels
 from graphprep.engine.budget import default_threads
 from graphprep.generate.edges import GridGraph, RmatGraph
 from graphprep.generate.files import NPY_NAMES, Advance, Pieces, edge_parquet, edge_text, write_npy

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.edges.adjacency import Adjacency
-from graphprep.edges.device import find_kernels
+from graphprep.edges.device.find import find_kernels
 from graphprep.graph.columns import join_offsets
 from graphprep.kernels.cpu.ids.find_pairs import count_pairs, find_pairs
 from graphprep.kernels.edges import as_input

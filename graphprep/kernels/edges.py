@@ -151,6 +151,10 @@ class Kernels(Protocol):
 
     Callers allocate what is returned in their arrays, have them contiguous, and check what the kernels trust: that IDs and rows
     are in range and sizes fit. Only what is named a position of a fault is looked for here. Every sort is stable.
+
+    Other devices than the CPU may fail in a call, with an error of theirs. Then the call can be made again elsewhere: what is
+    added to or moved on (``counts``, ``starts``, ``cursors``, the first number of an ``indptr``), and what is sorted where it
+    lies (``sort_records``, ``sort_rows``), is as it was; what the call was to fill may hold anything; nothing else changed.
     """
 
     # ---- count

@@ -79,6 +79,12 @@ class StorageError(GraphprepError):
     exit_code = EXIT_STORAGE
 
 
+class DeviceError(GraphprepError):
+    """A device failed: it is lost, or its memory does not suffice. What it was to compute is as it was before."""
+
+    exit_code = EXIT_STORAGE
+
+
 class MemoryLimitError(GraphprepError):
     """The memory limit cannot be met."""
 

@@ -33,7 +33,7 @@ def reorder(store: str, out: str, options: ReorderOptions | None = None, reporte
         rules = _order_rules(source.metadata, options)
         compare_disk(out, run.tmp_dir, _disk_need(source, memory), run.reporter)
         writer = stack.enter_context(StoreWriter(run.storage, out, options.overwrite))
-        room = run.room(memory)
+        room = run.room(memory, source.metadata)
         metadata = _reorder(StoreReorderer(source, writer, rules, room, run.reporter), run, room)
         return ReorderSummary(
             out=out,
@@ -62,7 +62,7 @@ def _reorder(step: StoreReorderer, run: StoreRun, room: Workspace) -> GraphMetad
     step.write_edges()
     run.ledger.begin("publish", needs)
     metadata_url = run.storage.join(run.store, METADATA_NAME)
-    return step.finish(lambda: provenance([metadata_url], run.storage, run.elapsed_s))
+    return step.finish(lambda: provenance([metadata_url], run.storage, run.elapsed_s, run.device.name))
 
 
 def _order_rules(metadata: GraphMetadata, options: ReorderOptions) -> OrderRules:

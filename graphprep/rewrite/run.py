@@ -8,11 +8,13 @@ import time
 from pathlib import Path
 
 from graphprep.convert.pipeline import folder_beside
-from graphprep.edges.device import find_kernels
+from graphprep.edges.device.find import RunDevice
 from graphprep.edges.moves import Workspace
 from graphprep.engine.budget import PeakSampler, count_memory
 from graphprep.engine.ledger import Ledger, MemoryPlan, plan_memory
+from graphprep.kernels.edges import Kernels
 from graphprep.model.errors import UsageError
+from graphprep.model.metadata import GraphMetadata
 from graphprep.model.options.convert import ConvertOptions
 from graphprep.model.protocols import Reporter
 from graphprep.model.quiet import QuietReporter
@@ -34,6 +36,7 @@ class StoreRun:
         self, store: str, out: str, options: RunOptions, reporter: Reporter | None, stack: contextlib.ExitStack
     ) -> None:
         self.reporter = reporter or QuietReporter()
+        self.device = RunDevice(options, self.reporter)
         self.ledger: Ledger  # once the memory is shared out
         self._begin = time.perf_counter()
         self._options = options
@@ -58,9 +61,13 @@ class StoreRun:
         """Open the store."""
         return CheckingStore(self.storage, self.store)
 
-    def room(self, memory: MemoryPlan) -> Workspace:
-        """Return what moving rows may take."""
-        return room_for(memory, self.tmp_dir, self._stack)
+    def room(self, memory: MemoryPlan, metadata: GraphMetadata) -> Workspace:
+        """Return what moving the rows of a store may take.
+
+        Raises UsageError where the GPU that is asked for lacks the memory.
+        """
+        kernels = self.device.kernels(sum(metadata.num_edges_per_type), memory, self.ledger)
+        return room_for(memory, self.tmp_dir, self._stack, kernels)
 
     @property
     def elapsed_s(self) -> float:
@@ -94,7 +101,7 @@ def lies_in(url: str, folder: str) -> bool:
     return inner.is_relative_to(outer)
 
 
-def room_for(memory: MemoryPlan, tmp_dir: str | None, stack: contextlib.ExitStack) -> Workspace:
+def room_for(memory: MemoryPlan, tmp_dir: str | None, stack: contextlib.ExitStack, kernels: Kernels) -> Workspace:
     """Share out the memory: a quarter each for runs, arrays by node, an array that is read as a whole, and pieces."""
     share = memory.pool_bytes // 2
     return Workspace(
@@ -104,7 +111,7 @@ def room_for(memory: MemoryPlan, tmp_dir: str | None, stack: contextlib.ExitStac
         threads=memory.threads,
         pool=stack.enter_context(SpillPool(share, tmp_dir)),
         scratch=stack.enter_context(Scratch(2 * memory.cap_bytes, tmp_dir)),
-        kernels=find_kernels(),
+        kernels=kernels,
     )
 
 

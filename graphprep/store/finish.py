@@ -53,15 +53,18 @@ def finish_store(
     return metadata
 
 
-def provenance(urls: Sequence[str], storage: Storage, elapsed_s: float) -> dict[str, Any]:
-    """Tell how a store was made; the only file in which the time, the host and the command line occur."""
+def provenance(urls: Sequence[str], storage: Storage, elapsed_s: float, device: str = "") -> dict[str, Any]:
+    """Tell how a store was made; the only file in which the time, the host and the command line occur.
+
+    ``device`` is what computed beside the CPU.
+    """
     return {
         "version": __version__,
         "command": _without_secrets(sys.argv),
         "time": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
         "seconds": round(elapsed_s, 3),
         "host": socket.gethostname(),
-        "device": f"cpu ({platform.machine()}, {os.cpu_count()} cores)",
+        "device": device or f"cpu ({platform.machine()}, {os.cpu_count()} cores)",
         "inputs": [_provenance_of(url, storage) for url in urls],
     }
 

@@ -21,7 +21,7 @@ from graphprep.convert import disk_need
 from graphprep.derived import store as stages_ready_store
 from graphprep.derived.derive import derived_store
 from graphprep.derived.edges import map_edges
-from graphprep.edges.device import find_kernels
+from graphprep.edges.device.find import find_kernels
 from graphprep.edges.moves import Workspace
 from graphprep.model.errors import DataError, StorageError, UsageError
 from graphprep.model.export import StoreNeed

@@ -8,7 +8,7 @@ import pytest
 from graphprep.edges.bucket_plan import WriteBuffer, plan_buckets
 from graphprep.edges.buckets import EdgeBuckets
 from graphprep.edges.build import BuiltTask, LayoutBuilder, SecondLayout
-from graphprep.edges.device import find_kernels
+from graphprep.edges.device.find import find_kernels
 from graphprep.edges.tasks import BuildTask, EdgeRuns, cut_tasks
 from graphprep.storage.spill.runs import SpillPool
 

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 import graphprep
 from graphprep.cli.main import run
-from graphprep.edges.device import find_kernels
+from graphprep.edges.device.find import find_kernels
 from graphprep.generate import edges as generate_edges
 from graphprep.generate import hetero as generate_hetero
 from graphprep.generate.streams import permutation_rounds

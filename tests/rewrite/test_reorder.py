@@ -23,7 +23,7 @@ import graphprep
 from graphprep.cli.main import run
 from graphprep.convert import disk_need
 from graphprep.edges import moves
-from graphprep.edges.device import find_kernels
+from graphprep.edges.device.find import find_kernels
 from graphprep.edges.moves import Workspace
 from graphprep.ids.lookup import NODE_SPACES
 from graphprep.model.errors import DataError, StorageError, UsageError

@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.edges.device import find_kernels
+from graphprep.edges.device.find import find_kernels
 from graphprep.exporters.dgl.columns import dgl_edge_type, dgl_name, features_of, find_unsupported, plan_notes
 from graphprep.exporters.dgl.graphbolt_graph import EDGE_ID, FUSED_NAME, NODE_ID, FusedGraph, fitting_dtype
 from graphprep.exporters.dgl.part_nodes import PartBook, PartGraph, counted, in_edges, node_bits, repeated
