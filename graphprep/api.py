@@ -239,7 +239,7 @@ def reorder(
     reporter: Reporter | None = None,
     **given: Any,
 ) -> ReorderSummary:
-    """Write a store again to ``out``, the nodes of each partition and type by degree: highest first, ties by ID.
+    """Write a store again to ``out``, the nodes of each partition and type in another order: by degree, highest first.
 
     ``given`` are fields of ``ReorderOptions``: ``reorder("store", "hot", by="in-degree")``. Raises GraphprepError.
     """

@@ -70,7 +70,7 @@ def ids(
 ) -> None:
     """Convert IDs between raw, typed, homo, part and local.
 
-    In a store that graphprep reorder wrote, previous IDs are the typed ones of the store that it read.
+    In a store that graphprep reorder wrote, previous IDs are the typed ones from before any reorder.
 
     Prints one line an ID, in the order of the input; with the type in front, after a tab, where IDs of several types may come.
     String IDs are lines as they are; one that begins with a double quote, or holds a line break, is a JSON string.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -24,8 +24,16 @@ class OrderFlags:
     """What nodes are ordered by."""
 
     by: Annotated[
-        Literal["degree", "in-degree", "out-degree"],
-        option("--by", "Edges that count: a node's in-edges, its out-edges, or both (degree).", group=_ORDER, default=False),
+        str,
+        option(
+            "--by",
+            "What comes first: nodes of the most edges (degree), in-edges (in-degree) or out-edges (out-degree); hubs, by "
+            "degree (hub-sort) or as they stand (hub-cluster); groups of like degree (dbg); any, by the seed (random); the "
+            "highest scores (score:FILE); what a file says (permutation:FILE); what did before any reorder (previous).",
+            group=_ORDER,
+            metavar="ORDER",
+            default=False,
+        ),
     ]
     edge_type: Annotated[
         list[str],
@@ -40,12 +48,12 @@ class OrderFlags:
         float,
         option(
             "--shuffle-ratio",
-            "Shuffle the first R x n of a partition's n nodes of a type, those of the highest degrees.",
+            "Shuffle the first R x n of a partition's n nodes of a type, those that come first.",
             group=_ORDER,
             metavar="R",
         ),
     ] = 0.0
-    seed: Annotated[int, option("--seed", "Seed of --shuffle-ratio.", group=_ORDER, metavar="N")] = 0
+    seed: Annotated[int, option("--seed", "Seed of --shuffle-ratio and random.", group=_ORDER, metavar="N")] = 0
 
 
 @with_groups()
@@ -68,7 +76,7 @@ def reorder(
     report_flags: ReportFlags,
     as_json: AsJson = False,
 ) -> None:
-    """Relabel each partition's nodes by degree, highest first.
+    """Relabel each partition's nodes: by degree, or in another order.
 
     Every type for itself, ties by ID. Everything follows: edges, columns, raw IDs. graphprep ids converts between old and new
     IDs (previous, typed).
@@ -95,5 +103,6 @@ def reorder(
 def summary_text(summary: ReorderSummary, *, every: bool = False) -> str:
     """Write the summary for people; ``every``: with all types, however many."""
     head = f"{display_url(summary.out)}: {sizes_text(summary)}, nodes by {summary.by}"
-    lines = [head, *types_lines(summary.num_nodes, summary.num_edges, every=every), work_line(summary)]
+    lines = [head, *types_lines(summary.num_nodes, summary.num_edges, every=every)]
+    lines += [work_line(summary), f"  {summary.gaps_line()}"]
     return wrapped_text(lines + note_lines(summary.notes, every=every))

@@ -11,10 +11,9 @@ from graphprep.derived.store import DerivedFiles, DerivedStore
 from graphprep.edges.moves import Blocks, Workspace
 from graphprep.model.schema import Layout
 from graphprep.rewrite.move_parts import CutFiles, PartMover, RenamedFiles
-from graphprep.rewrite.order import check_ids
 from graphprep.storage.spill.scratch import Scratch
 from graphprep.store.files import column_files
-from graphprep.store.items import StoredItems
+from graphprep.store.items import StoredItems, check_ids
 from graphprep.store.paths import LayoutPaths
 from graphprep.store.single import WholeStore
 

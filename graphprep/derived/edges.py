@@ -19,9 +19,8 @@ from graphprep.engine.ledger import EDGE_BYTES, Need
 from graphprep.engine.local import map_ordered, num_in_flight
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.schema import Layout
-from graphprep.rewrite.order import check_ids
 from graphprep.storage.spill.scratch import Scratch
-from graphprep.store.items import StoredItems, read_offsets
+from graphprep.store.items import StoredItems, check_ids, read_offsets
 from graphprep.store.paths import LayoutPaths
 
 Ints = NDArray[np.int64]

@@ -19,10 +19,9 @@ from graphprep.edges.tasks import EdgeRuns
 from graphprep.engine.local import map_ordered
 from graphprep.model.errors import DataError
 from graphprep.rewrite.move_parts import OnePart, PartMover, RenamedFiles, array_pieces
-from graphprep.rewrite.order import check_ids
 from graphprep.storage.faults import display_url
 from graphprep.store.files import StoredFile, column_files
-from graphprep.store.items import FIX, StoredItems
+from graphprep.store.items import FIX, StoredItems, check_ids
 from graphprep.store.paths import LayoutPaths, NodePaths
 from graphprep.store.raw_merge import nodes_by_raw_id
 from graphprep.store.single import CountingArray, WholeStore

@@ -123,18 +123,19 @@ class IdLookup:
         """Check that raw IDs and edge IDs that are asked for are stored."""
         spaces = (self.from_, self.to)
         numbers = range(len(self.type_names)) if self.type_number is None else (self.type_number,)
+        if "previous" in spaces and all(map(self._is_first, range(len(self.type_names)))):
+            raise UsageError("no nodes of the store were reordered, so there are no previous IDs", fix="use typed")
         for number in numbers:
             if self.edges and "id" in spaces and self._store.metadata.edge_schemas[number].edge_id_dtype is None:
                 raise UsageError(
                     f"the store holds no edge IDs of {self.type_names[number]!r}", fix="convert without --no-edge-ids"
                 )
-            if "previous" in spaces and self._store.metadata.node_schemas[number].node_order is None:
-                raise UsageError(
-                    f"the nodes of type {self.type_names[number]!r} were not reordered, so there are no previous IDs",
-                    fix="use typed",
-                )
 
     # ---- to typed
+
+    def _is_first(self, number: int) -> bool:
+        """Return whether the nodes of a type stand where they stood at first."""
+        return self._store.metadata.node_schemas[number].node_order is None
 
     def _raw_kind(self, number: int) -> RawIdKind:
         return self._store.metadata.node_schemas[number].raw_ids
@@ -158,7 +159,7 @@ class IdLookup:
             types, typed = (self._typed.from_homo if self.from_ == "homo" else self._parted.from_part)(known)
             return types, typed, found
         types = np.full(ids.size, number, np.int64)
-        if self.from_ in ("id", "previous"):
+        if self.from_ == "id" or (self.from_ == "previous" and not self._is_first(number)):
             typed = self._find_by_scan(number, ids, self.from_)
             return types, typed, typed >= 0
         if self.from_ == "local":
@@ -302,7 +303,7 @@ class IdLookup:
         out = np.zeros(typed.size, dtype)
         for number in np.unique(types).tolist():
             mine = np.flatnonzero(types == number)
-            if self.to == "raw" and self._raw_kind(number) == "identity":
+            if not self.edges and self._is_typed(number):
                 out[mine] = typed[mine]
                 continue
             parts, local = self._parted.to_local(number, typed[mine])
@@ -319,6 +320,10 @@ class IdLookup:
         out = np.empty(rows.size, object)
         out[:] = [text.decode(errors="replace") for text in texts.tolist()]
         return out
+
+    def _is_typed(self, number: int) -> bool:
+        """Return whether the stored IDs that are asked for would be the typed ones, so that there are none."""
+        return self._raw_kind(number) == "identity" if self.to == "raw" else self._is_first(number)
 
     # ---- arrays
 
@@ -345,8 +350,7 @@ class IdLookup:
 
     def _raw_order(self, number: int, part: int) -> ArrayReader | None:
         """Open the rows of a partition's nodes in the order of raw IDs; None where that is the order in which they stand."""
-        is_raw = self._store.metadata.node_schemas[number].node_order is None
-        return None if is_raw else self._array(number, part, "raw_order")
+        return None if self._is_first(number) else self._array(number, part, "raw_order")
 
     def _text_source(self, number: int, part: int) -> TextSource:
         """Open the raw IDs of a type in a partition where they are strings."""

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Mapping
 
 from graphprep.convert.disk_need import DiskNeed, compare_disk
 from graphprep.edges.moves import Workspace
 from graphprep.engine.ledger import MemoryPlan
 from graphprep.model.errors import UsageError
 from graphprep.model.metadata import METADATA_NAME, GraphMetadata
-from graphprep.model.options.reorder import ReorderOptions, ReorderSummary
+from graphprep.model.options.reorder import ReorderOptions, ReorderSummary, parse_order
 from graphprep.model.protocols import Reporter
 from graphprep.model.schema import edge_type_text
-from graphprep.rewrite.order import OrderRules
+from graphprep.rewrite.keys import OrderRules
+from graphprep.rewrite.node_files import open_node_files
 from graphprep.rewrite.reorder import StoreReorderer
 from graphprep.rewrite.run import StoreRun, array_bytes, refuse_same
-from graphprep.storage.read.arrays import StoreReader
+from graphprep.storage.read.arrays import ArrayReader, StoreReader
 from graphprep.storage.write.publish import StoreWriter
 from graphprep.store.finish import provenance
 
 
 def reorder(store: str, out: str, options: ReorderOptions | None = None, reporter: Reporter | None = None) -> ReorderSummary:
-    """Write the store at ``store`` again to ``out``, the nodes of each partition and type in the order of their degrees.
+    """Write the store at ``store`` again to ``out``, the nodes of each partition and type in another order.
 
     Raises the GraphprepErrors that the command line maps to its exit codes; then nothing is left at ``out``.
     """
@@ -30,24 +32,28 @@ def reorder(store: str, out: str, options: ReorderOptions | None = None, reporte
         run = StoreRun(store, out, options.run, reporter, stack)
         refuse_same(store, out)
         memory, source = run.plan_memory(), run.open_store()
-        rules = _order_rules(source.metadata, options)
+        rules = _order_rules(source.metadata, options, run)
         compare_disk(out, run.tmp_dir, _disk_need(source, memory), run.reporter)
         writer = stack.enter_context(StoreWriter(run.storage, out, options.overwrite))
         room = run.room(memory, source.metadata)
-        metadata = _reorder(StoreReorderer(source, writer, rules, room, run.reporter), run, room)
+        step = StoreReorderer(source, writer, rules, room, run.reporter)
+        metadata = _reorder(step, run, room)
+        gaps_before, gaps_after = step.gaps
         return ReorderSummary(
             out=out,
             by=options.by,
             num_nodes=dict(zip(metadata.node_types, metadata.num_nodes_per_type, strict=True)),
             num_edges=dict(zip(map(edge_type_text, metadata.edge_types), metadata.num_edges_per_type, strict=True)),
             num_parts=metadata.num_parts,
+            gaps_before=gaps_before,
+            gaps_after=gaps_after,
             input_bytes=sum(array_bytes(source)),
             output_bytes=writer.num_bytes,
             peak_memory_bytes=run.finish(),
             elapsed_s=run.elapsed_s,
             stage_s=dict(run.ledger.seconds),
             spilled_bytes=room.pool.spilled_bytes,
-            notes=tuple(_notes(source.metadata)),
+            notes=tuple(_notes(source.metadata, metadata)),
         )
 
 
@@ -56,6 +62,8 @@ def _reorder(step: StoreReorderer, run: StoreRun, room: Workspace) -> GraphMetad
     needs = tuple(room.needs())
     run.ledger.begin("order", needs)
     step.order()
+    run.ledger.begin("gaps", needs)
+    step.measure()
     run.ledger.begin("nodes", needs)
     step.write_nodes()
     run.ledger.begin("edges", needs)
@@ -65,11 +73,18 @@ def _reorder(step: StoreReorderer, run: StoreRun, room: Workspace) -> GraphMetad
     return step.finish(lambda: provenance([metadata_url], run.storage, run.elapsed_s, run.device.name))
 
 
-def _order_rules(metadata: GraphMetadata, options: ReorderOptions) -> OrderRules:
-    """Check the options against the store.
+def _order_rules(metadata: GraphMetadata, options: ReorderOptions, run: StoreRun) -> OrderRules:
+    """Check the options against the store, and open their files.
 
-    Raises UsageError.
+    Raises UsageError, and what ``open_node_files`` raises.
     """
+    by, file = parse_order(options.by)
+    if by is None and all(schema.node_order is None for schema in metadata.node_schemas):
+        raise UsageError(
+            "--by previous: the nodes of the store were not reordered", fix="copy the store, or read one that reorder wrote"
+        )
+    if by is None and options.shuffle_ratio:
+        raise UsageError("--shuffle-ratio does nothing with --by previous", fix="leave it out")
     if not 0 <= options.shuffle_ratio <= 1:
         raise UsageError(
             f"--shuffle-ratio must lie between 0 and 1, found {options.shuffle_ratio:g}",
@@ -81,7 +96,11 @@ def _order_rules(metadata: GraphMetadata, options: ReorderOptions) -> OrderRules
             fix = f"use one of {', '.join(names) or '(there is none)'}"
             raise UsageError(f"unknown edge type {name!r}", place="--edge-type", fix=fix)
     counted = tuple(number for number, name in enumerate(names) if not options.edge_types or name in options.edge_types)
-    return OrderRules(options.by, counted, options.shuffle_ratio, options.seed)
+    files: Mapping[str, ArrayReader] = {}
+    if file:
+        kinds = "biuf" if by == "score" else "iu"
+        files = open_node_files(run.storage, file, metadata.node_types, metadata.num_nodes_per_type, kinds)
+    return OrderRules(by, counted, options.shuffle_ratio, options.seed, files)
 
 
 def _disk_need(store: StoreReader, memory: MemoryPlan) -> DiskNeed:
@@ -92,7 +111,11 @@ def _disk_need(store: StoreReader, memory: MemoryPlan) -> DiskNeed:
     return DiskNeed(max(0, max(beyond, default=0) - memory.pool_bytes), sum(sizes) + 16 * num_nodes)
 
 
-def _notes(metadata: GraphMetadata) -> list[str]:
+def _notes(old: GraphMetadata, new: GraphMetadata) -> list[str]:
     """Say which node types have a file of raw IDs now that they had none before."""
-    named = zip(metadata.node_types, metadata.node_schemas, strict=True)
-    return [f"node type {name!r}: raw IDs are stored now" for name, schema in named if schema.raw_ids == "identity"]
+    named = zip(new.node_types, old.node_schemas, new.node_schemas, strict=True)
+    return [
+        f"node type {name!r}: raw IDs are stored now"
+        for name, before, after in named
+        if before.raw_ids == "identity" != after.raw_ids
+    ]

@@ -1,4 +1,7 @@
-"""Write a store again with the nodes of every partition in another order. Everything follows; no array changes its shape."""
+"""Write a store again with the nodes of every partition in another order. Everything follows; no array changes its shape.
+
+``previous_ids`` leads to the nodes' first order, however often they were reordered, and is not there where they are back in it.
+"""
 
 from __future__ import annotations
 
@@ -7,26 +10,33 @@ from dataclasses import replace
 
 import numpy as np
 
-from graphprep.edges.moves import Blocks, Ints, Workspace
+from graphprep.edges.moves import Array, Blocks, Ints, Workspace, move
 from graphprep.model.metadata import (
     GraphMetadata,
 )
+from graphprep.model.options.reorder import GapCost
 from graphprep.model.protocols import Reporter
+from graphprep.model.schema import NodeTypeSchema
+from graphprep.rewrite.gaps import measure_gaps
+from graphprep.rewrite.keys import OrderRules
 from graphprep.rewrite.move_parts import OnePart, PartFiles, PartMover
-from graphprep.rewrite.order import NodePlaces, OrderRules, check_ids, order_nodes
+from graphprep.rewrite.order import NodePlaces, order_nodes
 from graphprep.rewrite.reorder_edges import EdgeTypeMover
 from graphprep.storage.read.arrays import StoreReader
 from graphprep.storage.write.publish import StoreWriter
 from graphprep.store.files import column_files, raw_id_files
 from graphprep.store.finish import finish_store
-from graphprep.store.items import StoredItems, check_arrays
+from graphprep.store.items import StoredItems, check_arrays, check_ids
 from graphprep.store.paths import NodePaths, node_folder
 
 _STEP = 1 << 19
 
 
 class StoreReorderer:
-    """Writes a store again, in the order of its nodes' degrees: ``order``, ``write_nodes``, ``write_edges``, ``finish``."""
+    """Writes a store again, its nodes in the order of their keys.
+
+    ``order``, ``measure``, ``write_nodes``, ``write_edges`` and ``finish`` are called one after another.
+    """
 
     def __init__(self, store: StoreReader, writer: StoreWriter, rules: OrderRules, room: Workspace, reporter: Reporter) -> None:
         self._store = store
@@ -37,6 +47,8 @@ class StoreReorderer:
         self._reporter = reporter
         self._files = PartFiles(writer, store.metadata.num_parts)
         self._places: dict[str, NodePlaces] = {}
+        self._schemas: list[NodeTypeSchema] = []
+        self.gaps = (GapCost(0.0, 0.0), GapCost(0.0, 0.0))
 
     def order(self) -> None:
         """Find the new order of all nodes.
@@ -47,15 +59,37 @@ class StoreReorderer:
             check_arrays(self._store, part)
         for number, name in enumerate(self._metadata.node_types):
             self._places[name] = order_nodes(self._room.kernels, self._store, number, self._rules, self._room.scratch)
+            self._schemas.append(self._new_schema(number))
             self._reporter.advance(records=self._places[name].num_nodes)
+
+    def _new_schema(self, number: int) -> NodeTypeSchema:
+        """Say what becomes of the schema of a node type, which raw IDs and which order it has."""
+        schema, sizes = self._metadata.node_schemas[number], self._metadata.num_nodes_per_chunk[number]
+        parts, places = range(len(sizes)), self._places[self._metadata.node_types[number]]
+        if _count_up(piece for part in parts for piece in places.previous_ids(part)):
+            return schema  # nothing moves
+        if not _count_up(piece for part in parts for piece in self._previous_ids(number, part)):
+            raw_ids = "int64" if schema.raw_ids == "identity" else schema.raw_ids
+            return replace(schema, raw_ids=raw_ids, node_order=self._rules.by or schema.node_order)
+        is_new = schema.node_order is not None and schema.raw_ids == "int64"
+        path = NodePaths(node_folder(self._metadata.node_types[number])).raw_ids
+        if is_new and _count_up(piece for part in parts for piece in self._moved(number, part, path)):
+            return replace(schema, raw_ids="identity", node_order=None)
+        return replace(schema, node_order=None)
+
+    def measure(self) -> None:
+        """Find what the order is worth: ``gaps``, before and after."""
+        self.gaps = measure_gaps(self._store, self._places, self._room)
 
     def write_nodes(self) -> None:
         """Write raw IDs and columns of all node types, and how their new IDs lead back."""
         for number, name in enumerate(self._metadata.node_types):
-            folder, schema = node_folder(name), self._metadata.node_schemas[number]
-            files = [*raw_id_files(folder, schema.raw_ids), *column_files(folder, schema.columns, num_slots=schema.num_slots)]
+            folder, schema, new = node_folder(name), self._metadata.node_schemas[number], self._schemas[number]
+            files = [*column_files(folder, schema.columns, num_slots=schema.num_slots)]
+            files += raw_id_files(folder, new.raw_ids) if schema.raw_ids != "identity" else []
             for part, num_nodes in enumerate(self._metadata.num_nodes_per_chunk[number]):
-                self._write_places(number, part, folder)
+                if new.node_order is not None:
+                    self._write_places(number, part, folder)
                 blocks = Blocks(self._places[name].local_order(part))
                 with self._room.scratch.inner() as scratch:
                     room = replace(self._room, scratch=scratch)
@@ -72,25 +106,34 @@ class StoreReorderer:
 
     def finish(self, provenance: Callable[[], object]) -> GraphMetadata:
         """Write the manifests, provenance.json and metadata.json; that publishes the store."""
-        schemas = tuple(
-            replace(schema, raw_ids="int64" if schema.raw_ids == "identity" else schema.raw_ids, node_order=self._rules.by)
-            for schema in self._metadata.node_schemas
-        )
-        return finish_store(self._writer, self._files.entries, replace(self._metadata, node_schemas=schemas), provenance)
+        metadata = replace(self._metadata, node_schemas=tuple(self._schemas))
+        return finish_store(self._writer, self._files.entries, metadata, provenance)
 
     def _files_of(self, part: int, node_type: str) -> OnePart:
         return OnePart(self._files, part)
 
     def _write_places(self, number: int, part: int, folder: str) -> None:
-        """Write which node each was before, and the nodes in the order of their raw IDs."""
+        """Write which node each was at first, and the nodes in the order of their raw IDs."""
         places = self._places[self._metadata.node_types[number]]
         shape = (self._metadata.num_nodes_per_chunk[number][part],)
-        self._files.write(part, NodePaths(folder).previous_ids, "int64", shape, places.previous_ids(part))
+        self._files.write(part, NodePaths(folder).previous_ids, "int64", shape, self._previous_ids(number, part))
         if self._metadata.node_schemas[number].raw_ids == "identity":  # no longer
             self._files.write(part, NodePaths(folder).raw_ids, "int64", shape, places.previous_ids(part))
         path = NodePaths(folder).raw_order
         raw_order = places.new_locals(part, self._old_raw_order(number, part, path))
         self._files.write(part, path, "int64", shape, raw_order)
+
+    def _previous_ids(self, number: int, part: int) -> Iterator[Array]:
+        """Yield for every new local ID of a partition the first typed one."""
+        name = self._metadata.node_types[number]
+        if self._metadata.node_schemas[number].node_order is None:
+            return self._places[name].previous_ids(part)
+        return self._moved(number, part, NodePaths(node_folder(name)).previous_ids)
+
+    def _moved(self, number: int, part: int, path: str) -> Iterator[Array]:
+        """Yield what an array of nodes holds, in their new order."""
+        order = self._places[self._metadata.node_types[number]].local_order(part)
+        return move(StoredItems(self._store.array(part, path)), Blocks(order), self._room)
 
     def _old_raw_order(self, number: int, part: int, path: str) -> Iterator[Ints]:
         """Yield the old local IDs of a partition's nodes, by raw ID."""
@@ -103,3 +146,12 @@ class StoreReorderer:
             if items is not None:
                 check_ids(items, start, rows, size, "local ID")
             yield rows
+
+
+def _count_up(pieces: Iterator[Array]) -> bool:
+    """Return whether the numbers are 0, 1, 2 and so on; all pieces are taken."""
+    at, found = 0, True
+    for piece in pieces:
+        found = found and bool((piece == np.arange(at, at + piece.size)).all())
+        at += piece.size
+    return found

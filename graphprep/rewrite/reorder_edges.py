@@ -11,9 +11,9 @@ from graphprep.edges.move_rows import SortedRows, sort_entries
 from graphprep.edges.moves import Array, Blocks, Ints, Workspace, move
 from graphprep.model.schema import Layout
 from graphprep.rewrite.move_parts import PartMover, RowFiles, array_pieces
-from graphprep.rewrite.order import NodePlaces, check_ids, outside
+from graphprep.rewrite.order import NodePlaces
 from graphprep.store.files import StoredFile, column_files
-from graphprep.store.items import StoredArrays, StoredItems, read_offsets
+from graphprep.store.items import StoredArrays, StoredItems, check_ids, outside, read_offsets
 from graphprep.store.paths import LayoutPaths, edge_folder
 
 _STEP = 1 << 17

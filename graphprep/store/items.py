@@ -195,3 +195,19 @@ def check_arrays(store: StoredArrays, part: int) -> None:
         if not wanted.agrees(reader.entry):
             found = f"{reader.entry.dtype}{list(reader.shape)}"
             raise DataError(f"expected {wanted}, by the metadata, found {found}", place=display_url(reader.url), fix=FIX)
+
+
+def check_ids(items: StoredItems, first: int | None, ids: Array, limit: int | tuple[int, int], what: str = "typed ID") -> None:
+    """Raise DataError where one of the IDs that stand from ``first`` on (None: that is lost) is not in ``limit``."""
+    low, high = limit if isinstance(limit, tuple) else (0, limit)
+    if ids.size and (int(ids.min()) < low or int(ids.max()) >= high):
+        at = int(np.argmax((ids < low) | (ids >= high)))
+        raise outside(items, None if first is None else first + at, int(ids[at]), limit, what)
+
+
+def outside(items: StoredItems, at: int | None, found: int, limit: int | tuple[int, int], what: str = "typed ID") -> DataError:
+    """Word an ID that is none; ``at`` is its position, None where that is lost; those in ``limit`` are some."""
+    place = display_url(items.reader.url) + ("" if at is None else f"[{at}]")
+    low, high = limit if isinstance(limit, tuple) else (0, limit)
+    words = f"expected {'an' if what[0] == 'e' else 'a'} {what} in [{low}, {high}), found {found}"
+    return DataError(words, place=place, fix=FIX)

@@ -88,7 +88,7 @@ def test_wrong_options_are_refused_by_their_python_names(function, given, messag
         (lambda s, o: graphprep.export(s, o, "npy", threads=-3), "threads must be 0 or more, found -3"),
         (lambda s, o: graphprep.export(s, o, "npy", feature_dtypes="f"), "feature_dtypes must be a mapping, found 'f'"),
         (lambda s, o: graphprep.export(s, o, "npy", link="x"), "link must be true or false, found 'x'"),
-        (lambda s, o: graphprep.reorder(s, o, by="size"), "by must be one of degree, in-degree, out-degree, found 'size'"),
+        (lambda s, o: graphprep.reorder(s, o, by="size"), "by: there is no order 'size'"),
         (lambda s, o: graphprep.reorder(s, o, shuffle_ratio=2), "shuffle_ratio must lie between 0 and 1, found 2"),
         (lambda s, o: graphprep.reorder(s, o, shuffle_ratio="x"), "shuffle_ratio must be a number, found 'x'"),
         (lambda s, o: graphprep.reorder(s, o, threads=-3), "threads must be 0 or more, found -3"),

@@ -17,7 +17,7 @@ from graphprep.engine.ledger import Ledger
 SHOP = SAMPLE_DATA / "shop" / "shop.jsonl"
 STAGES = {
     "convert": ["plan", "decode", "index", "shuffle", "build", "publish"],
-    "reorder": ["order", "nodes", "edges", "publish"],
+    "reorder": ["order", "gaps", "nodes", "edges", "publish"],
     "validate": ["files", "nodes", "edges"],
     "export": ["prepare", "export"],
 }

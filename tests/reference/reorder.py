@@ -82,20 +82,43 @@ class Store:
         return found
 
 
-def new_order(store: Store, by: str, edge_types, ratio: float, seed: int) -> dict[str, list[int]]:
+def keys_of(store: Store, name: str, part: int, by: str, degrees: list[int], given: list | None) -> dict[int, float]:
+    """What the nodes of a partition (old typed IDs) are ordered by, ascending; ties by ID."""
+    low = store.offset(name, part)
+    own = range(low, low + store.sizes[name][part])
+    mean = sum(degrees[node] for node in own) / max(1, len(own))
+    if by in BY_END:
+        return {node: -degrees[node] for node in own}
+    if by == "hub-sort":
+        return {node: -degrees[node] if degrees[node] >= mean else 1 for node in own}
+    if by == "hub-cluster":
+        return {node: degrees[node] < mean for node in own}
+    if by == "dbg":
+        bounds = [mean * times for times in (32, 16, 8, 4, 2, 1, 0.5, 0)]
+        return {node: next(i for i, bound in enumerate(bounds) if degrees[node] >= bound) for node in own}
+    if by == "score" and given is not None:
+        return {node: -given[node] for node in own}
+    if by == "permutation" and given is not None:
+        return {node: given.index(node) for node in own}
+    if by == "previous" and store.metadata["node_schema"][name].get("node_order"):
+        return dict(zip(own, store.array(part, f"nodes/{encoded(name)}/previous_ids.npy").tolist(), strict=True))
+    return dict.fromkeys(own, 0)
+
+
+def new_order(store: Store, by: str, edge_types, ratio: float, seed: int, given: dict[str, list]) -> dict[str, list[int]]:
     """For every node type the old typed ID of each new one."""
     degrees = {name: [0] * sum(store.sizes[name]) for name in store.types}
     for text in edge_types or store.metadata["edge_type"]:
         for edge in store.edges(text):
-            for end in BY_END[by]:
+            for end in BY_END.get(by, (0, 1)):
                 degrees[store.ends(text)[end]][edge[end]] += 1
     order = {}
     for number, name in enumerate(store.types):
         order[name] = []
         for part, size in enumerate(store.sizes[name]):
-            low = store.offset(name, part)
-            own = sorted(range(low, low + size), key=lambda node: (-degrees[name][node], node))
-            hot = own[: int(size * ratio)]
+            keys = keys_of(store, name, part, by, degrees[name], given.get(name))
+            own = sorted(keys, key=lambda node: (keys[node], node))
+            hot = own[: int(size * (1.0 if by == "random" else ratio))]
             for i, node in enumerate(hot):
                 own[permute(i, len(hot), seed, number + part * len(store.types))] = node
             order[name] += own
@@ -174,6 +197,9 @@ def reorder_nodes(store: Store, out: dict, name: str, order: list[int], by: str)
     folder = f"nodes/{encoded(name)}"
     kind = schema["raw_ids"]
     columns = columns_of(schema, folder)
+    was_reordered = "node_order" in schema
+    found: dict[str, list[int]] = {"first": [], "raw": []}
+    places: dict[str, np.ndarray] = {}
     if kind == "string":
         columns.append((f"{folder}/raw_ids", {"kind": "binary", "optional": False}))
     elif kind != "identity":
@@ -187,16 +213,31 @@ def reorder_nodes(store: Store, out: dict, name: str, order: list[int], by: str)
             put_cells(store, out, part, stem, column, [old[node - low] for node in own])
         if kind == "identity":
             raw = own
-            out[f"{base}/raw_ids.npy"] = np.array(own, np.int64)
         elif kind == "string":
             raw = [bytes(cell["values"]) for cell in cells(store, part, f"{folder}/raw_ids", columns[-1][1])]
             raw = [raw[node - low] for node in own]
         else:
             raw = [int(store.array(part, f"{folder}/raw_ids.npy")[node - low]) for node in own]
-        out[f"{base}/previous_ids.npy"] = np.array(own, np.int64)
-        out[f"{base}/raw_order.npy"] = np.array(sorted(range(size), key=lambda i: raw[i]), np.int64)
-    new = {"raw_ids": "int64" if kind == "identity" else kind, "node_order": by}
-    return {**new, **{key: value for key, value in schema.items() if key not in new}}
+        first = own
+        if was_reordered:
+            first = [int(store.array(part, f"{folder}/previous_ids.npy")[node - low]) for node in own]
+        found["first"] += first
+        found["raw"] += raw
+        if kind == "identity":
+            places[f"{base}/raw_ids.npy"] = np.array(own, np.int64)
+        places[f"{base}/previous_ids.npy"] = np.array(first, np.int64)
+        places[f"{base}/raw_order.npy"] = np.array(sorted(range(size), key=lambda i: raw[i]), np.int64)
+    rest = {key: value for key, value in schema.items() if key not in ("raw_ids", "node_order")}
+    count = list(range(sum(store.sizes[name])))
+    if found["first"] == count:
+        if was_reordered and kind == "int64" and found["raw"] == count:
+            kind = "identity"
+            for part in range(store.num_parts):
+                out.pop(f"{part_folder(part, store.num_parts)}/{folder}/raw_ids.npy")
+        return {"raw_ids": kind, **rest}
+    out |= places
+    by = schema["node_order"] if was_reordered and order == count else by
+    return {"raw_ids": "int64" if kind == "identity" else kind, "node_order": by, **rest}
 
 
 def reorder_edges(store: Store, out: dict, text: str, order: dict[str, list[int]]) -> None:
@@ -234,11 +275,11 @@ def reorder_edges(store: Store, out: dict, text: str, order: dict[str, list[int]
 
 
 def reorder_reference(
-    files: dict[str, np.ndarray | dict], by: str, edge_types=(), shuffle_ratio: float = 0.0, seed: int = 0
+    files: dict[str, np.ndarray | dict], by: str, edge_types=(), shuffle_ratio: float = 0.0, seed: int = 0, given=None
 ) -> dict[str, np.ndarray | dict]:
     """Every file of the reordered store but provenance.json, by its path."""
     store = Store(files)
-    order = new_order(store, by, edge_types, shuffle_ratio, seed)
+    order = new_order(store, by, edge_types, shuffle_ratio, seed, given or {})
     out: dict[str, np.ndarray | dict] = {}
     node_schema = {name: reorder_nodes(store, out, name, order[name], by) for name in store.types}
     for text in store.metadata["edge_type"]:

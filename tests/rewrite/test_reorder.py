@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from reference.build import add_manifests, encoded, file_bytes, part_folder
 from reference.hashes import splitmix64
-from reference.reorder import read_files, reorder_reference
+from reference.reorder import Store, read_files, reorder_reference
 
 import graphprep
 from graphprep.cli.main import run
@@ -27,7 +27,7 @@ from graphprep.edges.device.find import find_kernels
 from graphprep.edges.moves import Workspace
 from graphprep.ids.lookup import NODE_SPACES
 from graphprep.model.errors import DataError, StorageError, UsageError
-from graphprep.rewrite.order import OrderRules
+from graphprep.rewrite.keys import OrderRules
 from graphprep.rewrite.reorder import StoreReorderer
 from graphprep.storage.read.arrays import StoreReader
 from graphprep.storage.read.urls import Storage
@@ -39,7 +39,8 @@ pytestmark = pytest.mark.usefixtures("flags_named")
 
 CASES = [case for case in load_cases() if (case.store / "metadata.json").exists()]
 STORES = {case.name: case.store for case in CASES}
-ORDERS = ("degree", "in-degree", "out-degree")
+DEGREES = ("degree", "in-degree", "out-degree")
+ORDERS = (*DEGREES, "hub-sort", "hub-cluster", "dbg", "random")
 
 
 class Quiet:
@@ -67,9 +68,11 @@ def reorder_in(room_bytes, store, out, by, *, threads=1, held=0, **rules):
         room = Workspace(room_bytes, held, held, threads, pool, scratch, find_kernels())
         step = StoreReorderer(reader, writer, OrderRules(by, numbers, **rules), room, Quiet())
         step.order()
+        step.measure()
         step.write_nodes()
         step.write_edges()
         step.finish(dict)
+        return step.gaps
 
 
 def assert_files(out, expected):
@@ -81,7 +84,7 @@ def assert_files(out, expected):
 
 @pytest.mark.parametrize("number", range(len(CASES)), ids=[case.name for case in CASES])
 def test_every_byte_is_that_of_the_reference(number, tmp_path):
-    store, by = CASES[number].store, ORDERS[number % 3]
+    store, by = CASES[number].store, ORDERS[number % len(ORDERS)]
     graphprep.reorder(str(store), str(tmp_path / "out"), by=by)
     assert_files(tmp_path / "out", reorder_reference(read_files(store), by))
     report = graphprep.validate(str(tmp_path / "out"))
@@ -109,7 +112,7 @@ TIGHT = [
 @pytest.mark.parametrize("name", TIGHT)
 def test_little_room_gives_the_same_bytes(name, tmp_path):
     number = TIGHT.index(name)
-    by, (room_bytes, threads) = ORDERS[number % 3], ((8, 1), (40, 2), (200, 4))[number % 3]
+    by, (room_bytes, threads) = ORDERS[number % len(ORDERS)], ((8, 1), (40, 2), (200, 4))[number % 3]
     reorder_in(room_bytes, STORES[name], tmp_path / "out", by, threads=threads)
     assert_files(tmp_path / "out", reorder_reference(read_files(STORES[name]), by))
 
@@ -141,7 +144,7 @@ def test_the_first_of_every_partition_are_shuffled(name, ratio, seed, tmp_path):
 
 
 @pytest.mark.parametrize("types", [["0:0:1"], ["0:1:1", "1:1:2"]])
-@pytest.mark.parametrize("by", ORDERS)
+@pytest.mark.parametrize("by", (*DEGREES, "dbg"))
 def test_chosen_edge_types_count(types, by, tmp_path):
     store = STORES["shop_edgelist_both_parts"]
     graphprep.reorder(str(store), str(tmp_path / "out"), by=by, edge_types=tuple(types))
@@ -150,11 +153,119 @@ def test_chosen_edge_types_count(types, by, tmp_path):
 
 @pytest.mark.parametrize("name", ["karate_csv", "shop_edgelist_both_parts", "names_lesmis_random", "shop_scattered_hash"])
 def test_a_store_is_reordered_again(name, tmp_path):
-    """Raw IDs stay exact, previous IDs are those of the store that was read."""
+    """Raw IDs stay exact, previous IDs are those of the store that was never reordered, and lead back to it."""
     graphprep.reorder(str(STORES[name]), str(tmp_path / "one"), by="degree", shuffle_ratio=0.9, seed=3)
     graphprep.reorder(str(tmp_path / "one"), str(tmp_path / "two"), by="out-degree")
     assert_files(tmp_path / "two", reorder_reference(read_files(tmp_path / "one"), "out-degree"))
     assert graphprep.validate(str(tmp_path / "two")).sound
+    for node_type, rows in tables(tmp_path / "two").items():
+        wanted = graphprep.ids(str(STORES[name]), [row["raw"] for row in rows], from_="raw", to="typed", type_=node_type)
+        assert [row["previous"] for row in rows] == wanted.tolist()
+    graphprep.reorder(str(tmp_path / "two"), str(tmp_path / "back"), by="previous")
+    assert read_store(tmp_path / "back") == read_store(STORES[name])
+
+
+@pytest.mark.parametrize("number", range(len(CASES)), ids=[case.name for case in CASES])
+def test_previous_gives_back_every_byte(number, tmp_path):
+    store, by = CASES[number].store, ORDERS[number % len(ORDERS)]
+    graphprep.reorder(str(store), str(tmp_path / "out"), by=by, seed=number)
+    room_bytes, threads = ((16, 1), (200, 2), (1 << 20, 4))[number % 3]
+    first = json.loads((tmp_path / "out/metadata.json").read_text())["node_schema"]
+    if any("node_order" in schema for schema in first.values()):
+        reorder_in(room_bytes, tmp_path / "out", tmp_path / "back", None, threads=threads)
+    else:
+        shutil.copytree(tmp_path / "out", tmp_path / "back")
+    assert read_store(tmp_path / "back") == read_store(store)
+
+
+@pytest.mark.parametrize("name", ["karate_csv", "karate_partition_file", "names_lesmis_random"])
+def test_an_order_that_is_there_already_is_not_stored(name, tmp_path):
+    store = STORES[name]
+    size = sum(json.loads((store / "metadata.json").read_text())["num_nodes_per_type"])
+    np.save(tmp_path / "same.npy", np.arange(size))
+    np.save(tmp_path / "equal.npy", np.full(size, 0.5))
+    for number, by in enumerate((f"permutation:{tmp_path}/same.npy", f"score:{tmp_path}/equal.npy")):
+        summary = graphprep.reorder(str(store), str(tmp_path / f"out-{number}"), by=by)
+        assert read_store(tmp_path / f"out-{number}") == read_store(store)
+        assert summary.notes == ()
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint8", "bool", "float16", "float32", "float64"])
+def test_nodes_by_scores(dtype, tmp_path):
+    """Of several types those that have a file, in a folder."""
+    store = STORES[SHOP]
+    rng, scores = np.random.default_rng(3), {}
+    (tmp_path / "scores").mkdir()
+    for name, size in (("0", 6), ("2", 3)):
+        values = rng.integers(0, 4, size) if dtype[0] != "f" else rng.choice([0.0, -0.0, 0.125, 2.5, np.inf], size)
+        np.save(tmp_path / f"scores/{name}.npy", values.astype(dtype))
+        scores[name] = values.astype(dtype).astype(float).tolist()
+    graphprep.reorder(str(store), str(tmp_path / "out"), by=f"score:{tmp_path}/scores", shuffle_ratio=0.4, seed=5)
+    assert_files(tmp_path / "out", reorder_reference(read_files(store), "score", (), 0.4, 5, scores))
+    assert graphprep.validate(str(tmp_path / "out")).sound
+    (tmp_path / "scores/0.npy").unlink()
+    graphprep.reorder(str(tmp_path / "out"), str(tmp_path / "again"), by=f"score:{tmp_path}/scores")
+    again = reorder_reference(read_files(tmp_path / "out"), "score", given={"2": scores["2"]})
+    assert_files(tmp_path / "again", again)
+
+
+def test_types_that_stay_keep_their_order(tmp_path):
+    (tmp_path / "scores").mkdir()
+    np.save(tmp_path / "scores/0.npy", [0, 2, 1, 0, 1, 2])
+    graphprep.reorder(str(STORES[SHOP]), str(tmp_path / "one"), by="random", seed=4)
+    graphprep.reorder(str(tmp_path / "one"), str(tmp_path / "two"), by=f"score:{tmp_path}/scores")
+    assert_files(tmp_path / "two", reorder_reference(read_files(tmp_path / "one"), "score", given={"0": [0, 2, 1, 0, 1, 2]}))
+    orders = [one.node_order for one in graphprep.info(str(tmp_path / "two")).node_types]
+    assert orders == ["score", "random", "random"]
+    graphprep.reorder(str(tmp_path / "two"), str(tmp_path / "back"), by="previous")
+    assert read_store(tmp_path / "back") == read_store(STORES[SHOP])
+
+
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data(), room_bytes=st.sampled_from([8, 64, 1 << 20]))
+def test_nodes_as_a_permutation_says(data, room_bytes, tmp_path_factory):
+    """Its inverse leads back, to the byte."""
+    folder = tmp_path_factory.mktemp("permutation")
+    store, name = STORES["karate_partition_file"], "_N"
+    sizes = json.loads((store / "metadata.json").read_text())["num_nodes_per_chunk"][0]
+    borders = np.cumsum([0, *sizes])
+    order = [node for low, high in pairwise(borders.tolist()) for node in data.draw(st.permutations(range(low, high)))]
+    np.save(folder / "there.npy", np.array(order, np.int32))
+    np.save(folder / "back.npy", np.argsort(order))
+    graphprep.reorder(str(store), str(folder / "out"), by=f"permutation:{folder}/there.npy")
+    assert_files(folder / "out", reorder_reference(read_files(store), "permutation", given={name: order}))
+    graphprep.reorder(str(folder / "out"), str(folder / "back"), by=f"permutation:{folder}/back.npy")
+    assert read_store(folder / "back") == read_store(store)
+
+
+@pytest.mark.parametrize(
+    ("by", "array", "message"),
+    [
+        ("score", np.r_[[1.0, np.nan], np.zeros(32)], "f.npy[1]: expected a score of 0 or more, found nan"),
+        ("score", np.r_[[1, 2, -3], np.zeros(31, int)], "f.npy[2]: expected a score of 0 or more, found -3"),
+        ("score", np.zeros(33), "f.npy: expected 34 numbers, found float64[33]"),
+        ("score", np.zeros(34, complex), "f.npy: expected 34 numbers, found complex128[34]"),
+        ("permutation", np.zeros(34), "f.npy: expected 34 integers, found float64[34]"),
+        ("permutation", np.zeros(34, int), "f.npy[0]: typed ID 0 stands there again"),
+        ("permutation", np.r_[[0, 1, 1], np.arange(3, 34)], "f.npy[1]: typed ID 1 stands there again"),
+        ("permutation", np.r_[[33, 34], np.arange(32)], "f.npy[1]: expected a typed ID in [0, 34), found 34"),
+    ],
+)
+def test_faulty_files_of_orders(by, array, message, tmp_path):
+    np.save(tmp_path / "f.npy", array)
+    with pytest.raises(DataError) as caught:
+        graphprep.reorder(str(STORES[KARATE]), str(tmp_path / "out"), by=f"{by}:{tmp_path}/f.npy")
+    assert f"{tmp_path}/{message}" in str(caught.value)
+    assert [path.name for path in tmp_path.iterdir()] == ["f.npy"]
+
+
+def test_a_permutation_keeps_nodes_in_their_partitions(tmp_path):
+    np.save(tmp_path / "f.npy", np.arange(34)[::-1])
+    with pytest.raises(DataError) as caught:
+        graphprep.reorder(str(STORES["karate_partition_file"]), str(tmp_path / "out"), by=f"permutation:{tmp_path}/f.npy")
+    sizes = json.loads((STORES["karate_partition_file"] / "metadata.json").read_text())["num_nodes_per_chunk"][0]
+    assert f"f.npy[0]: expected a typed ID in [0, {sizes[0]}), found 33" in str(caught.value)
+    assert "each partition keeps its nodes" in str(caught.value)
 
 
 def test_the_order_of_graphlearn(tmp_path):
@@ -177,7 +288,7 @@ GRAPHS = st.fixed_dictionaries(
         "layout": st.sampled_from(["csc", "csr", "both"]),
         "neighbor_order": st.sampled_from(["input", "id", "weight"]),
         "edge_ids": st.booleans(),
-        "by": st.sampled_from(ORDERS),
+        "by": st.sampled_from(DEGREES),
         "room_bytes": st.sampled_from([8, 64, 1 << 20]),
         "threads": st.sampled_from([1, 2, 4]),
     }
@@ -212,9 +323,8 @@ def test_the_graph_is_the_permuted_one(graph, tmp_path_factory):
     assert report.sound, report.faults
     metadata = json.loads((folder / "old/metadata.json").read_text())
     sizes = metadata["num_nodes_per_chunk"][0]
-    previous = np.concatenate(
-        [np.load(folder / "new" / part["path"] / "nodes/_N/previous_ids.npy") for part in metadata["parts"]]
-    )
+    files = [folder / "new" / part["path"] / "nodes/_N/previous_ids.npy" for part in metadata["parts"]]
+    previous = np.concatenate([np.load(file) for file in files]) if files[0].exists() else np.arange(sum(sizes))
     for layout in metadata["layouts"]:
         old, new = read_matrix(folder / "old", layout)[0], read_matrix(folder / "new", layout)[0]
         np.testing.assert_array_equal(new, old[np.ix_(previous, previous)])
@@ -234,19 +344,54 @@ def tables(store):
     files = read_files(store)
     found, part_id = {name: [] for name in files["metadata.json"]["node_type"]}, 0
     for part, entry in enumerate(files["metadata.json"]["parts"]):
-        for name, rows in found.items():
+        for number, (name, rows) in enumerate(found.items()):
             stem = f"{entry['path']}/nodes/{encoded(name)}"
             if files["metadata.json"]["node_schema"][name]["raw_ids"] == "string":
                 data, ends = files[f"{stem}/raw_ids.values.npy"].tobytes(), files[f"{stem}/raw_ids.offsets.npy"].tolist()
                 raw = [data[low:high].decode() for low, high in pairwise(ends)]
-            else:
+            elif f"{stem}/raw_ids.npy" in files:
                 raw = files[f"{stem}/raw_ids.npy"].tolist()
-            for local, previous in enumerate(files[f"{stem}/previous_ids.npy"].tolist()):
+            else:
+                raw = range(len(rows), len(rows) + files["metadata.json"]["num_nodes_per_chunk"][number][part])
+            same = np.arange(len(rows), len(rows) + len(raw))  # not stored where nodes stand as they stood at first
+            for local, previous in enumerate(files.get(f"{stem}/previous_ids.npy", same).tolist()):
                 row = {"raw": raw[local], "typed": len(rows), "previous": previous, "part": part_id, "local": (part, local)}
                 rows.append(row)
                 part_id += 1
     homo = itertools.count()
     return {name: [row | {"homo": next(homo)} for row in rows] for name, rows in found.items()}
+
+
+def gap_cost(store):
+    """Mean log2 gap and mean length of the gaps' Elias gamma codes, the slow way."""
+    reference = Store(read_files(store))
+    gaps = []
+    layout = reference.metadata["layouts"][0]
+    for text in reference.metadata["edge_type"]:
+        rows: dict[int, list[int]] = {}
+        for edge in reference.edges(text):
+            other, own = edge if layout == "csc" else edge[::-1]
+            rows.setdefault(own, []).append(other)
+        is_same = len(set(reference.ends(text))) == 1
+        for own, others in rows.items():
+            others.sort()
+            first = others[0] - own if is_same else others[0]
+            gaps += [1 + 2 * first if first >= 0 else -2 * first]
+            gaps += [1 + high - low for low, high in pairwise(others)]
+    codes = [2 * (gap.bit_length() - 1) + 1 for gap in gaps]
+    return np.mean(np.log2(gaps)) if gaps else 0, np.mean(codes) if gaps else 0
+
+
+@pytest.mark.parametrize("room_bytes", [8, 100, None])
+@pytest.mark.parametrize("name", ["shop_edgelist_both_parts", "karate_csv", "names_lesmis_random", "davis_bipartite"])
+def test_what_an_order_is_worth(name, room_bytes, tmp_path):
+    if room_bytes is None:
+        summary = graphprep.reorder(str(STORES[name]), str(tmp_path / "out"), by="random", seed=5)
+        gaps = summary.gaps_before, summary.gaps_after
+    else:
+        gaps = reorder_in(room_bytes, STORES[name], tmp_path / "out", "random", threads=3, seed=5)
+    for store, found in zip((STORES[name], tmp_path / "out"), gaps, strict=True):
+        assert (found.mean_log2, found.bits_per_edge) == pytest.approx(gap_cost(store), abs=1e-4)
 
 
 def convert_ids(store, rows, source, target, **options):
@@ -299,7 +444,7 @@ def test_ids_that_are_not_there(tmp_path):
 def test_previous_ids_of_a_store_in_raw_order_are_refused():
     with pytest.raises(UsageError) as caught:
         graphprep.ids(str(STORES["karate_csv"]), [0], from_="previous", to="raw")
-    assert str(caught.value).startswith("the nodes of type '_N' were not reordered, so there are no previous IDs")
+    assert str(caught.value).startswith("no nodes of the store were reordered, so there are no previous IDs")
 
 
 # ---------------------------------------------------------------------------------------------------- what goes wrong
@@ -356,13 +501,13 @@ def test_faulty_arrays_are_told_with_their_place(path, change, message, tmp_path
     ("path", "change", "message"),
     [
         ("nodes/0/raw_order.npy", put(1, 3), "raw_order.npy[1]: expected a local ID in [0, 3), found 3"),
-        ("edges/0__0__1/csc/indices.npy", put(0, 6), "indices.npy: expected a typed ID in [0, 6), found 6"),
+        ("edges/0__0__1/csc/indices.npy", put(0, 6), "indices.npy[0]: expected a typed ID in [0, 6), found 6"),
         ("edges/0__0__1/csr/edge_rows.npy", put(2, 18), "edge_rows.npy[2]: expected an edge row in [0, 18), found 18"),
         ("edges/0__0__1/csr/edge_rows.npy", lambda array: array[1:], "edge_rows.npy: expected 9 rows, found 8"),
     ],
 )
 def test_faulty_arrays_of_a_reordered_store(path, change, message, tmp_path):
-    graphprep.reorder(str(STORES[SHOP]), str(tmp_path / "one"), by="degree")
+    graphprep.reorder(str(STORES[SHOP]), str(tmp_path / "one"), by="random", seed=1)
     spoil(tmp_path / "one", tmp_path / "bad", path, change)
     with pytest.raises(DataError) as caught:
         graphprep.reorder(str(tmp_path / "bad"), str(tmp_path / "out"), by="out-degree", edge_types=("0:1:0",))
@@ -411,7 +556,7 @@ def test_validate_finds_what_is_wrong_with_the_order(path, change, faults, tmp_p
     ],
 )
 def test_validate_follows_raw_ids_in_their_own_order(name, part, path, change, fault, tmp_path):
-    graphprep.reorder(str(STORES[name]), str(tmp_path / "one"), by="degree")
+    graphprep.reorder(str(STORES[name]), str(tmp_path / "one"), by="in-degree" if name[0] == "k" else "random")
     folder = next(one.name for one in sorted((tmp_path / "one/part-00000/nodes").iterdir()))
     spoil(tmp_path / "one", tmp_path / "bad", f"nodes/{folder}/{path}", change, part)
     found = [str(one) for one in graphprep.validate(str(tmp_path / "bad")).faults]
@@ -429,7 +574,11 @@ def test_validate_wants_raw_ids_where_nodes_have_another_order(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"by": "size"}, "--by must be one of degree, in-degree, out-degree, found 'size'"),
+        ({"by": "size"}, "--by: there is no order 'size'"),
+        ({"by": "score"}, "--by score is written score:FILE, found 'score'"),
+        ({"by": "score:"}, "--by score is written score:FILE, found 'score:'"),
+        ({"by": "degree:x.npy"}, "--by degree is written degree, found 'degree:x.npy'"),
+        ({"by": "previous"}, "--by previous: the nodes of the store were not reordered"),
         ({"shuffle_ratio": 1.5}, "--shuffle-ratio must lie between 0 and 1, found 1.5"),
         ({"shuffle_ratio": float("nan")}, "--shuffle-ratio must lie between 0 and 1, found nan"),
         ({"edge_types": ("a:b:c",)}, "--edge-type: unknown edge type 'a:b:c'"),
@@ -510,7 +659,11 @@ def test_the_command_fails_with_its_exit_codes(tmp_path, capsys):
     assert "there is no store" in capsys.readouterr().err
     assert run(["reorder", str(STORES[SHOP]), out, "--by", "size"]) == 2
     assert run(["reorder", str(STORES[SHOP]), out]) == 2
-    assert "missing option '--by'. Choose from: degree, in-degree, out-degree\n" in capsys.readouterr().err
+    assert "missing option '--by'\n" in capsys.readouterr().err
+    assert run(["reorder", str(STORES[SHOP]), out, "--by", "score:none.npy"]) == 2
+    assert "one file cannot order 3 node types" in capsys.readouterr().err
+    assert run(["reorder", str(STORES[SHOP]), out, "--by", f"score:{tmp_path}"]) == 3
+    assert "the folder has a file for none of the node types\n  fix: add 0.npy, 1.npy, 2.npy" in capsys.readouterr().err
     assert run(["reorder", str(STORES[SHOP]), "--by", "degree"]) == 2
     assert "missing argument 'OUT'" in capsys.readouterr().err
     assert run(["reorder", str(STORES[SHOP]), out, "--by", "degree", "--memory-limit", "1MiB"]) == 4

@@ -15,7 +15,7 @@ from graphprep.exporters.deepgnn.times import time_columns
 from graphprep.exporters.view.graph import StoredGraph
 from graphprep.kernels.cpu.ids.interleave import interleave, rows_ascend
 from graphprep.kernels.cpu.ids.sort import stable_order
-from graphprep.rewrite.order import check_ids
+from graphprep.store.items import check_ids
 
 Ints = NDArray[np.int64]
 Numbers = NDArray[np.int32]

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import get_args
 
+from graphprep.model.errors import UsageError
 from graphprep.model.run_options import RunOptions
 from graphprep.model.schema import NodeOrder
 from graphprep.model.shown.numbers import count, duration, size
 from graphprep.model.shown.results import Card, Showable, type_rows
+
+_WITH_FILE = ("score", "permutation")
 
 
 @dataclass(frozen=True)
 class ReorderOptions:
     """Options of ``reorder``.
 
+    ``by``: an order (``NodeOrder``; of those with a file ``score:FILE`` and ``permutation:FILE``), or ``previous``.
     ``edge_types`` (``src:rel:dst``) are those whose edges count; none stands for all. ``shuffle_ratio`` is the share of a
-    partition's nodes, those of the highest degrees, that change places among themselves.
+    partition's nodes, the first of the order, that change places among themselves.
     """
 
-    by: NodeOrder = "degree"
+    by: str = "degree"
     edge_types: tuple[str, ...] = ()
     shuffle_ratio: float = 0.0
     seed: int = 0
@@ -27,18 +32,51 @@ class ReorderOptions:
     run: RunOptions = field(default_factory=RunOptions)
 
 
+def parse_order(text: str) -> tuple[NodeOrder | None, str]:
+    """Return an order and its file, which may be empty; None stands for ``previous``.
+
+    Raises UsageError.
+    """
+    name, _, file = text.partition(":")
+    orders: tuple[NodeOrder, ...] = get_args(NodeOrder)
+    forms = {one: f"{one}:FILE" if one in _WITH_FILE else one for one in orders}
+    fix = f"use one of {', '.join(forms.values())}, previous"
+    if text == "previous":
+        return None, ""
+    for one in orders:
+        if one == name:
+            if bool(file) != (one in _WITH_FILE) or text == f"{name}:":
+                raise UsageError(f"--by {name} is written {forms[one]}, found {text!r}", fix=fix)
+            return one, file
+    raise UsageError(f"--by: there is no order {text!r}", fix=fix)
+
+
+@dataclass(frozen=True)
+class GapCost:
+    """What the neighbours of all rows cost, each told by the gap from the one before: docs/reorder.md, "What it is worth".
+
+    ``mean_log2`` is the mean of the gaps' logarithms to base 2, ``bits_per_edge`` the mean length of their Elias gamma codes.
+    """
+
+    mean_log2: float
+    bits_per_edge: float
+
+
 @dataclass(frozen=True, repr=False)
 class ReorderSummary(Showable):
     """What ``reorder`` did. Sizes in bytes, times in seconds; ``notes`` are sentences for the user.
 
+    ``gaps_before`` and ``gaps_after`` are those of the primary layout's rows with the old IDs and with the new ones.
     ``spilled_bytes`` is what went through temporary files, as it was beyond the memory limit.
     """
 
     out: str
-    by: NodeOrder
+    by: str
     num_nodes: Mapping[str, int]
     num_edges: Mapping[str, int]
     num_parts: int
+    gaps_before: GapCost
+    gaps_after: GapCost
     input_bytes: int
     output_bytes: int
     elapsed_s: float
@@ -50,6 +88,13 @@ class ReorderSummary(Showable):
     def card(self) -> Card:
         """See ``Showable``."""
         nodes, edges = sum(self.num_nodes.values()), sum(self.num_edges.values())
+        lines = (self.gaps_line(), *(f"note: {one}" for one in self.notes))
         title = f"{self.out}: {count(nodes, 'node')}, {count(edges, 'edge')}, nodes by {self.by}"
         work = f"read {size(self.input_bytes)}, wrote {size(self.output_bytes)} in {duration(self.elapsed_s)}"
-        return Card(title, type_rows(self.num_nodes, self.num_edges), (work, *(f"note: {one}" for one in self.notes)))
+        return Card(title, type_rows(self.num_nodes, self.num_edges), (work, *lines))
+
+    def gaps_line(self) -> str:
+        """Say what the order is worth."""
+        before, after = self.gaps_before, self.gaps_after
+        bits = f"bits per edge {before.bits_per_edge:.2f} to {after.bits_per_edge:.2f}"
+        return f"gaps: {bits}, mean log2 {before.mean_log2:.2f} to {after.mean_log2:.2f}"

@@ -1,0 +1,1 @@
+"""Orders of nodes: what an order costs."""
