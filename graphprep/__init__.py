@@ -1,8 +1,8 @@
 """graphprep prepares graph data for graph learning: raw dumps in, CSR/CSC partitions out.
 
-One function per command: ``convert``, ``info``, ``validate``, ``ids``, ``reorder``, ``export``, ``generate``; ``load``, which
-opens a store; functions over arrays in memory: ``build_adjacency``, ``rank_ids`` …; and what they work with. All are loaded on
-first use, so that importing the package costs next to nothing.
+One function per command: ``convert``, ``info``, ``validate``, ``ids``, ``partition``, ``reorder``, ``export``, ``generate``;
+``load``, which opens a store; functions over arrays in memory: ``build_adjacency``, ``rank_ids`` …; and what they work with.
+All are loaded on first use, so that importing the package costs next to nothing.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         info,
         load,
         open_store,
+        partition,
         reorder,
         validate,
     )
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from graphprep.model.ids import IDConverter, PartitionBook
     from graphprep.model.options.convert import ConvertOptions, ConvertSummary
     from graphprep.model.options.generate import GenerateOptions, GenerateSummary
+    from graphprep.model.options.partition import PartitionOptions, PartitionSummary
     from graphprep.model.options.reorder import ReorderOptions, ReorderSummary
     from graphprep.model.quiet import QuietReporter
     from graphprep.model.run_options import RunOptions
@@ -51,6 +53,8 @@ __all__ = [
     "GraphprepError",
     "IDConverter",
     "PartitionBook",
+    "PartitionOptions",
+    "PartitionSummary",
     "QuietReporter",
     "ReorderOptions",
     "ReorderSummary",
@@ -67,6 +71,7 @@ __all__ = [
     "info",
     "load",
     "open_store",
+    "partition",
     "rank_ids",
     "read_adjacency",
     "read_edges",
@@ -90,6 +95,8 @@ _HOMES = {
     "GraphprepError": "graphprep.model.errors",
     "IDConverter": "graphprep.model.ids",
     "PartitionBook": "graphprep.model.ids",
+    "PartitionOptions": "graphprep.model.options.partition",
+    "PartitionSummary": "graphprep.model.options.partition",
     "QuietReporter": "graphprep.model.quiet",
     "ReorderOptions": "graphprep.model.options.reorder",
     "ReorderSummary": "graphprep.model.options.reorder",
@@ -105,6 +112,7 @@ _HOMES = {
     "info": "graphprep.api",
     "load": "graphprep.api",
     "open_store": "graphprep.api",
+    "partition": "graphprep.api",
     "rank_ids": "graphprep.edges.sorted_arrays",
     "read_adjacency": "graphprep.edges.files",
     "read_edges": "graphprep.edges.files",

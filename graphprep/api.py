@@ -22,6 +22,7 @@ from graphprep.model.metadata import METADATA_NAME
 from graphprep.model.options.checks import check_value, make_options
 from graphprep.model.options.convert import ConvertOptions, ConvertSummary
 from graphprep.model.options.generate import GenerateOptions, GenerateSummary
+from graphprep.model.options.partition import PartitionOptions, PartitionSummary
 from graphprep.model.options.reorder import ReorderOptions, ReorderSummary
 from graphprep.model.options.words import in_words, python_words
 from graphprep.model.protocols import Reporter, Sources
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from graphprep.info.inspect import GraphInfo
     from graphprep.validate.check import StoreReport
 
-S = TypeVar("S", ConvertSummary, ExportSummary, ReorderSummary)
+S = TypeVar("S", ConvertSummary, ExportSummary, PartitionSummary, ReorderSummary)
 Place = str | os.PathLike[str]  # a path or a URL
 _MAX_FAULTS = 20
 _INPUT_OPTIONS = (
@@ -93,9 +94,8 @@ def convert(
     ``convert(nodes={"user": users}, edges={("user", "buys", "item"): buys}, out="store")``. ``given`` are fields of
     ``ConvertOptions`` or ``RunOptions``: ``convert("a.csv", "store", partitions=2, threads=4)``. Raises GraphprepError.
     """
-    from graphprep.convert import pipeline
-
     options = make_options(ConvertOptions, options, given)
+    run = _converter(options)
     if not os.fspath(out):
         raise UsageError("the output has no name", fix="name the folder or URL of the store")
     found = _read_memory(inputs, nodes, edges, options)
@@ -103,12 +103,25 @@ def convert(
         urls = _as_list(inputs)  # type: ignore[arg-type]
         _check_bad_records(options, urls, os.fspath(out))
         with _reporting(reporter) as told:
-            return _worded(pipeline.convert(urls, os.fspath(out), options, told), decoder=True)
+            return _worded(run(urls, os.fspath(out), options, told), decoder=True)
     if found.graph is not None:
         options = replace(options, graph=found.graph, decoder_options={}, num_nodes={})
     _check_bad_records(options, (), os.fspath(out))
     with _reporting(reporter) as told:
-        return _worded(pipeline.convert(found.inputs, os.fspath(out), options, told, found.in_memory), decoder=True)
+        return _worded(run(found.inputs, os.fspath(out), options, told, found.in_memory), decoder=True)
+
+
+def _converter(options: ConvertOptions) -> Callable[..., ConvertSummary]:
+    """Return what converts: partitioners that look at edges need a store first."""
+    from graphprep.store.assign import GRAPH_METHODS
+
+    if options.partition_by in GRAPH_METHODS:
+        from graphprep.rewrite.partition.convert import convert_in_parts
+
+        return convert_in_parts
+    from graphprep.convert import pipeline
+
+    return pipeline.convert
 
 
 @python_words(decoder=True)
@@ -229,6 +242,26 @@ def generate(
     options = make_options(GenerateOptions, options, given)
     with _open_storage(options.run) as storage, _reporting(reporter) as told:
         return stage.generate(kind, os.fspath(out), options, told, storage)
+
+
+@python_words()
+def partition(
+    store: Place,
+    out: Place,
+    options: PartitionOptions | None = None,
+    reporter: Reporter | None = None,
+    **given: Any,
+) -> PartitionSummary:
+    """Write a store again to ``out``, its nodes in other partitions, and everything with them.
+
+    ``given`` are fields of ``PartitionOptions``: ``partition("store", "parts", by="hash", partitions=4)``. Raises
+    GraphprepError.
+    """
+    from graphprep.rewrite.partition import command as rewrite
+
+    options = make_options(PartitionOptions, options, given)
+    with _reporting(reporter) as told:
+        return _worded(rewrite.partition(os.fspath(store), os.fspath(out), options, told))
 
 
 @python_words()

@@ -153,7 +153,7 @@ class StoreFlags:
         str,
         option(
             "--partition-by",
-            "How nodes are assigned to partitions: range, hash, modulo, random, or a file of assignments.",
+            "How nodes are assigned to partitions: range, hash, modulo, random, ldg, fennel, or a file of assignments.",
             group=_STORE,
             metavar="METHOD",
         ),

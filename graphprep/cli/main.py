@@ -35,7 +35,8 @@ EXIT_MEMORY = 4
 EXIT_INTERNAL = 70  # EX_SOFTWARE: our mistake, not the user's
 EXIT_INTERRUPTED = 130
 _EXIT_SIGNAL = 128
-_COMMANDS = ("convert", "info", "validate", "ids", "reorder", "export", "generate")  # functions in modules of their names
+# Functions in modules of their names.
+_COMMANDS = ("convert", "info", "validate", "ids", "partition", "reorder", "export", "generate")
 _EXPECTED = {"Input should be a valid integer": "an integer", "Input should be a valid number": "a number"}
 _COMPLETE = "_GRAPHPREP_COMPLETE"  # variable with which the script of --install-completion asks for words
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

@@ -21,9 +21,10 @@ _HANGING = 4  # blanks in front of what goes on, beside the line's own
 if TYPE_CHECKING:
     from graphprep.model.export import ExportSummary
     from graphprep.model.options.convert import ConvertSummary
+    from graphprep.model.options.partition import PartitionSummary
     from graphprep.model.options.reorder import ReorderSummary
 
-    Summary = ConvertSummary | ExportSummary | ReorderSummary
+    Summary = ConvertSummary | ExportSummary | PartitionSummary | ReorderSummary
 
 
 def summary_json(summary: Any, exports: Sequence[Any] = ()) -> str:

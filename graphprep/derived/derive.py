@@ -17,17 +17,18 @@ from graphprep.derived.need import (
     kept_layouts,
     made_layouts,
     moves_columns,
-    partition_function,
+    partition_method,
     reads_by_id,
     reads_columns,
     reads_split,
 )
-from graphprep.derived.parts import StorePartitioner
 from graphprep.derived.store import DerivedFiles, DerivedStore
 from graphprep.edges.moves import Workspace
 from graphprep.model.errors import StorageError
 from graphprep.model.export import StoreNeed
 from graphprep.model.protocols import Reporter
+from graphprep.rewrite.partition.assign import assign_nodes
+from graphprep.rewrite.partition.mover import StorePartitioner
 from graphprep.storage.faults import display_url, storage_error
 from graphprep.storage.private import TMP_DIR_OPTION, PrivateFolder
 from graphprep.storage.read.arrays import StoreReader
@@ -94,7 +95,7 @@ class _Maker:
         metadata = store.metadata
         if is_partitioned(metadata, need):
             return DerivedStore(metadata, store)
-        partition = partition_function(metadata, need, self._storage)
+        partition = partition_method(metadata, need, self._storage)
         if partition.method == "file" and need.num_parts is None:
             refuse_parts(
                 partition.num_parts, display_url(str(need.partition_by)), num_part_files(metadata), self._room.held_bytes
@@ -104,7 +105,17 @@ class _Maker:
         files = DerivedFiles(self._storage, self._open(), "parts", partition.num_parts)
         layouts = kept_layouts(metadata, need)
         columns = [number for number in range(len(metadata.edge_types)) if reads_columns(metadata, need, number)]
-        return StorePartitioner(store, files, partition, layouts, columns, self._room, self._reporter).write()
+        with self._room.scratch.inner() as scratch:
+            room = replace(self._room, scratch=scratch)
+            assignment = assign_nodes(store, partition, room, self._reporter)
+            mover = StorePartitioner(store, files, assignment, layouts, columns, room, self._reporter)
+            mover.write_nodes()
+            made = mover.write_edges()
+        ready = DerivedStore(made.metadata, None)
+        files.show(ready)
+        for (part, path), open_array in made.cut.items():
+            ready.add(part, path, open_array)
+        return ready
 
     def order_edges(self, ready: DerivedStore, need: StoreNeed) -> None:
         """Make edges by edge ID: all of them, whatever messages pass over."""

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.derived.edges import EdgeSpan, bucket_bytes, end_types, make_buckets, map_edges
 from graphprep.derived.store import DerivedFiles, DerivedStore
 from graphprep.edges.buckets import EdgeRows
 from graphprep.edges.build import settle_index_dtype
@@ -19,6 +18,7 @@ from graphprep.edges.tasks import EdgeRuns
 from graphprep.engine.local import map_ordered
 from graphprep.model.errors import DataError
 from graphprep.rewrite.move_parts import OnePart, PartMover, RenamedFiles, array_pieces
+from graphprep.rewrite.stored_edges import EdgeSpan, bucket_bytes, end_types, make_buckets, map_edges
 from graphprep.storage.faults import display_url
 from graphprep.store.files import StoredFile, column_files
 from graphprep.store.items import FIX, StoredItems, check_ids

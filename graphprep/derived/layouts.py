@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.derived.edges import EdgeSpan, bucket_bytes, end_types, make_buckets, map_edges, part_borders
 from graphprep.derived.store import DerivedFiles, DerivedStore
 from graphprep.edges.buckets import EdgeRows
 from graphprep.edges.build import BuildRules, LayoutBuilder, LayoutFiles, settle_index_dtype, write_layout
@@ -13,6 +12,7 @@ from graphprep.edges.moves import Workspace
 from graphprep.edges.order_keys import missing_order_key, order_keys, order_role
 from graphprep.edges.tasks import EdgeRuns
 from graphprep.model.schema import EdgeTypeSchema, Layout
+from graphprep.rewrite.stored_edges import EdgeSpan, bucket_bytes, end_types, make_buckets, map_edges, part_borders
 from graphprep.store.assign import count_parts
 from graphprep.store.columns.stored import read_cells, read_present
 

@@ -8,15 +8,16 @@ from collections.abc import Iterator
 import numpy as np
 
 from graphprep.convert.disk_need import DiskNeed, compare_disk
-from graphprep.convert.index.partition_file import read_partition_file
 from graphprep.model.errors import UsageError
 from graphprep.model.export import HELD_OUT, StoreNeed
 from graphprep.model.metadata import GraphMetadata
+from graphprep.model.options.partition import PartitionOptions
 from graphprep.model.protocols import Reporter
 from graphprep.model.schema import Layout
+from graphprep.rewrite.partition.methods import GraphMethod, find_method
 from graphprep.storage.read.arrays import StoreReader
 from graphprep.storage.read.urls import Storage
-from graphprep.store.assign import PARTITION_METHODS, PartitionFunction
+from graphprep.store.assign import GRAPH_METHODS, PARTITION_METHODS, PartitionFunction
 from graphprep.store.paths import edge_folder
 
 _LAYOUTS: tuple[Layout, ...] = ("csc", "csr")
@@ -91,23 +92,21 @@ def may_stay(metadata: GraphMetadata, need: StoreNeed) -> bool:
     if not in_order or any(schema.node_order is not None for schema in metadata.node_schemas):
         return False
     method = need.partition_by or metadata.partition_by
-    return method not in ("hash", "modulo", "random") or (need.num_parts or metadata.num_parts) == 1
+    return method not in ("hash", "modulo", "random", *GRAPH_METHODS) or (need.num_parts or metadata.num_parts) == 1
 
 
-def partition_function(metadata: GraphMetadata, need: StoreNeed, storage: Storage) -> PartitionFunction:
-    """Return the function that makes the partitioning that is needed.
+def partition_method(metadata: GraphMetadata, need: StoreNeed, storage: Storage) -> PartitionFunction | GraphMethod:
+    """Return the method that makes the partitioning that is needed.
 
     Raises UsageError where the store does not say how, what ``read_partition_file`` raises.
     """
     method = need.partition_by or metadata.partition_by
-    if method in PARTITION_METHODS:
-        return PartitionFunction(method, need.num_parts or metadata.num_parts, need.seed)
-    if need.partition_by is None:
+    if need.partition_by is None and method not in (*PARTITION_METHODS, *GRAPH_METHODS):
         raise UsageError(
             "the store is partitioned by a file, which says nothing about another number of partitions",
-            fix=f"give --partition-by: {', '.join(PARTITION_METHODS)}, or a file",
+            fix=f"give --partition-by: {', '.join((*PARTITION_METHODS, *GRAPH_METHODS))}, or a file",
         )
-    return read_partition_file(storage, method, metadata.node_types, need.num_parts, need.seed)
+    return find_method(metadata, storage, PartitionOptions(method, need.num_parts, need.seed))
 
 
 def check_room(store: StoreReader, need: StoreNeed, tmp_dir: str | None, reporter: Reporter) -> None:

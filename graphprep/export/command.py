@@ -11,7 +11,6 @@ from dataclasses import replace
 
 from graphprep.convert.read.plan import check_partition_method
 from graphprep.derived.derive import derived_store
-from graphprep.derived.edges import derive_needs
 from graphprep.derived.need import has_split
 from graphprep.exporters.exporter import Exporter
 from graphprep.exporters.registry import make_exporter
@@ -32,13 +31,14 @@ from graphprep.model.metadata import GraphMetadata, dump_json
 from graphprep.model.protocols import Reporter
 from graphprep.model.schema import edge_type_text
 from graphprep.rewrite.run import StoreRun, array_bytes, lies_in, refuse_same
+from graphprep.rewrite.stored_edges import derive_needs
 from graphprep.storage.faults import display_url
 from graphprep.storage.private import remove_leftovers
 from graphprep.storage.read.arrays import StoreReader
 from graphprep.storage.read.urls import STDIN, Storage
 from graphprep.storage.write.outputs import FolderOutput
 from graphprep.storage.write.twins import TwinFinder
-from graphprep.store.assign import PARTITION_METHODS
+from graphprep.store.assign import GRAPH_METHODS, PARTITION_METHODS
 from graphprep.store.columns.densify import find_dense_shapes
 from graphprep.store.stated_counts import num_part_files, refuse_parts
 
@@ -235,7 +235,7 @@ def _write(graph: StoredGraph, exporter: Exporter, plan: ExportPlan, dropped: Se
 
 def _repartitioned(metadata: GraphMetadata, options: ExportOptions) -> GraphMetadata:
     """Return the metadata with the number and the method of the partitions that are asked for; counts are still the store's."""
-    method = options.partition_by if options.partition_by in (None, *PARTITION_METHODS) else "file"
+    method = options.partition_by if options.partition_by in (None, *PARTITION_METHODS, *GRAPH_METHODS) else "file"
     return replace(metadata, num_parts=options.partitions or metadata.num_parts, partition_by=method or metadata.partition_by)
 
 

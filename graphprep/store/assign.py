@@ -15,6 +15,7 @@ from graphprep.kernels.cpu.text.texts import hash_texts, sort_texts, take_texts
 from graphprep.model.errors import DataError, UsageError
 
 PARTITION_METHODS = ("range", "hash", "modulo", "random")
+GRAPH_METHODS = ("ldg", "fennel")  # partitioners that look at edges
 Ints = NDArray[np.int64]
 
 

@@ -23,6 +23,7 @@ from graphprep.model.errors import UsageError
 from graphprep.model.export import ExportOptions
 from graphprep.model.options.convert import ConvertOptions, ConvertSummary
 from graphprep.model.options.generate import GenerateOptions
+from graphprep.model.options.partition import PartitionOptions
 from graphprep.model.options.reorder import ReorderOptions
 from graphprep.model.run_options import RunOptions
 
@@ -88,6 +89,7 @@ def test_convert_with_no_flags_asks_for_the_defaults(converted, capsys):
         (["info", "a"], ConvertOptions()),
         (["validate", "a"], ConvertOptions()),
         (["generate", "rmat", "out"], GenerateOptions()),
+        (["partition", "store", "out", "--by", "range"], PartitionOptions()),
         (["reorder", "store", "out", "--by", "degree"], ReorderOptions()),
         (["export", "store", "out", "--to", "npy"], ExportOptions(drop_columns=[], densify=[])),
     ],

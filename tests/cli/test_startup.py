@@ -38,7 +38,7 @@ def loaded(arguments, heavy=HEAVY):
         ["--help"],
         ["--version"],
         ["convert", "--help-all"],
-        *([name, "--help"] for name in ("convert", "info", "validate", "ids", "reorder", "generate")),
+        *([name, "--help"] for name in ("convert", "info", "validate", "ids", "partition", "reorder", "generate")),
     ],
     ids=" ".join,
 )

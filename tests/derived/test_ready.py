@@ -20,12 +20,12 @@ import graphprep
 from graphprep.convert import disk_need
 from graphprep.derived import store as stages_ready_store
 from graphprep.derived.derive import derived_store
-from graphprep.derived.edges import map_edges
 from graphprep.edges.device.find import find_kernels
 from graphprep.edges.moves import Workspace
 from graphprep.model.errors import DataError, StorageError, UsageError
 from graphprep.model.export import StoreNeed
 from graphprep.model.schema import path_name
+from graphprep.rewrite.stored_edges import map_edges
 from graphprep.storage.read.arrays import ArrayReader, StoreReader
 from graphprep.storage.read.urls import Storage
 from graphprep.storage.spill.runs import SpillPool

@@ -88,5 +88,10 @@ def test_an_array_of_a_store(crafted, tmp_path, capsys):
     assert run(["convert", str(edges), store, "--format", "edges"]) == 0
     for path in Path(store).rglob("indices.npy"):
         path.write_bytes(crafted[: path.stat().st_size].ljust(path.stat().st_size))
-    commands = (["info", store, "--head", "2"], ["validate", store], ["reorder", store, out, "--by", "degree"])
+    commands = (
+        ["info", store, "--head", "2"],
+        ["validate", store],
+        ["reorder", store, out, "--by", "degree"],
+        ["partition", store, out, "--by", "ldg", "-p", "2"],
+    )
     check(capsys, *commands, *(["export", store, out, "--to", target] for target in ("npy", "glt", "scipy")))

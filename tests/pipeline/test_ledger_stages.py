@@ -17,6 +17,7 @@ from graphprep.engine.ledger import Ledger
 SHOP = SAMPLE_DATA / "shop" / "shop.jsonl"
 STAGES = {
     "convert": ["plan", "decode", "index", "shuffle", "build", "publish"],
+    "partition": ["assign", "report", "nodes", "edges", "publish"],
     "reorder": ["order", "gaps", "nodes", "edges", "publish"],
     "validate": ["files", "nodes", "edges"],
     "export": ["prepare", "export"],
@@ -69,6 +70,7 @@ def test_every_command_tells_what_its_stages_take(tmp_path):
     told = {
         "convert": run("convert", SHOP, store, "--overwrite"),
         "validate": run("validate", store),
+        "partition": run("partition", store, tmp_path / "parts", "--by", "ldg", "-p", "2", "--overwrite"),
         "reorder": run("reorder", store, tmp_path / "reordered", "--by", "degree", "--overwrite"),
         "export": run("export", store, tmp_path / "pyg", "--to", "pyg", "--drop-unsupported", "--overwrite"),
     }

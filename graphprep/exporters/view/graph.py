@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.derived.derive import DerivedStore
-from graphprep.derived.edges import entry_spans
 from graphprep.edges.moves import Workspace
 from graphprep.exporters.view.exported_columns import ExportedColumns, cast_cells
 from graphprep.exporters.view.ids import TrainerIds, node_offsets
@@ -19,6 +18,7 @@ from graphprep.model.export import EdgeOrder, Side
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.protocols import Reporter
 from graphprep.model.schema import ColumnSchema, Layout, edge_type_text
+from graphprep.rewrite.stored_edges import entry_spans
 from graphprep.store.columns.cells import Cells
 from graphprep.store.columns.densify import dense_cells
 from graphprep.store.columns.stored import read_cells, read_present

@@ -33,6 +33,8 @@ _FLAGS = {
 # The least value of a number, and what to do where it is less.
 _LEAST = {
     "partitions": (1, "give the number of partitions"),
+    "passes": (1, "give the number of passes"),
+    "halo_hops": (1, "give the number of hops"),
     "threads": (0, "use 0 for one thread a core"),
     "head": (0, "give the number of rows to show"),
     "max_faults": (0, "give the number of faults to print"),

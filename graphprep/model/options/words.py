@@ -35,7 +35,10 @@ _NAMES = {
     "to": "target",
     "type": "type_",
 }
-_SWITCHES = ("overwrite", "allow-empty", "drop-unsupported", "strict", "temporal", "torus", "weights", "times", "link")
+_SWITCHES = (
+    *("overwrite", "allow-empty", "drop-unsupported", "strict", "temporal", "torus", "weights", "times", "link"),
+    "assignment-only",
+)
 _OFF = {"no-edge-ids": "edge_ids", "no-permute": "permute", "no-quote": "quote"}
 _CHOICES = {
     "format": "edges|triples|arrays|mtx|metis|edgelist|json|tsv|chunked|graph|neo4j|graphstorm|graphbolt|ogb",

@@ -32,7 +32,9 @@ from graphprep.storage.write.twins import TwinFinder, Twins
 STDOUT = STDIN
 
 
-def check_output(storage: Storage, url: str, overwrite: bool, replaceable: Callable[[str], bool] | None) -> bool:
+def check_output(
+    storage: Storage, url: str, overwrite: bool, replaceable: Callable[[str], bool] | None, command: str = "generate"
+) -> bool:
     """Return whether something stands at ``url`` that is to be replaced.
 
     ``replaceable`` says of each file of a folder whether it may go; None: a file is to be written. Raises UsageError where
@@ -49,7 +51,7 @@ def check_output(storage: Storage, url: str, overwrite: bool, replaceable: Calla
         storage.is_dir(url) and all(not one.is_dir and replaceable(one.name) for one in storage.list_dir(url))
     ):
         raise UsageError(
-            "holds files that generate does not write; --overwrite replaces nothing else",
+            f"holds files that {command} does not write; --overwrite replaces nothing else",
             place=place,
             fix="choose another name, or remove it by hand",
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -10,21 +10,21 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.derived.store import DerivedFiles, DerivedStore
 from graphprep.edges.moves import Blocks, Workspace
 from graphprep.model.errors import DataError
 from graphprep.model.metadata import GraphMetadata, PartEntry, part_name
 from graphprep.model.protocols import Reporter
 from graphprep.model.schema import Layout, RawIdKind
-from graphprep.rewrite.move_parts import CutFiles, PartMover
+from graphprep.rewrite.move_parts import CutFiles, PartFiles, PartMover
 from graphprep.rewrite.order import NodePlaces
+from graphprep.rewrite.partition.assignment import Assignment
 from graphprep.rewrite.reorder_edges import EdgeTypeMover
 from graphprep.storage.faults import display_url
-from graphprep.store.assign import PartitionFunction, TypedCounter, cut_sizes
+from graphprep.store.assign import TypedCounter
 from graphprep.store.files import Chain, StoredFile, column_files, raw_id_files
 from graphprep.store.items import FIX, Items, StoredArray, StoredArrays, StoredCounts, StoredItems
 from graphprep.store.paths import LayoutPaths, NodePaths, edge_folder, node_folder
-from graphprep.store.raw_merge import OrderedNodes, nodes_by_raw_id
+from graphprep.store.raw_merge import nodes_by_raw_id
 from graphprep.store.single import SlicedArray, SlicedOffsets, WholeStore
 
 Ints = NDArray[np.int64]
@@ -49,18 +49,29 @@ class _NewNodes:
         return np.concatenate([np.zeros(1, np.int64), np.cumsum(self.sizes)])
 
 
+@dataclass(frozen=True)
+class Repartitioned:
+    """A store in another partitioning: what its metadata is, and arrays that were not written, as stored ones are cut to them.
+
+    ``cut`` opens these, by partition and path.
+    """
+
+    metadata: GraphMetadata
+    cut: Mapping[tuple[int, str], Callable[[], StoredArray]]
+
+
 class StorePartitioner:
     """Writes a store again in another partitioning.
 
     ``layouts`` are those to write, the primary one among them, ``with_columns`` the numbers of the edge types whose columns are
-    to be there. Raises DataError where the store's arrays are faulty, or the function cannot say where a node belongs.
+    to be there. Raises DataError where the store's arrays are faulty.
     """
 
     def __init__(
         self,
         store: StoredArrays,
-        files: DerivedFiles,
-        partition: PartitionFunction,
+        files: PartFiles,
+        assignment: Assignment,
         layouts: Collection[Layout],
         with_columns: Collection[int],
         room: Workspace,
@@ -69,7 +80,7 @@ class StorePartitioner:
         self._store = store
         self._whole = WholeStore(store)
         self._files = files
-        self._partition = partition
+        self._assignment = assignment
         self._layouts = layouts
         self._room = room
         self._reporter = reporter
@@ -77,20 +88,17 @@ class StorePartitioner:
         self._nodes: dict[str, _NewNodes] = {}
         self._cut: dict[tuple[int, str], Callable[[], StoredArray]] = {}
 
-    def write(self) -> DerivedStore:
-        """Write all arrays; return the store that they are."""
-        with self._room.scratch.inner() as scratch:
-            self._room = replace(self._room, scratch=scratch)
-            for number, name in enumerate(self._store.metadata.node_types):
-                self._nodes[name] = _place_nodes(self._store, number, self._partition, self._room)
-                self._write_nodes(number, self._nodes[name])
-            for number in range(len(self._store.metadata.edge_types)):
-                self._write_edges(number)
-        ready = DerivedStore(self._metadata(), None)
-        self._files.show(ready)
-        for (part, path), make in self._cut.items():
-            ready.add(part, path, make)
-        return ready
+    def write_nodes(self) -> None:
+        """Place the nodes of all types, and write what belongs to them."""
+        for number, name in enumerate(self._store.metadata.node_types):
+            self._nodes[name] = _place_nodes(self._store, number, self._assignment, self._room)
+            self._write_nodes(number, self._nodes[name])
+
+    def write_edges(self) -> Repartitioned:
+        """Write what belongs to the edges of all types; return the store that all is."""
+        for number in range(len(self._store.metadata.edge_types)):
+            self._write_edges(number)
+        return Repartitioned(self._metadata(), self._cut)
 
     def _write_nodes(self, number: int, nodes: _NewNodes) -> None:
         metadata = self._store.metadata
@@ -153,14 +161,14 @@ class StorePartitioner:
                     raise DataError("offsets must begin at 0 and not descend", place=display_url(array.url), fix=FIX)
 
     def _metadata(self) -> GraphMetadata:
-        old, num_parts = self._store.metadata, self._partition.num_parts
+        old, num_parts = self._store.metadata, self._assignment.num_parts
         nodes = [self._nodes[name] for name in old.node_types]
         return replace(
             old,
             num_nodes_per_chunk=tuple(tuple(one.sizes.tolist()) for one in nodes),
             num_edges_per_chunk=tuple(self._edge_counts(number) for number in range(len(old.edge_types))),
             num_parts=num_parts,
-            partition_by=self._partition.method,
+            partition_by=self._assignment.method,
             layouts=tuple(layout for layout in old.layouts if layout in self._layouts),
             node_schemas=tuple(
                 replace(schema, raw_ids=one.raw_ids, node_order=None)
@@ -182,41 +190,23 @@ def _cut(whole: WholeStore, file: StoredFile, low: int, high: int) -> StoredArra
     return SlicedOffsets(array, low, high) if file.is_offsets else SlicedArray(array, low, high)
 
 
-def _place_nodes(store: StoredArrays, number: int, partition: PartitionFunction, room: Workspace) -> _NewNodes:
+def _place_nodes(store: StoredArrays, number: int, assignment: Assignment, room: Workspace) -> _NewNodes:
     """Find the new typed IDs of a type's nodes: their order by (partition, raw ID)."""
-    metadata, scratch = store.metadata, room.scratch
+    metadata, scratch, parts = store.metadata, room.scratch, assignment.parts[number]
     kind, size = metadata.node_schemas[number].raw_ids, metadata.num_nodes_per_type[number]
-    sizes = _part_sizes(store, number, partition, room)
+    sizes = np.zeros(assignment.num_parts, np.int64)
+    for start in range(0, size, _STEP):
+        sizes += np.bincount(parts[start : start + _STEP], minlength=assignment.num_parts)
     order, new_ids = scratch.zeros(size, np.int64), scratch.zeros(size, np.int32 if size < 2**31 else np.int64)
     counter, is_identity, stays = TypedCounter(sizes), kind in ("identity", "int64"), True
-    for nodes, parts in _parts_of_nodes(store, number, partition, room):
-        typed = counter.take(parts)
+    for nodes in nodes_by_raw_id(store, number, room.piece_bytes):
+        typed = counter.take(parts[nodes.typed].astype(np.int64))
         order[typed] = nodes.typed
         new_ids[nodes.typed] = typed
         is_identity = is_identity and bool((nodes.raw.numbers.view(np.int64) == typed).all())
         stays = stays and bool((nodes.typed == typed).all())
     places = NodePlaces(np.array([0, size], np.int64), order, new_ids)
     return _NewNodes(places, sizes, "identity" if is_identity else "int64" if kind == "identity" else kind, stays)
-
-
-def _part_sizes(store: StoredArrays, number: int, partition: PartitionFunction, room: Workspace) -> Ints:
-    """Count the nodes of each partition: int64[P]."""
-    if partition.method in ("range", "random"):
-        return cut_sizes(store.metadata.num_nodes_per_type[number], partition.num_parts)
-    sizes = np.zeros(partition.num_parts, np.int64)
-    for _, parts in _parts_of_nodes(store, number, partition, room):
-        sizes += np.bincount(parts, minlength=partition.num_parts)
-    return sizes
-
-
-def _parts_of_nodes(
-    store: StoredArrays, number: int, partition: PartitionFunction, room: Workspace
-) -> Iterator[tuple[OrderedNodes, Ints]]:
-    """Yield the nodes of a type, ascending by raw ID, with their new partitions."""
-    name, size, rank = store.metadata.node_types[number], store.metadata.num_nodes_per_type[number], 0
-    for nodes in nodes_by_raw_id(store, number, room.piece_bytes):
-        yield nodes, partition.parts(nodes.raw, rank, size, number, name)
-        rank += nodes.typed.size
 
 
 def _slices(array: Ints) -> Iterator[Ints]:

@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.derived.store import DerivedStore
 from graphprep.edges.bucket_plan import MOST_HELD_BYTES, ROW_BYTES, WriteBuffer, plan_buckets
 from graphprep.edges.buckets import EdgeBuckets
 from graphprep.edges.moves import Workspace
@@ -20,8 +19,8 @@ from graphprep.engine.local import map_ordered, num_in_flight
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.schema import Layout
 from graphprep.storage.spill.scratch import Scratch
-from graphprep.store.items import StoredItems, check_ids, read_offsets
-from graphprep.store.paths import LayoutPaths
+from graphprep.store.items import StoredArrays, StoredItems, check_ids, read_offsets
+from graphprep.store.paths import LayoutPaths, edge_folder
 
 Ints = NDArray[np.int64]
 Made = TypeVar("Made")
@@ -51,15 +50,15 @@ class EdgeSpan:
 
 
 def map_edges(
-    ready: DerivedStore, number: int, room: Workspace, scratch: Scratch, make: Callable[[EdgeSpan], Made]
+    store: StoredArrays, number: int, room: Workspace, scratch: Scratch, make: Callable[[EdgeSpan], Made]
 ) -> Iterator[Made]:
     """Yield what is made of an edge type's edges, on the threads, in the row order of the primary layout.
 
     Raises DataError for an end that is no node.
     """
     first_row = 0
-    for part in range(ready.metadata.num_parts):
-        reader = _PartEdges(ready, number, part, first_row, scratch)
+    for part in range(store.metadata.num_parts):
+        reader = _PartEdges(store, number, part, first_row, scratch)
         most = room.fit(EDGE_BYTES)
         spans = entry_spans(reader.indptr, most, most)
         yield from map_ordered(partial(_make, make, reader), spans, room.threads)
@@ -73,19 +72,19 @@ def _make(make: Callable[[EdgeSpan], Made], reader: _PartEdges, span: tuple[int,
 class _PartEdges:
     """Reads the edges of a partition."""
 
-    def __init__(self, ready: DerivedStore, number: int, part: int, first_row: int, scratch: Scratch) -> None:
-        metadata = ready.metadata
+    def __init__(self, store: StoredArrays, number: int, part: int, first_row: int, scratch: Scratch) -> None:
+        metadata = store.metadata
         layout = metadata.primary_layout
-        folder = f"{ready.edge_folder(number)}/{layout}"
+        folder = f"{edge_folder(metadata.edge_types[number])}/{layout}"
         row_type, other_type = end_types(metadata, number, layout)
         has_ids = metadata.edge_schemas[number].edge_id_dtype is not None
         self._part = part
         self._first_row = first_row
         self._first_node = int(part_borders(metadata, row_type)[part])
         self._num_others = metadata.num_nodes_per_type[other_type]
-        self.indices = StoredItems(ready.array(part, LayoutPaths(folder).indices))
-        self.indptr = read_offsets(ready.array(part, LayoutPaths(folder).indptr), self.indices.size, scratch)
-        self._ids = StoredItems(ready.array(part, LayoutPaths(folder).edge_ids)) if has_ids else None
+        self.indices = StoredItems(store.array(part, LayoutPaths(folder).indices))
+        self.indptr = read_offsets(store.array(part, LayoutPaths(folder).indptr), self.indices.size, scratch)
+        self._ids = StoredItems(store.array(part, LayoutPaths(folder).edge_ids)) if has_ids else None
 
     def read(self, low: int, high: int, start: int, stop: int) -> EdgeSpan:
         """Read entries [start, stop), which belong to rows [low, high)."""

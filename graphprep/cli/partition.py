@@ -1,0 +1,177 @@
+"""``graphprep partition``: a store with its nodes in other partitions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from graphprep.cli.groups import with_groups
+from graphprep.cli.options import AsJson, DeviceFlags, ReportFlags, StorageFlags, option
+from graphprep.cli.summaries import note_lines, sizes_text, summary_json, types_lines, work_line, wrapped_text
+from graphprep.cli.words import count, table
+from graphprep.model.shown.results import MOST_TYPES
+from graphprep.model.shown.texts import display_url
+
+if TYPE_CHECKING:
+    from graphprep.model.options.partition import PartitionSummary
+
+_PARTITIONS = "Partitions"
+_STORE = "Store"
+
+
+@dataclass(frozen=True)
+class PartitionFlags:
+    """How nodes are assigned to partitions."""
+
+    by: Annotated[
+        str,
+        option(
+            "--by",
+            "range, hash, modulo, random; by edges ldg or fennel; or a file or folder of assignments.",
+            group=_PARTITIONS,
+            metavar="METHOD|FILE",
+            default=False,
+        ),
+    ]
+    partitions: Annotated[
+        int | None,
+        option(
+            "--partitions -p",
+            "Number of partitions.  [default: the store's, or the file's]",
+            group=_PARTITIONS,
+            metavar="N",
+            default=False,
+        ),
+    ] = None
+    seed: Annotated[int, option("--seed", "Seed of --by random.", group=_PARTITIONS, metavar="N")] = 0
+    passes: Annotated[
+        int | None,
+        option(
+            "--passes",
+            "Times that ldg and fennel place each node.  [default: 5]",
+            group=_PARTITIONS,
+            metavar="N",
+            default=False,
+        ),
+    ] = None
+    balance: Annotated[
+        list[str],
+        option(
+            "--balance",
+            "What ldg and fennel give equal shares of: nodes, edges, type (nodes of each type), or a node column: its sum, "
+            "or, of bools, splits and categories, nodes of each value. May be repeated.  [default: nodes]",
+            group=_PARTITIONS,
+            metavar="WHAT",
+            default=False,
+        ),
+    ] = field(default_factory=list)
+    max_imbalance: Annotated[
+        float | None,
+        option(
+            "--max-imbalance",
+            "What a partition may have of it, over the mean.  [default: 1.05]",
+            group=_PARTITIONS,
+            metavar="X",
+            default=False,
+        ),
+    ] = None
+    halo_hops: Annotated[
+        int,
+        option(
+            "--halo-hops",
+            "Hops from a partition's nodes to those of others that the report counts as its halo.",
+            group=_PARTITIONS,
+            metavar="K",
+        ),
+    ] = 1
+    assignment_only: Annotated[
+        bool,
+        option(
+            "--assignment-only",
+            "Write DGL's files of assignments in place of a store: TYPE.txt and partition_meta.json.",
+            group=_PARTITIONS,
+            default=False,
+        ),
+    ] = False
+
+
+@with_groups()
+def partition(
+    store: Annotated[str, typer.Argument(metavar="STORE", help="Store to read.", show_default=False)],
+    out: Annotated[str, typer.Argument(metavar="OUT", help="Folder or URL of what is written.", show_default=False)],
+    *,
+    partition_flags: PartitionFlags,
+    overwrite: Annotated[
+        bool,
+        option(
+            "--overwrite",
+            "Replace OUT if it is what would be written; the old one stays until the new one is whole.",
+            group=_STORE,
+            default=False,
+        ),
+    ] = False,
+    run_flags: DeviceFlags,
+    storage_flags: StorageFlags,
+    report_flags: ReportFlags,
+    as_json: AsJson = False,
+) -> None:
+    """Put a store's nodes, and all else, into other partitions.
+
+    The new store is what convert would have written with these partitions. The report tells how many edges they cut, and what
+    hash would have cut.
+
+    Example: graphprep partition karate-store karate-parts --by hash --partitions 2
+    """
+    from graphprep import api
+    from graphprep.cli.progress import reporting
+    from graphprep.model.options.partition import PartitionOptions
+
+    options = PartitionOptions(
+        by=partition_flags.by,
+        partitions=partition_flags.partitions,
+        seed=partition_flags.seed,
+        passes=partition_flags.passes,
+        balance=tuple(partition_flags.balance),
+        max_imbalance=partition_flags.max_imbalance,
+        halo_hops=partition_flags.halo_hops,
+        assignment_only=partition_flags.assignment_only,
+        overwrite=overwrite,
+        run=run_flags.to_options(storage_flags),
+    )
+    with reporting(report_flags) as reporter:
+        summary = api.partition(store, out, options, reporter)
+    typer.echo(summary_json(summary) if as_json else summary_text(summary, every=report_flags.verbose > 0))
+
+
+def summary_text(summary: PartitionSummary, *, every: bool = False) -> str:
+    """Write the summary for people; ``every``: with all types, however many."""
+    head = f"{display_url(summary.out)}: {sizes_text(summary)} by {summary.by}"
+    types = types_lines(summary.num_nodes, summary.num_edges, every=every)
+    lines = [head, *types, *_report_lines(summary, every=every), work_line(summary)]
+    return wrapped_text(lines + note_lines(summary.notes, every=every))
+
+
+def _report_lines(summary: PartitionSummary, *, every: bool) -> list[str]:
+    """Return a table of the partitions, unless ``every`` of the first, and one of what they cost, beside hash."""
+    report = summary.report
+    columns = [[sum(one) for one in zip(*counts.values(), strict=True)] for counts in (report.nodes, report.edges, report.halo)]
+    columns = [column or [0] * summary.num_parts for column in columns]
+    shown = summary.num_parts if every else min(summary.num_parts, MOST_TYPES)
+    rows = [(str(part), *(f"{column[part]:,}" for column in columns)) for part in range(shown)]
+    lines = table([("part", "nodes", "edges", "halo"), *rows], right=(0, 1, 2, 3))
+    if shown < summary.num_parts:
+        lines.append(f"  ... and {summary.num_parts - shown:,} more; -v shows all")
+    costs = [(summary.by, report.total)] + ([("hash", report.hash)] if summary.by != "hash" else [])
+    return lines + table(
+        [
+            ("", *(name for name, _ in costs)),
+            ("edges cut", *(f"{cut.cut_edges:,} ({cut.cut_share:.1%})" for _, cut in costs)),
+            (f"halo of {count(report.halo_hops, 'hop')}", *(f"{cut.halo_nodes:,}" for _, cut in costs)),
+            ("communication volume", *(f"{cut.communication_volume:,}" for _, cut in costs)),
+            ("imbalance of nodes", *(f"{cut.node_imbalance:.3f}" for _, cut in costs)),
+            ("imbalance of edges", *(f"{cut.edge_imbalance:.3f}" for _, cut in costs)),
+        ],
+        right=(1, 2),
+    )

@@ -1,0 +1,61 @@
+"""``convert`` with a partitioner that looks at edges: a store first, in a private folder, then its partitions."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from graphprep.convert import pipeline
+from graphprep.convert.outcome import Outcome, check_outcome
+from graphprep.model.metadata import PROVENANCE_NAME
+from graphprep.model.options.convert import ConvertOptions, ConvertSummary
+from graphprep.model.options.partition import PartitionOptions
+from graphprep.model.protocols import Reporter
+from graphprep.rewrite.partition.command import partition
+from graphprep.storage.private import PrivateFolder
+from graphprep.storage.read.urls import Storage
+from graphprep.storage.write.publish import StoreWriter
+
+if TYPE_CHECKING:
+    from graphprep.convert.memory.folder import InMemory
+
+
+def convert_in_parts(
+    inputs: Sequence[str],
+    out: str,
+    options: ConvertOptions,
+    reporter: Reporter | None = None,
+    in_memory: InMemory | None = None,
+) -> ConvertSummary:
+    """Convert raw graph files, and partition what they are. Arguments and errors are those of ``convert``."""
+    with contextlib.ExitStack() as stack:
+        tmp_dir = options.run.tmp_dir or pipeline.folder_beside(out)
+        storage = stack.enter_context(Storage(options.run.storage_options, tmp_dir))
+        storage.load_drivers((out,))
+        replaced = StoreWriter(storage, out, options.overwrite).replaced  # what cannot be written is refused now
+        folder = PrivateFolder(tmp_dir)
+        stack.callback(folder.remove)
+        store = storage.join(folder.make(), "store")
+        whole = replace(options, partitions=1, partition_by="range", overwrite=False)
+        made = pipeline.convert(inputs, store, whole, reporter, in_memory)
+        num_nodes, num_edges = sum(made.num_nodes.values()), sum(made.num_edges.values())
+        found = Outcome(out, num_nodes, num_edges, made.num_records, made.num_skipped, made.num_dropped_edges)
+        check_outcome(found, options, replaced)
+        origin = json.loads(storage.read_bytes(storage.join(store, PROVENANCE_NAME)))["inputs"]
+        by = PartitionOptions(
+            options.partition_by, options.partitions or 1, options.seed, overwrite=options.overwrite, run=options.run
+        )
+        done = partition(store, out, by, reporter, origin)
+        return replace(
+            made,
+            out=out,
+            num_parts=done.num_parts,
+            output_bytes=done.output_bytes,
+            elapsed_s=made.elapsed_s + done.elapsed_s,
+            peak_memory_bytes=max(made.peak_memory_bytes, done.peak_memory_bytes),
+            stage_s={**made.stage_s, **done.stage_s},
+            spilled_bytes=made.spilled_bytes + done.spilled_bytes,
+        )

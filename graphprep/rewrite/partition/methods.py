@@ -1,0 +1,49 @@
+"""The method that a user names: a partition function, a file or folder of assignments, or a partitioner of graphs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from graphprep.convert.index.partition_file import read_partition_file
+from graphprep.model.errors import UsageError
+from graphprep.model.metadata import GraphMetadata
+from graphprep.model.options.partition import PartitionOptions
+from graphprep.storage.read.urls import Storage
+from graphprep.store.assign import GRAPH_METHODS, PARTITION_METHODS, PartitionFunction
+
+_STREAMING = ("ldg", "fennel")
+
+
+@dataclass(frozen=True)
+class GraphMethod:
+    """A partitioner that looks at edges; the fields are those of ``PartitionOptions``."""
+
+    method: str
+    num_parts: int
+    seed: int
+    passes: int
+    balance: tuple[str, ...]
+    max_imbalance: float
+
+
+def find_method(metadata: GraphMetadata, storage: Storage, options: PartitionOptions) -> PartitionFunction | GraphMethod:
+    """Return what assigns a store's nodes, to as many partitions as it has if none are given.
+
+    Raises UsageError for options that the method does not have, what ``read_partition_file`` raises.
+    """
+    name, num_parts = options.by, options.partitions or metadata.num_parts
+    given = {"--passes": options.passes, "--balance": options.balance or None, "--max-imbalance": options.max_imbalance}
+    for flag, value in given.items():
+        takers = _STREAMING if flag == "--passes" else GRAPH_METHODS
+        if value is not None and name not in takers:
+            raise UsageError(f"{flag} belongs to --by {' and '.join(takers)}", fix="leave it out")
+    if name in GRAPH_METHODS:
+        wanted = options.max_imbalance or 1.05
+        if wanted < 1:
+            raise UsageError(
+                f"--max-imbalance must be 1 or more, found {wanted:g}", fix="give the largest partition over the mean"
+            )
+        return GraphMethod(name, num_parts, options.seed, options.passes or 5, options.balance or ("nodes",), wanted)
+    if name in PARTITION_METHODS:
+        return PartitionFunction(name, num_parts, options.seed)
+    return read_partition_file(storage, name, metadata.node_types, options.partitions, options.seed)
