@@ -33,16 +33,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say how many tests ran what trainers load with, so that none is passed over in silence."""
-    found: dict[str, Counter[str]] = {}
+    """Say how many tests ran what trainers load with, and kernels on which device, so that none is passed over in silence."""
+    found: dict[str, dict[str, Counter[str]]] = {"client": {}, "kernels": {}}
     for outcome in ("passed", "failed", "skipped"):
         for report in terminalreporter.stats.get(outcome, ()):
             for name, value in getattr(report, "user_properties", ()):
-                if name == "client":
-                    found.setdefault(value, Counter())[outcome] += 1
-    if found:
-        texts = (f"{name} {', '.join(f'{n} {outcome}' for outcome, n in found[name].items())}" for name in sorted(found))
-        terminalreporter.write_line(f"with the trainers' own code: {'; '.join(texts)}")
+                if name in found:
+                    found[name].setdefault(value, Counter())[outcome] += 1
+                if name == "simulated":  # how many passed in a process of their own
+                    found["kernels"].setdefault(name, Counter())[outcome] += int(value)
+    for name, title in (("client", "with the trainers' own code"), ("kernels", "the contract of kernels")):
+        counts = found[name]
+        texts = (f"{one} {', '.join(f'{n} {outcome}' for outcome, n in counts[one].items())}" for one in sorted(counts))
+        if counts:
+            terminalreporter.write_line(f"{title}: {'; '.join(texts)}")
 
 
 @pytest.fixture(autouse=True)

@@ -1,0 +1,146 @@
+"""Device kernels without a device: simulated, compiled, found or not, and what a missing barrier does."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from graphprep.kernels.cuda.probe import NoDevice, explain
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent.parent
+MISSING_PARTS = ("libnvvm", "libdevice", "nvvm")
+
+
+def run_simulated(*args: str) -> str:
+    """Run something in a process of its own, where ``numba.cuda`` is the simulator; return what it printed."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    command = [sys.executable, str(HERE / "simulated.py"), *args]
+    found = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=800)
+    assert found.returncode == 0, found.stdout[-5000:] + found.stderr[-5000:]
+    return found.stdout
+
+
+@pytest.mark.slow
+def test_the_contract_holds_on_the_simulator(record_property):
+    printed = run_simulated("pytest", "-q", "-p", "no:cacheprovider", "tests/kernels/test_kernels_contract.py")
+    (passed,) = re.findall(r"^the contract of kernels: simulated (\d+) passed$", printed, re.M)
+    record_property("simulated", passed)
+    assert int(passed) > 150
+
+
+@pytest.mark.slow
+def test_every_barrier_is_needed_where_it_stands():
+    """Each is taken out, and moved before or behind the statement beside it where that touches shared memory."""
+    printed = run_simulated("tests/kernels/barriers.py")
+    tried, missed = re.findall(r"^(\d+) mistakes, (\d+) not seen", printed, re.M)[0]
+    assert int(missed) == 0, printed
+    barriers = sum(path.read_text().count("cuda.syncthreads()") for path in (ROOT / "graphprep/kernels/cuda").glob("*.py"))
+    assert int(tried) > 2 * barriers > 30
+
+
+def device_kernels():
+    """The script that compiles every kernel."""
+    spec = importlib.util.spec_from_file_location("device_kernels", ROOT / "docs/device_kernels.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.slow
+def test_every_kernel_compiles_for_every_signature():
+    from graphprep.kernels.cuda.signatures import shipped
+
+    script, compiled = device_kernels(), 0
+    for kernel, types in shipped():
+        try:
+            found = dict(script.compile_to_ptx(kernel, types))
+        except Exception as error:
+            if not compiled and any(part in str(error).lower() for part in MISSING_PARTS):
+                pytest.skip(f"no libnvvm: {' '.join(str(error).split())[:200]}")
+            raise
+        assert list(found) == [(8, 0), (9, 0), (10, 0)]
+        for (major, minor), ptx in found.items():
+            assert f".target sm_{major}{minor}\n" in ptx
+            assert ".visible .entry" in ptx
+            assert ".local" not in ptx.split(".visible .entry")[1], "arrays of a thread must be registers"
+        compiled += 1
+    assert compiled > 50
+
+
+def test_the_table_of_the_docs_has_every_kernel_and_signature():
+    from graphprep.kernels.cuda.signatures import shipped
+
+    script = device_kernels()
+    rows = re.findall(r"^\| (\w+\(.*?\)) \| [\d /]+ \| [\d /]+ \| [\d /]+ \|$", script.PAGE.read_text(), re.M)
+    assert rows == [script.name_of(*one) for one in shipped()]
+
+
+def test_every_kernel_is_shipped():
+    """What is launched must have been compiled ahead: one of these signatures."""
+    from graphprep.kernels.cuda import elements, radix, rows, scan
+    from graphprep.kernels.cuda.signatures import SHIPPED
+
+    sources = "".join(Path(module.__file__).read_text() for module in (scan, radix, rows, elements))
+    assert sources.count("@device_kernel\n") == len(SHIPPED)
+
+
+def test_the_command_line_and_the_cpu_import_nothing_of_cuda():
+    code = (
+        "import sys; sys.argv[1:] = ['--help']\n"
+        "from graphprep.__main__ import main\n"
+        "from graphprep.edges.device import find_kernels; find_kernels()\n"
+        "import graphprep.kernels.cuda.probe\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "sys.exit(', '.join(n for n in sys.modules if n.startswith(('numba.cuda', 'numba_cuda', 'cuda'))) or 0)"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stderr
+
+
+def test_no_device_is_told_with_its_reason():
+    from graphprep.kernels.cuda.probe import Device, find_device
+
+    found = find_device()
+    assert isinstance(found, Device) or found.reason
+    code = "from graphprep.kernels.cuda.probe import find_device; print(find_device())"
+    environment = os.environ | {"NUMBA_ENABLE_CUDASIM": "1"}
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environment)
+    fix = "unset NUMBA_ENABLE_CUDASIM"
+    assert run.stdout.strip() == repr(NoDevice("NUMBA_ENABLE_CUDASIM is set: kernels would be simulated, not run", fix))
+
+
+@pytest.mark.parametrize(
+    ("text", "reason", "fix"),
+    [
+        ("Error at driver init: \n\nCUDA driver library cannot be found.", "no NVIDIA driver is installed here", "install it"),
+        ("[CUresult.CUDA_ERROR_NO_DEVICE] Call to cuInit results in", "the driver sees no device", "check nvidia-smi"),
+        (
+            "[222] Call to cuLinkAddData results in CUDA_ERROR_UNSUPPORTED_PTX_VERSION",
+            "the CUDA toolkit is newer than the driver ([222] Call to cuLinkAddData results in CUDA_ERROR_UNSUPPORTED_PTX_VERSION)",
+            "pip install 'graphprep[cuda13]' 'cuda-toolkit==13.0.*'",
+        ),
+        (
+            'Failure finding "libnvrtc.so.13 or libnvrtc.so.12"',
+            'a library of the CUDA toolkit is missing (Failure finding "libnvrtc.so.13 or libnvrtc.so.12")',
+            "pip install 'graphprep[cuda13]'",
+        ),
+        (
+            "[2] Call to cuMemAlloc results in CUDA_ERROR_OUT_OF_MEMORY",
+            "no memory left on the device ([2] Call to cuMemAlloc results in CUDA_ERROR_OUT_OF_MEMORY)",
+            "wait for what uses it",
+        ),
+        ("something else", "something else", "use --device cpu"),
+    ],
+)
+def test_errors_of_the_driver_are_explained(text, reason, fix):
+    found = explain(RuntimeError(text))
+    assert found.reason == reason
+    assert found.fix.startswith(fix)
