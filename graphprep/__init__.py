@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         open_store,
         partition,
         reorder,
+        transform,
         validate,
     )
     from graphprep.edges.adjacency import Adjacency
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from graphprep.model.options.generate import GenerateOptions, GenerateSummary
     from graphprep.model.options.partition import PartitionOptions, PartitionSummary
     from graphprep.model.options.reorder import ReorderOptions, ReorderSummary
+    from graphprep.model.options.transform import TransformOptions, TransformSummary
     from graphprep.model.quiet import QuietReporter
     from graphprep.model.run_options import RunOptions
 
@@ -59,6 +61,8 @@ __all__ = [
     "ReorderOptions",
     "ReorderSummary",
     "RunOptions",
+    "TransformOptions",
+    "TransformSummary",
     "__version__",
     "build_adjacency",
     "convert",
@@ -79,6 +83,7 @@ __all__ = [
     "reorder_by_degree",
     "sort_edges",
     "sort_keys",
+    "transform",
     "transpose",
     "validate",
 ]
@@ -100,6 +105,8 @@ _HOMES = {
     "QuietReporter": "graphprep.model.quiet",
     "ReorderOptions": "graphprep.model.options.reorder",
     "ReorderSummary": "graphprep.model.options.reorder",
+    "TransformOptions": "graphprep.model.options.transform",
+    "TransformSummary": "graphprep.model.options.transform",
     "RunOptions": "graphprep.model.options.convert",
     "build_adjacency": "graphprep.edges.arrays",
     "convert": "graphprep.api",
@@ -117,6 +124,7 @@ _HOMES = {
     "read_adjacency": "graphprep.edges.files",
     "read_edges": "graphprep.edges.files",
     "reorder": "graphprep.api",
+    "transform": "graphprep.api",
     "reorder_by_degree": "graphprep.edges.arrays",
     "sort_edges": "graphprep.edges.sorted_arrays",
     "sort_keys": "graphprep.edges.sorted_arrays",

@@ -24,6 +24,7 @@ from graphprep.model.options.convert import ConvertOptions, ConvertSummary
 from graphprep.model.options.generate import GenerateOptions, GenerateSummary
 from graphprep.model.options.partition import PartitionOptions, PartitionSummary
 from graphprep.model.options.reorder import ReorderOptions, ReorderSummary
+from graphprep.model.options.transform import TransformOptions, TransformSummary
 from graphprep.model.options.words import in_words, python_words
 from graphprep.model.protocols import Reporter, Sources
 from graphprep.model.quiet import QuietReporter
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from graphprep.info.inspect import GraphInfo
     from graphprep.validate.check import StoreReport
 
-S = TypeVar("S", ConvertSummary, ExportSummary, PartitionSummary, ReorderSummary)
+S = TypeVar("S", ConvertSummary, ExportSummary, PartitionSummary, ReorderSummary, TransformSummary)
 Place = str | os.PathLike[str]  # a path or a URL
 _MAX_FAULTS = 20
 _INPUT_OPTIONS = (
@@ -281,6 +282,30 @@ def reorder(
     options = make_options(ReorderOptions, options, given)
     with _reporting(reporter) as told:
         return _worded(rewrite.reorder(os.fspath(store), os.fspath(out), options, told))
+
+
+@python_words()
+def transform(
+    store: Place,
+    out: Place,
+    operations: str | Sequence[str],
+    options: TransformOptions | None = None,
+    reporter: Reporter | None = None,
+    **given: Any,
+) -> TransformSummary:
+    """Write to ``out`` what operations, in order, make of a store: ``transform("store", "simple", ["to-simple", "sum"])``.
+
+    ``operations`` are words as on the command line; a text is split at blanks, as a shell does. ``given`` are fields of
+    ``TransformOptions``. Raises GraphprepError.
+    """
+    from shlex import split
+
+    from graphprep.rewrite.transform import command as transforming
+
+    words = split(operations) if isinstance(operations, str) else list(operations)
+    options = make_options(TransformOptions, options, given)
+    with _reporting(reporter) as told:
+        return _worded(transforming.transform(os.fspath(store), os.fspath(out), words, options, told))
 
 
 @python_words()

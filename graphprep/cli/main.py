@@ -36,7 +36,7 @@ EXIT_INTERNAL = 70  # EX_SOFTWARE: our mistake, not the user's
 EXIT_INTERRUPTED = 130
 _EXIT_SIGNAL = 128
 # Functions in modules of their names.
-_COMMANDS = ("convert", "info", "validate", "ids", "partition", "reorder", "export", "generate")
+_COMMANDS = ("convert", "info", "validate", "ids", "partition", "reorder", "transform", "export", "generate")
 _EXPECTED = {"Input should be a valid integer": "an integer", "Input should be a valid number": "a number"}
 _COMPLETE = "_GRAPHPREP_COMPLETE"  # variable with which the script of --install-completion asks for words
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

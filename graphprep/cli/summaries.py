@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from graphprep.model.options.convert import ConvertSummary
     from graphprep.model.options.partition import PartitionSummary
     from graphprep.model.options.reorder import ReorderSummary
+    from graphprep.model.options.transform import TransformSummary
 
-    Summary = ConvertSummary | ExportSummary | PartitionSummary | ReorderSummary
+    Summary = ConvertSummary | ExportSummary | PartitionSummary | ReorderSummary | TransformSummary
 
 
 def summary_json(summary: Any, exports: Sequence[Any] = ()) -> str:

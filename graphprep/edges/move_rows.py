@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,17 @@ from numpy.typing import NDArray
 from graphprep.edges.moves import Array, Blocks, Ints, MovePiece, Workspace, copy_spans
 from graphprep.engine.local import map_ordered
 from graphprep.store.items import Items
+
+
+class MovedRows(Protocol):
+    """Entries in a new order."""
+
+    @property
+    def blocks(self) -> Blocks:
+        """Return the rows in which they stand."""
+
+    def old_positions(self, piece: MovePiece) -> Ints:
+        """Return where a piece's entries stood in the old array."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +85,7 @@ def _longest(bounds: Ints) -> int:
     return max((int(np.diff(bounds[start : start + step + 1]).max()) for start in range(0, bounds.size - 1, step)), default=0)
 
 
-def move_entries(items: Items, rows: SortedRows, chain: Sequence[Ints], room: Workspace) -> Iterator[Array]:
+def move_entries(items: Items, rows: MovedRows, chain: Sequence[Ints], room: Workspace) -> Iterator[Array]:
     """Yield what belongs to the entries in their final order; ``chain`` leads from an entry to its items, if not one each.
 
     Each of ``chain`` is offsets (int64[k + 1]) among the items of the next.
@@ -86,7 +97,7 @@ def move_entries(items: Items, rows: SortedRows, chain: Sequence[Ints], room: Wo
     return map_ordered(lambda span: copy_spans(room.kernels, values, *span), spans, room.threads)
 
 
-def _spans(items: Items, rows: SortedRows, chain: Sequence[Ints], room: Workspace) -> Iterator[tuple[Ints, Ints]]:
+def _spans(items: Items, rows: MovedRows, chain: Sequence[Ints], room: Workspace) -> Iterator[tuple[Ints, Ints]]:
     most = room.fit(max(8, items.item_bytes))
     for piece in rows.blocks.pieces(most):
         starts = rows.old_positions(piece)

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.convert.index.nodes import NodeIndex
 from graphprep.kernels.cpu.text.search import find_texts
 from graphprep.kernels.cpu.text.texts import concat_texts, count_up_to, sort_texts, take_texts
 from graphprep.model.errors import DataError
 from graphprep.model.protocols import Span
 from graphprep.model.rows import RawTexts
+from graphprep.model.schema import RawIdKind
 from graphprep.storage.faults import display_url
 from graphprep.storage.read.npy import MAGIC
 from graphprep.storage.read.spans import places_of, text_blocks
@@ -44,10 +44,30 @@ class SeedIds:
     place: Callable[[int], str]
 
 
-def find_seeds(storage: Storage, url: str, index: NodeIndex, number: int, cap_bytes: int) -> Iterator[Ints]:
+class RawIndex(Protocol):
+    """Raw IDs of nodes and what they are in a store: ``NodeIndex``, and that of a store."""
+
+    @property
+    def raw_kinds(self) -> Sequence[RawIdKind]:
+        """Return how the raw IDs of each type are stored."""
+
+    @property
+    def type_names(self) -> Sequence[str]:
+        """Return the names of the types."""
+
+    @property
+    def num_nodes(self) -> Sequence[int]:
+        """Return the number of nodes of each type."""
+
+    def raw(self, number: int) -> Iterator[tuple[RawBatch, Ints]]:
+        """Yield the nodes of a type, ascending by raw ID, with their typed IDs."""
+
+
+def find_seeds(storage: Storage, url: str, index: RawIndex, number: int, cap_bytes: int, what: str = "seed") -> Iterator[Ints]:
     """Yield the typed IDs of the seeds in a file, a folder or a glob: int64[k], in the order of the file.
 
-    Raises DataError for what is no ID, and for an ID that is no node of the type; StorageError where there is no file.
+    ``what`` they are is said of one that is no node. Raises DataError for what is no ID, and for an ID that is no node of
+    the type; StorageError where there is no file.
     """
     kind = id_kind(index, number)
     for file in storage.expand([url]).files:
@@ -57,13 +77,13 @@ def find_seeds(storage: Storage, url: str, index: NodeIndex, number: int, cap_by
             held.append(seeds)
             num_bytes += _ROW_BYTES * seeds.ids.size + (0 if seeds.ids.texts is None else seeds.ids.texts[1].nbytes)
             if num_bytes > cap_bytes // 4:
-                yield _look_up(held, index, number)
+                yield _look_up(held, index, number, what)
                 held, num_bytes = [], 0
         if held:
-            yield _look_up(held, index, number)
+            yield _look_up(held, index, number, what)
 
 
-def id_kind(index: NodeIndex, number: int) -> IdKind:
+def id_kind(index: RawIndex, number: int) -> IdKind:
     """Return what the raw IDs of a type are."""
     if index.raw_kinds[number] == "string":
         return "string"
@@ -218,7 +238,7 @@ def _batch(ids: NDArray[np.uint64] | RawTexts, kind: IdKind) -> RawBatch:
 # ---------------------------------------------------------------------------------------------------- looking up
 
 
-def _look_up(held: list[SeedIds], index: NodeIndex, number: int) -> Ints:
+def _look_up(held: list[SeedIds], index: RawIndex, number: int, what: str) -> Ints:
     """Return the typed IDs of seeds.
 
     Raises DataError for the first that is no node of the type.
@@ -231,7 +251,7 @@ def _look_up(held: list[SeedIds], index: NodeIndex, number: int) -> Ints:
         for seeds in held:
             if row < seeds.ids.size:
                 raise DataError(
-                    f"seed {seeds.ids.words(row)} is no node of type {index.type_names[number]!r}",
+                    f"{what} {seeds.ids.words(row)} is no node of type {index.type_names[number]!r}",
                     place=seeds.place(row),
                     fix="correct the ID, or leave it out",
                 )
@@ -239,7 +259,7 @@ def _look_up(held: list[SeedIds], index: NodeIndex, number: int) -> Ints:
     return typed
 
 
-def _find_numbers(held: list[SeedIds], index: NodeIndex, number: int) -> Ints:
+def _find_numbers(held: list[SeedIds], index: RawIndex, number: int) -> Ints:
     """Return the typed ID of every seed, -1 where there is none, by one pass over the nodes in raw order."""
     bits = np.concatenate([seeds.ids.numbers for seeds in held])
     if index.raw_kinds[number] == "identity":
@@ -257,7 +277,7 @@ def _find_numbers(held: list[SeedIds], index: NodeIndex, number: int) -> Ints:
     return typed
 
 
-def _find_texts(held: list[SeedIds], index: NodeIndex, number: int) -> Ints:
+def _find_texts(held: list[SeedIds], index: RawIndex, number: int) -> Ints:
     """Return the typed ID of every seed that is a text, -1 where there is none; texts are compared."""
     offsets, values = concat_texts([seeds.ids.texts for seeds in held if seeds.ids.texts is not None])
     order = sort_texts(offsets, values)

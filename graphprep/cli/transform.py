@@ -1,0 +1,95 @@
+"""``graphprep transform``: a store made of another by operations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from graphprep.cli.groups import with_groups
+from graphprep.cli.options import AsJson, ReportFlags, RunFlags, StorageFlags, option
+from graphprep.cli.summaries import note_lines, sizes_text, summary_json, types_lines, work_line, wrapped_text
+from graphprep.model.shown.texts import display_url
+
+if TYPE_CHECKING:
+    from graphprep.model.options.transform import TransformSummary
+
+_STORE = "Store"
+
+
+@dataclass(frozen=True)
+class OutputFlags:
+    """What is written."""
+
+    ids: Annotated[
+        Literal["compact", "preserved"],
+        option(
+            "--ids",
+            "Where nodes go: the IDs of the others close up (compact), or all nodes stay and only edges go (preserved).",
+            group=_STORE,
+        ),
+    ] = "compact"
+    maps: Annotated[
+        str | None,
+        option(
+            "--maps",
+            "Also write, for every type, where each old node and edge is now: .npy files of IDs, -1 for what is gone.",
+            group=_STORE,
+            metavar="DIR",
+        ),
+    ] = None
+    overwrite: Annotated[
+        bool,
+        option(
+            "--overwrite",
+            "Replace OUT if it is a store; the old one stays until the new one is whole.",
+            group=_STORE,
+            default=False,
+        ),
+    ] = False
+
+
+@with_groups()
+def transform(
+    store: Annotated[str, typer.Argument(metavar="STORE", help="Store to read.", show_default=False)],
+    out: Annotated[str, typer.Argument(metavar="OUT", help="Folder or URL of the new store.", show_default=False)],
+    operations: Annotated[
+        list[str], typer.Argument(metavar="OP...", help="Operations with their arguments, in order.", show_default=False)
+    ],
+    *,
+    output_flags: OutputFlags,
+    run_flags: RunFlags,
+    storage_flags: StorageFlags,
+    report_flags: ReportFlags,
+    as_json: AsJson = False,
+) -> None:
+    """Make a store of another: turn, merge, add, choose.
+
+    OP is one of: reverse, add-reverse, to-bidirected, symmetrize [sum|max|keep], to-simple [first|last|sum|max|count],
+    self-loops drop|add, node-subgraph and edge-subgraph [TYPE=]FILE or [TYPE:]@COLUMN[=VALUE], khop-subgraph [TYPE=]FILE K,
+    filter 'TYPE: EXPRESSION', filter-degree MIN:MAX, largest-component, layout csr|csc|both, index-dtype auto|int32|int64,
+    sort-neighbors [id|weight|time|input], drop-columns [TYPE:]COLUMN.
+
+    Example: graphprep transform karate-store karate-simple to-bidirected self-loops drop
+    """
+    from graphprep import api
+    from graphprep.cli.progress import reporting
+    from graphprep.model.options.transform import TransformOptions
+
+    options = TransformOptions(
+        ids=output_flags.ids,
+        maps=output_flags.maps,
+        overwrite=output_flags.overwrite,
+        run=run_flags.to_options(storage_flags),
+    )
+    with reporting(report_flags) as reporter:
+        summary = api.transform(store, out, operations, options, reporter)
+    typer.echo(summary_json(summary) if as_json else summary_text(summary, every=report_flags.verbose > 0))
+
+
+def summary_text(summary: TransformSummary, *, every: bool = False) -> str:
+    """Write the summary for people; ``every``: with all types, however many."""
+    head = f"{display_url(summary.out)}: {sizes_text(summary)}; {', '.join(summary.operations)}"
+    lines = [head, *types_lines(summary.num_nodes, summary.num_edges, every=every), work_line(summary)]
+    return wrapped_text(lines + note_lines(summary.notes, every=every))

@@ -1,0 +1,50 @@
+"""What a user can ask of ``transform``, and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from graphprep.model.run_options import RunOptions
+from graphprep.model.shown.numbers import count, duration, size
+from graphprep.model.shown.results import Card, Showable, type_rows
+
+
+@dataclass(frozen=True)
+class TransformOptions:
+    """Options of ``transform``.
+
+    ``ids``: where nodes go, whether the IDs of those that stay close up (``compact``), or all nodes stay and only edges go
+    (``preserved``). ``maps`` is a folder for the maps from old edge IDs to new ones.
+    """
+
+    ids: Literal["compact", "preserved"] = "compact"
+    maps: str | None = None
+    overwrite: bool = False
+    run: RunOptions = field(default_factory=RunOptions)
+
+
+@dataclass(frozen=True, repr=False)
+class TransformSummary(Showable):
+    """What ``transform`` did. Sizes in bytes, times in seconds; ``notes`` are sentences for the user."""
+
+    out: str
+    operations: tuple[str, ...]
+    num_nodes: Mapping[str, int]
+    num_edges: Mapping[str, int]
+    num_parts: int
+    input_bytes: int
+    output_bytes: int
+    elapsed_s: float
+    peak_memory_bytes: int
+    stage_s: Mapping[str, float] = field(default_factory=dict)
+    spilled_bytes: int = 0
+    notes: tuple[str, ...] = ()
+
+    def card(self) -> Card:
+        """See ``Showable``."""
+        nodes, edges = sum(self.num_nodes.values()), sum(self.num_edges.values())
+        title = f"{self.out}: {count(nodes, 'node')}, {count(edges, 'edge')}; {', '.join(self.operations)}"
+        work = f"read {size(self.input_bytes)}, wrote {size(self.output_bytes)} in {duration(self.elapsed_s)}"
+        return Card(title, type_rows(self.num_nodes, self.num_edges), (work, *(f"note: {one}" for one in self.notes)))

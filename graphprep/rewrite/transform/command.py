@@ -1,0 +1,233 @@
+"""``graphprep transform``: operations one after another, each on the store that those before it made."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from graphprep.convert.disk_need import DiskNeed, compare_disk
+from graphprep.edges.moves import Workspace
+from graphprep.model.errors import UsageError
+from graphprep.model.metadata import METADATA_NAME, GraphMetadata
+from graphprep.model.options.transform import TransformOptions, TransformSummary
+from graphprep.model.protocols import Reporter
+from graphprep.model.schema import ColumnSchema, edge_type_path, edge_type_text, path_name
+from graphprep.rewrite.run import StoreRun, array_bytes, refuse_same
+from graphprep.rewrite.transform.operations import OPERATIONS, Step, parse_operations
+from graphprep.rewrite.transform.recipe import Ints, Recipe, as_it_is
+from graphprep.rewrite.transform.write import PARENT, RecipeWriter, slices
+from graphprep.storage.faults import display_url
+from graphprep.storage.private import PrivateFolder
+from graphprep.storage.read.arrays import StoreReader
+from graphprep.storage.spill.scratch import Scratch
+from graphprep.storage.write.outputs import FolderOutput
+from graphprep.storage.write.publish import StoreWriter
+from graphprep.store.checked_ids import CheckingStore
+from graphprep.store.finish import provenance
+from graphprep.store.items import check_arrays
+
+_EDGE_BYTES = 32  # of an edge while it is chosen: ends, row, ID
+_NODE_BYTES = 24
+
+
+def transform(
+    store: str,
+    out: str,
+    words: Sequence[str],
+    options: TransformOptions | None = None,
+    reporter: Reporter | None = None,
+) -> TransformSummary:
+    """Write to ``out`` what operations, in order, make of the store at ``store``.
+
+    Raises the GraphprepErrors that the command line maps to its exit codes; then nothing is left at ``out``.
+    """
+    options = options or TransformOptions()
+    operations = parse_operations(words)
+    with contextlib.ExitStack() as stack:
+        run = StoreRun(store, out, options.run, reporter, stack)
+        refuse_same(store, out)
+        memory, source = run.plan_memory(), run.open_store()
+        compare_disk(out, run.tmp_dir, _disk_need(source), run.reporter)
+        writer = stack.enter_context(StoreWriter(run.storage, out, options.overwrite))
+        maps = None if options.maps is None else stack.enter_context(_open_maps(run, options.maps))
+        room = run.room(memory)
+        chain = _Chain(run, source, room, options, _Folder(stack, run.tmp_dir))
+        metadata = chain.run(operations, writer)
+        if maps is not None and chain.maps is not None:
+            chain.maps.write(maps)
+            maps.publish()
+        return TransformSummary(
+            out=out,
+            operations=tuple(" ".join([name, *arguments]) for name, arguments in operations),
+            num_nodes=dict(zip(metadata.node_types, metadata.num_nodes_per_type, strict=True)),
+            num_edges=dict(zip(map(edge_type_text, metadata.edge_types), metadata.num_edges_per_type, strict=True)),
+            num_parts=metadata.num_parts,
+            input_bytes=sum(array_bytes(source)),
+            output_bytes=writer.num_bytes,
+            peak_memory_bytes=run.finish(),
+            elapsed_s=run.elapsed_s,
+            stage_s=dict(run.ledger.seconds),
+            spilled_bytes=room.pool.spilled_bytes,
+            notes=tuple(chain.notes),
+        )
+
+
+def _open_maps(run: StoreRun, url: str) -> FolderOutput:
+    """Open the folder of the maps, which must not be there. Raises UsageError."""
+    if run.storage.is_taken(url):
+        raise UsageError("the output exists", place=display_url(url), fix="choose another name for --maps")
+    return FolderOutput(run.storage, url, exists=False)
+
+
+@dataclass
+class _Folder:
+    """Where the stores between two operations lie."""
+
+    stack: contextlib.ExitStack
+    tmp_dir: str | None
+    _made: PrivateFolder | None = None
+    _count: int = 0
+
+    def next(self) -> str:
+        """Return the path of the next store."""
+        if self._made is None:
+            self._made = PrivateFolder(self.tmp_dir)
+            self.stack.callback(self._made.remove)
+        self._count += 1
+        return str(Path(self._made.make()) / f"store-{self._count}")
+
+
+class _Chain:
+    """Runs operations: those that choose edges of the same store together, others on a store of its own each."""
+
+    def __init__(self, run: StoreRun, store: StoreReader, room: Workspace, options: TransformOptions, folder: _Folder) -> None:
+        self._run = run
+        self._store = store
+        self._room = room
+        self._options = options
+        self._folder = folder
+        self.maps = None if options.maps is None else StoreMaps(store.metadata, room.scratch)
+        self.notes = [
+            f"column {PARENT!r} of {name!r} was there before, and stays"
+            for name, columns in _columns(store.metadata)
+            if any(column.name == PARENT for column in columns)
+        ]
+
+    def run(self, operations: Sequence[tuple[str, tuple[str, ...]]], writer: StoreWriter) -> GraphMetadata:
+        """Run all; return the metadata of the last store."""
+        left = list(operations)
+        while True:
+            for part in range(self._store.metadata.num_parts):
+                check_arrays(self._store, part)
+            with self._room.scratch.inner() as scratch:
+                room = replace(self._room, scratch=scratch)
+                self._run.ledger.begin("choose", tuple(room.needs()))
+                recipe = as_it_is(self._store, scratch)
+                while left and _is_plain(recipe, self._store.metadata):
+                    name, arguments = left.pop(0)
+                    step = Step(self._store, self._run.storage, recipe, room, self._options.ids == "compact")
+                    recipe = OPERATIONS[name].apply(step, arguments)
+                if not left:
+                    return self._write(recipe, writer, room)
+                url = self._folder.next()
+                with StoreWriter(self._run.storage, url) as between:
+                    self._write(recipe, between, room)
+            self._store = CheckingStore(self._run.storage, url)
+
+    def _write(self, recipe: Recipe, writer: StoreWriter, room: Workspace) -> GraphMetadata:
+        step, needs = RecipeWriter(self._store, recipe, writer, room, self._run.reporter), tuple(room.needs())
+        self._run.ledger.begin("nodes", needs)
+        step.write_nodes()
+        if self.maps is not None:
+            self.maps.add(recipe, [step.new_ids(name) for name in self._store.metadata.node_types])
+        self._run.ledger.begin("edges", needs)
+        step.write_edges()
+        self._run.ledger.begin("publish", needs)
+        storage = self._run.storage
+        return step.finish(lambda: provenance([storage.join(self._run.store, METADATA_NAME)], storage, self._run.elapsed_s))
+
+
+def _is_plain(recipe: Recipe, metadata: GraphMetadata) -> bool:
+    """Return whether a recipe is some of the edges of its store, so that the next operation may choose among these."""
+    return (
+        all(nodes.kept is None for nodes in recipe.nodes)
+        and tuple(edges.edge_type for edges in recipe.edges) == metadata.edge_types
+        and not recipe.maps
+        and not any(edges.made for edges in recipe.edges)
+    )
+
+
+class StoreMaps:
+    """Where the nodes and edges of the first store are in the last: typed IDs and edge IDs, -1 for those that are gone."""
+
+    def __init__(self, metadata: GraphMetadata, scratch: Scratch) -> None:
+        self._metadata = metadata
+        self._scratch = scratch
+        self._nodes = [_count_up(size, scratch) for size in metadata.num_nodes_per_type]
+        self._edges = [_count_up(size, scratch) for size in metadata.num_edges_per_type]
+        self._numbers = list(range(len(metadata.edge_types)))  # of the edge types, as they are by now
+
+    def add(self, recipe: Recipe, new_ids: Sequence[Ints | None]) -> None:
+        """Go on to the store that a recipe makes; ``new_ids`` are by old typed ID, None: as they were."""
+        for nodes, step in zip(self._nodes, new_ids, strict=True):
+            if step is not None:
+                _follow(nodes, step)
+        for at, number in enumerate(self._numbers):
+            made = next(i for i, edges in enumerate(recipe.edges) if edges.number == number)
+            edges = recipe.edges[made]
+            with self._scratch.inner() as inner:
+                step = recipe.maps.get(number)
+                if step is None:
+                    step = _inverse(edges.old_ids, self._edges[at], inner)
+                _follow(self._edges[at], step)
+            self._numbers[at] = made
+
+    def write(self, output: FolderOutput) -> None:
+        """Write an array for each type: ``nodes/NAME.npy``, ``edges/SRC__REL__DST.npy``, int64 by old ID."""
+        for name, array in zip(self._metadata.node_types, self._nodes, strict=True):
+            output.write_npy(f"nodes/{path_name(name)}.npy", "int64", array.shape, (array[at] for at in slices(array.size)))
+        for edge_type, array in zip(self._metadata.edge_types, self._edges, strict=True):
+            path = f"edges/{edge_type_path(edge_type)}.npy"
+            output.write_npy(path, "int64", array.shape, (array[at] for at in slices(array.size)))
+
+
+def _count_up(size: int, scratch: Scratch) -> Ints:
+    out: Ints = scratch.zeros(size, np.int64)
+    for at in slices(size):
+        out[at] = np.arange(at.start, at.stop)
+    return out
+
+
+def _inverse(old_ids: Ints, like: Ints, scratch: Scratch) -> Ints:
+    """Return where each old ID is, the first of several; there are no more old IDs than ``like`` names."""
+    size = max((int(like[at].max(initial=-1)) for at in slices(like.size)), default=-1) + 1
+    out: Ints = scratch.zeros(size, np.int64)
+    out[:] = -1
+    for at in reversed(list(slices(old_ids.size))):
+        some = old_ids[at][::-1]
+        inside = (some >= 0) & (some < size)
+        out[some[inside]] = np.arange(at.stop - 1, at.start - 1, -1)[inside]
+    return out
+
+
+def _follow(ids: Ints, step: Ints) -> None:
+    for at in slices(ids.size):
+        some = ids[at]
+        ids[at] = np.where(some < 0, -1, step[np.maximum(some, 0)] if step.size else -1)
+
+
+def _columns(metadata: GraphMetadata) -> list[tuple[str, tuple[ColumnSchema, ...]]]:
+    nodes = [(name, schema.columns) for name, schema in zip(metadata.node_types, metadata.node_schemas, strict=True)]
+    edges = zip(metadata.edge_types, metadata.edge_schemas, strict=True)
+    return nodes + [(edge_type_text(name), schema.columns) for name, schema in edges]
+
+
+def _disk_need(store: StoreReader) -> DiskNeed:
+    """Say what a run takes at least: the store, and what is held of nodes and edges."""
+    metadata = store.metadata
+    held = _EDGE_BYTES * sum(metadata.num_edges_per_type) + _NODE_BYTES * sum(metadata.num_nodes_per_type)
+    return DiskNeed(held, sum(array_bytes(store)))

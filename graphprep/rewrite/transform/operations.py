@@ -1,0 +1,254 @@
+"""The operations by name: their arguments, and what recipe each makes of a store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphprep.convert.roles.seeds import find_seeds
+from graphprep.edges.moves import Workspace
+from graphprep.model.errors import DataError, UsageError, one_of
+from graphprep.model.schema import NeighborOrder, edge_type_text
+from graphprep.rewrite.transform import edge_ops, node_ops, select
+from graphprep.rewrite.transform.recipe import EdgeRecipe, Ints, Recipe
+from graphprep.rewrite.transform.select import Owner, edge_owner, node_owner
+from graphprep.storage.read.urls import Storage
+from graphprep.storage.spill.scratch import Scratch
+from graphprep.store.items import StoredArrays
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Step:
+    """What an operation works with: a store and what is made of it so far. ``compact``: IDs close up where nodes go."""
+
+    store: StoredArrays
+    storage: Storage
+    recipe: Recipe
+    room: Workspace
+    compact: bool
+
+
+@dataclass(frozen=True)
+class Operation:
+    """An operation of ``transform``: what it is called with, and what it does."""
+
+    usage: str
+    least: int
+    most: int
+    apply: Callable[[Step, Sequence[str]], Recipe]
+
+
+def parse_operations(words: Sequence[str]) -> list[tuple[str, tuple[str, ...]]]:
+    """Cut words into operations with their arguments: an operation's name begins the next one. Raises UsageError."""
+    found: list[tuple[str, list[str]]] = []
+    for word in words:
+        if word in OPERATIONS and not (found and len(found[-1][1]) < OPERATIONS[found[-1][0]].least):
+            found.append((word, []))
+        elif not found:
+            raise UsageError(f"there is no operation {word!r}", fix=one_of(OPERATIONS))
+        else:
+            found[-1][1].append(word)
+    for name, arguments in found:
+        operation = OPERATIONS[name]
+        if not operation.least <= len(arguments) <= operation.most:
+            given = " ".join([name, *arguments])
+            raise UsageError(f"{given!r} has {len(arguments)} arguments", fix=f"write {name} {operation.usage}".rstrip())
+    if not found:
+        raise UsageError("there is no operation", fix=one_of(OPERATIONS, "name one or more of"))
+    return [(name, tuple(arguments)) for name, arguments in found]
+
+
+def _choice(name: str, value: str, known: Sequence[str]) -> Any:
+    if value not in known:
+        raise UsageError(f"{value!r} means nothing to {name}", fix=one_of(known))
+    return value
+
+
+def _self_loops(step: Step, arguments: Sequence[str]) -> Recipe:
+    wanted = _choice("self-loops", arguments[0], ("drop", "add", "keep"))
+    if wanted == "drop":
+        return edge_ops.drop_loops(step.recipe, step.room.scratch)
+    return edge_ops.add_loops(step.store, step.recipe, step.room.scratch) if wanted == "add" else step.recipe
+
+
+def _symmetrize(step: Step, arguments: Sequence[str]) -> Recipe:
+    weights = _choice("symmetrize", arguments[0] if arguments else "sum", ("sum", "max", "keep"))
+    return edge_ops.symmetrize(step.store, step.recipe, step.room, weights)
+
+
+def _to_simple(step: Step, arguments: Sequence[str]) -> Recipe:
+    merge = _choice("to-simple", arguments[0] if arguments else "first", get_args(edge_ops.Merge))
+    return edge_ops.to_simple(step.store, step.recipe, step.room, merge)
+
+
+def _node_subgraph(step: Step, arguments: Sequence[str]) -> Recipe:
+    masks: dict[int, Mask] = {}
+    for word in arguments:
+        owner, mask = _node_mask(step, word)
+        masks[owner.number] = masks[owner.number] & mask if owner.number in masks else mask
+    return node_ops.keep_nodes(step.store, step.recipe, masks, step.room.scratch, compact=step.compact)
+
+
+def _node_mask(step: Step, word: str) -> tuple[Owner, Mask]:
+    """Read ``[TYPE=]FILE`` or ``[TYPE:]@COLUMN[=VALUE]``."""
+    metadata = step.store.metadata
+    name, column, value = _parse_column(word)
+    if column is not None:
+        owner = node_owner(metadata, name)
+        return owner, select.column_mask(step.store, owner, column, value, step.room.scratch)
+    name, url = _parse_file(word, metadata.node_types)
+    owner = node_owner(metadata, name)
+    index = node_ops.StoreIndex(step.store, step.room.piece_bytes)
+    found = find_seeds(step.storage, url, index, owner.number, step.room.held_bytes, "node")
+    return owner, node_ops.mask_of(owner.size, found, step.room.scratch)
+
+
+def _parse_column(word: str) -> tuple[str | None, str | None, str | None]:
+    """Split ``TYPE:@COLUMN=VALUE``: (type, column, value); the column is None where none is meant."""
+    head, at, rest = word.partition("@")
+    if not at or (head and not head.endswith(":")):
+        return None, None, None
+    column, equals, value = rest.partition("=")
+    return head[:-1] or None, column, value if equals else None
+
+
+def _parse_file(word: str, names: Sequence[str]) -> tuple[str | None, str]:
+    """Split ``TYPE=FILE``."""
+    name, equals, url = word.partition("=")
+    return (name, url) if equals and name in names else (None, word)
+
+
+def _edge_subgraph(step: Step, arguments: Sequence[str]) -> Recipe:
+    metadata, scratch = step.store.metadata, step.room.scratch
+    recipe = step.recipe
+    for word in arguments:
+        name, column, value = _parse_column(word)
+        if column is not None:
+            owner = edge_owner(metadata, name)
+            by_row = select.column_mask(step.store, owner, column, value, scratch)
+            recipe = _keep(recipe, owner, by_row, lambda edges: edges.rows, scratch)
+            continue
+        names = [name for edge_type in metadata.edge_types for name in (edge_type_text(edge_type), edge_type[1])]
+        name, url = _parse_file(word, names)
+        owner = edge_owner(metadata, name)
+        by_id = node_ops.mask_of(owner.size, [_read_edge_ids(step.storage, url, owner)], scratch)
+        recipe = _keep(recipe, owner, by_id, lambda edges: edges.old_ids, scratch)
+    if not step.compact:
+        return recipe
+    masks = node_ops.incident(step.store, recipe, scratch)
+    return node_ops.keep_nodes(step.store, recipe, masks, scratch, compact=True)
+
+
+def _read_edge_ids(storage: Storage, url: str, owner: Owner) -> Ints:
+    """Read edge IDs, one a line, or a list of them in ``.npy``. Raises DataError."""
+    import io
+
+    with storage.open(url) as handle:
+        data = handle.read()
+    is_array = data[:6] == b"\x93NUMPY"
+    try:
+        ids = np.load(io.BytesIO(data), allow_pickle=False) if is_array else np.array(data.split(), np.int64)
+    except (ValueError, OverflowError):
+        raise DataError("there is something else than edge IDs", place=url, fix="write one edge ID a line") from None
+    if ids.ndim != 1 or ids.dtype.kind not in "iu":
+        raise DataError(f"edge IDs must be integers, found {ids.dtype}", place=url, fix="write one edge ID a line")
+    return select.check_ids(ids, owner.size, "edge", url)
+
+
+def _keep(recipe: Recipe, owner: Owner, mask: Mask, key: Callable[[EdgeRecipe], Ints], scratch: Scratch) -> Recipe:
+    """Keep the edges of a type whose old row, or old ID (``key``), the mask has; new edges have none, and go."""
+
+    def keep(edges: EdgeRecipe) -> EdgeRecipe:
+        keys = key(edges)
+        return edge_ops.keep_edges(edges, lambda at: mask[np.maximum(keys[at], 0)] & (keys[at] >= 0), scratch)
+
+    return replace(recipe, edges=tuple(keep(one) if one.number == owner.number else one for one in recipe.edges))
+
+
+def _khop_subgraph(step: Step, arguments: Sequence[str]) -> Recipe:
+    word, hops = arguments
+    if not hops.isdigit():
+        raise UsageError(f"{hops!r} is no number of hops", place="khop-subgraph", fix="write khop-subgraph [TYPE=]FILE K")
+    owner, mask = _node_mask(step, word)
+    masks = node_ops.reach(step.store, step.recipe, {owner.number: mask}, int(hops), step.room.scratch)
+    return node_ops.keep_nodes(step.store, step.recipe, masks, step.room.scratch, compact=step.compact)
+
+
+def _filter(step: Step, arguments: Sequence[str]) -> Recipe:
+    scratch = step.room.scratch
+    owner, text = select.expression_owner(step.store.metadata, arguments[0])
+    mask = select.expression_mask(step.store, owner, text, scratch)
+    if owner.is_node:
+        return node_ops.keep_nodes(step.store, step.recipe, {owner.number: mask}, scratch, compact=step.compact)
+    return _keep(step.recipe, owner, mask, lambda edges: edges.rows, scratch)
+
+
+def _filter_degree(step: Step, arguments: Sequence[str]) -> Recipe:
+    low, high = node_ops.parse_degrees(arguments[0])
+    masks = node_ops.by_degree(step.store, step.recipe, low, high, step.room)
+    return node_ops.keep_nodes(step.store, step.recipe, masks, step.room.scratch, compact=step.compact)
+
+
+def _largest_component(step: Step, arguments: Sequence[str]) -> Recipe:
+    masks = node_ops.largest_component(step.store, step.recipe, step.room.scratch)
+    return node_ops.keep_nodes(step.store, step.recipe, masks, step.room.scratch, compact=step.compact)
+
+
+def _layout(step: Step, arguments: Sequence[str]) -> Recipe:
+    wanted = _choice("layout", arguments[0], ("csc", "csr", "both"))
+    return replace(step.recipe, layouts=("csc", "csr") if wanted == "both" else (wanted,))
+
+
+def _index_dtype(step: Step, arguments: Sequence[str]) -> Recipe:
+    return replace(step.recipe, index_dtype=_choice("index-dtype", arguments[0], ("auto", "int32", "int64")))
+
+
+def _sort_neighbors(step: Step, arguments: Sequence[str]) -> Recipe:
+    order = _choice("sort-neighbors", arguments[0] if arguments else "id", get_args(NeighborOrder))
+    return replace(step.recipe, neighbor_order=order)
+
+
+def _drop_columns(step: Step, arguments: Sequence[str]) -> Recipe:
+    metadata, dropped = step.store.metadata, list(step.recipe.dropped)
+    for word in arguments:
+        head, _, name = word.rpartition(":")
+        if head:
+            owners = [select.any_owner(metadata, head)]
+            owners[0].any_column(name)
+        else:
+            every = select.all_owners(metadata)
+            owners = [one for one in every if any(column.name == name for column in one.columns)]
+            if not owners:
+                known = sorted({column.name for one in every for column in one.columns})
+                raise UsageError(f"there is no column {name!r}", place="drop-columns", fix=one_of(known))
+        dropped += [(one.name if one.is_node else metadata.edge_types[one.number], name) for one in owners]
+    return replace(step.recipe, dropped=tuple(dropped))
+
+
+_SELECTION = "[TYPE=]FILE | [TYPE:]@COLUMN[=VALUE] …"
+_MANY = 1 << 30
+OPERATIONS = {
+    "reverse": Operation("", 0, 0, lambda step, _: edge_ops.reverse(step.recipe)),
+    "transpose": Operation("", 0, 0, lambda step, _: edge_ops.reverse(step.recipe)),
+    "add-reverse": Operation("", 0, 0, lambda step, _: edge_ops.add_reverse(step.recipe)),
+    "to-bidirected": Operation("", 0, 0, lambda step, _: _symmetrize(step, ("keep",))),
+    "symmetrize": Operation("[sum|max|keep]", 0, 1, _symmetrize),
+    "to-simple": Operation("[first|last|sum|max|count]", 0, 1, _to_simple),
+    "self-loops": Operation("drop|add|keep", 1, 1, _self_loops),
+    "node-subgraph": Operation(_SELECTION, 1, _MANY, _node_subgraph),
+    "edge-subgraph": Operation(_SELECTION, 1, _MANY, _edge_subgraph),
+    "khop-subgraph": Operation("[TYPE=]FILE K", 2, 2, _khop_subgraph),
+    "filter": Operation("'[TYPE:] EXPRESSION'", 1, 1, _filter),
+    "filter-degree": Operation("MIN:MAX", 1, 1, _filter_degree),
+    "largest-component": Operation("", 0, 0, _largest_component),
+    "layout": Operation("csc|csr|both", 1, 1, _layout),
+    "index-dtype": Operation("auto|int32|int64", 1, 1, _index_dtype),
+    "sort-neighbors": Operation("[id|weight|time|input]", 0, 1, _sort_neighbors),
+    "drop-columns": Operation("[TYPE:]COLUMN …", 1, _MANY, _drop_columns),
+}

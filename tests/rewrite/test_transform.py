@@ -1,0 +1,468 @@
+"""``transform`` over every golden store, against lists of rows in Python: nodes and edges by raw ID, with all their columns."""
+
+import collections
+import json
+
+import numpy as np
+import pytest
+from golden.golden_cases import load_cases
+
+import graphprep
+from graphprep.cli.main import run
+from graphprep.model.errors import DataError, UsageError
+
+pytestmark = pytest.mark.usefixtures("flags_named")
+
+STORES = {case.name: case.store for case in load_cases() if (case.store / "metadata.json").exists()}
+BLANKS = {"weight": 1, "created_at": 0, "removed_at": -1, "created": False}  # of an edge that there was not
+
+
+class Naive:
+    """A graph as rows: nodes are (raw ID, columns) by type, edges (source, destination, columns) by edge ID."""
+
+    def __init__(self, folder):
+        graph = graphprep.load(str(folder))
+        self.nodes = {name: self.node_rows(graph, name) for name in graph.node_types}
+        self.edges = {name: self.edge_rows(graph, name) for name in graph.edge_types}
+
+    @staticmethod
+    def node_rows(graph, name):
+        table = graph.to_arrow(name)
+        key = table.column_names[0]
+        return [(row.pop(key), tidy(row)) for row in table.to_pylist()]
+
+    @staticmethod
+    def edge_rows(graph, name):
+        has_ids = graph.metadata.edge_schemas[graph.edge_types.index(name)].edge_id_dtype is not None
+        table = graph.to_arrow(name, order="ids" if has_ids else "rows")
+        keys = table.column_names[: 3 if has_ids else 2]
+        rows = ([*[row.pop(key) for key in keys][:2], tidy(row)] for row in table.to_pylist())
+        return [tuple(row) for row in rows]
+
+
+def tidy(row):
+    """Values that compare: NaN equals NaN, in lists, too."""
+    return {name: repr(value) if isinstance(value, list | dict) or value != value else value for name, value in row.items()}
+
+
+def transformed(store, tmp_path, operations, **options):
+    out = tmp_path / "out"
+    graphprep.transform(str(store), str(out), operations, **options)
+    report = graphprep.validate(str(out))
+    assert report.sound, report.faults
+    return Naive(out), graphprep.load(str(out))
+
+
+def without_parents(rows):
+    return [(*row[:-1], {name: value for name, value in row[-1].items() if name != "parent_id"}) for row in rows]
+
+
+def check(found, nodes, edges, *, ordered=True):
+    assert {name: sorted(without_parents(rows), key=str) for name, rows in found.nodes.items()} == {
+        name: sorted(rows, key=str) for name, rows in nodes.items()
+    }
+    order = (lambda rows: rows) if ordered else (lambda rows: sorted(rows, key=str))
+    assert {name: order(without_parents(rows)) for name, rows in found.edges.items()} == {
+        name: order(rows) for name, rows in edges.items()
+    }
+
+
+def has_ids(store):
+    schema = json.loads((store / "metadata.json").read_text())["edge_schema"]
+    return all(value["edge_id_dtype"] for value in schema.values())
+
+
+@pytest.fixture(params=sorted(STORES))
+def store(request):
+    return STORES[request.param]
+
+
+def test_edges_are_turned_round(store, tmp_path):
+    old, (found, _) = Naive(store), transformed(store, tmp_path, "reverse")
+    turned = {(t[2], t[1], t[0]): [(v, u, row) for u, v, row in rows] for t, rows in old.edges.items()}
+    check(found, old.nodes, turned, ordered=has_ids(store))
+    again = tmp_path / "again"
+    graphprep.transform(str(tmp_path / "out"), str(again), "transpose")
+    if has_ids(store):
+        files = [
+            path
+            for path in sorted(store.rglob("*"))
+            if path.is_file() and path.name not in ("provenance.json", "previous_ids.npy")
+        ]
+        old_schema = json.loads((store / "metadata.json").read_text())["node_schema"]
+        assert {path.relative_to(store): path.read_bytes() for path in files} == {
+            path.relative_to(store): (again / path.relative_to(store)).read_bytes() for path in files
+        }, old_schema
+
+
+def test_reverses_are_added_as_types(store, tmp_path):
+    old, (found, _) = Naive(store), transformed(store, tmp_path, "add-reverse")
+    edges = dict(old.edges)
+    edges |= {(t[2], f"rev_{t[1]}", t[0]): [(v, u, row) for u, v, row in rows] for t, rows in old.edges.items()}
+    check(found, old.nodes, edges, ordered=has_ids(store))
+
+
+def is_homo(old):
+    return all(src == dst for src, _, dst in old.edges)
+
+
+def test_graphs_are_made_undirected(store, tmp_path):
+    old = Naive(store)
+    if not is_homo(old):
+        with pytest.raises(UsageError, match="lead from one node type to another"):
+            graphprep.transform(str(store), str(tmp_path / "out"), "to-bidirected")
+        return
+    found, graph = transformed(store, tmp_path, "to-bidirected")
+    edges = {}
+    for name, rows in old.edges.items():
+        both = rows + [(v, u, row) for u, v, row in rows if u != v]
+        edges[name] = list({(u, v): (u, v, row) for u, v, row in reversed(both)}.values())
+    assert not graph.is_multigraph()
+    if has_ids(store):
+        check(found, old.nodes, edges, ordered=False)
+
+
+def merged(rows, merge, summed):
+    groups = collections.defaultdict(list)
+    for u, v, row in rows:
+        groups[u, v].append(row)
+    out = []
+    for (u, v), some in groups.items():
+        row = dict(some[-1 if merge == "last" else 0])
+        if merge == "count":
+            row["count"] = len(some)
+        for name in summed if merge in ("sum", "max") else ():
+            there = [one[name] for one in some if one[name] is not None]
+            row[name] = None if not there else sum(there) if merge == "sum" else max(there)
+        out.append((u, v, row))
+    return out
+
+
+@pytest.mark.parametrize("merge", ["first", "last", "sum", "max", "count"])
+@pytest.mark.parametrize(
+    "name", ["edges_weighted", "edges_plain", "shop_edgelist_both_parts", "dtypes_edgelist", "names_lesmis", "edges_timed"]
+)
+def test_parallel_edges_become_one(name, merge, tmp_path):
+    """The golden graphs, every edge three times: weights differ."""
+    store = STORES[name]
+    old = Naive(store)
+    found, graph = transformed(store, tmp_path, f"to-simple {merge}")
+    summed = {
+        edge_type: [
+            column.name
+            for column in graph.columns(edge_type)
+            if column.kind == "dense"
+            and not column.item_shape
+            and column.role in (None, "weight")
+            and column.dtype != "bool"
+            and not column.categories
+            and column.name not in ("count", "parent_id")
+        ]
+        for edge_type in old.edges
+    }
+    wanted = {edge_type: merged(rows, merge, summed[edge_type]) for edge_type, rows in old.edges.items()}
+    assert {t: [row[:2] for row in rows] for t, rows in found.edges.items()} == {
+        t: [row[:2] for row in rows] for t, rows in wanted.items()
+    }
+    for edge_type, rows in wanted.items():
+        for (_, _, row), (_, _, own) in zip(rows, found.edges[edge_type], strict=True):
+            for column, value in row.items():
+                if merge in ("sum", "max") and str(value).startswith("["):  # vectors: below
+                    continue
+                assert own[column] == (pytest.approx(value, rel=1e-6) if isinstance(value, float) else value), column
+
+
+@pytest.mark.parametrize("merge", ["sum", "max"])
+def test_vectors_are_merged_number_by_number(merge, tmp_path):
+    src, dst = np.array([0, 1, 0, 0, 1]), np.array([1, 0, 1, 1, 0])
+    vectors = np.arange(15, dtype=np.float32).reshape(5, 3)[::-1].copy()
+    np.savez(tmp_path / "g.npz", src=src, dst=dst)
+    np.save(tmp_path / "v.npy", vectors)
+    graphprep.convert(str(tmp_path / "g.npz"), str(tmp_path / "store"), edge_data=[f"v={tmp_path / 'v.npy'}"])
+    graphprep.transform(str(tmp_path / "store"), str(tmp_path / "out"), ["to-simple", merge])
+    graph = graphprep.load(str(tmp_path / "out"))
+    made = getattr(np, merge)
+    found = np.asarray(graph.column(graph.edge_types[0], "v", order="ids"))
+    assert found.tolist() == [made(vectors[[0, 2, 3]], axis=0).tolist(), made(vectors[[1, 4]], axis=0).tolist()]
+
+
+def write_multigraph(tmp_path, num_edges=4000, num_nodes=60, seed=0, **options):
+    """A multigraph with loops and a weight that is missing here and there, in two partitions and both layouts."""
+    rng = np.random.default_rng(seed)
+    src, dst = rng.integers(0, num_nodes, (2, num_edges))
+    text = ["src,dst,weight,age"]
+    text += [
+        f"{u},{v},{rng.integers(1, 9)},{'' if rng.random() < 0.3 else rng.integers(0, 99)}"
+        for u, v in zip(src, dst, strict=True)
+    ]
+    (tmp_path / "edges.csv").write_text("\n".join(text) + "\n")
+    options = {"partitions": 2, "layout": "both", "decoder_options": {"weight_col": "weight"}, **options}
+    graphprep.convert(str(tmp_path / "edges.csv"), str(tmp_path / "store"), **options)
+    return tmp_path / "store"
+
+
+@pytest.mark.parametrize("merge", ["first", "last", "sum", "max", "count"])
+@pytest.mark.parametrize(
+    "options",
+    [{"neighbor_order": "weight"}, {"partition_by": "hash", "layout": "csr"}, {"neighbor_order": "id", "index_dtype": "int64"}],
+)
+def test_a_multigraph_becomes_simple(merge, options, tmp_path):
+    store = write_multigraph(tmp_path, **options)
+    old = Naive(store)
+    found, graph = transformed(store, tmp_path, ["to-simple", merge])
+    (name,) = old.edges
+    check(found, old.nodes, {name: merged(old.edges[name], merge, ["weight", "age"])})
+    assert graph.metadata.edge_schemas[0].neighbor_order == options.get("neighbor_order", "input")
+    assert graph.metadata.partition_by == options.get("partition_by", "range")
+    assert graph.adjacency().indices.dtype.name == options.get("index_dtype", "int32")
+
+
+def test_maps_lead_to_the_merged_edges(tmp_path):
+    store = write_multigraph(tmp_path)
+    old = Naive(store)
+    found, _ = transformed(store, tmp_path, "self-loops drop to-simple filter-degree 20:", maps=str(tmp_path / "maps"))
+    (name,) = old.edges
+    edges = np.load(tmp_path / "maps/edges" / f"{'__'.join(name)}.npy")
+    nodes = np.load(tmp_path / "maps/nodes" / f"{name[0]}.npy")
+    assert len(edges) == len(old.edges[name])
+    assert len(nodes) == len(old.nodes[name[0]])
+    for (u, v, _), new in zip(old.edges[name], edges.tolist(), strict=True):
+        ends = [row[:2] for row in found.edges[name]]
+        assert ends[new] == (u, v) if new >= 0 else (u, v) not in ends
+    for (raw, _), new in zip(old.nodes[name[0]], nodes.tolist(), strict=True):
+        assert found.nodes[name[0]][new][0] == raw if new >= 0 else raw not in dict(found.nodes[name[0]])
+    assert set(nodes[nodes >= 0]) == set(range(len(found.nodes[name[0]])))
+
+
+def test_weights_are_added_where_a_graph_is_made_symmetric(tmp_path):
+    store = write_multigraph(tmp_path)
+    old = Naive(store)
+    (name,) = old.edges
+    for weights in ("sum", "max", "keep"):
+        found, _ = transformed(store, tmp_path, ["symmetrize", weights], overwrite=True)
+        both = old.edges[name] + [(v, u, row) for u, v, row in old.edges[name] if u != v]
+        check(found, old.nodes, {name: merged(both, "first" if weights == "keep" else weights, ["weight", "age"])})
+
+
+def test_loops_go_and_come(store, tmp_path):
+    old = Naive(store)
+    found, _ = transformed(store, tmp_path, "self-loops drop")
+    kept = {t: [row for row in rows if t[0] != t[2] or row[0] != row[1]] for t, rows in old.edges.items()}
+    check(found, old.nodes, kept, ordered=has_ids(store))
+    found, graph = transformed(store, tmp_path, "self-loops add", overwrite=True)
+    for name, rows in found.edges.items():
+        assert rows[: len(old.edges[name])] == old.edges[name] or not has_ids(store)
+        if name[0] != name[2]:
+            continue
+        have = {u for u, v, _ in old.edges[name] if u == v}
+        assert sorted((u, v) for u, v, _ in rows if u == v and u not in have) == sorted(
+            (raw, raw) for raw, _ in old.nodes[name[0]] if raw not in have
+        )
+        for _, _, row in rows[len(old.edges[name]) :] if has_ids(store) else ():
+            blanks = {column.name: BLANKS.get(column.role) for column in graph.columns(name)}
+            assert row == {key: blanks[key] for key in row}
+
+
+def induced(old, wanted):
+    nodes = {name: [row for row in rows if name not in wanted or row[0] in wanted[name]] for name, rows in old.nodes.items()}
+    kept = {name: {row[0] for row in rows} for name, rows in nodes.items()}
+    edges = {t: [row for row in rows if row[0] in kept[t[0]] and row[1] in kept[t[2]]] for t, rows in old.edges.items()}
+    return nodes, edges
+
+
+def test_nodes_induce_a_subgraph(store, tmp_path):
+    old = Naive(store)
+    rng = np.random.default_rng(0)
+    wanted, words = {}, []
+    for number, (name, rows) in enumerate(old.nodes.items()):
+        chosen = [raw for raw, _ in rows if rng.random() < 0.6]
+        if number == 1 or not chosen or any("\n" in str(raw) for raw in chosen):
+            continue
+        wanted[name] = set(chosen)
+        (tmp_path / f"{number}.txt").write_bytes(b"".join(f"{raw}\n".encode("utf-8", "surrogateescape") for raw in chosen))
+        words.append(f"{name}={tmp_path / f'{number}.txt'}")
+    if not words:
+        return
+    found, graph = transformed(store, tmp_path, ["node-subgraph", *words])
+    nodes, edges = induced(old, wanted)
+    check(found, nodes, edges, ordered=has_ids(store))
+    before = graphprep.load(str(store))
+    for name in graph.node_types:
+        names = [column.name for column in graph.columns(name)]
+        if "parent_id" in names:
+            parents = np.asarray(graph.column(name, "parent_id"))
+            assert [before.ids(name)[int(one)] for one in parents] == list(graph.ids(name)[: len(parents)])
+    found, _ = transformed(store, tmp_path, ["node-subgraph", *words], ids="preserved", overwrite=True)
+    check(found, old.nodes, edges, ordered=has_ids(store))
+
+
+def test_a_list_of_edges_is_a_subgraph(tmp_path):
+    store = write_multigraph(tmp_path)
+    old = Naive(store)
+    (name,) = old.edges
+    ids = np.random.default_rng(1).permutation(4000)[:300]
+    np.save(tmp_path / "ids.npy", ids)
+    (tmp_path / "ids.txt").write_text("\n".join(map(str, ids)))
+    kept = [row for at, row in enumerate(old.edges[name]) if at in set(ids.tolist())]
+    ends = {one for row in kept for one in row[:2]}
+    for file in ("ids.npy", "ids.txt"):
+        found, graph = transformed(store, tmp_path, ["edge-subgraph", str(tmp_path / file)], overwrite=True)
+        check(found, {name[0]: [row for row in old.nodes[name[0]] if row[0] in ends]}, {name: kept})
+    found, _graph = transformed(store, tmp_path, ["edge-subgraph", str(tmp_path / "ids.npy")], ids="preserved", overwrite=True)
+    check(found, old.nodes, {name: kept})
+    for text, words in (("4000", "there is no edge 4000: there are 4000"), ("x", "there is something else than edge IDs")):
+        (tmp_path / "ids.txt").write_text(text)
+        with pytest.raises(DataError, match=words):
+            graphprep.transform(str(store), str(tmp_path / "other"), ["edge-subgraph", str(tmp_path / "ids.txt")])
+
+
+@pytest.mark.parametrize(
+    ("words", "keeps"),
+    [
+        ("weight > 3", lambda row: row["weight"] > 3),
+        ("age >= 50 and not weight == 8", lambda row: row["age"] is not None and row["age"] >= 50 and row["weight"] != 8),
+        ("age in (1, 2, 3) or age > 90", lambda row: row["age"] is not None and (row["age"] in (1, 2, 3) or row["age"] > 90)),
+        ("1 < weight <= 4", lambda row: 1 < row["weight"] <= 4),
+        ("age % 2 == 1", lambda row: row["age"] is not None and row["age"] % 2 == 1),
+        ("weight * 10 - age > -5", lambda row: row["age"] is not None and row["weight"] * 10 - row["age"] > -5),
+    ],
+)
+def test_edges_are_filtered_by_their_columns(words, keeps, tmp_path):
+    store = write_multigraph(tmp_path)
+    old = Naive(store)
+    (name,) = old.edges
+    found, _ = transformed(store, tmp_path, ["filter", words])
+    check(found, old.nodes, {name: [row for row in old.edges[name] if keeps(row[2])]})
+    found, _ = transformed(store, tmp_path, ["filter", f"{':'.join(name)}: {words}"], overwrite=True)
+    check(found, old.nodes, {name: [row for row in old.edges[name] if keeps(row[2])]})
+
+
+def test_columns_and_splits_are_masks(tmp_path):
+    (tmp_path / "nodes.csv").write_text(
+        "id,seen,part,kind\n" + "".join(f"{i},{i % 3},{['train', 'valid', 'test'][i % 3]},{'xyz'[i % 2]}\n" for i in range(9))
+    )
+    (tmp_path / "edges.csv").write_text("src,dst\n" + "".join(f"{i},{(i * 2) % 9}\n" for i in range(9)))
+    store = tmp_path / "store"
+    options = {"splits": ["n:part"], "categories": ["n:kind"]}
+    code = run(
+        [
+            "convert",
+            str(store),
+            "--nodes",
+            f"n={tmp_path / 'nodes.csv'}",
+            "--edges",
+            f"n:to:n={tmp_path / 'edges.csv'}",
+            "--split",
+            "n:part",
+            "--category",
+            "n:kind",
+        ]
+    )
+    assert code == 0, options
+    old = Naive(store)
+    for word, kept in (
+        ("@seen", [i for i in range(9) if i % 3]),
+        ("n:@seen=2", [2, 5, 8]),
+        ("@part=valid", [1, 4, 7]),
+        ("@kind=y", [1, 3, 5, 7]),
+    ):
+        found, _ = transformed(store, tmp_path, ["node-subgraph", word], overwrite=True)
+        check(found, *induced(old, {"n": set(kept)}))
+    found, _ = transformed(store, tmp_path, ["filter", "kind == 'x' and seen > 0"], overwrite=True)
+    check(found, *induced(old, {"n": {2, 4, 8}}))
+
+
+def test_hops_degrees_and_components_are_those_of_networkx(tmp_path):
+    networkx = pytest.importorskip("networkx")
+    store = write_multigraph(tmp_path, num_edges=70, num_nodes=90, seed=3)
+    old = Naive(store)
+    (name,) = old.edges
+    graph = networkx.MultiDiGraph([row[:2] for row in old.edges[name]])
+    graph.add_nodes_from(raw for raw, _ in old.nodes[name[0]])
+    (tmp_path / "seeds").write_text("3\n40\n")
+    for hops in (0, 1, 3):
+        found, _ = transformed(store, tmp_path, ["khop-subgraph", str(tmp_path / "seeds"), str(hops)], overwrite=True)
+        back = graph.reverse()
+        wanted = {n for seed in (3, 40) for n in networkx.single_source_shortest_path_length(back, seed, cutoff=hops)}
+        check(found, *induced(old, {name[0]: wanted}))
+    for words, low, high in (("2:", 2, 999), (":1", 0, 1), ("1:2", 1, 2)):
+        found, _ = transformed(store, tmp_path, ["filter-degree", words], overwrite=True)
+        check(found, *induced(old, {name[0]: {n for n, d in graph.degree if low <= d <= high}}))
+    found, _ = transformed(store, tmp_path, "largest-component", overwrite=True)
+    check(found, *induced(old, {name[0]: max(networkx.weakly_connected_components(graph), key=len)}))
+
+
+def test_a_component_spans_types(tmp_path):
+    networkx = pytest.importorskip("networkx")
+    store = STORES["shop_edgelist_both_parts"]
+    old = Naive(store)
+    found, _ = transformed(store, tmp_path, "largest-component")
+    graph = networkx.Graph([((t[0], u), (t[2], v)) for t, rows in old.edges.items() for u, v, _ in rows])
+    graph.add_nodes_from((name, raw) for name, rows in old.nodes.items() for raw, _ in rows)
+    largest = max(networkx.connected_components(graph), key=len)
+    check(found, *induced(old, {name: {raw for of, raw in largest if of == name} for name in old.nodes}))
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [{"layout": "csr"}, {"layout": "both"}, {"neighbor_order": "id"}, {"neighbor_order": "weight"}, {"index_dtype": "int64"}],
+)
+def test_a_store_is_what_convert_makes_with_the_flag(flags, tmp_path):
+    """Byte for byte, but provenance.json."""
+    store = write_multigraph(tmp_path, layout="csc")
+    options = {"decoder_options": {"weight_col": "weight"}, "partitions": 2, "layout": "csc", **flags}
+    graphprep.convert(str(tmp_path / "edges.csv"), str(tmp_path / "wanted"), **options)
+    ((flag, value),) = flags.items()
+    word = {"layout": "layout", "neighbor_order": "sort-neighbors", "index_dtype": "index-dtype"}[flag]
+    graphprep.transform(str(store), str(tmp_path / "out"), [word, value])
+    files = {path.relative_to(tmp_path / "wanted") for path in (tmp_path / "wanted").rglob("*") if path.is_file()}
+    assert files == {path.relative_to(tmp_path / "out") for path in (tmp_path / "out").rglob("*") if path.is_file()}
+    for file in sorted(files):
+        if file.name != "provenance.json":
+            assert (tmp_path / "out" / file).read_bytes() == (tmp_path / "wanted" / file).read_bytes(), file
+
+
+@pytest.mark.parametrize("options", [{"threads": 4}, {"memory_limit": "128MiB"}])
+def test_threads_and_memory_change_no_byte(options, tmp_path):
+    store = write_multigraph(tmp_path, num_edges=20000)
+    words = "to-bidirected self-loops add filter-degree 3: sort-neighbors weight to-simple sum"
+    graphprep.transform(str(store), str(tmp_path / "one"), words, threads=1)
+    graphprep.transform(str(store), str(tmp_path / "two"), words, **options)
+    for path in sorted((tmp_path / "one").rglob("*.npy")):
+        assert path.read_bytes() == (tmp_path / "two" / path.relative_to(tmp_path / "one")).read_bytes(), path
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["nothing"], "there is no operation 'nothing'"),
+        (["self-loops"], "'self-loops' has 0 arguments\n  fix: write self-loops drop|add|keep"),
+        (["self-loops", "some"], "'some' means nothing to self-loops\n  fix: use one of drop, add, keep"),
+        (["to-simple", "mean"], "'mean' means nothing to to-simple"),
+        (["filter-degree", "5"], "filter-degree: '5' are no degrees\n  fix: write MIN:MAX, such as 5: or 1:1000"),
+        (["filter", "weight >"], "'weight >' is no expression"),
+        (["filter", "size > 1"], "no type has the columns of 'size > 1'"),
+        (["filter", "weight.real > 1"], "'weight.real' has no meaning"),
+        (["filter", "weight > 'x'"], "'x' is no value of column 'weight'"),
+        (["drop-columns", "size"], "drop-columns: there is no column 'size'\n  fix: use one of weight"),
+        (["node-subgraph", "@size"], "'_N' has no column 'size'"),
+        (["khop-subgraph", "seeds", "x"], "khop-subgraph: 'x' is no number of hops"),
+        (["edge-subgraph", "no:rel:no@weight"], "no:rel:no@weight"),
+        ([], "there is no operation"),
+    ],
+)
+def test_what_cannot_be_done_is_told(words, message, tmp_path):
+    with pytest.raises(Exception) as raised:
+        graphprep.transform(str(STORES["karate_csv"]), str(tmp_path / "out"), words)
+    assert message in str(raised.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_command_line_says_what_it_did(tmp_path, capsys):
+    out = tmp_path / "out"
+    assert run(["transform", str(STORES["karate_csv"]), str(out), "to-bidirected", "filter-degree", "8:", "--json"]) == 0
+    summary = json.loads(capsys.readouterr().out)
+    assert summary["operations"] == ["to-bidirected", "filter-degree 8:"]
+    assert summary["num_edges"] == {"_N:knows:_N": len(Naive(out).edges["_N", "knows", "_N"])}
+    assert run(["transform", str(STORES["karate_csv"]), str(out), "reverse"]) == 2
+    assert "--overwrite" in capsys.readouterr().err
