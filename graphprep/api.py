@@ -113,16 +113,20 @@ def convert(
 
 
 def _converter(options: ConvertOptions) -> Callable[..., ConvertSummary]:
-    """Return what converts: partitioners that look at edges need a store first."""
+    """Return what converts: operations on the graph, and partitioners that look at edges, need a store first."""
+    from graphprep.convert import pipeline
     from graphprep.store.assign import GRAPH_METHODS
 
+    convert: Callable[..., ConvertSummary] = pipeline.convert
+    if operations := options.operations():
+        from graphprep.rewrite.transform.command import rewrite_converted
+
+        convert = partial(convert, rewrite=partial(rewrite_converted, operations))
     if options.partition_by in GRAPH_METHODS:
         from graphprep.rewrite.partition.convert import convert_in_parts
 
-        return convert_in_parts
-    from graphprep.convert import pipeline
-
-    return pipeline.convert
+        convert = partial(convert_in_parts, convert=convert)
+    return convert
 
 
 @python_words(decoder=True)

@@ -190,6 +190,31 @@ class StoreFlags:
             metavar="[TYPE:]COL",
         ),
     ] = field(default_factory=list)
+    undirected: Annotated[
+        bool,
+        option(
+            "--undirected",
+            "Add the reverse of every edge, and keep one edge of those with the same ends (transform to-bidirected).",
+            group=_STORE,
+            default=False,
+        ),
+    ] = False
+    dedup: Annotated[
+        bool,
+        option("--dedup", "Keep the first of edges with the same ends (transform to-simple).", group=_STORE, default=False),
+    ] = False
+    drop_self_loops: Annotated[
+        bool, option("--drop-self-loops", "Drop edges from a node to itself.", group=_STORE, default=False)
+    ] = False
+    largest_component: Annotated[
+        bool,
+        option(
+            "--largest-component",
+            "Keep the nodes of the largest weakly connected component only.",
+            group=_STORE,
+            default=False,
+        ),
+    ] = False
     graph_name: Annotated[
         str | None,
         option("--graph-name", "Name of the graph.  [default: the input's, else graph]", group=_STORE, metavar="NAME"),
@@ -643,6 +668,10 @@ def with_store_options(options: ConvertOptions, store: StoreFlags) -> ConvertOpt
         weight_dtype=store.weight_dtype,
         graph_name=store.graph_name,
         densify=tuple(store.densify),
+        undirected=store.undirected,
+        dedup=store.dedup,
+        drop_self_loops=store.drop_self_loops,
+        largest_component=store.largest_component,
         overwrite=store.overwrite,
         allow_empty=store.allow_empty,
         seed=store.seed,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,8 +43,10 @@ from graphprep.convert.shuffle.route_nodes import route_nodes
 from graphprep.edges.device.find import RunDevice, find_kernels
 from graphprep.engine.budget import PeakSampler, count_memory, record_bytes
 from graphprep.engine.ledger import EDGE_BYTES, Ledger, MemoryPlan, plan_memory
+from graphprep.kernels.edges import Kernels
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.graph_schema import GraphSchema, OwnerSchema
+from graphprep.model.metadata import GraphMetadata
 from graphprep.model.options.checks import parse_error_limit
 from graphprep.model.options.convert import ConvertOptions, ConvertSummary
 from graphprep.model.protocols import Reporter, Sources
@@ -54,6 +56,7 @@ from graphprep.model.schema import EdgeType, Layout, edge_type_text
 from graphprep.model.shown.numbers import count
 from graphprep.model.shown.results import Card, Showable, type_rows
 from graphprep.storage.faults import display_url
+from graphprep.storage.private import PrivateFolder
 from graphprep.storage.read.urls import Storage, local_path
 from graphprep.storage.spill.runs import SpillPool
 from graphprep.storage.write.files import check_writable, write_pieces
@@ -103,6 +106,7 @@ class Prepared:
     nodes: list[TypedNodes]
     edges: list[TypedEdges]
     num_skipped: int
+    kernels: Kernels
     parts: tuple[Parts, ...] = ()
     role_notes: tuple[str, ...] = ()
     untold: tuple[str, ...] = ()
@@ -113,18 +117,34 @@ class Prepared:
         return _most_bytes(self.decoded, self.index)
 
 
+@dataclass(frozen=True)
+class Converted:
+    """A store in a private folder, at ``url``, that is to be rewritten with ``writer``, and what that may take."""
+
+    url: str
+    writer: StoreWriter
+    storage: Storage
+    memory: MemoryPlan
+    tmp_dir: str | None
+    kernels: Kernels
+    ledger: Ledger
+    reporter: Reporter
+    provenance: Callable[[], object]
+
+
 def convert(
     inputs: Sequence[str],
     out: str,
     options: ConvertOptions | None = None,
     reporter: Reporter | None = None,
     in_memory: InMemory | None = None,
+    rewrite: Callable[[Converted], GraphMetadata] | None = None,
 ) -> ConvertSummary:
     """Convert raw graph files to a store of CSR/CSC partitions and metadata.json.
 
     ``inputs``: paths, folders, globs or URLs (``-``: stdin), or names of what is ``in_memory``; ``out``: a path or URL that
-    does not exist yet. Raises the GraphprepErrors that the command line maps to its exit codes; then nothing is left at
-    ``out``.
+    does not exist yet. With ``rewrite`` the store is made in a private folder, and what that makes of it is at ``out``.
+    Raises the GraphprepErrors that the command line maps to its exit codes; then nothing is left at ``out``.
     """
     options = options or ConvertOptions()
     reporter = reporter or QuietReporter()
@@ -140,7 +160,12 @@ def convert(
         ledger = Ledger(memory.limit_bytes, memory.held_bytes, reporter, sampler)
         storage.ahead_bytes = _AHEAD_BLOCKS * memory.block_bytes
         storage.record_bytes = record_bytes(memory.limit_bytes)
-        writer = stack.enter_context(StoreWriter(storage, out, options.overwrite))
+        writer = target = stack.enter_context(StoreWriter(storage, out, options.overwrite))
+        if rewrite is not None:
+            folder = PrivateFolder(tmp_dir)
+            stack.callback(folder.remove)
+            url = str(Path(folder.make()) / "store")
+            writer = stack.enter_context(StoreWriter(storage, url))
         pool = stack.enter_context(SpillPool(memory.pool_bytes, tmp_dir))
         if in_memory is not None:
             ledger.begin("spool", in_memory.needs())
@@ -148,7 +173,7 @@ def convert(
         with _saved_rejects(storage, options) as rejects:
             disk = _disk_rules(out, tmp_dir, options, memory)
             prepared = _prepare(inputs, options, memory, storage, pool, ledger, rejects, device, disk)
-        check_outcome(_outcome(inputs, prepared), options, writer.replaced)
+        check_outcome(_outcome(inputs, prepared), options, target.replaced)
         rules = _write_rules(prepared, options, memory)
         most = prepared.most_bytes
         ledger.begin("build", (*build_needs(rules, prepared.nodes, prepared.edges, most), memory.runs(most)))
@@ -158,12 +183,23 @@ def convert(
         for edge in prepared.edges:
             builder.write_edges(edge)
         ledger.begin("publish", (*publish_needs(rules, prepared.nodes, prepared.edges), memory.runs(most)))
-        builder.finish(
-            prepared.nodes, prepared.edges, lambda: _provenance(prepared, storage, device, time.perf_counter() - begin)
-        )
+
+        def provenance_of() -> object:
+            return _provenance(prepared, storage, device, time.perf_counter() - begin)
+
+        metadata = builder.finish(prepared.nodes, prepared.edges, provenance_of)
+        if rewrite is not None:
+            made = Converted(url, target, storage, memory, tmp_dir, prepared.kernels, ledger, reporter, provenance_of)
+            metadata = rewrite(made)
         ledger.end()
         elapsed_s = time.perf_counter() - begin
-        summary = _summary(out, prepared, ledger, writer.num_bytes, pool.spilled_bytes, elapsed_s, sampler.stop())
+        summary = _summary(out, prepared, ledger, target.num_bytes, pool.spilled_bytes, elapsed_s, sampler.stop())
+        if rewrite is not None:
+            summary = replace(
+                summary,
+                num_nodes=dict(zip(metadata.node_types, metadata.num_nodes_per_type, strict=True)),
+                num_edges=dict(zip(map(edge_type_text, metadata.edge_types), metadata.num_edges_per_type, strict=True)),
+            )
         return summary if in_memory is None else replace(summary, notes=(*in_memory.notes, *summary.notes))
 
 
@@ -249,7 +285,7 @@ def _prepare(
         nodes, edges, parts, notes = giver.nodes, giver.edges, tuple(giver.parts), tuple(giver.notes)
     # What was guessed of the input is in the summary where the reporter tells nobody.
     untold = plan.input.sources.messages if getattr(ledger.reporter, "is_quiet", False) else ()
-    return Prepared(plan.input, decoded, index, routing.routed, nodes, edges, rejects.num, parts, notes, untold)
+    return Prepared(plan.input, decoded, index, routing.routed, nodes, edges, rejects.num, kernels, parts, notes, untold)
 
 
 @dataclass(frozen=True)

@@ -422,6 +422,36 @@ def test_a_store_is_what_convert_makes_with_the_flag(flags, tmp_path):
             assert (tmp_path / "out" / file).read_bytes() == (tmp_path / "wanted" / file).read_bytes(), file
 
 
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        ({"undirected": True}, "to-bidirected"),
+        ({"dedup": True}, "to-simple first"),
+        ({"drop_self_loops": True, "dedup": True}, "self-loops drop to-simple"),
+        ({"largest_component": True, "undirected": True}, "to-bidirected largest-component"),
+    ],
+)
+def test_convert_does_the_common_ones_itself(flags, words, tmp_path):
+    """With the same bytes in every file but provenance.json, which names the input."""
+    store = write_multigraph(tmp_path, num_edges=300, num_nodes=200, layout="both")
+    graphprep.transform(str(store), str(tmp_path / "wanted"), words)
+    options = {"decoder_options": {"weight_col": "weight"}, "partitions": 2, "layout": "both", **flags}
+    summary = graphprep.convert(str(tmp_path / "edges.csv"), str(tmp_path / "out"), **options)
+    wanted = graphprep.load(str(tmp_path / "wanted"))
+    assert (sum(summary.num_nodes.values()), sum(summary.num_edges.values())) == (wanted.num_nodes(), wanted.num_edges())
+    files = {path.relative_to(tmp_path / "wanted") for path in (tmp_path / "wanted").rglob("*") if path.is_file()}
+    assert files == {path.relative_to(tmp_path / "out") for path in (tmp_path / "out").rglob("*") if path.is_file()}
+    for file in sorted(files):
+        if file.name != "provenance.json":
+            assert (tmp_path / "out" / file).read_bytes() == (tmp_path / "wanted" / file).read_bytes(), file
+    made = json.loads((tmp_path / "out/provenance.json").read_text())
+    assert [one["url"] for one in made["inputs"]] == [str(tmp_path / "edges.csv")]
+    (tmp_path / "edges.csv").write_text("src,dst,weight,age\n")
+    with pytest.raises(DataError, match="would replace a store"):
+        graphprep.convert(str(tmp_path / "edges.csv"), str(tmp_path / "out"), overwrite=True, **options)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["edges.csv", "out", "store", "wanted"]
+
+
 @pytest.mark.parametrize("options", [{"threads": 4}, {"memory_limit": "128MiB"}])
 def test_threads_and_memory_change_no_byte(options, tmp_path):
     store = write_multigraph(tmp_path, num_edges=20000)

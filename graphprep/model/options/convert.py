@@ -23,7 +23,8 @@ class ConvertOptions:
     ``num_nodes`` maps a node type (``""`` for the only one) to its number of nodes. ``densify`` names sparse columns (``name``,
     or ``type:name``) that are stored as dense ones. ``schema`` is the URL of a schema file.
     ``max_errors`` is a number of records, or a share (``"5%"``); with fewer than ``min_nodes`` or ``min_edges`` in all the run
-    fails, and with an empty input where a store would be replaced, unless ``allow_empty``.
+    fails, and with an empty input where a store would be replaced, unless ``allow_empty``. ``drop_self_loops``, ``dedup``,
+    ``undirected`` and ``largest_component`` are operations of ``transform``, in this order.
     """
 
     format: str | None = None
@@ -59,7 +60,21 @@ class ConvertOptions:
     densify: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     block_bytes: int = 0
+    undirected: bool = False
+    dedup: bool = False
+    drop_self_loops: bool = False
+    largest_component: bool = False
     run: RunOptions = field(default_factory=RunOptions)
+
+    def operations(self) -> list[str]:
+        """Return the operations of ``transform`` that the graph goes through, as words."""
+        asked = (
+            (self.drop_self_loops, ("self-loops", "drop")),
+            (self.dedup, ("to-simple", "first")),
+            (self.undirected, ("to-bidirected",)),
+            (self.largest_component, ("largest-component",)),
+        )
+        return [word for wanted, words in asked if wanted for word in words]
 
 
 @dataclass(frozen=True, repr=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -29,8 +29,10 @@ def convert_in_parts(
     options: ConvertOptions,
     reporter: Reporter | None = None,
     in_memory: InMemory | None = None,
+    *,
+    convert: Callable[..., ConvertSummary] = pipeline.convert,
 ) -> ConvertSummary:
-    """Convert raw graph files, and partition what they are. Arguments and errors are those of ``convert``."""
+    """Convert raw graph files with ``convert``, and partition what they are. Arguments and errors are those of that."""
     with contextlib.ExitStack() as stack:
         tmp_dir = options.run.tmp_dir or pipeline.folder_beside(out)
         storage = stack.enter_context(Storage(options.run.storage_options, tmp_dir))
@@ -40,7 +42,7 @@ def convert_in_parts(
         stack.callback(folder.remove)
         store = storage.join(folder.make(), "store")
         whole = replace(options, partitions=1, partition_by="range", overwrite=False)
-        made = pipeline.convert(inputs, store, whole, reporter, in_memory)
+        made = convert(inputs, store, whole, reporter, in_memory)
         num_nodes, num_edges = sum(made.num_nodes.values()), sum(made.num_edges.values())
         found = Outcome(out, num_nodes, num_edges, made.num_records, made.num_skipped, made.num_dropped_edges)
         check_outcome(found, options, replaced)

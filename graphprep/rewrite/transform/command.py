@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from graphprep.convert.disk_need import DiskNeed, compare_disk
+from graphprep.convert.pipeline import Converted
 from graphprep.edges.moves import Workspace
+from graphprep.engine.ledger import Ledger
 from graphprep.model.errors import UsageError
 from graphprep.model.metadata import METADATA_NAME, GraphMetadata
 from graphprep.model.options.transform import TransformOptions, TransformSummary
 from graphprep.model.protocols import Reporter
 from graphprep.model.schema import ColumnSchema, edge_type_path, edge_type_text, path_name
-from graphprep.rewrite.run import StoreRun, array_bytes, refuse_same
+from graphprep.rewrite.run import StoreRun, array_bytes, refuse_same, room_for
 from graphprep.rewrite.transform.operations import OPERATIONS, Step, parse_operations
 from graphprep.rewrite.transform.recipe import Ints, Recipe, as_it_is
 from graphprep.rewrite.transform.write import PARENT, RecipeWriter, slices
 from graphprep.storage.faults import display_url
 from graphprep.storage.private import PrivateFolder
 from graphprep.storage.read.arrays import StoreReader
+from graphprep.storage.read.urls import Storage
 from graphprep.storage.spill.scratch import Scratch
 from graphprep.storage.write.outputs import FolderOutput
 from graphprep.storage.write.publish import StoreWriter
@@ -54,8 +57,18 @@ def transform(
         compare_disk(out, run.tmp_dir, _disk_need(source), run.reporter)
         writer = stack.enter_context(StoreWriter(run.storage, out, options.overwrite))
         maps = None if options.maps is None else stack.enter_context(_open_maps(run, options.maps))
-        room = run.room(memory)
-        chain = _Chain(run, source, room, options, _Folder(stack, run.tmp_dir))
+        room = run.room(memory, source.metadata)
+        inputs = [run.storage.join(store, METADATA_NAME)]
+        chain = _Chain(
+            run.storage,
+            source,
+            room,
+            options,
+            _Folder(stack, run.tmp_dir),
+            run.ledger,
+            run.reporter,
+            lambda: provenance(inputs, run.storage, run.elapsed_s, run.device.name),
+        )
         metadata = chain.run(operations, writer)
         if maps is not None and chain.maps is not None:
             chain.maps.write(maps)
@@ -104,12 +117,25 @@ class _Folder:
 class _Chain:
     """Runs operations: those that choose edges of the same store together, others on a store of its own each."""
 
-    def __init__(self, run: StoreRun, store: StoreReader, room: Workspace, options: TransformOptions, folder: _Folder) -> None:
-        self._run = run
+    def __init__(
+        self,
+        storage: Storage,
+        store: StoreReader,
+        room: Workspace,
+        options: TransformOptions,
+        folder: _Folder,
+        ledger: Ledger,
+        reporter: Reporter,
+        provenance: Callable[[], object],
+    ) -> None:
+        self._storage = storage
         self._store = store
         self._room = room
         self._options = options
         self._folder = folder
+        self._ledger = ledger
+        self._reporter = reporter
+        self._provenance = provenance
         self.maps = None if options.maps is None else StoreMaps(store.metadata, room.scratch)
         self.notes = [
             f"column {PARENT!r} of {name!r} was there before, and stays"
@@ -125,30 +151,39 @@ class _Chain:
                 check_arrays(self._store, part)
             with self._room.scratch.inner() as scratch:
                 room = replace(self._room, scratch=scratch)
-                self._run.ledger.begin("choose", tuple(room.needs()))
+                self._ledger.begin("choose", tuple(room.needs()))
                 recipe = as_it_is(self._store, scratch)
                 while left and _is_plain(recipe, self._store.metadata):
                     name, arguments = left.pop(0)
-                    step = Step(self._store, self._run.storage, recipe, room, self._options.ids == "compact")
+                    step = Step(self._store, self._storage, recipe, room, self._options.ids == "compact")
                     recipe = OPERATIONS[name].apply(step, arguments)
                 if not left:
                     return self._write(recipe, writer, room)
                 url = self._folder.next()
-                with StoreWriter(self._run.storage, url) as between:
+                with StoreWriter(self._storage, url) as between:
                     self._write(recipe, between, room)
-            self._store = CheckingStore(self._run.storage, url)
+            self._store = CheckingStore(self._storage, url)
 
     def _write(self, recipe: Recipe, writer: StoreWriter, room: Workspace) -> GraphMetadata:
-        step, needs = RecipeWriter(self._store, recipe, writer, room, self._run.reporter), tuple(room.needs())
-        self._run.ledger.begin("nodes", needs)
+        step, needs = RecipeWriter(self._store, recipe, writer, room, self._reporter), tuple(room.needs())
+        self._ledger.begin("nodes", needs)
         step.write_nodes()
         if self.maps is not None:
             self.maps.add(recipe, [step.new_ids(name) for name in self._store.metadata.node_types])
-        self._run.ledger.begin("edges", needs)
+        self._ledger.begin("edges", needs)
         step.write_edges()
-        self._run.ledger.begin("publish", needs)
-        storage = self._run.storage
-        return step.finish(lambda: provenance([storage.join(self._run.store, METADATA_NAME)], storage, self._run.elapsed_s))
+        self._ledger.begin("publish", needs)
+        return step.finish(self._provenance)
+
+
+def rewrite_converted(operations: Sequence[str], made: Converted) -> GraphMetadata:
+    """Write to its place what operations, in order, make of a store that was just converted."""
+    with contextlib.ExitStack() as stack:
+        room = room_for(made.memory, made.tmp_dir, stack, made.kernels)
+        store = CheckingStore(made.storage, made.url)
+        folder = _Folder(stack, made.tmp_dir)
+        chain = _Chain(made.storage, store, room, TransformOptions(), folder, made.ledger, made.reporter, made.provenance)
+        return chain.run(parse_operations(operations), made.writer)
 
 
 def _is_plain(recipe: Recipe, metadata: GraphMetadata) -> bool:

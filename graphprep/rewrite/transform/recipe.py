@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.model.schema import ColumnSchema, EdgeType, Layout, NeighborOrder
-from graphprep.rewrite.order import outside
 from graphprep.storage.spill.scratch import Scratch
-from graphprep.store.items import StoredArrays, StoredItems, read_offsets
+from graphprep.store.items import StoredArrays, StoredItems, outside, read_offsets
 from graphprep.store.paths import LayoutPaths, edge_folder
 
 Ints = NDArray[np.int64]
