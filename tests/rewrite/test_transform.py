@@ -306,9 +306,9 @@ def test_a_list_of_edges_is_a_subgraph(tmp_path):
     kept = [row for at, row in enumerate(old.edges[name]) if at in set(ids.tolist())]
     ends = {one for row in kept for one in row[:2]}
     for file in ("ids.npy", "ids.txt"):
-        found, graph = transformed(store, tmp_path, ["edge-subgraph", str(tmp_path / file)], overwrite=True)
+        found, _ = transformed(store, tmp_path, ["edge-subgraph", str(tmp_path / file)], overwrite=True)
         check(found, {name[0]: [row for row in old.nodes[name[0]] if row[0] in ends]}, {name: kept})
-    found, _graph = transformed(store, tmp_path, ["edge-subgraph", str(tmp_path / "ids.npy")], ids="preserved", overwrite=True)
+    found, _ = transformed(store, tmp_path, ["edge-subgraph", str(tmp_path / "ids.npy")], ids="preserved", overwrite=True)
     check(found, old.nodes, {name: kept})
     for text, words in (("4000", "there is no edge 4000: there are 4000"), ("x", "there is something else than edge IDs")):
         (tmp_path / "ids.txt").write_text(text)
