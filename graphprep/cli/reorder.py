@@ -28,8 +28,10 @@ class OrderFlags:
         option(
             "--by",
             "What comes first: nodes of the most edges (degree), in-edges (in-degree) or out-edges (out-degree); hubs, by "
-            "degree (hub-sort) or as they stand (hub-cluster); groups of like degree (dbg); any, by the seed (random); the "
-            "highest scores (score:FILE); what a file says (permutation:FILE); what did before any reorder (previous).",
+            "degree (hub-sort) or as they stand (hub-cluster); groups of like degree (dbg); what a search "
+            "meets first, breadth first (bfs) or from the lowest degrees on and reversed (rcm); one community after another "
+            "(llp); any, by the seed (random); the highest scores (score:FILE); what a file says (permutation:FILE); what did "
+            "before any reorder (previous).",
             group=_ORDER,
             metavar="ORDER",
             default=False,
@@ -53,7 +55,7 @@ class OrderFlags:
             metavar="R",
         ),
     ] = 0.0
-    seed: Annotated[int, option("--seed", "Seed of --shuffle-ratio and random.", group=_ORDER, metavar="N")] = 0
+    seed: Annotated[int, option("--seed", "Seed of --shuffle-ratio, random and llp.", group=_ORDER, metavar="N")] = 0
 
 
 @with_groups()

@@ -11,7 +11,8 @@ from graphprep.model.rows import Role
 Kind = Literal["dense", "ragged", "sparse", "binary", "temporal"]
 RawIdKind = Literal["identity", "int64", "uint64", "string"]
 NeighborOrder = Literal["input", "id", "time", "weight"]
-NodeOrder = Literal["degree", "in-degree", "out-degree", "hub-sort", "hub-cluster", "dbg", "random", "score", "permutation"]
+DegreeOrder = Literal["degree", "in-degree", "out-degree", "hub-sort", "hub-cluster", "dbg"]
+NodeOrder = Literal[DegreeOrder, "bfs", "rcm", "llp", "random", "score", "permutation"]
 Layout = Literal["csc", "csr"]
 EdgeType = tuple[str, str, str]
 

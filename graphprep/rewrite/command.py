@@ -17,6 +17,7 @@ from graphprep.rewrite.keys import OrderRules
 from graphprep.rewrite.node_files import open_node_files
 from graphprep.rewrite.reorder import StoreReorderer
 from graphprep.rewrite.run import StoreRun, array_bytes, refuse_same
+from graphprep.rewrite.walks import WALKS
 from graphprep.storage.read.arrays import ArrayReader, StoreReader
 from graphprep.storage.write.publish import StoreWriter
 from graphprep.store.finish import provenance
@@ -33,7 +34,7 @@ def reorder(store: str, out: str, options: ReorderOptions | None = None, reporte
         refuse_same(store, out)
         memory, source = run.plan_memory(), run.open_store()
         rules = _order_rules(source.metadata, options, run)
-        compare_disk(out, run.tmp_dir, _disk_need(source, memory), run.reporter)
+        compare_disk(out, run.tmp_dir, _disk_need(source, memory, rules), run.reporter)
         writer = stack.enter_context(StoreWriter(run.storage, out, options.overwrite))
         room = run.room(memory, source.metadata)
         step = StoreReorderer(source, writer, rules, room, run.reporter)
@@ -103,11 +104,15 @@ def _order_rules(metadata: GraphMetadata, options: ReorderOptions, run: StoreRun
     return OrderRules(by, counted, options.shuffle_ratio, options.seed, files)
 
 
-def _disk_need(store: StoreReader, memory: MemoryPlan) -> DiskNeed:
-    """Say what a run takes at least: the store and two numbers a node, and what is beyond the memory limit."""
+def _disk_need(store: StoreReader, memory: MemoryPlan, rules: OrderRules) -> DiskNeed:
+    """Say what a run takes at least: the store and two numbers a node, and what is beyond the memory limit.
+
+    A walk has all edges once more, twice each.
+    """
     sizes = array_bytes(store)
     num_nodes = sum(store.metadata.num_nodes_per_type)
     beyond = [size for size in sizes if size > memory.limit_bytes]
+    beyond += [8 * sum(store.metadata.num_edges_per_type)] if rules.by in WALKS else []
     return DiskNeed(max(0, max(beyond, default=0) - memory.pool_bytes), sum(sizes) + 16 * num_nodes)
 
 

@@ -60,13 +60,15 @@ class NodePlaces:
             yield self.new_ids[some + low].astype(np.int64) - low
 
 
-def order_nodes(kernels: Kernels, store: StoredArrays, number: int, rules: OrderRules, scratch: Scratch) -> NodePlaces:
+def order_nodes(
+    kernels: Kernels, store: StoredArrays, number: int, rules: OrderRules, scratch: Scratch, walked: Ints | None = None
+) -> NodePlaces:
     """Order the nodes of a type inside every partition by descending keys, ties by ID; shuffle the first of them if asked.
 
     The first ``int(n * shuffle_ratio)`` of a partition's n nodes change places among themselves, as in
     GraphLearn-for-PyTorch's ``sort_by_in_degree``: place i goes to perm(i), the seeded permutation of docs/store.md, "Partition
-    functions", with type number ``number + part * num_types``; ``random`` shuffles all. Raises DataError where the store's
-    arrays are faulty, or a file is.
+    functions", with type number ``number + part * num_types``; ``random`` shuffles all. ``walked`` are the keys
+    that a walk found. Raises DataError where the store's arrays are faulty, or a file is.
     """
     name, counts = store.metadata.node_types[number], store.metadata.num_nodes_per_chunk[number]
     was_reordered = store.metadata.node_schemas[number].node_order is not None
@@ -77,7 +79,8 @@ def order_nodes(kernels: Kernels, store: StoredArrays, number: int, rules: Order
     new_ids = scratch.zeros(size, np.int32 if size < 2**31 else np.int64)
     places = NodePlaces(offsets, order, new_ids)
     with scratch.inner() as inner:
-        keys, spare = node_keys(kernels, store, number, rules, inner), inner.zeros(max(counts, default=0), np.int64)
+        keys = node_keys(kernels, store, number, rules, inner) if walked is None else walked
+        spare = inner.zeros(max(counts, default=0), np.int64)
         for part in range(len(counts)):
             low, high = places.bounds(part)
             rows = kernels.order_descending(keys[low:high], order[low:high], spare[: high - low])

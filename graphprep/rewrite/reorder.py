@@ -22,6 +22,7 @@ from graphprep.rewrite.keys import OrderRules
 from graphprep.rewrite.move_parts import OnePart, PartFiles, PartMover
 from graphprep.rewrite.order import NodePlaces, order_nodes
 from graphprep.rewrite.reorder_edges import EdgeTypeMover
+from graphprep.rewrite.walks import WALKS, walk_keys
 from graphprep.storage.read.arrays import StoreReader
 from graphprep.storage.write.publish import StoreWriter
 from graphprep.store.files import column_files, raw_id_files
@@ -57,8 +58,11 @@ class StoreReorderer:
         """
         for part in range(self._metadata.num_parts):
             check_arrays(self._store, part)
-        for number, name in enumerate(self._metadata.node_types):
-            self._places[name] = order_nodes(self._room.kernels, self._store, number, self._rules, self._room.scratch)
+        walked, first = walk_keys(self._store, self._rules, self._room) if self._rules.by in WALKS else None, 0
+        for number, (name, size) in enumerate(zip(self._metadata.node_types, self._metadata.num_nodes_per_type, strict=True)):
+            keys = None if walked is None else walked[first : first + size]
+            self._places[name] = order_nodes(self._room.kernels, self._store, number, self._rules, self._room.scratch, keys)
+            first += size
             self._schemas.append(self._new_schema(number))
             self._reporter.advance(records=self._places[name].num_nodes)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 
@@ -105,6 +106,66 @@ def keys_of(store: Store, name: str, part: int, by: str, degrees: list[int], giv
     return dict.fromkeys(own, 0)
 
 
+def walk_places(store: Store, by: str, edge_types, seed: int) -> dict[str, list[int]]:
+    """For every node type the place at which a walk over all node types meets each node."""
+    offsets, total = {}, 0
+    for name in store.types:
+        offsets[name], total = total, total + sum(store.sizes[name])
+    neighbors: list[list[int]] = [[] for _ in range(total)]
+    for text in edge_types or store.metadata["edge_type"]:
+        src, dst = store.ends(text)
+        for left, right in store.edges(text):
+            neighbors[offsets[src] + left].append(offsets[dst] + right)
+            neighbors[offsets[dst] + right].append(offsets[src] + left)
+    if by == "llp":
+        places = layered_labels([sorted(some) for some in neighbors], seed)
+    else:
+        keys = [(len(neighbors[node]) if by == "rcm" else 0, node) for node in range(total)]
+        places = dict[int, int]()
+        for start in sorted(range(total), key=keys.__getitem__):
+            waiting = [] if start in places else [start]
+            while waiting:
+                for node in waiting:
+                    places.setdefault(node, len(places))
+                waiting = list(
+                    dict.fromkeys(
+                        other
+                        for node in waiting
+                        for other in sorted(neighbors[node], key=keys.__getitem__)
+                        if other not in places
+                    )
+                )
+        if by == "rcm":
+            places = {node: -place for node, place in places.items()}
+    return {name: [places[low + i] for i in range(sum(store.sizes[name]))] for name, low in offsets.items()}
+
+
+def layered_labels(neighbors: list[list[int]], seed: int) -> dict[int, int]:
+    """The places that docs/reorder.md gives nodes by label propagation, layer after layer."""
+    total = len(neighbors)
+    num_blocks = -(-total // 64)
+    blocks = [permute(i, num_blocks, seed, 0) for i in range(num_blocks)]
+    visits = [node for block in blocks for node in range(64 * block, min(64 * block + 64, total))]
+    places = {node: node for node in range(total)}
+    for inverse in (1, 4, 16, 64, 256):
+        labels = list(range(total))
+        for _ in range(8):
+            changed = 0
+            for node in visits:
+                others = [labels[other] for other in neighbors[node] if other != node]
+                own, worth = labels[node], {}
+                for label in [own, *others]:
+                    count = others.count(label)
+                    worth[label] = count - Fraction(labels.count(label) - (label == own) - count, inverse)
+                labels[node] = max(worth, key=worth.__getitem__)
+                changed += labels[node] != own
+            if changed * 1000 < total:
+                break
+        found = sorted(places, key=lambda node: (places[labels[node]], places[node]))
+        places = {node: place for place, node in enumerate(found)}
+    return places
+
+
 def new_order(store: Store, by: str, edge_types, ratio: float, seed: int, given: dict[str, list]) -> dict[str, list[int]]:
     """For every node type the old typed ID of each new one."""
     degrees = {name: [0] * sum(store.sizes[name]) for name in store.types}
@@ -112,11 +173,14 @@ def new_order(store: Store, by: str, edge_types, ratio: float, seed: int, given:
         for edge in store.edges(text):
             for end in BY_END.get(by, (0, 1)):
                 degrees[store.ends(text)[end]][edge[end]] += 1
+    walked = walk_places(store, by, edge_types, seed) if by in ("bfs", "rcm", "llp") else {}
     order = {}
     for number, name in enumerate(store.types):
         order[name] = []
         for part, size in enumerate(store.sizes[name]):
             keys = keys_of(store, name, part, by, degrees[name], given.get(name))
+            if walked:
+                keys = {node: walked[name][node] for node in keys}
             own = sorted(keys, key=lambda node: (keys[node], node))
             hot = own[: int(size * (1.0 if by == "random" else ratio))]
             for i, node in enumerate(hot):

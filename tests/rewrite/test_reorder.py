@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from reference.build import add_manifests, encoded, file_bytes, part_folder
 from reference.hashes import splitmix64
 from reference.reorder import Store, read_files, reorder_reference
+from scipy.sparse.csgraph import breadth_first_order, reverse_cuthill_mckee
 
 import graphprep
 from graphprep.cli.main import run
@@ -40,7 +41,7 @@ pytestmark = pytest.mark.usefixtures("flags_named")
 CASES = [case for case in load_cases() if (case.store / "metadata.json").exists()]
 STORES = {case.name: case.store for case in CASES}
 DEGREES = ("degree", "in-degree", "out-degree")
-ORDERS = (*DEGREES, "hub-sort", "hub-cluster", "dbg", "random")
+ORDERS = (*DEGREES, "hub-sort", "hub-cluster", "dbg", "random", "bfs", "rcm", "llp")
 
 
 class Quiet:
@@ -144,7 +145,7 @@ def test_the_first_of_every_partition_are_shuffled(name, ratio, seed, tmp_path):
 
 
 @pytest.mark.parametrize("types", [["0:0:1"], ["0:1:1", "1:1:2"]])
-@pytest.mark.parametrize("by", (*DEGREES, "dbg"))
+@pytest.mark.parametrize("by", (*DEGREES, "dbg", "bfs", "rcm"))
 def test_chosen_edge_types_count(types, by, tmp_path):
     store = STORES["shop_edgelist_both_parts"]
     graphprep.reorder(str(store), str(tmp_path / "out"), by=by, edge_types=tuple(types))
@@ -293,6 +294,46 @@ GRAPHS = st.fixed_dictionaries(
         "threads": st.sampled_from([1, 2, 4]),
     }
 )
+
+
+SIMPLE = st.lists(st.tuples(st.integers(0, 14), st.integers(0, 14)), min_size=1, max_size=30)
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(edges=SIMPLE, room_bytes=st.sampled_from([8, 1 << 20]), layout=st.sampled_from(["csc", "csr"]))
+def test_walks_agree_with_scipy(edges, room_bytes, layout, tmp_path_factory):
+    """Of graphs without loops and equal edges, where SciPy's sort of the degrees, which settles no ties, keeps them in order."""
+    folder = tmp_path_factory.mktemp("walk")
+    edges = sorted({(min(edge), max(edge)) for edge in edges} - {(node, node) for node in range(15)}) or [(0, 1)]
+    (folder / "edges.txt").write_text("".join(f"{src} {dst}\n" for src, dst in edges))
+    graphprep.convert(str(folder / "edges.txt"), str(folder / "store"), ids="dense", num_nodes=15, layout=layout)
+    matrix = scipy.sparse.coo_matrix((np.ones(len(edges)), np.array(edges).T), (15, 15))
+    matrix = scipy.sparse.csr_matrix(matrix + matrix.T)
+    expected, left = [], np.ones(15, bool)
+    while left.any():
+        expected += breadth_first_order(matrix, int(np.argmax(left)), return_predecessors=False).tolist()
+        left[expected] = False
+    orders = {"bfs": expected}
+    degrees = np.diff(matrix.indptr)
+    if (np.argsort(degrees) == np.argsort(degrees, kind="stable")).all():
+        orders["rcm"] = reverse_cuthill_mckee(matrix, symmetric_mode=True).tolist()
+    for by, order in orders.items():
+        reorder_in(room_bytes, folder / "store", folder / by, by)
+        path = folder / by / "part-00000/nodes/_N/previous_ids.npy"
+        assert (np.load(path).tolist() if path.exists() else list(range(15))) == order
+
+
+def test_communities_lie_together(tmp_path):
+    """Sixteen cliques of sixteen nodes, whose numbers are shuffled, in a ring: each gets numbers in a row, and gaps are small."""
+    names = np.random.default_rng(7).permutation(256).reshape(16, 16)
+    edges = [(row[i], row[j]) for row in names for i in range(16) for j in range(i)]
+    edges += [(names[i, 0], names[i - 1, 1]) for i in range(16)]
+    (tmp_path / "edges.txt").write_text("".join(f"{src} {dst}\n" for src, dst in edges))
+    graphprep.convert(str(tmp_path / "edges.txt"), str(tmp_path / "store"))
+    summary = graphprep.reorder(str(tmp_path / "store"), str(tmp_path / "out"), by="llp")
+    new = np.argsort(np.load(tmp_path / "out/part-00000/nodes/_N/previous_ids.npy"))
+    assert [int(np.ptp(new[row])) for row in names] == [15] * 16
+    assert summary.gaps_after.bits_per_edge < summary.gaps_before.bits_per_edge / 2
 
 
 def read_matrix(store, layout):

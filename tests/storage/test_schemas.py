@@ -97,7 +97,7 @@ def change(value: object, path: tuple, new: object) -> object:
             ("node_schema", "user", "node_order"),
             "size",
             'm: node_schema.user.node_order: expected one of '
-            'degree, in-degree, out-degree, hub-sort, hub-cluster, dbg, random, score, permutation, found "size"',
+            'degree, in-degree, out-degree, hub-sort, hub-cluster, dbg, bfs, rcm, llp, random, score, permutation, found "size"',
         ),
         (("num_nodes_per_chunk", 1, 1), "12", 'm: num_nodes_per_chunk[1][1]: expected an integer >= 0, found "12"'),
         (("num_nodes_per_chunk", 1, 1), -1, "m: num_nodes_per_chunk[1][1]: expected an integer >= 0, found -1"),

@@ -1,1 +1,1 @@
-"""Orders of nodes: what an order costs."""
+"""Orders of nodes that follow from the graph: walks and communities, and what an order costs."""
