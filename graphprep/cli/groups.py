@@ -115,8 +115,8 @@ _ELSEWHERE = {
     "--separator": "--delimiter",
     "--workers": "--threads",
 }
-_EDGES = "leave it out: edges are stored as they are given; list each in both directions where both count"
-_ADVICE = dict.fromkeys(("--directed", "--undirected", "--bidirected", "--symmetric", "--add-reverse"), _EDGES)
+_EDGES = "leave it out: edges are stored as they are given; convert --undirected adds the reverse of each"
+_ADVICE = dict.fromkeys(("--directed", "--bidirected", "--symmetric", "--add-reverse"), _EDGES)
 _ADVICE |= dict.fromkeys(("--output", "--out", "-o"), "the output is no option, but the last argument")
 _ADVICE |= dict.fromkeys(("--input", "--inputs", "-i"), "inputs are no options, but arguments")
 _LIKE = 0.75  # of a likeness of 1: --fromat is like --format, and --undirected not like --quiet

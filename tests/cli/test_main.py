@@ -202,9 +202,9 @@ def test_import_graphprep_loads_nothing_and_knows_its_names():
         (["convert", "a", "b", "--nope"], "error: no such option: --nope\n  fix: see graphprep convert --help-all\n"),
         (["reorder", "a", "b", "--nope"], "error: no such option: --nope\n  fix: see graphprep reorder --help\n"),
         (
-            ["convert", "a", "b", "--bipartite"],
-            "error: no such option: --bipartite\n"
-            "  fix: leave it out: edges are stored as they are given; list each in both directions where both count\n",
+            ["convert", "a", "b", "--bidirected"],
+            "error: no such option: --bidirected\n"
+            "  fix: leave it out: edges are stored as they are given; convert --undirected adds the reverse of each\n",
         ),
         (["convert", "a", "b", "--fromat", "tsv"], "error: no such option: --fromat\n  fix: did you mean --format?\n"),
         (["convert", "a", "b", "--sep", ","], "error: no such option: --sep\n  fix: did you mean --delimiter?\n"),
