@@ -153,7 +153,8 @@ class StoreFlags:
         str,
         option(
             "--partition-by",
-            "How nodes are assigned to partitions: range, hash, modulo, random, ldg, fennel, or a file of assignments.",
+            "How nodes are assigned to partitions: range, hash, modulo, random, ldg, fennel, a file of assignments, or "
+            "python:MODULE:FUNCTION.",
             group=_STORE,
             metavar="METHOD",
         ),

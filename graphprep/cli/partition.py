@@ -29,9 +29,9 @@ class PartitionFlags:
         str,
         option(
             "--by",
-            "range, hash, modulo, random; by edges ldg or fennel; or a file or folder of assignments.",
+            "range, hash, modulo, random; by edges ldg or fennel; a file or folder of assignments; or python:MODULE:FUNCTION.",
             group=_PARTITIONS,
-            metavar="METHOD|FILE",
+            metavar="METHOD",
             default=False,
         ),
     ]

@@ -30,7 +30,7 @@ from graphprep.convert.decoded.rows import Decoded
 from graphprep.convert.decoded.texts import KeyCollisionError
 from graphprep.convert.disk_need import DiskRules, check_disk
 from graphprep.convert.index.nodes import NODE_BYTES, BeyondError, NodeIndex, NodeRules, index_needs, index_nodes
-from graphprep.convert.index.partition_file import read_partition_file
+from graphprep.convert.index.partition_file import find_partition_function
 from graphprep.convert.outcome import Outcome, check_outcome
 from graphprep.convert.read.decode import DecodeSettings, decode_all, decode_needs
 from graphprep.convert.read.locate import Locator
@@ -61,7 +61,7 @@ from graphprep.storage.read.urls import Storage, local_path
 from graphprep.storage.spill.runs import SpillPool
 from graphprep.storage.write.files import check_writable, write_pieces
 from graphprep.storage.write.publish import StoreWriter
-from graphprep.store.assign import PARTITION_METHODS, PartitionFunction, order_types
+from graphprep.store.assign import PartitionFunction, order_types
 from graphprep.store.columns.densify import DenseNames
 from graphprep.store.finish import provenance
 from graphprep.store.stated_counts import CountRules, check_parts, check_room
@@ -441,10 +441,8 @@ def _beyond(decoded: Decoded, locator: Locator, error: BeyondError) -> DataError
 def _partition_function(
     decoded: Decoded, options: ConvertOptions, storage: Storage, names: tuple[str, ...], room: CountRules
 ) -> PartitionFunction:
-    if options.partition_by in PARTITION_METHODS:
-        return PartitionFunction(options.partition_by, options.partitions or 1, options.seed)
-    found = read_partition_file(storage, options.partition_by, names, options.partitions, options.seed)
-    if options.partitions is None:
+    found = find_partition_function(storage, options.partition_by, names, options.partitions, 1, options.seed)
+    if options.partitions is None and found.method == "file":
         check_parts(found.num_parts, display_url(options.partition_by), decoded.sources, options, room)
     return found
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import functools
-import importlib
-import sys
 from collections.abc import Iterable, Mapping
 from importlib.metadata import EntryPoint, entry_points
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
 from graphprep.model.errors import UsageError
 from graphprep.model.options.checks import coerce_option, option_types
-from graphprep.model.plugins import Plugins
+from graphprep.model.plugins import Plugins, import_named
 from graphprep.model.protocols import Decoder
 
 if TYPE_CHECKING:
@@ -80,24 +77,12 @@ def load_class(path: str) -> type:
 
     Raises UsageError where the text, the module or the class is wrong.
     """
-    module_name, _, class_name = path.partition(":")
-    if not module_name or not class_name:
-        raise UsageError(f"--decoder must be package.module:Class, found {path!r}", fix="name the module and the class")
-    folder = str(Path.cwd())
-    if folder not in sys.path:
-        sys.path.append(folder)
-    try:
-        module = importlib.import_module(module_name)
-    except ImportError as error:
-        raise UsageError(
-            f"--decoder {path}: module {module_name!r} cannot be imported: {error}",
-            fix="install it, or run in the folder that holds it",
-        ) from None
+    module, class_name = import_named(path, "--decoder", "package.module:Class", "the class")
     found = getattr(module, class_name, None)
     if not isinstance(found, type):
         classes = sorted(name for name, item in vars(module).items() if isinstance(item, type) and hasattr(item, "decode"))
         hint = f"use one of {', '.join(classes)}" if classes else "name a class with a method decode"
-        raise UsageError(f"--decoder {path}: module {module_name!r} has no class {class_name!r}", fix=hint)
+        raise UsageError(f"--decoder {path}: module {module.__name__!r} has no class {class_name!r}", fix=hint)
     return found
 
 

@@ -98,12 +98,13 @@ def may_stay(metadata: GraphMetadata, need: StoreNeed) -> bool:
 def partition_method(metadata: GraphMetadata, need: StoreNeed, storage: Storage) -> PartitionFunction | GraphMethod:
     """Return the method that makes the partitioning that is needed.
 
-    Raises UsageError where the store does not say how, what ``read_partition_file`` raises.
+    Raises UsageError where the store does not say how, what ``find_method`` raises.
     """
     method = need.partition_by or metadata.partition_by
     if need.partition_by is None and method not in (*PARTITION_METHODS, *GRAPH_METHODS):
         raise UsageError(
-            "the store is partitioned by a file, which says nothing about another number of partitions",
+            f"the store is partitioned by a {'function' if method == 'python' else 'file'}, "
+            "which says nothing about another number of partitions",
             fix=f"give --partition-by: {', '.join((*PARTITION_METHODS, *GRAPH_METHODS))}, or a file",
         )
     return find_method(metadata, storage, PartitionOptions(method, need.num_parts, need.seed))

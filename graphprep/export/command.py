@@ -38,7 +38,7 @@ from graphprep.storage.read.arrays import StoreReader
 from graphprep.storage.read.urls import STDIN, Storage
 from graphprep.storage.write.outputs import FolderOutput
 from graphprep.storage.write.twins import TwinFinder
-from graphprep.store.assign import GRAPH_METHODS, PARTITION_METHODS
+from graphprep.store.assign import method_name
 from graphprep.store.columns.densify import find_dense_shapes
 from graphprep.store.stated_counts import num_part_files, refuse_parts
 
@@ -235,8 +235,8 @@ def _write(graph: StoredGraph, exporter: Exporter, plan: ExportPlan, dropped: Se
 
 def _repartitioned(metadata: GraphMetadata, options: ExportOptions) -> GraphMetadata:
     """Return the metadata with the number and the method of the partitions that are asked for; counts are still the store's."""
-    method = options.partition_by if options.partition_by in (None, *PARTITION_METHODS, *GRAPH_METHODS) else "file"
-    return replace(metadata, num_parts=options.partitions or metadata.num_parts, partition_by=method or metadata.partition_by)
+    method = metadata.partition_by if options.partition_by is None else method_name(options.partition_by)
+    return replace(metadata, num_parts=options.partitions or metadata.num_parts, partition_by=method)
 
 
 def _check_partitioning(exporter: Exporter, plan: ExportPlan, options: ExportOptions) -> None:

@@ -1,10 +1,14 @@
-"""Classes that packages register under an entry point group, ours among them, by name."""
+"""Classes that packages register under an entry point group, ours among them, by name; and modules that users name."""
 
 from __future__ import annotations
 
+import importlib
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint
+from pathlib import Path
+from types import ModuleType
 from typing import cast
 
 from graphprep.model.errors import UsageError
@@ -51,3 +55,23 @@ class Plugins:
         except (ImportError, AttributeError) as error:
             fix = "install what it needs, or reinstall its package"
             raise UsageError(f"{self.word} {name!r} cannot be loaded: {error}", fix=fix) from None
+
+
+def import_named(path: str, option: str, form: str, what: str) -> tuple[ModuleType, str]:
+    """Import the module of ``package.module:name``, also from the current folder; return it with the name.
+
+    ``option`` is what was given, for messages, ``form`` what it is to look like, ``what`` the name is of. Raises UsageError.
+    """
+    module_name, _, name = path.partition(":")
+    if not module_name or not name:
+        raise UsageError(f"{option} must be {form}, found {path!r}", fix=f"name the module and {what}")
+    folder = str(Path.cwd())
+    if folder not in sys.path:
+        sys.path.append(folder)
+    try:
+        return importlib.import_module(module_name), name
+    except ImportError as error:
+        raise UsageError(
+            f"{option} {path}: module {module_name!r} cannot be imported: {error}",
+            fix="install it, or run in the folder that holds it",
+        ) from None

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +14,19 @@ from graphprep.kernels.cpu.ids.intervals import count_intervals, find_intervals
 from graphprep.kernels.cpu.text.search import find_texts
 from graphprep.kernels.cpu.text.texts import hash_texts, sort_texts, take_texts
 from graphprep.model.errors import DataError, UsageError
+from graphprep.model.plugins import import_named
 
 PARTITION_METHODS = ("range", "hash", "modulo", "random")
 GRAPH_METHODS = ("ldg", "fennel")  # partitioners that look at edges
+PYTHON_PREFIX = "python:"  # of a user's own function: python:module:function
 Ints = NDArray[np.int64]
+
+
+def method_name(given: str) -> str:
+    """Return what metadata.json says of a method, a file or a function."""
+    if given in (*PARTITION_METHODS, *GRAPH_METHODS):
+        return given
+    return "python" if given.startswith(PYTHON_PREFIX) else "file"
 
 
 def cut_sizes(num_nodes: int, num_parts: int) -> Ints:
@@ -58,11 +68,16 @@ class RawBatch:
         """Return h of docs/store.md, "Hashes": uint64[n]."""
         return np.asarray(hash_ints(self.numbers) if self.texts is None else hash_texts(*self.texts))
 
+    def text(self, row: int) -> str:
+        """Return one that is a text."""
+        assert self.texts is not None
+        offsets, values = self.texts
+        return bytes(values[offsets[row] : offsets[row + 1]]).decode(errors="replace")
+
     def words(self, row: int) -> str:
         """Return one, for messages."""
         if self.texts is not None:
-            offsets, values = self.texts
-            return repr(bytes(values[offsets[row] : offsets[row + 1]]).decode(errors="replace"))
+            return repr(self.text(row))
         return str(int(self.numbers.view(np.int64)[row] if self.is_signed else self.numbers[row]))
 
 
@@ -111,17 +126,30 @@ def as_texts(ids: RawBatch) -> tuple[Ints, NDArray[np.uint8]]:
     return offsets, np.frombuffer(b"".join(words), np.uint8)
 
 
+def load_partition_function(given: str) -> Callable[[Any, str], Any]:
+    """Return the function of ``python:module:function``. Raises UsageError."""
+    path, form = given.removeprefix(PYTHON_PREFIX), "python:module:function"
+    module, name = import_named(path, "a partition function", form, "the function")
+    found = getattr(module, name, None)
+    if not callable(found):
+        message = f"a partition function {path}: module {module.__name__!r} has no function {name!r}"
+        raise UsageError(message, fix="correct the name")
+    return cast("Callable[[Any, str], Any]", found)
+
+
 @dataclass(frozen=True)
 class PartitionFunction:
     """Says which partition a node belongs to.
 
-    ``method`` is range, hash, modulo, random or file; ``tables`` holds the file's assignment by node type name.
+    ``method`` is range, hash, modulo, random, file or python; ``tables`` holds the file's assignment by node type name,
+    ``ask`` is the user's own function, which gets raw IDs (int64 or uint64 array, or a list of texts) and the type's name.
     """
 
     method: str
     num_parts: int
     seed: int = 0
     tables: Mapping[str, PartTable] | None = None
+    ask: Callable[[Any, str], Any] | None = None
 
     def parts(self, ids: RawBatch, first_rank: int, num_nodes: int, type_number: int, type_name: str) -> Ints:
         """Return the partition of consecutive nodes of a type, in raw order: int64[k].
@@ -133,6 +161,8 @@ class PartitionFunction:
             return np.asarray(ids.hashes() % np.uint64(self.num_parts), np.int64)
         if self.method == "modulo":
             return self._modulo(ids, type_name)
+        if self.ask is not None:
+            return self._asked(self.ask, ids, type_name)
         if self.method == "random":
             moved = permute_range(first_rank, ids.size, num_nodes, self.seed, type_number).astype(np.int64)
             return part_of_position(moved, num_nodes, self.num_parts)
@@ -150,6 +180,28 @@ class PartitionFunction:
         if ids.is_signed:
             return np.asarray(ids.numbers.view(np.int64) % np.int64(self.num_parts))
         return (ids.numbers % np.uint64(self.num_parts)).astype(np.int64)
+
+    def _asked(self, ask: Callable[[Any, str], Any], ids: RawBatch, type_name: str) -> Ints:
+        """Return what the user's function says, checked."""
+        numbers = ids.numbers.view(np.int64) if ids.is_signed or (ids.numbers < 2**63).all() else ids.numbers
+        given = numbers.copy() if ids.texts is None else [ids.text(row) for row in range(ids.size)]
+        place = f"{ask.__module__}:{ask.__qualname__}"
+        try:
+            parts = np.asarray(ask(given, type_name))
+        except Exception as error:
+            words = f"the partition function raised {type(error).__name__}: {error}"
+            raise DataError(words, place=place, fix="correct the function") from error
+        if parts.shape != (ids.size,) or parts.dtype.kind not in "iu":
+            found = f"{parts.dtype}{list(parts.shape)}"
+            raise DataError(
+                f"expected {ids.size} integers, found {found}", place=place, fix="return a partition for each raw ID"
+            )
+        bad = (parts < 0) | (parts >= self.num_parts)
+        if bad.any():
+            at = int(np.argmax(bad))
+            words = f"partition {parts[at]} of node {ids.words(at)} of type {type_name!r} is outside [0, {self.num_parts})"
+            raise DataError(words, place=place, fix="correct the function, or the number of partitions")
+        return parts.astype(np.int64)
 
     def _from_table(self, ids: RawBatch, ranks: Ints, num_nodes: int, type_name: str) -> Ints:
         table = (self.tables or {}).get(type_name)

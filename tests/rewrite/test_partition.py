@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 
+import numpy as np
 import pytest
 from golden.golden_cases import SAMPLE_DATA, load_cases, read_store
 
@@ -106,3 +108,100 @@ def test_the_command_says_what_it_did(tmp_path, capsys):
     assert list(told["stage_s"]) == ["assign", "report", "nodes", "edges", "publish"]
     assert run(["partition", str(tmp_path / "store"), str(tmp_path / "out"), "--by", "hash"]) == 2
     assert "--overwrite" in capsys.readouterr().err
+
+
+FUNCTIONS = """
+import numpy as np
+
+def by_tens(ids, node_type):
+    return ids // 10 % 3
+
+def by_length(ids, node_type):
+    return [len(one) % 3 for one in ids]
+
+def by_type(ids, node_type):
+    assert isinstance(ids, np.ndarray)
+    return np.full(len(ids), len(node_type) % 2)
+
+def too_few(ids, node_type):
+    return [0]
+
+def halves(ids, node_type):
+    return ids / 2
+
+def too_far(ids, node_type):
+    return ids
+
+def raises(ids, node_type):
+    return 1 // 0
+
+ten = 10
+"""
+
+
+@pytest.fixture
+def functions(tmp_path, monkeypatch):
+    """A module of partition functions in the current folder."""
+    (tmp_path / "partitions_of_mine.py").write_text(FUNCTIONS)
+    monkeypatch.chdir(tmp_path)
+    yield "python:partitions_of_mine:"
+    sys.modules.pop("partitions_of_mine", None)
+    sys.path[:] = [one for one in sys.path if one != str(tmp_path)]
+
+
+def test_a_function_of_ones_own(functions, tmp_path):
+    """By raw ID: the same from convert, from any store, and on the way of an export."""
+    graphprep.convert(KARATE, tmp_path / "store", partitions=2, partition_by="hash")
+    graphprep.convert(KARATE, tmp_path / "want", partitions=3, partition_by=f"{functions}by_tens")
+    summary = graphprep.partition(tmp_path / "store", tmp_path / "out", by=f"{functions}by_tens", partitions=3)
+    assert read_store(tmp_path / "out") == read_store(tmp_path / "want")
+    assert summary.by == "python"
+    for part in range(3):
+        ids = np.load(tmp_path / "out" / f"part-{part:05d}" / "nodes" / "_N" / "raw_ids.npy").tolist()
+        assert ids == [one for one in range(34) if one // 10 % 3 == part]
+    graphprep.export(tmp_path / "store", tmp_path / "npy", "npy", partitions=3, partition_by=f"{functions}by_tens")
+    graphprep.export(tmp_path / "want", tmp_path / "npy-want", "npy")
+    assert read_store(tmp_path / "npy") == read_store(tmp_path / "npy-want")
+    with pytest.raises(UsageError, match="partitioned by a function, which says nothing"):
+        graphprep.export(tmp_path / "out", tmp_path / "no", "npy", partitions=2)
+
+
+def test_a_function_gets_names_and_types(functions, tmp_path):
+    (tmp_path / "names.txt").write_text("anna bob\nbob carla\ncarla anna\nd anna\n")
+    words = {"header": "no", "id_type": "string"}
+    graphprep.convert(tmp_path / "names.txt", tmp_path / "store", format="edges", decoder_options=words)
+    graphprep.partition(tmp_path / "store", tmp_path / "out", by=f"{functions}by_length", partitions=3)
+    metadata = json.loads((tmp_path / "out" / "metadata.json").read_text())
+    assert metadata["num_nodes_per_chunk"] == [[1, 2, 1]]  # bob; anna and d; carla
+    graphprep.convert(SHOP, tmp_path / "shop")
+    summary = graphprep.partition(tmp_path / "shop", tmp_path / "by-type", by=f"{functions}by_type", partitions=2)
+    for name, counts in summary.report.nodes.items():
+        assert counts[len(name) % 2] == summary.num_nodes[name]
+
+
+def test_functions_that_are_wrong(functions, tmp_path):
+    graphprep.convert(KARATE, tmp_path / "store")
+    for name, kind, message in (
+        ("too_few", DataError, "expected 34 integers, found int64[1]"),
+        ("halves", DataError, "expected 34 integers, found float64[34]"),
+        ("too_far", DataError, "partition 2 of node 2 of type '_N' is outside [0, 2)"),
+        ("raises", DataError, "the partition function raised ZeroDivisionError: integer division or modulo by zero"),
+        (
+            "nothing",
+            UsageError,
+            "a partition function partitions_of_mine:nothing: module 'partitions_of_mine' has no function 'nothing'",
+        ),
+        ("ten", UsageError, "a partition function partitions_of_mine:ten: module 'partitions_of_mine' has no function 'ten'"),
+    ):
+        for call in (
+            lambda name: graphprep.partition(tmp_path / "store", tmp_path / "out", by=f"{functions}{name}", partitions=2),
+            lambda name: graphprep.convert(KARATE, tmp_path / "out", partition_by=f"{functions}{name}", partitions=2),
+        ):
+            with pytest.raises(kind) as error:
+                call(name)
+            assert error.value.message == message
+            assert not (tmp_path / "out").exists()
+    with pytest.raises(UsageError, match="a partition function must be python:module:function, found 'nowhere'"):
+        graphprep.partition(tmp_path / "store", tmp_path / "out", by="python:nowhere", partitions=2)
+    with pytest.raises(UsageError, match="module 'no_such_module' cannot be imported"):
+        graphprep.partition(tmp_path / "store", tmp_path / "out", by="python:no_such_module:f", partitions=2)

@@ -1,4 +1,4 @@
-"""Read which partition each node belongs to from a file or folder: docs/store.md, "Partition functions"."""
+"""The partition function that a user names: a method, one in Python, or a file: docs/store.md, "Partition functions"."""
 
 from __future__ import annotations
 
@@ -13,12 +13,34 @@ from graphprep.model.errors import DataError, StorageError
 from graphprep.model.protocols import Span
 from graphprep.model.schema import path_name
 from graphprep.storage.read.spans import place_of, text_blocks
-from graphprep.store.assign import PartitionFunction, PartTable, RawBatch
+from graphprep.store.assign import (
+    PARTITION_METHODS,
+    PYTHON_PREFIX,
+    PartitionFunction,
+    PartTable,
+    RawBatch,
+    load_partition_function,
+)
 
 if TYPE_CHECKING:
     from graphprep.storage.read.urls import Storage
 
 _FIX = "write one partition number >= 0 a line"
+
+
+def find_partition_function(
+    storage: Storage, given: str, type_names: tuple[str, ...], num_parts: int | None, few: int, seed: int
+) -> PartitionFunction:
+    """Return the function that a user names, into ``num_parts`` partitions.
+
+    None: as many as a file says, else ``few``. Raises UsageError for a function in Python that is not there, and what
+    ``read_partition_file`` raises.
+    """
+    if given in PARTITION_METHODS:
+        return PartitionFunction(given, num_parts or few, seed)
+    if given.startswith(PYTHON_PREFIX):
+        return PartitionFunction("python", num_parts or few, seed, ask=load_partition_function(given))
+    return read_partition_file(storage, given, type_names, num_parts, seed)
 
 
 def read_partition_file(

@@ -19,7 +19,7 @@ from graphprep.model.graph_schema import GraphSchema
 from graphprep.model.options.convert import ConvertOptions
 from graphprep.model.protocols import Decoder, ReadsConfig, Reporter, Sniffed, Sources, StatesIdType, TakesFolders
 from graphprep.storage.drivers import URL
-from graphprep.store.assign import GRAPH_METHODS, PARTITION_METHODS
+from graphprep.store.assign import GRAPH_METHODS, PARTITION_METHODS, PYTHON_PREFIX, load_partition_function
 from graphprep.store.stated_counts import check_fits
 
 if TYPE_CHECKING:
@@ -213,7 +213,9 @@ def _check_flags(options: ConvertOptions) -> None:
 def check_partition_method(given: str, storage: Storage, option: str = "--partition-by") -> None:
     """Refuse a way to partition that is neither a method nor a file, before anything is read."""
     known = (*PARTITION_METHODS, *GRAPH_METHODS)
-    if given not in known and not storage.exists(given) and not storage.is_dir(given):
+    if given.startswith(PYTHON_PREFIX):
+        load_partition_function(given)
+    elif given not in known and not storage.exists(given) and not storage.is_dir(given):
         raise UsageError(
             f"{option} {given!r} is neither a method nor a file",
             fix=f"use one of {', '.join(known)}, or name an existing file or folder",

@@ -14,9 +14,9 @@ from graphprep.model.shown.results import Card, Showable, type_rows
 class PartitionOptions:
     """Options of ``partition``.
 
-    ``by`` is a method, or a file or folder of assignments. ``partitions`` None: as many as the store has, or the file says.
-    Of methods that look at edges: ``passes`` (None: 5) over the nodes; ``balance`` (none: nodes) names what partitions have
-    equal shares of, up to ``max_imbalance`` (None: 1.05) times the mean.
+    ``by`` is a method, a file or folder of assignments, or ``python:module:function``. ``partitions`` None: as many as the
+    store has, or the file says. Of methods that look at edges: ``passes`` (None: 5) over the nodes; ``balance`` (none: nodes)
+    names what partitions have equal shares of, up to ``max_imbalance`` (None: 1.05) times the mean.
     ``assignment_only`` writes files of assignments in place of a store. ``halo_hops``: how far the halos of the report reach.
     """
 

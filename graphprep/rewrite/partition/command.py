@@ -61,7 +61,7 @@ def partition(
         stack.enter_context(target)
         step = _Partitioning(run, source, run.room(memory, source.metadata), origin)
         method = find_method(source.metadata, run.storage, options)
-        place = display_url(options.by) if options.partitions is None else ""
+        place = display_url(options.by) if options.partitions is None and method.method == "file" else ""
         refuse_parts(method.num_parts, place, num_part_files(source.metadata), memory.working_bytes, out, run.tmp_dir)
         assignment = step.assign(method)
         report = step.report(assignment, options.halo_hops)

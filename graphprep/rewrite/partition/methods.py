@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from graphprep.convert.index.partition_file import read_partition_file
+from graphprep.convert.index.partition_file import find_partition_function
 from graphprep.model.errors import UsageError
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.options.partition import PartitionOptions
 from graphprep.storage.read.urls import Storage
-from graphprep.store.assign import GRAPH_METHODS, PARTITION_METHODS, PartitionFunction
+from graphprep.store.assign import GRAPH_METHODS, PartitionFunction
 
 _STREAMING = ("ldg", "fennel")
 
@@ -29,7 +29,7 @@ class GraphMethod:
 def find_method(metadata: GraphMetadata, storage: Storage, options: PartitionOptions) -> PartitionFunction | GraphMethod:
     """Return what assigns a store's nodes, to as many partitions as it has if none are given.
 
-    Raises UsageError for options that the method does not have, what ``read_partition_file`` raises.
+    Raises UsageError for options that the method does not have, what ``find_partition_function`` raises.
     """
     name, num_parts = options.by, options.partitions or metadata.num_parts
     given = {"--passes": options.passes, "--balance": options.balance or None, "--max-imbalance": options.max_imbalance}
@@ -44,6 +44,4 @@ def find_method(metadata: GraphMetadata, storage: Storage, options: PartitionOpt
                 f"--max-imbalance must be 1 or more, found {wanted:g}", fix="give the largest partition over the mean"
             )
         return GraphMethod(name, num_parts, options.seed, options.passes or 5, options.balance or ("nodes",), wanted)
-    if name in PARTITION_METHODS:
-        return PartitionFunction(name, num_parts, options.seed)
-    return read_partition_file(storage, name, metadata.node_types, options.partitions, options.seed)
+    return find_partition_function(storage, name, metadata.node_types, options.partitions, metadata.num_parts, options.seed)
