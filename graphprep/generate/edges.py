@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,33 +22,6 @@ _MAX_SIDE = 1 << 31
 _FIRST_TIME, _NUM_TIMES = 1_577_836_800, 366 * 86_400  # 2020, in seconds
 _NUM_WEIGHTS = 1_000_000  # six decimals
 _TINY = 2.0**-21  # half of what the probabilities are rounded to
-
-
-class EdgeGraph(Protocol):
-    """A graph that is made block by block."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Return the names of the columns: src, dst, and weight (in millionths), time where they are wanted."""
-
-    @property
-    def num_nodes(self) -> int:
-        """Return the number of nodes."""
-
-    @property
-    def num_edges(self) -> int:
-        """Return the number of edges."""
-
-    @property
-    def num_blocks(self) -> int:
-        """Return the number of blocks."""
-
-    @property
-    def block_edges(self) -> int:
-        """Return the most edges that a block has."""
-
-    def fill(self, block: int, columns: Ints) -> int:
-        """Fill ``columns``, int64[len(names), block_edges], with a block's edges, and return their number."""
 
 
 @dataclass(frozen=True)
@@ -102,17 +75,17 @@ class RmatGraph:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """See ``EdgeGraph.names``."""
+        """Return the names of the columns: src, dst, and weight (in millionths), time where they are wanted."""
         return self.extras.names
 
     @property
     def num_nodes(self) -> int:
-        """See ``EdgeGraph.num_nodes``."""
+        """Return the number of nodes."""
         return 1 << self.scale
 
     @property
     def num_blocks(self) -> int:
-        """See ``EdgeGraph.num_blocks``."""
+        """Return the number of blocks."""
         return -(-self.num_edges // self.block_edges)
 
     @cached_property
@@ -124,7 +97,7 @@ class RmatGraph:
         return permutation_rounds(self.extras.seed) if self.permute else None
 
     def fill(self, block: int, columns: Ints) -> int:
-        """See ``EdgeGraph.fill``."""
+        """Fill ``columns``, int64[len(names), block_edges], with a block's edges, and return their number."""
         first = block * self.block_edges
         count = min(self.block_edges, self.num_edges - first)
         key, ends = stream_key(self.extras.seed, Stream.QUADRANTS), (columns[0, :count], columns[1, :count])
@@ -154,22 +127,22 @@ class GridGraph:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """See ``EdgeGraph.names``."""
+        """Return the names of the columns: src, dst, and weight (in millionths), time where they are wanted."""
         return self.extras.names
 
     @property
     def num_nodes(self) -> int:
-        """See ``EdgeGraph.num_nodes``."""
+        """Return the number of nodes."""
         return self.rows * self.cols
 
     @property
     def num_edges(self) -> int:
-        """See ``EdgeGraph.num_edges``."""
+        """Return the number of edges."""
         return self.edges_before(self.num_nodes)
 
     @property
     def num_blocks(self) -> int:
-        """See ``EdgeGraph.num_blocks``."""
+        """Return the number of blocks."""
         return -(-self.num_nodes // self._block_nodes)
 
     @property
@@ -185,12 +158,15 @@ class GridGraph:
         return up + down + left + right
 
     def fill(self, block: int, columns: Ints) -> int:
-        """See ``EdgeGraph.fill``."""
+        """Fill ``columns``, int64[len(names), block_edges], with a block's edges, and return their number."""
         first = block * self._block_nodes
         stop = min(first + self._block_nodes, self.num_nodes)
         count = self.extras.kernels.grid_edges(first, stop, self.rows, self.cols, self.torus, columns[0], columns[1])
         self.extras.fill(self.edges_before(first), columns, count)
         return count
+
+
+EdgeGraph = RmatGraph | GridGraph  # made block by block, of at most ``block_edges`` edges
 
 
 def check_range(name: str, value: int, least: int, most: int, when: str = "") -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.engine.local import map_ordered
-from graphprep.generate.edges import EdgeGraph, GridGraph, RmatGraph
+from graphprep.generate.edges import EdgeGraph
 from graphprep.kernels.cpu.text import write_text
 from graphprep.kernels.cpu.text.write_text import INTEGER, MICRO, Template
 from graphprep.storage.read.arrow_arrays import arrow_array
@@ -48,7 +48,7 @@ def edge_text(graph: EdgeGraph, delimiter: str, header: bool, threads: int, adva
         advance(count, len(piece))
 
 
-def edge_parquet(graph: RmatGraph | GridGraph, threads: int, advance: Advance) -> Pieces:
+def edge_parquet(graph: EdgeGraph, threads: int, advance: Advance) -> Pieces:
     """Yield a Parquet file, a row group of 2^20 edges (of a grid at most so many) after the other."""
     writer = ParquetPieces()
     none = {name: stored_column(name, np.empty(0, np.int64)) for name in graph.names}

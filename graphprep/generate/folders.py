@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -98,8 +98,8 @@ def _node_lines(node: Template, nodes: NodeBlock, edge: Template, edges: Ints, o
 def write_tables(graph: HeteroGraph, format: str, folder: FolderOutput, threads: int, advance: Advance, counts: Counts) -> None:
     """Write a table a type, and a graph.yaml that says which is which."""
     for number, name in enumerate(NODE_TYPES):
-        make = _csv_nodes(graph, number) if format == "csv" else _parquet_nodes(graph, number)
-        folder.write(f"{_TABLES[name]}.{format}", _counted(make(threads), advance))
+        pieces = (_csv_nodes if format == "csv" else _parquet_nodes)(graph, number, threads)
+        folder.write(f"{_TABLES[name]}.{format}", _counted(pieces, advance))
     outputs = [_EdgeTable(folder.open(f"{_TABLES[name]}.{format}"), format) for name in EDGE_TYPES]
     for block in _edge_blocks(graph, 0, graph.num_users, threads):
         counts.add(block)
@@ -111,38 +111,38 @@ def write_tables(graph: HeteroGraph, format: str, folder: FolderOutput, threads:
     folder.write("graph.yaml", [_graph_yaml(graph, format).encode()])
 
 
-def _csv_nodes(graph: HeteroGraph, number: int) -> Callable[[int], Pieces]:
+def _csv_nodes(graph: HeteroGraph, number: int, threads: int) -> Pieces:
     template = Template.parse("<id>,<weight>,<label>,<features:;>\n", _NODE_FIELDS)
 
     def write(block: tuple[int, int]) -> memoryview:
         nodes = graph.nodes(number, *block)
         return _node_lines(template, nodes, template, _NO_EDGES.columns, np.zeros(block[1] - block[0] + 1, np.int64))
 
-    def pieces(threads: int) -> Pieces:
-        yield memoryview(b"id,weight,label,feat\n")
-        yield from map_ordered(write, blocks_of(0, graph.counts[number]), threads)
-
-    return pieces
+    yield memoryview(b"id,weight,label,feat\n")
+    yield from map_ordered(write, blocks_of(0, graph.counts[number]), threads)
 
 
-def _parquet_nodes(graph: HeteroGraph, number: int) -> Callable[[int], Pieces]:
-    def pieces(threads: int) -> Pieces:
-        writer = ParquetPieces()
-        for nodes in map_ordered(lambda block: graph.nodes(number, *block), blocks_of(0, graph.counts[number]), threads):
-            ids, _, weights, labels = nodes.columns
-            yield from writer.add({"id": ids, "weight": _eighths(weights), "label": labels, "feat": _features(nodes)})
-        yield from writer.close()
-
-    return pieces
+def _parquet_nodes(graph: HeteroGraph, number: int, threads: int) -> Pieces:
+    writer = ParquetPieces()
+    for nodes in map_ordered(lambda block: graph.nodes(number, *block), blocks_of(0, graph.counts[number]), threads):
+        ids, _, weights, labels = nodes.columns
+        yield from writer.add({"id": ids, "weight": _eighths(weights), "label": labels, "feat": _features(nodes)})
+    yield from writer.close()
 
 
 class _EdgeTable:
     """The file of an edge type: csv with a header, or Parquet."""
 
     def __init__(
-        self, file: FileOutput, format: str, line: str = "<src>,<dst>,<weight>\n", header: bytes = b"src,dst,weight\n"
+        self,
+        file: FileOutput,
+        format: str,
+        line: str = "<src>,<dst>,<weight>\n",
+        header: bytes = b"src,dst,weight\n",
+        names: Sequence[str] = ("src", "dst", "weight"),
     ) -> None:
         self._file = file
+        self._names = names
         self._template = Template.parse(line, _EDGE_FIELDS)
         self._parquet = ParquetPieces() if format == "parquet" else None
         if self._parquet is None:
@@ -152,7 +152,7 @@ class _EdgeTable:
         """Write edges: int64[4, k], as in ``EdgeBlock.columns``."""
         if self._parquet is not None:
             values = {"src": columns[0], "dst": columns[2], "weight": _eighths(columns[3])}
-            self._write(self._parquet.add(values))
+            self._write(self._parquet.add({name: values[name] for name in self._names}))
             return
         out = np.empty(columns.shape[1] * self._template.row_bytes + write_text.SLACK_BYTES, np.uint8)
         self._file.write(out[: write_text.write_rows(self._template, columns, columns.shape[1], out)].data)
@@ -244,21 +244,16 @@ def _write_edge_chunk(
 ) -> None:
     stems = [name.replace(":", "-") for name in EDGE_TYPES]
     ends = [_EdgeTable(folder.open(f"{stem}-{chunk}.csv"), "csv", "<src> <dst>\n", b"") for stem in stems]
-    weights = [(folder.open(f"{stem}-weight-{chunk}.parquet"), ParquetPieces()) for stem in stems]
+    weights = [_EdgeTable(folder.open(f"{stem}-weight-{chunk}.parquet"), "parquet", names=("weight",)) for stem in stems]
     for block in _edge_blocks(graph, *users, threads):
         counts.add(block)
         for relation in range(len(RELATIONS)):
             columns = block.columns[:, block.columns[1] == relation]
             ends[relation].add(columns)
-            file, writer = weights[relation]
-            for piece in writer.add({"weight": _eighths(columns[3])}):
-                file.write(piece)
+            weights[relation].add(columns)
         advance(block.columns.shape[1], 0)
-    for table, (file, writer) in zip(ends, weights, strict=True):
+    for table in (*ends, *weights):
         table.close()
-        for piece in writer.close():
-            file.write(piece)
-        file.commit()
 
 
 def _chunk_entry(name: str, what: str, suffix: str, chunks: int, format: dict[str, str]) -> dict[str, object]:

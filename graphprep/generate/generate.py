@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 from graphprep.edges.device.find import find_kernels
 from graphprep.engine.budget import default_threads
-from graphprep.generate.edges import GridGraph, RmatGraph
+from graphprep.generate.edges import EdgeGraph, GridGraph, RmatGraph
 from graphprep.generate.files import NPY_NAMES, Advance, Pieces, edge_parquet, edge_text, write_npy
 from graphprep.generate.folders import Counts, deepgnn_text, write_chunked, write_tables
 from graphprep.generate.hetero import NODE_TYPES, HeteroGraph
@@ -76,7 +76,7 @@ def _check_kind(kind: str) -> GraphKind:
     raise UsageError(f"there is no kind of graph named {kind!r}", fix=f"use one of {', '.join(KINDS)}")
 
 
-def _make_graph(kind: str, options: GenerateOptions) -> tuple[RmatGraph | GridGraph | HeteroGraph, dict[str, Any]]:
+def _make_graph(kind: str, options: GenerateOptions) -> tuple[EdgeGraph | HeteroGraph, dict[str, Any]]:
     """Return the graph, and the options of its kind with their defaults.
 
     Raises UsageError for options of another kind, or out of range.
@@ -90,7 +90,7 @@ def _make_graph(kind: str, options: GenerateOptions) -> tuple[RmatGraph | GridGr
     if kind == "rmat" and "edges" in given and "edge_factor" in given:
         raise UsageError("--edges and --edge-factor contradict each other", fix="leave out one of them")
     values = known | given
-    makers: dict[str, Callable[[Kernels, dict[str, Any], int], RmatGraph | GridGraph | HeteroGraph]]
+    makers: dict[str, Callable[[Kernels, dict[str, Any], int], EdgeGraph | HeteroGraph]]
     makers = {"rmat": RmatGraph.of, "grid": GridGraph.of, "hetero": HeteroGraph.of}
     return makers[kind](find_kernels(), values, options.seed), values
 
@@ -112,9 +112,7 @@ def _choose_format(kind: GraphKind, out: str, options: GenerateOptions) -> Gener
     return options.format
 
 
-def _pieces(
-    graph: RmatGraph | GridGraph | HeteroGraph, format: GenerateFormat, threads: int, advance: Advance, counts: Counts
-) -> Pieces:
+def _pieces(graph: EdgeGraph | HeteroGraph, format: GenerateFormat, threads: int, advance: Advance, counts: Counts) -> Pieces:
     if isinstance(graph, HeteroGraph):
         return deepgnn_text(graph, format, threads, advance, counts)
     if format == "parquet":
@@ -124,7 +122,7 @@ def _pieces(
 
 
 def _write_folder(
-    graph: RmatGraph | GridGraph | HeteroGraph,
+    graph: EdgeGraph | HeteroGraph,
     format: GenerateFormat,
     values: dict[str, Any],
     folder: FolderOutput,
@@ -140,7 +138,7 @@ def _write_folder(
         write_tables(graph, format, folder, threads, advance, counts)
 
 
-def _sizes(graph: RmatGraph | GridGraph | HeteroGraph, counts: Counts) -> tuple[dict[str, int], dict[str, int]]:
+def _sizes(graph: EdgeGraph | HeteroGraph, counts: Counts) -> tuple[dict[str, int], dict[str, int]]:
     """Return the number of nodes and of edges, by type."""
     if isinstance(graph, HeteroGraph):
         return dict(zip(NODE_TYPES, graph.counts, strict=True)), counts.by_type()

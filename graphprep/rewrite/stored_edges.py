@@ -16,6 +16,7 @@ from graphprep.edges.moves import Workspace
 from graphprep.engine.budget import format_size
 from graphprep.engine.ledger import EDGE_BYTES, Need
 from graphprep.engine.local import map_ordered, num_in_flight
+from graphprep.kernels.cpu.ids.part_graph import number_rows
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.schema import Layout
 from graphprep.storage.spill.scratch import Scratch
@@ -59,13 +60,13 @@ def map_edges(
     first_row = 0
     for part in range(store.metadata.num_parts):
         reader = _PartEdges(store, number, part, first_row, scratch)
-        most = room.fit(EDGE_BYTES)
-        spans = entry_spans(reader.indptr, most, most)
+        size, step = reader.indices.size, room.fit(EDGE_BYTES)
+        spans = ((start, min(start + step, size)) for start in range(0, size, step))
         yield from map_ordered(partial(_make, make, reader), spans, room.threads)
-        first_row += reader.indices.size
+        first_row += size
 
 
-def _make(make: Callable[[EdgeSpan], Made], reader: _PartEdges, span: tuple[int, int, int, int]) -> Made:
+def _make(make: Callable[[EdgeSpan], Made], reader: _PartEdges, span: tuple[int, int]) -> Made:
     return make(reader.read(*span))
 
 
@@ -86,29 +87,13 @@ class _PartEdges:
         self.indptr = read_offsets(store.array(part, LayoutPaths(folder).indptr), self.indices.size, scratch)
         self._ids = StoredItems(store.array(part, LayoutPaths(folder).edge_ids)) if has_ids else None
 
-    def read(self, low: int, high: int, start: int, stop: int) -> EdgeSpan:
-        """Read entries [start, stop), which belong to rows [low, high)."""
+    def read(self, start: int, stop: int) -> EdgeSpan:
+        """Read entries [start, stop)."""
         others, first_row = self.indices.read(start, stop), self._first_row + start
         check_ids(self.indices, start, others, self._num_others)
-        bounds = np.clip(self.indptr[low : high + 1], start, stop)
-        rows = np.repeat(np.arange(self._first_node + low, self._first_node + high), np.diff(bounds))
+        rows = number_rows(self.indptr, self._first_node, start, stop)
         ids = np.arange(first_row, first_row + rows.size) if self._ids is None else self._ids.read(start, stop)
         return EdgeSpan(self._part, start, stop, first_row, rows, others, ids)
-
-
-def entry_spans(indptr: Ints, most: int, most_rows: int) -> Iterator[tuple[int, int, int, int]]:
-    """Cut rows into (low, high, start, stop): entries [start, stop) of rows [low, high), at most so many of each.
-
-    A longer row is cut into several.
-    """
-    low, num_rows = 0, indptr.size - 1
-    while low < num_rows:
-        first, high = int(indptr[low]), min(low + most_rows, num_rows)
-        high = low + max(1, int(np.searchsorted(indptr[low + 1 : high + 1], first + most, side="right")))
-        last = int(indptr[high])
-        for start in range(first, last, most):
-            yield low, high, start, min(start + most, last)
-        low = high
 
 
 def end_types(metadata: GraphMetadata, number: int, layout: Layout) -> tuple[int, int]:

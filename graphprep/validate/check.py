@@ -19,7 +19,7 @@ from graphprep.store.paths import edge_folder, node_folder
 from graphprep.validate.columns import check_columns, column_needs
 from graphprep.validate.edges import check_edges, edge_needs
 from graphprep.validate.faults import Fault, Faults
-from graphprep.validate.files import CheckedStore, check_files, file_needs, read_manifests, read_metadata
+from graphprep.validate.files import CheckedStore, check_files, file_needs, read_manifest, read_metadata
 from graphprep.validate.nodes import check_raw_ids, node_needs
 from graphprep.validate.order import check_order
 
@@ -118,7 +118,7 @@ def _check_contents(
 ) -> int:
     """Check what the metadata leads to; return the number of arrays."""
     window_bytes = max(ledger.limit_bytes // _WINDOW_SHARE, 1)
-    manifests = read_manifests(storage, url, metadata, faults)
+    manifests = [read_manifest(storage, url, metadata, part, faults) for part in range(metadata.num_parts)]
     entries = [entry for manifest in manifests if manifest is not None for entry in manifest.arrays]
     ledger.begin("files", file_needs(threads), total_bytes=sum(entry.num_bytes for entry in entries))
     store = check_files(storage, url, metadata, manifests, faults, threads=threads, advance=counted.advance)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from graphprep.engine.ledger import Need
 from graphprep.kernels.cpu.ids.check import add_edge_sums, choose_buckets, hash_pairs
 from graphprep.kernels.cpu.ids.hash import pair_checksum
+from graphprep.kernels.cpu.ids.part_graph import number_rows
 from graphprep.model.metadata import METADATA_NAME
 from graphprep.model.schema import EdgeType, EdgeTypeSchema, Layout, edge_type_text
 from graphprep.store.paths import ColumnPaths, LayoutPaths, edge_folder
@@ -169,19 +170,11 @@ def read_edges(arrays: EdgeArrays) -> Iterator[EdgeSlice]:
             stop = min(start + _SLICE, int(indptr[-1]))
             yield EdgeSlice(
                 start,
-                _rows_of(indptr, low, start, stop),
+                number_rows(indptr, low, start, stop),
                 _as_ints(arrays.indices, start, stop),
                 _as_ints(arrays.ids, start, stop),
                 _as_ints(arrays.edge_rows, start, stop),
             )
-
-
-def _rows_of(indptr: Ints, first_row: int, start: int, stop: int) -> Ints:
-    """Return the row of each entry in [start, stop)."""
-    low = int(np.searchsorted(indptr, start, side="right")) - 1
-    high = int(np.searchsorted(indptr, stop, side="left"))
-    counts = np.diff(np.clip(indptr[low : high + 1], start, stop))
-    return np.repeat(np.arange(first_row + low, first_row + high), counts.astype(np.int64))
 
 
 def _as_ints(array: CheckedArray | None, start: int, stop: int) -> Ints:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+RawId = TypeVar("RawId", int, bytes)
 
 
 @dataclass(frozen=True)
@@ -52,3 +56,13 @@ def _at(value: object, i: int) -> object:
     if callable(value):
         return value(i)
     return value[i] if isinstance(value, np.ndarray) else value
+
+
+def check_ranges(parts: Iterable[tuple[str, RawId, RawId]], show: Callable[[RawId], str], faults: Faults) -> None:
+    """Check that each partition, (place, lowest raw ID, highest), begins above the end of those before it."""
+    last: RawId | None = None
+    for path, first, end in parts:
+        if last is not None and first <= last:
+            what = f"expected a raw ID above {show(last)}, the last one of the partition before, found {show(first)}"
+            faults.add(f"{path}[0]", what)
+        last = end

@@ -254,12 +254,8 @@ def _column_rank(column: ColumnSchema) -> tuple[int, int, str]:
 # ---------------------------------------------------------------------------------------------------- manifests
 
 
-def read_manifests(storage: Storage, url: str, metadata: GraphMetadata, faults: Faults) -> list[Manifest | None]:
-    """Read and check every partition's manifest; None where one cannot be used."""
-    return [_read_manifest(storage, url, metadata, part, faults) for part in range(metadata.num_parts)]
-
-
-def _read_manifest(storage: Storage, url: str, metadata: GraphMetadata, part: int, faults: Faults) -> Manifest | None:
+def read_manifest(storage: Storage, url: str, metadata: GraphMetadata, part: int, faults: Faults) -> Manifest | None:
+    """Read and check a partition's manifest; None where it cannot be used."""
     entry = metadata.parts[part]
     place = f"{entry.path}/{MANIFEST_NAME}"
     manifest_url = storage.join(storage.join(url, entry.path), MANIFEST_NAME)

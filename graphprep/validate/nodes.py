@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from graphprep.engine.ledger import Need
 from graphprep.kernels.cpu.ids.hash import hash_ints
 from graphprep.store.paths import NodePaths, node_folder
-from graphprep.validate.faults import Faults
+from graphprep.validate.faults import Faults, check_ranges
 from graphprep.validate.files import CheckedStore
 from graphprep.validate.texts import check_text_ids, hash_window
 
@@ -49,7 +49,7 @@ def check_raw_ids(store: CheckedStore, node_type: int, faults: Faults, *, window
     if kind == "identity" or faults.num > before:
         return  # ascending over all partitions by construction, or too much is wrong to compare partitions
     if metadata.partition_by == "range":
-        _check_ranges(store, node_type, faults)
+        check_ranges(_range_ends(store, node_type), str, faults)
     elif metadata.num_parts > 1 and metadata.partition_by not in ("hash", "modulo"):
         _check_unique(store, node_type, faults, window_bytes)
 
@@ -131,18 +131,12 @@ def _check_part(store: CheckedStore, part: int, path: str, start: int, ids: NDAr
     faults.add_rows(path, parts != part, start, words, ids, parts, method, part)
 
 
-def _check_ranges(store: CheckedStore, node_type: int, faults: Faults) -> None:
-    """Check that each partition begins above the end of those before it."""
-    last: int | None = None
+def _range_ends(store: CheckedStore, node_type: int) -> Iterator[tuple[str, int, int]]:
+    """Yield the place of the raw IDs, the lowest and the highest, of every partition that has some."""
     for part, count in enumerate(store.metadata.num_nodes_per_chunk[node_type]):
         first = next(_read_ascending(store, node_type, part, 1), None)
-        if first is None or not count:
-            continue
-        lowest = int(first[1][0])
-        if last is not None and lowest <= last:
-            what = f"expected a raw ID above {last}, the last one of the partition before, found {lowest}"
-            faults.add(f"{_raw_path(store, node_type, part)}[0]", what)
-        last = _last_raw_id(store, node_type, part)
+        if first is not None and count:
+            yield _raw_path(store, node_type, part), int(first[1][0]), _last_raw_id(store, node_type, part)
 
 
 def _last_raw_id(store: CheckedStore, node_type: int, part: int) -> int:

@@ -15,7 +15,7 @@ from graphprep.kernels.cpu.text.texts import concat_texts, hash_texts, repeats_o
 from graphprep.model.metadata import METADATA_NAME
 from graphprep.model.rows import RawTexts
 from graphprep.store.paths import NodePaths, node_folder
-from graphprep.validate.faults import Faults
+from graphprep.validate.faults import Faults, check_ranges
 from graphprep.validate.files import CheckedArray, CheckedStore
 from graphprep.validate.offsets import check_offsets
 
@@ -111,7 +111,7 @@ def check_text_ids(store: CheckedStore, node_type: int, faults: Faults, *, windo
     if faults.num > before:
         return  # too much is wrong to compare partitions
     if metadata.partition_by == "range":
-        _check_ranges(sound, faults)
+        check_ranges(((one.path, one.text(0), one.text(one.size - 1)) for one in sound if one.size), _show, faults)
     elif metadata.num_parts > 1 and metadata.partition_by != "hash":
         _check_unique(sound, faults, window_bytes)
 
@@ -154,19 +154,6 @@ def _check_above(path: str, start: int, texts: RawTexts, previous: RawTexts | No
         start -= 1
     bad, words = find_not_above(texts.offsets, texts.values), "expected a raw ID above {}, the one before, found {}"
     faults.add_rows(path, bad, start, words, lambda i: _show_row(texts, i - 1), partial(_show_row, texts))
-
-
-def _check_ranges(parts: list[TextArrays], faults: Faults) -> None:
-    """Check that each partition begins above the end of those before it."""
-    last: bytes | None = None
-    for texts in parts:
-        if not texts.size:
-            continue
-        first = texts.text(0)
-        if last is not None and first <= last:
-            message = f"expected a raw ID above {_show(last)}, the last one of the partition before, found {_show(first)}"
-            faults.add(f"{texts.path}[0]", message)
-        last = texts.text(texts.size - 1)
 
 
 def _check_unique(parts: list[TextArrays], faults: Faults, window_bytes: int) -> None:

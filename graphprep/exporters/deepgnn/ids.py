@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from graphprep.exporters.deepgnn.times import TIME_ROLES
 from graphprep.exporters.view.graph import StoredGraph
-from graphprep.exporters.view.ids import TrainerIds, node_offsets
+from graphprep.exporters.view.ids import TrainerIds
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.schema import ColumnSchema, edge_type_text
 from graphprep.storage.write.outputs import FolderOutput
@@ -116,9 +116,7 @@ class EngineIds:
 
     def __init__(self, graph: StoredGraph) -> None:
         self._metadata = graph.metadata
-        num_types = range(len(graph.metadata.node_types))
-        offsets = [node_offsets(graph.metadata, number) for number in num_types]
-        self._first = np.cumsum([0, *(int(one[-1]) for one in offsets)])
+        self._first = np.cumsum([0, *graph.metadata.num_nodes_per_type])
         self._raw: TrainerIds | None = None
         if _share_space(graph):
             self._raw = TrainerIds(graph.store, "auto", graph.room.scratch, any_raw=True)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.kernels.cpu.bytes.place import place_bytes, replace_bytes
+from graphprep.kernels.cpu.text.check import find_not_utf8
 from graphprep.kernels.cpu.text.write_text import write_integers
 from graphprep.storage.read.arrow_arrays import arrow_array
 
@@ -122,30 +123,15 @@ def _arrow_texts(values: NDArray[Any]) -> Texts:
 
 def find_other_bytes(texts: Texts) -> int:
     """Return the first text (of those one behind the other) that is not UTF-8; -1: none."""
-    if _are_utf8(texts):
-        return -1
-    low, high = 0, texts.sizes.size
-    while high - low > 1:
-        middle = (low + high) // 2
-        if _are_utf8(texts.take(np.arange(low, middle))):
-            low = middle
-        else:
-            high = middle
-    return low
-
-
-def _are_utf8(texts: Texts) -> bool:
     import pyarrow as pa
 
-    offsets = (
-        np.concatenate([texts.starts, texts.starts[-1:] + texts.sizes[-1:]]) if texts.sizes.size else np.zeros(1, np.int64)
-    )
-    buffers = pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(texts.source))
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(texts.sizes)])
+    source = np.ascontiguousarray(texts.data)
     try:
-        pa.LargeStringArray.from_buffers(texts.sizes.size, *buffers).validate(full=True)
+        pa.LargeStringArray.from_buffers(texts.sizes.size, pa.py_buffer(offsets), pa.py_buffer(source)).validate(full=True)
     except pa.ArrowInvalid:
-        return False
-    return True
+        return int(np.argmax(find_not_utf8(offsets, source)))
+    return -1
 
 
 class Replacements:

@@ -14,11 +14,11 @@ from graphprep.derived.derive import DerivedStore
 from graphprep.edges.moves import Workspace
 from graphprep.exporters.view.exported_columns import ExportedColumns, cast_cells
 from graphprep.exporters.view.ids import TrainerIds, node_offsets
+from graphprep.kernels.cpu.ids.part_graph import number_rows
 from graphprep.model.export import EdgeOrder, Side
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.protocols import Reporter
 from graphprep.model.schema import ColumnSchema, Layout, edge_type_text
-from graphprep.rewrite.stored_edges import entry_spans
 from graphprep.store.columns.cells import Cells
 from graphprep.store.columns.densify import dense_cells
 from graphprep.store.columns.stored import read_cells, read_present
@@ -28,7 +28,6 @@ from graphprep.store.raw_ids import RawIds
 
 Ints = NDArray[np.int64]
 _EDGE_BYTES = 24  # of an edge in a piece: both ends and its edge ID
-_MOST_ROWS = 1 << 17  # of a piece, also where these have few edges
 
 
 @dataclass(frozen=True)
@@ -182,9 +181,8 @@ class StoredGraph:
         owner = dst if layout == "csc" else src
         first_node = int(self.node_offsets(owner)[part])
         indptr, indices = self.indptr(edge, layout, part), self.indices(edge, layout, part)
-        for row, stop, low, high in entry_spans(indptr, self.room.fit(_EDGE_BYTES), _MOST_ROWS):
-            bounds = np.clip(indptr[row : stop + 1], low, high)
-            owners = np.repeat(np.arange(row + first_node, stop + first_node), np.diff(bounds))
+        for low, high in slices(indices.size, self.room.fit(_EDGE_BYTES)):
+            owners = number_rows(indptr, first_node, low, high)
             others = indices.read(low, high).astype(np.int64)
             edge_ids = self.edge_numbers(edge, layout, part, low, high)
             yield EdgePiece(low, others, owners, edge_ids) if layout == "csc" else EdgePiece(low, owners, others, edge_ids)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -15,7 +15,7 @@ from graphprep.model.errors import DataError
 from graphprep.model.metadata import GraphMetadata, PartEntry, part_name
 from graphprep.model.protocols import Reporter
 from graphprep.model.schema import Layout, RawIdKind
-from graphprep.rewrite.move_parts import CutFiles, PartFiles, PartMover
+from graphprep.rewrite.move_parts import CutFiles, PartFiles, PartMover, array_pieces
 from graphprep.rewrite.order import NodePlaces
 from graphprep.rewrite.partition.assignment import Assignment
 from graphprep.rewrite.reorder_edges import EdgeTypeMover
@@ -106,7 +106,7 @@ class StorePartitioner:
         files, order = CutFiles(self._files, nodes.sizes), nodes.places.order
         moved = list(column_files(folder, schema.columns, num_slots=schema.num_slots))
         if nodes.raw_ids != "identity" and schema.raw_ids == "identity":
-            files.write(NodePaths(folder).raw_ids, "int64", order.shape, _slices(order))
+            files.write(NodePaths(folder).raw_ids, "int64", order.shape, array_pieces(order))
         elif nodes.raw_ids != "identity":
             moved += raw_id_files(folder, schema.raw_ids)
         if nodes.stays:
@@ -207,8 +207,3 @@ def _place_nodes(store: StoredArrays, number: int, assignment: Assignment, room:
         stays = stays and bool((nodes.typed == typed).all())
     places = NodePlaces(np.array([0, size], np.int64), order, new_ids)
     return _NewNodes(places, sizes, "identity" if is_identity else "int64" if kind == "identity" else kind, stays)
-
-
-def _slices(array: Ints) -> Iterator[Ints]:
-    for start in range(0, array.size, _STEP):
-        yield array[start : start + _STEP]
