@@ -8,7 +8,8 @@ import pickle
 import numpy as np
 import pytest
 
-from graphprep.exporters.formats.torch_files import TensorPieces, tensor, write_pt, write_tensor_chunks
+from graphprep.exporters.formats.torch_files import write_pt, write_tensor_chunks
+from graphprep.exporters.formats.torch_pickle import TensorPieces, tensor
 from graphprep.exporters.formats.torch_zip import ZipEntry, zip_pieces
 
 pytestmark = pytest.mark.client("torch")

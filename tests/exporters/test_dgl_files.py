@@ -10,7 +10,7 @@ import pytest
 from exporters.dgl_reader import read_graph, read_tensors
 
 from graphprep.exporters.formats.dgl_files import CompressedMatrix, CooMatrix, GraphFile, TensorFile
-from graphprep.exporters.formats.torch_files import TensorPieces, tensor
+from graphprep.exporters.formats.torch_pickle import TensorPieces, tensor
 
 
 class _Folder:

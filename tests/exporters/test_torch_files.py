@@ -20,20 +20,17 @@ from hypothesis import strategies as st
 from torch_reader import read_chunks, read_naively
 
 from graphprep.exporters.formats import torch_zip
-from graphprep.exporters.formats.torch_files import (
+from graphprep.exporters.formats.torch_files import TorchFile, chunk_bytes, write_pt, write_tensor_chunks
+from graphprep.exporters.formats.torch_pickle import (
     Call,
     Global,
     Instance,
+    Pickler,
     TensorPieces,
-    TorchFile,
-    chunk_bytes,
     script_object,
     tensor,
     to_bfloat16,
-    write_pt,
-    write_tensor_chunks,
 )
-from graphprep.exporters.formats.torch_pickle import Pickler
 from graphprep.exporters.formats.torch_zip import ZipEntry, zip_pieces, zip_size
 from graphprep.exporters.view.torch_graph import rows_ascend
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.exporters.formats.torch_files import TensorPieces
+from graphprep.exporters.formats.torch_pickle import TensorPieces
 from graphprep.exporters.unsupported import WhyNot, all_columns, list_unsupported, why_no_array
 from graphprep.exporters.view.column_rows import Rows
 from graphprep.model.errors import UsageError

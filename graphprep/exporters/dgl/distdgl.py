@@ -26,7 +26,8 @@ from graphprep.exporters.formats.dgl_files import (
     Matrix,
     TensorFile,
 )
-from graphprep.exporters.formats.torch_files import TensorPieces, tensor, write_pt
+from graphprep.exporters.formats.torch_files import write_pt
+from graphprep.exporters.formats.torch_pickle import TensorPieces, tensor
 from graphprep.exporters.view.column_rows import Rows
 from graphprep.exporters.view.edge_sets import edge_sets
 from graphprep.exporters.view.graph import StoredGraph, slices

@@ -19,7 +19,8 @@ from graphprep.exporters.dgl.columns import Feature, dgl_edge_type, dgl_name, fe
 from graphprep.exporters.dgl.graphbolt_graph import FUSED_NAME, ORIGINAL_EDGE_ID, FusedGraph, fitting_dtype, type_dtype
 from graphprep.exporters.dgl.graphbolt_tasks import write_tasks
 from graphprep.exporters.dgl.part_nodes import out_of_range, step_of
-from graphprep.exporters.formats.torch_files import TensorPieces, tensor, write_pt
+from graphprep.exporters.formats.torch_files import write_pt
+from graphprep.exporters.formats.torch_pickle import TensorPieces, tensor
 from graphprep.exporters.view.column_rows import Rows
 from graphprep.exporters.view.graph import StoredGraph
 from graphprep.exporters.view.joined_rows import JoinedBlock, JoinedRows, SingleGraph

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from graphprep.exporters.formats.torch_files import Global, Instance, TensorPieces, script_object, tensor
+from graphprep.exporters.formats.torch_pickle import Global, Instance, TensorPieces, script_object, tensor
 
 FUSED_NAME = "fused_csc_sampling_graph.pt"
 NODE_ID = EDGE_ID = "_ID"

@@ -14,7 +14,7 @@ from typing import Literal
 
 import numpy as np
 
-from graphprep.exporters.formats.torch_files import TensorPieces, tensor
+from graphprep.exporters.formats.torch_pickle import TensorPieces, tensor
 from graphprep.storage.write.outputs import FileOutput, FolderOutput
 
 _TENSORS_MAGIC = 0xDD5A9FBE3FA2443F

@@ -15,31 +15,12 @@ import numpy as np
 
 from graphprep.exporters.formats.torch_pickle import (
     BFLOAT16,
-    Call,
-    Global,
-    Instance,
     Pickler,
     TensorPieces,
-    script_object,
-    tensor,
     to_bfloat16,
 )
 from graphprep.exporters.formats.torch_zip import ZipEntry, zip_pieces, zip_size
 from graphprep.storage.write.outputs import FolderOutput
-
-__all__ = [
-    "Call",
-    "Global",
-    "Instance",
-    "TensorPieces",
-    "TorchFile",
-    "chunk_bytes",
-    "script_object",
-    "tensor",
-    "to_bfloat16",
-    "write_pt",
-    "write_tensor_chunks",
-]
 
 
 class TorchFile:

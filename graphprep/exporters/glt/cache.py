@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.exporters.formats.torch_files import TensorPieces
+from graphprep.exporters.formats.torch_pickle import TensorPieces
 from graphprep.exporters.glt.top_rows import find_top_rows
 from graphprep.exporters.view.graph import StoredGraph, slices
 from graphprep.exporters.view.torch_features import FeatureMatrix

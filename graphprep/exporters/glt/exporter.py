@@ -13,12 +13,13 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.exporters.formats.torch_files import TensorPieces, chunk_bytes, tensor, write_pt, write_tensor_chunks
+from graphprep.exporters.formats.torch_files import chunk_bytes, write_pt, write_tensor_chunks
+from graphprep.exporters.formats.torch_pickle import TensorPieces, tensor
 from graphprep.exporters.glt.cache import FeatureCache, check_scores
 from graphprep.exporters.view.column_rows import Rows
 from graphprep.exporters.view.edge_sets import edge_sets
 from graphprep.exporters.view.graph import StoredGraph
-from graphprep.exporters.view.torch_features import FeatureMatrix, check_file_names, check_homo
+from graphprep.exporters.view.torch_features import FeatureMatrix, GraphClass, check_file_names, check_homo
 from graphprep.exporters.view.torch_graph import (
     check_rows_ascend,
     concat,
@@ -72,10 +73,7 @@ class GltExporter:
         Literal["auto", "by_src", "by_dst"],
         "in whose partition an edge is; auto: that of its destination with CSC, else of its source",
     ] = "auto"
-    graph_class: Annotated[
-        Literal["auto", "homo", "hetero"],
-        "homo for one node type and one edge type, hetero for any; auto: homo where it can be",
-    ] = "auto"
+    graph_class: GraphClass = "auto"
     features: Annotated[
         tuple[str, ...], "columns that make the feature matrices: COL or TYPE:COL; else all floats, or all whole numbers"
     ] = ()

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from graphprep.exporters.formats.torch_files import TensorPieces
-from graphprep.exporters.formats.torch_pickle import BFLOAT16
+from graphprep.exporters.formats.torch_pickle import BFLOAT16, TensorPieces
 from graphprep.exporters.view.column_rows import Rows
 from graphprep.exporters.view.graph import StoredGraph
 from graphprep.exporters.view.torch_graph import by_id

@@ -13,13 +13,13 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.exporters.formats.torch_files import TensorPieces, write_pt
-from graphprep.exporters.formats.torch_pickle import BFLOAT16
+from graphprep.exporters.formats.torch_files import write_pt
+from graphprep.exporters.formats.torch_pickle import BFLOAT16, TensorPieces
 from graphprep.exporters.pyg.columns import tensor_by_id, to_bfloat16
 from graphprep.exporters.view.column_rows import Rows
 from graphprep.exporters.view.edge_sets import edge_sets
 from graphprep.exporters.view.graph import StoredGraph
-from graphprep.exporters.view.torch_features import check_file_names, check_homo
+from graphprep.exporters.view.torch_features import GraphClass, check_file_names, check_homo
 from graphprep.exporters.view.torch_graph import (
     check_rows_ascend,
     concat,
@@ -83,10 +83,7 @@ class PygExporter:
         "data.pt with the whole graph, or a folder for each partition; auto: data for one partition",
     ] = "auto"
     layout: Annotated[Literal["COO", "CSC"], "of data.pt: edge_index, or row and colptr; both ascend by destination"] = "COO"
-    graph_class: Annotated[
-        Literal["auto", "homo", "hetero"],
-        "homo for one node type and one edge type, hetero for any; auto: homo where it can be",
-    ] = "auto"
+    graph_class: GraphClass = "auto"
     features: Annotated[
         tuple[str, ...], "columns that make x and edge_attr: COL or TYPE:COL; else all floats, or all whole numbers"
     ] = ()

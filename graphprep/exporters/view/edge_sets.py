@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.exporters.formats.torch_files import TensorPieces
+from graphprep.exporters.formats.torch_pickle import TensorPieces
 from graphprep.exporters.view.column_rows import Rows
 from graphprep.exporters.view.graph import StoredGraph
 from graphprep.model.schema import ColumnSchema

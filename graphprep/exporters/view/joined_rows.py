@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.engine.local import map_ordered
-from graphprep.exporters.formats.torch_files import TensorPieces
+from graphprep.exporters.formats.torch_pickle import TensorPieces
 from graphprep.kernels.cpu.ids.part_graph import interleave_rows, number_rows
 
 Ints = NDArray[np.int64]

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated, Literal
 
-from graphprep.exporters.formats.torch_files import TensorPieces
-from graphprep.exporters.formats.torch_pickle import BFLOAT16
+from graphprep.exporters.formats.torch_pickle import BFLOAT16, TensorPieces
 from graphprep.exporters.unsupported import count_types
 from graphprep.exporters.view.column_rows import Rows
 from graphprep.model.errors import UsageError
 from graphprep.model.metadata import GraphMetadata
 from graphprep.store.columns.torch_rows import Matrix
 from graphprep.store.columns.trainers import is_homo
+
+GraphClass = Annotated[
+    Literal["auto", "homo", "hetero"], "homo for one node type and one edge type, hetero for any; auto: homo where it can be"
+]
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.exporters.formats.torch_files import TensorPieces
+from graphprep.exporters.formats.torch_pickle import TensorPieces
 from graphprep.exporters.view.column_rows import Rows
 from graphprep.exporters.view.graph import StoredGraph, slices
 from graphprep.kernels.cpu.ids.part_graph import number_rows
