@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from graphprep.derived.store import DerivedFiles, DerivedStore
 from graphprep.edges.moves import Blocks, Workspace
 from graphprep.model.schema import Layout
-from graphprep.rewrite.move_parts import CutFiles, PartMover, RenamedFiles
+from graphprep.rewrite.move_parts import CutFiles, PartMover
 from graphprep.storage.spill.scratch import Scratch
 from graphprep.store.files import column_files
 from graphprep.store.items import StoredItems, check_ids
@@ -34,8 +34,8 @@ def move_edge_columns(ready: DerivedStore, files: DerivedFiles, number: int, lay
         sizes = [ready.array(part, path).shape[0] for part in range(ready.metadata.num_parts)]
         num_edges = ready.metadata.num_edges_per_type[number]
         order = read_order(StoredItems(whole.array(0, path)), num_edges, "edge row", scratch)
-        target = RenamedFiles(CutFiles(files, np.array(sizes, np.int64)), folder, f"{folder}/{layout}")
-        mover = PartMover(whole, target, 0, Blocks(order), replace(room, scratch=scratch))
+        target, folders = CutFiles(files, np.array(sizes, np.int64)), (folder, f"{folder}/{layout}")
+        mover = PartMover(whole, target, 0, Blocks(order), replace(room, scratch=scratch), folders=folders)
         mover.write(column_files(folder, schema.columns, num_slots=schema.num_slots))
     files.show(ready)
 

@@ -17,7 +17,7 @@ from graphprep.edges.moves import Blocks, Workspace
 from graphprep.edges.tasks import EdgeRuns
 from graphprep.engine.local import map_ordered
 from graphprep.model.errors import DataError
-from graphprep.rewrite.move_parts import OnePart, PartMover, RenamedFiles, array_pieces
+from graphprep.rewrite.move_parts import OnePart, PartMover, array_pieces
 from graphprep.rewrite.stored_edges import EdgeSpan, bucket_bytes, end_types, make_buckets, map_edges
 from graphprep.storage.faults import display_url
 from graphprep.store.files import StoredFile, column_files
@@ -75,7 +75,8 @@ def _write_columns(
     """Write columns in an order, or show them where they stand so."""
     whole = WholeStore(ready)
     if order is not None:
-        PartMover(whole, RenamedFiles(OnePart(files, 0), folder, f"{folder}/input"), 0, Blocks(order), room).write(columns)
+        folders = (folder, f"{folder}/input")
+        PartMover(whole, OnePart(files, 0), 0, Blocks(order), room, folders=folders).write(columns)
         return
     for column in columns:
         ready.add(0, f"{folder}/input{column.path[len(folder) :]}", partial(whole.array, 0, column.path))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -195,35 +195,36 @@ class IdLookup:
 
     def _find_numbers(self, number: int, ids: NDArray[Any]) -> Ints:
         """Return the typed IDs of raw integers, which ascend."""
-        typed = np.full(ids.size, -1, np.int64)
-        for part, mine in self._places(number, typed, self._home(number, ids)):
-            array = self._array(number, part)
-            raw_order = self._raw_order(number, part)
-            at = array.find_sorted(ids[mine]) if raw_order is None else find_numbers(array, raw_order, ids[mine])
-            typed[mine] = np.where(at >= 0, at + self._parted.typed_starts[number][part], typed[mine])
-        return typed
+
+        def find(part: int, mine: Ints) -> Ints:
+            array, raw_order = self._array(number, part), self._raw_order(number, part)
+            return array.find_sorted(ids[mine]) if raw_order is None else find_numbers(array, raw_order, ids[mine])
+
+        return self._search(number, ids, find)
 
     def _find_texts(self, number: int, ids: RawTexts) -> Ints:
         """Return the typed IDs of raw strings, which come in any order."""
         order: Ints = sort_texts(ids.offsets, ids.values)
         ids = take_rows(ids, order)
-        typed = np.full(ids.size, -1, np.int64)
-        for part, mine in self._places(number, typed, self._home(number, ids)):
+
+        def find(part: int, mine: Ints) -> Ints:
             texts, raw_order = self._text_source(number, part), self._raw_order(number, part)
             some = ids if mine.size == ids.size else take_rows(ids, mine)
-            at = texts.find(some) if raw_order is None else find_texts_by_order(texts, raw_order, some)
-            typed[mine] = np.where(at >= 0, at + self._parted.typed_starts[number][part], typed[mine])
-        out = np.empty_like(typed)
-        out[order] = typed
+            return texts.find(some) if raw_order is None else find_texts_by_order(texts, raw_order, some)
+
+        out = np.empty(ids.size, np.int64)
+        out[order] = self._search(number, ids, find)
         return out
 
-    def _places(self, number: int, typed: Ints, home: Ints | None) -> Iterator[tuple[int, Ints]]:
-        """Yield partitions that hold nodes, and the IDs to look for there: in their home, else all not found so far."""
-        sizes = np.diff(self._parted.typed_starts[number])
+    def _search(self, number: int, ids: NDArray[Any] | RawTexts, find: Callable[[int, Ints], Ints]) -> Ints:
+        """Look for IDs (ascending) in their home, else in all partitions; ``find(part, which)`` returns local IDs, -1: none."""
+        typed, home, starts = np.full(ids.size, -1, np.int64), self._home(number, ids), self._parted.typed_starts[number]
         for part in range(self._parted.num_parts) if home is None else np.unique(home).tolist():
             mine = np.flatnonzero(typed < 0) if home is None else np.flatnonzero(home == part)
-            if mine.size and sizes[part]:
-                yield part, mine
+            if mine.size and starts[part] < starts[part + 1]:
+                at = find(part, mine)
+                typed[mine] = np.where(at >= 0, at + starts[part], typed[mine])
+        return typed
 
     def _home(self, number: int, ids: NDArray[Any] | RawTexts) -> Ints | None:
         """Return the partition that each raw ID (ascending) must be in; None where only a search can tell."""

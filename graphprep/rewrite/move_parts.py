@@ -92,31 +92,6 @@ class CutFiles:
         return CutFiles(self._files, self._sizes[path,])
 
 
-class RenamedFiles:
-    """Writes arrays under other paths: those that begin with ``old`` begin with ``new``."""
-
-    def __init__(self, files: RowFiles, old: str, new: str) -> None:
-        self._files = files
-        self._old = old
-        self._new = new
-
-    def write(self, path: str, dtype: str, shape: tuple[int, ...], pieces: Iterable[Array], chain: Chain = ()) -> None:
-        """See ``RowFiles``."""
-        self._files.write(self._rename(path), dtype, shape, pieces, tuple(map(self._rename, chain)))
-
-    def write_offsets(self, path: str, size: int, counts: Iterable[Ints], chain: Chain = ()) -> None:
-        """See ``RowFiles``."""
-        self._files.write_offsets(self._rename(path), size, counts, tuple(map(self._rename, chain)))
-
-    def below(self, path: str) -> RenamedFiles:
-        """See ``RowFiles``."""
-        return RenamedFiles(self._files.below(self._rename(path)), self._old, self._new)
-
-    def _rename(self, path: str) -> str:
-        assert path.startswith(self._old)
-        return self._new + path[len(self._old) :]
-
-
 def array_pieces(array: Array) -> Iterator[Array]:
     """Yield an array in pieces."""
     for start in range(0, len(array), _STEP):
@@ -136,7 +111,8 @@ def _offsets(counts: Iterable[Ints]) -> Iterator[Ints]:
 class PartMover:
     """Moves arrays that belong to the rows of one partition.
 
-    ``blocks`` are the rows' places, ``sorted_rows`` those of their entries where these change theirs inside the row, too.
+    ``blocks`` are the rows' places, ``sorted_rows`` those of their entries where these change theirs inside the row, too. What
+    begins with the first of ``folders`` begins with the second where it is written.
     """
 
     def __init__(
@@ -147,12 +123,14 @@ class PartMover:
         blocks: Blocks,
         room: Workspace,
         sorted_rows: SortedRows | None = None,
+        folders: tuple[str, str] = ("", ""),
     ) -> None:
         self._store = store
         self._files = files
         self._part = part
         self._room = room
         self._sorted_rows = sorted_rows
+        self._old, self._new = folders
         self._offsets: dict[str, Ints] = {}
         self._blocks: dict[Chain, Blocks] = {(): blocks}
 
@@ -161,11 +139,11 @@ class PartMover:
         for file in files:
             reader = self._store.array(self._part, file.path)
             items: Items = StoredCounts(reader) if file.is_offsets else StoredItems(reader)
-            pieces = self.move(items, file.chain)
+            pieces, path, chain = self.move(items, file.chain), self._rename(file.path), tuple(map(self._rename, file.chain))
             if file.is_offsets:
-                self._files.write_offsets(file.path, items.size, pieces, file.chain)
+                self._files.write_offsets(path, items.size, pieces, chain)
             else:
-                self._files.write(file.path, reader.entry.dtype, reader.shape, pieces, file.chain)
+                self._files.write(path, reader.entry.dtype, reader.shape, pieces, chain)
 
     def move(self, items: Items, chain: Chain = ()) -> Iterator[Array]:
         """Yield items in their new order; ``chain`` are the offsets that lead to them.
@@ -177,6 +155,10 @@ class PartMover:
         if self._sorted_rows is not None:
             return move_entries(items, self._sorted_rows, offsets, self._room)
         return move(items, self._blocks_at(chain), self._room)
+
+    def _rename(self, path: str) -> str:
+        assert path.startswith(self._old)
+        return self._new + path[len(self._old) :]
 
     def _blocks_at(self, chain: Chain) -> Blocks:
         """Return the rows' blocks among the items that a chain of offsets leads to."""

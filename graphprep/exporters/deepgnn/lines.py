@@ -69,7 +69,9 @@ class Edges:
 
 
 class LineFormat(Protocol):
-    """One of the formats. A row is its head, its edges and its tail, one behind the other."""
+    """One of the formats. A row is its head, its edges and ``tail``, one behind the other."""
+
+    tail: bytes
 
     def why_not(self, column: ColumnSchema) -> str | None:
         """Say why a feature cannot be written; None where it can."""
@@ -86,13 +88,11 @@ class LineFormat(Protocol):
     def edges(self, edges: Edges) -> Texts:
         """Write edges."""
 
-    def tails(self, count: int) -> Texts:
-        """Write what stands behind the edges of each node."""
-
 
 class EdgeListLines:
     """A line for every node and every edge; columns separated by commas."""
 
+    tail = b""
     _escapes = Replacements({b",": b"\\,"})
 
     def why_not(self, column: ColumnSchema) -> str | None:
@@ -122,30 +122,21 @@ class EdgeListLines:
 
     def heads(self, nodes: Nodes) -> Texts:
         """See ``LineFormat``."""
-        fields: list[Texts | bytes] = [
-            number_texts(nodes.ids),
-            b",-1,",
-            number_texts(nodes.types),
-            b",",
-            number_texts(nodes.weights),
-        ]
-        found = join_texts(*fields, *_times(nodes.times, b",", b","), nodes.features, b"\n", size=nodes.ids.size)
-        return Texts(found.source, found.starts, found.sizes * nodes.is_declared)
+        ids, types, weights = number_texts(nodes.ids), number_texts(nodes.types), number_texts(nodes.weights)
+        rest = *_times(nodes.times, b",", b","), nodes.features, b"\n"
+        return join_texts(ids, b",-1,", types, b",", weights, *rest, size=nodes.ids.size).where(nodes.is_declared)
 
     def edges(self, edges: Edges) -> Texts:
         """See ``LineFormat``."""
-        ends: list[Texts | bytes] = [number_texts(edges.src), b",", number_texts(edges.types), b",", number_texts(edges.dst)]
-        rest: list[Texts | bytes] = [b",", number_texts(edges.weights), *_times(edges.times, b",", b","), edges.features, b"\n"]
-        return join_texts(*ends, *rest, size=edges.dst.size)
-
-    def tails(self, count: int) -> Texts:
-        """See ``LineFormat``."""
-        return Texts.repeated(b"", count)
+        src, types, dst = number_texts(edges.src), number_texts(edges.types), number_texts(edges.dst)
+        rest = number_texts(edges.weights), *_times(edges.times, b",", b","), edges.features, b"\n"
+        return join_texts(src, b",", types, b",", dst, b",", *rest, size=edges.dst.size)
 
 
 class TsvLines:
     """A line for every node: ID, type, weight, features and neighbours between tabs."""
 
+    tail = b"\n"
     _codes = {"float16": "f16", "float32": "f", "float64": "d"}  # noqa: RUF012
 
     def why_not(self, column: ColumnSchema) -> str | None:
@@ -161,8 +152,7 @@ class TsvLines:
         code = self._codes.get(column.dtype) or column.dtype.replace("uint", "u").replace("int", "i")
         counts = cells.item_counts
         values = _separated(cells.flat, b" ", _is_first(counts)).grouped(counts)
-        found = join_texts(f"{code}:".encode(), values, size=cells.num_rows)
-        return Texts(found.source, found.starts, found.sizes * (counts > 0))  # no values: a missing slot
+        return join_texts(f"{code}:".encode(), values, size=cells.num_rows).where(counts > 0)  # no values: a missing slot
 
     def features(self, size: int, slots: Sequence[SlotTexts], stated: Ints) -> Texts:
         """See ``LineFormat``."""
@@ -172,36 +162,20 @@ class TsvLines:
 
     def heads(self, nodes: Nodes) -> Texts:
         """See ``LineFormat``."""
-        fields: list[Texts | bytes] = [
-            number_texts(nodes.ids),
-            b"\t",
-            number_texts(nodes.types),
-            b"\t",
-            number_texts(nodes.weights),
-        ]
-        return join_texts(*fields, b"\t", nodes.features, b"\t", size=nodes.ids.size)
+        ids, types, weights = number_texts(nodes.ids), number_texts(nodes.types), number_texts(nodes.weights)
+        return join_texts(ids, b"\t", types, b"\t", weights, b"\t", nodes.features, b"\t", size=nodes.ids.size)
 
     def edges(self, edges: Edges) -> Texts:
         """See ``LineFormat``."""
         behind = Texts.chosen((b"|", b""), edges.is_first.astype(np.int64))
-        fields: list[Texts | bytes] = [
-            behind,
-            number_texts(edges.dst),
-            b",",
-            number_texts(edges.types),
-            b",",
-            number_texts(edges.weights),
-        ]
-        return join_texts(*fields, b",", edges.features, size=edges.dst.size)
-
-    def tails(self, count: int) -> Texts:
-        """See ``LineFormat``."""
-        return Texts.repeated(b"\n", count)
+        dst, types, weights = number_texts(edges.dst), number_texts(edges.types), number_texts(edges.weights)
+        return join_texts(behind, dst, b",", types, b",", weights, b",", edges.features, size=edges.dst.size)
 
 
 class JsonLines:
     """An object for every node, with a list of its edges."""
 
+    tail = b"]}\n"
     _groups = {"float32": "float", "float64": "double"}  # noqa: RUF012
     _escapes = Replacements(
         {bytes([code]): f"\\u{code:04x}".encode() for code in range(32)} | {b'"': b'\\"', b"\\": b"\\\\"},
@@ -224,8 +198,7 @@ class JsonLines:
             return self._sparse(column, cells)
         if column.kind == "dense":
             return _json_arrays(cells.flat, cells.item_counts, column.item_shape)
-        found = _json_arrays(cells.flat, cells.item_counts)
-        return Texts(found.source, found.starts, found.sizes * (cells.item_counts > 0))  # [] is refused there
+        return _json_arrays(cells.flat, cells.item_counts).where(cells.item_counts > 0)  # [] is refused there
 
     def features(self, size: int, slots: Sequence[SlotTexts], stated: Ints) -> Texts:
         """See ``LineFormat``."""
@@ -264,10 +237,6 @@ class JsonLines:
         times = _times(edges.times, b', "created_at": ', b', "removed_at": ')
         return join_texts(*fields, *times, edges.features, b"}", size=edges.dst.size)
 
-    def tails(self, count: int) -> Texts:
-        """See ``LineFormat``."""
-        return Texts.repeated(b"]}\n", count)
-
     def _group(self, column: ColumnSchema) -> str:
         if column.kind == "binary":
             return "binary_feature"
@@ -290,8 +259,7 @@ class JsonLines:
         width = column.item_shape[0] if column.item_shape else 0
         coords = _json_arrays(cells.coords, counts * max(width, 1), (-1, width) if width else None)
         values = _json_arrays(cells.flat, counts)
-        found = join_texts(b'{"coordinates": ', coords, b', "values": ', values, b"}", size=cells.num_rows)
-        return Texts(found.source, found.starts, found.sizes * (counts > 0))
+        return join_texts(b'{"coordinates": ', coords, b', "values": ', values, b"}", size=cells.num_rows).where(counts > 0)
 
     def _dated(self, cells: Cells) -> Texts:
         assert cells.entry_counts is not None
@@ -299,17 +267,10 @@ class JsonLines:
         assert cells.end is not None
         entries, size = cells.entry_counts, cells.start.size
         begin = Texts.chosen((b', {"values": ', b'{"values": '), _is_first(entries).astype(np.int64))
-        removed = join_texts(b', "removed_at": ', number_texts(cells.end), size=size)
-        removed = Texts(removed.source, removed.starts, removed.sizes * (cells.end != -1))
-        fields: list[Texts | bytes] = [
-            begin,
-            _json_arrays(cells.flat, cells.item_counts),
-            b', "created_at": ',
-            number_texts(cells.start),
-            removed,
-        ]
-        found = join_texts(b"[", join_texts(*fields, b"}", size=size).grouped(entries), b"]", size=entries.size)
-        return Texts(found.source, found.starts, found.sizes * (entries > 0))
+        removed = join_texts(b', "removed_at": ', number_texts(cells.end), size=size).where(cells.end != -1)
+        values, created = _json_arrays(cells.flat, cells.item_counts), number_texts(cells.start)
+        dated = join_texts(begin, values, b', "created_at": ', created, removed, b"}", size=size)
+        return join_texts(b"[", dated.grouped(entries), b"]", size=entries.size).where(entries > 0)
 
 
 # ---------------------------------------------------------------------------------------------------- cells

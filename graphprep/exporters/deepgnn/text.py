@@ -156,7 +156,7 @@ class _LineReader:
 
     def _read(self, batch: RowBatch) -> tuple[RowBatch, tuple[Texts, ...]]:
         """Make the lines of a batch; of a long row only what stands before and behind its edges."""
-        nodes, tails = self._lines.heads(self._nodes(batch)), self._lines.tails(batch.ids.size)
+        nodes, tails = self._lines.heads(self._nodes(batch)), Texts.repeated(self._lines.tail, batch.ids.size)
         if self._reader.is_long(batch):
             return batch, (join_texts(nodes, size=1), join_texts(tails, size=1))
         edges = self._reader.edges(batch)

@@ -46,6 +46,10 @@ class Texts:
         """Return the texts of some rows, in any order."""
         return Texts(self.source, self.starts[rows], self.sizes[rows])
 
+    def where(self, mask: NDArray[np.bool_]) -> Texts:
+        """Return the texts for which ``mask`` holds, and nothing in place of the others."""
+        return Texts(self.source, self.starts, self.sizes * mask)
+
     def grouped(self, counts: Ints) -> Texts:
         """Join ``counts[i]`` texts, which lie one behind the other, to text i."""
         ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(self.sizes)])

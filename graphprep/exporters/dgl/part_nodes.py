@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -34,7 +34,9 @@ class PartBook:
         self.nodes = PartSpace.of(
             TypeNames.of_nodes(metadata.node_types), metadata.num_nodes_per_chunk, metadata.num_parts, "node"
         )
-        self.edges = PartSpace.of(TypeNames.of_edges(metadata.edge_types), _edge_counts(graph), metadata.num_parts, "edge")
+        parts = range(metadata.num_parts)
+        counts = [[graph.num_edges(edge, "csc", part) for part in parts] for edge in range(len(metadata.edge_types))]
+        self.edges = PartSpace.of(TypeNames.of_edges(metadata.edge_types), counts, metadata.num_parts, "edge")
         starts = self.nodes.part_starts[:-1].reshape(metadata.num_parts, -1)
         self._shifts = np.ascontiguousarray(starts.T - self.nodes.typed_starts[:, :-1])
 
@@ -166,15 +168,6 @@ class PartGraph:
 
     def _part_sources(self, edge: int, low: int, high: int) -> Ints:
         return self.book.part_ids(self.graph.ends_of(edge)[0], self._indices[edge].read(low, high))
-
-
-def _edge_counts(graph: StoredGraph) -> Sequence[Sequence[int]]:
-    """Return the number of edges that each partition owns by destination: [types][parts]."""
-    metadata = graph.metadata
-    if metadata.primary_layout == "csc":
-        return metadata.num_edges_per_chunk
-    parts = range(metadata.num_parts)
-    return [[graph.num_edges(edge, "csc", part) for part in parts] for edge in range(len(metadata.edge_types))]
 
 
 def in_edges(local: PartGraph) -> SingleGraph:

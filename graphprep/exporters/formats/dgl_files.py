@@ -202,11 +202,8 @@ def _i64(*values: int) -> bytes:
 
 def _write_values(file: FileOutput, array: TensorPieces) -> None:
     written = 0
-    for piece in array.pieces():
-        if not piece.size:
-            continue
-        values = np.ascontiguousarray(piece, array.file_dtype)
-        file.write(values.reshape(-1).view(np.uint8).data)
-        written += values.nbytes
+    for data in array.data():
+        file.write(data)
+        written += data.nbytes
     if written != array.num_bytes:
         raise RuntimeError(f"{written} bytes written, {array.num_bytes} expected for {array.dtype} {array.shape}")

@@ -8,16 +8,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Iterator
-from functools import partial
 from typing import Any
 
-import numpy as np
-
 from graphprep.exporters.formats.torch_pickle import (
-    BFLOAT16,
     Pickler,
     TensorPieces,
-    to_bfloat16,
 )
 from graphprep.exporters.formats.torch_zip import ZipEntry, zip_pieces, zip_size
 from graphprep.storage.write.outputs import FolderOutput
@@ -36,10 +31,7 @@ class TorchFile:
         self._entries = [
             _small(f"{stem}/data.pkl", data),
             _small(f"{stem}/byteorder", b"little"),
-            *(
-                ZipEntry(f"{stem}/data/{key}", values.num_bytes, partial(_bytes_of, values))
-                for key, values in enumerate(pickler.tensors)
-            ),
+            *(ZipEntry(f"{stem}/data/{key}", values.num_bytes, values.data) for key, values in enumerate(pickler.tensors)),
             _small(f"{stem}/version", b"3\n"),
         ]
         self.num_bytes = zip_size(self._entries)
@@ -91,10 +83,3 @@ def _chunk_head(num_bytes: int) -> bytes:
 
 def _small(name: str, data: bytes) -> ZipEntry:
     return ZipEntry(name, len(data), lambda: (data,))
-
-
-def _bytes_of(values: TensorPieces) -> Iterator[memoryview]:
-    for piece in values.pieces():
-        if piece.size:
-            rounded = to_bfloat16(piece) if values.dtype == BFLOAT16 and piece.dtype != np.uint16 else piece
-            yield np.ascontiguousarray(rounded, values.file_dtype).reshape(-1).view(np.uint8).data

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,6 +61,13 @@ class TensorPieces:
     def num_bytes(self) -> int:
         """Return the size of the values in bytes."""
         return self.size * self.file_dtype.itemsize
+
+    def data(self) -> Iterator[memoryview]:
+        """Yield the bytes of the pieces that have values, as the file has them."""
+        for piece in self.pieces():
+            if piece.size:
+                rounded = to_bfloat16(piece) if self.dtype == BFLOAT16 and piece.dtype != np.uint16 else piece
+                yield np.ascontiguousarray(rounded, self.file_dtype).reshape(-1).view(np.uint8).data
 
 
 def tensor(values: Any, dtype: DTypeLike | None = None) -> TensorPieces:

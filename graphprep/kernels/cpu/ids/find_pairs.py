@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.kernels.compiler.jit import njit
+from graphprep.kernels.cpu.ids.lookup import search
 
 Ints = NDArray[np.int64]
 
@@ -38,25 +39,12 @@ def find_pairs(indptr: Ints, indices: NDArray[Any], rows: Ints, starts: Ints, ot
     return positions
 
 
-@njit(cache=True, nogil=True, inline="always")
-def _search(others, low, high, wanted):
-    """Return where ``wanted`` stands among ascending ``others[low:high]``, -1 where it does not."""
-    end = high
-    while low < high:
-        middle = (low + high) >> 1
-        if others[middle] < wanted:
-            low = middle + 1
-        else:
-            high = middle
-    return low if low < end and others[low] == wanted else -1
-
-
 @njit(cache=True, nogil=True)
 def _count(indptr, indices, rows, starts, others, counts):
     for group in range(rows.size):
         low, high = starts[group], starts[group + 1]
         for at in range(indptr[rows[group]], indptr[rows[group] + 1]):
-            found = _search(others, low, high, np.int64(indices[at]))
+            found = search(others, low, high, np.int64(indices[at]))
             if found >= 0:
                 counts[found] += 1
 
@@ -66,7 +54,7 @@ def _fill(indptr, indices, rows, starts, others, cursors, positions):
     for group in range(rows.size):
         low, high = starts[group], starts[group + 1]
         for at in range(indptr[rows[group]], indptr[rows[group] + 1]):
-            found = _search(others, low, high, np.int64(indices[at]))
+            found = search(others, low, high, np.int64(indices[at]))
             if found >= 0:
                 positions[cursors[found]] = at
                 cursors[found] += 1

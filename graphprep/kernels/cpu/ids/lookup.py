@@ -30,6 +30,19 @@ def bucket_index(ids: Any) -> tuple[int, Any]:
     return shift, starts
 
 
+@njit(cache=True, nogil=True, inline="always")
+def search(ids, low, high, wanted):
+    """Return where ``wanted`` stands among ascending ``ids[low:high]``, -1 where it does not."""
+    end = high
+    while low < high:
+        middle = (low + high) >> 1
+        if ids[middle] < wanted:
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < end and ids[low] == wanted else -1
+
+
 @njit(cache=True, nogil=True)
 def _count_buckets(ids, shift, starts):
     first = ids[0]
@@ -47,17 +60,7 @@ def _find(ids, shift, starts, wanted, out):
         if value < first or value > last:
             continue
         bucket = (value - first) >> shift
-        low = starts[bucket]
-        high = starts[bucket + np.uint64(1)]
-        end = high
-        while low < high:
-            middle = (low + high) >> 1
-            if ids[middle] < value:
-                low = middle + 1
-            else:
-                high = middle
-        if low < end and ids[low] == value:
-            out[i] = low
+        out[i] = search(ids, starts[bucket], starts[bucket + np.uint64(1)], value)
 
 
 @njit(cache=True, nogil=True)
