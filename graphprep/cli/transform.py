@@ -68,8 +68,9 @@ def transform(
 
     OP is one of: reverse, add-reverse, to-bidirected, symmetrize [sum|max|keep], to-simple [first|last|sum|max|count],
     self-loops drop|add, node-subgraph and edge-subgraph [TYPE=]FILE or [TYPE:]@COLUMN[=VALUE], khop-subgraph [TYPE=]FILE K,
-    filter 'TYPE: EXPRESSION', filter-degree MIN:MAX, largest-component, layout csr|csc|both, index-dtype auto|int32|int64,
-    sort-neighbors [id|weight|time|input], drop-columns [TYPE:]COLUMN.
+    filter '[TYPE:] EXPRESSION', filter-degree MIN:MAX, largest-component, to-homogeneous, flatten RELATION, line-graph
+    [no-backtracking], metagraph, layout csr|csc|both, index-dtype auto|int32|int64, sort-neighbors [id|weight|time|input],
+    drop-columns [TYPE:]COLUMN.
 
     Example: graphprep transform karate-store karate-simple to-bidirected self-loops drop
     """

@@ -10,6 +10,7 @@ from golden.golden_cases import load_cases
 import graphprep
 from graphprep.cli.main import run
 from graphprep.model.errors import DataError, UsageError
+from graphprep.model.schema import edge_type_text
 
 pytestmark = pytest.mark.usefixtures("flags_named")
 
@@ -460,6 +461,90 @@ def test_threads_and_memory_change_no_byte(options, tmp_path):
     graphprep.transform(str(store), str(tmp_path / "two"), words, **options)
     for path in sorted((tmp_path / "one").rglob("*.npy")):
         assert path.read_bytes() == (tmp_path / "two" / path.relative_to(tmp_path / "one")).read_bytes(), path
+
+
+def test_all_types_become_one(store, tmp_path):
+    """As DGL's ``to_homogeneous``: type after type, and columns that say which."""
+    old = Naive(store)
+    found, graph = transformed(store, tmp_path, "to-homogeneous")
+    before = graphprep.load(str(store))
+    converter = graphprep.IDConverter(before.metadata)
+    assert graph.node_types == ("_N",)
+    rows = dict(found.nodes["_N"])
+    shared = set.intersection(*({c.name for c in before.columns(name)} for name in before.node_types))
+    for _number, (name, nodes) in enumerate(old.nodes.items()):
+        raws = [before.ids(name)[at] for at in range(len(nodes))]
+        assert [raw for raw, _ in nodes] == list(raws)
+        for typed, (_, row) in enumerate(nodes):
+            own = rows.pop(converter.nid_het2hom(name, typed))
+            assert (own["node_type"], own["node_id"]) == (name, typed)
+            assert {key: own.get(key) for key in shared if key in own} == {key: row[key] for key in shared if key in own}
+    assert not rows
+    raw_of = {name: {raw: typed for typed, (raw, _) in enumerate(nodes)} for name, nodes in old.nodes.items()}
+    wanted = [
+        (converter.nid_het2hom(t[0], raw_of[t[0]][u]), converter.nid_het2hom(t[2], raw_of[t[2]][v]), ":".join(t), at)
+        for t, edges in old.edges.items()
+        for at, (u, v, _) in enumerate(edges)
+    ]
+    got = [(u, v, row["edge_type"], row["edge_id"]) for u, v, row in found.edges.get(("_N", "_E", "_N"), [])]
+    if has_ids(store):
+        assert [(*one[:2], one[3]) for one in got] == [(*one[:2], one[3]) for one in wanted]
+    assert sorted(one[:2] for one in got) == sorted(one[:2] for one in wanted)
+    kinds = {":".join(t): text for t, text in zip(old.edges, map(edge_type_text, old.edges), strict=True)}
+    assert collections.Counter(one[2] for one in got) == collections.Counter(kinds[one[2]] for one in wanted)
+
+
+def test_relations_become_one(tmp_path):
+    store = STORES["shop_edgelist_both_parts"]
+    old = Naive(store)
+    relations = sorted({t[1] for t in old.edges})
+    found, _ = transformed(store, tmp_path, ["flatten", *relations])
+    wanted = collections.defaultdict(list)
+    for (src, _, dst), rows in old.edges.items():
+        wanted[src, "+".join(relations), dst] += rows
+    assert {t: [row[:2] for row in rows] for t, rows in found.edges.items()} == {
+        t: [row[:2] for row in rows] for t, rows in wanted.items()
+    }
+    for t, rows in wanted.items():
+        for (_, _, row), (_, _, own) in zip(rows, found.edges[t], strict=True):
+            assert {key: value for key, value in own.items() if key in row} == {key: row[key] for key in own if key in row}
+
+
+@pytest.mark.parametrize("words", [[], ["no-backtracking"]])
+def test_line_graphs_are_those_of_networkx(words, tmp_path):
+    networkx = pytest.importorskip("networkx")
+    store = write_multigraph(tmp_path, num_edges=60, num_nodes=20, layout="both")
+    old = Naive(store)
+    (name,) = old.edges
+    found, _ = transformed(store, tmp_path, ["line-graph", *words])
+    assert [raw for raw, _ in sorted(found.nodes["_N"])] == list(range(60))
+    assert dict(found.nodes["_N"]) == {at: row for at, (_, _, row) in enumerate(old.edges[name])}
+    graph = networkx.MultiDiGraph()
+    graph.add_edges_from((u, v, at) for at, (u, v, _) in enumerate(old.edges[name]))
+    wanted = [(a[2], b[2]) for a, b in networkx.line_graph(graph).edges() if not words or a[0] != b[1]]
+    assert sorted(row[:2] for row in found.edges["_N", "_E", "_N"]) == sorted(wanted)
+
+
+def test_a_metagraph_has_a_node_for_every_type(tmp_path):
+    store = STORES["shop_edgelist_both_parts"]
+    old = Naive(store)
+    found, _ = transformed(store, tmp_path, "metagraph")
+    assert dict(found.nodes["type"]) == {name: {"num_nodes": len(rows)} for name, rows in old.nodes.items()}
+    assert [(u, row["relation"], v, row["num_edges"]) for u, v, row in found.edges["type", "relation", "type"]] == [
+        (*t, len(rows)) for t, rows in old.edges.items()
+    ]
+
+
+def test_operations_that_read_anew_see_what_those_before_made(tmp_path):
+    store = write_multigraph(tmp_path, num_edges=60, num_nodes=20)
+    (name,) = Naive(store).edges
+    found, _ = transformed(store, tmp_path, "self-loops drop to-homogeneous line-graph")
+    loops = sum(u == v for u, v, _ in Naive(store).edges[name])
+    assert len(found.nodes["_N"]) == 60 - loops
+    with pytest.raises(UsageError, match="maps cannot be followed"):
+        graphprep.transform(str(store), str(tmp_path / "other"), "to-homogeneous", maps=str(tmp_path / "maps"))
+    with pytest.raises(UsageError, match="a line graph is one of a single node type"):
+        graphprep.transform(str(STORES["shop_edgelist"]), str(tmp_path / "other"), "line-graph")
 
 
 @pytest.mark.parametrize(

@@ -152,11 +152,14 @@ class _Chain:
             with self._room.scratch.inner() as scratch:
                 room = replace(self._room, scratch=scratch)
                 self._ledger.begin("choose", tuple(room.needs()))
-                recipe = as_it_is(self._store, scratch)
+                recipe = whole = as_it_is(self._store, scratch)
                 while left and _is_plain(recipe, self._store.metadata):
+                    if OPERATIONS[left[0][0]].fresh and recipe is not whole:
+                        break
                     name, arguments = left.pop(0)
                     step = Step(self._store, self._storage, recipe, room, self._options.ids == "compact")
                     recipe = OPERATIONS[name].apply(step, arguments)
+                    self.notes += step.notes
                 if not left:
                     return self._write(recipe, writer, room)
                 url = self._folder.next()
@@ -165,10 +168,17 @@ class _Chain:
             self._store = CheckingStore(self._storage, url)
 
     def _write(self, recipe: Recipe, writer: StoreWriter, room: Workspace) -> GraphMetadata:
-        step, needs = RecipeWriter(self._store, recipe, writer, room, self._reporter), tuple(room.needs())
+        step = RecipeWriter(recipe.store or self._store, recipe, writer, room, self._reporter)
+        needs = tuple(room.needs())
         self._ledger.begin("nodes", needs)
         step.write_nodes()
         if self.maps is not None:
+            if recipe.store is not None:
+                raise UsageError(
+                    "maps cannot be followed where types become others",
+                    place="--maps",
+                    fix="the columns node_id and edge_id say it",
+                )
             self.maps.add(recipe, [step.new_ids(name) for name in self._store.metadata.node_types])
         self._ledger.begin("edges", needs)
         step.write_edges()
@@ -191,6 +201,7 @@ def _is_plain(recipe: Recipe, metadata: GraphMetadata) -> bool:
     return (
         all(nodes.kept is None for nodes in recipe.nodes)
         and tuple(edges.edge_type for edges in recipe.edges) == metadata.edge_types
+        and recipe.store is None
         and not recipe.maps
         and not any(edges.made for edges in recipe.edges)
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, get_args
 
 import numpy as np
@@ -13,7 +13,7 @@ from graphprep.convert.roles.seeds import find_seeds
 from graphprep.edges.moves import Workspace
 from graphprep.model.errors import DataError, UsageError, one_of
 from graphprep.model.schema import NeighborOrder, edge_type_text
-from graphprep.rewrite.transform import edge_ops, node_ops, select
+from graphprep.rewrite.transform import edge_ops, node_ops, select, views
 from graphprep.rewrite.transform.recipe import EdgeRecipe, Ints, Recipe
 from graphprep.rewrite.transform.select import Owner, edge_owner, node_owner
 from graphprep.storage.read.urls import Storage
@@ -25,23 +25,28 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Step:
-    """What an operation works with: a store and what is made of it so far. ``compact``: IDs close up where nodes go."""
+    """What an operation works with: a store and what is made of it so far. ``compact``: IDs close up where nodes go.
+
+    ``notes`` are sentences for the user.
+    """
 
     store: StoredArrays
     storage: Storage
     recipe: Recipe
     room: Workspace
     compact: bool
+    notes: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class Operation:
-    """An operation of ``transform``: what it is called with, and what it does."""
+    """An operation of ``transform``: what it is called with, and what it does. ``fresh``: it takes a store as it is written."""
 
     usage: str
     least: int
     most: int
     apply: Callable[[Step, Sequence[str]], Recipe]
+    fresh: bool = False
 
 
 def parse_operations(words: Sequence[str]) -> list[tuple[str, tuple[str, ...]]]:
@@ -231,6 +236,38 @@ def _drop_columns(step: Step, arguments: Sequence[str]) -> Recipe:
     return replace(step.recipe, dropped=tuple(dropped))
 
 
+def _to_homogeneous(step: Step, arguments: Sequence[str]) -> Recipe:
+    recipe, left = views.to_homogeneous(step.store, step.room.scratch, step.recipe.layouts)
+    return _noted(step, recipe, left)
+
+
+def _flatten(step: Step, arguments: Sequence[str]) -> Recipe:
+    known = {relation for _, relation, _ in step.store.metadata.edge_types}
+    for name in arguments:
+        _choice("flatten", name, sorted(known))
+    return _noted(step, *views.flatten(step.store, arguments, step.room.scratch, step.recipe.layouts))
+
+
+def _noted(step: Step, recipe: Recipe, left: Sequence[str]) -> Recipe:
+    if left:
+        step.notes.append(f"columns that not all of the types have alike are left out: {', '.join(left)}")
+    return recipe
+
+
+def _line_graph(step: Step, arguments: Sequence[str]) -> Recipe:
+    if arguments:
+        _choice("line-graph", arguments[0], ("no-backtracking",))
+    metadata = step.store.metadata
+    if len(metadata.edge_types) != 1 or metadata.edge_types[0][0] != metadata.edge_types[0][2]:
+        raise UsageError("a line graph is one of a single node type and edge type", fix="put to-homogeneous before it")
+    (edges,) = step.recipe.edges
+    return views.line_graph(step.store, 0, edges, step.room, step.recipe.layouts, backtracking=not arguments)
+
+
+def _metagraph(step: Step, arguments: Sequence[str]) -> Recipe:
+    return views.metagraph(step.store, step.recipe.layouts)
+
+
 _SELECTION = "[TYPE=]FILE | [TYPE:]@COLUMN[=VALUE] …"
 _MANY = 1 << 30
 OPERATIONS = {
@@ -247,6 +284,10 @@ OPERATIONS = {
     "filter": Operation("'[TYPE:] EXPRESSION'", 1, 1, _filter),
     "filter-degree": Operation("MIN:MAX", 1, 1, _filter_degree),
     "largest-component": Operation("", 0, 0, _largest_component),
+    "to-homogeneous": Operation("", 0, 0, _to_homogeneous, fresh=True),
+    "flatten": Operation("RELATION …", 1, _MANY, _flatten, fresh=True),
+    "line-graph": Operation("[no-backtracking]", 0, 1, _line_graph, fresh=True),
+    "metagraph": Operation("", 0, 0, _metagraph, fresh=True),
     "layout": Operation("csc|csr|both", 1, 1, _layout),
     "index-dtype": Operation("auto|int32|int64", 1, 1, _index_dtype),
     "sort-neighbors": Operation("[id|weight|time|input]", 0, 1, _sort_neighbors),

@@ -67,7 +67,8 @@ class EdgeRecipe:
 class Recipe:
     """A store: ``nodes`` by old node type number, and its edge types. ``maps``: old edge ID → new, -1: none, by old number.
 
-    ``with_parents``: nodes get a column of the typed ID that they had, edges of their old ID.
+    ``with_parents``: nodes get a column of the typed ID that they had, edges of their old ID. ``store``: what it is made of,
+    where that is another one than the operation was given.
     """
 
     nodes: tuple[NodeRecipe, ...]
@@ -78,6 +79,7 @@ class Recipe:
     dropped: tuple[tuple[str | EdgeType, str], ...] = ()
     maps: dict[int, Ints] = field(default_factory=dict)
     with_parents: bool = False
+    store: StoredArrays | None = None
 
 
 def take(values: NDArray[Any], rows: Ints, scratch: Scratch) -> NDArray[Any]:

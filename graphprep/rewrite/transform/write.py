@@ -176,7 +176,7 @@ class RecipeWriter:
         for edges in self._recipe.edges:
             with self._room.scratch.inner() as scratch:
                 room = replace(self._room, scratch=scratch)
-                _EdgeWriter(self._whole, edges, self._recipe, self._nodes, self._files, room).write(self._edge_schemas)
+                _EdgeWriter(self._store, edges, self._recipe, self._nodes, self._files, room).write(self._edge_schemas)
             owner = edges.edge_type[2 if self._primary == "csc" else 0]
             ends = edges.dst if self._primary == "csc" else edges.src
             nodes, counts = self._nodes[owner], np.zeros(self._files.num_parts, np.int64)
@@ -218,9 +218,9 @@ class _EdgeWriter:
     """Writes an edge type."""
 
     def __init__(
-        self, whole: WholeStore, edges: EdgeRecipe, recipe: Recipe, nodes: dict[str, _Nodes], files: PartList, room: Workspace
+        self, store: StoredArrays, edges: EdgeRecipe, recipe: Recipe, nodes: dict[str, _Nodes], files: PartList, room: Workspace
     ) -> None:
-        metadata = whole.metadata
+        self._store, whole, metadata = store, WholeStore(store), store.metadata
         self._edges, self._nodes, self._files, self._room = edges, nodes, files, room
         self._layouts = sorted(recipe.layouts)  # csc, the primary one where it is there, comes first
         self._folder = edge_folder(edges.edge_type)
@@ -377,7 +377,7 @@ class _EdgeWriter:
         hashes, total = {}, 0
         src, _, dst = self._edges.edge_type
         for name in {src, dst}:
-            hashes[name] = raw_hashes(self._source, name, self._room)
+            hashes[name] = raw_hashes(self._store, name, self._room)
         for at in slices(self._edges.size):
             total += pair_checksum(hashes[src][self._edges.src[at]], hashes[dst][self._edges.dst[at]])
         return total % 2**64

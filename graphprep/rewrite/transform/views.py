@@ -1,0 +1,428 @@
+"""Stores that are not there: several types of a store read as one, and what was computed read as a store."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphprep.edges.moves import Workspace
+from graphprep.model.errors import DataError
+from graphprep.model.metadata import ArrayEntry, GraphMetadata
+from graphprep.model.schema import ColumnSchema, EdgeType, EdgeTypeSchema, NodeTypeSchema, edge_type_text
+from graphprep.rewrite.transform.edge_ops import sorted_edges
+from graphprep.rewrite.transform.recipe import STEP, EdgeRecipe, Ints, MadeColumn, NodeRecipe, Recipe, read_edges
+from graphprep.rewrite.transform.write import slices
+from graphprep.storage.spill.scratch import Scratch
+from graphprep.store.items import FIX, StoredArray, StoredArrays
+from graphprep.store.paths import ColumnPaths, LayoutPaths, NodePaths, edge_folder, node_folder
+from graphprep.store.single import ConcatenatedArray, ConcatenatedOffsets
+
+HOMO = "_N"
+HOMO_EDGE: EdgeType = ("_N", "_E", "_N")
+
+
+class MemoryArray:
+    """An array in memory as a stored one."""
+
+    is_local = False
+
+    def __init__(self, path: str, values: NDArray[Any]) -> None:
+        self.url = path
+        self._values = values
+        self.dtype = values.dtype
+        self.shape = values.shape
+        self.entry = ArrayEntry(path, values.dtype.name, values.shape, values.nbytes, "")
+
+    def read(self, start: int = 0, stop: int | None = None) -> NDArray[Any]:
+        """See ``StoredArray``."""
+        return self._values[start:stop].copy()
+
+    def take(self, rows: Ints) -> NDArray[Any]:
+        """See ``StoredArray``."""
+        return np.asarray(self._values[rows])
+
+    def gather(self, starts: Ints, stops: Ints) -> NDArray[Any]:
+        """See ``StoredArray``."""
+        counts = stops - starts
+        inner = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
+        return self.take(np.repeat(starts, counts) + inner)
+
+    def map(self) -> NDArray[Any]:
+        """See ``StoredArray``."""
+        return self._values
+
+
+@dataclass
+class MemoryStore:
+    """Arrays in memory as a store of one partition."""
+
+    metadata: GraphMetadata
+    arrays: Mapping[str, NDArray[Any]]
+
+    def has(self, part: int, path: str) -> bool:
+        """See ``StoredArrays``."""
+        return path in self.arrays
+
+    def array(self, part: int, path: str) -> StoredArray:
+        """See ``StoredArrays``."""
+        if path not in self.arrays:
+            raise DataError(f"the array {path} is missing", fix=FIX)
+        return MemoryArray(path, self.arrays[path])
+
+
+@dataclass(frozen=True)
+class TypeGroup:
+    """Types that are one: the numbers of the old ones, and their common columns."""
+
+    name: str | EdgeType
+    numbers: tuple[int, ...]
+    columns: tuple[ColumnSchema, ...]
+
+    @property
+    def folder(self) -> str:
+        """Return the folder of the new type."""
+        return node_folder(self.name) if isinstance(self.name, str) else edge_folder(self.name)
+
+
+def common_columns(schemas: Sequence[NodeTypeSchema | EdgeTypeSchema]) -> tuple[tuple[ColumnSchema, ...], list[str]]:
+    """Return the columns that all types have, alike but for being optional, and the names of the others."""
+    first, *others = [{column.name: column for column in schema.columns} for schema in schemas]
+    kept, left = [], {name for columns in (first, *others) for name in columns}
+    for name, column in first.items():
+        same = [columns.get(name) for columns in others]
+        if all(one is not None and replace(one, optional=column.optional) == column for one in same):
+            kept.append(replace(column, optional=column.optional or any(one is not None and one.optional for one in same)))
+            left.discard(name)
+    return tuple(kept), sorted(left)
+
+
+class JoinedStore:
+    """A store in which groups of types are one type each, type after type in every partition.
+
+    ``made`` are arrays of groups that no type has, by partition and path.
+    """
+
+    def __init__(
+        self,
+        store: StoredArrays,
+        metadata: GraphMetadata,
+        groups: Sequence[TypeGroup],
+        made: Mapping[tuple[int, str], NDArray[Any]],
+    ) -> None:
+        self.metadata = metadata
+        self._store = store
+        self._groups = groups
+        self._made = made
+
+    def has(self, part: int, path: str) -> bool:
+        """See ``StoredArrays``."""
+        return (part, path) in self._made or any(path.startswith(f"{group.folder}/") for group in self._groups)
+
+    def array(self, part: int, path: str) -> StoredArray:
+        """See ``StoredArrays``."""
+        if (part, path) in self._made:
+            return MemoryArray(path, self._made[part, path])
+        for group in self._groups:
+            if path.startswith(f"{group.folder}/"):
+                open_one = partial(self._of_type, part, group, path.removeprefix(group.folder))
+                join = ConcatenatedOffsets if path.endswith("offsets.npy") else ConcatenatedArray
+                return open_one(0) if len(group.numbers) == 1 else join(open_one, len(group.numbers))
+        return self._store.array(part, path)
+
+    def _of_type(self, part: int, group: TypeGroup, path: str, at: int) -> StoredArray:
+        """Open the array of one of the types of a group; what all its rows have is present."""
+        old, number = self._store.metadata, group.numbers[at]
+        is_node = isinstance(group.name, str)
+        folder = node_folder(old.node_types[number]) if is_node else edge_folder(old.edge_types[number])
+        schema = old.node_schemas[number] if is_node else old.edge_schemas[number]
+        for column in schema.columns:
+            if path == f"/{ColumnPaths(column.path).present}" and not column.optional:
+                counts = old.num_nodes_per_chunk if is_node else old.num_edges_per_chunk
+                return MemoryArray(path, np.ones(counts[number][part], np.bool_))
+        return self._store.array(part, f"{folder}{path}")
+
+
+def _coded(names: Sequence[str]) -> tuple[tuple[str, ...], Ints]:
+    """Return names as categories, ascending, and the code of each."""
+    categories = tuple(sorted(set(names), key=str.encode))
+    return categories, np.array([categories.index(name) for name in names], np.int64)
+
+
+# ---- homogeneous and flattened stores
+
+
+def to_homogeneous(store: StoredArrays, scratch: Scratch, layouts: Any) -> tuple[Recipe, list[str]]:
+    """Make one node type and one edge type of all, as DGL's ``to_homogeneous`` does.
+
+    Raw IDs are the homogeneous IDs: type after type. Columns tell ``node_type``, ``node_id`` (the typed ID), ``edge_type``
+    and ``edge_id``; of other columns those stay that all types have. Returns also what was left.
+    """
+    old, made = store.metadata, {}
+    columns, left = common_columns(old.node_schemas)
+    nodes = TypeGroup(HOMO, tuple(range(len(old.node_types))), columns)
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(old.num_nodes_per_type)])
+    categories, codes = _coded(old.node_types)
+    for part in range(old.num_parts):
+        sizes = [counts[part] for counts in old.num_nodes_per_chunk]
+        firsts = [sum(counts[:part]) for counts in old.num_nodes_per_chunk]
+        typed = np.concatenate([np.zeros(0, np.int64), *(np.arange(a, a + n) for a, n in zip(firsts, sizes, strict=True))])
+        kinds = np.repeat(np.arange(len(sizes)), sizes)
+        made[part, f"{nodes.folder}/data/node_type.npy"] = codes[kinds]
+        made[part, f"{nodes.folder}/data/node_id.npy"] = typed
+        made[part, NodePaths(nodes.folder).raw_ids] = typed + offsets[kinds]
+    own = (
+        ColumnSchema("node_type", "dense", "int64", categories=categories),
+        ColumnSchema("node_id", "dense", "int64"),
+    )
+    metadata = replace(
+        old,
+        node_types=(HOMO,),
+        num_nodes_per_chunk=(tuple(map(sum, zip(*old.num_nodes_per_chunk, strict=True))),),
+        node_schemas=(NodeTypeSchema("int64", (*columns, *own)),),
+        partition_by="range" if old.num_parts == 1 else "file",
+    )
+    if old.num_parts == 1:
+        metadata = replace(metadata, node_schemas=(NodeTypeSchema("identity", (*columns, *own)),))
+    starts = [  # where each partition's nodes of a type begin among the new ones
+        [
+            sum(map(sum, zip(*(c[:p] for c in old.num_nodes_per_chunk), strict=True)))
+            + sum(c[p] for c in old.num_nodes_per_chunk[:t])
+            for p in range(old.num_parts)
+        ]
+        for t in range(len(old.node_types))
+    ]
+    groups = [(HOMO_EDGE, tuple(range(len(old.edge_types))))] if old.edge_types else []
+    return _join_edges(store, metadata, [nodes], groups, made, scratch, layouts, left, starts)
+
+
+def flatten(store: StoredArrays, relations: Sequence[str], scratch: Scratch, layouts: Any) -> tuple[Recipe, list[str]]:
+    """Make one edge type of those with these relations, for each pair of node types; its relation is ``a+b``."""
+    old = store.metadata
+    groups: dict[EdgeType, list[int]] = {}
+    for number, (src, relation, dst) in enumerate(old.edge_types):
+        name = (src, "+".join(relations) if relation in relations else relation, dst)
+        groups.setdefault(name, []).append(number)
+    named = [(name, tuple(numbers)) for name, numbers in groups.items()]
+    return _join_edges(store, old, [], named, {}, scratch, layouts, [], None)
+
+
+def _join_edges(
+    store: StoredArrays,
+    metadata: GraphMetadata,
+    nodes: list[TypeGroup],
+    named: Sequence[tuple[EdgeType, tuple[int, ...]]],
+    made: dict[tuple[int, str], NDArray[Any]],
+    scratch: Scratch,
+    layouts: Any,
+    left: list[str],
+    starts: list[list[int]] | None,
+) -> tuple[Recipe, list[str]]:
+    """Join the edge types of each group; ``starts``: where nodes of a type begin in each partition, None: as they are."""
+    old, groups = store.metadata, list(nodes)
+    recipes: list[EdgeRecipe] = []
+    schemas: list[EdgeTypeSchema] = []
+    counts: list[tuple[int, ...]] = []
+    for name, numbers in named:
+        columns, others = common_columns([old.edge_schemas[number] for number in numbers])
+        own: tuple[ColumnSchema, ...] = ()
+        if len(numbers) > 1 or starts is not None:
+            left += others
+            categories, codes = _coded([edge_type_text(old.edge_types[number]) for number in numbers])
+            own = (
+                ColumnSchema("edge_type", "dense", "int64", categories=categories),
+                ColumnSchema("edge_id", "dense", "int64"),
+            )
+        group = TypeGroup(name, numbers, columns)
+        groups.append(group)
+        recipe, kinds, ids = _join_type(store, group, starts, scratch)
+        recipe = replace(recipe, number=len(recipes))
+        if own:
+            for start in range(0, kinds.size, STEP):
+                kinds[start : start + STEP] = codes[kinds[start : start + STEP]]
+            recipe = replace(recipe, made=(MadeColumn(own[0], kinds), MadeColumn(own[1], ids)))
+        recipes.append(recipe)
+        first = old.edge_schemas[numbers[0]]
+        has_slots = all(old.edge_schemas[number].num_slots for number in numbers)
+        has_ids = all(old.edge_schemas[number].edge_id_dtype for number in numbers)
+        order = first.neighbor_order if len({old.edge_schemas[number].neighbor_order for number in numbers}) == 1 else "input"
+        schema = replace(first, columns=columns, num_slots=has_slots, neighbor_order=order)
+        schemas.append(schema if has_ids else replace(schema, edge_id_dtype=None))
+        counts.append(tuple(map(sum, zip(*(old.num_edges_per_chunk[number] for number in numbers), strict=True))))
+    metadata = replace(
+        metadata,
+        edge_types=tuple(name for name, _ in named),
+        num_edges_per_chunk=tuple(counts),
+        edge_schemas=tuple(schemas),
+    )
+    joined = JoinedStore(store, metadata, groups, made)
+    kept = tuple(NodeRecipe() for _ in metadata.node_types)
+    return Recipe(kept, tuple(recipes), layouts, store=joined), sorted(set(left))
+
+
+def _join_type(
+    store: StoredArrays, group: TypeGroup, starts: list[list[int]] | None, scratch: Scratch
+) -> tuple[EdgeRecipe, NDArray[Any], Ints]:
+    """Put the edges of types one behind the other; return also the position of each edge's type, and its edge ID there."""
+    old = store.metadata
+    assert not isinstance(group.name, str)
+    size = sum(old.num_edges_per_type[number] for number in group.numbers)
+    src, dst, rows, ids, new = (scratch.zeros(size, np.int64) for _ in range(5))
+    kinds = scratch.zeros(size, np.int64)
+    at = 0
+    for kind, number in enumerate(group.numbers):
+        edges = read_edges(store, number, scratch)
+        row_borders = np.concatenate([np.zeros(1, np.int64), np.cumsum(old.num_edges_per_chunk[number])])
+        row_starts = np.array(
+            [
+                sum(sum(old.num_edges_per_chunk[other][:part]) for other in group.numbers)
+                + sum(old.num_edges_per_chunk[other][part] for other in group.numbers[:kind])
+                for part in range(old.num_parts)
+            ],
+            np.int64,
+        )
+        for start in range(0, edges.size, STEP):
+            some = slice(start, min(start + STEP, edges.size))
+            out = slice(at + some.start, at + some.stop)
+            ends = [(edges.src, old.edge_types[number][0], src), (edges.dst, old.edge_types[number][2], dst)]
+            for own, name, target in ends:
+                target[out] = _renumber(own[some], old, old.node_types.index(name), starts)
+            part = np.searchsorted(row_borders, edges.rows[some], "right") - 1
+            rows[out] = edges.rows[some] - row_borders[part] + row_starts[part]
+            ids[out], new[out], kinds[out] = edges.old_ids[some], np.arange(out.start, out.stop), kind
+        at += edges.size
+    return EdgeRecipe(group.name, 0, src, dst, rows, new), kinds, ids
+
+
+def _renumber(ids: NDArray[Any], old: GraphMetadata, node_type: int, starts: list[list[int]] | None) -> Ints:
+    if starts is None:
+        return ids.astype(np.int64)
+    borders = np.concatenate([np.zeros(1, np.int64), np.cumsum(old.num_nodes_per_chunk[node_type])])
+    part = np.searchsorted(borders, ids, "right") - 1
+    return np.asarray(ids - borders[part] + np.array(starts[node_type], np.int64)[part], np.int64)
+
+
+# ---- line graphs and metagraphs
+
+
+class LineStore:
+    """The edges of a type, in the order of their rows, as the nodes of a store: raw IDs are edge IDs."""
+
+    def __init__(self, store: StoredArrays, number: int) -> None:
+        old = store.metadata
+        schema = old.edge_schemas[number]
+        self._store = store
+        self._old_folder, self._folder = edge_folder(old.edge_types[number]), node_folder(HOMO)
+        self._ids = LayoutPaths(f"{self._old_folder}/{old.primary_layout}").edge_ids if schema.edge_id_dtype else None
+        self._counts = old.num_edges_per_chunk[number]
+        nodes = NodeTypeSchema("int64", schema.columns, schema.num_slots)
+        edges = replace(schema, columns=(), num_slots=False, neighbor_order="input")
+        self.metadata = replace(
+            old,
+            node_types=(HOMO,),
+            num_nodes_per_chunk=(self._counts,),
+            node_schemas=(nodes,),
+            edge_types=(HOMO_EDGE,),
+            num_edges_per_chunk=((0,) * old.num_parts,),
+            edge_schemas=(edges,),
+            partition_by="range" if old.num_parts == 1 else "file",
+        )
+
+    def has(self, part: int, path: str) -> bool:
+        """See ``StoredArrays``."""
+        return self._store.has(part, self._rename(path))
+
+    def array(self, part: int, path: str) -> StoredArray:
+        """See ``StoredArrays``."""
+        if path == NodePaths(self._folder).raw_ids:
+            first, size = sum(self._counts[:part]), self._counts[part]
+            ids = np.arange(first, first + size) if self._ids is None else self._store.array(part, self._ids).read()
+            return MemoryArray(path, ids.astype(np.int64))
+        return self._store.array(part, self._rename(path))
+
+    def _rename(self, path: str) -> str:
+        return self._old_folder + path.removeprefix(self._folder) if path.startswith(self._folder) else path
+
+
+def line_graph(
+    store: StoredArrays, number: int, edges: EdgeRecipe, room: Workspace, layouts: Any, *, backtracking: bool
+) -> Recipe:
+    """Make a node of every edge, and an edge from each to those that begin where it ends. Source: DGL's ``line_graph``.
+
+    Without ``backtracking`` none leads to an edge that goes back. They stand by the first edge, then by the second's end.
+    """
+    metadata, scratch = store.metadata, room.scratch
+    num_nodes = metadata.num_nodes_per_type[metadata.node_types.index(edges.edge_type[0])]
+    order, offsets, at = scratch.zeros(edges.size, np.int64), scratch.zeros(num_nodes + 1, np.int64), 0
+    for owners, _, ids in sorted_edges(store, edges, room):
+        order[at : at + ids.size] = ids
+        np.add.at(offsets, owners + 1, 1)
+        at += ids.size
+    np.cumsum(offsets, out=offsets)
+    pieces = [_line_edges(edges, order, offsets, some, backtracking=backtracking) for some in slices(edges.size)]
+    size = sum(pieces_of[0].size for pieces_of in pieces)
+    src, dst, at = scratch.zeros(size, np.int64), scratch.zeros(size, np.int64), 0
+    for first, second in pieces:
+        src[at : at + first.size], dst[at : at + first.size] = edges.rows[first], edges.rows[second]
+        at += first.size
+    nothing = scratch.zeros(size, np.int64)
+    line = LineStore(store, number)
+    kept, ids_by_row = scratch.zeros(edges.size, np.int64), scratch.zeros(edges.size, np.int64)
+    ids_by_row[edges.rows] = edges.old_ids
+    borders = np.concatenate([np.zeros(1, np.int64), np.cumsum(metadata.num_edges_per_chunk[number])])
+    for low, high in itertools.pairwise(borders.tolist()):
+        kept[low:high] = low + np.argsort(ids_by_row[low:high], kind="stable")
+    return Recipe((NodeRecipe(kept),), (EdgeRecipe(HOMO_EDGE, 0, src, dst, nothing, nothing),), layouts, store=line)
+
+
+def _line_edges(edges: EdgeRecipe, order: Ints, offsets: Ints, some: slice, *, backtracking: bool) -> tuple[Ints, Ints]:
+    ends = edges.dst[some].astype(np.int64)
+    counts = offsets[ends + 1] - offsets[ends]
+    first = np.repeat(np.arange(some.start, some.stop), counts)
+    inner = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
+    second = order[np.repeat(offsets[ends], counts) + inner]
+    if backtracking:
+        return first, second
+    kept = edges.dst[second] != edges.src[first]
+    return first[kept], second[kept]
+
+
+def metagraph(store: StoredArrays, layouts: Any) -> Recipe:
+    """Make a node of every node type, and an edge of every edge type, with their names and numbers."""
+    old = store.metadata
+    names = sorted(old.node_types, key=str.encode)
+    texts = [name.encode() for name in names]
+    folder, edge_type = node_folder("type"), ("type", "relation", "type")
+    relations, codes = _coded([relation for _, relation, _ in old.edge_types])
+    sizes = dict(zip(old.node_types, old.num_nodes_per_type, strict=True))
+    arrays: dict[str, NDArray[Any]] = {
+        ColumnPaths(f"{folder}/raw_ids").offsets: np.cumsum([0, *map(len, texts)], dtype=np.int64),
+        ColumnPaths(f"{folder}/raw_ids").values: np.frombuffer(b"".join(texts), np.uint8),
+        f"{folder}/data/num_nodes.npy": np.array([sizes[name] for name in names], np.int64),
+    }
+    src, dst = (np.array([names.index(one[side]) for one in old.edge_types], np.int64) for side in (0, 2))
+    columns = (ColumnSchema("relation", "dense", "int64", categories=relations), ColumnSchema("num_edges", "dense", "int64"))
+    made = (
+        MadeColumn(columns[0], codes),
+        MadeColumn(columns[1], np.array(old.num_edges_per_type, np.int64)),
+    )
+    schema = EdgeTypeSchema("input", "int32", "int32", None, "0" * 16)
+    metadata = replace(
+        old,
+        node_types=("type",),
+        num_nodes_per_chunk=((len(names),),),
+        node_schemas=(NodeTypeSchema("string", (ColumnSchema("num_nodes", "dense", "int64"),)),),
+        edge_types=(edge_type,),
+        num_edges_per_chunk=((src.size,),),
+        edge_schemas=(schema,),
+        num_parts=1,
+        partition_by="range",
+    )
+    ids = np.arange(src.size)
+    recipe = EdgeRecipe(edge_type, 0, src, dst, ids, ids, made)
+    return Recipe((NodeRecipe(),), (recipe,), layouts, store=MemoryStore(metadata, arrays))
