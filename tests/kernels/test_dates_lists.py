@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from graphprep.kernels.cpu.text.dates import parse_dates
 from graphprep.kernels.cpu.text.lists import blank_cells, split_lists
-from graphprep.kernels.cpu.text.numbers import FRACTION, INVALID, OVERFLOW
+from graphprep.kernels.cpu.text.numbers import FRACTION, INVALID, OK, OVERFLOW
 
 relaxed = settings(deadline=None, max_examples=200)
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
@@ -29,8 +29,8 @@ def cells(texts):
 @given(days=st.lists(st.none() | st.dates(), max_size=5))
 def test_dates_are_days_since_1970(days):
     texts = ["" if day is None else f" {day.isoformat()}" for day in days]
-    rows, values, _, bad = parse_dates(*cells(texts), "day")
-    assert bad == -1
+    rows, values, codes = parse_dates(*cells(texts), "day")
+    assert not codes.any()
     assert rows.tolist() == [row for row, day in enumerate(days) if day is not None]
     assert values.tolist() == [(day - datetime.date(1970, 1, 1)).days for day in days if day is not None]
 
@@ -58,11 +58,11 @@ def test_timestamps_are_units_since_1970(moment, unit, zone, between):
     passed = moment.replace(tzinfo=datetime.UTC) - EPOCH
     microseconds = (passed.days * 86400 + passed.seconds - 60 * zone_minutes) * 10**6 + passed.microseconds
     expected = microseconds * SCALES[unit] // 10**6
-    _, values, code, bad = parse_dates(*cells([text]), unit)
+    _, values, codes = parse_dates(*cells([text]), unit)
     if -(2**63) <= expected < 2**63:
-        assert (values.tolist(), bad) == ([expected], -1)
+        assert (values.tolist(), codes.tolist()) == ([expected], [OK])
     else:
-        assert (code, bad) == (OVERFLOW, 0)
+        assert codes.tolist() == [OVERFLOW]
 
 
 @pytest.mark.parametrize(
@@ -75,19 +75,19 @@ def test_timestamps_are_units_since_1970(moment, unit, zone, between):
     ],
 )
 def test_what_is_no_timestamp(text):
-    _, _, code, bad = parse_dates(*cells(["2020-01-01", text]), "ms")
-    assert (code, bad) == (INVALID, 1)
+    rows, _, codes = parse_dates(*cells(["2020-01-01", text, "x", ""]), "ms")
+    assert (rows.tolist(), codes.tolist()) == ([0], [OK, INVALID, INVALID, OK])
 
 
 def test_the_finest_and_the_farthest():
     texts = ["2262-04-11T23:47:16.854775807", "1677-09-21T00:12:43.145224192", "2020-01-01"]
-    _, values, _, bad = parse_dates(*cells(texts), "ns")
-    assert (values.tolist(), bad) == ([2**63 - 1, -(2**63), 1577836800 * 10**9], -1)
-    assert parse_dates(*cells(["2262-04-11T23:47:16.854775808"]), "ns")[2:] == (OVERFLOW, 0)
-    assert parse_dates(*cells(["1677-09-21T00:12:43.145224191"]), "ns")[2:] == (OVERFLOW, 0)
+    _, values, codes = parse_dates(*cells(texts), "ns")
+    assert (values.tolist(), codes.any()) == ([2**63 - 1, -(2**63), 1577836800 * 10**9], False)
+    assert parse_dates(*cells(["2262-04-11T23:47:16.854775808"]), "ns")[2].tolist() == [OVERFLOW]
+    assert parse_dates(*cells(["1677-09-21T00:12:43.145224191"]), "ns")[2].tolist() == [OVERFLOW]
     assert parse_dates(*cells(["2020-01-01T00:00:00.1230"]), "ms")[1].tolist() == [1577836800123]
-    assert parse_dates(*cells(["2020-01-01T00:00:00.1231"]), "ms")[2:] == (FRACTION, 0)
-    assert parse_dates(*cells(["2020-01-01T00:00:00"]), "day")[2:] == (INVALID, 0)
+    assert parse_dates(*cells(["2020-01-01T00:00:00.1231"]), "ms")[2].tolist() == [FRACTION]
+    assert parse_dates(*cells(["2020-01-01T00:00:00"]), "day")[2].tolist() == [INVALID]
     assert parse_dates(*cells(["2020-01-01 01:02:03,5"]), "ms")[1].tolist() == [1577840523500]
 
 

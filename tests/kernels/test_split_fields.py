@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from graphprep.kernels.cpu.text import delimited
-from graphprep.kernels.cpu.text.numbers import EMPTY, INVALID, OK, OVERFLOW
+from graphprep.kernels.cpu.text.numbers import EMPTY, INVALID, NEGATIVE, OK, OVERFLOW
 
 FIELDS = st.one_of(
     st.integers(0, 10**9).map(lambda value: str(value).encode()),
@@ -135,19 +135,25 @@ def columns_of(fields):
 
 
 def expected_ints(fields, low, high):
-    """Return (rows, values, code, row) as int() has them."""
-    rows, values = [], []
+    """Return (rows, values, codes) as int() has them; the code of empty fields is EMPTY."""
+    rows, values, codes = [], [], []
     for row, field in enumerate(fields):
         text = field.strip(" \t")
         if not text:
-            continue
-        if not text.lstrip("+-").isdigit() or len(text) - len(text.lstrip("+-")) > 1:
-            return rows, values, INVALID, row
-        if not low <= int(text) <= high:
-            return rows, values, OVERFLOW, row
-        rows.append(row)
-        values.append(int(text))
-    return rows, values, OK, -1
+            codes.append(EMPTY)
+        elif not text.lstrip("+-").isdigit() or len(text) - len(text.lstrip("+-")) > 1:
+            codes.append(INVALID)
+        elif not low <= int(text) <= high:
+            codes.append(OVERFLOW)
+        else:
+            rows.append(row)
+            values.append(int(text))
+            codes.append(OK)
+    return rows, values, codes
+
+
+def without_empty(codes):
+    return [OK if code == EMPTY else code for code in codes]
 
 
 @settings(deadline=None, max_examples=300)
@@ -155,57 +161,75 @@ def expected_ints(fields, low, high):
 @example(["5"] * 30 + ["9" * 19, "-9", "12345678"])
 def test_integers_are_those_of_int(fields):
     cells = columns_of(fields)
-    for parse, low, high in ((delimited.parse_ints, -(2**63), 2**63 - 1), (delimited.parse_uints, 0, 2**64 - 1)):
-        rows, values, code, row = parse(*cells)
-        assert (rows.tolist(), values.tolist(), code, row) == expected_ints(fields, low, high)
-    rows, values, code, row = delimited.parse_ints(*cells, low=-5, high=5)
-    assert (rows.tolist(), values.tolist(), code, row) == expected_ints(fields, -5, 5)
+    for dtype in ("int64", "uint64", "int8", "uint8"):
+        limits = np.iinfo(dtype)
+        rows, values, codes = expected_ints(fields, int(limits.min), int(limits.max))
+        found = delimited.parse_column(dtype, *cells)
+        assert [column.tolist() for column in found] == [rows, values, without_empty(codes)]
+        assert found[1].dtype == dtype
+        dense, found_codes = delimited.parse_numbers(dtype, *cells)
+        assert (dense[rows].tolist(), found_codes.tolist()) == (values, codes)
 
 
 @settings(deadline=None, max_examples=200)
 @given(st.lists(NUMBERS, max_size=30), st.integers(0, 1))
 def test_ids_are_those_of_int(fields, base):
     cells = columns_of(fields)
-    for parse, low, high in ((delimited.parse_ids, 0, 2**64 - 1), (delimited.parse_signed_ids, -(2**63), 2**63 - 1)):
-        ids, code, row = parse(*cells, base)
-        rows, values, other, bad = expected_ints(fields, low, high)
-        empty = next((i for i, field in enumerate(fields) if not field.strip(" \t")), len(fields))
-        below = next((i for i, value in zip(rows, values, strict=True) if base and value < base), len(fields))
-        first = min(empty, below, len(fields) if bad < 0 else bad)
-        assert row == (first if first < len(fields) else -1)
-        if row == empty:
-            assert code == EMPTY
-        elif row == below:
-            assert code == delimited.BELOW_BASE
-        elif row < 0:
-            assert ids.astype(np.int64 if low else np.uint64).tolist() == [value - base for value in values]
-        else:
-            assert code != OK and other != OK
+    for signed, low, high in ((False, 0, 2**64 - 1), (True, -(2**63), 2**63 - 1)):
+        ids, found = delimited.parse_ids(*cells, base, signed)
+        rows, values, codes = expected_ints(fields, low, high)
+        for row, value in zip(rows, values, strict=True):
+            if base and value < base:
+                codes[row] = delimited.BELOW_BASE
+            else:
+                assert ids[row].astype(np.int64 if signed else np.uint64) == value - base
+        negative = [not signed and field.strip(" \t").startswith("-") for field in fields]
+        codes = [NEGATIVE if code == OVERFLOW and is_low else code for code, is_low in zip(codes, negative, strict=True)]
+        assert found.tolist() == codes
 
 
 @settings(deadline=None, max_examples=300)
-@given(st.lists(NUMBERS, max_size=30))
-def test_floats_are_those_of_float(fields):
-    rows, values, code, row = delimited.parse_floats(*columns_of(fields))
-    expected = []
+@given(st.lists(NUMBERS, max_size=30), st.sampled_from(["float64", "float32", "float16"]))
+@example(["1e39", "65520", "65519"], "float32")
+@example(["1e39", "65520", "65519"], "float16")
+def test_floats_are_those_of_float(fields, dtype):
+    rows, values, codes = delimited.parse_column(dtype, *columns_of(fields))
+    expected, wanted = [], []
     for number, field in enumerate(fields):
+        wanted.append(OK)
         if field.strip():
             try:
-                expected.append((number, float(field)))
+                with np.errstate(over="ignore"):
+                    value = np.float64(float(field)).astype(dtype)
             except ValueError:
-                assert (code, row) == (INVALID, number)
-                break
-    else:
-        assert (code, row) == (OK, -1)
+                wanted[-1] = INVALID
+                continue
+            if np.isinf(value) and "inf" not in field:
+                wanted[-1] = OVERFLOW
+            else:
+                expected.append((number, value))
+    assert codes.tolist() == wanted
     assert rows.tolist() == [number for number, _ in expected]
     for value, (_, other) in zip(values.tolist(), expected, strict=True):
         assert value == other or (math.isnan(value) and math.isnan(other))
         assert math.copysign(1, value) == math.copysign(1, other) or math.isnan(other)
 
 
+def test_no_integer_keeps_the_sign_of_zero():
+    cells = columns_of(["0", "-0", " -00", "-1", ""])
+    assert delimited.parse_column("int64", *cells)[2].tolist() == [OK] * 5
+    assert delimited.parse_column("int64", *cells, keep_sign=True)[2].tolist() == [OK, INVALID, INVALID, OK, OK]
+
+
+def test_bools_are_words_and_digits():
+    rows, values, codes = delimited.parse_column("bool", *columns_of(["0", "1", "TRUE", " false ", "2", "", "yes"]))
+    assert (rows.tolist(), values.tolist()) == ([0, 1, 2, 3], [False, True, True, False])
+    assert codes.tolist() == [OK, OK, OK, OK, INVALID, OK, INVALID]
+
+
 @pytest.mark.parametrize("scale", [0, 3])
 def test_times_are_scaled(scale):
     fields = ["0", "1700000000", "12.5" if scale else "12", "-3", " 4 "] * 8
-    rows, values, code, row = delimited.parse_times(*columns_of(fields), scale)
-    assert (code, row, rows.size) == (OK, -1, 40)
+    rows, values, codes = delimited.parse_times(*columns_of(fields), scale)
+    assert (codes.any(), rows.size) == (False, 40)
     assert values.tolist() == [int(float(field) * 10**scale) for field in fields]

@@ -118,11 +118,11 @@ def _read_lines(storage: Storage, url: str, kind: IdKind) -> Iterator[SeedIds]:
         buf = np.frombuffer(block.data, np.uint8)
         start, stop = _lines(buf)
         cells = _unquoted(buf, start, stop) if is_json else (buf, start, stop)
-        ids, code, row = parse_ids(kind, *cells, 0)
+        ids, codes = parse_ids(kind, *cells, 0)
         place = places_of(block)
-        if row >= 0:
+        for row in np.flatnonzero(codes)[:1].tolist():
             found = show(buf[start[row] : stop[row]].tobytes())
-            raise _fault(code, found, kind, place(int(start[row])), _LINES)
+            raise _fault(int(codes[row]), found, kind, place(int(start[row])), _LINES)
         yield SeedIds(_batch(ids, kind), partial(_line_place, place, start))
 
 

@@ -16,17 +16,17 @@ from numpy.typing import NDArray
 
 from graphprep.decoders.cells.arrow_numpy import list_lengths, null_mask, numbers_of, valid_rows, without_nulls
 from graphprep.decoders.cells.columns import IdKind
-from graphprep.decoders.cells.faults import FieldFaults, Wording, column_words, show, time_words, weight_words
-from graphprep.decoders.cells.text import TIME_KEY, TIME_SCALES, number_chunk, parse_as, parse_ids, weight_key
+from graphprep.decoders.cells.faults import FieldFaults, Wording, column_words, time_words, weight_words
+from graphprep.decoders.cells.text import TIME_KEY, TIME_SCALES, TextFields, found_in, number_chunk, parse_ids, weight_key
 from graphprep.decoders.wide_groups import leaf_columns, read_wide
 from graphprep.kernels.cpu.text import delimited, numbers
+from graphprep.kernels.cpu.text.delimited import Codes
 from graphprep.model.errors import DataError
 from graphprep.model.protocols import Span
 from graphprep.model.rows import ColumnChunk, ColumnKey, RawIds, RawTexts
 from graphprep.storage.read.arrow_arrays import arrow_array, arrow_text
 
 Ints = NDArray[np.int64]
-TextFields = tuple[NDArray[np.uint8], Ints, Ints]  # bytes, and where each text begins and ends
 Say = Callable[[int, str], Wording]  # what is wrong, by a kernel's code and what was found
 _LEAST_BATCH_BYTES = 1 << 16
 _MOST_ROW_BYTES = 32  # on average, in a batch of as many rows as there may be
@@ -251,10 +251,9 @@ class ArrowCells:
         """Read raw IDs, less ``base``."""
         array = self.array(position)
         if kind == "string" or not pa.types.is_integer(array.type):
-            buf, start, stop = _key_cells(array)
-            ids, code, row = parse_ids(kind, buf, start, stop, base)
-            if row >= 0:
-                self.blame(position, row, say(code, show(buf[start[row] : stop[row]].tobytes())))
+            cells = _key_cells(array)
+            ids, codes = parse_ids(kind, *cells, base)
+            self._blame_coded(position, cells, codes, say)
             return ids
         if array.null_count:
             self.blame(position, int(np.flatnonzero(null_mask(array))[0]), say(numbers.EMPTY, ""))
@@ -270,11 +269,15 @@ class ArrowCells:
 
     def texts(self, position: int, say: Say) -> RawTexts:
         """Read a column of names, integers as decimal digits."""
-        buf, start, stop = _key_cells(self.array(position))
-        offsets, values, code, row = delimited.gather_ids(buf, start, stop)
-        if row >= 0:
-            self.blame(position, row, say(code, show(buf[start[row] : stop[row]].tobytes())))
+        cells = _key_cells(self.array(position))
+        offsets, values, codes = delimited.gather_ids(*cells)
+        self._blame_coded(position, cells, codes, say)
         return RawTexts(offsets, values)
+
+    def _blame_coded(self, position: int, cells: TextFields, codes: Codes, say: Say) -> None:
+        """Note the first faulty text of a column without nulls."""
+        for row in np.flatnonzero(codes)[:1].tolist():
+            self.blame(position, row, say(int(codes[row]), found_in(*cells, row)))
 
     def weights(self, position: int, dtype: str) -> ColumnChunk:
         """Read weights."""
@@ -326,14 +329,14 @@ class ArrowCells:
         rows, (buf, start, stop) = self.cells(position)
         if dtype in (None, "binary"):
             check = is_string(self.array(position).type)
-            found, counts, values, code, bad = delimited.gather_texts(buf, start, stop, drop_empty=False, check=check)
+            found, counts, values, codes = delimited.gather_texts(buf, start, stop, drop_empty=False, check=check)
             chunk = ColumnChunk(ColumnKey(name, "binary", "uint8"), rows[found], counts, values)
         else:
-            found, parsed, code, bad = parse_as(str(dtype), buf, start, stop)
+            found, parsed, codes = delimited.parse_column(str(dtype), buf, start, stop)
             chunk = number_chunk(ColumnKey(name, "numbers", str(dtype)), rows[found], parsed)
-        if bad >= 0:
+        for bad in np.flatnonzero(codes)[:1].tolist():
             text = repr(buf[start[bad] : stop[bad]].tobytes().decode(errors="replace"))
-            self.blame(position, int(rows[bad]), column_words(name, code, text, dtype or "binary"))
+            self.blame(position, int(rows[bad]), column_words(name, int(codes[bad]), text, dtype or "binary"))
         return chunk
 
     def _sparse(self, name: str, position: int, lists: pa.Array, rows: Ints, dtype: str | None) -> ColumnChunk:
@@ -416,13 +419,13 @@ def _id_faults(values: NDArray[Any], base: int, kind: IdKind) -> Iterator[tuple[
         yield delimited.BELOW_BASE, values < base
 
 
-def _key_cells(array: pa.Array) -> tuple[NDArray[np.uint8], Ints, Ints]:
+def _key_cells(array: pa.Array) -> TextFields:
     """Return the bytes of strings, or integers as decimal digits, and where each begins and ends; a null is empty."""
     kind = pa.string() if pa.types.is_integer(array.type) else pa.large_binary()
     return _text_cells(array.cast(kind).fill_null(arrow_text("", kind)))
 
 
-def _text_cells(array: pa.Array) -> tuple[NDArray[np.uint8], Ints, Ints]:
+def _text_cells(array: pa.Array) -> TextFields:
     """Return the bytes of texts without nulls, and where each begins and ends."""
     texts = array.cast(pa.large_binary())
     _, offset_bytes, data = texts.buffers()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -12,15 +12,18 @@ from graphprep.decoders.cells.columns import IdKind
 from graphprep.decoders.cells.faults import FieldFaults, Wording, column_words, record_words, show, time_words, weight_words
 from graphprep.decoders.looks.headers import NULLS
 from graphprep.decoders.looks.quoted_records import Dialect
-from graphprep.kernels.cpu.text import delimited, numbers
-from graphprep.kernels.cpu.text.delimited import FIRST_ONLY, Codes
+from graphprep.kernels.cpu.text import delimited
+from graphprep.kernels.cpu.text.delimited import Codes
 from graphprep.kernels.cpu.text.lists import NO_WORD, find_words
+from graphprep.kernels.cpu.text.numbers import EMPTY
 from graphprep.model.protocols import TextBlock
 from graphprep.model.rows import ColumnChunk, ColumnKey, RawIds, RawTexts
 
 Ints = NDArray[np.int64]
+TextFields = tuple[NDArray[np.uint8], Ints, Ints]  # bytes, and where each text begins and ends
 Nulls = tuple[tuple[str, int], ...]  # see ``ColumnChunk``
 _BACKSLASH = 92
+_FEW_ROWS = 64  # that tell most columns of numbers from others
 _NUM_BOOLS = 2  # words in front of the null ones
 _WORDS = (b"true", b"false", *map(str.encode, map(str.lower, NULLS)))
 TIME_SCALES = {None: 0, "s": 0, "ms": 3, "us": 6, "ns": 9}
@@ -52,15 +55,14 @@ class Fields:
         slot = int(self.slots[position])
         return self.start[slot], self.stop[slot]
 
-    def codes(self) -> Codes:
-        """Return what the functions of ``delimited`` note faulty fields in."""
-        return np.zeros(self.num_rows, np.uint8)
+    def cells(self, position: int) -> TextFields:
+        """Return what the functions of ``delimited`` parse of a column."""
+        return self.buf, *self.of(position)
 
-    def bad(self, position: int, codes: Codes) -> Iterator[tuple[int, int, str]]:
-        """Yield row, code and text of the faulty fields of a column, noted in ``codes``: of all, or of the first."""
-        start, stop = self.of(position)
+    def blame_coded(self, position: int, codes: Codes, say: Callable[[int, int, str], Wording]) -> None:
+        """Note the faulty fields of a column, all or the first; ``say`` words one, given its row, code and text."""
         for row in np.flatnonzero(codes)[: None if self.finds_all else 1].tolist():
-            yield row, int(codes[row]), found_in(self.buf, start, stop, row)
+            self.blame(position, row, say(row, int(codes[row]), found_in(*self.cells(position), row)))
 
     def blame(self, position: int, row: int, words: Wording) -> None:
         """Note a faulty field."""
@@ -146,32 +148,25 @@ def weight_key(dtype: str) -> ColumnKey:
     return ColumnKey("weight", "numbers", dtype, role="weight")
 
 
-def parse_ids(
-    kind: IdKind, buf: NDArray[np.uint8], start: Ints, stop: Ints, base: int, codes: Codes = FIRST_ONLY
-) -> tuple[RawIds | RawTexts, int, int]:
-    """Parse cells as IDs of a kind. Returns (IDs, code, row), row -1 where all is well; for ``codes`` see ``delimited``."""
+def parse_ids(kind: IdKind, buf: NDArray[np.uint8], start: Ints, stop: Ints, base: int) -> tuple[RawIds | RawTexts, Codes]:
+    """Parse cells as IDs of a kind. Returns IDs and codes: see ``delimited``."""
     if kind == "string":
-        offsets, values, code, row = delimited.gather_ids(buf, start, stop, codes)
-        return RawTexts(offsets, values), code, row
-    parse = delimited.parse_signed_ids if kind == "int" else delimited.parse_ids
-    return parse(buf, start, stop, base, codes)
+        offsets, values, codes = delimited.gather_ids(buf, start, stop)
+        return RawTexts(offsets, values), codes
+    return delimited.parse_ids(buf, start, stop, base, signed=kind == "int")
 
 
 def weights(cells: Fields, position: int, dtype: str) -> ColumnChunk:
     """Parse weights."""
-    codes = cells.codes()
-    rows, values, *_ = parse_as(dtype, cells.buf, *cells.of(position), codes)
-    for row, code, found in cells.bad(position, codes):
-        cells.blame(position, row, weight_words(code, found, dtype))
+    rows, values, codes = delimited.parse_column(dtype, *cells.cells(position))
+    cells.blame_coded(position, codes, lambda _, code, found: weight_words(code, found, dtype))
     return number_chunk(weight_key(dtype), rows, values)
 
 
 def times(cells: Fields, position: int, unit: str | None, column: str | None = None) -> ColumnChunk:
     """Parse times in seconds to multiples of ``unit``, as they are where it is None; ``column`` is their name in a table."""
-    codes = cells.codes()
-    rows, values, *_ = delimited.parse_times(cells.buf, *cells.of(position), TIME_SCALES[unit], codes)
-    for row, code, found in cells.bad(position, codes):
-        cells.blame(position, row, time_words(code, found, unit, column))
+    rows, values, codes = delimited.parse_times(*cells.cells(position), TIME_SCALES[unit])
+    cells.blame_coded(position, codes, lambda _, code, found: time_words(code, found, unit, column))
     return number_chunk(TIME_KEY, rows, values)
 
 
@@ -182,50 +177,55 @@ def further(cells: Fields, name: str, position: int, dtype: str | None) -> Colum
     if dtype is None:
         return _undecided(cells, name, position)
     nulls: Nulls = ()
-    start, stop = cells.of(position)
-    codes = cells.codes()
-    rows, values, *_ = parse_as(dtype, cells.buf, start, stop, codes)
-    if has_null(cells.buf, start, stop, np.flatnonzero(codes)):
-        ends, nulls = without_nulls(cells.buf, start, stop)
-        codes = cells.codes()
-        rows, values, *_ = parse_as(dtype, cells.buf, start, ends, codes)
-    for row, code, found in cells.bad(position, codes):
-        cells.blame(position, row, column_words(name, code, found, dtype))
+    buf, start, stop = cells.cells(position)
+    rows, values, codes = delimited.parse_column(dtype, buf, start, stop)
+    if has_null(buf, start, stop, np.flatnonzero(codes)):
+        ends, nulls = without_nulls(buf, start, stop)
+        rows, values, codes = delimited.parse_column(dtype, buf, start, ends)
+    cells.blame_coded(position, codes, lambda _, code, found: column_words(name, code, found, dtype))
     return replace(number_chunk(ColumnKey(name, "numbers", dtype), rows, values), nulls=nulls)
 
 
 def _undecided(cells: Fields, name: str, position: int) -> ColumnChunk:
-    start, stop = cells.of(position)
-    # A -0 counts as a float: where a later block makes the column float64, it must be the same -0.0 for any cut into blocks.
-    rows, values, _, row = delimited.parse_ints(cells.buf, start, stop, keep_sign=True)
-    if row < 0:
-        return number_chunk(ColumnKey(name, "numbers", "int64"), rows, values)
-    rows, floats, _, row = delimited.parse_floats(cells.buf, start, stop)
-    if row < 0:
-        return number_chunk(ColumnKey(name, "numbers", "float64"), rows, floats)
-    if find_words(cells.buf, start[row : row + 1], stop[row : row + 1], _WORDS)[0] == NO_WORD:
+    buf, start, stop = cells.cells(position)
+    found = _numbers(name, buf, start, stop)
+    if isinstance(found, ColumnChunk):
+        return found
+    if find_words(buf, start[found : found + 1], stop[found : found + 1], _WORDS)[0] == NO_WORD:
         return texts(cells, name, position)
     return _words_or_numbers(cells, name, position)
 
 
+def _numbers(name: str, buf: NDArray[np.uint8], start: Ints, stop: Ints) -> ColumnChunk | int:
+    """Parse to int64, or else float64; where neither holds all, return the first row that has no number."""
+    row = 0
+    for dtype in ("int64", "float64"):
+        for some in (slice(_FEW_ROWS), slice(None)):
+            # A -0 counts as a float: where a later block makes the column float64, it must be the same -0.0 for any cut
+            # into blocks.
+            rows, values, codes = delimited.parse_column(dtype, buf, start[some], stop[some], keep_sign=True)
+            if codes.any():
+                row = int(np.flatnonzero(codes)[0])
+                break
+        else:
+            return number_chunk(ColumnKey(name, "numbers", dtype), rows, values)
+    return row
+
+
 def _words_or_numbers(cells: Fields, name: str, position: int) -> ColumnChunk:
     """Parse a column in which some cells are ``true``, ``false``, or spelled like nothing: bools or numbers, else texts."""
-    start, stop = cells.of(position)
-    found = find_words(cells.buf, start, stop, _WORDS)
+    buf, start, stop = cells.cells(position)
+    found = find_words(buf, start, stop, _WORDS)
     bools, others = np.flatnonzero((found == 0) | (found == 1)), bool((found == NO_WORD).any())
     key = ColumnKey(name, "numbers", "bool")
-    ends, nulls = without_nulls(cells.buf, start, stop)
+    ends, nulls = without_nulls(buf, start, stop)
     if bools.size and not others:
         return replace(number_chunk(key, bools, found[bools] == 0), guess="bools", nulls=nulls)
     if not others:
         return replace(number_chunk(replace(key, dtype="int64"), bools, np.zeros(0, np.int64)), guess="nulls", nulls=nulls)
-    if not bools.size:
-        rows, ints, _, row = delimited.parse_ints(cells.buf, start, ends, keep_sign=True)
-        if row < 0:
-            return replace(number_chunk(replace(key, dtype="int64"), rows, ints), guess="numbers", nulls=nulls)
-        rows, floats, _, row = delimited.parse_floats(cells.buf, start, ends)
-        if row < 0:
-            return replace(number_chunk(replace(key, dtype="float64"), rows, floats), guess="numbers", nulls=nulls)
+    parsed = 0 if bools.size else _numbers(name, buf, start, ends)
+    if isinstance(parsed, ColumnChunk):
+        return replace(parsed, guess="numbers", nulls=nulls)
     return texts(cells, name, position)
 
 
@@ -252,38 +252,15 @@ def null_warnings(columns: Iterable[ColumnChunk], owner: str = "") -> dict[str, 
     }
 
 
+def names(cells: Fields, position: int, say: Callable[[int, str], Wording]) -> RawTexts:
+    """Copy a column of names, none of which may be empty; ``say`` words a fault, given its code and the text."""
+    offsets, values, codes = delimited.gather_ids(*cells.cells(position))
+    cells.blame_coded(position, codes, lambda _, code, found: say(code, found))
+    return RawTexts(offsets, values)
+
+
 def texts(cells: Fields, name: str, position: int) -> ColumnChunk:
     """Copy a column of texts."""
-    codes = cells.codes()
-    rows, counts, values, *_ = delimited.gather_texts(cells.buf, *cells.of(position), codes)
-    for row, code, found in cells.bad(position, codes):
-        cells.blame(position, row, column_words(name, code, found, "binary"))
+    rows, counts, values, codes = delimited.gather_texts(*cells.cells(position))
+    cells.blame_coded(position, codes * (codes != EMPTY), lambda _, code, found: column_words(name, code, found, "binary"))
     return ColumnChunk(ColumnKey(name, "binary", "uint8"), rows, counts, values)
-
-
-def parse_as(
-    dtype: str, buf: NDArray[np.uint8], start: Ints, stop: Ints, codes: Codes = FIRST_ONLY
-) -> tuple[Ints, NDArray[np.generic], int, int]:
-    """Parse the cells that are not empty to numbers of a dtype. Returns (rows, values, code, row), row -1 where all is well.
-
-    For ``codes`` see ``delimited``.
-    """
-    target = np.dtype(dtype)
-    if target.kind == "b":
-        return delimited.parse_bools(buf, start, stop, codes)
-    if target.kind == "i":
-        limits = np.iinfo(target)
-        low, high = int(limits.min), int(limits.max)
-        rows, ints, code, row = delimited.parse_ints(buf, start, stop, low=low, high=high, codes=codes)
-        return rows, ints.astype(target, copy=False), code, row
-    if target.kind == "u":
-        rows, uints, code, row = delimited.parse_uints(buf, start, stop, high=int(np.iinfo(target).max), codes=codes)
-        return rows, uints.astype(target, copy=False), code, row
-    rows, floats, code, row = delimited.parse_floats(buf, start, stop, codes)
-    rounded, bad = numbers.round_to(floats, target)
-    if bad < 0:
-        return rows, rounded, code, row
-    if codes.size:
-        codes[rows[np.isinf(rounded) & np.isfinite(floats)]] = numbers.OVERFLOW
-        return rows, rounded, code, row
-    return rows, rounded, numbers.OVERFLOW, int(rows[bad])

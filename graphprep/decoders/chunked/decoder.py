@@ -152,15 +152,15 @@ def _delimiter_words(delimiter: bytes) -> str:
 
 def _pair_error(block: TextBlock, chunk: Chunk, fault: Fault) -> DecodeError:
     """Word the first fault of a csv file of edges."""
-    from graphprep.kernels.cpu.text import csv_numbers as codes
+    from graphprep.kernels.cpu.text import csv_numbers, delimited, numbers
 
     field, fix = _field(block, fault), ""
-    if fault.code in (codes.TOO_FEW, codes.TOO_MANY):
+    if fault.code in (delimited.TOO_FEW, delimited.TOO_MANY):
         message = _width_message(block, chunk, fault, 2)
         fix = "give every line a source and a destination, or set format.delimiter in the metadata"
-    elif fault.code in (codes.OUT_OF_RANGE, codes.NEGATIVE):
+    elif fault.code in (csv_numbers.OUT_OF_RANGE, numbers.NEGATIVE):
         message = _range_words(chunk, fault.column, field)
-    elif fault.code == codes.EMPTY:
+    elif fault.code == numbers.EMPTY:
         message = f"the {_END[fault.column]} id is empty"
     else:
         message = f"the {_END[fault.column]} id must be an integer, found {field!r}"
@@ -172,7 +172,7 @@ _END = ("source", "destination")
 
 
 def _width_message(block: TextBlock, chunk: Chunk, fault: Fault, width: int) -> str:
-    from graphprep.kernels.cpu.text.csv_numbers import TOO_FEW
+    from graphprep.kernels.cpu.text.delimited import TOO_FEW
 
     line = block.data[block.data.rfind(b"\n", 0, fault.start) + 1 :].split(b"\n", 1)[0].strip(b"\r")
     found = fault.column if fault.code == TOO_FEW else len(line.split(chunk.delimiter or None))
@@ -191,21 +191,21 @@ def _said(chunk: Chunk) -> str:
 
 def _table_error(block: TextBlock, chunk: Chunk, fault: Fault, dtype: str) -> DecodeError:
     """Word the first fault of a csv file of a feature."""
-    from graphprep.kernels.cpu.text import csv_numbers as codes
+    from graphprep.kernels.cpu.text import csv_numbers, delimited, numbers
 
     fix = ""
-    if fault.code in (codes.TOO_FEW, codes.TOO_MANY):
+    if fault.code in (delimited.TOO_FEW, delimited.TOO_MANY):
         message = _width_message(block, chunk, fault, chunk.width)
         fix = "give every line the same number of values, or set format.delimiter in the metadata"
-    elif fault.code == codes.BLANK:
+    elif fault.code == csv_numbers.BLANK:
         message = f"a blank line where a row must stand{_said(chunk)}"
         fix = "remove the line, or supply the values"
-    elif fault.code == codes.SURPLUS:
+    elif fault.code == csv_numbers.SURPLUS:
         message = f"a row too many{_said(chunk)}"
         fix = "correct the counts in the metadata, or remove the surplus rows"
-    elif fault.code == codes.EMPTY:
+    elif fault.code == numbers.EMPTY:
         message = f"value {fault.column} is empty"
-    elif fault.code == codes.OVERFLOW:
+    elif fault.code == numbers.OVERFLOW:
         message = f"value {fault.column} does not fit {dtype}: {_field(block, fault)!r}"
     else:
         what = {"b": "0, 1, true or false", "f": "a number"}.get(np.dtype(dtype).kind, "an integer")

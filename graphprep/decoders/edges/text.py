@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.decoders.cells.columns import RELATION, EdgeLayout, Reading
-from graphprep.decoders.cells.faults import HEADER_AGAIN, id_words, relation_words
+from graphprep.decoders.cells.faults import HEADER_AGAIN, Wording, id_words, relation_words
 from graphprep.decoders.cells.text import (
     Fields,
     after_header,
     further,
+    names,
     null_warnings,
     number_chunk,
     parse_ids,
@@ -74,7 +75,7 @@ def _parse(
     src, dst = (_ids(cells, layout, name, reading, starts_file) for name in ("src", "dst"))
     if reading.src_ids == reading.dst_ids == "string":
         _refuse_header(cells, layout)
-    named = None if layout.relation_col is None else _relations(cells, layout.relation_col)
+    named = None if layout.relation_col is None else names(cells, layout.relation_col, relation_words)
     return src, dst, named, [parse(cells) for parse in _columns(layout, reading)]
 
 
@@ -186,8 +187,7 @@ def _begins_with_float(buf: NDArray[np.uint8], at: int, layout: EdgeLayout) -> b
     lines = buf[at : at + _FIRST_BYTES].tobytes()
     cells = _split(np.frombuffer(lines[: lines.rfind(b"\n") + 1], np.uint8), 0, layout)
     start, stop = cells.of(2)
-    _, _, code, _ = delimited.parse_ints(cells.buf, start[:1], stop[:1], keep_sign=True)
-    return code != numbers.OK
+    return bool(delimited.parse_column("int64", cells.buf, start[:1], stop[:1], keep_sign=True)[2].any())
 
 
 def _split(buf: NDArray[np.uint8], at: int, layout: EdgeLayout, ends: Ints | None = None) -> Fields:
@@ -201,11 +201,12 @@ def _split(buf: NDArray[np.uint8], at: int, layout: EdgeLayout, ends: Ints | Non
 def _ids(cells: Fields, layout: EdgeLayout, name: str, reading: Reading, starts_file: bool) -> RawIds | RawTexts:
     position = layout.src if name == "src" else layout.dst
     kind = reading.ids(name)
-    codes = cells.codes()
-    ids, *_ = parse_ids(kind, cells.buf, *cells.of(position), layout.index_base, codes)
-    for row, code, found in cells.bad(position, codes):
-        words = id_words(name, code, found, layout.index_base, kind, may_be_header=starts_file and row == 0)
-        cells.blame(position, row, words)
+    ids, codes = parse_ids(kind, *cells.cells(position), layout.index_base)
+
+    def say(row: int, code: int, found: str) -> Wording:
+        return id_words(name, code, found, layout.index_base, kind, may_be_header=starts_file and row == 0)
+
+    cells.blame_coded(position, codes, say)
     return ids
 
 
@@ -228,12 +229,3 @@ def _refuse_header(cells: Fields, layout: EdgeLayout) -> None:
         end = begin + header.size
         if (begin == 0 or cells.buf[begin - 1] == _LF) and (end == cells.buf.size or cells.buf[end] in (_LF, _CR)):
             cells.faults.add(row, begin, layout.src, HEADER_AGAIN)
-
-
-def _relations(cells: Fields, position: int) -> RawTexts:
-    """Read the name of every edge's relation."""
-    codes = cells.codes()
-    offsets, values, *_ = delimited.gather_ids(cells.buf, *cells.of(position), codes)
-    for row, code, found in cells.bad(position, codes):
-        cells.blame(position, row, relation_words(code, found))
-    return RawTexts(offsets, values)

@@ -12,8 +12,11 @@ from typing import Any, BinaryIO, ClassVar, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from graphprep.decoders.cells.faults import Wording, weight_words
+from graphprep.decoders.cells.text import Fields, after_header
 from graphprep.decoders.looks.text_head import MATRIX_MARKET
 from graphprep.decoders.matrices.options import MAX_LINE_BYTES, EdgePlan, MatrixOptions, matrix_relation, matrix_sources
+from graphprep.kernels.cpu.text import delimited, numbers
 from graphprep.model.counts import parse_count
 from graphprep.model.errors import DataError, DecodeError, UsageError
 from graphprep.model.graph_config import EdgeTable
@@ -64,10 +67,8 @@ class MtxReader:
         Raises DecodeError for a wrong number of fields, an index outside the matrix, a value that is no number or does not fit,
         a diagonal entry of a skew-symmetric matrix.
         """
-        from graphprep.kernels.cpu.text import delimited, numbers
-
         buf = np.frombuffer(block.data, np.uint8)
-        at = _after_line(block, self.banner.size_line)
+        at = after_header(block, self.banner.size_line)
         _refuse_hash(block.data, at)
         weighted = not self.banner.pattern
         found = None if places else delimited.parse_plain(buf, at, np.zeros(0, np.uint8), weighted)
@@ -90,64 +91,50 @@ class MtxReader:
 
     def _decode_slowly(self, buf: NDArray[np.uint8], at: int, places: bool) -> RawRows:
         """Find the first fault, or the places of all fields."""
-        from graphprep.kernels.cpu.text import delimited
-
         width = 2 if self.banner.pattern else 3
-        slots = np.arange(width)
-        start, stop, bad = delimited.split_fields(buf, at, np.zeros(0, np.uint8), False, slots)
-        faults: list[tuple[int, DecodeError]] = []
+        start, stop, bad = delimited.split_fields(buf, at, np.zeros(0, np.uint8), False, np.arange(width))
+        cells = Fields(buf, start, stop, np.arange(width))
         for _, fault, found in bad.tolist():
             words = f"expected {width} fields{' (row, column, value)' if width == 3 else ' (row, column)'}, found {found}"
             fix = "give every entry a row, a column" + (" and a value" if width == 3 else "")
-            faults.append((start.shape[1], DecodeError(words, at=fault, fix=fix)))
-        rows = self._indices(buf, start[0], stop[0], 0, faults)
-        columns = self._indices(buf, start[1], stop[1], 1, faults)
+            cells.faults.add(cells.num_rows, fault, -1, Wording(words, fix))
+        rows, columns = self._indices(cells, 0), self._indices(cells, 1)
         weights: NDArray[np.generic] = np.zeros(0)
         if width == 3:
-            weights = self._weights(buf, start[2], stop[2], faults)
+            weights = self._weights(cells)
         if self.banner.symmetry == "skew-symmetric" and (rows == columns).any():
             row = int((rows == columns).argmax())
             words = f"a skew-symmetric matrix has no entries on its diagonal, found ({rows[row]}, {columns[row]})"
-            faults.append((row, DecodeError(words, at=int(start[0][row]), fix="remove the entry")))
-        if faults:
-            raise min(faults, key=lambda item: (item[0], item[1].at))[1]
+            cells.blame(0, row, Wording(words, "remove the entry"))
+        cells.faults.raise_first()
         return self._edges(rows, columns, weights, (start[0], start[1]) if places else None)
 
-    def _indices(
-        self, buf: NDArray[np.uint8], start: Ints, stop: Ints, axis: int, faults: list[tuple[int, DecodeError]]
-    ) -> NDArray[np.uint64]:
-        from graphprep.kernels.cpu.text import delimited, numbers
-
-        ids, code, row = delimited.parse_ids(buf, start, stop, 0)
+    def _indices(self, cells: Fields, axis: int) -> NDArray[np.uint64]:
+        ids, codes = delimited.parse_ids(*cells.cells(axis), 0)
         size = self.banner.shape[axis]
-        if row < 0 and ids.size and (int(ids.min()) < 1 or int(ids.max()) > size):
-            row, code = int(((ids < 1) | (ids > np.uint64(size))).argmax()), numbers.OVERFLOW
-        if row >= 0:
-            name, text = ("row", "column")[axis], _text(buf, start, stop, row)
+        codes[(codes == numbers.OK) & ((ids < 1) | (ids > np.uint64(size)))] = numbers.OVERFLOW
+        name = ("row", "column")[axis]
+
+        def say(row: int, code: int, _: str) -> Wording:
+            text = _text(cells, axis, row)
             if code in (numbers.OVERFLOW, numbers.NEGATIVE):
-                message = f"the {name} must be from 1 to {size}, found {text}"
-                fix = "correct the entry, or the size line"
-            else:
-                message, fix = f"the {name} must be an integer, found {text!r}", "write indices as decimal digits"
-            faults.append((row, DecodeError(message, at=int(start[row]), fix=fix)))
+                return Wording(f"the {name} must be from 1 to {size}, found {text}", "correct the entry, or the size line")
+            return Wording(f"the {name} must be an integer, found {text!r}", "write indices as decimal digits")
+
+        cells.blame_coded(axis, codes, say)
         return ids
 
-    def _weights(
-        self, buf: NDArray[np.uint8], start: Ints, stop: Ints, faults: list[tuple[int, DecodeError]]
-    ) -> NDArray[np.generic]:
-        from graphprep.decoders.cells.faults import weight_words
-        from graphprep.kernels.cpu.text import delimited, numbers
+    def _weights(self, cells: Fields) -> NDArray[np.generic]:
+        dtype = self.weight_dtype or "float64"
+        weights, codes = delimited.parse_numbers(dtype, *cells.cells(2))
 
-        _, values, code, row = delimited.parse_floats(buf, start, stop)
-        weights, bad = numbers.round_to(values, np.dtype(self.weight_dtype or "float64"))
-        if row < 0 and bad >= 0:
-            code, row = numbers.OVERFLOW, bad
-        if row >= 0:
-            text = _text(buf, start, stop, row)
-            words = weight_words(code, text, self.weight_dtype or "float64")
-            message = words.message if code == numbers.OVERFLOW else f"the value must be a number, found {text!r}"
-            fix = words.fix if code == numbers.OVERFLOW else "correct the value"
-            faults.append((row, DecodeError(message, at=int(start[row]), fix=fix)))
+        def say(row: int, code: int, _: str) -> Wording:
+            text = _text(cells, 2, row)
+            if code == numbers.OVERFLOW:
+                return weight_words(code, text, dtype)
+            return Wording(f"the value must be a number, found {text!r}", "correct the value")
+
+        cells.blame_coded(2, codes, say)
         return weights
 
     def _edges(
@@ -207,21 +194,10 @@ def _refuse_hash(data: bytes, at: int) -> None:
         at += 1
 
 
-def _text(buf: NDArray[np.uint8], start: Ints, stop: Ints, row: int) -> str:
-    text = bytes(buf[start[row] : stop[row]]).decode(errors="replace")
+def _text(cells: Fields, position: int, row: int) -> str:
+    start, stop = cells.of(position)
+    text = bytes(cells.buf[start[row] : stop[row]]).decode(errors="replace")
     return text if len(text) <= 40 else f"{text[:40]}…"
-
-
-def _after_line(block: TextBlock, line: int) -> int:
-    """Return the position behind a line of the file: 0 where the block begins after it."""
-    at = 0
-    if block.begins_behind(line):
-        return at
-    for _ in range(line - block.first_line + 1):
-        at = block.data.find(b"\n", at) + 1
-        if at == 0:
-            return len(block.data)
-    return at
 
 
 # ------------------------------------------------------------------------------------------------------------- plan

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from graphprep.decoders.cells.columns import IdKind
 from graphprep.decoders.cells.faults import FieldFault, FieldFaults, Wording, column_words, show, time_words, weight_words
 from graphprep.decoders.cells.row_numbers import ranges
-from graphprep.decoders.cells.text import TIME_KEY, TIME_SCALES, found_in, number_chunk, parse_as, parse_ids, weight_key
+from graphprep.decoders.cells.text import TIME_KEY, TIME_SCALES, TextFields, found_in, number_chunk, parse_ids, weight_key
 from graphprep.decoders.deepgnn import json_faults
 from graphprep.decoders.looks.text_head import more_of_head
 from graphprep.decoders.tables.columns import ColumnType, FeatureColumn, IdField, TableLayout
@@ -231,13 +231,9 @@ class _Texts:
     stop: Ints
 
     @property
-    def cells(self) -> tuple[NDArray[np.uint8], Ints, Ints]:
+    def cells(self) -> TextFields:
         """Return what functions of ``delimited`` parse."""
         return self.buf, self.start, self.stop
-
-    def codes(self) -> Codes:
-        """Return what they note faulty texts in."""
-        return np.zeros(self.start.size, np.uint8)
 
 
 @dataclass(frozen=True)
@@ -268,24 +264,21 @@ class JsonBatch:
         if field.position is None:
             return np.arange(self.first_row, self.first_row + self.num_rows, dtype=np.uint64)
         texts = self._keys(field.position)
-        codes = texts.codes()
-        ids, *_ = parse_ids(field.kind, *texts.cells, 0, codes)
+        ids, codes = parse_ids(field.kind, *texts.cells, 0)
         self._blame_texts(texts, codes, lambda code, found: key_words(field.name, code, found, field.kind))
         return ids
 
     def texts(self, position: int) -> RawTexts:
         """Read a column of names."""
         texts = self._keys(position)
-        codes = texts.codes()
-        offsets, values, *_ = delimited.gather_ids(*texts.cells, codes)
+        offsets, values, codes = delimited.gather_ids(*texts.cells)
         self._blame_texts(texts, codes, lambda code, _: name_words(self.layout.names[position], code, ""))
         return RawTexts(offsets, values)
 
     def weights(self, position: int, dtype: str) -> ColumnChunk:
         """Read weights."""
         texts = self._texts(*self._present(self.layout.names[position]))
-        codes = texts.codes()
-        found, values, *_ = parse_as(dtype, *texts.cells, codes)
+        found, values, codes = delimited.parse_column(dtype, *texts.cells)
         self._blame_texts(texts, codes, lambda code, text: weight_words(code, text, dtype))
         return number_chunk(weight_key(dtype), texts.rows[found], values)
 
@@ -296,8 +289,7 @@ class JsonBatch:
             chunk = self._declared(column, column.type, rows, tokens)
             return dataclasses.replace(chunk, key=dataclasses.replace(TIME_KEY, unit=column.type.unit))
         texts = self._texts(rows, tokens)
-        codes = texts.codes()
-        found, values, *_ = delimited.parse_times(*texts.cells, TIME_SCALES[unit], codes)
+        found, values, codes = delimited.parse_times(*texts.cells, TIME_SCALES[unit])
         self._blame_texts(texts, codes, lambda code, text: time_words(code, text, unit, column.source))
         return number_chunk(TIME_KEY, texts.rows[found], values)
 
@@ -379,8 +371,7 @@ class JsonBatch:
     def _counted(self, column: FeatureColumn, kind: ColumnType, rows: Ints, tokens: Ints) -> ColumnChunk:
         """Read dates and times that are counted from 1970-01-01, in the column's unit."""
         texts = self._texts(rows, tokens)
-        codes = texts.codes()
-        found, values, *_ = parse_as("int64", *texts.cells, codes)
+        found, values, codes = delimited.parse_column("int64", *texts.cells)
         self._blame_texts(texts, codes, lambda code, text: type_words(column.source, code, text, kind))
         return number_chunk(ColumnKey(column.name, "numbers", "int64", unit=kind.unit), rows[found], values)
 
@@ -408,8 +399,8 @@ class JsonBatch:
         if rows.size and is_bool.all():
             return number_chunk(key, rows, kinds == json_tape.TRUE)
         if not is_bool.any():
-            _, ints, _, bad = delimited.parse_ints(*self._texts(rows, tokens).cells, keep_sign=True)
-            if bad < 0:
+            _, ints, codes = delimited.parse_column("int64", *self._texts(rows, tokens).cells, keep_sign=True)
+            if not codes.any():
                 return number_chunk(dataclasses.replace(key, dtype="int64"), rows, ints)
         values = np.empty(rows.size, np.float64)
         values[is_bool] = kinds[is_bool] == json_tape.TRUE

@@ -5,19 +5,21 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.decoders.cells.faults import FieldFaults
+from graphprep.decoders.cells.faults import FieldFaults, Wording
 from graphprep.decoders.cells.text import (
     TIME_KEY,
     Fields,
     after_header,
     further,
     has_null,
+    names,
     parse_ids,
     split_cells,
     times,
@@ -29,7 +31,6 @@ from graphprep.decoders.tables.columns import ColumnType, FeatureColumn, IdField
 from graphprep.decoders.tables.faults import key_words, name_words
 from graphprep.decoders.tables.rows import parse_columns, read_numbered, table_rows
 from graphprep.decoders.tables.values import Faulty, parse_texts
-from graphprep.kernels.cpu.text import delimited
 from graphprep.kernels.cpu.text.lists import blank_cells
 from graphprep.model.errors import DecodeError
 from graphprep.model.protocols import Span, TextBlock
@@ -112,20 +113,17 @@ class TextBatch:
         """Parse raw IDs, or number the rows."""
         if field.position is None:
             return np.arange(self.first_row, self.first_row + self.num_rows, dtype=np.uint64)
-        codes = self.cells.codes()
-        ids, *_ = parse_ids(field.kind, self.cells.buf, *self.cells.of(field.position), 0, codes)
-        for row, code, found in self.cells.bad(field.position, codes):
-            words = key_words(field.name, code, found, field.kind, may_be_header=self.starts_file and row == 0)
-            self.cells.blame(field.position, row, words)
+        ids, codes = parse_ids(field.kind, *self.cells.cells(field.position), 0)
+
+        def say(row: int, code: int, found: str) -> Wording:
+            return key_words(field.name, code, found, field.kind, may_be_header=self.starts_file and row == 0)
+
+        self.cells.blame_coded(field.position, codes, say)
         return ids
 
     def texts(self, position: int) -> RawTexts:
         """Copy a column of names."""
-        codes = self.cells.codes()
-        offsets, values, *_ = delimited.gather_ids(self.cells.buf, *self.cells.of(position), codes)
-        for row, code, found in self.cells.bad(position, codes):
-            self.cells.blame(position, row, name_words(self.layout.names[position], code, found))
-        return RawTexts(offsets, values)
+        return names(self.cells, position, partial(name_words, self.layout.names[position]))
 
     def weights(self, position: int, dtype: str) -> ColumnChunk:
         """Parse weights."""
@@ -151,7 +149,7 @@ class TextBatch:
         return self.cells.of(field.position)[0]
 
     def _parse(self, column: FeatureColumn, kind: ColumnType) -> ColumnChunk:
-        buf, (start, stop), separator = self.cells.buf, self.cells.of(column.position), self.layout.list_delimiter
+        (buf, start, stop), separator = self.cells.cells(column.position), self.layout.list_delimiter
         chunk, iterator = parse_texts(column, kind, buf, start, stop, separator)
         faulty = self._wanted(iterator)
         if not kind.is_list and has_null(buf, start, stop, np.array([row for row, _ in faulty], np.int64)):

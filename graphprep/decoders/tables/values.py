@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from graphprep.decoders.cells.faults import Wording, column_words
 from graphprep.decoders.cells.row_numbers import ranges
-from graphprep.decoders.cells.text import found_in, number_chunk, parse_as
+from graphprep.decoders.cells.text import found_in, number_chunk
 from graphprep.decoders.tables.columns import ColumnType, FeatureColumn
 from graphprep.decoders.tables.faults import size_words, type_words
 from graphprep.kernels.cpu.text import numbers
 from graphprep.kernels.cpu.text.dates import parse_dates
-from graphprep.kernels.cpu.text.delimited import Codes
+from graphprep.kernels.cpu.text.delimited import Codes, parse_column, parse_numbers
 from graphprep.kernels.cpu.text.lists import split_lists
 from graphprep.model.rows import ColumnChunk, ColumnKey
 
@@ -32,11 +32,10 @@ def parse_texts(
     """Parse cells, of which the empty ones are absent. ``separator`` is what separates the values of lists."""
     if kind.is_list:
         return _parse_lists(column, kind, (buf, start, stop), separator)
-    codes = np.zeros(start.size, np.uint8)
     if kind.unit is None:
-        rows, values, *_ = parse_as(kind.dtype, buf, start, stop, codes)
+        rows, values, codes = parse_column(kind.dtype, buf, start, stop)
     else:
-        rows, values, *_ = parse_dates(buf, start, stop, kind.unit, codes)
+        rows, values, codes = parse_dates(buf, start, stop, kind.unit)
     chunk = number_chunk(ColumnKey(column.name, "numbers", kind.dtype, unit=kind.unit), rows, values)
     return chunk, _say(column, kind, (buf, start, stop), np.flatnonzero(codes), codes)
 
@@ -55,11 +54,8 @@ def _parse_lists(
     column: FeatureColumn, kind: ColumnType, cells: tuple[Bytes, Ints, Ints], separator: str | None
 ) -> tuple[ColumnChunk, Iterator[Faulty]]:
     rows, counts, starts, stops = split_lists(*cells, ord(separator) if separator else None)
-    codes = np.zeros(starts.size, np.uint8)
-    found, values, *_ = parse_as(kind.dtype, cells[0], starts, stops, codes)
-    is_missing = codes == numbers.OK
-    is_missing[found] = False
-    codes[is_missing] = numbers.INVALID
+    values, codes = parse_numbers(kind.dtype, cells[0], starts, stops)
+    codes[codes == numbers.EMPTY] = numbers.INVALID
     bad = np.flatnonzero(codes)[::-1]
     of_rows = np.zeros(cells[1].size, np.uint8)
     of_rows[rows[np.searchsorted(np.cumsum(counts), bad, side="right")]] = codes[bad]  # the first of a list is set last

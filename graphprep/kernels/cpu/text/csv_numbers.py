@@ -15,19 +15,14 @@ from numpy.typing import NDArray
 from graphprep.kernels.compiler.jit import njit
 from graphprep.kernels.cpu.bytes.words import address_of, digits_at, load_byte, non_digits, trailing_zeros
 from graphprep.kernels.cpu.text import pairs as plain
+from graphprep.kernels.cpu.text.delimited import TOO_FEW, TOO_MANY, Codes, Ints, parse_ids, parse_numbers
 from graphprep.kernels.cpu.text.numbers import (
     DECIMAL_REACH,
-    EMPTY,
-    INVALID,
-    NEGATIVE,
     OK,
     OVERFLOW,
     find_byte,
     find_line,
-    parse_bool,
     parse_float,
-    parse_int,
-    parse_uint,
     read_decimal,
     round_to,
     skip_blanks,
@@ -35,31 +30,13 @@ from graphprep.kernels.cpu.text.numbers import (
 )
 from graphprep.kernels.cpu.text.pairs import count_lines
 
-# Codes beyond those of ``numbers``.
-TOO_FEW = 11  # fields; the position is the end of the line
-TOO_MANY = 12  # fields; the position is the first that is too many
-OUT_OF_RANGE = 13  # an ID that its type does not have
-BLANK = 14  # a blank line where a row must stand
-SURPLUS = 15  # a row behind the last that may stand
+# Codes beyond those of ``numbers`` and ``delimited``. Of TOO_FEW fields the position is the end of the line, of TOO_MANY the
+# first that is too many.
+OUT_OF_RANGE = 33  # an ID that its type does not have
+BLANK = 34  # a blank line where a row must stand
+SURPLUS = 35  # a row behind the last that may stand
 
-__all__ = [
-    "BLANK",
-    "EMPTY",
-    "INVALID",
-    "NEGATIVE",
-    "OK",
-    "OUT_OF_RANGE",
-    "OVERFLOW",
-    "SURPLUS",
-    "TOO_FEW",
-    "TOO_MANY",
-    "Fault",
-    "parse_pairs",
-    "parse_plain_pairs",
-    "parse_table",
-]
-
-_LF, _CR, _SPACE, _TAB, _QUOTE, _ZERO = 10, 13, 32, 9, 34, 48
+_LF, _CR, _SPACE, _TAB, _QUOTE = 10, 13, 32, 9, 34
 _MINUS = np.uint8(ord("-"))
 _SAFE_DIGITS = 18  # 10^18 - 1 < 2^63
 _LEAST_BYTES = 4 * DECIMAL_REACH  # of a text that is worth the plain way
@@ -77,7 +54,6 @@ class Fault:
 
 
 Uints = NDArray[np.uint64]
-Ints = NDArray[np.int64]
 
 
 def parse_pairs(data: bytes, delimiter: bytes, num_src: int, num_dst: int) -> tuple[Uints, Uints, Ints, Ints] | Fault:
@@ -86,14 +62,15 @@ def parse_pairs(data: bytes, delimiter: bytes, num_src: int, num_dst: int) -> tu
     Returns (src, dst, byte of each src, byte of each dst), or the first fault.
     """
     buf = np.frombuffer(data, np.uint8)
-    most = int(np.count_nonzero(buf == _LF)) + 1
-    src, dst = np.empty(most, np.uint64), np.empty(most, np.uint64)
-    at_src, at_dst = np.empty(most, np.int64), np.empty(most, np.int64)
-    delim = np.frombuffer(delimiter, np.uint8)
-    rows, *fault = _pairs(buf, delim, np.uint64(num_src), np.uint64(num_dst), src, dst, at_src, at_dst)
-    if fault[0] != OK:
-        return Fault(*fault)
-    return src[:rows], dst[:rows], at_src[:rows], at_dst[:rows]
+    starts, stops, rows, more, fault = _split(buf, delimiter, 2, count_lines(buf, 0, buf.size), blanks_are_rows=False)
+    fields = rows * 2 + more  # those of a faulty line before its fault
+    ids, codes = parse_ids(buf, starts[:fields], stops[:fields], 0)
+    limits = np.resize(np.array([num_src, num_dst], np.uint64), fields)
+    codes[(codes == OVERFLOW) | ((codes == OK) & (ids >= limits))] = OUT_OF_RANGE
+    fault = _first_fault(codes, starts, stops, 2) or fault
+    if fault is not None:
+        return fault
+    return ids[::2].copy(), ids[1::2].copy(), starts[:fields:2].copy(), starts[1:fields:2].copy()
 
 
 def parse_plain_pairs(
@@ -167,42 +144,35 @@ def _is_integers(buf: NDArray[np.uint8], at: int, delimiter: bytes, width: int) 
 
 def _parse_any(buf: NDArray[np.uint8], delimiter: bytes, width: int, most_rows: int, dtype: str | None) -> NDArray[Any] | Fault:
     """Parse lines of any kind like ``parse_table``."""
-    lines = count_lines(buf, 0, buf.size)
-    shape = (min(lines, most_rows) * width,)
-    starts, stops = np.empty(shape, np.int64), np.empty(shape, np.int64)
-    rows, *fault = _split(buf, np.frombuffer(delimiter, np.uint8), width, most_rows, starts, stops)
-    starts, stops = starts[: rows * width], stops[: rows * width]
-    if dtype is not None:
-        values, code, at = _parse_as(np.dtype(dtype), buf, starts, stops)
-    else:
-        values, code, at = _parse_as(np.dtype(np.int64), buf, starts, stops)
-        # No integer keeps the sign of -0; a float does, wherever the column is cut into blocks.
-        if code != OK or _has_minus_zero(buf, starts, stops, values):
-            values, code, at = _parse_as(np.dtype(np.float64), buf, starts, stops)
+    most = min(count_lines(buf, 0, buf.size), most_rows)
+    starts, stops, rows, _, fault = _split(buf, delimiter, width, most, blanks_are_rows=True)
+    where = (buf, starts[: rows * width], stops[: rows * width])
+    # No integer keeps the sign of -0; a float does, wherever the column is cut into blocks.
+    values, codes = parse_numbers(dtype or "int64", *where, keep_sign=dtype is None)
+    if dtype is None and codes.any():
+        values, codes = parse_numbers("float64", *where)
     # A fault in a field comes before that of its line's end or of a later line.
-    if code != OK:
-        return Fault(code, at % width, int(starts[at]), int(stops[at]))
-    return Fault(*fault) if fault[0] != OK else values.reshape(rows, width)
+    return _first_fault(codes, starts, stops, width) or fault or values.reshape(rows, width)
 
 
-def _parse_as(dtype: np.dtype[Any], buf: NDArray[np.uint8], starts: Ints, stops: Ints) -> tuple[NDArray[Any], int, int]:
-    """Parse fields to ``(values, code, field)`` of one dtype; the code and the field are those of the first fault."""
-    if dtype.kind == "b":
-        flags = np.empty(starts.size, np.bool_)
-        return flags, *_bools(buf, starts, stops, flags)
-    if dtype.kind == "f":
-        floats = np.empty(starts.size, np.float64)
-        code, at = _floats(buf, starts, stops, floats)
-        rounded, lost = round_to(floats[: at if code != OK else None], dtype)
-        return (rounded, OVERFLOW, lost) if lost >= 0 else (rounded, code, at)
-    limits = np.iinfo(dtype)
-    if dtype.kind == "u":
-        uints = np.empty(starts.size, np.uint64)
-        code, at = _uints(buf, starts, stops, np.uint64(limits.max), uints)
-        return uints.astype(dtype, copy=False), code, at
-    ints = np.empty(starts.size, np.int64)
-    code, at = _ints(buf, starts, stops, np.int64(limits.min), np.int64(limits.max), ints)
-    return ints.astype(dtype, copy=False), code, at
+def _first_fault(codes: Codes, starts: Ints, stops: Ints, width: int) -> Fault | None:
+    if not codes.any():
+        return None
+    at = int(np.flatnonzero(codes)[0])
+    return Fault(int(codes[at]), at % width, int(starts[at]), int(stops[at]))
+
+
+def _split(
+    buf: NDArray[np.uint8], delimiter: bytes, width: int, most_rows: int, *, blanks_are_rows: bool
+) -> tuple[Ints, Ints, int, int, Fault | None]:
+    """Find the fields of every line, up to a fault.
+
+    Returns their starts and stops, the number of whole rows, that of fields in a faulty line before its fault, and the fault.
+    """
+    starts, stops = np.empty(most_rows * width, np.int64), np.empty(most_rows * width, np.int64)
+    delim = np.frombuffer(delimiter, np.uint8)
+    rows, more, code, column, start, stop = _find_fields(buf, delim, width, most_rows, blanks_are_rows, starts, stops)
+    return starts, stops, rows, more, None if code == OK else Fault(code, column, start, stop)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -314,142 +284,29 @@ def _line(buf, at, delim):
 
 
 @njit(cache=True, nogil=True)
-def _pairs(buf, delim, num_src, num_dst, src, dst, at_src, at_dst):
-    """Fill the four arrays; return ``(rows, code, column, start, stop)``."""
-    between = delim[0] if delim.size == 1 else np.uint8(_SPACE)
-    simple = delim.size <= 1
-    size = buf.size
-    row = 0
-    at = 0
-    while at < size:
-        if simple:  # digits, one delimiter, digits, LF: nearly every line of nearly every file
-            first = np.uint64(0)
-            p = at
-            while p < size and np.uint8(buf[p] - _ZERO) < 10:
-                first = first * np.uint64(10) + np.uint64(buf[p] - _ZERO)
-                p += 1
-            if at < p <= at + _SAFE_DIGITS and p < size and buf[p] == between:
-                second = np.uint64(0)
-                q = p + 1
-                while q < size and np.uint8(buf[q] - _ZERO) < 10:
-                    second = second * np.uint64(10) + np.uint64(buf[q] - _ZERO)
-                    q += 1
-                if p + 1 < q <= p + 1 + _SAFE_DIGITS and q < size and buf[q] == _LF and first < num_src and second < num_dst:
-                    src[row], dst[row], at_src[row], at_dst[row] = first, second, at, p + 1
-                    row += 1
-                    at = q + 1
-                    continue
-        start, stop, following, blank = _line(buf, at, delim)
-        at = following
-        if blank:
-            continue
-        for column in range(2):
-            end = _field_stop(buf, start, stop, delim)
-            low, high = _unquote(buf, start, end)
-            code, value = parse_uint(buf, low, high)
-            if code == OVERFLOW:
-                code = OUT_OF_RANGE
-            if code == OK and value >= (num_src if column == 0 else num_dst):
-                code = OUT_OF_RANGE
-            if code != OK:
-                return row, code, column, low, high
-            if column == 0:
-                src[row], at_src[row] = value, low
-                if end == stop:
-                    return row, TOO_FEW, 1, stop, stop
-                start = end + max(delim.size, 1)
-                if delim.size == 0:
-                    start = skip_blanks(buf, start, stop)
-            else:
-                dst[row], at_dst[row] = value, low
-                if end < stop:
-                    start = skip_blanks(buf, end + max(delim.size, 1), stop)
-                    return row, TOO_MANY, 2, start, stop
-        row += 1
-    return row, OK, 0, 0, 0
-
-
-@njit(cache=True, nogil=True)
-def _split(buf, delim, width, most_rows, starts, stops):
-    """Find the fields of every line; return ``(whole rows, code, column, start, stop)``."""
+def _find_fields(buf, delim, width, most_rows, blanks_are_rows, starts, stops):
+    """Fill ``starts`` and ``stops``; return ``(whole rows, further fields, code, column, start, stop)``."""
     row = 0
     at = 0
     while at < buf.size:
         start, stop, following, blank = _line(buf, at, delim)
         at = following
+        if blank and (row == most_rows or not blanks_are_rows):
+            continue
         if row == most_rows:
-            if blank:
-                continue
-            return row, SURPLUS, 0, start, stop
+            return row, 0, SURPLUS, 0, start, stop
         if blank:
-            return row, BLANK, 0, start, start
+            return row, 0, BLANK, 0, start, start
         for column in range(width):
             end = _field_stop(buf, start, stop, delim)
             starts[row * width + column], stops[row * width + column] = _unquote(buf, start, end)
             last = column == width - 1
             if last and end < stop:
-                return row, TOO_MANY, width, skip_blanks(buf, end + max(delim.size, 1), stop), stop
+                return row, width, TOO_MANY, width, skip_blanks(buf, end + max(delim.size, 1), stop), stop
             if not last and end == stop:
-                return row, TOO_FEW, column + 1, stop, stop
+                return row, column + 1, TOO_FEW, column + 1, stop, stop
             start = end + max(delim.size, 1)
             if delim.size == 0:
                 start = skip_blanks(buf, start, stop)
         row += 1
-    return row, OK, 0, 0, 0
-
-
-@njit(cache=True, nogil=True)
-def _ints(buf, starts, stops, low, high, out):
-    """Parse integers in [low, high]; return ``(code, field)`` of the first that is none."""
-    for i in range(out.size):
-        code, value = parse_int(buf, starts[i], stops[i])
-        if code == OK and (value < low or value > high):
-            code = OVERFLOW
-        if code != OK:
-            return code, i
-        out[i] = value
-    return OK, 0
-
-
-@njit(cache=True, nogil=True)
-def _has_minus_zero(buf, starts, stops, values):
-    """Return whether a field of value 0 begins with a minus."""
-    for i in range(values.size):
-        if values[i] == 0 and buf[skip_blanks(buf, starts[i], stops[i])] == _MINUS:
-            return True
-    return False
-
-
-@njit(cache=True, nogil=True)
-def _uints(buf, starts, stops, high, out):
-    """Parse integers in [0, high]; return ``(code, field)`` of the first that is none."""
-    for i in range(out.size):
-        code, value = parse_uint(buf, starts[i], stops[i])
-        if code == NEGATIVE or (code == OK and value > high):
-            code = OVERFLOW
-        if code != OK:
-            return code, i
-        out[i] = value
-    return OK, 0
-
-
-@njit(cache=True, nogil=True)
-def _floats(buf, starts, stops, out):
-    """Parse floats; return ``(code, field)`` of the first that is none."""
-    for i in range(out.size):
-        code, value = parse_float(buf, starts[i], stops[i])
-        if code != OK:
-            return code, i
-        out[i] = value
-    return OK, 0
-
-
-@njit(cache=True, nogil=True)
-def _bools(buf, starts, stops, out):
-    """Parse booleans; return ``(code, field)`` of the first that is none."""
-    for i in range(out.size):
-        code, value = parse_bool(buf, starts[i], stops[i])
-        if code != OK:
-            return code, i
-        out[i] = value
-    return OK, 0
+    return row, 0, OK, 0, 0, 0

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.kernels.compiler.jit import njit
-from graphprep.kernels.cpu.text.delimited import FIRST_ONLY, Codes
-from graphprep.kernels.cpu.text.numbers import FRACTION, INVALID, OK, OVERFLOW, skip_blanks, trim_blanks
+from graphprep.kernels.cpu.text.delimited import Codes, Ints, without_empty
+from graphprep.kernels.cpu.text.numbers import EMPTY, FRACTION, INVALID, OK, OVERFLOW, skip_blanks, trim_blanks
 
 UNITS = {"day": -1, "s": 0, "ms": 3, "us": 6, "ns": 9}  # the digits of a second's fraction; -1: whole days
 
@@ -21,38 +21,26 @@ _SPACE = 32
 _INT64_MAX = np.iinfo(np.int64).max
 
 
-def parse_dates(
-    buf: NDArray[np.uint8], start: NDArray[np.int64], stop: NDArray[np.int64], unit: str, codes: Codes = FIRST_ONLY
-) -> tuple[NDArray[np.int64], NDArray[np.int64], int, int]:
+def parse_dates(buf: NDArray[np.uint8], start: Ints, stop: Ints, unit: str) -> tuple[Ints, Ints, Codes]:
     """Parse the cells that are not empty as dates (``unit`` day) or timestamps, counted from 1970-01-01.
 
-    Returns (rows, int64 values, code, row). What is finer than the unit is FRACTION, what does not fit int64 OVERFLOW.
+    Returns (rows, int64 values, codes). What is finer than the unit is FRACTION, what does not fit int64 OVERFLOW.
     """
-    rows, values = np.empty(start.size, np.int64), np.empty(start.size, np.int64)
-    count, code, row = _parse_dates(buf, start, stop, UNITS[unit], rows, values, codes)
-    return rows[:count], values[:count], code, row
+    values, codes = np.empty(start.size, np.int64), np.empty(start.size, np.uint8)
+    _parse_dates(buf, start, stop, UNITS[unit], values, codes)
+    return without_empty(values, codes)
 
 
 @njit(cache=True, nogil=True)
-def _parse_dates(buf, start, stop, digits, rows, values, codes):
-    """Fill ``rows`` and ``values``. Returns (count, code, row)."""
-    count = 0
+def _parse_dates(buf, start, stop, digits, values, codes):
+    """Fill ``values`` and ``codes``."""
     for row in range(start.size):
         end = stop[row] if stop[row] >= 0 else ~stop[row]
         first = skip_blanks(buf, start[row], end)
         end = trim_blanks(buf, first, end)
-        if first == end:
-            continue
-        code, value = _parse_date(buf, first, end, digits)
-        if code != OK:
-            if codes.size == 0:
-                return count, code, row
-            codes[row] = code
-            continue
-        rows[count] = row
-        values[count] = value
-        count += 1
-    return count, OK, -1
+        code, value = _parse_date(buf, first, end, digits) if first < end else (EMPTY, 0)
+        values[row] = value
+        codes[row] = code
 
 
 @njit(cache=True, nogil=True)

@@ -4,9 +4,8 @@
 ``start`` and ``stop`` (int64[n]) of its fields. ``parse_plain`` does both at once for clean ``src dst [weight]`` lines.
 
 A delimiter is given by its bytes (uint8), where none means runs of blanks (space, tab). A record is a line that is neither
-blank nor a comment (by default ``#`` or ``%``, blanks before it). Trouble is reported as ``(code, row)``, row -1 where there is
-none. A column function goes on behind a faulty field where it is given ``codes`` (uint8[n], all of them OK) to note its code
-in, and then reports no other trouble.
+blank nor a comment (by default ``#`` or ``%``, blanks before it). A column function notes a code for every field (uint8[n],
+OK where all is well) and goes on behind a faulty one, whose value means nothing.
 """
 
 from __future__ import annotations
@@ -43,12 +42,13 @@ from graphprep.kernels.cpu.text.numbers import (
     parse_scaled_int,
     parse_uint,
     read_decimal,
+    round_to,
     skip_blanks,
 )
 from graphprep.kernels.cpu.text.pairs import TOO_WIDE, count_lines, parse_pairs, parse_weighted_pairs
 
 Codes = NDArray[np.uint8]
-FIRST_ONLY: Codes = np.empty(0, np.uint8)  # ends a column function at the first faulty field
+Ints = NDArray[np.int64]
 
 # Codes of split_fields: what is wrong with a record.
 TOO_FEW = 11
@@ -63,6 +63,7 @@ BELOW_BASE = 21
 NOT_UTF8 = 22
 
 _TAB, _LF, _CR, _SPACE, _QUOTE, _MINUS = 9, 10, 13, 32, 34, 45
+_LEAST_INT64, _MOST_INT64, _MOST_UINT64 = -(2**63), 2**63 - 1, np.uint64(2**64 - 1)
 
 
 def parse_plain(
@@ -130,127 +131,105 @@ def split_fields(
 
 
 def parse_ids(
-    buf: NDArray[np.uint8], start: NDArray[np.int64], stop: NDArray[np.int64], base: int, codes: Codes = FIRST_ONLY
-) -> tuple[NDArray[np.uint64], int, int]:
-    """Parse IDs, less ``base``. Returns (uint64[n], code, row)."""
-    ids = np.empty(start.size, np.uint64)
-    code, row = _parse_ids(buf, start, stop, np.uint64(base), ids, codes)
-    return ids, code, row
+    buf: NDArray[np.uint8], start: Ints, stop: Ints, base: int, signed: bool = False
+) -> tuple[NDArray[np.uint64], Codes]:
+    """Parse IDs, less ``base``; where they are ``signed``, they are int64, and none may be below a base that is not 0.
 
-
-def parse_signed_ids(
-    buf: NDArray[np.uint8], start: NDArray[np.int64], stop: NDArray[np.int64], base: int, codes: Codes = FIRST_ONLY
-) -> tuple[NDArray[np.uint64], int, int]:
-    """Parse IDs of int64, less ``base``; where that is not 0, none may be below it.
-
-    Returns (uint64[n] of their bits, code, row).
+    Returns (uint64[n], of signed ones their bits, codes).
     """
-    ids = np.empty(start.size, np.int64)
-    code, row = _parse_signed_ids(buf, start, stop, base, ids, codes)
-    return ids.view(np.uint64), code, row
+    codes = np.empty(start.size, np.uint8)
+    if signed:
+        ints = np.empty(start.size, np.int64)
+        _parse_ints(buf, start, stop, base if base else _LEAST_INT64, _MOST_INT64, False, ints, codes)
+        ids = ints.view(np.uint64)
+    else:
+        ids = np.empty(start.size, np.uint64)
+        _parse_uints(buf, start, stop, np.uint64(base), _MOST_UINT64, ids, codes)
+    if base:
+        ids -= np.uint64(base)
+    return ids, codes
 
 
-def gather_ids(
-    buf: NDArray[np.uint8], start: NDArray[np.int64], stop: NDArray[np.int64], codes: Codes = FIRST_ONLY
-) -> tuple[NDArray[np.int64], NDArray[np.uint8], int, int]:
-    """Copy the cells, doubled quotes as one. Returns (offsets int64[n + 1], uint8 values, code, row).
+def gather_ids(buf: NDArray[np.uint8], start: Ints, stop: Ints) -> tuple[Ints, NDArray[np.uint8], Codes]:
+    """Copy the cells, doubled quotes as one. Returns (offsets int64[n + 1], uint8 values, codes).
 
-    A cell that holds nothing but blanks is EMPTY, one that is not UTF-8 NOT_UTF8. From the first such row on nothing is
-    promised.
+    A cell that holds nothing but blanks is EMPTY, one that is not UTF-8 NOT_UTF8. Where there is one, only the codes count.
     """
-    rows, counts, values, code, row = gather_texts(buf, start, stop, codes)
+    _, counts, values, codes = gather_texts(buf, start, stop)
     offsets = np.zeros(start.size + 1, np.int64)
     np.cumsum(counts, out=offsets[1 : counts.size + 1])
-    num_seen = start.size if row < 0 else row
-    if rows.size == num_seen:
-        return offsets, values, code, row
-    if codes.size:
-        is_empty = codes == OK
-        is_empty[rows] = False
-        codes[is_empty] = EMPTY
-        return offsets, values, code, row
-    skipped = np.flatnonzero(rows != np.arange(rows.size))
-    return offsets, values, EMPTY, int(skipped[0]) if skipped.size else rows.size
+    return offsets, values, codes
 
 
-def parse_ints(
-    buf: NDArray[np.uint8],
-    start: NDArray[np.int64],
-    stop: NDArray[np.int64],
-    *,
-    low: int = -(2**63),
-    high: int = 2**63 - 1,
-    keep_sign: bool = False,
-    codes: Codes = FIRST_ONLY,
-) -> tuple[NDArray[np.int64], NDArray[np.int64], int, int]:
-    """Parse the cells that are not empty as integers from ``low`` to ``high``. Returns (rows, int64 values, code, row).
+def parse_numbers(
+    dtype: str, buf: NDArray[np.uint8], start: Ints, stop: Ints, *, keep_sign: bool = False
+) -> tuple[NDArray[Any], Codes]:
+    """Parse cells to numbers of a dtype (NumPy's name of a bool, integer or float); bools are 0, 1, true or false.
 
-    With ``keep_sign`` a ``-0`` is INVALID, as no integer keeps its sign.
+    Returns (values, codes). A cell that holds nothing but blanks is EMPTY, a number that does not fit is OVERFLOW. With
+    ``keep_sign`` a ``-0`` is INVALID, as no integer keeps its sign.
     """
-    rows, values = np.empty(start.size, np.int64), np.empty(start.size, np.int64)
-    count, code, row = _parse_ints(buf, start, stop, low, high, keep_sign, rows, values, codes)
-    return rows[:count], values[:count], code, row
+    target = np.dtype(dtype)
+    codes = np.empty(start.size, np.uint8)
+    values: NDArray[Any]
+    if target.kind == "b":
+        values = np.empty(start.size, np.bool_)
+        _parse_bools(buf, start, stop, values, codes)
+    elif target.kind == "i":
+        values = np.empty(start.size, np.int64)
+        limits = np.iinfo(target)
+        _parse_ints(buf, start, stop, int(limits.min), int(limits.max), keep_sign, values, codes)
+        codes[codes == BELOW_BASE] = OVERFLOW
+    elif target.kind == "u":
+        values = np.empty(start.size, np.uint64)
+        _parse_uints(buf, start, stop, np.uint64(0), np.uint64(np.iinfo(target).max), values, codes)
+        codes[codes == NEGATIVE] = OVERFLOW
+    else:
+        values = np.empty(start.size, np.float64)
+        _parse_floats(buf, start, stop, values, codes)
+        rounded, lost = round_to(values, target)
+        if lost >= 0:
+            codes[np.isinf(rounded) & np.isfinite(values)] = OVERFLOW
+        values = rounded
+    return values.astype(target, copy=False), codes
 
 
-def parse_uints(
-    buf: NDArray[np.uint8],
-    start: NDArray[np.int64],
-    stop: NDArray[np.int64],
-    *,
-    high: int = 2**64 - 1,
-    codes: Codes = FIRST_ONLY,
-) -> tuple[NDArray[np.int64], NDArray[np.uint64], int, int]:
-    """Parse the cells that are not empty as integers from 0 to ``high``. Returns (rows, uint64 values, code, row)."""
-    rows, values = np.empty(start.size, np.int64), np.empty(start.size, np.uint64)
-    count, code, row = _parse_uints(buf, start, stop, np.uint64(high), rows, values, codes)
-    return rows[:count], values[:count], code, row
+def parse_column(
+    dtype: str, buf: NDArray[np.uint8], start: Ints, stop: Ints, *, keep_sign: bool = False
+) -> tuple[Ints, NDArray[Any], Codes]:
+    """Parse the cells that are not empty like ``parse_numbers``. Returns (rows, values, codes), that of empty ones OK."""
+    return without_empty(*parse_numbers(dtype, buf, start, stop, keep_sign=keep_sign))
 
 
-def parse_floats(
-    buf: NDArray[np.uint8], start: NDArray[np.int64], stop: NDArray[np.int64], codes: Codes = FIRST_ONLY
-) -> tuple[NDArray[np.int64], NDArray[np.float64], int, int]:
-    """Parse the cells that are not empty as numbers. Returns (rows, float64 values, code, row)."""
-    rows, values = np.empty(start.size, np.int64), np.empty(start.size, np.float64)
-    count, code, row = _parse_floats(buf, start, stop, rows, values, codes)
-    return rows[:count], values[:count], code, row
+def parse_times(buf: NDArray[np.uint8], start: Ints, stop: Ints, scale: int) -> tuple[Ints, Ints, Codes]:
+    """Parse the cells that are not empty as whole multiples of ``10 ** -scale``. Returns what ``parse_column`` does."""
+    values, codes = np.empty(start.size, np.int64), np.empty(start.size, np.uint8)
+    _parse_times(buf, start, stop, scale, values, codes)
+    return without_empty(values, codes)
 
 
-def parse_bools(
-    buf: NDArray[np.uint8], start: NDArray[np.int64], stop: NDArray[np.int64], codes: Codes = FIRST_ONLY
-) -> tuple[NDArray[np.int64], NDArray[np.bool_], int, int]:
-    """Parse the cells that are not empty as 0, 1, true or false. Returns (rows, bool values, code, row)."""
-    rows, values = np.empty(start.size, np.int64), np.empty(start.size, np.bool_)
-    count, code, row = _parse_bools(buf, start, stop, rows, values, codes)
-    return rows[:count], values[:count], code, row
-
-
-def parse_times(
-    buf: NDArray[np.uint8], start: NDArray[np.int64], stop: NDArray[np.int64], scale: int, codes: Codes = FIRST_ONLY
-) -> tuple[NDArray[np.int64], NDArray[np.int64], int, int]:
-    """Parse the cells that are not empty as whole multiples of ``10 ** -scale``. Returns (rows, int64 values, code, row)."""
-    rows, values = np.empty(start.size, np.int64), np.empty(start.size, np.int64)
-    count, code, row = _parse_times(buf, start, stop, scale, rows, values, codes)
-    return rows[:count], values[:count], code, row
+def without_empty(values: NDArray[Any], codes: Codes) -> tuple[Ints, NDArray[Any], Codes]:
+    """Return the rows whose code is OK, their values, and the codes with EMPTY as OK (the same array)."""
+    if not codes.any():
+        return np.arange(codes.size), values, codes
+    rows = np.flatnonzero(codes == OK)
+    codes[codes == EMPTY] = OK
+    return rows, values[rows], codes
 
 
 def gather_texts(
-    buf: NDArray[np.uint8],
-    start: NDArray[np.int64],
-    stop: NDArray[np.int64],
-    codes: Codes = FIRST_ONLY,
-    *,
-    drop_empty: bool = True,
-    check: bool = True,
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint8], int, int]:
-    """Copy the cells, doubled quotes as one; unless told otherwise, without those that hold nothing but blanks.
+    buf: NDArray[np.uint8], start: Ints, stop: Ints, *, drop_empty: bool = True, check: bool = True
+) -> tuple[Ints, Ints, NDArray[np.uint8], Codes]:
+    """Copy the cells, doubled quotes as one.
 
-    Returns (rows, counts, uint8 values, code, row); with ``check``, a cell that is not UTF-8 is NOT_UTF8.
+    Returns (rows, counts, uint8 values, codes). With ``drop_empty``, cells that hold nothing but blanks are EMPTY and left out;
+    with ``check``, those that are not UTF-8 are NOT_UTF8.
     """
-    rows, counts = np.empty(start.size, np.int64), np.empty(start.size, np.int64)
-    count, num_bytes, code, row = _measure_texts(buf, start, stop, drop_empty, check, rows, counts, codes)
+    rows, counts, codes = np.empty(start.size, np.int64), np.empty(start.size, np.int64), np.zeros(start.size, np.uint8)
+    count, num_bytes = _measure_texts(buf, start, stop, drop_empty, check, rows, counts, codes)
     values = np.empty(num_bytes, np.uint8)
     _copy_texts(buf, start, stop, rows[:count], values)
-    return rows[:count], counts[:count], values, code, row
+    return rows[:count], counts[:count], values, codes
 
 
 @njit(cache=True, nogil=True)
@@ -484,160 +463,75 @@ def _plain_uint(buf, start, stop):
     return OK, digits_at(at, size)
 
 
-@njit(cache=True, nogil=True)
-def _parse_ids(buf, start, stop, base, ids, codes):
-    """Fill ``ids``. Returns (code, row) of the first that is none."""
-    for row in range(start.size):
-        code, value = _plain_uint(buf, start[row], stop[row])
-        if code != OK:
-            code, value = parse_uint(buf, start[row], stop[row])
-        if code == OK and value < base:
-            code = BELOW_BASE
-        if code != OK:
-            if codes.size == 0:
-                return code, row
-            codes[row] = code
-            continue
-        ids[row] = value - base
-    return OK, -1
+# Each of these fills ``values`` and ``codes``.
 
 
 @njit(cache=True, nogil=True)
-def _parse_signed_ids(buf, start, stop, base, ids, codes):
-    """Fill ``ids``. Returns (code, row) of the first that is none."""
+def _parse_ints(buf, start, stop, low, high, keep_sign, values, codes):
+    """Parse integers from ``low`` (below it: BELOW_BASE) to ``high``."""
     for row in range(start.size):
         code, digits = _plain_uint(buf, start[row], stop[row])
         value = np.int64(digits)
         if code != OK:
             code, value = parse_int(buf, start[row], stop[row])
-        if code == OK and base != 0 and value < base:
+        if code == OK and value < low:
             code = BELOW_BASE
-        if code != OK:
-            if codes.size == 0:
-                return code, row
-            codes[row] = code
-            continue
-        ids[row] = value - base
-    return OK, -1
-
-
-@njit(cache=True, nogil=True)
-def _parse_ints(buf, start, stop, low, high, keep_sign, rows, values, codes):
-    """Fill ``rows`` and ``values``. Returns (count, code, row)."""
-    count = 0
-    for row in range(start.size):
-        code, digits = _plain_uint(buf, start[row], stop[row])
-        value = np.int64(digits)
-        if code != OK:
-            code, value = parse_int(buf, start[row], stop[row])
-        if code == EMPTY:
-            continue
-        if code == OK and (value < low or value > high):
+        if code == OK and value > high:
             code = OVERFLOW
         if code == OK and value == 0 and keep_sign and buf[skip_blanks(buf, start[row], stop[row])] == _MINUS:
             code = INVALID
-        if code != OK:
-            if codes.size == 0:
-                return count, code, row
-            codes[row] = code
-            continue
-        rows[count] = row
-        values[count] = value
-        count += 1
-    return count, OK, -1
+        values[row] = value
+        codes[row] = code
 
 
 @njit(cache=True, nogil=True)
-def _parse_uints(buf, start, stop, high, rows, values, codes):
-    """Fill ``rows`` and ``values``. Returns (count, code, row)."""
-    count = 0
+def _parse_uints(buf, start, stop, low, high, values, codes):
+    """Parse integers from ``low`` (below it: BELOW_BASE) to ``high``."""
     for row in range(start.size):
         code, value = _plain_uint(buf, start[row], stop[row])
         if code != OK:
             code, value = parse_uint(buf, start[row], stop[row])
-        if code == EMPTY:
-            continue
-        if code == NEGATIVE or (code == OK and value > high):
+        if code == OK and value < low:
+            code = BELOW_BASE
+        if code == OK and value > high:
             code = OVERFLOW
-        if code != OK:
-            if codes.size == 0:
-                return count, code, row
-            codes[row] = code
-            continue
-        rows[count] = row
-        values[count] = value
-        count += 1
-    return count, OK, -1
+        values[row] = value
+        codes[row] = code
 
 
 @njit(cache=True, nogil=True)
-def _parse_floats(buf, start, stop, rows, values, codes):
-    """Fill ``rows`` and ``values``. Returns (count, code, row)."""
+def _parse_floats(buf, start, stop, values, codes):
     base = address_of(buf)
-    count = 0
     for row in range(start.size):
         code, value, end = OK, 0.0, -1
         if start[row] + DECIMAL_REACH <= buf.size and start[row] < stop[row]:
             value, end = read_decimal(base + start[row])
         if end != base + stop[row]:
             code, value = parse_float(buf, start[row], stop[row])
-        if code == EMPTY:
-            continue
-        if code != OK:
-            if codes.size == 0:
-                return count, code, row
-            codes[row] = code
-            continue
-        rows[count] = row
-        values[count] = value
-        count += 1
-    return count, OK, -1
+        values[row] = value
+        codes[row] = code
 
 
 @njit(cache=True, nogil=True)
-def _parse_bools(buf, start, stop, rows, values, codes):
-    """Fill ``rows`` and ``values``. Returns (count, code, row)."""
-    count = 0
+def _parse_bools(buf, start, stop, values, codes):
     for row in range(start.size):
-        code, value = parse_bool(buf, start[row], stop[row])
-        if code == EMPTY:
-            continue
-        if code != OK:
-            if codes.size == 0:
-                return count, code, row
-            codes[row] = code
-            continue
-        rows[count] = row
-        values[count] = value
-        count += 1
-    return count, OK, -1
+        codes[row], values[row] = parse_bool(buf, start[row], stop[row])
 
 
 @njit(cache=True, nogil=True)
-def _parse_times(buf, start, stop, scale, rows, values, codes):
-    """Fill ``rows`` and ``values``. Returns (count, code, row)."""
-    count = 0
+def _parse_times(buf, start, stop, scale, values, codes):
     for row in range(start.size):
         code, digits = _plain_uint(buf, start[row], stop[row])
         value = np.int64(digits)
         if code != OK or scale != 0:
             code, value = parse_scaled_int(buf, start[row], stop[row], scale)
-        if code == EMPTY:
-            continue
-        if code != OK:
-            if codes.size == 0:
-                return count, code, row
-            codes[row] = code
-            continue
-        rows[count] = row
-        values[count] = value
-        count += 1
-    return count, OK, -1
+        values[row] = value
+        codes[row] = code
 
 
 @njit(cache=True, nogil=True)
 def _measure_texts(buf, start, stop, drop_empty, check, rows, counts, codes):
-    """Fill ``rows`` and ``counts`` (bytes). Returns (count, bytes, code, row)."""
+    """Fill ``rows`` and ``counts`` (bytes), and the codes of cells that are left out. Returns (count, bytes)."""
     base = address_of(buf)
     count = 0
     num_bytes = 0
@@ -651,17 +545,16 @@ def _measure_texts(buf, start, stop, drop_empty, check, rows, counts, codes):
                 size -= buf[at] == _QUOTE
             size += (end - start[row] - size) // 2
         if drop_empty and skip_blanks(buf, start[row], end) == end:
+            codes[row] = EMPTY
             continue
         if check and not is_ascii(base + start[row], end - start[row]) and not is_utf8(buf, start[row], end):
-            if codes.size == 0:
-                return count, num_bytes, NOT_UTF8, row
             codes[row] = NOT_UTF8
             continue
         rows[count] = row
         counts[count] = size
         num_bytes += size
         count += 1
-    return count, num_bytes, OK, -1
+    return count, num_bytes
 
 
 @njit(cache=True, nogil=True)
