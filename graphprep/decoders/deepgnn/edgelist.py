@@ -13,27 +13,40 @@ from numpy.typing import NDArray
 
 from graphprep.decoders.deepgnn.plain import PlainFormat, PlainRows, decode_plainly
 from graphprep.decoders.deepgnn.slots import (
+    FixedColumns,
     FoundSlots,
-    Words,
+    Walk,
     check_weight,
     code_types,
     dtype_code,
     first_of_lines,
-    float_limit,
-    make_more_room,
-    make_room,
     raise_first,
     show,
     side_chunk,
 )
 from graphprep.kernels.cpu.deepgnn import edgelist as kernels
 from graphprep.kernels.cpu.deepgnn import plain_edgelist as plain
-from graphprep.kernels.cpu.deepgnn.slots import DTYPES, EDGE, NODE, NOT_SPARSE
+from graphprep.kernels.cpu.deepgnn.slots import DTYPES, EDGE, FLOAT_LIMITS, NODE, NOT_SPARSE
+from graphprep.kernels.cpu.deepgnn.walk import (
+    BAD_FIELD,
+    EDGES,
+    FAULT,
+    FAULT_AT,
+    FAULT_COLUMNS,
+    FAULT_COUNT,
+    FAULT_DTYPE,
+    FAULT_END,
+    FAULT_FIELD,
+    FAULT_SLOT,
+    FAULT_WIDTH,
+    MAX_TYPE,
+    NODES,
+    Words,
+)
 from graphprep.model.errors import DecodeError, UsageError
 from graphprep.model.protocols import InputStorage, Sources, Span, TextBlock
-from graphprep.model.rows import ColumnChunk, RawEdges, RawNodes, RawRows, Relation
+from graphprep.model.rows import RawRows
 
-_MAX_TYPE = 2**31 - 1
 _MAX_LENGTH = 2**31 - 1
 _DTYPE_WORDS = (*DTYPES, "binary")
 _OF_NUMBERS = frozenset(string.digits + string.ascii_letters + "+-.")  # what may stand in a number
@@ -86,7 +99,7 @@ class EdgeListDecoder:
         if self.weight_dtype not in ("float32", "float64"):
             raise UsageError(f"--weight-dtype must be float32 or float64, found {self.weight_dtype!r}")
         for owner in ("node", "edge"):
-            _check_int(f"default_{owner}_type", getattr(self, f"default_{owner}_type"), 0, _MAX_TYPE)
+            _check_int(f"default_{owner}_type", getattr(self, f"default_{owner}_type"), 0, MAX_TYPE)
             check_weight(_flag(f"default_{owner}_weight"), getattr(self, f"default_{owner}_weight"), self.weight_dtype)
             for name in (f"default_{owner}_feature_types", f"default_{owner}_feature_lens"):
                 object.__setattr__(self, name, _list_text(getattr(self, name)))
@@ -124,26 +137,24 @@ class EdgeListDecoder:
 
     def find_faults(self, block: TextBlock) -> list[DecodeError]:
         """Return what ``decode`` would raise for each faulty line on its own, in input order."""
-        walk = _Walk(self, block.data, num_faults=block.data.count(b"\n") + 2)
+        walk = _Walk(self, block.data, every=True)
         walk.run()
         while walk.learn_words():
             walk.run()
-        return first_of_lines(block.data, [*walk.faults(), *walk.found_slots().faults()])
+        return first_of_lines(block.data, [*walk.faults(), *walk.found().faults()])
 
     def _build(self, found: PlainRows) -> RawRows:
         """Copy what was scanned."""
         room, nodes, edges = found.room, slice(found.num_nodes), slice(found.num_edges)
-        node_fixed = _Fixed(
-            room.node_types[nodes], room.node_weights[nodes], room.node_times[nodes], room.node_num_slots[nodes]
+        fixed = self._fixed(
+            "node", room.node_types[nodes], room.node_weights[nodes], room.node_times[nodes], room.node_num_slots[nodes]
         )
-        edge_fixed = _Fixed(
-            room.edge_types[edges], room.edge_weights[edges], room.edge_times[edges], room.edge_num_slots[edges]
+        edge_fixed = self._fixed(
+            "edge", room.edge_types[edges], room.edge_weights[edges], room.edge_times[edges], room.edge_num_slots[edges]
         )
         return RawRows(
-            nodes=self._nodes(room.node_ids[nodes], node_fixed, found.node_columns) if found.num_nodes else None,
-            edges=self._edges(room.edge_src[edges], room.edge_dst[edges], edge_fixed, found.edge_columns)
-            if found.num_edges
-            else None,
+            nodes=fixed.nodes(room.node_ids[nodes], found.node_columns) if found.num_nodes else None,
+            edges=edge_fixed.edges(room.edge_src[edges], room.edge_dst[edges], found.edge_columns) if found.num_edges else None,
             num_records=found.num_nodes + found.num_edges,
         )
 
@@ -153,19 +164,23 @@ class EdgeListDecoder:
         walk.run()
         while walk.learn_words():
             walk.run()
-        node_slots, edge_slots, slot_fault = walk.found_slots().columns()
+        node_slots, edge_slots, slot_fault = walk.found().columns()
         raise_first((*walk.faults(), slot_fault))
-        num_nodes, num_edges = int(walk.progress[kernels.NODES]), int(walk.progress[kernels.EDGES])
-        owners = walk.owners
-        ids, at = owners.ids, owners.at
-        nodes = self._nodes(ids[NODE, :num_nodes, 0], _Fixed.of(owners, NODE, num_nodes), node_slots)
-        edges = self._edges(ids[EDGE, :num_edges, 0], ids[EDGE, :num_edges, 1], _Fixed.of(owners, EDGE, num_edges), edge_slots)
+        num_nodes, num_edges = int(walk.progress[NODES]), int(walk.progress[EDGES])
+        owners, some, others = walk.owners, (NODE, slice(num_nodes)), (EDGE, slice(num_edges))
+        at, ends, at_ends = owners.at[some], owners.ids[others], owners.at[others]
+        fixed = self._fixed("node", owners.types[some], owners.weights[some], owners.times[some], owners.num_slots[some])
+        nodes = fixed.nodes(owners.ids[some][:, 0], node_slots)
+        fixed = self._fixed(
+            "edge", owners.types[others], owners.weights[others], owners.times[others], owners.num_slots[others]
+        )
+        edges = fixed.edges(ends[:, 0], ends[:, 1], edge_slots)
         if places:
-            nodes = replace(nodes, at=at[NODE, :num_nodes, 0].copy())
+            nodes = replace(nodes, at=at[:, 0].copy())
             edges = replace(
                 edges,
-                at_src=at[EDGE, :num_edges, 0].copy(),
-                at_dst=at[EDGE, :num_edges, 1].copy(),
+                at_src=at_ends[:, 0].copy(),
+                at_dst=at_ends[:, 1].copy(),
                 record=np.full(num_edges, -1, np.int64),
             )
         return RawRows(
@@ -186,7 +201,7 @@ class EdgeListDecoder:
             escape=_bytes(self.binary_escape),
             words=words.words,
             word_stops=words.stops,
-            word_dtypes=words.codes,
+            word_dtypes=words.dtypes,
             node_slots=self._default_slots("node"),
             edge_slots=self._default_slots("edge"),
             has_node_type=self.default_node_type is None,
@@ -195,47 +210,28 @@ class EdgeListDecoder:
             has_edge_weight=self.default_edge_weight is None,
             has_created_at=self.temporal and self.default_created_at is None,
             has_removed_at=self.temporal and self.default_removed_at is None,
-            weight_limit=float_limit(self.weight_dtype),
+            weight_limit=FLOAT_LIMITS[self.weight_dtype],
         )
 
-    def _nodes(self, ids: NDArray[np.uint64], fixed: _Fixed, slots: tuple[ColumnChunk, ...]) -> RawNodes:
-        types, names = _types(fixed.types, self.default_node_type)
-        return RawNodes(
-            ids=ids.copy(),
-            types=types,
-            type_names=names,
-            columns=(*self._side_columns(fixed, self.default_node_weight), *slots),
-            num_slots=fixed.num_slots.copy(),
-        )
-
-    def _edges(
-        self, src: NDArray[np.uint64], dst: NDArray[np.uint64], fixed: _Fixed, slots: tuple[ColumnChunk, ...]
-    ) -> RawEdges:
-        types, names = _types(fixed.types, self.default_edge_type)
-        return RawEdges(
-            src=src.copy(),
-            dst=dst.copy(),
-            relations=types,
-            relation_names=tuple(Relation(name) for name in names),
-            columns=(*self._side_columns(fixed, self.default_edge_weight), *slots),
-            num_slots=fixed.num_slots.copy(),
-        )
-
-    def _side_columns(self, fixed: _Fixed, default_weight: float | None) -> tuple[ColumnChunk, ...]:
-        """Make the chunks of weight and, where there are times, created_at and removed_at."""
-        if default_weight is None:
-            weights = fixed.weights.astype(self.weight_dtype)
-        else:
-            weights = np.full(fixed.types.size, default_weight, self.weight_dtype)
-        weight = side_chunk("weight", self.weight_dtype, weights)
-        if not self.has_times:
-            return (weight,)
-        size = fixed.types.size
-        return (
-            weight,
-            side_chunk("created_at", "int64", self._times(fixed.times[:, 0], size, self.default_created_at, 0)),
-            side_chunk("removed_at", "int64", self._times(fixed.times[:, 1], size, self.default_removed_at, -1)),
-        )
+    def _fixed(
+        self,
+        owner: str,
+        types: NDArray[np.int32],
+        weights: NDArray[np.float64],
+        times: NDArray[np.int64],
+        num_slots: NDArray[np.int32],
+    ) -> FixedColumns:
+        """Take the fixed columns of nodes or edges; where lines state no times, ``times`` may lack rows."""
+        default_type, default_weight = getattr(self, f"default_{owner}_type"), getattr(self, f"default_{owner}_weight")
+        size = types.size
+        coded = code_types(types) if default_type is None else (np.zeros(size, np.int32), (str(default_type),))
+        weights = weights if default_weight is None else np.full(size, default_weight)
+        side = [side_chunk("weight", self.weight_dtype, weights.astype(self.weight_dtype))]
+        if self.has_times:
+            created = self._times(times[:, 0], size, self.default_created_at, 0)
+            removed = self._times(times[:, 1], size, self.default_removed_at, -1)
+            side += [side_chunk("created_at", "int64", created), side_chunk("removed_at", "int64", removed)]
+        return FixedColumns(coded, side, num_slots)
 
     def _times(self, times: NDArray[np.int64], size: int, default: int | None, missing: int) -> NDArray[np.int64]:
         if self.temporal and default is None:
@@ -319,75 +315,41 @@ class EdgeListDecoder:
         return np.array(rows, np.int64)
 
 
-@dataclass(frozen=True)
-class _Fixed:
-    """The fixed columns of nodes, or of edges, besides their IDs; where lines state no times, ``times`` may lack rows."""
+class _Walk(Walk):
+    """One block on its way through the kernel: the arrays it fills, and how far it is."""
 
-    types: NDArray[np.int32]
-    weights: NDArray[np.float64]
-    times: NDArray[np.int64]
-    num_slots: NDArray[np.int32]
-
-    @classmethod
-    def of(cls, owners: kernels.Owners, owner: np.int64, size: int) -> _Fixed:
-        """Take what was walked."""
-        rows = (owner, slice(size))
-        return cls(owners.types[rows], owners.weights[rows], owners.times[rows], owners.num_slots[rows])
-
-
-class _Walk:
-    """One block on its way through the kernel, up to so many faults: the arrays it fills, and how far it is."""
-
-    def __init__(self, decoder: EdgeListDecoder, data: bytes, num_faults: int = 1) -> None:
+    def __init__(self, decoder: EdgeListDecoder, data: bytes, every: bool = False) -> None:
+        super().__init__(data, np.frombuffer(data, np.uint8), every)
         self.decoder = decoder
-        self.data = data
-        self.buf = np.frombuffer(data, np.uint8)
         self.grammar = decoder.grammar()
-        num_lines = data.count(b"\n") + 1
-        self.owners = _owners(num_lines)
-        self.slots = kernels.Slots(*make_room(len(data)))
-        self.progress = np.zeros(kernels.NUM_PROGRESS, np.int64)
-        self.noted = np.empty((num_faults, kernels.NUM_PROGRESS), np.int64)
+        self.owners = _owners(data.count(b"\n") + 1)
         self.words: dict[bytes, int] = {}
 
-    def run(self) -> None:
-        """Walk to the end, or to the last fault that there is room for; from the beginning where one of them was repaired."""
-        while kernels.walk(self.buf, self.grammar, self.owners, self.slots, self.progress, self.noted) == kernels.FULL:
-            num_slots, num_groups = int(self.progress[kernels.SLOTS]), int(self.progress[kernels.GROUPS])
-            self.slots = kernels.Slots(*make_more_room(self.slots, num_slots, num_groups))
+    def step(self) -> int:
+        """See ``kernels.walk``."""
+        return kernels.walk(self.buf, self.grammar, self.owners, self.slots, self.progress)
 
     def faults(self) -> list[DecodeError]:
         """Word what is wrong with lines."""
-        return [_Fault(self, noted).worded() for noted in self._noted().tolist()]
+        return [_Fault(self, noted).worded() for noted in self.noted]
 
     def learn_words(self) -> bool:
         """Learn words that the kernel does not know but NumPy does, as dtypes. Returns whether all is to be read again."""
-        noted = self._noted()
-        unknown = noted[noted[:, kernels.FAULT] == kernels.UNKNOWN_DTYPE][:, [kernels.FAULT_AT, kernels.FAULT_END]]
-        words = {self.data[start:stop] for start, stop in unknown.tolist()}
+        unknown = [noted for noted in self.noted if noted[FAULT] == kernels.UNKNOWN_DTYPE]
+        words = {self.data[noted[FAULT_AT] : noted[FAULT_END]] for noted in unknown}
         codes = {word: dtype_code(word.decode("ascii", "replace")) for word in sorted(words)}
         learned = {word: code for word, code in codes.items() if code >= 0}
         if not learned:
             return False
         self.words |= learned
         table = Words.of([*_word_table(), *self.words.items()])
-        self.grammar = self.grammar._replace(words=table.words, word_stops=table.stops, word_dtypes=table.codes)
-        self.slots = kernels.Slots(*make_room(len(self.data)))
-        self.progress[:] = 0
+        self.grammar = self.grammar._replace(words=table.words, word_stops=table.stops, word_dtypes=table.dtypes)
+        self.begin()
         return True
 
-    def _noted(self) -> NDArray[np.int64]:
-        return self.noted[: self.progress[kernels.FAULTS]]
-
-    def found_slots(self) -> FoundSlots:
+    def found(self) -> FoundSlots:
         """Return what was noted so far."""
-        return FoundSlots(
-            buf=self.buf,
-            delimiter=self.grammar.delimiter,
-            escape=self.grammar.escape,
-            slots=self.slots.slots[: self.progress[kernels.SLOTS]],
-            groups=self.slots.groups[: self.progress[kernels.GROUPS]],
-        )
+        return self.found_slots(self.grammar.delimiter, self.grammar.escape)
 
 
 @dataclass(frozen=True)
@@ -399,9 +361,9 @@ class _Fault:
 
     def worded(self) -> DecodeError:
         """Say what the kernel found wrong."""
-        code, field = self.noted[kernels.FAULT], self.noted[kernels.FAULT_FIELD]
-        found = show(self.walk.data[self.noted[kernels.FAULT_AT] : self.noted[kernels.FAULT_END]])
-        if code == kernels.BAD_FIELD:
+        code, field = self.noted[FAULT], self.noted[FAULT_FIELD]
+        found = show(self.walk.data[self.noted[FAULT_AT] : self.noted[FAULT_END]])
+        if code == BAD_FIELD:
             return self._field_fault(field, f"must be {self._rule(field)}, found {found}")
         if code == kernels.MISSING_FIELD and field not in (kernels.LENGTH, kernels.TEXT):
             return self._missing_fault(field)
@@ -416,10 +378,10 @@ class _Fault:
         fix = "correct the field"
         if field not in (kernels.NODE_ID, kernels.SRC, kernels.DST):
             fix += f", or name {_flag(f'default_{name}')} where the lines have no such column"
-        return DecodeError(f"field {name!r} {problem}", at=self.noted[kernels.FAULT_AT], fix=fix)
+        return DecodeError(f"field {name!r} {problem}", at=self.noted[FAULT_AT], fix=fix)
 
     def _missing_fault(self, field: int) -> DecodeError:
-        at = self.noted[kernels.FAULT_AT]
+        at = self.noted[FAULT_AT]
         if field == kernels.SECOND:
             return DecodeError(
                 "the line has only one column",
@@ -431,9 +393,9 @@ class _Fault:
         return self._field_fault(field, "is missing: the line ends before it")
 
     def _slot_fault(self, code: int, field: int, found: str) -> DecodeError:
-        slot = f"feature slot {self.noted[kernels.FAULT_SLOT]}"
+        slot = f"feature slot {self.noted[FAULT_SLOT]}"
         if code not in (kernels.UNKNOWN_DTYPE, kernels.AFTER_LAST_SLOT):
-            slot += f" ({_DTYPE_WORDS[self.noted[kernels.FAULT_DTYPE]]})"
+            slot += f" ({_DTYPE_WORDS[self.noted[FAULT_DTYPE]]})"
         problem, fix = {
             kernels.UNKNOWN_DTYPE: (
                 f": unknown dtype {found}",
@@ -453,7 +415,7 @@ class _Fault:
             ),
             kernels.TOO_FEW_VALUES: (
                 f" needs {_columns(self._num_needed())} for its length {self._length()}, the line has "
-                f"{self.noted[kernels.FAULT_COLUMNS]} left",
+                f"{self.noted[FAULT_COLUMNS]} left",
                 "write as many values as the length says",
             ),
             kernels.AFTER_LAST_SLOT: (
@@ -465,14 +427,14 @@ class _Fault:
                 "double the escape, or remove it",
             ),
         }[code]
-        return DecodeError(slot + problem, at=self.noted[kernels.FAULT_AT], fix=fix)
+        return DecodeError(slot + problem, at=self.noted[FAULT_AT], fix=fix)
 
     def _length(self) -> str:
-        count, width = self.noted[kernels.FAULT_COUNT], self.noted[kernels.FAULT_WIDTH]
+        count, width = self.noted[FAULT_COUNT], self.noted[FAULT_WIDTH]
         return str(count) if width == NOT_SPARSE else f"{count}{self.walk.decoder.length_delimiter}{width}"
 
     def _num_needed(self) -> int:
-        count, width = self.noted[kernels.FAULT_COUNT], self.noted[kernels.FAULT_WIDTH]
+        count, width = self.noted[FAULT_COUNT], self.noted[FAULT_WIDTH]
         return count if width == NOT_SPARSE else count * (max(width, 1) + 1)
 
 
@@ -486,13 +448,6 @@ def _owners(num_lines: int) -> kernels.Owners:
         times=np.empty((2, num_lines, 2), np.int64),
         num_slots=np.empty((2, num_lines), np.int32),
     )
-
-
-def _types(types: NDArray[np.int32], default: int | None) -> tuple[NDArray[np.int32], tuple[str, ...]]:
-    """Code the types that the lines state, or the one that all have."""
-    if default is not None:
-        return np.zeros(types.size, np.int32), (str(default),)
-    return code_types(types)
 
 
 def _word_table() -> list[tuple[bytes, int]]:

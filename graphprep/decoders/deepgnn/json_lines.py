@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from graphprep.decoders.cells.row_numbers import ranges
 from graphprep.decoders.deepgnn import json_faults
 from graphprep.decoders.deepgnn.plain import PlainFormat, PlainRows, decode_plainly
-from graphprep.decoders.deepgnn.slots import check_weight, code_types, side_chunk
+from graphprep.decoders.deepgnn.slots import FixedColumns, check_weight, code_types, side_chunk
 from graphprep.decoders.looks.formats import RECORD_ARRAY, RECORD_OVER_LINES
 from graphprep.kernels.cpu.deepgnn import json_keys as keys
 from graphprep.kernels.cpu.deepgnn import json_records as records
@@ -22,10 +22,11 @@ from graphprep.kernels.cpu.deepgnn import json_values as values
 from graphprep.kernels.cpu.deepgnn import plain_json as plain
 from graphprep.kernels.cpu.deepgnn.json_tape import Tape, positions, tokenize
 from graphprep.kernels.cpu.deepgnn.plain_rows import Room
+from graphprep.kernels.cpu.deepgnn.slots import FLOAT_LIMITS
 from graphprep.kernels.cpu.ids.group import group_by_key
 from graphprep.model.errors import DataError, DecodeError
 from graphprep.model.protocols import InputStorage, Sources, Span, TextBlock
-from graphprep.model.rows import ColumnChunk, ColumnKey, RawEdges, RawNodes, RawRows, Relation, Role
+from graphprep.model.rows import ColumnChunk, ColumnKey, RawEdges, RawNodes, RawRows, Role
 from graphprep.storage.faults import display_url
 
 Ints = NDArray[np.int64]
@@ -82,39 +83,17 @@ class JsonDecoder:
     def _scan(self, buf: NDArray[np.uint8], last: int, room: Room, progress: Ints) -> int:
         """Scan plain records."""
         neighbors = _scratch.take(room.edge_src.size)
-        return plain.scan(buf, last, values.FLOAT_LIMITS[self.weight_dtype], room, neighbors, progress)
+        return plain.scan(buf, last, FLOAT_LIMITS[self.weight_dtype], room, neighbors, progress)
 
     def _build(self, found: PlainRows) -> RawRows:
         """Copy what was scanned."""
-        room, nodes, edges = found.room, slice(found.num_nodes), slice(found.num_edges)
-        types, type_names = code_types(room.node_types[nodes])
-        relations, names = code_types(room.edge_types[edges])
-        node_weights = room.node_weights[nodes].astype(self.weight_dtype)
-        edge_weights = room.edge_weights[edges].astype(self.weight_dtype)
-        return RawRows(
-            nodes=RawNodes(
-                ids=room.node_ids[nodes].copy(),
-                types=types,
-                type_names=type_names,
-                columns=(side_chunk("weight", self.weight_dtype, node_weights), *found.node_columns),
-                num_slots=room.node_num_slots[nodes].copy(),
-            ),
-            edges=RawEdges(
-                src=room.edge_src[edges].copy(),
-                dst=room.edge_dst[edges].copy(),
-                relations=relations,
-                relation_names=tuple(Relation(name) for name in names),
-                columns=(side_chunk("weight", self.weight_dtype, edge_weights), *found.edge_columns),
-                num_slots=room.edge_num_slots[edges].copy(),
-            ),
-            num_records=found.num_nodes,
-        )
+        return RawRows(*found.owners(self.weight_dtype), num_records=found.num_nodes)
 
     def _decode_any(self, data: bytes, places: bool = False) -> RawRows:
         """Decode lines however they are written."""
         data = data if data.endswith(b"\n") else data + b"\n"
         tokens = tokenize(data)
-        found, bad = records.find_records(tokens, values.FLOAT_LIMITS[self.weight_dtype])
+        found, bad = records.find_records(tokens, FLOAT_LIMITS[self.weight_dtype])
         reading = _Reading(data, tokens.tape, found)
         faults = [json_faults.fault(data, code, at) for code, at in tokens.faults.tolist()]
         faults += [reading.fault(*fault) for _, *fault in bad.tolist()]
@@ -140,7 +119,7 @@ class JsonDecoder:
         data = block.data if block.data.endswith(b"\n") else block.data + b"\n"
         tokens = tokenize(data, every=True)
         malformed = [json_faults.fault(data, code, at) for code, at in tokens.faults.tolist()]
-        limit = values.FLOAT_LIMITS[self.weight_dtype]
+        limit = FLOAT_LIMITS[self.weight_dtype]
         found, bad = records.find_records(tokens, limit, every=True)
         reading = _Reading(data, tokens.tape, found)
         faulty = [reading.fault(*fault) for _, *fault in bad.tolist()]
@@ -208,31 +187,18 @@ class _Reading:
     def nodes(self, weight_dtype: str, features: list[ColumnChunk], places: bool) -> RawNodes:
         """Make the nodes out of what was found."""
         rows = self.found.nodes
-        types, names = code_types(rows[:, records.TYPE].astype(np.int32))
-        return RawNodes(
-            ids=_ids(rows, records.ID),
-            types=types,
-            type_names=names,
-            columns=(*_side_chunks(rows, weight_dtype), *features),
-            num_slots=rows[:, records.SLOTS].astype(np.int32),
-            at=positions(self.tape, rows[:, records.ID_TOKEN]) if places else None,
-        )
+        made = _fixed(rows, weight_dtype).nodes(rows[:, records.ID].view(np.uint64), features)
+        return replace(made, at=positions(self.tape, rows[:, records.ID_TOKEN])) if places else made
 
     def edges(self, weight_dtype: str, features: list[ColumnChunk], places: bool) -> RawEdges:
         """Make the edges out of what was found."""
         rows = self.found.edges[: self.found.sizes[records.NUM_EDGES]]
-        relations, names = code_types(rows[:, records.TYPE].astype(np.int32))
-        return RawEdges(
-            src=_ids(rows, records.SRC),
-            dst=_ids(rows, records.DST),
-            relations=relations,
-            relation_names=tuple(Relation(name) for name in names),
-            columns=(*_side_chunks(rows, weight_dtype), *features),
-            num_slots=rows[:, records.SLOTS].astype(np.int32),
-            at_src=positions(self.tape, rows[:, records.SRC_TOKEN]) if places else None,
-            at_dst=positions(self.tape, rows[:, records.DST_TOKEN]) if places else None,
-            record=rows[:, records.RECORD].copy() if places else None,
-        )
+        src, dst = (rows[:, column].view(np.uint64) for column in (records.SRC, records.DST))
+        made = _fixed(rows, weight_dtype).edges(src, dst, features)
+        if not places:
+            return made
+        at_src, at_dst = (positions(self.tape, rows[:, token]) for token in (records.SRC_TOKEN, records.DST_TOKEN))
+        return replace(made, at_src=at_src, at_dst=at_dst, record=rows[:, records.RECORD].copy())
 
     # ------------------------------------------------------------------------------------------------ warnings
 
@@ -408,8 +374,9 @@ class _Column:
         return sizes, data
 
 
-def _ids(rows: Ints, column: int) -> NDArray[np.uint64]:
-    return rows[:, column].copy().view(np.uint64)
+def _fixed(rows: Ints, weight_dtype: str) -> FixedColumns:
+    types, num_slots = (rows[:, column].astype(np.int32) for column in (records.TYPE, records.SLOTS))
+    return FixedColumns(code_types(types), _side_chunks(rows, weight_dtype), num_slots)
 
 
 def _side_chunks(rows: Ints, weight_dtype: str) -> list[ColumnChunk]:

@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.decoders.deepgnn.pieces import join_rows
-from graphprep.decoders.deepgnn.slots import are_utf8
+from graphprep.decoders.deepgnn.slots import FixedColumns, are_utf8
 from graphprep.kernels.cpu.deepgnn import plain_rows as kernels
 from graphprep.kernels.cpu.deepgnn.plain_rows import PADDING, Room, gather_texts, gather_values, make_room, scatter_slots
 from graphprep.kernels.cpu.deepgnn.slots import DTYPE, DTYPES, EDGE, NODE, OWNER, SLOT, TEXT_DTYPE
 from graphprep.model.errors import DecodeError
-from graphprep.model.rows import ColumnChunk, ColumnKey, RawRows
+from graphprep.model.rows import ColumnChunk, ColumnKey, RawEdges, RawNodes, RawRows
 
 # What is walked at a line that is not plain; more each time in a block, so that a block has few pieces.
 _FIRST_WALK_BYTES = 1 << 15
@@ -39,6 +39,15 @@ class PlainRows:
     num_edges: int
     node_columns: Columns
     edge_columns: Columns
+
+    def owners(self, weight_dtype: str) -> tuple[RawNodes, RawEdges]:
+        """Copy nodes and edges whose types and weights are those that were scanned, and that have no times."""
+        room, some = self.room, slice(self.num_nodes)
+        fixed = FixedColumns.of(room.node_types[some], room.node_weights[some], room.node_num_slots[some], weight_dtype)
+        nodes = fixed.nodes(room.node_ids[some], self.node_columns)
+        some = slice(self.num_edges)
+        fixed = FixedColumns.of(room.edge_types[some], room.edge_weights[some], room.edge_num_slots[some], weight_dtype)
+        return nodes, fixed.edges(room.edge_src[some], room.edge_dst[some], self.edge_columns)
 
 
 @dataclass(frozen=True)

@@ -11,18 +11,18 @@ from numpy.typing import NDArray
 from graphprep.decoders.cells.row_numbers import every_row, one_a_row
 from graphprep.decoders.looks.dtype_words import dtype_name
 from graphprep.kernels.cpu.deepgnn import slots as kernels
-from graphprep.kernels.cpu.deepgnn.slots import DTYPES, TEXT_DTYPE
+from graphprep.kernels.cpu.deepgnn import walk
+from graphprep.kernels.cpu.deepgnn.slots import DTYPES, FLOAT_LIMITS, TEXT_DTYPE
 from graphprep.kernels.cpu.ids.group import group_by_key
+from graphprep.kernels.cpu.text.delimited import Codes, parse_numbers
 from graphprep.model.errors import DecodeError, UsageError
-from graphprep.model.rows import ColumnChunk, ColumnKey, Role
+from graphprep.model.rows import ColumnChunk, ColumnKey, RawEdges, RawNodes, Relation, Role
 
 _SHOWN_CHARS = 60
 _COORDINATES = "must have integers from -2^63 to 2^63-1 as coordinates"
 _FEW_TYPES = 1 << 12
 _FIRST_GROUPS = 64
-_Room = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
-# From here on, a float64 rounds to infinity.
-_LIMITS = {"float16": 65520.0, "float32": 2.0**128 - 2.0**103, "float64": np.inf}
+Ints = NDArray[np.int64]
 
 
 def dtype_code(text: str) -> int:
@@ -31,29 +31,6 @@ def dtype_code(text: str) -> int:
         return int(TEXT_DTYPE)
     name = dtype_name(text)
     return DTYPES.index(name) if name in DTYPES else -1
-
-
-def float_limit(dtype: str) -> float:
-    """Return the magnitude from which on a finite float64 becomes infinite in a floating dtype."""
-    return _LIMITS[dtype]
-
-
-@dataclass(frozen=True)
-class Words:
-    """A table of words for ``find_word``, and the dtype code of each."""
-
-    words: NDArray[np.uint8]
-    stops: NDArray[np.int64]
-    codes: NDArray[np.int64]
-
-    @classmethod
-    def of(cls, table: Sequence[tuple[bytes, int]]) -> Words:
-        """Lay out the words."""
-        return cls(
-            np.frombuffer(b"".join(word for word, _ in table), np.uint8),
-            np.cumsum([len(word) for word, _ in table], dtype=np.int64),
-            np.array([code for _, code in table], np.int64),
-        )
 
 
 def show(text: bytes) -> str:
@@ -83,7 +60,7 @@ def check_weight(flag: str, value: float | None, dtype: str) -> None:
         return
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise UsageError(f"{flag} must be a number, found {value!r}")
-    if np.isfinite(value) and abs(value) >= float_limit(dtype):
+    if np.isfinite(value) and abs(value) >= FLOAT_LIMITS[dtype]:
         raise UsageError(f"{flag} {value!r} does not fit {dtype}", fix="use --weight-dtype float64")
 
 
@@ -91,6 +68,33 @@ def side_chunk(role: Role, dtype: str, values: NDArray[np.generic]) -> ColumnChu
     """Make the chunk of a column that every row has one number of: weight, created_at, removed_at."""
     rows, counts = every_row(values.shape[0]), one_a_row(values.shape[0])
     return ColumnChunk(key=ColumnKey(role, "numbers", dtype, role=role), rows=rows, counts=counts, values=values, item_shape=())
+
+
+@dataclass(frozen=True)
+class FixedColumns:
+    """The columns of nodes, or of edges, besides their IDs and features: types as codes of names, ``side`` the others."""
+
+    types: tuple[NDArray[np.int32], tuple[str, ...]]
+    side: Sequence[ColumnChunk]
+    num_slots: NDArray[np.int32]
+
+    @classmethod
+    def of(
+        cls, types: NDArray[np.int32], weights: NDArray[np.float64], num_slots: NDArray[np.int32], weight_dtype: str
+    ) -> FixedColumns:
+        """Take type numbers and weights."""
+        return cls(code_types(types), (side_chunk("weight", weight_dtype, weights.astype(weight_dtype)),), num_slots)
+
+    def nodes(self, ids: NDArray[np.uint64], features: Sequence[ColumnChunk]) -> RawNodes:
+        """Make nodes; IDs and numbers of slots are copied."""
+        columns = (*self.side, *features)
+        return RawNodes(ids.copy(), *self.types, columns, num_slots=self.num_slots.copy())
+
+    def edges(self, src: NDArray[np.uint64], dst: NDArray[np.uint64], features: Sequence[ColumnChunk]) -> RawEdges:
+        """Make edges; IDs and numbers of slots are copied."""
+        types, names = self.types
+        columns, num_slots = (*self.side, *features), self.num_slots.copy()
+        return RawEdges(src.copy(), dst.copy(), types, tuple(map(Relation, names)), columns, num_slots=num_slots)
 
 
 def code_types(types: NDArray[np.int32]) -> tuple[NDArray[np.int32], tuple[str, ...]]:
@@ -108,23 +112,57 @@ def code_types(types: NDArray[np.int32]) -> tuple[NDArray[np.int32], tuple[str, 
     return inverse.astype(np.int32), tuple(str(number) for number in distinct)
 
 
-def make_room(num_bytes: int) -> _Room:
-    """Allocate ``slots``, ``groups`` and ``buckets`` for a block of so many bytes; a walker says when they are full."""
-    return (
-        np.empty((max(num_bytes // 64, 256), 5), np.int64),
-        np.empty((_FIRST_GROUPS, 4), np.int64),
-        np.full(4 * _FIRST_GROUPS, -1, np.int64),
-    )
+class Walk:
+    """A block on its way through a walker, up to the first faulty line or, with ``every``, to its end.
 
+    ``noted`` has a copy of ``progress`` for each faulty line.
+    """
 
-def make_more_room(room: _Room, num_slots: int, num_groups: int) -> _Room:
-    """Double what is full."""
-    slots, groups, buckets = room
-    if num_groups == groups.shape[0]:
-        groups, buckets = kernels.grow_groups(groups, num_groups)
-    if num_slots == slots.shape[0]:
-        slots = np.concatenate((slots, np.empty_like(slots)))
-    return slots, groups, buckets
+    def __init__(self, data: bytes, buf: NDArray[np.uint8], every: bool) -> None:
+        self.data = data
+        self.buf = buf
+        self.every = every
+        self.begin()
+
+    def begin(self) -> None:
+        """Forget what was found."""
+        slots = np.empty((max(len(self.data) // 64, 256), 5), np.int64)
+        groups = np.empty((_FIRST_GROUPS, 4), np.int64)
+        self.slots = walk.Slots(slots, groups, np.full(4 * _FIRST_GROUPS, -1, np.int64))
+        self.progress = np.zeros(walk.NUM_PROGRESS, np.int64)
+        self.noted: list[list[int]] = []
+
+    def step(self) -> int:
+        """Go on as far as the walker does, and return what it answers."""
+        raise NotImplementedError
+
+    def run(self) -> None:
+        """Walk to the end, or to the first faulty line."""
+        while (code := self.step()) != walk.DONE:
+            if code == walk.FULL:
+                self.grow()
+                continue
+            self.noted.append(self.progress.tolist())
+            if not self.every:
+                return
+            self.progress[walk.POS] = self.data.find(b"\n", self.progress[walk.POS]) + 1 or len(self.data)
+            self.progress[walk.SLOTS_BEFORE] = self.progress[walk.SLOTS]
+
+    def grow(self) -> None:
+        """Double what is full."""
+        slots, groups, buckets = self.slots
+        if self.progress[walk.GROUPS] == groups.shape[0]:
+            groups, buckets = kernels.grow_groups(groups, int(self.progress[walk.GROUPS]))
+        if self.progress[walk.SLOTS] == slots.shape[0]:
+            slots = np.concatenate((slots, np.empty_like(slots)))
+        self.slots = walk.Slots(slots, groups, buckets)
+
+    def found_slots(self, delimiter: NDArray[np.uint8], escape: NDArray[np.uint8]) -> FoundSlots:
+        """Return what was noted so far."""
+        buf = self.buf.view()
+        buf.flags.writeable = False  # whatever the walker does to it: one compiled signature serves all
+        slots, groups = self.slots.slots[: self.progress[walk.SLOTS]], self.slots.groups[: self.progress[walk.GROUPS]]
+        return FoundSlots(buf, delimiter, escape, slots, groups)
 
 
 @dataclass(frozen=True)
@@ -181,18 +219,27 @@ class _Column:
         """Parse the values, and tell the first of every row that is wrong. With a fault, the chunk is not to be used."""
         if self.dtype_code == TEXT_DTYPE:
             return self._parse_texts()
-        bad = np.full(self.slots.shape[0], -1, np.int64)
+        counts = self.slots[:, kernels.COUNT]
         if self.width == kernels.NOT_SPARSE:
-            return self._chunk(self._parse_values(self.slots, bad)), self._faults(bad)
-        tuples = int(self.slots[:, kernels.COUNT].sum())
-        coords = np.empty(tuples * max(self.width, 1), np.int64)
-        slots = self.slots.copy()  # its STARTs move
-        kernels.parse_coordinates(self.found.buf, self.found.delimiter, slots, self.width, coords, bad)
-        is_sound = bad < 0
-        of_sound = bad[is_sound]
-        values = self._parse_values(slots[is_sound], of_sound)
-        bad[is_sound] = of_sound
-        return self._chunk(values, coords), self._faults(bad, is_sound)
+            starts, stops = self._find(counts)
+            values, codes = self._parse_values(starts, stops)
+            return self._chunk(values), self._faults(counts, starts, stops, codes)
+        # Each row has its coordinates first, then its values.
+        in_front = counts * max(self.width, 1)
+        both = in_front + counts
+        starts, stops = self._find(both)
+        is_coordinate = np.arange(starts.size) - np.repeat(np.cumsum(both) - both, both) < np.repeat(in_front, both)
+        codes = np.empty(starts.size, np.uint8)
+        where = self.found.buf, starts[is_coordinate], stops[is_coordinate]
+        coords, codes[is_coordinate] = parse_numbers("int64", *where)
+        values, codes[~is_coordinate] = self._parse_values(starts[~is_coordinate], stops[~is_coordinate])
+        return self._chunk(values, coords), self._faults(both, starts, stops, codes, is_coordinate)
+
+    def _find(self, counts: Ints) -> tuple[Ints, Ints]:
+        """Find where ``counts`` values a row begin and end."""
+        starts, stops = (np.empty(int(counts.sum()), np.int64) for _ in range(2))
+        kernels.find_values(self.found.buf, self.found.delimiter, self.slots, counts, starts, stops)
+        return starts, stops
 
     def _chunk(self, values: NDArray[np.generic], coords: NDArray[np.int64] | None = None) -> ColumnChunk:
         counts = self.slots[:, kernels.COUNT].copy()
@@ -214,30 +261,15 @@ class _Column:
             coords=coords,
         )
 
-    def _parse_values(self, slots: NDArray[np.int64], bad: NDArray[np.int64]) -> NDArray[np.generic]:
-        """Parse to the column's dtype."""
+    def _parse_values(self, starts: Ints, stops: Ints) -> tuple[NDArray[np.generic], Codes]:
+        """Parse to the column's dtype: values and codes."""
         dtype = np.dtype(DTYPES[self.dtype_code])
-        size = int(slots[:, kernels.COUNT].sum())
-        where = (self.found.buf, self.found.delimiter, slots)
-        out: NDArray[np.generic]
-        if dtype.kind == "b":
-            out = np.empty(size, np.bool_)
-            kernels.parse_bools(*where, out, bad)
-        elif dtype.kind == "c":
-            out = np.empty((size, 2), np.float64)
-            kernels.parse_complexes(*where, float_limit("float32" if dtype.itemsize == 8 else "float64"), out, bad)
-            out = out.view(np.complex128).ravel()
-        elif dtype.kind == "f":
-            out = np.empty(size, np.float64 if dtype.itemsize == 2 else dtype)
-            kernels.parse_floats(*where, float_limit(dtype.name), out, bad)
-        elif dtype.name == "uint64":
-            out = np.empty(size, np.uint64)
-            kernels.parse_uints(*where, out, bad)
-        else:
-            out = np.empty(size, np.int64)
-            info = np.iinfo(dtype)
-            kernels.parse_ints(*where, int(info.min), int(info.max), out, bad)
-        return np.empty(0, dtype) if (bad >= 0).any() else out.astype(dtype, copy=False)
+        if dtype.kind != "c":
+            return parse_numbers(dtype.name, self.found.buf, starts, stops)
+        parts, codes = np.empty((starts.size, 2), np.float64), np.empty(starts.size, np.uint8)
+        limit = FLOAT_LIMITS["float32" if dtype.itemsize == 8 else "float64"]
+        kernels.parse_complexes(self.found.buf, starts, stops, limit, parts, codes)
+        return parts.view(np.complex128).ravel().astype(dtype, copy=False), codes
 
     def _parse_texts(self) -> tuple[ColumnChunk, Iterator[DecodeError]]:
         """Copy the texts and check that they are UTF-8."""
@@ -254,16 +286,19 @@ class _Column:
             fix="write the file in UTF-8",
         )
 
-    def _faults(self, bad: NDArray[np.int64], has_coordinates: NDArray[np.bool_] | None = None) -> Iterator[DecodeError]:
-        """Word the values that are wrong, ``bad`` a row; of rows without sound coordinates, it is one of these."""
-        rule, delimiter = f"must hold {_values_text(np.dtype(DTYPES[self.dtype_code]))}", self.found.delimiter.tobytes()
-        for row in np.flatnonzero(bad >= 0).tolist():
-            at = int(bad[row])
-            is_value = has_coordinates is None or has_coordinates[row]
-            text = self.found.buf[at : self.slots[row, kernels.STOP]].tobytes().split(delimiter, 1)[0]
+    def _faults(
+        self, counts: Ints, starts: Ints, stops: Ints, codes: Codes, is_coordinate: NDArray[np.bool_] | None = None
+    ) -> Iterator[DecodeError]:
+        """Word the first value of every row that is wrong; the rows have ``counts`` of them."""
+        bad = np.flatnonzero(codes)
+        _, firsts = np.unique(np.searchsorted(np.cumsum(counts), bad, side="right"), return_index=True)
+        rule = f"must hold {_values_text(np.dtype(DTYPES[self.dtype_code]))}"
+        for k in bad[firsts].tolist():
+            text = self.found.buf[starts[k] : stops[k]].tobytes()
+            is_value = is_coordinate is None or not is_coordinate[k]
             yield DecodeError(
                 f"feature slot {self.slot} {rule if is_value else _COORDINATES}, found {show(text)}",
-                at=at,
+                at=int(starts[k]),
                 fix="correct the value, or the slot's dtype or length",
             )
 

@@ -13,25 +13,35 @@ from numpy.typing import NDArray
 
 from graphprep.decoders.deepgnn.plain import PlainFormat, PlainRows, decode_plainly
 from graphprep.decoders.deepgnn.slots import (
+    FixedColumns,
     FoundSlots,
-    Words,
+    Walk,
     check_weight,
-    code_types,
     dtype_code,
     first_of_lines,
-    float_limit,
-    make_more_room,
-    make_room,
     raise_first,
     show,
-    side_chunk,
 )
 from graphprep.kernels.cpu.deepgnn import plain_tsv as plain
 from graphprep.kernels.cpu.deepgnn import tsv as kernels
 from graphprep.kernels.cpu.deepgnn.plain_rows import Room
+from graphprep.kernels.cpu.deepgnn.slots import FLOAT_LIMITS
+from graphprep.kernels.cpu.deepgnn.walk import (
+    BAD_FIELD,
+    EDGES,
+    FAULT,
+    FAULT_AT,
+    FAULT_COUNT,
+    FAULT_END,
+    FAULT_FIELD,
+    FAULT_SLOT,
+    NODES,
+    POS,
+    Words,
+)
 from graphprep.model.errors import DecodeError, UsageError
 from graphprep.model.protocols import InputStorage, Sources, Span, TextBlock
-from graphprep.model.rows import ColumnChunk, RawEdges, RawNodes, RawRows, Relation
+from graphprep.model.rows import RawRows
 
 _CODES = {
     "f": "float32",
@@ -101,127 +111,70 @@ class TsvDecoder:
 
     def find_faults(self, block: TextBlock) -> list[DecodeError]:
         """Return what ``decode`` would raise for each faulty line on its own, in input order."""
-        walk = _Walk(self, block.data, num_faults=block.data.count(b"\n") + 2)
+        walk = _Walk(self, block.data, every=True)
         walk.run()
-        return first_of_lines(block.data, [*walk.faults(), *map(walk.at_raw, walk.found_slots().faults())])
+        return first_of_lines(block.data, [*walk.faults(), *map(walk.at_raw, walk.found().faults())])
 
     def _no_weight(self) -> float:
         return float(self.default_node_weight or 0.0)
 
     def _scan(self, buf: NDArray[np.uint8], last: int, room: Room, progress: NDArray[np.int64]) -> int:
         """Scan plain rows."""
-        return plain.scan(buf, last, float_limit(self.weight_dtype), self._no_weight(), _plain_grammar(), room, progress)
+        return plain.scan(buf, last, FLOAT_LIMITS[self.weight_dtype], self._no_weight(), _plain_grammar(), room, progress)
 
     def _build(self, found: PlainRows) -> RawRows:
         """Copy what was scanned."""
-        room, nodes, edges = found.room, slice(found.num_nodes), slice(found.num_edges)
-        node_fixed = _Fixed(room.node_types[nodes], room.node_weights[nodes], room.node_num_slots[nodes])
-        edge_fixed = _Fixed(room.edge_types[edges], room.edge_weights[edges], room.edge_num_slots[edges])
-        src, dst = room.edge_src[edges].copy(), room.edge_dst[edges]
-        return RawRows(
-            nodes=self._nodes(room.node_ids[nodes], node_fixed, found.node_columns),
-            edges=self._edges(src, dst, edge_fixed, found.edge_columns) if found.num_edges else None,
-            num_records=found.num_nodes,
-        )
+        nodes, edges = found.owners(self.weight_dtype)
+        return RawRows(nodes, edges if found.num_edges else None, num_records=found.num_nodes)
 
     def _decode_any(self, data: bytes, places: bool = False) -> RawRows:
         """Decode rows however they are written."""
         walk = _Walk(self, data)
         walk.run()
-        node_slots, edge_slots, slot_fault = walk.found_slots().columns()
+        node_slots, edge_slots, slot_fault = walk.found().columns()
         raise_first((*walk.faults(), slot_fault and walk.at_raw(slot_fault)))
-        num_nodes, num_edges = int(walk.progress[kernels.NODES]), int(walk.progress[kernels.EDGES])
-        found, found_edges = walk.nodes, walk.edges
-        record = found_edges.record[:num_edges].copy()
-        node_fixed = _Fixed(found.types[:num_nodes], found.weights[:num_nodes], found.num_slots[:num_nodes])
-        edge_fixed = _Fixed(found_edges.types[:num_edges], found_edges.weights[:num_edges], found_edges.num_slots[:num_edges])
-        nodes = self._nodes(found.ids[:num_nodes], node_fixed, node_slots)
-        edges = self._edges(found.ids[record], found_edges.dst[:num_edges], edge_fixed, edge_slots)
+        num_nodes, num_edges = int(walk.progress[NODES]), int(walk.progress[EDGES])
+        ours, some, their, others = walk.nodes, slice(num_nodes), walk.edges, slice(num_edges)
+        record = their.record[others].copy()
+        fixed = FixedColumns.of(ours.types[some], ours.weights[some], ours.num_slots[some], self.weight_dtype)
+        nodes = fixed.nodes(ours.ids[some], node_slots)
+        fixed = FixedColumns.of(their.types[others], their.weights[others], their.num_slots[others], self.weight_dtype)
+        edges = fixed.edges(ours.ids[record], their.dst[others], edge_slots)
         if places:
-            at_dst = [walk.raw_offset(at) for at in found_edges.at[:num_edges].tolist()]
-            nodes = replace(nodes, at=found.at[:num_nodes].copy())
-            edges = replace(edges, at_src=found.at[record], at_dst=np.array(at_dst, np.int64), record=record)
+            at_dst = np.array([walk.raw_offset(at) for at in their.at[others].tolist()], np.int64)
+            nodes = replace(nodes, at=ours.at[some].copy())
+            edges = replace(edges, at_src=ours.at[record], at_dst=at_dst, record=record)
         return RawRows(nodes=nodes if num_nodes else None, edges=edges if num_edges else None, num_records=num_nodes)
 
-    def _nodes(self, ids: NDArray[np.uint64], fixed: _Fixed, slots: tuple[ColumnChunk, ...]) -> RawNodes:
-        types, names = code_types(fixed.types)
-        weights = fixed.weights.astype(self.weight_dtype)
-        return RawNodes(
-            ids=ids.copy(),
-            types=types,
-            type_names=names,
-            columns=(side_chunk("weight", self.weight_dtype, weights), *slots),
-            num_slots=fixed.num_slots.copy(),
-        )
 
-    def _edges(
-        self, src: NDArray[np.uint64], dst: NDArray[np.uint64], fixed: _Fixed, slots: tuple[ColumnChunk, ...]
-    ) -> RawEdges:
-        """Make edges; ``src`` is theirs to keep."""
-        types, names = code_types(fixed.types)
-        weights = fixed.weights.astype(self.weight_dtype)
-        return RawEdges(
-            src=src,
-            dst=dst.copy(),
-            relations=types,
-            relation_names=tuple(Relation(name) for name in names),
-            columns=(side_chunk("weight", self.weight_dtype, weights), *slots),
-            num_slots=fixed.num_slots.copy(),
-        )
+class _Walk(Walk):
+    """One block on its way through the kernel: the arrays it fills, and how far it is."""
 
-
-@dataclass(frozen=True)
-class _Fixed:
-    """The fixed cells of nodes, or the fixed fields of neighbours, besides their IDs."""
-
-    types: NDArray[np.int32]
-    weights: NDArray[np.float64]
-    num_slots: NDArray[np.int32]
-
-
-class _Walk:
-    """One block on its way through the kernel, up to so many faults: the arrays it fills, and how far it is."""
-
-    def __init__(self, decoder: TsvDecoder, data: bytes, num_faults: int = 1) -> None:
+    def __init__(self, decoder: TsvDecoder, data: bytes, every: bool = False) -> None:
+        super().__init__(data, np.frombuffer(data, np.uint8).copy(), every)  # the kernel closes ranks in quoted cells
         self.decoder = decoder
-        self.data = data
-        self.buf = np.frombuffer(data, np.uint8).copy()  # the kernel closes ranks in quoted cells
         num_lines = data.count(b"\n") + 1
         self.nodes = _node_room(num_lines)
-        num_edges = num_lines + data.count(b"|")
-        self.edges = _edge_room(num_edges)
-        words = _known_words()
-        self.slots = kernels.Slots(
-            *make_room(len(data)),
-            words=words.words,
-            word_stops=words.stops,
-            word_dtypes=words.codes,
-        )
-        self.progress = np.zeros(kernels.NUM_PROGRESS, np.int64)
-        self.noted = np.empty((num_faults, kernels.NUM_PROGRESS), np.int64)
+        self.edges = _edge_room(num_lines + data.count(b"|"))
 
-    def run(self) -> None:
-        """Walk to the end, or to the last fault that there is room for."""
-        limit, no_weight = float_limit(self.decoder.weight_dtype), self.decoder._no_weight()
-        rows = (self.nodes, self.edges)
-        while kernels.walk(self.buf, limit, no_weight, *rows, self.slots, self.progress, self.noted) == kernels.FULL:
-            self._grow()
+    def step(self) -> int:
+        """See ``kernels.walk``."""
+        limit, no_weight = FLOAT_LIMITS[self.decoder.weight_dtype], self.decoder._no_weight()
+        return kernels.walk(self.buf, limit, no_weight, self.nodes, self.edges, self.slots, _known_words(), self.progress)
+
+    def grow(self) -> None:
+        """Double what is full; the row is read again."""
+        super().grow()
+        pos = int(self.progress[POS])
+        self.buf[pos:] = np.frombuffer(self.data, np.uint8)[pos:]
 
     def faults(self) -> list[DecodeError]:
         """Word what is wrong with rows."""
-        return [_Fault(self, noted).worded() for noted in self.noted[: self.progress[kernels.FAULTS]].tolist()]
+        return [_Fault(self, noted).worded() for noted in self.noted]
 
-    def found_slots(self) -> FoundSlots:
+    def found(self) -> FoundSlots:
         """Return what was noted so far."""
-        buf = self.buf.view()
-        buf.flags.writeable = False  # as EdgeList's: one compiled signature serves both
-        return FoundSlots(
-            buf=buf,
-            delimiter=_SEPARATOR,
-            escape=_NO_ESCAPE,
-            slots=self.slots.slots[: self.progress[kernels.SLOTS]],
-            groups=self.slots.groups[: self.progress[kernels.GROUPS]],
-        )
+        return self.found_slots(_SEPARATOR, _NO_ESCAPE)
 
     def raw_offset(self, at: int) -> int:
         """Return where in the block a byte of the walked text stands: cells with doubled quotes have closed ranks."""
@@ -250,13 +203,6 @@ class _Walk:
         fault.at = self.raw_offset(fault.at)
         return fault
 
-    def _grow(self) -> None:
-        num_slots, num_groups = int(self.progress[kernels.SLOTS]), int(self.progress[kernels.GROUPS])
-        slots, groups, buckets = make_more_room(self.slots[:3], num_slots, num_groups)
-        self.slots = self.slots._replace(slots=slots, groups=groups, buckets=buckets)
-        pos = int(self.progress[kernels.POS])
-        self.buf[pos:] = np.frombuffer(self.data, np.uint8)[pos:]  # the row is read again
-
 
 @dataclass(frozen=True)
 class _Fault:
@@ -267,13 +213,13 @@ class _Fault:
 
     def worded(self) -> DecodeError:
         """Say what the kernel found wrong."""
-        code, at, end = (self.noted[i] for i in (kernels.FAULT, kernels.FAULT_AT, kernels.FAULT_END))
+        code, at, end = (self.noted[i] for i in (FAULT, FAULT_AT, FAULT_END))
         if code in (kernels.OPEN_QUOTE, kernels.AFTER_QUOTE, kernels.EXTRA_COLUMN):
             return self._cell_fault(code, at, show(self.walk.data[at:end]))
         found = show(self._blamed())
         at = self.walk.raw_offset(at)
-        if code == kernels.BAD_FIELD:
-            name, rule = _RULES[self.noted[kernels.FAULT_FIELD]]
+        if code == BAD_FIELD:
+            name, rule = _RULES[self.noted[FAULT_FIELD]]
             rule += f" that fits {self.walk.decoder.weight_dtype}" if name.endswith("weight") else ""
             return DecodeError(f"field {name!r} must be {rule}, found {found}", at=at, fix="correct the field")
         if code in (kernels.NO_COLON, kernels.UNKNOWN_CODE, kernels.NO_VALUES):
@@ -281,7 +227,7 @@ class _Fault:
         return self._neighbor_fault(code, at, found)
 
     def _blamed(self) -> bytes:
-        return self.walk.buf[self.noted[kernels.FAULT_AT] : self.noted[kernels.FAULT_END]].tobytes()
+        return self.walk.buf[self.noted[FAULT_AT] : self.noted[FAULT_END]].tobytes()
 
     def _cell_fault(self, code: int, at: int, found: str) -> DecodeError:
         problem, fix = {
@@ -306,11 +252,11 @@ class _Fault:
             kernels.UNKNOWN_CODE: (f"has an unknown code {found}", f"use one of {', '.join(_CODES)}"),
             kernels.NO_VALUES: (f"has no values: {found}", "leave the entry empty to skip the slot"),
         }[code]
-        return DecodeError(f"feature slot {self.noted[kernels.FAULT_SLOT]} {problem}", at=at, fix=fix)
+        return DecodeError(f"feature slot {self.noted[FAULT_SLOT]} {problem}", at=at, fix=fix)
 
     def _neighbor_fault(self, code: int, at: int, found: str) -> DecodeError:
         form = "write neighbours as dst_id,edge_type,edge_weight,features"
-        count = self.noted[kernels.FAULT_COUNT]
+        count = self.noted[FAULT_COUNT]
         if code == kernels.MANY_NEIGHBOR_FIELDS and (manual := _MANUAL_NEIGHBOR.fullmatch(self._blamed())):
             problem = "a neighbour of five fields (source, destination, weight, type, features) must name its row's node first"
             return DecodeError(f"{problem}, found {manual[1].decode()!r}", at=at, fix=form)

@@ -11,42 +11,36 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.kernels.compiler.jit import njit
-from graphprep.kernels.cpu.deepgnn.slots import (
-    COUNT,
-    EDGE,
-    GROUP,
-    NODE,
-    NOT_SPARSE,
-    ROW,
-    START,
-    STOP,
-    TEXT_DTYPE,
-    find_group,
-    find_text,
-    find_word,
-    is_too_large,
-    matches,
-    note_fault,
+from graphprep.kernels.cpu.deepgnn.slots import EDGE, NODE, NOT_SPARSE, TEXT_DTYPE, find_text, find_word, is_too_large, matches
+from graphprep.kernels.cpu.deepgnn.walk import (
+    BAD_FIELD,
+    DONE,
+    FAULT_COLUMNS,
+    FAULT_COUNT,
+    FAULT_DTYPE,
+    FAULT_SLOT,
+    FAULT_WIDTH,
+    FIRST_OWN,
+    MAX_TYPE,
+    NODES,
+    POS,
+    SLOTS,
+    SLOTS_BEFORE,
+    Slots,
+    note_slot,
+    set_fault,
 )
 from graphprep.kernels.cpu.text.numbers import OK, find_line, parse_float, parse_int, parse_uint, skip_blanks, trim_blanks
 
-# What walk() answers: all read, out of room (grow and call again), or what is wrong with the line that it ended at.
-DONE, FULL = 0, 1
-BAD_FIELD, MISSING_FIELD, UNKNOWN_DTYPE, BAD_LENGTH, BAD_TEXT_LENGTH, TOO_FEW_VALUES, AFTER_LAST_SLOT, OPEN_ESCAPE = range(
-    2, 10
+# What may be wrong with a line, beside BAD_FIELD.
+(MISSING_FIELD, UNKNOWN_DTYPE, BAD_LENGTH, BAD_TEXT_LENGTH, TOO_FEW_VALUES, AFTER_LAST_SLOT, OPEN_ESCAPE) = range(
+    FIRST_OWN, FIRST_OWN + 7
 )
 
 # Fields, for FAULT_FIELD.
 NODE_ID, SECOND, NODE_TYPE, NODE_WEIGHT, SRC, DST, EDGE_TYPE, EDGE_WEIGHT, CREATED_AT, REMOVED_AT, LENGTH, TEXT = range(12)
 
-# progress: where the line to read begins, what was found so far (SLOTS_BEFORE: before that line; FAULTS: faulty lines), and
-# what is wrong, where: bytes [AT, END). SLOT: the feature slot; COUNT and WIDTH: its length; COLUMNS: how many there are.
-POS, NODES, EDGES, SLOTS, SLOTS_BEFORE, GROUPS, FAULTS = range(7)
-FAULT, FAULT_FIELD, FAULT_AT, FAULT_END, FAULT_SLOT, FAULT_DTYPE, FAULT_COUNT, FAULT_WIDTH, FAULT_COLUMNS = range(7, 16)
-NUM_PROGRESS = 16
-
 IN_LINE = -2  # in a default slot's dtype, length or width: it stands in the line
-_MAX_TYPE = (1 << 31) - 1
 
 
 class Grammar(NamedTuple):
@@ -90,14 +84,6 @@ class Owners(NamedTuple):
     num_slots: NDArray[np.int32]
 
 
-class Slots(NamedTuple):
-    """Where the slots go: see ``graphprep.kernels.cpu.deepgnn.slots``."""
-
-    slots: NDArray[np.int64]
-    groups: NDArray[np.int64]
-    buckets: NDArray[np.int64]
-
-
 # A cursor ``at`` <= stop stands at a column's first byte; the column may be empty. Behind the last one it is ``stop + 1``.
 # Helpers are given the few arrays that they need: a tuple of many, passed for every line, costs more than all the parsing.
 
@@ -108,32 +94,12 @@ def walk(
     owners: Owners,
     found: Slots,
     progress: NDArray[np.int64],
-    faults: NDArray[np.int64],
 ) -> int:
-    """Read all lines from ``progress[POS]`` on, or up to the faulty one that fills ``faults`` (int64[k, NUM_PROGRESS]).
+    """Read all lines from ``progress[POS]`` on, or up to a faulty one. ``owners`` has a row for every line.
 
-    ``owners`` has a row for every line. Each faulty line leaves a copy of ``progress`` in ``faults``, and its slots in
-    ``found``. On FULL (grow ``found``) and where ``faults`` is full a further call goes on with the same line.
+    On FULL (grow ``found``) a further call goes on with the same line.
     """
-    return int(_walk_on(buf, *grammar, *owners, *found, progress, faults))
-
-
-@njit(cache=True, nogil=True)
-def _walk_on(
-    buf, delimiter, length_delimiter, escape, words, word_stops, word_dtypes, node_slots, edge_slots, has_node_type,
-    has_node_weight, has_edge_type, has_edge_weight, has_created_at, has_removed_at, weight_limit,
-    ids, byte_of, types, weights, times, num_slots, slots, groups, buckets, progress, faults,
-):  # fmt: skip
-    """Walk, and go on behind faulty lines."""
-    while True:
-        code = _walk(
-            buf, delimiter, length_delimiter, escape, words, word_stops, word_dtypes, node_slots, edge_slots, has_node_type,
-            has_node_weight, has_edge_type, has_edge_weight, has_created_at, has_removed_at, weight_limit,
-            ids, byte_of, types, weights, times, num_slots, slots, groups, buckets, progress,
-        )  # fmt: skip
-        if code in (DONE, FULL) or note_fault(buf, progress, faults, POS, FAULTS):
-            return code
-        progress[SLOTS_BEFORE] = progress[SLOTS]
+    return int(_walk(buf, *grammar, *owners, *found, progress))
 
 
 @njit(cache=True, nogil=True)
@@ -157,8 +123,8 @@ def _walk(
         code, value = parse_uint(buf, at, end)
         if end == stop:
             if code != OK:
-                return _fault(progress, BAD_FIELD, NODE_ID, at, end)
-            return _fault(progress, MISSING_FIELD, SECOND, stop, stop)
+                return set_fault(progress, BAD_FIELD, NODE_ID, at, end)
+            return set_fault(progress, MISSING_FIELD, SECOND, stop, stop)
         second = end + step
         second_end = find_text(buf, second, stop, delimiter)
         second_code, number = parse_int(buf, second, second_end)
@@ -166,7 +132,7 @@ def _walk(
         owner = NODE if is_node else EDGE
         row = progress[NODES + owner]
         if code != OK:
-            return _fault(progress, BAD_FIELD, NODE_ID if is_node else SRC, at, end)
+            return set_fault(progress, BAD_FIELD, NODE_ID if is_node else SRC, at, end)
         ids[owner, row, 0] = value
         byte_of[owner, row, 0] = at
         at = second_end + step if second_end < stop else stop + 1
@@ -174,37 +140,37 @@ def _walk(
         if is_node:
             if has_node_type:
                 if at > stop:
-                    return _fault(progress, MISSING_FIELD, NODE_TYPE, stop, stop)
+                    return set_fault(progress, MISSING_FIELD, NODE_TYPE, stop, stop)
                 end = find_text(buf, at, stop, delimiter)
                 code, number = parse_int(buf, at, end)
-                if code != OK or number < 0 or number > _MAX_TYPE:
-                    return _fault(progress, BAD_FIELD, NODE_TYPE, at, end)
+                if code != OK or number < 0 or number > MAX_TYPE:
+                    return set_fault(progress, BAD_FIELD, NODE_TYPE, at, end)
                 types[owner, row] = number
                 at = end + step if end < stop else stop + 1
         else:
             dst, end = second, second_end
             if has_edge_type:
-                if second_code != OK or number < 0 or number > _MAX_TYPE:
-                    return _fault(progress, BAD_FIELD, EDGE_TYPE, second, second_end)
+                if second_code != OK or number < 0 or number > MAX_TYPE:
+                    return set_fault(progress, BAD_FIELD, EDGE_TYPE, second, second_end)
                 types[owner, row] = number
                 if at > stop:
-                    return _fault(progress, MISSING_FIELD, DST, stop, stop)
+                    return set_fault(progress, MISSING_FIELD, DST, stop, stop)
                 dst, end = at, find_text(buf, at, stop, delimiter)
                 at = end + step if end < stop else stop + 1
             code, value = parse_uint(buf, dst, end)
             if code != OK:
-                return _fault(progress, BAD_FIELD, DST, dst, end)
+                return set_fault(progress, BAD_FIELD, DST, dst, end)
             ids[owner, row, 1] = value
             byte_of[owner, row, 1] = dst
 
         if (is_node and has_node_weight) or (not is_node and has_edge_weight):
             field = NODE_WEIGHT if is_node else EDGE_WEIGHT
             if at > stop:
-                return _fault(progress, MISSING_FIELD, field, stop, stop)
+                return set_fault(progress, MISSING_FIELD, field, stop, stop)
             end = find_text(buf, at, stop, delimiter)
             code, weight = parse_float(buf, at, end)
             if code != OK or is_too_large(weight, weight_limit):
-                return _fault(progress, BAD_FIELD, field, at, end)
+                return set_fault(progress, BAD_FIELD, field, at, end)
             weights[owner, row] = weight
             at = end + step if end < stop else stop + 1
 
@@ -212,11 +178,11 @@ def _walk(
             if (column == 0 and has_created_at) or (column == 1 and has_removed_at):
                 field = CREATED_AT if column == 0 else REMOVED_AT
                 if at > stop:
-                    return _fault(progress, MISSING_FIELD, field, stop, stop)
+                    return set_fault(progress, MISSING_FIELD, field, stop, stop)
                 end = find_text(buf, at, stop, delimiter)
                 code, number = parse_int(buf, at, end)
                 if code != OK:
-                    return _fault(progress, BAD_FIELD, field, at, end)
+                    return set_fault(progress, BAD_FIELD, field, at, end)
                 times[owner, row, column] = number
                 at = end + step if end < stop else stop + 1
 
@@ -241,22 +207,22 @@ def _walk(
                 if start == word_end:  # a blank dtype ends the list
                     at = _skip_blank_columns(buf, at, stop, delimiter)
                     if at <= stop:
-                        return _fault(progress, AFTER_LAST_SLOT, 0, at, find_text(buf, at, stop, delimiter))
+                        return set_fault(progress, AFTER_LAST_SLOT, 0, at, find_text(buf, at, stop, delimiter))
                     break
                 word = find_word(buf, start, word_end, words, word_stops)
                 if word < 0:
-                    return _fault(progress, UNKNOWN_DTYPE, 0, start, word_end)
+                    return set_fault(progress, UNKNOWN_DTYPE, 0, start, word_end)
                 dtype = word_dtypes[word]
             progress[FAULT_DTYPE] = dtype
             blame = min(at, stop)
             blame_end = blame
             if count == IN_LINE:
                 if at > stop:
-                    return _fault(progress, MISSING_FIELD, LENGTH, stop, stop)
+                    return set_fault(progress, MISSING_FIELD, LENGTH, stop, stop)
                 blame_end = find_text(buf, at, stop, delimiter)
                 ok, count, width = _read_length(buf, at, blame_end, length_delimiter)
                 if not ok:
-                    return _fault(progress, BAD_LENGTH, LENGTH, blame, blame_end)
+                    return set_fault(progress, BAD_LENGTH, LENGTH, blame, blame_end)
                 at = blame_end + step if blame_end < stop else stop + 1
             slot += 1
             if count == 0:
@@ -268,12 +234,12 @@ def _walk(
             size = count
             if dtype == TEXT_DTYPE:
                 if count != 1 or width != NOT_SPARSE:
-                    return _fault(progress, BAD_TEXT_LENGTH, LENGTH, blame, blame_end)
+                    return set_fault(progress, BAD_TEXT_LENGTH, LENGTH, blame, blame_end)
                 if at > stop:
-                    return _fault(progress, MISSING_FIELD, TEXT, stop, stop)
+                    return set_fault(progress, MISSING_FIELD, TEXT, stop, stop)
                 size, end = _measure_text(buf, at, stop, delimiter, escape)
                 if size < 0:
-                    return _fault(progress, OPEN_ESCAPE, TEXT, at, end)
+                    return set_fault(progress, OPEN_ESCAPE, TEXT, at, end)
             else:
                 # No line has more columns than bytes + 1: so the product below cannot overflow.
                 room = stop - min(at, stop) + 1
@@ -283,37 +249,17 @@ def _walk(
                 num_columns, end = _skip_columns(buf, at, stop, delimiter, needed)
                 if num_columns < needed:
                     progress[FAULT_COLUMNS] = num_columns
-                    return _fault(progress, TOO_FEW_VALUES, LENGTH, blame, blame_end)
+                    return set_fault(progress, TOO_FEW_VALUES, LENGTH, blame, blame_end)
             at = end + step if end < stop else stop + 1
 
-            k = progress[SLOTS]
-            if k == slots.shape[0]:
-                return FULL
-            group = find_group(groups, progress[GROUPS], buckets, owner, slot - 1, dtype, width)
-            if group < 0:
-                return FULL
-            if group == progress[GROUPS]:
-                progress[GROUPS] += 1
-            slots[k, GROUP] = group
-            slots[k, ROW] = row
-            slots[k, COUNT] = size
-            slots[k, START] = start
-            slots[k, STOP] = end
-            progress[SLOTS] = k + 1
+            code = note_slot(owner, row, slot - 1, dtype, width, size, start, end, slots, groups, buckets, progress)
+            if code != DONE:
+                return code
         num_slots[owner, row] = slot
         progress[NODES + owner] += 1
     progress[POS] = following
     progress[SLOTS_BEFORE] = progress[SLOTS]
     return DONE
-
-
-@njit(cache=True, nogil=True)
-def _fault(progress, code, field, at, end):
-    progress[FAULT] = code
-    progress[FAULT_FIELD] = field
-    progress[FAULT_AT] = at
-    progress[FAULT_END] = end
-    return code
 
 
 @njit(cache=True, nogil=True)

@@ -23,12 +23,10 @@ from graphprep.kernels.cpu.deepgnn.json_tape import (
     start_of,
     unescape,
 )
+from graphprep.kernels.cpu.deepgnn.slots import FLOAT_LIMITS
 
 # Faults; they go on where those of json_records end.
 NOT_INTEGER, BELOW, SURROGATE = range(50, 53)
-
-# The least magnitude that rounds to infinity: half a unit in the last place above the largest finite number.
-FLOAT_LIMITS = {"float16": 65520.0, "float32": (2.0 - 2.0**-24) * 2.0**127, "float64": np.inf}
 
 _INT64_MIN = np.uint64(1 << 63)
 

@@ -35,6 +35,7 @@ from graphprep.kernels.cpu.deepgnn.plain_rows import (
     note_text,
     read_float_token,
     read_int_token,
+    read_short,
     read_uint_token,
     start_row,
     token_end,
@@ -47,8 +48,7 @@ IN_LINE = -2  # in a default slot's dtype, length or width: it stands in the lin
 MOST_WORD = 8  # bytes of a dtype and the delimiter
 
 _MAX_TYPE = (1 << 31) - 1
-_LF, _CR, _POINT = 10, 13, 46
-_EXACT_POWERS = 10.0 ** np.arange(2 * WORD)
+_LF, _CR = 10, 13
 _USUAL = EDGE_TYPE | EDGE_WEIGHT
 _U = np.uint64
 
@@ -168,7 +168,7 @@ def _scan(
     return code
 
 
-@njit(cache=True, nogil=True, forceinline=True, error_model="numpy")
+@njit(cache=True, nogil=True, forceinline=True)
 def _usual_edge(at, delimiter):
     """Read ``1,0,2,0.5``, where 32 bytes hold it and what follows: (end, src, dst, type, weight).
 
@@ -182,27 +182,18 @@ def _usual_edge(at, delimiter):
     others &= others - _U(1)
     third = trailing_zeros(others)
     others &= others - _U(1)
-    point = trailing_zeros(others)
-    others &= others - _U(1)
-    has_point = np.int64(load_byte(at + point) == _POINT)
-    end = trailing_zeros(others) if has_point else point
-    num_whole, num_digits = point - third - 1, end - third - 1 - has_point
-    num_fraction = num_digits - num_whole
-    last = load_byte(at + end)
+    begin = at + third + 1
+    size, weight = read_short(begin, others >> _U(third + 1 & 63))
+    last = load_byte(begin + size)
     wrong = (load_byte(at + first) ^ delimiter) | (load_byte(at + second) ^ delimiter) | (load_byte(at + third) ^ delimiter)
     wrong |= (last != _LF) & (last != delimiter) & (last != _CR)
     # As an unsigned number, a size of 0 is large, too, and so is one whose end the window does not show.
     longs = _U(first - 1) | _U(third - second - 2)
-    shorts = _U(second - first - 2) | _U(end - third - 2) | _U(num_whole - 1) | _U(num_fraction - has_point)
-    if wrong != 0 or longs >= 2 * WORD or shorts >= WORD:
+    if wrong != 0 or size < 0 or longs >= 2 * WORD or _U(second - first - 2) >= WORD:
         return at, _U(0), _U(0), np.int64(0), 0.0
     src, dst = digits_at(at, first), digits_at(at + second + 1, third - second - 1)
     kind = np.int64(digits_of_word(load_word(at + first + 1), second - first - 1))
-    word = load_word(at + third + 1)
-    whole = (_U(1) << _U(8 * num_whole & 63)) - _U(1)
-    word = (word & whole) | ((word >> _U(8 * has_point)) & ~whole)  # closing ranks over the point
-    weight = np.float64(np.int64(digits_of_word(word, num_digits))) / _EXACT_POWERS[_U(num_fraction)]
-    return at + end, src, dst, kind, weight
+    return begin + size, src, dst, kind, weight
 
 
 @njit(cache=True, nogil=True)

@@ -17,7 +17,6 @@ from graphprep.kernels.cpu.bytes.words import (
     WORD,
     address_of,
     digits_at,
-    digits_of_word,
     load_byte,
     load_word,
     non_digits,
@@ -44,9 +43,9 @@ from graphprep.kernels.cpu.deepgnn.plain_rows import (
     DONE,
     EDGES,
     FIRST_FLOAT,
-    FLOAT_LIMITS,
     FULL,
     HIGHEST,
+    LIMITS,
     LOWEST,
     NEW_VALUES,
     NODES,
@@ -58,6 +57,7 @@ from graphprep.kernels.cpu.deepgnn.plain_rows import (
     note_slot,
     note_text,
     read_floats,
+    read_short,
     start_row,
 )
 from graphprep.kernels.cpu.deepgnn.slots import DTYPES, EDGE, NODE, TEXT_DTYPE, is_too_large
@@ -90,7 +90,6 @@ _OPEN_TYPE, _TYPE_END = _word(b', "edge_'), _word(b'_type": ')
 _OPEN_WEIGHT, _WEIGHT_END = _word(b', "weigh'), _word(b'eight": ')
 _FLOAT_FE, _ATURE, _BEFORE_WEIGHT = _word(b"float_fe"), _word(b'ature":'), _word(b'": ')
 _THREE_BYTES, _FOUR_BYTES, _SEVEN_BYTES = (_U((1 << 8 * size) - 1) for size in (3, 4, 7))
-_EXACT_POWERS = 10.0 ** np.arange(WORD)
 _NULL, _NAN = _word(b"null"), _word(b"NaN")
 
 
@@ -426,23 +425,20 @@ def _usual_edge(at):
     return (at, _U(0), _U(0), _U(0), 0.0) if end < 0 else (end, src, dst, kind, weight)
 
 
-@njit(cache=True, nogil=True, forceinline=True, error_model="numpy")
+@njit(cache=True, nogil=True, forceinline=True)
 def _usual_float(at):
     """Read ``0.5``, where eight bytes hold it: (end, float64); the end is _ODD where it is something else."""
-    others = non_digits(at)
-    point = trailing_zeros(others)
-    has_point = np.int64(load_byte(at + point) == _POINT)
-    end = trailing_zeros(others & (others - _U(1))) if has_point else point
-    num_fraction = end - has_point - point
-    last = load_byte(at + end)
-    wrong = (last != _COMMA) & (last != _CLOSE_OBJECT) | ((load_byte(at) == _ZERO) & (point > 1))
-    # As an unsigned number, a size of 0 is large, too, and so is one whose end the window does not show.
-    if wrong or _U(end - 1) | _U(point - 1) | _U(num_fraction - has_point) >= WORD:
+    size, value = read_short(at, non_digits(at))
+    last = load_byte(at + size)
+    # A zero in front of other digits is malformed.
+    if size < 0 or last not in (_COMMA, _CLOSE_OBJECT) or (load_byte(at) == _ZERO and _is_digit(at + 1)):
         return np.int64(_ODD), 0.0
-    word = load_word(at)
-    whole = (_U(1) << _U(8 * point & 63)) - _U(1)
-    word = (word & whole) | ((word >> _U(8 * has_point)) & ~whole)  # closing ranks over the point
-    return at + end, np.float64(np.int64(digits_of_word(word, end - has_point))) / _EXACT_POWERS[_U(num_fraction)]
+    return at + size, value
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _is_digit(at):
+    return 0 <= load_byte(at) - _ZERO <= 9
 
 
 @njit(cache=True, nogil=True)
@@ -523,7 +519,7 @@ def _take_neighbors(
     return np.int64(_ODD) if differ else stop
 
 
-@njit(cache=True, nogil=True, forceinline=True, error_model="numpy")
+@njit(cache=True, nogil=True, forceinline=True)
 def _usual_neighbor(at):
     """Read ``"2": 0.5``, where 32 bytes hold it and what follows: (end, dst, weight).
 
@@ -532,25 +528,15 @@ def _usual_neighbor(at):
     others = non_digits(at) >> _U(1)  # behind the opening quote
     size = min(trailing_zeros(others), 2 * WORD + 1)
     first = at + size + 4
-    others >>= _U(size + 3)
-    point = trailing_zeros(others)
-    has_point = np.int64(load_byte(first + point) == _POINT)
-    end = trailing_zeros(others & (others - _U(1))) if has_point else point
-    num_digits = end - has_point
-    num_fraction = num_digits - point
-    last = load_byte(first + end)
+    num_chars, weight = read_short(first, others >> _U(size + 3))
+    last = load_byte(first + num_chars)
     wrong = (load_byte(at) ^ _QUOTE) | np.int64((load_word(at + 1 + size) & _THREE_BYTES) ^ _BEFORE_WEIGHT)
     wrong |= (last != _COMMA) & (last != _CLOSE_OBJECT)
-    wrong |= (load_byte(first) == _ZERO) & (point > 1)
-    # As an unsigned number, a size of 0 is large, too, and so is one whose end the window does not show.
-    shorts = _U(end - 1) | _U(point - 1) | _U(num_fraction - has_point)
-    if wrong != 0 or _U(size - 1) >= 2 * WORD or shorts >= WORD:
+    wrong |= (load_byte(first) == _ZERO) & _is_digit(first + 1)
+    # As an unsigned number, a size of 0 is large, too.
+    if wrong != 0 or num_chars < 0 or _U(size - 1) >= 2 * WORD:
         return at, _U(0), 0.0
-    word = load_word(first)
-    whole = (_U(1) << _U(8 * point & 63)) - _U(1)
-    word = (word & whole) | ((word >> _U(8 * has_point)) & ~whole)  # closing ranks over the point
-    weight = np.float64(np.int64(digits_of_word(word, num_digits))) / _EXACT_POWERS[_U(num_fraction)]
-    return first + end, digits_at(at + 1, size), weight
+    return first + num_chars, digits_at(at + 1, size), weight
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -648,7 +634,7 @@ def _numbers(buf, base, at, dtype, values, first):
             return size, at + 1
     if dtype == TEXT_DTYPE:
         return size, np.int64(_ODD)
-    limit = FLOAT_LIMITS[dtype - FIRST_FLOAT] if dtype >= FIRST_FLOAT else 0.0
+    limit = LIMITS[dtype - FIRST_FLOAT] if dtype >= FIRST_FLOAT else 0.0
     is_last = False
     while not is_last:
         if size == most:

@@ -23,7 +23,7 @@ from graphprep.kernels.cpu.bytes.words import (
     non_digits,
     trailing_zeros,
 )
-from graphprep.kernels.cpu.deepgnn.slots import DTYPES, NOT_SPARSE, TEXT_DTYPE, find_group, is_too_large
+from graphprep.kernels.cpu.deepgnn.slots import DTYPES, FLOAT_LIMITS, NOT_SPARSE, TEXT_DTYPE, find_group, is_too_large
 from graphprep.kernels.cpu.text.numbers import DECIMAL_REACH, OK, parse_float, parse_int, parse_uint, read_decimal
 
 # Why a scanner stopped: all is read; the line at POS is not plain; there is no room for its rows.
@@ -169,8 +169,7 @@ def _bounds() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 LOWEST, HIGHEST = _bounds()
-# From here on, a float64 rounds to infinity in float16, float32, float64.
-FLOAT_LIMITS = np.array([65520.0, 2.0**128 - 2.0**103, np.inf])
+LIMITS = np.array([*FLOAT_LIMITS.values()])  # by dtype, from FIRST_FLOAT on
 
 
 # Below, cursors are addresses, and so is ``ends``, that of a table: uint8[256], 1 for bytes that end a token, LF among them.
@@ -319,6 +318,25 @@ def read_floats(at, separator, count, limit, is_json, values, first, size):
     return size, at, end
 
 
+@njit(cache=True, nogil=True, forceinline=True, error_model="numpy")
+def read_short(at, others):
+    """Read ``0.5``, up to eight bytes of digits, perhaps with a point: (how many, float64), -1 where it is something else.
+
+    ``others`` says which of the bytes from ``at`` on are no digits. There are no branches on how long the number is.
+    """
+    point = trailing_zeros(others)
+    has_point = np.int64(load_byte(at + (point & 63)) == _POINT)
+    size = trailing_zeros(others & (others - _U(1))) if has_point else point
+    num_fraction = size - has_point - point
+    # As an unsigned number, a size of 0 is large, too, and so is one whose end is not shown.
+    if _U(size - 1) | _U(point - 1) | _U(num_fraction - has_point) >= WORD:
+        return np.int64(-1), 0.0
+    word = load_word(at)
+    whole = (_U(1) << _U(8 * point & 63)) - _U(1)
+    word = (word & whole) | ((word >> _U(8 * has_point)) & ~whole)  # closing ranks over the point
+    return size, np.float64(np.int64(digits_of_word(word, size - has_point))) / _EXACT_POWERS[_U(num_fraction)]
+
+
 @njit(cache=True, nogil=True, forceinline=True)
 def start_row(progress):
     """Forget what was noted of a row that was not plain."""
@@ -385,7 +403,7 @@ def _read_numbers(buf, base, at, separator, count, ends, dtype, values, first):
     end = at
     most = values.size - first
     is_float = FIRST_FLOAT <= dtype <= LAST_FLOAT
-    limit = FLOAT_LIMITS[dtype - FIRST_FLOAT] if is_float else 0.0
+    limit = LIMITS[dtype - FIRST_FLOAT] if is_float else 0.0
     while True:
         if is_float:
             size, at, end = read_floats(at, separator, count if 0 <= count < most else most, limit, False, values, first, size)

@@ -34,6 +34,7 @@ from graphprep.kernels.cpu.deepgnn.plain_rows import (
     note_text,
     read_float_token,
     read_int_token,
+    read_short,
     read_uint_token,
     start_row,
     token_end,
@@ -41,8 +42,7 @@ from graphprep.kernels.cpu.deepgnn.plain_rows import (
 from graphprep.kernels.cpu.deepgnn.slots import EDGE, NODE, TEXT_DTYPE, is_too_large
 
 _MAX_TYPE = (1 << 31) - 1
-_TAB, _LF, _CR, _SPACE, _COMMA, _POINT, _COLON, _SEMICOLON, _BAR = 9, 10, 13, 32, 44, 46, 58, 59, 124
-_EXACT_POWERS = 10.0 ** np.arange(2 * WORD)
+_TAB, _LF, _CR, _SPACE, _COMMA, _COLON, _SEMICOLON, _BAR = 9, 10, 13, 32, 44, 58, 59, 124
 _ODD, _FULL = -1, -2  # in place of an address: the row is not plain; there is no room for it
 _U = np.uint64
 
@@ -194,7 +194,7 @@ def _is_end(at, ends):
     return load_byte(ends + byte) != 0 or (byte == _CR and load_byte(at + 1) == _LF)
 
 
-@njit(cache=True, nogil=True, forceinline=True, error_model="numpy")
+@njit(cache=True, nogil=True, forceinline=True)
 def _usual_neighbor(at):
     """Read ``2,0,0.5``, where 32 bytes hold it and what follows: (end, dst, type, weight).
 
@@ -206,26 +206,17 @@ def _usual_neighbor(at):
     others &= others - _U(1)
     second = trailing_zeros(others)
     others &= others - _U(1)
-    point = trailing_zeros(others)
-    others &= others - _U(1)
-    has_point = np.int64(load_byte(at + point) == _POINT)
-    end = trailing_zeros(others) if has_point else point
-    num_whole, num_digits = point - second - 1, end - second - 1 - has_point
-    num_fraction = num_digits - num_whole
-    last = load_byte(at + end)
+    begin = at + second + 1
+    size, weight = read_short(begin, others >> _U(second + 1 & 63))
+    last = load_byte(begin + size)
     wrong = (load_byte(at + first) ^ _COMMA) | (load_byte(at + second) ^ _COMMA)
     wrong |= (last != _BAR) & (last != _LF) & (last != _CR) & (last != _TAB)
     # As an unsigned number, a size of 0 is large, too, and so is one whose end the window does not show.
-    shorts = _U(second - first - 2) | _U(end - second - 2) | _U(num_whole - 1) | _U(num_fraction - has_point)
-    if wrong != 0 or _U(first - 1) >= 2 * WORD or shorts >= WORD:
+    if wrong != 0 or size < 0 or _U(first - 1) >= 2 * WORD or _U(second - first - 2) >= WORD:
         return at, _U(0), np.int64(0), 0.0
     dst = digits_at(at, first)
     kind = np.int64(digits_of_word(load_word(at + first + 1), second - first - 1))
-    word = load_word(at + second + 1)
-    whole = (_U(1) << _U(8 * num_whole & 63)) - _U(1)
-    word = (word & whole) | ((word >> _U(8 * has_point)) & ~whole)  # closing ranks over the point
-    weight = np.float64(np.int64(digits_of_word(word, num_digits))) / _EXACT_POWERS[_U(num_fraction)]
-    return at + end, dst, kind, weight
+    return begin + size, dst, kind, weight
 
 
 @njit(cache=True, nogil=True)

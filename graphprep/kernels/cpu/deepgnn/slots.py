@@ -10,16 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from graphprep.kernels.compiler.jit import njit
-from graphprep.kernels.cpu.text.numbers import (
-    OK,
-    find_byte,
-    find_line,
-    parse_float,
-    parse_int,
-    parse_uint,
-    skip_blanks,
-    trim_blanks,
-)
+from graphprep.kernels.cpu.text.numbers import INVALID, OK, find_byte, parse_float, skip_blanks, trim_blanks
 
 GROUP, ROW, COUNT, START, STOP = range(5)
 OWNER, SLOT, DTYPE, WIDTH = range(4)
@@ -31,8 +22,9 @@ DTYPES = (
 TEXT_DTYPE = np.int64(len(DTYPES))  # the DTYPE of texts; that of numbers is their dtype's position
 NOT_SPARSE = -1  # a group's WIDTH; 0 is flat
 
-_MAX_EXACT = 1 << 53  # float64 holds every integer up to here, and the powers of ten up to 10^22
-_EXACT_POWERS = 10.0 ** np.arange(23)
+# The least magnitude that rounds to infinity: half a unit in the last place above the largest finite number.
+FLOAT_LIMITS = {"float16": 65520.0, "float32": 2.0**128 - 2.0**103, "float64": np.inf}
+
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -45,21 +37,6 @@ def matches(buf, at, stop, text):
         if buf[at + i] != text[i]:
             return False
     return True
-
-
-@njit(cache=True, nogil=True)
-def note_fault(buf, progress, faults, pos, number):
-    """Copy a walker's ``progress`` to ``faults`` and go on with the next line, unless it is full then: say so.
-
-    ``pos`` and ``number`` are where ``progress`` has the position of the line, and the number of faults.
-    """
-    for field in range(progress.size):  # an assignment of rows could raise
-        faults[progress[number], field] = progress[field]
-    progress[number] += 1
-    if progress[number] == faults.shape[0]:
-        return True
-    progress[pos] = find_line(buf, progress[pos])[1]
-    return False
 
 
 @njit(cache=True, nogil=True)
@@ -145,62 +122,6 @@ def _enter_groups(groups, larger, buckets):
         find_group(larger, i, buckets, groups[i, OWNER], groups[i, SLOT], groups[i, DTYPE], groups[i, WIDTH])
 
 
-# The parsers below go through ``slots``, the rows of one group, and write the values one after another to ``out``. ``bad``
-# (int64, -1 for each row of ``slots``) gets the byte of a row's first value that is wrong; ``out`` then is not to be used.
-
-
-@njit(cache=True, nogil=True)
-def parse_coordinates(buf, delimiter, slots, width, out, bad):
-    """Parse the coordinates in front of sparse values to int64; moves each START behind them."""
-    k = 0
-    for row in range(slots.shape[0]):
-        at, stop = slots[row, START], slots[row, STOP]
-        for _ in range(slots[row, COUNT] * max(width, 1)):
-            end = find_text(buf, at, stop, delimiter)
-            code, value = parse_int(buf, at, end)
-            if code != OK:
-                bad[row] = at
-                break
-            out[k] = value
-            k += 1
-            at = end + delimiter.size
-        slots[row, START] = at
-
-
-@njit(cache=True, nogil=True)
-def parse_ints(buf, delimiter, slots, low, high, out, bad):
-    """Parse int64 values in [low, high]."""
-    k = 0
-    for row in range(slots.shape[0]):
-        at, stop = slots[row, START], slots[row, STOP]
-        for _ in range(slots[row, COUNT]):
-            end = find_text(buf, at, stop, delimiter)
-            code, value = parse_int(buf, at, end)
-            if code != OK or value < low or value > high:
-                bad[row] = at
-                break
-            out[k] = value
-            k += 1
-            at = end + delimiter.size
-
-
-@njit(cache=True, nogil=True)
-def parse_uints(buf, delimiter, slots, out, bad):
-    """Parse uint64 values."""
-    k = 0
-    for row in range(slots.shape[0]):
-        at, stop = slots[row, START], slots[row, STOP]
-        for _ in range(slots[row, COUNT]):
-            end = find_text(buf, at, stop, delimiter)
-            code, value = parse_uint(buf, at, end)
-            if code != OK:
-                bad[row] = at
-                break
-            out[k] = value
-            k += 1
-            at = end + delimiter.size
-
-
 @njit(cache=True, nogil=True)
 def is_too_large(value, limit):
     """Say whether a finite float64 is at or beyond ``limit``, from where on a narrower float is infinite."""
@@ -208,121 +129,28 @@ def is_too_large(value, limit):
 
 
 @njit(cache=True, nogil=True)
-def parse_floats(buf, delimiter, slots, limit, out, bad):
-    """Parse floats below ``limit`` in magnitude, or infinite, to a float32 or float64 ``out``."""
-    k = 0
-    is_plain = _is_no_part_of_numbers(delimiter)
-    for row in range(slots.shape[0]):
-        at, stop = slots[row, START], slots[row, STOP]
-        for _ in range(slots[row, COUNT]):
-            end, value = at, 0.0
-            if is_plain:
-                end, value = _read_plain_float(buf, at, stop)
-            if end == at or (end < stop and not matches(buf, end, stop, delimiter)):
-                end = find_text(buf, at, stop, delimiter)
-                code, value = parse_float(buf, at, end)
-                if code != OK:
-                    bad[row] = at
-                    break
-            if is_too_large(value, limit):
-                bad[row] = at
-                break
-            out[k] = value
-            k += 1
-            at = end + delimiter.size
-
-
-@njit(cache=True, nogil=True)
-def _is_no_part_of_numbers(delimiter):
-    """Say whether a number can be read to its end before the delimiter is looked for."""
-    for byte in delimiter:
-        if 48 <= byte <= 57 or byte in (45, 46):
-            return False
-    return True
-
-
-@njit(cache=True, nogil=True)
-def _read_plain_float(buf, start, stop):
-    """Read ``-12.345``, as most floats are written, to (end, float64); end is ``start`` where it takes more than that.
-
-    One multiplication or division by an exact power of ten rounds correctly. What follows the number is not looked at.
-    """
-    at = start
-    negative = at < stop and buf[at] == 45
-    at += negative
-    mantissa = np.int64(0)
-    first = at
-    last = min(stop, at + 18)  # digits and a point, below 10^18
-    while at < last and np.uint8(buf[at] - np.uint8(48)) < 10:
-        mantissa = mantissa * 10 + (np.int64(buf[at]) - 48)
-        at += 1
-    num_fraction = 0
-    if at < last and at > first and buf[at] == 46:
-        at += 1
-        point = at
-        while at < last and np.uint8(buf[at] - np.uint8(48)) < 10:
-            mantissa = mantissa * 10 + (np.int64(buf[at]) - 48)
-            at += 1
-        num_fraction = at - point
-    if at == first or mantissa > _MAX_EXACT:
-        return start, 0.0
-    value = np.float64(mantissa) / _EXACT_POWERS[num_fraction]
-    return at, -value if negative else value
-
-
-@njit(cache=True, nogil=True)
-def parse_bools(buf, delimiter, slots, out, bad):
-    """Parse 0, 1, true and false, in any case, to bool."""
+def find_values(buf, delimiter, slots, counts, starts, stops):
+    """Fill ``starts`` and ``stops`` of ``counts[row]`` values a row of ``slots``, one after another."""
     k = 0
     for row in range(slots.shape[0]):
         at, stop = slots[row, START], slots[row, STOP]
-        for _ in range(slots[row, COUNT]):
+        for _ in range(counts[row]):
             end = find_text(buf, at, stop, delimiter)
-            value = _parse_bool(buf, at, end)
-            if value < 0:
-                bad[row] = at
-                break
-            out[k] = value == 1
+            starts[k] = at
+            stops[k] = end
             k += 1
             at = end + delimiter.size
 
 
 @njit(cache=True, nogil=True)
-def _parse_bool(buf, start, stop):
-    """Return 0 or 1, else -1."""
-    start = skip_blanks(buf, start, stop)
-    size = trim_blanks(buf, start, stop) - start
-    if size == 1 and (buf[start] == 48 or buf[start] == 49):
-        return np.int64(buf[start]) - 48
-    false, true = (102, 97, 108, 115, 101), (116, 114, 117, 101)
-    for i in range(size):
-        if size == 4:
-            wanted = true[i]
-        elif size == 5:
-            wanted = false[i]
-        else:
-            return -1
-        if (buf[start + i] | 32) != wanted:
-            return -1
-    return 1 if size == 4 else 0 if size == 5 else -1
-
-
-@njit(cache=True, nogil=True)
-def parse_complexes(buf, delimiter, slots, limit, out, bad):
-    """Parse complex numbers, both parts below ``limit`` in magnitude, or infinite, to float64[k, 2]."""
-    k = 0
-    for row in range(slots.shape[0]):
-        at, stop = slots[row, START], slots[row, STOP]
-        for _ in range(slots[row, COUNT]):
-            end = find_text(buf, at, stop, delimiter)
-            ok, real, imag = _parse_complex(buf, at, end)
-            if not ok or is_too_large(real, limit) or is_too_large(imag, limit):
-                bad[row] = at
-                break
-            out[k, 0] = real
-            out[k, 1] = imag
-            k += 1
-            at = end + delimiter.size
+def parse_complexes(buf, starts, stops, limit, out, codes):
+    """Parse complex numbers, both parts below ``limit`` in magnitude, or infinite, to float64[k, 2]; others are INVALID."""
+    for k in range(starts.size):
+        ok, real, imag = _parse_complex(buf, starts[k], stops[k])
+        ok = ok and not is_too_large(real, limit) and not is_too_large(imag, limit)
+        out[k, 0] = real if ok else 0.0
+        out[k, 1] = imag if ok else 0.0
+        codes[k] = OK if ok else INVALID
 
 
 @njit(cache=True, nogil=True)

@@ -11,20 +11,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.kernels.compiler.jit import njit
-from graphprep.kernels.cpu.deepgnn.slots import (
-    COUNT,
-    EDGE,
-    GROUP,
-    NODE,
-    NOT_SPARSE,
-    ROW,
-    START,
-    STOP,
-    TEXT_DTYPE,
-    find_group,
-    find_word,
-    is_too_large,
-    note_fault,
+from graphprep.kernels.cpu.deepgnn.slots import EDGE, NODE, NOT_SPARSE, TEXT_DTYPE, find_word, is_too_large
+from graphprep.kernels.cpu.deepgnn.walk import (
+    BAD_FIELD,
+    DONE,
+    EDGES,
+    EDGES_BEFORE,
+    FAULT_COUNT,
+    FAULT_SLOT,
+    FIRST_OWN,
+    MAX_TYPE,
+    NODES,
+    POS,
+    SLOTS,
+    SLOTS_BEFORE,
+    Slots,
+    Words,
+    note_slot,
+    set_fault,
 )
 from graphprep.kernels.cpu.text.numbers import (
     EMPTY,
@@ -38,22 +42,14 @@ from graphprep.kernels.cpu.text.numbers import (
     skip_blanks,
 )
 
-# What walk() answers: all read, out of room (grow and call again), or what is wrong with the row that it ended at.
-DONE, FULL = 0, 1
-BAD_FIELD, OPEN_QUOTE, AFTER_QUOTE, EXTRA_COLUMN, NO_COLON, UNKNOWN_CODE, NO_VALUES = range(2, 9)
-EMPTY_NEIGHBOR, FEW_NEIGHBOR_FIELDS, MANY_NEIGHBOR_FIELDS = range(9, 12)
+# What may be wrong with a row, beside BAD_FIELD.
+(OPEN_QUOTE, AFTER_QUOTE, EXTRA_COLUMN, NO_COLON, UNKNOWN_CODE, NO_VALUES) = range(FIRST_OWN, FIRST_OWN + 6)
+EMPTY_NEIGHBOR, FEW_NEIGHBOR_FIELDS, MANY_NEIGHBOR_FIELDS = range(FIRST_OWN + 6, FIRST_OWN + 9)
 
 # Fields, for FAULT_FIELD.
 NODE_ID, NODE_TYPE, NODE_WEIGHT, DST, EDGE_TYPE, EDGE_WEIGHT = range(6)
 
-# progress: where the row to read begins, what was found so far (*_BEFORE: before that row; FAULTS: faulty rows), and what is
-# wrong, where: bytes [AT, END). SLOT: the feature slot; COUNT: how many fields a neighbour has.
-POS, NODES, EDGES, SLOTS, EDGES_BEFORE, SLOTS_BEFORE, GROUPS, FAULTS = range(8)
-FAULT, FAULT_FIELD, FAULT_AT, FAULT_END, FAULT_SLOT, FAULT_COUNT = range(8, 14)
-NUM_PROGRESS = 14
-
 NUM_COLUMNS = 5
-_MAX_TYPE = (1 << 31) - 1
 _TAB, _QUOTE, _COMMA, _COLON, _SEMICOLON, _BAR, _SPACE = 9, 34, 44, 58, 59, 124, 32
 
 
@@ -78,20 +74,6 @@ class Edges(NamedTuple):
     record: NDArray[np.int64]
 
 
-class Slots(NamedTuple):
-    """Where the slots go (see ``graphprep.kernels.cpu.deepgnn.slots``), and the codes that stand before their values.
-
-    ``words`` and ``word_stops`` as ``find_word`` takes them, ``word_dtypes`` (int64) their dtypes, TEXT_DTYPE that of texts.
-    """
-
-    slots: NDArray[np.int64]
-    groups: NDArray[np.int64]
-    buckets: NDArray[np.int64]
-    words: NDArray[np.uint8]
-    word_stops: NDArray[np.int64]
-    word_dtypes: NDArray[np.int64]
-
-
 def walk(
     buf: NDArray[np.uint8],
     weight_limit: float,
@@ -99,36 +81,17 @@ def walk(
     nodes: Nodes,
     edges: Edges,
     found: Slots,
+    codes: Words,
     progress: NDArray[np.int64],
-    faults: NDArray[np.int64],
 ) -> int:
-    """Read all rows from ``progress[POS]`` on, or up to the faulty one that fills ``faults`` (int64[k, NUM_PROGRESS]).
+    """Read all rows from ``progress[POS]`` on, or up to a faulty one. ``codes`` are those that stand before values.
 
     ``no_weight`` is the weight of a node that states none. ``buf`` is written to: doubled quotes inside a quoted cell close
-    ranks. ``nodes`` has a row for every line, ``edges`` one for every line and bar. Each faulty row leaves a copy of
-    ``progress`` in ``faults``, and its slots in ``found``. On FULL (grow ``found``) a further call goes on with that row: it
-    must find the text as it was before.
+    ranks. ``nodes`` has a row for every line, ``edges`` one for every line and bar. On FULL (grow ``found``) a further call
+    goes on with that row: it must find the text as it was before.
     """
     cells = np.empty((4, NUM_COLUMNS), np.int64)
-    return int(_walk_on(buf, weight_limit, no_weight, *nodes, *edges, *found, *cells, progress, faults))
-
-
-@njit(cache=True, nogil=True)
-def _walk_on(
-    buf, weight_limit, no_weight, node_ids, node_at, node_types, node_weights, node_num_slots,
-    edge_dst, edge_at, edge_types, edge_weights, edge_num_slots, record,
-    slots, groups, buckets, words, word_stops, word_dtypes, field_starts, field_stops, starts, stops, progress, faults,
-):  # fmt: skip
-    """Walk, and go on behind faulty rows."""
-    while True:
-        code = _walk(
-            buf, weight_limit, no_weight, node_ids, node_at, node_types, node_weights, node_num_slots,
-            edge_dst, edge_at, edge_types, edge_weights, edge_num_slots, record,
-            slots, groups, buckets, words, word_stops, word_dtypes, field_starts, field_stops, starts, stops, progress,
-        )  # fmt: skip
-        if code in (DONE, FULL) or note_fault(buf, progress, faults, POS, FAULTS):
-            return code
-        progress[SLOTS_BEFORE] = progress[SLOTS]
+    return int(_walk(buf, weight_limit, no_weight, *nodes, *edges, *found, *codes, *cells, progress))
 
 
 @njit(cache=True, nogil=True)
@@ -155,18 +118,18 @@ def _walk(
 
         code, value = parse_uint(buf, starts[0], stops[0])
         if code != OK:
-            return _fault(progress, BAD_FIELD, NODE_ID, starts[0], stops[0])
+            return set_fault(progress, BAD_FIELD, NODE_ID, starts[0], stops[0])
         node_ids[row] = value
         node_at[row] = starts[0]
 
         code, number = parse_int(buf, starts[1], stops[1])
-        if code != EMPTY and (code != OK or number < 0 or number > _MAX_TYPE):
-            return _fault(progress, BAD_FIELD, NODE_TYPE, starts[1], stops[1])
+        if code != EMPTY and (code != OK or number < 0 or number > MAX_TYPE):
+            return set_fault(progress, BAD_FIELD, NODE_TYPE, starts[1], stops[1])
         node_types[row] = number
 
         code, weight = parse_float(buf, starts[2], stops[2])
         if code not in (EMPTY, OK) or is_too_large(weight, weight_limit):
-            return _fault(progress, BAD_FIELD, NODE_WEIGHT, starts[2], stops[2])
+            return set_fault(progress, BAD_FIELD, NODE_WEIGHT, starts[2], stops[2])
         node_weights[row] = no_weight if code == EMPTY else weight
 
         code, num_slots = _read_features(
@@ -209,15 +172,6 @@ def _walk(
 
 
 @njit(cache=True, nogil=True)
-def _fault(progress, code, field, at, end):
-    progress[FAULT] = code
-    progress[FAULT_FIELD] = field
-    progress[FAULT_AT] = at
-    progress[FAULT_END] = end
-    return code
-
-
-@njit(cache=True, nogil=True)
 def _split_row(buf, at, stop, starts, stops, progress):
     """Find the five cells: a cell that begins with a quote ends with one, and two inside stand for one (the rules of csv)."""
     for column in range(NUM_COLUMNS):
@@ -237,10 +191,10 @@ def _split_row(buf, at, stop, starts, stops, progress):
                 end += 1
                 at += 1
             if at >= stop:
-                return _fault(progress, OPEN_QUOTE, 0, start - 1, stop)
+                return set_fault(progress, OPEN_QUOTE, 0, start - 1, stop)
             at += 1
             if at < stop and buf[at] != _TAB:
-                return _fault(progress, AFTER_QUOTE, 0, at, find_byte(buf, at, stop, _TAB))
+                return set_fault(progress, AFTER_QUOTE, 0, at, find_byte(buf, at, stop, _TAB))
         else:
             at = find_byte(buf, at, stop, _TAB)
             end = at
@@ -248,7 +202,7 @@ def _split_row(buf, at, stop, starts, stops, progress):
             starts[column] = start
             stops[column] = end
         elif end > start:
-            return _fault(progress, EXTRA_COLUMN, 0, start, end)
+            return set_fault(progress, EXTRA_COLUMN, 0, start, end)
         if at == stop:
             return DONE
         at += 1
@@ -265,7 +219,7 @@ def _read_features(buf, at, stop, owner, row, words, word_stops, word_dtypes, sl
         end = find_byte(buf, at, stop, _SEMICOLON)
         if end > at:
             progress[FAULT_SLOT] = slot
-            code = _note_slot(buf, at, end, owner, row, slot, words, word_stops, word_dtypes, slots, groups, buckets, progress)
+            code = _read_slot(buf, at, end, owner, row, slot, words, word_stops, word_dtypes, slots, groups, buckets, progress)
             if code != DONE:
                 return code, slot
         slot += 1
@@ -275,39 +229,25 @@ def _read_features(buf, at, stop, owner, row, words, word_stops, word_dtypes, sl
 
 
 @njit(cache=True, nogil=True)
-def _note_slot(buf, at, end, owner, row, slot, words, word_stops, word_dtypes, slots, groups, buckets, progress):
+def _read_slot(buf, at, end, owner, row, slot, words, word_stops, word_dtypes, slots, groups, buckets, progress):
     """Note one ``code:values``."""
     colon = find_byte(buf, at, end, _COLON)
     if colon == end:
-        return _fault(progress, NO_COLON, 0, at, end)
+        return set_fault(progress, NO_COLON, 0, at, end)
     word = find_word(buf, at, colon, words, word_stops)
     if word < 0:
-        return _fault(progress, UNKNOWN_CODE, 0, at, colon)
+        return set_fault(progress, UNKNOWN_CODE, 0, at, colon)
     dtype = word_dtypes[word]
     start = colon + 1
     count = end - start
     if dtype != TEXT_DTYPE:
         start += start < end and buf[start] == _SPACE
         if start == end:
-            return _fault(progress, NO_VALUES, 0, at, end)
+            return set_fault(progress, NO_VALUES, 0, at, end)
         count = 1
         for i in range(start, end):
             count += buf[i] == _SPACE
-    k = progress[SLOTS]
-    if k == slots.shape[0]:
-        return FULL
-    group = find_group(groups, progress[GROUPS], buckets, owner, slot, dtype, NOT_SPARSE)
-    if group < 0:
-        return FULL
-    if group == progress[GROUPS]:
-        progress[GROUPS] += 1
-    slots[k, GROUP] = group
-    slots[k, ROW] = row
-    slots[k, COUNT] = count
-    slots[k, START] = start
-    slots[k, STOP] = end
-    progress[SLOTS] = k + 1
-    return DONE
+    return note_slot(owner, row, slot, dtype, NOT_SPARSE, count, start, end, slots, groups, buckets, progress)
 
 
 @njit(cache=True, nogil=True)
@@ -338,7 +278,7 @@ def _read_neighbors(
     while True:
         end = find_byte(buf, at, stop, _BAR)
         if at == end:
-            return _fault(progress, EMPTY_NEIGHBOR, DST, at, end)
+            return set_fault(progress, EMPTY_NEIGHBOR, DST, at, end)
         num_fields = 0
         field = at
         while True:
@@ -352,29 +292,29 @@ def _read_neighbors(
             field = field_end + 1
         progress[FAULT_COUNT] = num_fields
         if num_fields < 2:
-            return _fault(progress, FEW_NEIGHBOR_FIELDS, DST, at, end)
+            return set_fault(progress, FEW_NEIGHBOR_FIELDS, DST, at, end)
         dst, kind, weight, features = 0, 1, 2, 3
         if num_fields > 4:
             if num_fields > 5 or not _is_manual_form(buf, field_starts, field_stops, node_id):
-                return _fault(progress, MANY_NEIGHBOR_FIELDS, DST, at, end)
+                return set_fault(progress, MANY_NEIGHBOR_FIELDS, DST, at, end)
             dst, weight, kind, features = 1, 2, 3, 4
 
         k = progress[EDGES]
         code, value = parse_uint(buf, field_starts[dst], field_stops[dst])
         if code != OK:
-            return _fault(progress, BAD_FIELD, DST, field_starts[dst], field_stops[dst])
+            return set_fault(progress, BAD_FIELD, DST, field_starts[dst], field_stops[dst])
         edge_dst[k] = value
         edge_at[k] = field_starts[dst]
         record[k] = row
         code, number = parse_int(buf, field_starts[kind], field_stops[kind])
-        if code != OK or number < 0 or number > _MAX_TYPE:
-            return _fault(progress, BAD_FIELD, EDGE_TYPE, field_starts[kind], field_stops[kind])
+        if code != OK or number < 0 or number > MAX_TYPE:
+            return set_fault(progress, BAD_FIELD, EDGE_TYPE, field_starts[kind], field_stops[kind])
         edge_types[k] = number
         edge_weights[k] = 0.0
         if num_fields > weight:
             code, weight_value = parse_float(buf, field_starts[weight], field_stops[weight])
             if code not in (EMPTY, OK) or is_too_large(weight_value, weight_limit):
-                return _fault(progress, BAD_FIELD, EDGE_WEIGHT, field_starts[weight], field_stops[weight])
+                return set_fault(progress, BAD_FIELD, EDGE_WEIGHT, field_starts[weight], field_stops[weight])
             edge_weights[k] = weight_value
         edge_num_slots[k] = 0
         if num_fields > features:
