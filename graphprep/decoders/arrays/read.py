@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from graphprep.decoders.cells.arrays_files import ArraySource, ItemStream, read_rows
 from graphprep.decoders.cells.chunks import dense_chunk
+from graphprep.decoders.cells.edge_rows import edge_rows
 from graphprep.model.errors import DataError, DecodeError
 from graphprep.model.protocols import InputStorage, Span, TextBlock
-from graphprep.model.rows import AlignedColumn, ColumnChunk, ColumnKey, RawEdges, RawIds, RawNodes, RawRows, RawTexts, Relation
+from graphprep.model.rows import AlignedColumn, ColumnChunk, ColumnKey, RawIds, RawNodes, RawRows, RawTexts, Relation
 
 Ints = NDArray[np.int64]
 IdKind = Literal["uint", "int", "string"]
@@ -99,19 +100,8 @@ def make_edges(
             faults.append(error)
     if faults:
         raise min(faults, key=lambda fault: fault.at)
-    num_rows = values[0].size
-    rows = np.arange(num_rows, dtype=np.int64) if places else None
-    edges = RawEdges(
-        ids[0],
-        ids[1],
-        np.zeros(num_rows, np.int32),
-        (relation,),
-        columns,
-        at_src=rows,
-        at_dst=rows,
-        record=np.full(num_rows, -1, np.int64) if places else None,
-    )
-    return RawRows(edges=edges, num_records=num_rows)
+    rows = np.arange(values[0].size, dtype=np.int64)
+    return edge_rows(relation, ids[0], ids[1], columns, (rows, rows) if places else None)
 
 
 @dataclass(frozen=True)

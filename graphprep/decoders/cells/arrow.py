@@ -28,6 +28,7 @@ from graphprep.storage.read.arrow_arrays import arrow_array, arrow_text
 
 Ints = NDArray[np.int64]
 Say = Callable[[int, str], Wording]  # what is wrong, by a kernel's code and what was found
+ARROW_MAGIC = b"ARROW1"
 _LEAST_BATCH_BYTES = 1 << 16
 _MOST_ROW_BYTES = 32  # on average, in a batch of as many rows as there may be
 _NULL_IN_LIST = Wording("a null inside a list", "fill the value, or leave the whole list out")
@@ -39,6 +40,31 @@ def damaged(url: str, error: Exception, format_name: str = "Parquet") -> DataErr
     return DataError(
         f"this {format_name} file cannot be read: {reason}", place=url, fix="write the file again; it may be cut off"
     )
+
+
+def read_schema(handle: BinaryIO, url: str, *, parquet: bool) -> tuple[pa.Schema, int]:
+    """Read a file's schema and its number of rows, -1 where only reading all of it would tell.
+
+    Raises DataError where the file is damaged.
+    """
+    try:
+        if parquet:
+            file = pq.ParquetFile(handle)
+            schema, num_rows = file.schema_arrow, file.metadata.num_rows
+        else:
+            schema, num_rows = open_arrow(handle).schema, -1
+        schema.names  # noqa: B018 - decoded when they are asked for
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise damaged(url, error, "Parquet" if parquet else "Arrow") from None
+    return schema, num_rows
+
+
+def open_arrow(handle: BinaryIO) -> pa.ipc.RecordBatchFileReader | pa.ipc.RecordBatchStreamReader:
+    """Open an Arrow file or stream."""
+    handle.seek(0)
+    is_file = handle.read(len(ARROW_MAGIC)) == ARROW_MAGIC
+    handle.seek(0)
+    return pa.ipc.open_file(handle) if is_file else pa.ipc.open_stream(handle)
 
 
 def plain_type(kind: pa.DataType) -> pa.DataType:

@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from graphprep.decoders.cells.arrays_files import read_rows
 from graphprep.decoders.cells.chunks import dense_chunk, read_parquet_edges, read_parquet_feature
 from graphprep.decoders.cells.columns import parse_declared
+from graphprep.decoders.cells.edge_rows import Ints, edge_rows
 from graphprep.decoders.chunked.plan import Chunk, plan_chunked
 from graphprep.model.errors import DecodeError, UsageError
 from graphprep.model.protocols import InputStorage, Sources, Span, TextBlock
-from graphprep.model.rows import AlignedColumn, ColumnChunk, ColumnKey, RawEdges, RawRows, Relation
+from graphprep.model.rows import AlignedColumn, ColumnChunk, ColumnKey, RawRows, Relation
 
 if TYPE_CHECKING:
     from graphprep.kernels.cpu.text.csv_numbers import Fault
@@ -106,21 +107,10 @@ def _aligned(chunk: Chunk, first: int, num_rows: int, piece: ColumnChunk) -> Ali
     return AlignedColumn(chunk.owner, chunk.first_row + first, num_rows, piece)
 
 
-def _edges(chunk: Chunk, src: NDArray[Any], dst: NDArray[Any], places: tuple[NDArray[np.int64], ...]) -> RawRows:
-    relation = chunk.owner
-    assert isinstance(relation, Relation)
-    at_src, at_dst, record = places or (None, None, None)
+def _edges(chunk: Chunk, src: NDArray[Any], dst: NDArray[Any], places: tuple[Ints, Ints] | None) -> RawRows:
+    assert isinstance(chunk.owner, Relation)
     dtype = np.uint32 if src.dtype == dst.dtype == np.uint32 else np.uint64
-    edges = RawEdges(
-        src.astype(dtype, copy=False),
-        dst.astype(dtype, copy=False),
-        np.zeros(src.size, np.int32),
-        (relation,),
-        at_src=at_src,
-        at_dst=at_dst,
-        record=record,
-    )
-    return RawRows(edges=edges, num_records=int(src.size))
+    return edge_rows(chunk.owner, src.astype(dtype, copy=False), dst.astype(dtype, copy=False), places=places)
 
 
 # -------------------------------------------------------------------------------------------------------------- text
@@ -133,12 +123,12 @@ def _decode_edges(block: TextBlock, chunk: Chunk, places: bool) -> RawRows:
         with block.held() as buf:
             plain = parse_plain_pairs(buf, chunk.delimiter, *chunk.num_ends)
         if plain is not None:
-            return _edges(chunk, *plain, ())
+            return _edges(chunk, *plain, None)
     found = parse_pairs(block.data, chunk.delimiter, *chunk.num_ends)
     if isinstance(found, Fault):
         raise _pair_error(block, chunk, found)
     src, dst, at_src, at_dst = found
-    return _edges(chunk, src, dst, (at_src, at_dst, np.full(src.size, -1, np.int64)) if places else ())
+    return _edges(chunk, src, dst, (at_src, at_dst) if places else None)
 
 
 def _field(block: TextBlock, fault: Fault) -> str:
@@ -221,7 +211,7 @@ def _read_edges(handle: BinaryIO, chunk: Chunk, max_rows: int, places: bool) -> 
     for src, dst, names in _edge_batches(handle, chunk, max_rows):
         ends = _checked_ends(chunk, (src, dst), names)
         rows = np.arange(src.size if places else 0, dtype=np.int64)
-        yield _edges(chunk, *ends, (rows, rows, np.full(src.size, -1, np.int64)) if places else ())
+        yield _edges(chunk, *ends, (rows, rows) if places else None)
 
 
 def _edge_batches(

@@ -364,10 +364,11 @@ class EdgesDecoder:
         start = read_head(storage, url)
         if not start.startswith(PARQUET_MAGIC):
             return _text_file(url, self._look_at_lines(shown, start, known))
-        from graphprep.decoders.edges.table import check_schema, read_schema
+        from graphprep.decoders.cells.arrow import read_schema
+        from graphprep.decoders.edges.table import check_schema
 
         with storage.open(url) as handle:
-            schema, num_rows = read_schema(handle, shown)
+            schema, num_rows = read_schema(handle, shown, parquet=True)
         columns = FileColumns(shown, tuple(schema.names), True)
         layout = settle_columns(columns, self._flags(), self._base(), shown)
         return _File(url, columns, None, num_rows, held=check_schema(schema, layout, shown))

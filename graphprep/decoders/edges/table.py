@@ -8,7 +8,6 @@ from typing import BinaryIO
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from graphprep.decoders.cells.arrow import (
     ArrowCells,
@@ -22,25 +21,13 @@ from graphprep.decoders.cells.arrow import (
     wrong_type,
 )
 from graphprep.decoders.cells.columns import EdgeLayout, HeldIds, IdKind, Reading
+from graphprep.decoders.cells.edge_rows import Relations, edge_rows
 from graphprep.decoders.cells.faults import TEXT_TIMES, Wording, id_words, relation_words
-from graphprep.decoders.edges.text import as_rows, name_relations, relation_column
+from graphprep.decoders.edges.text import relation_column
 from graphprep.model.errors import UsageError
 from graphprep.model.protocols import Span
 from graphprep.model.rows import RawRows
 from graphprep.storage.faults import display_url
-
-
-def read_schema(handle: BinaryIO, url: str) -> tuple[pa.Schema, int]:
-    """Read a file's Arrow schema and its number of rows.
-
-    Raises DataError where the file is damaged.
-    """
-    try:
-        file = pq.ParquetFile(handle)
-        return file.schema_arrow, file.metadata.num_rows
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise damaged(url, error) from None
-
 
 _CAST_TIME = f"cast it to int64 or timestamp; {TEXT_TIMES}"
 
@@ -117,8 +104,8 @@ def _decode(cells: ArrowCells, layout: EdgeLayout, reading: Reading, places: boo
     ]
     cells.faults.raise_first()
     rows = np.arange(cells.num_rows, dtype=np.int64)
-    relations = None if names is None or layout.relation_as == "column" else name_relations(layout, names)
-    return as_rows(layout, ends[0], ends[1], tuple(columns), places=(rows, rows) if places else None, relations=relations)
+    relation = layout.relation if names is None or layout.relation_as == "column" else Relations.named(names, layout.relation)
+    return edge_rows(relation, ends[0], ends[1], tuple(columns), (rows, rows) if places else None)
 
 
 def _id_words(name: str, base: int, kind: IdKind, code: int, found: str) -> Wording:

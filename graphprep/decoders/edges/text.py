@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.decoders.cells.columns import RELATION, EdgeLayout, Reading
+from graphprep.decoders.cells.edge_rows import Relations, edge_rows
 from graphprep.decoders.cells.faults import HEADER_AGAIN, Wording, id_words, relation_words
 from graphprep.decoders.cells.text import (
     Fields,
@@ -27,10 +27,9 @@ from graphprep.decoders.cells.text import (
 )
 from graphprep.decoders.looks.quoted_records import Dialect
 from graphprep.kernels.cpu.text import delimited, numbers
-from graphprep.kernels.cpu.text.dictionary import TextDictionary
 from graphprep.model.errors import DecodeError
 from graphprep.model.protocols import TextBlock
-from graphprep.model.rows import ColumnChunk, ColumnKey, RawEdges, RawIds, RawRows, RawTexts, Relation
+from graphprep.model.rows import ColumnChunk, ColumnKey, RawIds, RawRows, RawTexts
 from graphprep.storage.read.spans import record_ends_of
 
 Ints = NDArray[np.int64]
@@ -60,9 +59,9 @@ def _decode_cells(cells: Fields, block: TextBlock, layout: EdgeLayout, reading: 
     cells.faults.raise_first()
     if named is not None and layout.relation_as == "column":
         columns = [relation_column(named), *columns]
-    relations = None if named is None or layout.relation_as == "column" else name_relations(layout, named)
+    relation = layout.relation if named is None or layout.relation_as == "column" else Relations.named(named, layout.relation)
     at_ends = (cells.of(layout.src)[0], cells.of(layout.dst)[0]) if places else None
-    rows = as_rows(layout, src, dst, tuple(columns), places=at_ends, relations=relations)
+    rows = edge_rows(relation, src, dst, tuple(columns), at_ends)
     warnings = null_warnings(columns)
     return dataclasses.replace(rows, warnings=warnings) if warnings else rows
 
@@ -98,51 +97,10 @@ def find_text_faults(block: TextBlock, layout: EdgeLayout, reading: Reading) -> 
         return cells.faults.of_records()
 
 
-@dataclass(frozen=True)
-class Relations:
-    """The relation of every edge (int32[m], into ``names``)."""
-
-    codes: NDArray[np.int32]
-    names: tuple[Relation, ...]
-
-
 def relation_column(texts: RawTexts) -> ColumnChunk:
     """Return the relation of every edge as a column of texts."""
     counts = np.diff(texts.offsets)
     return ColumnChunk(ColumnKey(RELATION, "binary", "uint8"), np.arange(texts.size), counts, texts.values)
-
-
-def name_relations(layout: EdgeLayout, texts: RawTexts) -> Relations:
-    """Give every edge the relation that its text names, between the node types of the layout's relation."""
-    names = TextDictionary()
-    codes = names.add(texts.offsets, texts.values)
-    return Relations(codes, tuple(dataclasses.replace(layout.relation, name=name.decode()) for name in names.texts()))
-
-
-def as_rows(
-    layout: EdgeLayout,
-    src: RawIds | RawTexts,
-    dst: RawIds | RawTexts,
-    columns: tuple[ColumnChunk, ...],
-    *,
-    places: tuple[Ints, Ints] | None = None,
-    relations: Relations | None = None,
-) -> RawRows:
-    """Put edges together; ``places`` are those of the sources and of the destinations.
-
-    Without ``relations``, all edges are of the layout's.
-    """
-    edges = RawEdges(
-        src=src,
-        dst=dst,
-        relations=np.zeros(src.size, np.int32) if relations is None else relations.codes,
-        relation_names=(layout.relation,) if relations is None else relations.names,
-        columns=columns,
-        at_src=places[0] if places else None,
-        at_dst=places[1] if places else None,
-        record=np.full(src.size, -1, np.int64) if places else None,
-    )
-    return RawRows(edges=edges, num_records=src.size)
 
 
 def _decode_plain(buf: NDArray[np.uint8], at: int, layout: EdgeLayout, reading: Reading) -> RawRows | None:
@@ -164,11 +122,11 @@ def _decode_plain(buf: NDArray[np.uint8], at: int, layout: EdgeLayout, reading: 
         second -= base
     src, dst = (first, second) if layout.src == 0 else (second, first)
     if key is None:
-        return as_rows(layout, src, dst, ())
+        return edge_rows(layout.relation, src, dst)
     rounded, bad = numbers.round_to(values, np.dtype(key.dtype))
     if bad >= 0:
         return None
-    return as_rows(layout, src, dst, (number_chunk(key, np.arange(src.size, dtype=np.int64), rounded),))
+    return edge_rows(layout.relation, src, dst, (number_chunk(key, np.arange(src.size, dtype=np.int64), rounded),))
 
 
 def _value_key(buf: NDArray[np.uint8], at: int, layout: EdgeLayout, reading: Reading) -> ColumnKey | None:

@@ -5,6 +5,7 @@ Source: METIS 5.1 manual, section 4.1; KaHIP's user guide, section 3.1, has the 
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, BinaryIO, ClassVar
@@ -13,12 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.decoders.cells.chunks import dense_chunk
+from graphprep.decoders.cells.edge_rows import edge_rows
+from graphprep.decoders.cells.text import after_header
 from graphprep.decoders.looks.metis_header import Header, parse_header, settle_header
 from graphprep.decoders.matrices.options import MAX_LINE_BYTES, EdgePlan, MatrixOptions, matrix_relation, matrix_sources
 from graphprep.model.errors import DataError, DecodeError, UsageError
 from graphprep.model.graph_config import EdgeTable
 from graphprep.model.protocols import DeclaredColumn, InputStorage, Sources, Span, TextBlock
-from graphprep.model.rows import AlignedColumn, ColumnChunk, ColumnKey, RawEdges, RawRows, Relation
+from graphprep.model.rows import AlignedColumn, ColumnChunk, ColumnKey, RawRows, Relation
 from graphprep.storage.faults import display_url
 from graphprep.storage.read.spans import BLOCK_BYTES, place_of
 
@@ -80,26 +83,23 @@ class MetisReader:
         from graphprep.kernels.cpu.text.adjacency import Fault, parse_adjacency
 
         header = self.header
-        skipped = max(0, header.line + 1 - block.first_line)
-        at = _after_lines(block.data, skipped)
-        line = block.first_line + skipped
+        at = after_header(block, header.line)
+        line = max(block.first_line, header.line + 1)
         first = line - header.line - 1 - self.comments.before(line)
         buf = np.frombuffer(block.data, np.uint8)[at:]
         found = parse_adjacency(buf, first, header.num_nodes, header.num_values, header.weighted)
         if isinstance(found, Fault):
             raise self._error(block, found, at)
-        places_of = found.at + at if places else None
-        edges = RawEdges(
+        at_neighbors = found.at + at if places else None
+        found_edges = edge_rows(
+            self.relation,
             found.src,
             found.dst,
-            np.zeros(found.src.size, np.int32),
-            (self.relation,),
             self._weights(found, at),
-            at_src=places_of,
-            at_dst=places_of,
-            record=np.full(found.src.size, -1, np.int64) if places else None,
+            None if at_neighbors is None else (at_neighbors, at_neighbors),
         )
-        return RawRows(edges=edges, aligned=tuple(self._aligned(found.values, first)), num_records=found.values.shape[0])
+        aligned = tuple(self._aligned(found.values, first))
+        return dataclasses.replace(found_edges, aligned=aligned, num_records=found.values.shape[0])
 
     def _weights(self, found: Adjacency, at: int) -> tuple[ColumnChunk, ...]:
         """Make the column of edge weights. Raises DecodeError for one that does not fit its dtype."""
@@ -150,15 +150,6 @@ class MetisReader:
         else:
             message, fix = f"expected a whole number, found {text!r}", "write numbers as decimal digits"
         return DecodeError(message, at=start, fix=fix)
-
-
-def _after_lines(data: bytes, count: int) -> int:
-    at = 0
-    for _ in range(count):
-        at = data.find(b"\n", at) + 1
-        if at == 0:
-            return len(data)
-    return at
 
 
 # ------------------------------------------------------------------------------------------------------------- plan

@@ -5,6 +5,7 @@ Source: R. F. Boisvert, R. Pozo, K. A. Remington, The Matrix Market Exchange For
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO, ClassVar, Literal, cast
@@ -12,6 +13,7 @@ from typing import Any, BinaryIO, ClassVar, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from graphprep.decoders.cells.edge_rows import edge_rows
 from graphprep.decoders.cells.faults import Wording, weight_words
 from graphprep.decoders.cells.text import Fields, after_header
 from graphprep.decoders.looks.text_head import MATRIX_MARKET
@@ -21,7 +23,7 @@ from graphprep.model.counts import parse_count
 from graphprep.model.errors import DataError, DecodeError, UsageError
 from graphprep.model.graph_config import EdgeTable
 from graphprep.model.protocols import DeclaredColumn, InputStorage, Sources, Span, TextBlock
-from graphprep.model.rows import ColumnChunk, ColumnKey, RawEdges, RawRows, Relation
+from graphprep.model.rows import ColumnChunk, ColumnKey, RawRows, Relation
 from graphprep.storage.faults import display_url
 from graphprep.storage.read.spans import BLOCK_BYTES
 
@@ -152,17 +154,8 @@ class MtxReader:
         if self.weight_dtype is not None:
             key = ColumnKey(_WEIGHT, "numbers", self.weight_dtype, role="weight")
             chunks = (ColumnChunk(key, np.arange(src.size), np.ones(src.size, np.int64), values, ()),)
-        edges = RawEdges(
-            src,
-            dst,
-            np.zeros(src.size, np.int32),
-            (self.relation,),
-            chunks,
-            at_src=None if places is None else places[0],
-            at_dst=None if places is None else places[1],
-            record=None if places is None else np.full(src.size, -1, np.int64),
-        )
-        return RawRows(edges=edges, num_records=rows.size)
+        found = edge_rows(self.relation, src, dst, chunks, places)
+        return dataclasses.replace(found, num_records=rows.size)
 
     def _mirrored(
         self,

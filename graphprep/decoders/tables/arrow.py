@@ -25,6 +25,7 @@ from graphprep.decoders.cells.arrow import (
     is_number,
     is_readable,
     is_text,
+    open_arrow,
     parquet_batches,
     plain_type,
     record_fields,
@@ -46,32 +47,7 @@ from graphprep.model.rows import ColumnChunk, RawIds, RawRows, RawTexts
 from graphprep.storage.faults import display_url
 
 Ints = NDArray[np.int64]
-ARROW_MAGIC = b"ARROW1"
 _SCAN_ROWS = 1 << 16
-
-
-def read_schema(handle: BinaryIO, url: str, *, parquet: bool) -> tuple[pa.Schema, int]:
-    """Read a file's schema and its number of rows, -1 where only reading all of it would tell.
-
-    Raises DataError where the file is damaged.
-    """
-    try:
-        if parquet:
-            file = pq.ParquetFile(handle)
-            schema, num_rows = file.schema_arrow, file.metadata.num_rows
-        else:
-            schema, num_rows = _open_arrow(handle).schema, -1
-        schema.names  # noqa: B018 - decoded when they are asked for
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise damaged(url, error, "Parquet" if parquet else "Arrow") from None
-    return schema, num_rows
-
-
-def _open_arrow(handle: BinaryIO) -> pa.ipc.RecordBatchFileReader | pa.ipc.RecordBatchStreamReader:
-    handle.seek(0)
-    is_file = handle.read(len(ARROW_MAGIC)) == ARROW_MAGIC
-    handle.seek(0)
-    return pa.ipc.open_file(handle) if is_file else pa.ipc.open_stream(handle)
 
 
 @dataclass(frozen=True)
@@ -98,7 +74,7 @@ class ArrowReader:
         """Count the rows of a file."""
         if self.parquet:
             return int(pq.ParquetFile(handle).metadata.num_rows)
-        return sum(batch.num_rows for batch in _all_batches(_open_arrow(handle)))
+        return sum(batch.num_rows for batch in _all_batches(open_arrow(handle)))
 
     def _batches(self, handle: BinaryIO, span: Span, max_rows: int) -> Iterator[pa.RecordBatch]:
         names = [self.layout.names[position] for position in self.layout.used]
@@ -110,7 +86,7 @@ class ArrowReader:
 def _arrow_batches(handle: BinaryIO, span: Span, max_rows: int, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """Yield the rows [start, stop) of an Arrow file or stream, at least one batch, which may be empty."""
     at, is_empty = 0, True
-    reader = _open_arrow(handle)
+    reader = open_arrow(handle)
     for batch in _all_batches(reader):
         low = max(span.start - at, 0)
         high = batch.num_rows if span.stop < 0 else min(span.stop - at, batch.num_rows)
@@ -267,9 +243,7 @@ def check_schema(schema: pa.Schema, layout: TableLayout, url: str) -> None:
 
 def _holds_texts(kind: pa.DataType) -> bool:
     """Return whether a column holds lists of texts."""
-    is_list = pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
-    texts = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
-    return is_list and any(is_text(plain_type(kind.value_type)) for is_text in texts)
+    return is_list(kind) and is_text(plain_type(kind.value_type))
 
 
 def _check_time(schema: pa.Schema, column: FeatureColumn, unit: str | None, url: str) -> None:

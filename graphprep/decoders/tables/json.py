@@ -19,7 +19,7 @@ from graphprep.decoders.deepgnn import json_faults
 from graphprep.decoders.looks.text_head import more_of_head
 from graphprep.decoders.tables.columns import ColumnType, FeatureColumn, IdField, TableLayout
 from graphprep.decoders.tables.faults import key_words, name_words, type_words
-from graphprep.decoders.tables.rows import parse_columns, read_numbered, table_rows
+from graphprep.decoders.tables.rows import RecordReader, parse_columns, table_rows
 from graphprep.decoders.tables.types import OtherKeys, StoredType
 from graphprep.decoders.tables.values import Faulty, check_size, common_shape, interleave, parse_texts
 from graphprep.kernels.cpu.deepgnn import json_tape
@@ -33,7 +33,7 @@ from graphprep.kernels.cpu.text.delimited import Codes
 from graphprep.model.errors import DataError, DecodeError
 from graphprep.model.protocols import InputStorage, Span, TextBlock
 from graphprep.model.rows import ColumnChunk, ColumnKey, RawIds, RawRows, RawTexts
-from graphprep.storage.read.spans import BLOCK_BYTES, place_of, read_blocks
+from graphprep.storage.read.spans import place_of, read_blocks
 
 Ints = NDArray[np.int64]
 _HEAD_BYTES = 1 << 16
@@ -178,24 +178,11 @@ def look_at_json(storage: InputStorage, url: str) -> JsonHead | None:
 
 
 @dataclass(frozen=True)
-class JsonReader:
+class JsonReader(RecordReader):
     """Reads one file of JSON lines. ``lists`` are the keys of columns that hold lists."""
 
-    layout: TableLayout
     lists: frozenset[str] = frozenset()
     others: OtherKeys = field(default_factory=OtherKeys)
-
-    def decode(self, block: TextBlock, places: bool = False) -> RawRows:
-        """Decode whole lines.
-
-        Raises DecodeError for the first faulty record.
-        """
-        return self._rows(block, 0, places)
-
-    def read(self, handle: BinaryIO, span: Span, max_rows: int, places: bool = False) -> Iterator[RawRows]:
-        """Read a table whose rows are numbered. See ``read_numbered``."""
-        blocks = read_blocks(handle, span, min(BLOCK_BYTES, 2 * max_rows))
-        yield from read_numbered(blocks, self.layout.ids[0].first, lambda block, row: self._rows(block, row, places))
 
     def count(self, handle: BinaryIO, span: Span) -> int:
         """Count the records of a file, up to the first that is no JSON."""

@@ -124,7 +124,8 @@ class _Look:
         return TableFile(url, "text", layout, head, doubt=head.doubt, held=(None,) * len(layout.ids))
 
     def _arrow(self, url: str, kind: FileKind) -> TableFile:
-        from graphprep.decoders.tables.arrow import check_keys, check_schema, held_ids, read_schema, stored_types
+        from graphprep.decoders.cells.arrow import read_schema
+        from graphprep.decoders.tables.arrow import check_keys, check_schema, held_ids, stored_types
 
         shown = display_url(url)
         with self.storage.open(url) as handle:

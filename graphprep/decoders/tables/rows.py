@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator
-from typing import Protocol
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import BinaryIO, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from graphprep.decoders.cells.edge_rows import Relations, edge_rows
 from graphprep.decoders.cells.faults import FieldFaults
 from graphprep.decoders.cells.text import null_warnings
 from graphprep.decoders.tables.columns import FeatureColumn, IdField, NodeOwner, TableLayout
 from graphprep.kernels.cpu.text.dictionary import TextDictionary
 from graphprep.model.errors import DataError, DecodeError
-from graphprep.model.protocols import TextBlock
-from graphprep.model.rows import ColumnChunk, RawEdges, RawIds, RawNodes, RawRows, RawTexts, Relation
-from graphprep.storage.read.spans import place_of
+from graphprep.model.protocols import Span, TextBlock
+from graphprep.model.rows import ColumnChunk, RawIds, RawNodes, RawRows, RawTexts, Relation
+from graphprep.storage.read.spans import BLOCK_BYTES, place_of, read_blocks
 
 Ints = NDArray[np.int64]
 
@@ -62,7 +64,8 @@ def table_rows(batch: TableBatch, layout: TableLayout, places: bool) -> RawRows:
     if isinstance(layout.owner, NodeOwner):
         rows = _node_rows(layout.owner, ids[0], labels, tuple(columns), at[0] if at else None)
     else:
-        rows = _edge_rows(layout.owner, (ids[0], ids[1]), labels, tuple(columns), at)
+        relation = layout.owner if labels is None else Relations.named(labels, layout.owner)
+        rows = edge_rows(relation, ids[0], ids[1], tuple(columns), (at[0], at[1]) if at else None)
     warnings = null_warnings(columns, _owner_words(layout.owner))
     return dataclasses.replace(rows, warnings=warnings) if warnings else rows
 
@@ -103,32 +106,6 @@ def _node_rows(
     return RawRows(nodes=nodes, num_records=ids.size)
 
 
-def _edge_rows(
-    owner: Relation,
-    ends: tuple[RawIds | RawTexts, RawIds | RawTexts],
-    labels: RawTexts | None,
-    columns: tuple[ColumnChunk, ...],
-    at: list[Ints] | None,
-) -> RawRows:
-    src, dst = ends
-    relations = np.zeros(src.size, np.int32)
-    found: tuple[Relation, ...] = (owner,)
-    if labels is not None:
-        relations, names = _codes(labels, None)
-        found = tuple(dataclasses.replace(owner, name=name) for name in names)
-    edges = RawEdges(
-        src=src,
-        dst=dst,
-        relations=relations,
-        relation_names=found,
-        columns=columns,
-        at_src=at[0] if at else None,
-        at_dst=at[1] if at else None,
-        record=np.full(src.size, -1, np.int64) if at else None,
-    )
-    return RawRows(edges=edges, num_records=src.size)
-
-
 def _codes(labels: RawTexts, delimiter: str | None) -> tuple[NDArray[np.int32], tuple[str, ...]]:
     """Number the distinct names, or what stands in them before a delimiter."""
     found = TextDictionary()
@@ -141,18 +118,33 @@ def _codes(labels: RawTexts, delimiter: str | None) -> tuple[NDArray[np.int32], 
     return np.array([order[name] for name in short], np.int32)[codes], tuple(order)
 
 
-def read_numbered(
-    blocks: Iterable[TextBlock], first_row: int, rows_of: Callable[[TextBlock, int], RawRows]
-) -> Iterator[RawRows]:
-    """Read text whose records are numbered, block after block; ``rows_of`` decodes a block, given its first row's number.
+@dataclass(frozen=True)
+class RecordReader:
+    """Reads one file of text, whose records are rows of a table."""
 
-    Raises DataError for the first faulty record, which cannot be skipped: the rows behind it would change their numbers.
-    """
-    row = first_row
-    for block in blocks:
-        try:
-            rows = rows_of(block, row)
-        except DecodeError as error:
-            raise DataError(error.message, place=place_of(block, error.at), fix=error.fix) from None
-        row += rows.num_records
-        yield rows
+    layout: TableLayout
+
+    def decode(self, block: TextBlock, places: bool = False) -> RawRows:
+        """Decode whole records.
+
+        Raises DecodeError for the first faulty record.
+        """
+        return self._rows(block, 0, places)
+
+    def read(self, handle: BinaryIO, span: Span, max_rows: int, places: bool = False) -> Iterator[RawRows]:
+        """Read a table whose rows are numbered, block after block.
+
+        Raises DataError for the first faulty record, which cannot be skipped: the rows behind it would change their numbers.
+        """
+        row = self.layout.ids[0].first
+        for block in read_blocks(handle, span, min(BLOCK_BYTES, 2 * max_rows)):
+            try:
+                rows = self._rows(block, row, places)
+            except DecodeError as error:
+                raise DataError(error.message, place=place_of(block, error.at), fix=error.fix) from None
+            row += rows.num_records
+            yield rows
+
+    def _rows(self, block: TextBlock, first_row: int, places: bool) -> RawRows:
+        """Decode a block, given the number of its first row."""
+        raise NotImplementedError

@@ -29,36 +29,23 @@ from graphprep.decoders.cells.text import (
 from graphprep.decoders.looks.quoted_records import Dialect
 from graphprep.decoders.tables.columns import ColumnType, FeatureColumn, IdField, TableLayout
 from graphprep.decoders.tables.faults import key_words, name_words
-from graphprep.decoders.tables.rows import parse_columns, read_numbered, table_rows
+from graphprep.decoders.tables.rows import RecordReader, parse_columns, table_rows
 from graphprep.decoders.tables.values import Faulty, parse_texts
 from graphprep.kernels.cpu.text.lists import blank_cells
 from graphprep.model.errors import DecodeError
 from graphprep.model.protocols import Span, TextBlock
 from graphprep.model.rows import ColumnChunk, RawIds, RawRows, RawTexts
-from graphprep.storage.read.spans import BLOCK_BYTES, read_blocks, record_ends_of
+from graphprep.storage.read.spans import read_blocks, record_ends_of
 
 Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class TextReader:
+class TextReader(RecordReader):
     """Reads one file of delimited text. ``header_line`` is the last line of its header, 0 where it has none."""
 
-    layout: TableLayout
     grammar: Dialect
     header_line: int = 0
-
-    def decode(self, block: TextBlock, places: bool = False) -> RawRows:
-        """Decode whole records.
-
-        Raises DecodeError for the first faulty record.
-        """
-        return self._rows(block, 0, places)
-
-    def read(self, handle: BinaryIO, span: Span, max_rows: int, places: bool = False) -> Iterator[RawRows]:
-        """Read a table whose rows are numbered. See ``read_numbered``."""
-        blocks = read_blocks(handle, span, min(BLOCK_BYTES, 2 * max_rows))
-        yield from read_numbered(blocks, self.layout.ids[0].first, lambda block, row: self._rows(block, row, places))
 
     def count(self, handle: BinaryIO, span: Span) -> int:
         """Count the records of a file, up to the first that cannot be split."""
