@@ -336,7 +336,7 @@ class _Column:
         counts = self.rows[:, records.COUNT].copy()
         size = int(counts.sum())
         places = self.rows[:, records.SECOND].copy()
-        coords, bad = values.read_coordinates(self.reading.tape, places, size * max(self.extent, 1))
+        coords, bad = values.read_numbers(self.reading.tape, places, size * max(self.extent, 1), "int64")
         faults.append((bad, keys.KEY_COORDINATES))
         numbers = self._values(self.rows[:, records.TOKEN].copy(), size, faults)
         return ColumnChunk(self._key("sparse", self.extent), self._owners(), counts, numbers, coords=coords)

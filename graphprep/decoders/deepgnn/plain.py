@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.decoders.deepgnn.pieces import join_rows
-from graphprep.decoders.deepgnn.slots import FixedColumns, are_utf8
+from graphprep.decoders.deepgnn.slots import FixedColumns, invalid_texts
 from graphprep.kernels.cpu.deepgnn import plain_rows as kernels
 from graphprep.kernels.cpu.deepgnn.plain_rows import PADDING, Room, gather_texts, gather_values, make_room, scatter_slots
 from graphprep.kernels.cpu.deepgnn.slots import DTYPE, DTYPES, EDGE, NODE, OWNER, SLOT, TEXT_DTYPE
@@ -181,7 +181,7 @@ def _chunk(room: Room, group: list[int], rows: Ints, counts: Ints, starts: Ints)
     is_text = group[DTYPE] == TEXT_DTYPE
     dtype = np.dtype("uint8" if is_text else DTYPES[group[DTYPE]])
     values = gather_texts(room.texts, starts, counts) if is_text else gather_values(room.values, starts, counts, dtype)
-    if is_text and not are_utf8(values, counts):
+    if is_text and invalid_texts(values, counts):
         return None
     is_dense = not is_text and bool((counts == counts[0]).all())
     return ColumnChunk(

@@ -14,6 +14,7 @@ from graphprep.kernels.cpu.deepgnn import slots as kernels
 from graphprep.kernels.cpu.deepgnn import walk
 from graphprep.kernels.cpu.deepgnn.slots import DTYPES, FLOAT_LIMITS, TEXT_DTYPE
 from graphprep.kernels.cpu.ids.group import group_by_key
+from graphprep.kernels.cpu.text.check import find_not_utf8
 from graphprep.kernels.cpu.text.delimited import Codes, parse_numbers
 from graphprep.model.errors import DecodeError, UsageError
 from graphprep.model.rows import ColumnChunk, ColumnKey, RawEdges, RawNodes, Relation, Role
@@ -276,7 +277,7 @@ class _Column:
         counts = self.slots[:, kernels.COUNT]
         out = np.empty(int(counts.sum()), np.uint8)
         kernels.copy_texts(self.found.buf, self.found.delimiter, self.found.escape, self.slots, out)
-        return self._chunk(out), map(self._text_fault, _invalid_texts(out, counts))
+        return self._chunk(out), map(self._text_fault, invalid_texts(out, counts))
 
     def _text_fault(self, row: int) -> DecodeError:
         start, stop = self.slots[row, kernels.START], self.slots[row, kernels.STOP]
@@ -313,27 +314,8 @@ def _values_text(dtype: np.dtype[np.generic]) -> str:
     return f"{dtype.name} values"
 
 
-def are_utf8(data: NDArray[np.uint8], counts: NDArray[np.int64]) -> bool:
-    """Say whether all texts, ``counts`` bytes each and one after another in ``data``, are UTF-8."""
-    return next(_invalid_texts(data, counts), None) is None
-
-
-def _invalid_texts(data: NDArray[np.uint8], counts: NDArray[np.int64]) -> Iterator[int]:
-    """Yield which of the texts, one after another in ``data``, are not UTF-8."""
-    stops = np.cumsum(counts)
-    starts = stops - counts
-    first_bytes = data[starts[counts > 0]]
-    # All at once: valid as a whole, and no text begins inside a character.
-    if not ((first_bytes & 0xC0) == 0x80).any() and _is_utf8(data):
-        return
-    for row, (start, stop) in enumerate(zip(starts.tolist(), stops.tolist(), strict=True)):
-        if not _is_utf8(data[start:stop]):
-            yield row
-
-
-def _is_utf8(data: NDArray[np.uint8]) -> bool:
-    try:
-        data.tobytes().decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True
+def invalid_texts(data: NDArray[np.uint8], counts: Ints) -> list[int]:
+    """Return which texts, ``counts`` bytes each and one after another in ``data``, are not UTF-8."""
+    offsets = np.zeros(counts.size + 1, np.int64)
+    np.cumsum(counts, out=offsets[1:])
+    return np.flatnonzero(find_not_utf8(offsets, data)).tolist()

@@ -18,10 +18,10 @@ def list_members(tape: Tape, roots: NDArray[np.int64]) -> tuple[NDArray[np.int64
 
     Returns the number of each one's record and the token of its key (the value's is the next), both int64[n].
     """
-    num_members = _count_members(tape.words, tape.extra, roots)
-    records, keys = np.empty(num_members, np.int64), np.empty(num_members, np.int64)
-    _find_members(tape.words, tape.extra, roots, records, keys)
-    return records, keys
+    most = int((tape.extra[roots] - roots).sum()) // 2  # a member takes a key and a value at least
+    records, keys = np.empty(most, np.int64), np.empty(most, np.int64)
+    count = _find_members(tape.words, tape.extra, roots, records, keys)
+    return records[:count], keys[:count]
 
 
 def label_keys(tape: Tape, records: NDArray[np.int64], keys: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
@@ -51,20 +51,8 @@ def scalar_texts(tape: Tape, tokens: NDArray[np.int64]) -> tuple[NDArray[np.int6
 
 
 @njit(cache=True, nogil=True)
-def _count_members(words, extra, roots):
-    """Return the number of members."""
-    count = 0
-    for root in roots:
-        key = root + 1
-        while key < extra[root]:
-            count += 1
-            key = after(words, extra, key + 1)
-    return count
-
-
-@njit(cache=True, nogil=True)
 def _find_members(words, extra, roots, records, keys):
-    """Fill ``records`` and ``keys``."""
+    """Fill ``records`` and ``keys``. Returns the number of members."""
     count = 0
     for record in range(roots.size):
         key = roots[record] + 1
@@ -73,6 +61,7 @@ def _find_members(words, extra, roots, records, keys):
             keys[count] = key
             count += 1
             key = after(words, extra, key + 1)
+    return count
 
 
 @njit(cache=True, nogil=True)

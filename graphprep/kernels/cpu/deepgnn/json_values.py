@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -27,8 +29,6 @@ from graphprep.kernels.cpu.deepgnn.slots import FLOAT_LIMITS
 
 # Faults; they go on where those of json_records end.
 NOT_INTEGER, BELOW, SURROGATE = range(50, 53)
-
-_INT64_MIN = np.uint64(1 << 63)
 
 
 def label_columns(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -71,7 +71,7 @@ def _equal_rows(keys, one, two):
     return True
 
 
-def read_numbers(tape: Tape, tokens: NDArray[np.int64], size: int, dtype: str) -> tuple[NDArray[np.generic], NDArray[np.int64]]:
+def read_numbers(tape: Tape, tokens: NDArray[np.int64], size: int, dtype: str) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Read the numbers of the values at ``tokens`` (scalars, lists, nested lists), one after another.
 
     ``size`` is how many there are. Returns the values as ``dtype``, and the faults (see ``_bad``).
@@ -83,13 +83,10 @@ def read_numbers(tape: Tape, tokens: NDArray[np.int64], size: int, dtype: str) -
         _read_floats(tape.words, tape.extra, tokens, FLOAT_LIMITS[dtype], floats, faults)
         return floats.astype(kind, copy=False), _bad(faults)
     bounds = np.iinfo(kind)
-    if dtype == "uint64":
-        unsigned = np.empty(size, np.uint64)
-        _read_unsigned(tape.words, tape.extra, tokens, unsigned, faults)
-        return unsigned, _bad(faults)
     integers = np.empty(size, np.int64)
-    _read_integers(tape.words, tape.extra, tokens, np.int64(bounds.min), np.int64(bounds.max), integers, faults)
-    return integers.astype(kind, copy=False), _bad(faults)
+    least, most = np.uint64(-int(bounds.min)), np.uint64(bounds.max)
+    _read_integers(tape.words, tape.extra, tokens, least, most, integers, faults)
+    return integers.view(kind) if dtype == "uint64" else integers.astype(kind, copy=False), _bad(faults)
 
 
 def _bad(faults: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -123,7 +120,8 @@ def _read_floats(words, extra, tokens, limit, out, faults):
 
 
 @njit(cache=True, nogil=True)
-def _read_integers(words, extra, tokens, low, high, out, faults):
+def _read_integers(words, extra, tokens, least, most, out, faults):
+    """Read integers from -``least`` to ``most`` (uint64 both) to their bits."""
     at = 0
     for i in range(tokens.size):
         for token in range(tokens[i], after(words, extra, tokens[i])):
@@ -131,42 +129,16 @@ def _read_integers(words, extra, tokens, low, high, out, faults):
             if kind in (ARRAY, NESTED):
                 continue
             code = OK
-            value = np.int64(0)
+            magnitude = np.uint64(extra[token])
             if kind not in (UINT, NEGATIVE):
                 code = TOO_LARGE if kind == BIG else NOT_INTEGER
-            else:
-                magnitude = np.uint64(extra[token])
-                value = np.int64(magnitude) if kind == UINT else np.int64(~magnitude + np.uint64(1))
-                if kind == UINT and magnitude >= _INT64_MIN:
-                    code = TOO_LARGE
-                elif value < low or value > high:
-                    code = BELOW if low == 0 and value < 0 else TOO_LARGE
+            elif magnitude > (most if kind == UINT else least):
+                code = BELOW if kind == NEGATIVE and least == 0 else TOO_LARGE
             if code != OK:
                 faults[i, 0] = code
                 faults[i, 1] = token
                 break
-            out[at] = value
-            at += 1
-
-
-@njit(cache=True, nogil=True)
-def _read_unsigned(words, extra, tokens, out, faults):
-    at = 0
-    for i in range(tokens.size):
-        for token in range(tokens[i], after(words, extra, tokens[i])):
-            kind = kind_of(words, token)
-            if kind in (ARRAY, NESTED):
-                continue
-            code = OK
-            if kind not in (UINT, NEGATIVE):
-                code = TOO_LARGE if kind == BIG else NOT_INTEGER
-            elif kind == NEGATIVE and extra[token] != 0:
-                code = BELOW
-            if code != OK:
-                faults[i, 0] = code
-                faults[i, 1] = token
-                break
-            out[at] = np.uint64(extra[token])
+            out[at] = np.int64(magnitude) if kind == UINT else np.int64(~magnitude + np.uint64(1))
             at += 1
 
 
@@ -204,12 +176,3 @@ def _read_texts(buf, words, extra, tokens, sizes, out, faults):
                 at += 1
         sizes[i] = at - before
     return at
-
-
-def read_coordinates(tape: Tape, tokens: NDArray[np.int64], size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Read coordinates, lists or lists of lists of integers: int64[size], and the faults (see ``_bad``)."""
-    out = np.empty(size, np.int64)
-    faults = np.zeros((tokens.size, 2), np.int64)
-    limits = np.iinfo(np.int64)
-    _read_integers(tape.words, tape.extra, tokens, np.int64(limits.min), np.int64(limits.max), out, faults)
-    return out, _bad(faults)

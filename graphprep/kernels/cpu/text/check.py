@@ -1,4 +1,4 @@
-"""What ``validate`` looks for in texts: bytes that are no UTF-8, and order. Text r is ``values[offsets[r]:offsets[r + 1]]``."""
+"""What is looked for in texts: bytes that are no UTF-8, and order. Text r is ``values[offsets[r]:offsets[r + 1]]``."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from graphprep.kernels.compiler.jit import njit
+from graphprep.kernels.cpu.bytes.memory import is_ascii
+from graphprep.kernels.cpu.bytes.words import address_of
 from graphprep.kernels.cpu.text.delimited import is_utf8
 from graphprep.kernels.cpu.text.texts import compare_bytes
 
@@ -27,8 +29,10 @@ def find_not_above(offsets: Any, values: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def _find_not_utf8(offsets, values, out):
+    base = address_of(values)
     for row in range(out.size):
-        out[row] = not is_utf8(values, offsets[row], offsets[row + 1])
+        start, stop = offsets[row], offsets[row + 1]
+        out[row] = not is_ascii(base + start, stop - start) and not is_utf8(values, start, stop)
 
 
 @njit(cache=True, nogil=True)
