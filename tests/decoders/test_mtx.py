@@ -199,7 +199,10 @@ HEAD = "%%MatrixMarket matrix coordinate real general\n"
         ),
         (HEAD + "2 2 1\n0 2 1\n", ":3:1: the row must be from 1 to 2, found 0\n  fix: correct the entry, or the size line"),
         (HEAD + "2 2 1\n-1 2 1\n", ":3:1: the row must be from 1 to 2, found -1\n  fix: correct the entry, or the size line"),
-        (HEAD + "2 2 2\n0 2 1\nx 2 1\n", ":3:1: the row must be from 1 to 2, found 0\n  fix: correct the entry, or the size line"),
+        (
+            HEAD + "2 2 2\n0 2 1\nx 2 1\n",
+            ":3:1: the row must be from 1 to 2, found 0\n  fix: correct the entry, or the size line",
+        ),
         (HEAD + "2 2 1\n1 x 1\n", ":3:3: the column must be an integer, found 'x'\n  fix: write indices as decimal digits"),
         (HEAD + "2 2 1\n1 1 x\n", ":3:5: the value must be a number, found 'x'\n  fix: correct the value"),
         (
