@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -37,6 +37,14 @@ class OrderFlags:
             default=False,
         ),
     ]
+    scope: Annotated[
+        Literal["partition", "graph"],
+        option(
+            "--scope",
+            "Keep nodes in their partitions, or order them across partitions, which keep their numbers of nodes.",
+            group=_ORDER,
+        ),
+    ] = "partition"
     edge_type: Annotated[
         list[str],
         option(
@@ -91,6 +99,7 @@ def reorder(
 
     options = ReorderOptions(
         by=order_flags.by,
+        scope=order_flags.scope,
         edge_types=tuple(order_flags.edge_type),
         shuffle_ratio=order_flags.shuffle_ratio,
         seed=order_flags.seed,

@@ -100,7 +100,7 @@ def partition_method(metadata: GraphMetadata, need: StoreNeed, storage: Storage)
 
     Raises UsageError where the store does not say how, what ``find_method`` raises.
     """
-    method = need.partition_by or metadata.partition_by
+    method = need.partition_by or metadata.previous_partition_by or metadata.partition_by
     if need.partition_by is None and method not in (*PARTITION_METHODS, *GRAPH_METHODS):
         raise UsageError(
             f"the store is partitioned by a {'function' if method == 'python' else 'file'}, "

@@ -98,7 +98,10 @@ class PartEntry:
 
 @dataclass(frozen=True)
 class GraphMetadata:
-    """metadata.json of a store. Lists over types follow ``node_types`` and ``edge_types``; chunks are partitions."""
+    """metadata.json of a store. Lists over types follow ``node_types`` and ``edge_types``; chunks are partitions.
+
+    ``previous_partition_by`` is set where nodes changed partitions as their order wants it (``partition_by`` is ``order``).
+    """
 
     graph_name: str
     node_types: tuple[str, ...]
@@ -111,6 +114,7 @@ class GraphMetadata:
     node_schemas: tuple[NodeTypeSchema, ...]
     edge_schemas: tuple[EdgeTypeSchema, ...]
     parts: tuple[PartEntry, ...]
+    previous_partition_by: str | None = None
 
     # Kept, since loops over types and partitions ask for them: adding up each time would make those quadratic.
     @cached_property
@@ -143,6 +147,7 @@ class GraphMetadata:
             "num_edges_per_chunk": [list(chunk) for chunk in self.num_edges_per_chunk],
             "num_parts": self.num_parts,
             "partition_by": self.partition_by,
+            **({} if self.previous_partition_by is None else {"previous_partition_by": self.previous_partition_by}),
             "layouts": list(self.layouts),
             "node_schema": {name: schema.to_json() for name, schema in zip(self.node_types, self.node_schemas, strict=True)},
             "edge_schema": {name: schema.to_json() for name, schema in zip(edge_names, self.edge_schemas, strict=True)},
@@ -167,4 +172,5 @@ class GraphMetadata:
             node_schemas=tuple(NodeTypeSchema.from_json(value["node_schema"][name]) for name in value["node_type"]),
             edge_schemas=tuple(EdgeTypeSchema.from_json(value["edge_schema"][name]) for name in value["edge_type"]),
             parts=tuple(PartEntry(part["path"], part["manifest_bytes"], part["manifest_xxh3"]) for part in value["parts"]),
+            previous_partition_by=value.get("previous_partition_by"),
         )

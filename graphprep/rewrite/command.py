@@ -101,7 +101,7 @@ def _order_rules(metadata: GraphMetadata, options: ReorderOptions, run: StoreRun
     if file:
         kinds = "biuf" if by == "score" else "iu"
         files = open_node_files(run.storage, file, metadata.node_types, metadata.num_nodes_per_type, kinds)
-    return OrderRules(by, counted, options.shuffle_ratio, options.seed, files)
+    return OrderRules(by, counted, options.shuffle_ratio, options.seed, files, options.scope == "graph")
 
 
 def _disk_need(store: StoreReader, memory: MemoryPlan, rules: OrderRules) -> DiskNeed:

@@ -36,6 +36,7 @@ class OrderRules:
     shuffle_ratio: float = 0.0
     seed: int = 0
     files: Mapping[str, ArrayReader] = field(default_factory=dict)
+    is_global: bool = False  # nodes are ordered across partitions
 
 
 def node_keys(kernels: Kernels, store: StoredArrays, number: int, rules: OrderRules, scratch: Scratch) -> Ints:

@@ -1,4 +1,4 @@
-"""Write a store again with the nodes of every partition in another order. Everything follows; no array changes its shape.
+"""Write a store again with the nodes of every partition, or of all together, in another order. Everything follows.
 
 ``previous_ids`` leads to the nodes' first order, however often they were reordered, and is not there where they are back in it.
 """
@@ -11,24 +11,26 @@ from dataclasses import replace
 import numpy as np
 
 from graphprep.edges.moves import Array, Blocks, Ints, Workspace, move
-from graphprep.model.metadata import (
-    GraphMetadata,
-)
+from graphprep.model.metadata import GraphMetadata
 from graphprep.model.options.reorder import GapCost
 from graphprep.model.protocols import Reporter
-from graphprep.model.schema import NodeTypeSchema
+from graphprep.model.schema import EdgeType, NodeTypeSchema
 from graphprep.rewrite.gaps import measure_gaps
 from graphprep.rewrite.keys import OrderRules
-from graphprep.rewrite.move_parts import OnePart, PartFiles, PartMover
+from graphprep.rewrite.move_parts import CutFiles, OnePart, PartFiles, PartMover, RowFiles, array_pieces
 from graphprep.rewrite.order import NodePlaces, order_nodes
 from graphprep.rewrite.reorder_edges import EdgeTypeMover
 from graphprep.rewrite.walks import WALKS, walk_keys
 from graphprep.storage.read.arrays import StoreReader
+from graphprep.storage.spill.scratch import Scratch
 from graphprep.storage.write.publish import StoreWriter
+from graphprep.store.assign import ORDERED, TypedCounter, parts_of_rows
 from graphprep.store.files import column_files, raw_id_files
 from graphprep.store.finish import finish_store
-from graphprep.store.items import StoredItems, check_arrays, check_ids
-from graphprep.store.paths import NodePaths, node_folder
+from graphprep.store.items import StoredArrays, StoredItems, check_arrays, check_ids
+from graphprep.store.paths import LayoutPaths, NodePaths, edge_folder, node_folder
+from graphprep.store.raw_merge import nodes_by_raw_id
+from graphprep.store.single import WholeStore
 
 _STEP = 1 << 19
 
@@ -40,8 +42,11 @@ class StoreReorderer:
     """
 
     def __init__(self, store: StoreReader, writer: StoreWriter, rules: OrderRules, room: Workspace, reporter: Reporter) -> None:
-        self._store = store
-        self._metadata = store.metadata
+        old, is_global = store.metadata, rules.is_global or (rules.by is None and store.metadata.partition_by == ORDERED)
+        self._is_global = is_global and old.num_parts > 1
+        self._stored = store
+        self._store: StoredArrays = WholeStore(store) if self._is_global else store
+        self._metadata = self._store.metadata
         self._rules = rules
         self._writer = writer
         self._room = room
@@ -56,8 +61,8 @@ class StoreReorderer:
 
         Raises DataError where the store's arrays are faulty.
         """
-        for part in range(self._metadata.num_parts):
-            check_arrays(self._store, part)
+        for part in range(self._stored.metadata.num_parts):
+            check_arrays(self._stored, part)
         walked, first = walk_keys(self._store, self._rules, self._room) if self._rules.by in WALKS else None, 0
         for number, (name, size) in enumerate(zip(self._metadata.node_types, self._metadata.num_nodes_per_type, strict=True)):
             keys = None if walked is None else walked[first : first + size]
@@ -92,12 +97,13 @@ class StoreReorderer:
             files = [*column_files(folder, schema.columns, num_slots=schema.num_slots)]
             files += raw_id_files(folder, new.raw_ids) if schema.raw_ids != "identity" else []
             for part, num_nodes in enumerate(self._metadata.num_nodes_per_chunk[number]):
+                out = self._files_of(part, name)
                 if new.node_order is not None:
-                    self._write_places(number, part, folder)
+                    self._write_places(number, part, folder, out)
                 blocks = Blocks(self._places[name].local_order(part))
                 with self._room.scratch.inner() as scratch:
                     room = replace(self._room, scratch=scratch)
-                    PartMover(self._store, OnePart(self._files, part), part, blocks, room).write(files)
+                    PartMover(self._store, out, part, blocks, room).write(files)
                 self._reporter.advance(records=num_nodes)
 
     def write_edges(self) -> None:
@@ -110,22 +116,67 @@ class StoreReorderer:
 
     def finish(self, provenance: Callable[[], object]) -> GraphMetadata:
         """Write the manifests, provenance.json and metadata.json; that publishes the store."""
-        metadata = replace(self._metadata, node_schemas=tuple(self._schemas))
+        metadata = replace(self._stored.metadata, node_schemas=tuple(self._schemas))
+        if self._is_global:
+            first = metadata.previous_partition_by or metadata.partition_by
+            has_left = any(map(self._has_left, range(len(metadata.node_types))))
+            metadata = replace(
+                metadata,
+                num_edges_per_chunk=tuple(map(self._edge_counts, metadata.edge_types)),
+                partition_by=ORDERED if has_left else first,
+                previous_partition_by=first if has_left else None,
+            )
         return finish_store(self._writer, self._files.entries, metadata, provenance)
 
-    def _files_of(self, part: int, node_type: str) -> OnePart:
-        return OnePart(self._files, part)
+    def _has_left(self, number: int) -> bool:
+        """Return whether some node of a type is not in its first partition."""
+        at, borders = 0, self._borders(number)
+        if self._schemas[number].node_order is None:
+            return False
+        for first in self._previous_ids(number, 0):
+            if (parts_of_rows(first, borders) != parts_of_rows(np.arange(at, at + first.size), borders)).any():
+                return True
+            at += first.size
+        return False
 
-    def _write_places(self, number: int, part: int, folder: str) -> None:
+    def _borders(self, number: int) -> Ints:
+        """Return the borders of the partitions among a type's nodes: int64[P + 1]."""
+        return np.cumsum([0, *self._stored.metadata.num_nodes_per_chunk[number]], dtype=np.int64)
+
+    def _edge_counts(self, edge_type: EdgeType) -> tuple[int, ...]:
+        """Return how many edges each partition owns in the primary layout."""
+        path = LayoutPaths(f"{edge_folder(edge_type)}/{self._metadata.primary_layout}").indices
+        return tuple(next(entry.shape[0] for entry in entries if entry.path == path) for entries in self._files.entries)
+
+    def _files_of(self, part: int, node_type: str) -> RowFiles:
+        if not self._is_global:
+            return OnePart(self._files, part)
+        return CutFiles(self._files, np.diff(self._borders(self._metadata.node_types.index(node_type))))
+
+    def _write_places(self, number: int, part: int, folder: str, files: RowFiles) -> None:
         """Write which node each was at first, and the nodes in the order of their raw IDs."""
         places = self._places[self._metadata.node_types[number]]
         shape = (self._metadata.num_nodes_per_chunk[number][part],)
-        self._files.write(part, NodePaths(folder).previous_ids, "int64", shape, self._previous_ids(number, part))
+        files.write(NodePaths(folder).previous_ids, "int64", shape, self._previous_ids(number, part))
         if self._metadata.node_schemas[number].raw_ids == "identity":  # no longer
-            self._files.write(part, NodePaths(folder).raw_ids, "int64", shape, places.previous_ids(part))
+            files.write(NodePaths(folder).raw_ids, "int64", shape, places.previous_ids(part))
         path = NodePaths(folder).raw_order
-        raw_order = places.new_locals(part, self._old_raw_order(number, part, path))
-        self._files.write(part, path, "int64", shape, raw_order)
+        with self._room.scratch.inner() as scratch:
+            if self._is_global:
+                raw_order = array_pieces(self._global_raw_order(number, scratch))
+            else:
+                raw_order = places.new_locals(part, self._old_raw_order(number, part, path))
+            files.write(path, "int64", shape, raw_order)
+
+    def _global_raw_order(self, number: int, scratch: Scratch) -> Ints:
+        """Return the new local IDs of each partition's nodes, by raw ID, partition after partition: int64[n]."""
+        borders, places = self._borders(number), self._places[self._metadata.node_types[number]]
+        counter, found = TypedCounter(np.diff(borders)), scratch.zeros(places.num_nodes, np.int64)
+        for nodes in nodes_by_raw_id(self._stored, number, self._room.piece_bytes):
+            new = places.new_ids[nodes.typed].astype(np.int64)
+            parts = parts_of_rows(new, borders)
+            found[counter.take(parts)] = new - borders[parts]
+        return found
 
     def _previous_ids(self, number: int, part: int) -> Iterator[Array]:
         """Yield for every new local ID of a partition the first typed one."""

@@ -35,11 +35,13 @@ from graphprep.storage.read.urls import Storage
 from graphprep.storage.spill.runs import SpillPool
 from graphprep.storage.spill.scratch import Scratch
 from graphprep.storage.write.publish import StoreWriter
+from graphprep.store.single import WholeStore
 
 pytestmark = pytest.mark.usefixtures("flags_named")
 
 CASES = [case for case in load_cases() if (case.store / "metadata.json").exists()]
 STORES = {case.name: case.store for case in CASES}
+SHOP, KARATE = "shop_edgelist_both_parts", "karate_csv"
 DEGREES = ("degree", "in-degree", "out-degree")
 ORDERS = (*DEGREES, "hub-sort", "hub-cluster", "dbg", "random", "bfs", "rcm", "llp")
 
@@ -280,6 +282,76 @@ def test_the_order_of_graphlearn(tmp_path):
     assert (previous.tolist(), id2index.tolist()) == ([2, 0, 1, 3, 4], [1, 2, 0, 3, 4])
 
 
+# ----------------------------------------------------------------------------------------------- across partitions
+
+
+def joined(store):
+    """Every array of a store, those of all partitions as one."""
+    with Storage() as storage:
+        whole = WholeStore(StoreReader(storage, str(store)))
+        paths = {path.split("/", 1)[1] for path in read_store(store) if path.endswith(".npy")}
+        return {path: whole.array(0, path).read().tolist() for path in paths if not path.endswith("raw_order.npy")}
+
+
+@pytest.mark.parametrize("room_bytes", [16, 1 << 20])
+@pytest.mark.parametrize("by", ["degree", "dbg", "random", "rcm"])
+def test_nodes_across_partitions_stand_as_in_one(by, room_bytes, tmp_path):
+    """Partitions by range change no typed ID; so the order of all nodes is that of a store of one partition, cut."""
+    case = next(case for case in CASES if case.name == SHOP)
+    for name, partitions in (("one", 1), ("two", 2)):
+        options = case.resolved_options() | {"partitions": partitions, "partition_by": "range"}
+        graphprep.convert([str(path) for path in case.input_paths], str(tmp_path / name), **options)
+    graphprep.reorder(str(tmp_path / "one"), str(tmp_path / "one-out"), by=by, seed=3)
+    gaps = reorder_in(room_bytes, tmp_path / "two", tmp_path / "two-out", by, threads=2, seed=3, is_global=True)
+    assert joined(tmp_path / "two-out") == joined(tmp_path / "one-out")
+    report = graphprep.validate(str(tmp_path / "two-out"))
+    assert report.sound, report.faults
+    assert (gaps[1].mean_log2, gaps[1].bits_per_edge) == pytest.approx(gap_cost(tmp_path / "one-out"), abs=1e-4)
+    old, new = (json.loads((tmp_path / name / "metadata.json").read_text()) for name in ("two", "two-out"))
+    if by in ("random", "rcm"):  # by the others no node happens to leave its partition
+        assert (new["partition_by"], new["previous_partition_by"]) == ("order", "range")
+    assert new["num_nodes_per_chunk"] == old["num_nodes_per_chunk"]
+
+
+MANY = ["karate_partition_file", "shop_scattered_hash", "names_lesmis_random", "names_signed_modulo", SHOP, "davis_bipartite"]
+
+
+@pytest.mark.parametrize("name", [*MANY, "shop_chunked_parts", "shop_json_random", "names_awkward_hash"])
+def test_nodes_come_back_to_their_partitions(name, tmp_path):
+    """Whatever the function that partitioned them, and after a second reorder; raw IDs are found meanwhile."""
+    store, number = STORES[name], len(name)
+    graphprep.reorder(str(store), str(tmp_path / "one"), by="random", scope="graph", seed=number)
+    report = graphprep.validate(str(tmp_path / "one"))
+    assert report.sound, report.faults
+    graphprep.reorder(str(tmp_path / "one"), str(tmp_path / "two"), by="dbg")
+    assert graphprep.validate(str(tmp_path / "two")).sound
+    for name, rows in tables(tmp_path / "two").items():
+        for source, target in (("raw", "previous"), ("previous", "typed"), ("typed", "raw")):
+            assert convert_ids(tmp_path / "two", rows, source, target, type_=name) == [row[target] for row in rows]
+    graphprep.reorder(str(tmp_path / "two"), str(tmp_path / "back"), by="previous")
+    assert read_store(tmp_path / "back") == read_store(store)
+
+
+def test_a_permutation_of_the_graph_and_another_number_of_partitions(tmp_path):
+    store = STORES["karate_partition_file"]
+    np.save(tmp_path / "f.npy", np.arange(34)[::-1])
+    graphprep.reorder(str(store), str(tmp_path / "out"), by=f"permutation:{tmp_path}/f.npy", scope="graph")
+    assert joined(tmp_path / "out")["nodes/_N/previous_ids.npy"] == list(range(34))[::-1]
+    graphprep.reorder(str(STORES["karate_json_random"]), str(tmp_path / "random"), by="random", scope="graph")
+    graphprep.export(str(tmp_path / "random"), str(tmp_path / "parts"), "glt", partitions=3, drop_unsupported=True)
+    assert len(list((tmp_path / "parts").glob("part?"))) == 3
+
+
+@pytest.mark.parametrize("value", [0, 34])
+def test_validate_finds_what_is_wrong_with_an_order_across_partitions(value, tmp_path):
+    graphprep.reorder(str(STORES["karate_json_random"]), str(tmp_path / "one"), by="degree", scope="graph")
+    first = np.load(tmp_path / "one/part-00000/nodes/0/previous_ids.npy")[0]
+    value = value or int(np.load(tmp_path / "one/part-00001/nodes/0/previous_ids.npy")[0])
+    spoil(tmp_path / "one", tmp_path / "bad", "nodes/0/previous_ids.npy", put(0, value))
+    found = [str(fault) for fault in graphprep.validate(str(tmp_path / "bad")).faults]
+    assert f"part-00000/nodes/0/previous_ids.npy: typed ID {first} is missing" in found, found
+
+
 # ---------------------------------------------------------------------------------------------------- against SciPy
 
 GRAPHS = st.fixed_dictionaries(
@@ -512,7 +584,6 @@ def put(at, value):
     return change
 
 
-SHOP, KARATE = "shop_edgelist_both_parts", "karate_csv"
 EVEN = next(number for number in range(99) if splitmix64(number) % 2 == 0)
 CSC = "edges/_N__knows___N/csc"
 

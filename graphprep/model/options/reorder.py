@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import get_args
+from typing import Literal, get_args
 
 from graphprep.model.errors import UsageError
 from graphprep.model.run_options import RunOptions
@@ -19,12 +19,14 @@ _WITH_FILE = ("score", "permutation")
 class ReorderOptions:
     """Options of ``reorder``.
 
-    ``by``: an order (``NodeOrder``; of those with a file ``score:FILE`` and ``permutation:FILE``), or ``previous``.
-    ``edge_types`` (``src:rel:dst``) are those whose edges count; none stands for all. ``shuffle_ratio`` is the share of a
-    partition's nodes, the first of the order, that change places among themselves.
+    ``by``: an order (``NodeOrder``; of those with a file ``score:FILE`` and ``permutation:FILE``), or ``previous``. ``scope``:
+    whether nodes stay in their partitions or are ordered across them. ``edge_types`` (``src:rel:dst``) are those whose edges
+    count; none stands for all. ``shuffle_ratio`` is the share of a partition's nodes, the first of the order, that change
+    places among themselves.
     """
 
     by: str = "degree"
+    scope: Literal["partition", "graph"] = "partition"
     edge_types: tuple[str, ...] = ()
     shuffle_ratio: float = 0.0
     seed: int = 0

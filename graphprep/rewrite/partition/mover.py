@@ -169,6 +169,7 @@ class StorePartitioner:
             num_edges_per_chunk=tuple(self._edge_counts(number) for number in range(len(old.edge_types))),
             num_parts=num_parts,
             partition_by=self._assignment.method,
+            previous_partition_by=None,
             layouts=tuple(layout for layout in old.layouts if layout in self._layouts),
             node_schemas=tuple(
                 replace(schema, raw_ids=one.raw_ids, node_order=None)
