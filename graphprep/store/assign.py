@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, cast
 
 import numpy as np
@@ -142,7 +143,8 @@ def load_partition_function(given: str) -> Callable[[Any, str], Any]:
 class PartitionFunction:
     """Says which partition a node belongs to.
 
-    ``method`` is range, hash, modulo, random, file or python; ``tables`` holds the file's assignment by node type name,
+    ``method`` is range, hash, modulo, random, file or python; ``tables`` holds the file's assignment by node type name, or
+    ``homogeneous`` that of all types, one after another;
     ``ask`` is the user's own function, which gets raw IDs (int64 or uint64 array, or a list of texts) and the type's name.
     """
 
@@ -150,7 +152,22 @@ class PartitionFunction:
     num_parts: int
     seed: int = 0
     tables: Mapping[str, PartTable] | None = None
+    homogeneous: PartTable | None = None
     ask: Callable[[Any, str], Any] | None = None
+
+    def with_sizes(self, type_names: Sequence[str], sizes: Sequence[int]) -> PartitionFunction:
+        """Return the function for types of so many nodes. Raises DataError where one file does not assign all of them."""
+        table, borders = self.homogeneous, np.cumsum([0, *sizes])
+        if table is None:
+            return self
+        if table.parts.size != borders[-1]:
+            raise DataError(
+                f"{table.parts.size} assignments, but the graph has {borders[-1]} nodes",
+                place=table.place,
+                fix="write a line for each node, type after type, or name a folder of <type>.txt or <type>.parquet files",
+            )
+        cut = zip(type_names, pairwise(borders.tolist()), strict=True)
+        return replace(self, tables={name: PartTable(table.place, table.parts[low:high]) for name, (low, high) in cut})
 
     def parts(self, ids: RawBatch, first_rank: int, num_nodes: int, type_number: int, type_name: str) -> Ints:
         """Return the partition of consecutive nodes of a type, in raw order: int64[k].

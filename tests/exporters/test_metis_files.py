@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+import subprocess
 from collections import Counter
 from pathlib import Path
-from typing import ClassVar
 
 import networkx as nx
 import numpy as np
@@ -25,7 +27,6 @@ OF_METIS = "5 4 111 2\n1 7 2 2 15 3 40\n1 2 0 1 15\n2 5 1 1 40 4 8\n1 1 9 3 8 5 
 
 class TestMetisContract(ExporterContract):
     target = "metis"
-    refuses: ClassVar = ("heterogeneous",)
 
 
 def read_metis(path: Path) -> tuple[list[list[int]], list[dict[int, int]]]:
@@ -157,14 +158,88 @@ def test_weights_that_metis_does_not_take(tmp_path):
         graphprep.export(store, str(tmp_path / "out"), "metis", node_size="feat")
 
 
-def test_a_graph_of_several_types_is_refused(tmp_path):
+def homogeneous_rows(store):
+    """The number of nodes of each type, and the neighbors of homogeneous IDs, by a naive loop over the chunked export."""
+    graph = graphprep.load(str(store))
+    names, near = list(graph.node_types), {}
+    sizes = [int(graph.num_nodes(name)) for name in names]
+    first = dict(zip(names, np.cumsum([0, *sizes]), strict=False))
+    for edge_type in graph.edge_types:
+        src, _, dst = edge_type
+        for u, v in zip(*(one.tolist() for one in graph.edges(edge_type)[:2]), strict=True):
+            one, other = first[src] + u, first[dst] + v
+            if one != other:
+                near.setdefault(one, set()).add(other)
+                near.setdefault(other, set()).add(one)
+    return sizes, near
+
+
+@pytest.mark.parametrize("piece_bytes", [1 << 20, 512, 1])
+@pytest.mark.parametrize("options", [{}, HASHED, BY_SOURCE], ids=str)
+def test_a_graph_of_several_types_has_homogeneous_ids(options, piece_bytes, tmp_path, monkeypatch):
+    """By raw ID, however the store is partitioned and ordered; a weight for each type."""
+    from dataclasses import replace
+
+    from graphprep.rewrite import run as store_run
+
+    real = store_run.room_for
+    monkeypatch.setattr(store_run, "room_for", lambda *given: replace(real(*given), piece_bytes=piece_bytes))
+    (tmp_path / "flat").mkdir()
+    sizes, near = homogeneous_rows(make_store(GRAPHS["heterogeneous"](), tmp_path / "flat"))
+    store = make_store(GRAPHS["heterogeneous"](**options), tmp_path)
+    graphprep.reorder(str(store), str(tmp_path / "hot"), by="degree")
+    for place in (store, tmp_path / "hot"):
+        graphprep.export(str(place), str(tmp_path / "out"), "metis", drop_unsupported=True, overwrite=True)
+        path = tmp_path / "out" / "graph.graph"
+        assert path.read_text().splitlines()[0].split()[2:] == ["010", str(len(sizes))]
+        heads, rows = read_metis(path)
+        assert heads == [
+            [int(one == number) for one in range(len(sizes))] for number, size in enumerate(sizes) for _ in range(size)
+        ]
+        assert [set(row) for row in rows] == [near.get(node, set()) for node in range(sum(sizes))]
+
+
+def test_several_edge_types_of_one_node_type_have_no_weights(tmp_path):
+    (tmp_path / "t.txt").write_text("a r b\nb s a\nb s c\nc r c\na r b\n")
+    graphprep.convert(str(tmp_path / "t.txt"), str(tmp_path / "store"), format="triples")
+    graphprep.export(str(tmp_path / "store"), str(tmp_path / "out"), "metis")
+    assert (tmp_path / "out" / "graph.graph").read_text() == "3 2\n2\n1 3\n2\n"
+
+
+def test_weights_are_of_one_type(tmp_path):
     store = str(make_store(GRAPHS["heterogeneous"](), tmp_path))
     with pytest.raises(UsageError) as caught:
-        graphprep.export(store, str(tmp_path / "out"), "metis")
+        graphprep.export(store, str(tmp_path / "out"), "metis", weight="weight", drop_unsupported=True)
     assert str(caught.value) == (
-        "METIS holds one node type and one edge type, the graph has 3 node types and 4 edge types\n"
-        "  fix: export to mtx, a file each"
+        "METIS takes weights of one node type and one edge type, the graph has 3 node types and 4 edge types\n"
+        "  fix: leave options weight, node_weight and node_size out"
     )
+    with pytest.raises(UsageError, match="target 'metis' has one partition, by ID"):
+        graphprep.export(store, str(tmp_path / "out"), "metis", partitions=2, drop_unsupported=True)
+
+
+@pytest.mark.parametrize("name", ["homogeneous", "heterogeneous"])
+def test_what_metis_says_of_lines_comes_back_to_nodes(name, tmp_path):
+    """METIS itself reads the file, and partitions it; its numbers go to typed nodes, as IDConverter has it."""
+    if shutil.which("gpmetis") is None:
+        pytest.skip("METIS is not installed: apt install metis")
+    store = make_store(GRAPHS[name](), tmp_path)
+    graphprep.export(str(store), str(tmp_path / "out"), "metis", drop_unsupported=True)
+    graph = tmp_path / "out" / "graph.graph"
+    for command in (["graphchk", str(graph)], ["gpmetis", str(graph), "3"]):
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 0, done.stdout
+        assert "The format of the graph is correct!" in done.stdout or command[0] == "gpmetis"
+    found = tmp_path / "out" / "graph.graph.part.3"
+    parts = np.loadtxt(found, np.int64)
+    graphprep.partition(store, tmp_path / "parts", by=found)
+    kinds, typed = graphprep.IDConverter(json.loads((store / "metadata.json").read_text())).nid_hom2het(np.arange(parts.size))
+    made = json.loads((tmp_path / "parts" / "metadata.json").read_text())
+    for number, node_type in enumerate(made["node_type"]):
+        raw = graphprep.ids(str(store), typed[kinds == number], from_="typed", to="raw", type_=node_type)
+        moved = graphprep.ids(str(tmp_path / "parts"), raw, from_="raw", to="typed", type_=node_type)
+        borders = np.cumsum(made["num_nodes_per_chunk"][number])
+        assert np.searchsorted(borders, moved, side="right").tolist() == parts[kinds == number].tolist()
 
 
 def test_columns_that_no_option_names_are_told_with_the_option(tmp_path):

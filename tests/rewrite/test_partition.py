@@ -6,12 +6,15 @@ import json
 import sys
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from golden.golden_cases import SAMPLE_DATA, load_cases, read_store
 
 import graphprep
 from graphprep.cli.main import run
 from graphprep.model.errors import DataError, UsageError
+from graphprep.model.schema import path_name
 
 pytestmark = pytest.mark.usefixtures("flags_named")
 
@@ -205,3 +208,44 @@ def test_functions_that_are_wrong(functions, tmp_path):
         graphprep.partition(tmp_path / "store", tmp_path / "out", by="python:nowhere", partitions=2)
     with pytest.raises(UsageError, match="module 'no_such_module' cannot be imported"):
         graphprep.partition(tmp_path / "store", tmp_path / "out", by="python:no_such_module:f", partitions=2)
+
+
+HETEROGENEOUS = [case for case in CASES if len(json.loads((case.store / "metadata.json").read_text())["node_type"]) > 1]
+
+
+@pytest.mark.parametrize("number", range(len(HETEROGENEOUS)), ids=[case.name for case in HETEROGENEOUS])
+def test_one_file_assigns_homogeneous_ids(number, tmp_path):
+    """Type after type by raw ID: what a folder of files says of each type, for convert and for partition."""
+    case = HETEROGENEOUS[number]
+    metadata = json.loads((case.store / "metadata.json").read_text())
+    sizes = metadata["num_nodes_per_type"]
+    parts = [(7 * node) % 3 for node in range(sum(sizes))]
+    (tmp_path / "graph.part.3").write_text("".join(f"{part}\n" for part in parts))
+    (tmp_path / "folder").mkdir()
+    first = 0
+    for name, size in zip(metadata["node_type"], sizes, strict=True):
+        lines = "".join(f"{part}\n" for part in parts[first : first + size])
+        (tmp_path / "folder" / f"{path_name(name)}.txt").write_text(lines)
+        first += size
+    for name in ("graph.part.3", "folder"):
+        convert(case, tmp_path / f"by-{name}", partitions=3, partition_by=str(tmp_path / name))
+    graphprep.partition(case.store, tmp_path / "out", by=tmp_path / "graph.part.3", partitions=3)
+    assert read_store(tmp_path / "by-graph.part.3") == read_store(tmp_path / "by-folder") == read_store(tmp_path / "out")
+
+
+def test_one_file_that_does_not_fit_several_types(tmp_path):
+    graphprep.convert(SHOP, tmp_path / "store")
+    (tmp_path / "short.txt").write_text("0\n1\n")
+    pq.write_table(pa.table({"id": [0, 1], "part": [0, 1]}), tmp_path / "table.parquet")
+    for name, message in (
+        ("short.txt", "2 assignments, but the graph has 14 nodes"),
+        ("table.parquet", "one table cannot assign 3 node types"),
+    ):
+        for call in (
+            lambda name: graphprep.partition(tmp_path / "store", tmp_path / "out", by=tmp_path / name),
+            lambda name: graphprep.convert(SHOP, tmp_path / "out", partition_by=tmp_path / name),
+        ):
+            with pytest.raises(DataError) as error:
+                call(name)
+            assert (error.value.message, error.value.place) == (message, str(tmp_path / name))
+            assert not (tmp_path / "out").exists()

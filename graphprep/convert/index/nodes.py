@@ -130,16 +130,21 @@ def index_nodes(decoded: Decoded, rules: NodeRules, pool: SpillPool) -> NodeInde
         sorted_spaces, duplicates = sort_spaces(decoded, rules, pool, to_sort)
     names = _type_names(decoded, rules, sorted_spaces)
     numbers = {code: names.index(name) for code, name in enumerate(decoded.node_types) if name in names}
-    index = NodeIndex(
-        tuple(names),
-        rules.partition(tuple(names)),
-        np.array([numbers.get(code, -1) for code in range(len(decoded.node_types))], np.int32),
-        tuple(decoded.spaces.of_type(name) for name in names),
-        duplicates=duplicates,
-    )
     created = {created_code(code): number for code, number in numbers.items()} if sorted_spaces else {}
     if rules.missing_type in names:
         created[int(CREATED)] = names.index(str(rules.missing_type))
+    spaces = tuple(decoded.spaces.of_type(name) for name in names)
+    sizes = [dense.get(name, 0) for name in spaces]
+    for space in sorted_spaces:
+        for code, number in {**numbers, **created}.items():
+            sizes[number] += space.counts.get(code, 0)
+    index = NodeIndex(
+        tuple(names),
+        rules.partition(tuple(names)).with_sizes(names, sizes),
+        np.array([numbers.get(code, -1) for code in range(len(decoded.node_types))], np.int32),
+        spaces,
+        duplicates=duplicates,
+    )
     for space in sorted_spaces:
         _Assigner(index, space, numbers, created).run(pool, rules.cap_bytes)
     for name, num_nodes in dense.items():

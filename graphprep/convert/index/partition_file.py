@@ -48,27 +48,33 @@ def read_partition_file(
 ) -> PartitionFunction:
     """Read an assignment for every node type. P is ``num_parts``, else the highest number + 1.
 
+    One file of lines for several types has the nodes of all, type after type.
+
     Raises DataError for what is not a partition number, StorageError where there is no file.
     """
     tables: dict[str, PartTable] = {}
+    homogeneous = None
     if storage.is_dir(url):
         for name in type_names:
             tables[name] = _read_table(storage, _type_file(storage, url, name))
     elif len(type_names) == 1:
         tables[type_names[0]] = _read_table(storage, url)
     elif type_names:
-        raise DataError(
-            f"one file cannot assign {len(type_names)} node types",
-            place=url,
-            fix="name a folder of <type>.txt or <type>.parquet files",
-        )
-    highest = max((int(table.parts.max()) for table in tables.values() if table.parts.size), default=0)
+        homogeneous = _read_table(storage, url)
+        if homogeneous.ids is not None or homogeneous.texts is not None:
+            raise DataError(
+                f"one table cannot assign {len(type_names)} node types",
+                place=url,
+                fix="name a folder of <type>.txt or <type>.parquet files",
+            )
+    every = [*tables.values(), *([] if homogeneous is None else [homogeneous])]
+    highest = max((int(table.parts.max()) for table in every if table.parts.size), default=0)
     if num_parts is not None and highest >= num_parts:
-        place = next(table.place for table in tables.values() if table.parts.size and table.parts.max() == highest)
+        place = next(table.place for table in every if table.parts.size and table.parts.max() == highest)
         raise DataError(
             f"partition {highest} is outside [0, {num_parts})", place=place, fix="raise --partitions, or correct the file"
         )
-    return PartitionFunction("file", num_parts or highest + 1, seed, tables)
+    return PartitionFunction("file", num_parts or highest + 1, seed, tables, homogeneous)
 
 
 def _type_file(storage: Storage, folder: str, name: str) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -23,6 +23,7 @@ from graphprep.model.errors import DataError, UsageError
 from graphprep.model.export import ExportPlan, MessageEdges, Side, StoreNeed
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.schema import ColumnSchema, Layout
+from graphprep.rewrite.partition.neighbors import join_neighbors
 from graphprep.storage.spill.scratch import Scratch
 from graphprep.storage.write.outputs import FolderOutput
 
@@ -37,12 +38,14 @@ _SLICE = 1 << 17
 class MetisExporter:
     """Writes ``graph.graph``: in the line of a node all that it has an edge to or from, ascending, each once.
 
-    Weights of parallel edges add up, and of both directions the larger sum counts. Weights may be several a node.
+    Weights of parallel edges add up, and of both directions the larger sum counts. Weights may be several a node. Nodes of
+    several types have homogeneous IDs, type after type by raw ID, and a weight for each type, 1 for their own, as DGL's tools
+    for ParMETIS have it.
     """
 
     name: ClassVar[str] = "metis"
     loads_in: ClassVar[str] = "METIS, ParMETIS, KaHIP, NetworKit"
-    carries: ClassVar[str] = "one node type and one edge type, undirected; whole weights; no loops, directions and edge IDs"
+    carries: ClassVar[str] = "all types as one, undirected; whole weights, of one type; no loops, directions and edge IDs"
     needs: ClassVar[str] = "edges by source and destination (csr and csc)"
     root_file: ClassVar[str] = "export.json"
     node_ids: ClassVar[Literal["dense", "own"]] = "dense"
@@ -55,10 +58,7 @@ class MetisExporter:
     def plan(self, metadata: GraphMetadata) -> ExportPlan:
         """See ``Exporter``."""
         if (len(metadata.node_types), len(metadata.edge_types)) != (1, 1):
-            raise UsageError(
-                f"METIS holds one node type and one edge type, the graph has {count_types(metadata)}",
-                fix="export to mtx, a file each",
-            )
+            return self._plan_types(metadata)
         edges, nodes = metadata.edge_schemas[0].columns, metadata.node_schemas[0].columns
         _check_named("weight", self.weight, edges, 0)
         _check_named("node_weight", self.node_weight, nodes, 1)
@@ -68,19 +68,43 @@ class MetisExporter:
         notes = ("edges are written without direction, parallel ones as one; loops are left out",)
         return ExportPlan(need, list_unsupported(metadata, self._why_not), notes)
 
+    def _plan_types(self, metadata: GraphMetadata) -> ExportPlan:
+        """Plan a graph of several types: by raw ID, so that what METIS says of a line holds for every store of the graph."""
+        if self.weight or self.node_weight or self.node_size:
+            raise UsageError(
+                f"METIS takes weights of one node type and one edge type, the graph has {count_types(metadata)}",
+                fix="leave options weight, node_weight and node_size out",
+            )
+        in_order = metadata.num_parts == 1 or metadata.partition_by == "range"
+        need = StoreNeed(is_fixed=True)
+        if not in_order or any(schema.node_order is not None for schema in metadata.node_schemas):
+            need = replace(need, num_parts=1, partition_by="hash" if metadata.partition_by == "range" else "range")
+        lines = "nodes have homogeneous IDs, from 1: type after type, by raw ID; a weight for each node type"
+        notes = ("edges are written without direction and type, parallel ones as one; loops are left out", lines)
+        return ExportPlan(need, list_unsupported(metadata, lambda side, column: "METIS has no columns"), notes)
+
     def export(self, graph: StoredGraph, out: FolderOutput) -> None:
         """See ``Exporter``."""
+        metadata = graph.metadata
         with graph.room.scratch.inner() as scratch:
-            adjacency = _Undirected(graph, self.weight, scratch)
-            values = [name for name in (self.node_size, self.node_weight) if name]
-            lines = _Lines(graph, adjacency, [_column(graph.node_columns(0), name) for name in values])
+            adjacency: _Undirected | _Homogeneous
+            if (len(metadata.node_types), len(metadata.edge_types)) == (1, 1):
+                values = [name for name in (self.node_size, self.node_weight) if name]
+                columns = [_column(graph.node_columns(0), name) for name in values]
+                adjacency = _Undirected(graph, self.weight, columns, scratch)
+            else:
+                adjacency = _Homogeneous(graph, scratch)
+            lines = _Lines(graph, adjacency)
             with out.open("graph.graph") as file:
                 file.write(self._head(graph, adjacency.count_entries() // 2))
                 for piece in lines:
                     file.write(piece)
-        graph.reporter.advance(records=graph.metadata.num_edges_per_type[0])
+        graph.reporter.advance(records=sum(metadata.num_edges_per_type))
 
     def _head(self, graph: StoredGraph, num_edges: int) -> bytes:
+        num_types = len(graph.metadata.node_types)
+        if num_types > 1:
+            return f"{sum(graph.metadata.num_nodes_per_type)} {num_edges} 010 {num_types}\n".encode()
         fields = [str(graph.metadata.num_nodes_per_type[0]), str(num_edges)]
         flags = "".join("1" if name else "0" for name in (self.node_size, self.node_weight, self.weight))
         if "1" in flags:
@@ -99,8 +123,10 @@ class MetisExporter:
 class _Undirected:
     """Both directions of all edges: what each node has an edge to or from, without itself, by nodes' IDs."""
 
-    def __init__(self, graph: StoredGraph, weight: str, scratch: Scratch) -> None:
+    def __init__(self, graph: StoredGraph, weight: str, columns: Sequence[ColumnSchema], scratch: Scratch) -> None:
         whole = WholeGraph(graph)
+        self.columns = columns
+        self.width = sum(int(np.prod(column.item_shape, dtype=np.int64)) for column in columns)
         self.graph, self.whole, self.scratch = graph, whole, scratch
         self.num_nodes = graph.metadata.num_nodes_per_type[0]
         self.weight = _column(graph.edge_columns(0), weight) if weight else None
@@ -181,15 +207,88 @@ class _Undirected:
         values = side.values_of(self.weight, low, high, skip, size)
         return others, _whole(values, 1, f"edge column {self.weight.name!r}")
 
+    def values(self, low: int, high: int) -> Ints:
+        """Return the sizes and weights of nodes [low, high): int64[width, k]."""
+        found = [np.zeros((0, high - low), np.int64)]
+        for column in self.columns:
+            values = self.whole.node_values_of(0, column, low, high)
+            found.append(_whole(values.reshape(high - low, -1), 0, f"node column {column.name!r}").T)
+        return np.ascontiguousarray(np.concatenate(found))
+
+
+class _Homogeneous:
+    """The same of a graph of several types, whose nodes are numbered type after type; a weight for each node type."""
+
+    weight: ColumnSchema | None = None
+
+    def __init__(self, graph: StoredGraph, scratch: Scratch) -> None:
+        sizes = graph.metadata.num_nodes_per_type
+        self.graph = graph
+        self.borders = np.cumsum([0, *sizes], dtype=np.int64)
+        self.num_nodes = int(self.borders[-1])
+        self.width = len(sizes) if len(sizes) > 1 else 0
+        self.most = graph.room.fit(_ENTRY_BYTES)
+        numbers = [scratch.zeros(size, np.int64) for size in sizes]
+        for those, first in zip(numbers, self.borders.tolist(), strict=False):
+            for low in range(0, those.size, _SLICE):
+                high = min(low + _SLICE, those.size)
+                those[low:high] = np.arange(first + low, first + high)
+        self.neighbors = join_neighbors(graph.store, numbers, replace(graph.room, scratch=scratch), "id")
+
+    def cut(self) -> Iterator[tuple[int, int]]:
+        """Cut nodes into ranges of at most ``most`` entries, or of one node."""
+        indptr, low = self.neighbors.indptr, 0
+        while low < self.num_nodes:
+            stop = min(low + _MOST_ROWS, self.num_nodes)
+            high = low + max(1, int(np.searchsorted(indptr[low + 1 : stop + 1], indptr[low] + self.most, side="right")))
+            yield low, high
+            low = high
+
+    def is_long(self, low: int, high: int) -> bool:
+        """Return whether a range is one node with too many entries."""
+        return int(self.neighbors.indptr[high] - self.neighbors.indptr[low]) > self.most
+
+    def count_entries(self) -> int:
+        """Count the neighbors of all nodes."""
+        total = 0
+        for low, high in self.cut():
+            pieces = self.long_row(low) if self.is_long(low, high) else [self.rows(low, high)[1:]]
+            total += sum(others.size for others, _ in pieces)
+        return total
+
+    def rows(self, low: int, high: int) -> tuple[Ints, Ints, Ints | None]:
+        """Return (offsets int64[k + 1], neighbors, None) of nodes [low, high), neighbors ascending, each once."""
+        bounds = self.neighbors.indptr[low : high + 1] - self.neighbors.indptr[low]
+        entries = self.neighbors.indices[self.neighbors.indptr[low] : self.neighbors.indptr[high]].astype(np.int64)
+        is_first = np.ones(entries.size + 1, np.int64)
+        np.not_equal(entries[1:], entries[:-1], out=is_first[1:-1])
+        is_first[bounds] = 1
+        kept = np.cumsum(is_first) - is_first
+        return kept[bounds], entries[is_first[:-1].astype(np.bool_)], None
+
+    def long_row(self, node: int) -> Iterator[tuple[Ints, Ints | None]]:
+        """Yield the neighbors of one node, ascending, in pieces."""
+        last = -1
+        for low in range(int(self.neighbors.indptr[node]), int(self.neighbors.indptr[node + 1]), self.most):
+            high = min(low + self.most, int(self.neighbors.indptr[node + 1]))
+            entries = _distinct(self.neighbors.indices[low:high].astype(np.int64))
+            yield entries[int(entries[0] == last) :], None
+            last = int(entries[-1])
+
+    def values(self, low: int, high: int) -> Ints:
+        """Return the weights of nodes [low, high): int64[width, k]."""
+        nodes = np.arange(low, high)
+        found = [(nodes >= first) & (nodes < stop) for first, stop in itertools.pairwise(self.borders.tolist())]
+        return np.array(found[: self.width], np.int64).reshape(self.width, high - low)
+
 
 class _Lines:
     """The lines of all nodes: sizes and weights, then neighbors, counted from 1, with weights."""
 
-    def __init__(self, graph: StoredGraph, adjacency: _Undirected, columns: Sequence[ColumnSchema]) -> None:
+    def __init__(self, graph: StoredGraph, adjacency: _Undirected | _Homogeneous) -> None:
         self._adjacency = adjacency
-        self._columns = columns
         self._threads = graph.room.threads
-        self._width = sum(int(np.prod(column.item_shape, dtype=np.int64)) for column in columns)
+        self._width = adjacency.width
         head, fields = count_fields(self._width, " ")
         entry = "<id>" if adjacency.weight is None else "<id> <weight>"
         numbers = {"id": (INTEGER, 0), "weight": (INTEGER, 1)}
@@ -209,10 +308,10 @@ class _Lines:
 
     def _short(self, low: int, high: int) -> memoryview:
         offsets, others, weights = self._adjacency.rows(low, high)
-        return _write(self._node, self._values(low, high), self._entry, others, weights, offsets)
+        return _write(self._node, self._adjacency.values(low, high), self._entry, others, weights, offsets)
 
     def _long(self, node: int) -> Iterator[bytes | memoryview]:
-        head = self._values(node, node + 1)
+        head = self._adjacency.values(node, node + 1)
         none = np.zeros(0, np.int64)
         skip = 0 if self._width else 1  # the blank in front of the first neighbor
         if self._width:
@@ -224,14 +323,6 @@ class _Lines:
                 yield _write(edges, np.zeros((0, 1), np.int64), self._more, others, weights, offsets)[skip:]
                 skip = 0
         yield b"\n"
-
-    def _values(self, low: int, high: int) -> Ints:
-        """Return the sizes and weights of nodes [low, high): int64[width, k]."""
-        found = [np.zeros((0, high - low), np.int64)]
-        for column in self._columns:
-            values = self._adjacency.whole.node_values_of(0, column, low, high)
-            found.append(_whole(values.reshape(high - low, -1), 0, f"node column {column.name!r}").T)
-        return np.ascontiguousarray(np.concatenate(found))
 
 
 def _write(node: Template, values: Ints, entry: Template, others: Ints, weights: Ints | None, offsets: Ints) -> memoryview:

@@ -44,4 +44,6 @@ def find_method(metadata: GraphMetadata, storage: Storage, options: PartitionOpt
                 f"--max-imbalance must be 1 or more, found {wanted:g}", fix="give the largest partition over the mean"
             )
         return GraphMethod(name, num_parts, options.seed, options.passes or 5, options.balance or ("nodes",), wanted)
-    return find_partition_function(storage, name, metadata.node_types, options.partitions, metadata.num_parts, options.seed)
+    types = metadata.node_types
+    found = find_partition_function(storage, name, types, options.partitions, metadata.num_parts, options.seed)
+    return found.with_sizes(types, metadata.num_nodes_per_type)
