@@ -182,14 +182,15 @@ def _usual_edge(at, delimiter):
     others &= others - _U(1)
     third = trailing_zeros(others)
     others &= others - _U(1)
-    begin = at + third + 1
-    size, weight = read_short(begin, others >> _U(third + 1 & 63))
-    last = load_byte(begin + size)
     wrong = (load_byte(at + first) ^ delimiter) | (load_byte(at + second) ^ delimiter) | (load_byte(at + third) ^ delimiter)
-    wrong |= (last != _LF) & (last != delimiter) & (last != _CR)
     # As an unsigned number, a size of 0 is large, too, and so is one whose end the window does not show.
     longs = _U(first - 1) | _U(third - second - 2)
-    if wrong != 0 or size < 0 or longs >= 2 * WORD or _U(second - first - 2) >= WORD:
+    if wrong != 0 or longs >= 2 * WORD or _U(second - first - 2) >= WORD:
+        return at, _U(0), _U(0), np.int64(0), 0.0
+    begin = at + third + 1
+    size, weight = read_short(begin, others >> _U(third + 1))
+    last = load_byte(begin + size)
+    if size < 0 or ((last != _LF) & (last != delimiter) & (last != _CR)):
         return at, _U(0), _U(0), np.int64(0), 0.0
     src, dst = digits_at(at, first), digits_at(at + second + 1, third - second - 1)
     kind = np.int64(digits_of_word(load_word(at + first + 1), second - first - 1))

@@ -206,13 +206,14 @@ def _usual_neighbor(at):
     others &= others - _U(1)
     second = trailing_zeros(others)
     others &= others - _U(1)
-    begin = at + second + 1
-    size, weight = read_short(begin, others >> _U(second + 1 & 63))
-    last = load_byte(begin + size)
     wrong = (load_byte(at + first) ^ _COMMA) | (load_byte(at + second) ^ _COMMA)
-    wrong |= (last != _BAR) & (last != _LF) & (last != _CR) & (last != _TAB)
     # As an unsigned number, a size of 0 is large, too, and so is one whose end the window does not show.
-    if wrong != 0 or size < 0 or _U(first - 1) >= 2 * WORD or _U(second - first - 2) >= WORD:
+    if wrong != 0 or _U(first - 1) >= 2 * WORD or _U(second - first - 2) >= WORD:
+        return at, _U(0), np.int64(0), 0.0
+    begin = at + second + 1
+    size, weight = read_short(begin, others >> _U(second + 1))
+    last = load_byte(begin + size)
+    if size < 0 or ((last != _BAR) & (last != _LF) & (last != _CR) & (last != _TAB)):
         return at, _U(0), np.int64(0), 0.0
     dst = digits_at(at, first)
     kind = np.int64(digits_of_word(load_word(at + first + 1), second - first - 1))
