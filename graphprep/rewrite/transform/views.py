@@ -386,9 +386,9 @@ def _line_edges(edges: EdgeRecipe, order: Ints, offsets: Ints, some: slice, *, b
     first = np.repeat(np.arange(some.start, some.stop), counts)
     inner = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
     second = order[np.repeat(offsets[ends], counts) + inner]
-    if backtracking:
-        return first, second
-    kept = edges.dst[second] != edges.src[first]
+    kept = first != second  # a loop does not follow itself
+    if not backtracking:
+        kept &= edges.dst[second] != edges.src[first]
     return first[kept], second[kept]
 
 
