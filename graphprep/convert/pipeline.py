@@ -17,7 +17,6 @@ from graphprep.convert.build.write import (
     WriteRules,
     build_needs,
     publish_needs,
-    typed_edges,
 )
 from graphprep.convert.columns.observe import ColumnContext, StoredColumn, settle_columns
 from graphprep.convert.columns.role_schema import input_schema
@@ -29,7 +28,9 @@ from graphprep.convert.decoded.rejects import Rejects
 from graphprep.convert.decoded.rows import Decoded
 from graphprep.convert.decoded.texts import KeyCollisionError
 from graphprep.convert.disk_need import DiskRules, check_disk
-from graphprep.convert.index.nodes import NODE_BYTES, BeyondError, NodeIndex, NodeRules, index_needs, index_nodes
+from graphprep.convert.index.node_index import NodeIndex
+from graphprep.convert.index.node_spaces import NodeRules
+from graphprep.convert.index.nodes import NODE_BYTES, BeyondError, index_needs, index_nodes
 from graphprep.convert.index.partition_file import find_partition_function
 from graphprep.convert.outcome import Outcome, check_outcome
 from graphprep.convert.read.decode import DecodeSettings, decode_all, decode_needs
@@ -246,7 +247,7 @@ def _prepare(
     storage: Storage,
     pool: SpillPool,
     ledger: Ledger,
-    rejects: Rejects,
+    rejects: Rejects | None,
     device: RunDevice,
     disk: DiskRules | None = None,
 ) -> Prepared:
@@ -285,7 +286,8 @@ def _prepare(
         nodes, edges, parts, notes = giver.nodes, giver.edges, tuple(giver.parts), tuple(giver.notes)
     # What was guessed of the input is in the summary where the reporter tells nobody.
     untold = plan.input.sources.messages if getattr(ledger.reporter, "is_quiet", False) else ()
-    return Prepared(plan.input, decoded, index, routing.routed, nodes, edges, rejects.num, kernels, parts, notes, untold)
+    num_skipped = 0 if rejects is None else rejects.num
+    return Prepared(plan.input, decoded, index, routing.routed, nodes, edges, num_skipped, kernels, parts, notes, untold)
 
 
 @dataclass(frozen=True)
@@ -383,7 +385,7 @@ def _index_input(
     storage: Storage,
     pool: SpillPool,
     ledger: Ledger,
-    rejects: Rejects,
+    rejects: Rejects | None,
     room: CountRules,
 ) -> tuple[Decoded, NodeIndex, Locator]:
     """Decode and index; again with other keys, should two names have the same one."""
@@ -545,7 +547,7 @@ def _settle(
         edge_schema = None if schema is None else schema.edges[edge_type]
         own = edge_type_text(edge_type)
         settled = columns(edge_route.columns, edge_route.num_edges, 0.0, f"edge type {own!r}", edge_schema, own)
-        edges.append(typed_edges(index, edge_type, edge_route, settled))
+        edges.append(TypedEdges(edge_type, edge_route, settled))
     if densify is not None:
         densify.check()
     return nodes, edges
@@ -572,12 +574,16 @@ def _ordered_edge_types(
 
 
 @contextlib.contextmanager
-def _saved_rejects(storage: Storage, options: ConvertOptions) -> Iterator[Rejects]:
-    """Collect rejected records; write them to --bad-records also when the run fails."""
-    url = options.bad_records if options.on_error == "skip" else None
+def _saved_rejects(storage: Storage, options: ConvertOptions) -> Iterator[Rejects | None]:
+    """Collect rejected records, if there may be any; write them to --bad-records also when the run fails."""
+    most_errors, _ = parse_error_limit(options.max_errors)
+    if options.on_error != "skip":
+        yield None
+        return
+    url = options.bad_records
     if url is not None:
         check_writable(storage, url)
-    with Rejects(parse_error_limit(options.max_errors)[0], options.run.tmp_dir) as rejects:
+    with Rejects(most_errors, options.run.tmp_dir) as rejects:
         try:
             yield rejects
         finally:

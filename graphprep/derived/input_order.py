@@ -174,7 +174,7 @@ class _EdgesById:
             else:
                 self._write(files)
         finally:
-            self._edges.runs.close()
+            self._edges.buckets.runs.close()
 
     def _turn(self, span: EdgeSpan) -> EdgeRows:
         """Return edges as rows of edge IDs: the other end travels as what is an edge ID elsewhere."""
@@ -221,7 +221,7 @@ class _EdgesById:
         rows, others = (np.empty(size, dtype) for dtype in self._dtypes)
         edge_rows = None if self._order is None else np.empty(size, np.int64)
         seen = np.zeros(size, bool)
-        for piece in self._edges.runs.read(bucket, most_records=_STEP):
+        for piece in self._edges.buckets.runs.read(bucket, most_records=_STEP):
             fields = self._edges.fields_of(bucket, piece)
             if not whole:
                 fields = fields.take((fields.owners >= low) & (fields.owners < high))

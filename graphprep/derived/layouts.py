@@ -95,7 +95,7 @@ class _LayoutMaker:
             room.pool,
             keep_positions=False,
         )
-        edges.runs.close()
+        edges.buckets.runs.close()
 
 
 def _index_dtype(schema: EdgeTypeSchema, num_nodes: int) -> str:

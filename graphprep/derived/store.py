@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
-
-import numpy as np
 
 from graphprep.model.errors import DataError
 from graphprep.model.export import EdgeOrder
@@ -15,7 +12,7 @@ from graphprep.model.schema import ColumnSchema
 from graphprep.rewrite.move_parts import PartFiles
 from graphprep.storage.read.arrays import ArrayReader
 from graphprep.storage.read.urls import Storage
-from graphprep.storage.write.publish import ArrayWriter, StoreWriter
+from graphprep.storage.write.publish import StoreWriter
 from graphprep.store.items import FIX, StoredArray, StoredArrays
 from graphprep.store.paths import NodePaths, edge_folder, node_folder
 
@@ -104,21 +101,13 @@ class DerivedFiles(PartFiles):
 
     def __init__(self, storage: Storage, writer: StoreWriter, folder: str, num_parts: int) -> None:
         """Take the folder of the writer in which the partitions are to lie."""
-        super().__init__(writer, num_parts)
+        super().__init__(writer, num_parts, f"{folder}/")
         self._storage = storage
-        self._folder = folder
-
-    def open(self, part: int, path: str, dtype: np.dtype[Any], shape: tuple[int, ...]) -> ArrayWriter:
-        """See ``PartList``."""
-        return self.writer.open_array(self._part_path(part), path, dtype, shape)
 
     def show(self, ready: DerivedStore) -> None:
         """Show all arrays that are complete."""
         for part, entries in enumerate(self.entries):
             for entry in entries:
-                url = self.writer.url_of(f"{self._part_path(part)}/{entry.path}")
+                url = self.writer.url_of(f"{self.paths[part]}/{entry.path}")
                 ready.add(part, entry.path, partial(ArrayReader, self._storage, url, entry))
             entries.clear()
-
-    def _part_path(self, part: int) -> str:
-        return f"{self._folder}/{part_name(part, self.num_parts)}"

@@ -1,15 +1,16 @@
-"""The edges of one type in buckets of consecutive rows, as records: on their way from being scattered to being built."""
+"""Rows in buckets of consecutive ones: how they are cut, how few wait for more, and edges as records on their way between."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.edges.bucket_plan import BucketPlan, WriteBuffer
+from graphprep.kernels.cpu.ids.group import group_by_key
 from graphprep.kernels.edges import Kernels, Packing, bits_below
 from graphprep.model.errors import DataError
 from graphprep.storage.spill.records import RecordPiece, RecordRuns
@@ -17,8 +18,79 @@ from graphprep.storage.spill.runs import SpillPool
 
 Ints = NDArray[np.int64]
 Words = NDArray[Any]  # uint32 or uint64
-_LEAST_SCATTERED = 1 << 15  # fewer edges wait for others: each segment costs some numbers for every bucket
+ROW_BYTES = 8  # what building holds for each row of a bucket, whether it has edges or not
+MOST_HELD_BYTES = 8 << 20  # beyond that, scattering what was held back misses the cache: twice the time
+LEAST_SCATTERED = 1 << 15  # fewer edges wait for others: each segment costs some numbers for every bucket
 _LEAST_ID_BITS = 16  # with fewer, too few edges could be packed at a time
+
+
+@dataclass(frozen=True)
+class BucketPlan:
+    """How a type's rows are cut: bucket b holds rows [b * 2^shift, (b + 1) * 2^shift)."""
+
+    num_rows: int
+    shift: int
+
+    @cached_property
+    def num_buckets(self) -> int:
+        """Return the number of buckets, at least one."""
+        return max(1, -(-self.num_rows >> self.shift))
+
+    def bounds(self, bucket: int) -> tuple[int, int]:
+        """Return the rows [low, high) of a bucket."""
+        return bucket << self.shift, min((bucket + 1) << self.shift, self.num_rows)
+
+    def split(self, rows: Ints) -> Iterator[tuple[int, Ints | None]]:
+        """Yield (bucket, positions in ``rows``) for every bucket that occurs; None stands for all positions."""
+        if self.num_buckets == 1 or not rows.size:
+            yield 0, None
+            return
+        buckets = rows >> self.shift
+        if buckets[0] == buckets[-1] and (buckets == buckets[0]).all():
+            yield int(buckets[0]), None
+            return
+        indptr, order = group_by_key(buckets, self.num_buckets)
+        for bucket in np.flatnonzero(np.diff(indptr)):
+            yield int(bucket), order[indptr[bucket] : indptr[bucket + 1]]
+
+
+def plan_buckets(num_rows: int, num_bytes: int, bucket_bytes: int, most: int = 1024) -> BucketPlan:
+    """Cut rows so that their data, if spread evenly, takes at most ``bucket_bytes`` a bucket.
+
+    At most 1024 buckets: beyond that scattered writes cost more than a second pass over the few that are too big.
+    """
+    wanted = max(1, min(most, -(-num_bytes // max(1, bucket_bytes)), max(1, num_rows)))
+    shift = (max(1, num_rows) // wanted).bit_length() - 1 if wanted > 1 else max(0, num_rows - 1).bit_length()
+    plan = BucketPlan(num_rows, shift)
+    return plan if plan.num_buckets <= most else BucketPlan(num_rows, shift + 1)
+
+
+class HoldsBack(Protocol):
+    """What holds rows back until there are enough of them."""
+
+    def flush(self) -> None:
+        """Scatter them."""
+
+
+class WriteBuffer:
+    """What scatterers hold back, together: at most about ``cap_bytes``."""
+
+    def __init__(self, cap_bytes: int) -> None:
+        self.cap_bytes = cap_bytes
+        self.held_bytes = 0
+        self.scatterers: list[HoldsBack] = []
+
+    def hold(self, num_bytes: int) -> None:
+        """Count bytes that are held back; scatter everything where it is too much."""
+        self.held_bytes += num_bytes
+        if self.held_bytes > self.cap_bytes:
+            self.clear()
+
+    def clear(self) -> None:
+        """Scatter all that is held back."""
+        for scatterer in self.scatterers:
+            scatterer.flush()
+        self.held_bytes = 0
 
 
 @dataclass(frozen=True)
@@ -76,8 +148,9 @@ def scatter_all(
     uint64[n, words], borders of the buckets uint32[num_buckets + 1]).
     """
     starts = np.empty(num_buckets + 2, np.uint32)
-    kernels.start_buckets([owners for owners, _ in ends], shift, starts)
-    records = np.empty((sum(owners.size for owners, _ in ends), packing.words), np.uint64)
+    owners_of = [owners for owners, _ in ends]
+    kernels.start_buckets(owners_of, shift, starts)
+    records = np.empty((sum(map(len, owners_of)), packing.words), np.uint64)
     first = 0
     for number, (owners, others) in enumerate(ends):
         their = (None if ids is None else ids[number], None if more is None else more[number])
@@ -156,11 +229,6 @@ class EdgeBuckets:
         if last.travels != edges.travels or isinstance(last.ids, int) != isinstance(edges.ids, int):
             return False
         return not isinstance(last.ids, int) or last.ids + last.owners.size == edges.ids
-
-
-def is_enough(num_edges: int, plan: BucketPlan) -> bool:
-    """Return whether so many edges are worth being scattered without waiting for more."""
-    return num_edges >= max(_LEAST_SCATTERED, 64 * plan.num_buckets)
 
 
 @dataclass(frozen=True)

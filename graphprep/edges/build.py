@@ -9,15 +9,24 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.edges.bucket_plan import MOST_HELD_BYTES, ROW_BYTES, BucketPlan, WriteBuffer, plan_buckets
-from graphprep.edges.buckets import EdgeBuckets, EdgeRows, join_fields, scatter_rows
+from graphprep.edges.buckets import (
+    MOST_HELD_BYTES,
+    ROW_BYTES,
+    BucketPlan,
+    EdgeBuckets,
+    EdgeRows,
+    WriteBuffer,
+    join_fields,
+    plan_buckets,
+    scatter_rows,
+)
 from graphprep.edges.parted import PartedArray, PartedOffsets, PartList
 from graphprep.edges.tasks import BuildTask, EdgeRuns, cut_tasks, join_tasks
 from graphprep.engine.ledger import EDGE_BYTES
 from graphprep.engine.local import map_ordered
 from graphprep.kernels.cpu.ids.group import group_by_key
 from graphprep.kernels.cpu.ids.sort import stable_order
-from graphprep.kernels.edges import Kernels, Rows, Segments, bits_below, one_segment
+from graphprep.kernels.edges import Rows, Segments, bits_below, one_segment
 from graphprep.model.errors import UsageError
 from graphprep.storage.spill.runs import Runs, SpillPool
 from graphprep.store.columns.cells import Cells
@@ -83,11 +92,6 @@ class LayoutBuilder:
     keys: bool = False
 
     @property
-    def kernels(self) -> Kernels:
-        """Return what computes."""
-        return self.edges.buckets.kernels
-
-    @property
     def is_direct(self) -> bool:
         """Return whether whole buckets are built from where their records lie."""
         return self.edges.missing_key is None and self.edges.by_arrival
@@ -99,8 +103,8 @@ class LayoutBuilder:
         if not self.is_direct:
             return self._sort(task)
         with self.edges.segments(task) as (segments, bucket):
-            low = task.low - self.edges.plan.bounds(task.bucket)[0]
-            return self._place(task, segments, bucket, low, self.edges.num_ids, positions)
+            low = task.low - self.edges.buckets.plan.bounds(task.bucket)[0]
+            return self._place(task, segments, bucket, low, self.edges.buckets.runs.num_ids, positions)
 
     def _place(
         self,
@@ -119,7 +123,7 @@ class LayoutBuilder:
         ids = np.empty(size if self.id_dtype else 0, self.id_dtype or "int32")
         rows = Rows(np.zeros(task.high - task.low + 1, np.int64), np.empty(size, self.index_dtype), ids)
         arrival, position = (np.empty(size, np.int64), np.empty(size, np.int64)) if positions else (None, None)
-        self.kernels.place_edges(
+        self.edges.buckets.kernels.place_edges(
             segments,
             bucket,
             bucket + task.num_buckets,
@@ -140,7 +144,7 @@ class LayoutBuilder:
             edge_ids=ids if self.id_dtype else None,
             arrival=arrival,
             position=position,
-            repeated=is_by_id and self.kernels.has_repeats(counts, rows.indices),
+            repeated=is_by_id and self.edges.buckets.kernels.has_repeats(counts, rows.indices),
         )
 
     def _sort(self, task: BuildTask) -> BuiltTask:
@@ -148,11 +152,12 @@ class LayoutBuilder:
         fields = join_fields(self.edges.fields(task), keyed=False, with_rows=self.edge_rows)
         plan = BucketPlan(task.high - task.low, bits_below(task.high - task.low))
         rows = EdgeRows(fields.owners - fields.owners.dtype.type(task.low), fields.others, fields.ids, None, fields.edge_rows)
-        scattered = scatter_rows(self.kernels, [rows], plan, self.edges.buckets.num_others)
+        scattered = scatter_rows(self.edges.buckets.kernels, [rows], plan, self.edges.buckets.num_others)
         records, packing, num_ids = scattered.records, scattered.packing, int(fields.ids.max(initial=0)) + 1
-        records = self.kernels.sort_records(records, 0 if packing.id_bits else packing.word("id"), 0, bits_below(num_ids))
+        kernels, id_word = self.edges.buckets.kernels, 0 if packing.id_bits else packing.word("id")
+        records = kernels.sort_records(records, id_word, 0, bits_below(num_ids))
         if self.edges.order == "id":
-            records = self.kernels.sort_records(records, 0, packing.id_bits, packing.id_bits + packing.other_bits)
+            records = kernels.sort_records(records, 0, packing.id_bits, packing.id_bits + packing.other_bits)
         segments = one_segment(records, packing, plan.shift)
         built = self._place(replace(task, num_buckets=1), segments, 0, 0, num_ids, self.edge_rows, is_sorted=True)
         if built.position is None:
@@ -188,7 +193,7 @@ class LayoutBuilder:
             edge_rows=None if edges.edge_rows is None else edges.edge_rows[order],
             arrival=edges.ids.astype(np.int64) if positions else None,
             position=position,
-            repeated=self.edges.order == "id" and self.kernels.has_repeats(counts, others),
+            repeated=self.edges.order == "id" and self.edges.buckets.kernels.has_repeats(counts, others),
         )
 
 

@@ -18,14 +18,16 @@ Ints = NDArray[np.int64]
 class PartList:
     """Where the arrays of all partitions are written, and the manifest entries of those that are complete."""
 
-    def __init__(self, writer: StoreWriter, num_parts: int) -> None:
+    def __init__(self, writer: StoreWriter, num_parts: int, folder: str = "") -> None:
+        """Let partitions lie in ``folder`` of the store, which ends with a slash."""
         self.writer = writer
         self.num_parts = num_parts
+        self.paths = [folder + part_name(part, num_parts) for part in range(num_parts)]
         self.entries: list[list[ArrayEntry]] = [[] for _ in range(num_parts)]
 
     def open(self, part: int, path: str, dtype: np.dtype[np.generic], shape: tuple[int, ...]) -> ArrayWriter:
         """Begin an array of a partition."""
-        return self.writer.open_array(part_name(part, self.num_parts), path, dtype, shape)
+        return self.writer.open_array(self.paths[part], path, dtype, shape)
 
 
 class PartedArray:
@@ -41,70 +43,59 @@ class PartedArray:
         self._item_shape = item_shape
         self._part = -1
         self._left = 0
-        self._array: ArrayWriter | None = None
-        self._advance()
+        self._array: ArrayWriter | None = None  # of the partition whose turn it is, while it is not full
 
-    def _advance(self) -> None:
-        """Close the partitions that are full and open the next that is not."""
-        while self._left == 0:
-            if self._array is not None:
-                self._parts.entries[self._part].append(self._array.close())
-                self._array = None
-            self._part += 1
-            if self._part >= self._sizes.size:
-                return
-            self._left = int(self._sizes[self._part])
-            shape = (self._left, *self._item_shape)
-            self._array = self._parts.open(self._part, self._path, self._dtype, shape)
+    def _begin(self) -> ArrayWriter:
+        """Open the array of the next partition."""
+        self._part += 1
+        assert self._part < self._sizes.size, f"{self._path}: more values than the partitions hold"
+        self._left = int(self._sizes[self._part])
+        return self._parts.open(self._part, self._path, self._dtype, (self._left, *self._item_shape))
 
     def append(self, values: NDArray[np.generic]) -> None:
         """Write the next values; the first axis counts."""
         at = 0
         while at < len(values):
-            assert self._array is not None, "more values than the partitions hold"
+            array = self._array or self._begin()
             size = min(self._left, len(values) - at)
-            self._array.append(np.ascontiguousarray(values[at : at + size], self._dtype))
+            if size:
+                array.append(np.ascontiguousarray(values[at : at + size], self._dtype))
             self._left -= size
             at += size
-            self._advance()
+            self._array = array if self._left else None
+            if not self._left:
+                self._parts.entries[self._part].append(array.close())
 
     def close(self) -> None:
-        """Check that every partition is complete."""
-        assert self._part >= self._sizes.size, f"{self._path}: values are missing"
+        """Check that every partition is complete; the last ones may be empty."""
+        assert self._array is None, f"{self._path}: values are missing"
+        while self._part + 1 < self._sizes.size:
+            self._parts.entries[self._part + 1].append(self._begin().close())
 
 
-class PartedOffsets:
-    """Offsets (``indptr`` and the like) in every partition: int64[n + 1], from 0 in each; ``sizes`` (int64[P]) are the n."""
+class PartedOffsets(PartedArray):
+    """Offsets over partitioned rows: each partition's begin with 0 and have one number more than it has rows."""
 
     def __init__(self, parts: PartList, path: str, sizes: Ints) -> None:
-        self._array = PartedArray(parts, path, np.dtype(np.int64), sizes + 1)
-        self._sizes = sizes
-        self._part = 0
-        self._left = int(sizes[0])
+        super().__init__(parts, path, np.dtype(np.int64), sizes + 1)
         self._total = 0
-        self._array.append(np.zeros(1, np.int64))
-        self._skip_full()
 
-    def _skip_full(self) -> None:
-        while self._left == 0 and self._part + 1 < self._sizes.size:
-            self._part += 1
-            self._left = int(self._sizes[self._part])
-            self._total = 0
-            self._array.append(np.zeros(1, np.int64))
-
-    def append(self, counts: Ints) -> None:
-        """Write the offsets behind the next rows; ``counts`` are their lengths."""
+    def append(self, counts: NDArray[np.generic]) -> None:
+        """Write the offsets behind the next rows; ``counts`` (int64) are their lengths."""
         at = 0
         while at < counts.size:
+            if self._array is None:
+                self._total = 0
+                super().append(np.zeros(1, np.int64))
+                continue
             size = min(self._left, counts.size - at)
-            assert size > 0, "more rows than the partitions hold"
             offsets = np.cumsum(counts[at : at + size]) + self._total
-            self._array.append(offsets)
+            super().append(offsets)
             self._total = int(offsets[-1])
-            self._left -= size
             at += size
-            self._skip_full()
 
     def close(self) -> None:
-        """Check that every partition is complete."""
-        self._array.close()
+        """Check that every partition is complete; the last ones may have no rows."""
+        while self._array is None and self._part + 1 < self._sizes.size:
+            super().append(np.zeros(1, np.int64))
+        super().close()

@@ -10,12 +10,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.edges.bucket_plan import BucketPlan
 from graphprep.edges.buckets import EdgeBuckets, EdgeFields, fields_of
 from graphprep.kernels.edges import Segments, pack_bits
 from graphprep.model.buffers import Buffers
 from graphprep.model.schema import NeighborOrder
-from graphprep.storage.spill.records import RecordPiece, RecordRuns
+from graphprep.storage.spill.records import RecordPiece
 
 Ints = NDArray[np.int64]
 _TOP = 1 << 64
@@ -53,32 +52,18 @@ class EdgeRuns:
     missing_key: int | None
     by_arrival: bool = True
 
-    @property
-    def runs(self) -> RecordRuns:
-        """Return the records."""
-        return self.buckets.runs
-
-    @property
-    def plan(self) -> BucketPlan:
-        """Return how rows are cut into buckets."""
-        return self.buckets.plan
-
     @cached_property
     def packings(self) -> Ints:
         """Return how the records of every segment are packed, as ``Segments`` has it."""
-        return np.array([(one.other_bits, one.id_bits, one.words) for one in self.runs.layouts], np.int64).reshape(-1, 3)
-
-    @cached_property
-    def num_ids(self) -> int:
-        """Return what edge IDs that count up are below."""
-        return self.runs.num_ids
+        packings = [(one.other_bits, one.id_bits, one.words) for one in self.buckets.runs.layouts]
+        return np.array(packings, np.int64).reshape(-1, 3)
 
     @contextlib.contextmanager
     def segments(self, task: BuildTask) -> Iterator[tuple[Segments, int]]:
         """Hold the records of a task, those of whole buckets where they lie. Yields them, and which bucket is the task's."""
-        shift = self.plan.shift
+        shift = self.buckets.plan.shift
         if self.is_whole(task):
-            with self.runs.bucket_range(task.bucket, task.bucket + task.num_buckets) as some:
+            with self.buckets.runs.bucket_range(task.bucket, task.bucket + task.num_buckets) as some:
                 where = (some.buffers, some.numbers, some.offsets, some.starts, some.bases)
                 yield Segments(*where, self.packings, shift), task.bucket
             return
@@ -94,7 +79,7 @@ class EdgeRuns:
     def pieces(self, task: BuildTask) -> Iterator[RecordPiece]:
         """Yield the records of a task that is but a part of its bucket, some at a time."""
         ids = task.ids if self.by_arrival and task.ids != (0, _TOP) else None
-        for piece in self.runs.read(task.bucket, ids, _MOST_FILTERED):
+        for piece in self.buckets.runs.read(task.bucket, ids, _MOST_FILTERED):
             mask = self.inside(task, self.fields_of(task.bucket, piece))
             yield piece if mask.all() else piece.take(mask)
 
@@ -104,21 +89,21 @@ class EdgeRuns:
             yield from (self.fields_of(task.bucket, piece) for piece in self.pieces(task))
             return
         for bucket in range(task.bucket, task.bucket + task.num_buckets):
-            yield from (self.fields_of(bucket, piece) for piece in self.runs.read(bucket))
+            yield from (self.fields_of(bucket, piece) for piece in self.buckets.runs.read(bucket))
 
     def fields_of(self, bucket: int, piece: RecordPiece) -> EdgeFields:
         """Take records of a bucket apart."""
-        return fields_of(
-            self.buckets.kernels, piece, self.plan.shift, self.plan.bounds(bucket)[0], self.buckets.dtype, self.missing_key
-        )
+        buckets = self.buckets
+        first_row, _ = buckets.plan.bounds(bucket)
+        return fields_of(buckets.kernels, piece, buckets.plan.shift, first_row, buckets.dtype, self.missing_key)
 
     def count_rows(self, bucket: int, low: int, high: int) -> Ints:
         """Count the edges of rows [low, high) of a bucket: int64[high - low]."""
         counts = np.zeros(high - low, np.int64)
-        for piece in self.runs.read(bucket, most_records=_MOST_FILTERED):  # all of it at once may be all edges of the graph
-            self.buckets.kernels.count_rows(
-                piece.records, piece.layout, self.plan.shift, low - self.plan.bounds(bucket)[0], counts
-            )
+        buckets = self.buckets
+        first = low - buckets.plan.bounds(bucket)[0]
+        for piece in buckets.runs.read(bucket, most_records=_MOST_FILTERED):  # all at once may be all edges of the graph
+            buckets.kernels.count_rows(piece.records, piece.layout, buckets.plan.shift, first, counts)
         return counts
 
     def order_values(self, edges: EdgeFields) -> NDArray[np.uint64]:
@@ -135,7 +120,7 @@ class EdgeRuns:
 
     def is_whole(self, task: BuildTask) -> bool:
         """Return whether a task is its bucket."""
-        low, high = self.plan.bounds(task.bucket)[0], self.plan.bounds(task.bucket + task.num_buckets - 1)[1]
+        low, high = self.buckets.plan.bounds(task.bucket)[0], self.buckets.plan.bounds(task.bucket + task.num_buckets - 1)[1]
         return (task.low, task.high) == (low, high) and task.row_counts is None
 
 
@@ -145,11 +130,11 @@ def cut_tasks(edges: EdgeRuns, most: int) -> list[BuildTask]:
     Rows take memory, too: where IDs are dense, there may be many more of them than edges.
     """
     tasks: list[BuildTask] = []
-    for bucket in range(edges.plan.num_buckets):
-        low, high = edges.plan.bounds(bucket)
+    for bucket in range(edges.buckets.plan.num_buckets):
+        low, high = edges.buckets.plan.bounds(bucket)
         for start in range(low, max(high, low + 1), 2 * most):
             task = BuildTask(bucket, start, min(start + 2 * most, high))
-            tasks.extend([task] if edges.runs.num_records[bucket] <= 2 * most else _cut_rows(edges, task, most))
+            tasks.extend([task] if edges.buckets.runs.num_records[bucket] <= 2 * most else _cut_rows(edges, task, most))
     return tasks
 
 
@@ -158,10 +143,10 @@ def join_tasks(edges: EdgeRuns, tasks: list[BuildTask], most: int) -> Iterator[B
     held: list[BuildTask] = []
     size = rows = 0
     for task in tasks:
-        more = int(edges.runs.num_records[task.bucket])
+        more = int(edges.buckets.runs.num_records[task.bucket])
         whole = edges.is_whole(task)
         if held and (not whole or size + more > most or rows + task.high - task.low > most):
-            yield _joined(held)
+            yield BuildTask(held[0].bucket, held[0].low, held[-1].high, num_buckets=len(held))
             held, size, rows = [], 0, 0
         if whole:
             held.append(task)
@@ -169,11 +154,7 @@ def join_tasks(edges: EdgeRuns, tasks: list[BuildTask], most: int) -> Iterator[B
         else:
             yield task
     if held:
-        yield _joined(held)
-
-
-def _joined(tasks: list[BuildTask]) -> BuildTask:
-    return BuildTask(tasks[0].bucket, tasks[0].low, tasks[-1].high, num_buckets=len(tasks))
+        yield BuildTask(held[0].bucket, held[0].low, held[-1].high, num_buckets=len(held))
 
 
 def _cut_rows(edges: EdgeRuns, task: BuildTask, most: int) -> Iterator[BuildTask]:

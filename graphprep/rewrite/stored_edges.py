@@ -10,8 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.edges.bucket_plan import MOST_HELD_BYTES, ROW_BYTES, WriteBuffer, plan_buckets
-from graphprep.edges.buckets import EdgeBuckets
+from graphprep.edges.buckets import MOST_HELD_BYTES, ROW_BYTES, EdgeBuckets, WriteBuffer, plan_buckets
 from graphprep.edges.moves import Workspace
 from graphprep.engine.budget import format_size
 from graphprep.engine.ledger import EDGE_BYTES, Need

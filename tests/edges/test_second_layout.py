@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from graphprep.edges.bucket_plan import WriteBuffer, plan_buckets
-from graphprep.edges.buckets import EdgeBuckets
+from graphprep.edges.buckets import EdgeBuckets, WriteBuffer, plan_buckets
 from graphprep.edges.build import BuiltTask, LayoutBuilder, SecondLayout
 from graphprep.edges.device.find import find_kernels
 from graphprep.edges.tasks import BuildTask, EdgeRuns, cut_tasks

@@ -116,7 +116,7 @@ def test_edges_with_many_columns_are_scattered_out_a_few_at_a_time(tmp_path, mon
     add_group = route_edges._add_group
 
     def count(routing, group, aligned):
-        sizes.append(sum(scattered.edges.num_edges for scattered in group.batches))
+        sizes.append(sum(scattered.edges.batch.num_edges for scattered in group.batches))
         add_group(routing, group, aligned)
 
     monkeypatch.setattr(route_edges, "_add_group", count)

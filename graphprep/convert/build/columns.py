@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.convert.columns.observe import StoredColumn
-from graphprep.convert.columns.routes import ColumnRoute
+from graphprep.convert.columns.routes import ColumnRoute, OrderedValues
 from graphprep.convert.decoded.file_columns import FileColumn
-from graphprep.edges.bucket_plan import BucketPlan
+from graphprep.edges.buckets import BucketPlan
 from graphprep.edges.build import BuiltEdges
 from graphprep.edges.parted import PartedArray, PartedOffsets, PartList
 from graphprep.edges.tasks import BuildTask
@@ -54,11 +54,7 @@ class ColumnWriter:
 
     def __init__(self, parts: PartList, target: ColumnTarget, routes: Mapping[ColumnKey, ColumnRoute]) -> None:
         self._column = target.column
-        schema = target.column.schema
-        stats = [routes[key].stats for key in target.column.keys]
-        values = sum((stat.values for stat in stats), np.zeros(parts.num_parts, np.int64))
-        entries = sum((stat.entries for stat in stats), np.zeros(parts.num_parts, np.int64))
-        rows, stem = target.row_sizes, target.stem
+        schema, rows, stem = target.column.schema, target.row_sizes, target.stem
         self._present = PartedArray(parts, ColumnPaths(stem).present, "bool", rows) if schema.optional else None
         self._offsets: PartedOffsets | None = None
         self._entry_offsets: PartedOffsets | None = None
@@ -66,6 +62,9 @@ class ColumnWriter:
         if schema.kind == "dense":
             self._values = PartedArray(parts, f"{stem}.npy", schema.dtype, rows, schema.item_shape)
             return
+        stats = [routes[key].stats for key in target.column.keys]
+        values = sum((stat.values for stat in stats), np.zeros(parts.num_parts, np.int64))
+        entries = sum((stat.entries for stat in stats), np.zeros(parts.num_parts, np.int64))
         self._values = PartedArray(parts, ColumnPaths(stem).values, schema.dtype, values)
         if schema.kind == "temporal":
             self._entry_offsets = PartedOffsets(parts, ColumnPaths(stem).entry_offsets, rows)
@@ -289,18 +288,13 @@ def edge_pieces(
     column: StoredColumn, routes: Sequence[ColumnRoute], built: BuiltEdges, plan: BucketPlan
 ) -> Iterator[Callable[[], ColumnPiece]]:
     """Yield tasks that make an edge column's pieces, in edge row order."""
-    values = _load_ordered(column, routes)
+    values: NDArray[Any] = np.zeros((0, 1), column.schema.dtype)  # of the first edges, in the order of edge IDs
+    for route in routes:
+        if route.ordered is not None and route.ordered.num_rows:  # of one route at most
+            values = route.ordered.load(column.schema.dtype)
+            break
     for number in range(len(built.tasks)):
         yield _EdgePiece(column, tuple(routes), built, number, plan, values)
-
-
-def _load_ordered(column: StoredColumn, routes: Sequence[ColumnRoute]) -> NDArray[Any]:
-    """Return the values of the first edges, in the order of edge IDs: [k, width]."""
-    dtype = column.schema.dtype
-    for route in routes:
-        if route.ordered is not None and route.ordered.num_rows:
-            return route.ordered.load(dtype)
-    return np.zeros((0, 1), dtype)
 
 
 @dataclass(frozen=True)
@@ -323,18 +317,12 @@ class GatheredColumn:
         self.writer.close()
 
 
-def gathered_column(parts: PartList, target: ColumnTarget, routes: Mapping[ColumnKey, ColumnRoute]) -> GatheredColumn:
-    """Load a column that is whole in the order of edge IDs."""
-    own = [routes[key] for key in target.column.keys]
-    return GatheredColumn(ColumnWriter(parts, target, routes), _load_ordered(target.column, own))
-
-
-def gathered_bytes(column: StoredColumn, routes: Mapping[ColumnKey, ColumnRoute], num_edges: int) -> int | None:
-    """Return what the values of a column take that came in the order of edge IDs, all of them; None for other columns."""
+def whole_in_order(column: StoredColumn, routes: Mapping[ColumnKey, ColumnRoute], num_edges: int) -> OrderedValues | None:
+    """Return the values of a column that came in the order of edge IDs, all of them; None for other columns."""
     for key in column.keys:
         ordered = routes[key].ordered
         if ordered is not None and ordered.num_rows == num_edges > 0:
-            return num_edges * ordered.width * np.dtype(column.schema.dtype).itemsize
+            return ordered
     return None
 
 

@@ -11,19 +11,19 @@ from numpy.typing import NDArray
 
 from graphprep.convert.build.columns import (
     ColumnTarget,
+    ColumnWriter,
     GatheredColumn,
     copy_column,
     edge_pieces,
-    gathered_bytes,
-    gathered_column,
     node_pieces,
     plain_source,
+    whole_in_order,
     write_column,
 )
 from graphprep.convert.columns.observe import NUM_SLOTS, StoredColumn
 from graphprep.convert.columns.routes import ColumnRoute, EdgeRoute, NodeRoute, RouteFactory, effective_order
-from graphprep.convert.index.nodes import NodeIndex
-from graphprep.edges.bucket_plan import MOST_HELD_BYTES
+from graphprep.convert.index.node_index import NodeIndex
+from graphprep.edges.buckets import MOST_HELD_BYTES
 from graphprep.edges.build import (
     BuildRules,
     LayoutBuilder,
@@ -87,7 +87,6 @@ class TypedEdges:
     """One canonical edge type that is to be written, with its settled columns."""
 
     edge_type: EdgeType
-    folder: str
     route: EdgeRoute
     columns: tuple[StoredColumn, ...]
 
@@ -117,7 +116,7 @@ def build_needs(rules: WriteRules, nodes: Sequence[TypedNodes], edges: Sequence[
 
 def publish_needs(rules: WriteRules, nodes: Sequence[TypedNodes], edges: Sequence[TypedEdges]) -> Iterator[Need]:
     """Declare what the manifests take."""
-    columns = sum(len(one.columns) for one in nodes) + sum(len(one.columns) for one in edges)
+    columns = sum([len(one.columns) for one in nodes]) + sum([len(one.columns) for one in edges])
     num_files = rules.num_parts * (len(nodes) + _MOST_OPEN * (len(rules.layouts) * len(edges) + columns))
     yield Need("manifests", num_files * ENTRY_BYTES, f"{ENTRY_BYTES} bytes for each array of each partition")
 
@@ -198,15 +197,15 @@ class StoreBuilder:
 
     def write_edges(self, edges: TypedEdges) -> None:
         """Write one edge type: its layouts, then its columns in the order of the primary one."""
-        route, rules = edges.route, self.rules
+        route, rules, folder = edges.route, self.rules, edge_folder(edges.edge_type)
         order, missing_key = effective_order(route, rules.neighbor_order)
-        index_dtype = self._index_dtype(route)
+        index_dtype = settle_index_dtype(rules.index_dtype, self._most_others(route))
         id_dtype = settle_index_dtype(rules.index_dtype, route.num_edges) if rules.edge_ids else None
         build_rules = BuildRules(rules.task_bytes, rules.threads)
         primary, *other = rules.layouts
         second = None
         if other and (route.second is None or edges.columns):
-            num_rows = self._num_rows(route, other[0])
+            num_rows = self.index.num_nodes[self._owner(route, other[0])]
             second = SecondLayout(
                 route.edges, route.num_edges, num_rows, self.pool, rules.bucket_bytes, edge_rows=bool(edges.columns)
             )
@@ -219,9 +218,9 @@ class StoreBuilder:
                 id_dtype or (settle_index_dtype("auto", route.num_edges) if second is not None or gathered else None),
                 keys=second is not None,
             ),
-            LayoutFiles(f"{edges.folder}/{primary}", index_dtype, id_dtype),
+            LayoutFiles(f"{folder}/{primary}", index_dtype, id_dtype),
             self.parts,
-            self._row_sizes(route, primary),
+            np.diff(self.index.part_offsets[self._owner(route, primary)]),
             route.primary_counts,
             build_rules,
             self.pool,
@@ -231,15 +230,15 @@ class StoreBuilder:
         )
         for done in gathered:
             done.close()
-        route.runs.close()
+        route.edges.runs.close()
         self.reporter.advance(records=route.num_edges)
         if other:
-            files = LayoutFiles(f"{edges.folder}/{other[0]}", index_dtype, id_dtype, edge_rows=bool(edges.columns))
+            files = LayoutFiles(f"{folder}/{other[0]}", index_dtype, id_dtype, edge_rows=bool(edges.columns))
             self._write_second(route, second, order, missing_key, files)
         for number, target in enumerate(scattered):
             _end_group(number)
             routes = [route.columns[key] for key in target.column.keys]
-            pieces = edge_pieces(target.column, routes, built, route.plan)
+            pieces = edge_pieces(target.column, routes, built, route.edges.plan)
             write_column(self.parts, target, route.columns, pieces, rules.threads)
             for one in routes:
                 one.close()
@@ -262,14 +261,16 @@ class StoreBuilder:
         gathered: list[GatheredColumn] = []
         scattered: list[ColumnTarget] = []
         for column in self._with_slots(edges.columns, route.columns, slots):
-            target = ColumnTarget(column, f"{edges.folder}/{column.schema.path}", route.primary_counts)
-            size = gathered_bytes(column, route.columns, route.num_edges)
-            need = 0 if size is None else size + min(size, _FILE_BYTES)
-            if size is None or need > room or len(gathered) == _MOST_GATHERED:
+            target = ColumnTarget(column, f"{edge_folder(edges.edge_type)}/{column.schema.path}", route.primary_counts)
+            ordered = whole_in_order(column, route.columns, route.num_edges)
+            size = 0 if ordered is None else route.num_edges * ordered.width * np.dtype(column.schema.dtype).itemsize
+            need = size + min(size, _FILE_BYTES)
+            if ordered is None or need > room or len(gathered) == _MOST_GATHERED:
                 scattered.append(target)
                 continue
             room -= need
-            gathered.append(gathered_column(self.parts, target, route.columns))
+            writer = ColumnWriter(self.parts, target, route.columns)
+            gathered.append(GatheredColumn(writer, ordered.load(column.schema.dtype)))
             for key in column.keys:
                 route.columns[key].close()
             self.reporter.advance(records=route.num_edges)
@@ -289,27 +290,22 @@ class StoreBuilder:
             LayoutBuilder(edges, files.index_dtype, files.edge_id_dtype, edge_rows=files.edge_rows),
             files,
             self.parts,
-            self._row_sizes(route, self.rules.layouts[1]),
+            np.diff(self.index.part_offsets[self._owner(route, self.rules.layouts[1])]),
             route.second_counts,
             BuildRules(self.rules.task_bytes, self.rules.threads),
             self.pool,
             keep_positions=False,
         )
-        edges.runs.close()
+        edges.buckets.runs.close()
 
     def _owner(self, route: EdgeRoute, layout: Layout) -> int:
+        """Return the number of the type whose nodes are the rows of a layout."""
         return route.dst_type if layout == "csc" else route.src_type
 
-    def _row_sizes(self, route: EdgeRoute, layout: Layout) -> Ints:
-        return np.diff(self.index.part_offsets[self._owner(route, layout)])
-
-    def _num_rows(self, route: EdgeRoute, layout: Layout) -> int:
-        return self.index.num_nodes[self._owner(route, layout)]
-
-    def _index_dtype(self, route: EdgeRoute) -> str:
-        """Return the dtype that holds the other ends of every stored layout."""
-        others = [route.src_type if layout == "csc" else route.dst_type for layout in self.rules.layouts]
-        return settle_index_dtype(self.rules.index_dtype, max(self.index.num_nodes[number] for number in others))
+    def _most_others(self, route: EdgeRoute) -> int:
+        """Return how many nodes there are at the other ends, in the stored layout where these are more."""
+        src, dst = self.index.num_nodes[route.src_type], self.index.num_nodes[route.dst_type]
+        return max(src, dst) if len(self.rules.layouts) > 1 else src if self.rules.layouts[0] == "csc" else dst
 
     # Manifests and metadata
 
@@ -346,9 +342,4 @@ class _SideFile(ColumnSchema):
         return self.name
 
 
-def typed_edges(index: NodeIndex, edge_type: EdgeType, route: EdgeRoute, columns: tuple[StoredColumn, ...]) -> TypedEdges:
-    """Name an edge type's folder."""
-    return TypedEdges(edge_type, edge_folder(edge_type), route, columns)
-
-
-__all__ = ["StoreBuilder", "TypedEdges", "TypedNodes", "WriteRules", "typed_edges"]
+__all__ = ["StoreBuilder", "TypedEdges", "TypedNodes", "WriteRules"]

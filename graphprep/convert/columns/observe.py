@@ -152,34 +152,34 @@ def _unit(name: str, keys: Sequence[ColumnKey]) -> str | None:
 
 
 def _num_present(context: ColumnContext, keys: Iterable[ColumnKey]) -> int:
-    return sum(int(context.stats[key].rows.sum()) for key in keys)
+    return sum([int(context.stats[key].rows.sum()) for key in keys])
 
 
 def _kind(context: ColumnContext, keys: Sequence[ColumnKey]) -> tuple[Kind, tuple[int, ...]]:
-    """Settle the kind and item shape of values that lie under some keys of one family."""
-    key = keys[0]
-    if key.family == "sparse":
+    """Settle the kind and item shape of values that lie under some keys of one family.
+
+    Numbers are dense where all present rows have one length, else ragged.
+    """
+    key, family = keys[0], keys[0].family
+    if family == "sparse":
         return "sparse", (key.width,) if key.width else ()
-    if key.family in ("binary", "temporal"):
-        return ("binary" if key.family == "binary" else "temporal"), ()
-    return _kind_of_numbers(context, keys)
-
-
-def _kind_of_numbers(context: ColumnContext, keys: Sequence[ColumnKey]) -> tuple[Kind, tuple[int, ...]]:
-    """Return dense where all present rows have one length, else ragged."""
-    if any(context.stats[key].scalar for key in keys):
-        return "dense", ()
-    stats = [context.stats[key] for key in keys if context.stats[key].max_count >= 0]
-    if not stats:
-        declared = context.stats[keys[0]].declared_shape
+    if family in ("binary", "temporal"):
+        return ("binary" if family == "binary" else "temporal"), ()
+    lengths: set[int] = set()
+    codes: set[int] = set()
+    for stats in [context.stats[key] for key in keys]:
+        if stats.scalar:
+            return "dense", ()
+        if stats.max_count >= 0:
+            lengths |= {stats.min_count, stats.max_count}
+            codes |= stats.shape_codes
+    if not lengths:
+        declared = context.stats[key].declared_shape
         return "dense", (0,) if declared is None else declared
-    lengths = {count for stat in stats for count in (stat.min_count, stat.max_count)}
     if len(lengths) > 1:
         return "ragged", ()
-    codes = {code for stat in stats for code in stat.shape_codes}
-    if len(codes) == 1 and codes != {0}:
-        return "dense", context.shapes[keys[0]][codes.pop() - 1]
-    return "dense", (lengths.pop(),)
+    code = codes.pop() if len(codes) == 1 else 0
+    return "dense", context.shapes[key][code - 1] if code else (lengths.pop(),)
 
 
 def _slot_columns(context: ColumnContext, keys: Sequence[ColumnKey]) -> list[StoredColumn]:
@@ -201,10 +201,10 @@ def _slot_columns(context: ColumnContext, keys: Sequence[ColumnKey]) -> list[Sto
 
 def settle_column(context: ColumnContext, name: str, keys: Sequence[ColumnKey]) -> StoredColumn:
     """Settle an input column: int64 with float64 becomes float64, a column without values takes what the others are."""
-    used = [key for key in keys if context.stats[key].is_seen or _num_present(context, [key])] or list(keys[:1])
+    used = [key for key in keys if context.stats[key].is_seen or context.stats[key].rows.any()] or list(keys[:1])
     _unit(name, used)
-    dtypes = sorted({key.dtype for key in used})
-    dtype = dtypes[0] if len(dtypes) == 1 else "float64"
+    dtypes = {key.dtype for key in used}
+    dtype = used[0].dtype if len(dtypes) == 1 else "float64"
     kind, shape = _kind(context, used)
     return StoredColumn(_schema(context, name, kind, dtype, shape, used), tuple(used))
 
@@ -215,5 +215,5 @@ def _schema(
     if kind == "sparse" and context.densify is not None and context.densify.has(name):
         kind, shape = "dense", dense_shape(name, dtype, shape, [context.stats[key].bounds for key in keys])
     optional = _num_present(context, keys) < context.num_rows
-    end = any(context.stats[key].any_end for key in keys) or None if kind == "temporal" else None
+    end = (any(context.stats[key].any_end for key in keys) or None) if kind == "temporal" else None
     return ColumnSchema(name, kind, dtype, shape, optional, slot=keys[0].slot, end=end, unit=keys[0].unit)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -9,22 +10,18 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.convert.columns.observe import ColumnStats
-from graphprep.convert.columns.ordered import OrderedValues
-from graphprep.convert.decoded.batch_rows import BatchCells
-from graphprep.convert.decoded.rows import BatchColumn
-from graphprep.decoders.cells.row_numbers import every_row
-from graphprep.edges.bucket_plan import MOST_HELD_BYTES, BucketPlan, Ints, WriteBuffer, plan_buckets
-from graphprep.edges.buckets import EdgeBuckets
+from graphprep.convert.columns.observe import NUM_SLOTS, ColumnStats
+from graphprep.convert.decoded.file_columns import FileColumn
+from graphprep.convert.decoded.rows import BatchCells, BatchColumn
+from graphprep.edges.buckets import MOST_HELD_BYTES, BucketPlan, EdgeBuckets, Ints, WriteBuffer, plan_buckets
 from graphprep.edges.order_keys import missing_order_key, order_role
 from graphprep.model.rows import ColumnKey
 from graphprep.model.schema import NeighborOrder
 from graphprep.storage.spill.runs import Runs, SpillPool
-from graphprep.store.columns.cells import Cells, concat_cells
+from graphprep.store.columns.cells import Cells, concat_cells, scalar_cells
 
 if TYPE_CHECKING:
     from graphprep.edges.buckets import EdgeBuckets
-    from graphprep.storage.spill.records import RecordRuns
 
 
 @dataclass(frozen=True)
@@ -103,6 +100,98 @@ class CellRows:
         return cls(rows, np.concatenate(ids) if ids else None, concat_cells([piece.cells for piece in pieces]))
 
 
+class OrderedValues:
+    """The values of rows 0, 1 … of a column, as long as every row has one and all are alike: of one width, dtype and shape.
+
+    The first row that is missing, out of turn, or different ends it; what comes then is somebody else's. Rows are those of a
+    node type, or the edge IDs of an edge type. At most ``most_bytes`` are taken.
+    """
+
+    def __init__(self, pool: SpillPool, most_bytes: int = sys.maxsize) -> None:
+        self.num_rows = 0
+        self.width = 0
+        self.shape_code = 0
+        self.dtype: np.dtype[Any] | None = None
+        self.file: FileColumn | None = None
+        self._runs: Runs[tuple[NDArray[Any]]] = Runs(pool)
+        self._room = most_bytes
+        self._closed = False
+
+    def take_in(self, rows: Ints, cells: Cells) -> bool:
+        """Append the cells of some rows; return False where they are not the next ones. Rows are distinct."""
+        if not rows.size:
+            return True
+        code = 0 if cells.shapes is None else _shape_code(cells.shapes)
+        self._closed = self._closed or not self._fits(rows, cells, code)
+        if self._closed:
+            return False
+        if self.dtype is None:
+            self.dtype, self.width, self.shape_code = cells.values.dtype, cells.values.shape[1], code
+        self._runs.append(0, (cells.values,))
+        self._room -= cells.values.nbytes
+        self.num_rows += int(rows.size)
+        return True
+
+    def adopt(self, column: FileColumn) -> bool:
+        """Let all values stay in their files; return False where there are others, or too many."""
+        if self.num_rows or self._closed or column.num_rows * column.row_bytes > self._room:
+            return False
+        self.file, self._closed, column.is_left = column, True, True
+        self.num_rows, self.width, self.dtype, self.shape_code = column.num_rows, column.width, column.dtype, column.shape_code
+        return True
+
+    def _fits(self, rows: Ints, cells: Cells, code: int) -> bool:
+        if cells.counts is not None or cells.values.nbytes > self._room or not is_range(rows, self.num_rows):
+            return False
+        if self.dtype is None:
+            return code >= 0
+        return cells.values.dtype == self.dtype and cells.values.shape[1] == self.width and code == self.shape_code
+
+    def chunks(self) -> Iterator[NDArray[Any]]:
+        """Yield the values [k, width] of all rows, in order."""
+        if self.file is not None:
+            yield from self.file.chunks()
+        for (values,) in self._runs.read(0):
+            yield values
+
+    def cells(self) -> Iterator[tuple[Ints, Cells]]:
+        """Yield (rows, cells) of all rows, in order."""
+        row = 0
+        for values in self.chunks():
+            stop = row + len(values)
+            shapes = np.full(len(values), self.shape_code, np.int32) if self.shape_code else None
+            yield np.arange(row, stop), Cells(None, values, shapes=shapes)
+            row = stop
+
+    def load(self, dtype: str) -> NDArray[Any]:
+        """Return the values of all rows, [num_rows, width], of a dtype."""
+        values = np.empty((self.num_rows, self.width), dtype)
+        row = 0
+        for some in self.chunks():
+            values[row : row + len(some)] = some
+            row += len(some)
+        return values
+
+    def close(self) -> None:
+        """Drop the values."""
+        self._runs.close()
+        self.file = None
+        self.num_rows = 0
+        self._closed = True
+
+
+def is_range(rows: NDArray[Any], first: int) -> bool:
+    """Return whether distinct numbers are ``first``, ``first + 1`` … in this order."""
+    if int(rows[0]) != first or int(rows[-1]) != first + rows.size - 1:
+        return False
+    return bool((rows[1:] > rows[:-1]).all())
+
+
+def _shape_code(shapes: NDArray[np.int32]) -> int:
+    """Return the code of the shape that all cells have; -1 where there are several."""
+    return int(shapes[0]) if (shapes == shapes[0]).all() else -1
+
+
 Scattered = TypeVar("Scattered", FlatRows, CellRows)
 
 
@@ -159,7 +248,7 @@ class ColumnRoute:
 
     def close(self) -> None:
         """Drop the values."""
-        self.runs.close()
+        self.scatterer.runs.close()
         if self.ordered is not None:
             self.ordered.close()
 
@@ -199,16 +288,6 @@ class EdgeRoute:
     def __post_init__(self) -> None:
         self.primary_counts = np.zeros(self.num_parts, np.int64)
         self.second_counts = np.zeros(self.num_parts, np.int64)
-
-    @property
-    def runs(self) -> RecordRuns:
-        """Return the records."""
-        return self.edges.runs
-
-    @property
-    def plan(self) -> BucketPlan:
-        """Return how rows are cut into buckets."""
-        return self.edges.plan
 
 
 @dataclass
@@ -260,14 +339,19 @@ class RouteFactory:
 
 
 def batch_columns(
-    columns: tuple[BatchColumn, ...], held: BatchCells, num_rows: int
-) -> Iterator[tuple[BatchColumn, Ints, Cells]]:
-    """Yield (column, rows in the batch, cells) of a batch's columns."""
+    columns: tuple[BatchColumn, ...], held: BatchCells, num_rows: int, num_slots: NDArray[np.int32] | None
+) -> list[tuple[BatchColumn, Ints, Cells]]:
+    """Return (column, rows in the batch, cells) of a batch's columns, the stated numbers of slots among them."""
+    found, every = [], np.arange(num_rows)
     for column, (rows, cells) in zip(columns, held.columns, strict=True):
-        yield column, every_row(num_rows) if rows is None else rows, cells
+        found.append((column, every if rows is None else rows, cells))
+    if num_slots is not None:
+        column = BatchColumn(NUM_SLOTS, 0, scalar=True, has_values=True)
+        found.append((column, every, scalar_cells(num_slots)))
+    return found
 
 
-def highest_slots(columns: Iterator[tuple[ColumnKey, Ints]], num_rows: int) -> Ints:
+def highest_slots(columns: Sequence[tuple[ColumnKey, Ints]], num_rows: int) -> Ints:
     """Return for every row of a batch its highest present slot + 1."""
     highest = np.zeros(num_rows, np.int64)
     for key, rows in columns:
@@ -276,6 +360,11 @@ def highest_slots(columns: Iterator[tuple[ColumnKey, Ints]], num_rows: int) -> I
         elif key.slot is not None:
             highest[rows] = np.maximum(highest[rows], key.slot + 1)
     return highest
+
+
+def excess_slots(columns: list[tuple[ColumnKey, Ints]], num_slots: NDArray[np.int32], num_rows: int) -> NDArray[np.bool_]:
+    """Return which rows state more slots than their highest present one + 1."""
+    return np.asarray(num_slots > highest_slots(columns, num_rows), np.bool_)
 
 
 def effective_order(route: EdgeRoute, wanted: NeighborOrder) -> tuple[NeighborOrder, int | None]:

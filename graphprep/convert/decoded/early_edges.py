@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.convert.decoded.batch_rows import RawBatchEdges
 from graphprep.convert.decoded.keys import KeyedRows
 from graphprep.edges.buckets import scatter_all
 from graphprep.kernels.cpu.ids.group import mark_bits
@@ -55,13 +54,12 @@ class EarlyRules:
 class SegmentNote:
     """What is known of a segment: batches of ``sizes`` edges, scattered to buckets of 2^``shift`` rows.
 
-    ``lows`` and ``highs`` are the lowest and highest IDs (of sources, of destinations).
+    ``highs`` are the highest IDs (of sources, of destinations).
     """
 
     packing: Packing
     shift: int
     sizes: tuple[int, ...]
-    lows: tuple[int, int]
     highs: tuple[int, int]
 
 
@@ -111,16 +109,16 @@ class EarlyScatterer:
         """Return the IDs that occurred at one end (0: the source)."""
         return self._marks[side % len(self._marks)]
 
-    def scatter(self, batches: Sequence[Ends], num_bytes: int) -> Segment | None:
-        """Scatter edges that were decoded from ``num_bytes`` of text; None where that is no use."""
+    def scatter(self, batches: Sequence[Ends], highs: tuple[int, int], num_bytes: int) -> Segment | None:
+        """Scatter edges that were decoded from ``num_bytes`` of text; None where that is no use.
+
+        ``highs`` are the highest IDs of sources and of destinations.
+        """
         filled = [ends for ends in batches if ends[0].size]
         if not filled or self.is_stopped:
             return None
-        spans = [[self.rules.kernels.find_limits(ends[side].view(np.int32)) for ends in filled] for side in range(2)]
-        lows = (min(low for low, _ in spans[0]), min(low for low, _ in spans[1]))
-        highs = (max(high for _, high in spans[0]), max(high for _, high in spans[1]))
         size = sum(src.size for src, _ in filled)
-        packing = None if min(lows) < 0 else self._packing(highs, size)
+        packing = None if max(highs) >= 2**31 else self._packing(highs, size)
         if packing is None or self._is_sparse(max(highs), size, num_bytes):
             self.is_stopped = True
             return None
@@ -131,7 +129,7 @@ class EarlyScatterer:
         for side in range(2):
             self.marks(side).add([ends[side] for ends in filled], highs[side])
         checksum = sum(edge_checksum(src, dst) for src, dst in filled) % 2**64
-        note = SegmentNote(packing, shift, tuple(src.size for src, _ in batches), lows, highs)
+        note = SegmentNote(packing, shift, tuple(src.size for src, _ in filled), highs)
         return Segment(words, offsets, checksum, note)
 
     def _packing(self, highs: tuple[int, ...], size: int) -> Packing | None:
@@ -219,20 +217,15 @@ class EarlyEdges:
         self.checksum = (self.checksum + segment.checksum) % 2**64
         self.num_edges += len(segment.words)
 
-    def limits(self, side: int) -> tuple[int, int]:
-        """Return the lowest and the highest ID at one end; (0, -1) without any."""
-        lows, highs = [one.lows[side] for one in self.notes], [one.highs[side] for one in self.notes]
-        return (min(lows), max(highs)) if lows else (0, -1)
-
-    def read(self) -> Iterator[RawBatchEdges]:
-        """Yield the raw edges of every batch, in input order, as ``Decoded.edges`` has them."""
+    def read(self) -> Iterator[Ends]:
+        """Yield (sources, destinations) of every batch that has edges, in input order."""
         for number, note in enumerate(self.notes):
             words, offsets = self.runs.segment(number)
             owners, others = np.empty(len(words), np.uint32), np.empty(len(words), np.uint32)
             self.scatterer.rules.kernels.gather_edges(words, note.packing, note.shift, offsets, owners, others)
             src, dst = (others, owners) if self.owner_side else (owners, others)
             for start, stop in itertools.pairwise([0, *itertools.accumulate(note.sizes)]):
-                yield RawBatchEdges(src[start:stop], dst[start:stop])
+                yield src[start:stop], dst[start:stop]
 
     def settle(self, num_rows: int, least_shift: int) -> int | None:
         """Give all segments the same buckets, of at least 2^``least_shift`` rows; return the logarithm of their width.

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.convert.decoded.texts import KeyCollisionError
 from graphprep.kernels.cpu.text.texts import distinct_texts, first_non_integer, hash_texts
-from graphprep.model.rows import RawEdges, RawIds, RawNodes, RawRows, RawTexts
+from graphprep.model.rows import RawIds, RawRows, RawTexts
 
 Ints = NDArray[np.int64]
-_NARROW = np.uint64(2**32 - 1)
 
 
 @dataclass(frozen=True)
@@ -57,53 +55,30 @@ def key_rows(rows: RawRows, seed: int, may_be_integers: bool) -> KeyedRows:
     nodes, edges = rows.nodes, rows.edges
     of_nodes = src = dst = None
     if nodes is not None and isinstance(nodes.ids, RawTexts):
-        keys, of_nodes = _key_all(nodes.ids, seed, may_be_integers)
-        nodes = replace(nodes, ids=keys)
+        of_nodes = _key_all(nodes.ids, seed, may_be_integers)
+        nodes = replace(nodes, ids=of_nodes.keys)
     if edges is not None and isinstance(edges.src, RawTexts):
-        keys, src = _key_distinct(edges.src, seed, may_be_integers)
-        edges = replace(edges, src=keys)
+        src = _key_distinct(edges.src, seed, may_be_integers)
+        edges = replace(edges, src=src.keys)
     if edges is not None and isinstance(edges.dst, RawTexts):
-        keys, dst = _key_distinct(edges.dst, seed, may_be_integers)
-        edges = replace(edges, dst=keys)
-    if of_nodes is None and src is None and dst is None:
-        return KeyedRows(rows)
+        dst = _key_distinct(edges.dst, seed, may_be_integers)
+        edges = replace(edges, dst=dst.keys)
     return KeyedRows(replace(rows, nodes=nodes, edges=edges), of_nodes, src, dst)
 
 
-def narrow_rows(keyed: KeyedRows) -> KeyedRows:
-    """Let the ends of edges be uint32 where all of them fit: half of the memory, on the longest way that any data goes."""
-    edges = keyed.rows.edges
-    if edges is None:
-        return keyed
-    edges = replace(edges, src=_narrow(ids_of(edges, 0)), dst=_narrow(ids_of(edges, 1)))
-    return replace(keyed, rows=replace(keyed.rows, edges=edges))
-
-
-def _narrow(ids: NDArray[Any]) -> NDArray[Any]:
-    fits = ids.dtype == np.uint64 and ids.size and ids.max() <= _NARROW
-    return ids.astype(np.uint32) if fits else ids
-
-
-def _key_all(texts: RawTexts, seed: int, may_be_integers: bool) -> tuple[RawIds, KeyedTexts]:
+def _key_all(texts: RawTexts, seed: int, may_be_integers: bool) -> KeyedTexts:
     keys = hash_texts(texts.offsets, texts.values, seed)
     hashes = hash_texts(texts.offsets, texts.values) if seed else None
     are_integers = may_be_integers and first_non_integer(texts.offsets, texts.values) < 0
-    return keys, KeyedTexts(keys, texts.offsets, texts.values, are_integers, hashes)
+    return KeyedTexts(keys, texts.offsets, texts.values, are_integers, hashes)
 
 
-def _key_distinct(texts: RawTexts, seed: int, may_be_integers: bool) -> tuple[RawIds, KeyedTexts]:
-    keys, keyed = _key_all(texts, seed, may_be_integers)
-    rows, collision = distinct_texts(keys, texts.offsets, texts.values)
+def _key_distinct(texts: RawTexts, seed: int, may_be_integers: bool) -> KeyedTexts:
+    keyed = _key_all(texts, seed, may_be_integers)
+    rows, collision = distinct_texts(keyed.keys, texts.offsets, texts.values)
     if collision >= 0:
         raise KeyCollisionError
-    return keys, replace(keyed, rows=rows)
+    return replace(keyed, rows=rows)
 
 
-def ids_of(part: RawNodes | RawEdges, side: int = 0) -> RawIds:
-    """Return the IDs of nodes, or of one end of edges, which are numbers by now."""
-    ids = part.ids if isinstance(part, RawNodes) else part.dst if side else part.src
-    assert not isinstance(ids, RawTexts)
-    return ids
-
-
-__all__ = ["KeyedRows", "KeyedTexts", "ids_of", "key_rows", "narrow_rows"]
+__all__ = ["KeyedRows", "KeyedTexts", "key_rows"]

@@ -2,24 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.convert.decoded.aligned import AlignedRuns
-from graphprep.convert.decoded.batch_rows import BatchCells, BatchNodes, EndHashes, RawBatchEdges
 from graphprep.convert.decoded.early_edges import EarlyEdges
 from graphprep.convert.decoded.file_columns import FileColumn
 from graphprep.convert.decoded.texts import UNKNOWN, TextIndexer
 from graphprep.model.protocols import Decoder, Sources
 from graphprep.model.rows import ColumnKey, Relation
 from graphprep.storage.spill.runs import Runs
+from graphprep.store.columns.cells import Cells
 
+Ints = NDArray[np.int64]
 RawIds = NDArray[np.uint64]
+
+
+class BatchNodes(NamedTuple):
+    """The nodes of a batch: raw IDs (uint64[n]), codes of their types (int32[n]), and how many slots they state (int32[n])."""
+
+    ids: RawIds
+    types: NDArray[np.int32]
+    num_slots: NDArray[np.int32] | None
+
+
+class RawBatchEdges(NamedTuple):
+    """The edges of a batch: raw IDs of both ends, uint32[m] where all are below 2^32, else uint64[m].
+
+    ``relations`` are codes (int32[m]), None where there is but one; ``num_slots`` (int32[m]) is what the edges state, if
+    anything.
+    """
+
+    src: NDArray[Any]
+    dst: NDArray[Any]
+    relations: NDArray[np.int32] | None = None
+    num_slots: NDArray[np.int32] | None = None
+
+
+class EndHashes(NamedTuple):
+    """h of the raw IDs of sources and of destinations, None where these are numbers."""
+
+    src: RawIds | None = None
+    dst: RawIds | None = None
+
+
+@dataclass(frozen=True)
+class BatchCells:
+    """The rows (None: all of the batch) and cells of each column of a batch."""
+
+    columns: tuple[tuple[Ints | None, Cells], ...] = ()
+
+    def __iter__(self) -> Iterator[NDArray[Any] | None]:
+        for rows, cells in self.columns:
+            yield rows
+            yield from cells
+
+    @classmethod
+    def _make(cls, arrays: Iterable[Any]) -> BatchCells:
+        parts, step = tuple(arrays), 1 + len(Cells._fields)
+        return cls(tuple((parts[at], Cells._make(parts[at + 1 : at + step])) for at in range(0, len(parts), step)))
 
 
 @dataclass(frozen=True)
@@ -32,12 +78,24 @@ class BatchColumn:
     has_values: bool
 
 
+class IdRange(NamedTuple):
+    """The lowest and highest raw ID of a column; of texts those of their keys, which tell no more than that two differ."""
+
+    low: int
+    high: int
+
+    def join(self, other: IdRange) -> IdRange:
+        """Take in the range of more IDs."""
+        return IdRange(min(self.low, other.low), max(self.high, other.high))
+
+
 @dataclass(frozen=True)
 class Batch:
     """Where a batch came from and what it holds. Node and edge numbers count all records of the input.
 
     ``relation`` is the code of the only relation, None where there are several; ``codes`` are those of all. ``declares``: its
-    nodes are declared by it. ``is_scattered``: its edges are among ``Decoded.early``.
+    nodes are declared by it. ``is_scattered``: its edges are among ``Decoded.early``. ``ranges`` are those of sources and of
+    destinations, None without edges.
     """
 
     span: int
@@ -52,24 +110,7 @@ class Batch:
     codes: tuple[int, ...] = ()
     declares: bool = True
     is_scattered: bool = False
-
-
-@dataclass
-class IdRange:
-    """The lowest and highest raw ID of a column; of texts those of their keys, which tell no more than that two differ."""
-
-    low: int
-    high: int
-
-    @classmethod
-    def of(cls, ids: NDArray[Any], *, are_signed: bool) -> IdRange:
-        """Look at IDs, of which there are some."""
-        ids = ids.view(np.int64) if are_signed and ids.dtype == np.uint64 else ids
-        return cls(int(ids.min()), int(ids.max()))
-
-    def add(self, other: IdRange) -> None:
-        """Take in the range of more IDs."""
-        self.low, self.high = min(self.low, other.low), max(self.high, other.high)
+    ranges: tuple[IdRange, IdRange] | None = None
 
 
 @dataclass
@@ -137,8 +178,9 @@ class IdSpaces:
 class Decoded:
     """All rows of the input, as decoded.
 
-    Edges of batches that were scattered while they were decoded are in ``early`` instead; ``raw_edges`` has all, and
-    ``edge_chunks`` their IDs as uint64. ``aligned`` holds columns that stand apart, by owner and key.
+    Runs hold what batches have: nothing of one without nodes, edges, or columns of them. Edges of batches that were scattered
+    while they were decoded are in ``early`` instead; ``edge_batches`` has all. ``aligned`` holds columns that stand apart, by
+    owner and key.
 
     Raw IDs that are texts stand as keys; ``texts`` has them by ID space. With a ``text_seed`` the keys are not h of
     docs/store.md: then ``hashes`` has those.
@@ -174,18 +216,17 @@ class Decoded:
         """Return the ID spaces of types and relations."""
         return IdSpaces(self.sources)
 
-    def end_spaces(self, batch: Batch) -> tuple[tuple[str, int], ...]:
-        """Return for both ends of a batch's edges the ID space, and the code of the type (UNKNOWN where it is not known)."""
-        known = self._end_spaces.get(batch.codes)
+    def end_spaces(self, codes: tuple[int, ...]) -> tuple[tuple[str, int], ...]:
+        """Return for both ends of a batch's relations the ID space, and the code of the type (UNKNOWN: it is not known)."""
+        known = self._end_spaces.get(codes)
         if known is None:
-            relations = [self.relations[code] for code in batch.codes]
             ends = []
             for side in range(2):
-                names = {relation.dst_type if side else relation.src_type for relation in relations}
+                names = {self.relations[code].dst_type if side else self.relations[code].src_type for code in codes}
                 name = names.pop() if len(names) == 1 else None
                 code = self.node_types.index(name) if name in self.node_types else UNKNOWN
-                ends.append((self.spaces.of_end(relations[0], side), code))
-            known = self._end_spaces[batch.codes] = tuple(ends)
+                ends.append((self.spaces.of_end(self.relations[codes[0]], side), code))
+            known = self._end_spaces[codes] = tuple(ends)
         return known
 
     @property
@@ -193,17 +234,18 @@ class Decoded:
         """Return whether all edges were scattered while they were decoded."""
         return self.early is not None and self.early.num_edges == self.num_edges
 
-    def raw_edges(self, *, consume: bool = False) -> Iterator[RawBatchEdges]:
-        """Yield the edges of every batch; with ``consume`` for the last time."""
+    def node_batches(self) -> Iterator[tuple[Batch, BatchNodes]]:
+        """Yield every batch that has nodes, with these."""
+        nodes = self.nodes.read(0)
+        return ((batch, next(nodes)) for batch in self.batches if batch.num_nodes)
+
+    def edge_batches(self, *, consume: bool = False) -> Iterator[tuple[Batch, RawBatchEdges]]:
+        """Yield every batch that has edges, with these; with ``consume`` for the last time."""
         scattered = iter(()) if self.early is None else self.early.read()
         edges = self.edges.read(0, consume=consume)
         for batch in self.batches:
-            yield next(scattered if batch.is_scattered else edges)
-
-    def edge_chunks(self) -> Iterator[tuple[Batch, RawIds, RawIds]]:
-        """Yield (batch, sources, destinations) of every batch."""
-        for batch, edges in zip(self.batches, self.raw_edges(), strict=True):
-            yield batch, wide_ids(edges.src), wide_ids(edges.dst)
+            if batch.num_edges:
+                yield batch, RawBatchEdges(*next(scattered)) if batch.is_scattered else next(edges)
 
     def close(self) -> None:
         """Drop all rows."""

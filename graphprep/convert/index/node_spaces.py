@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.convert.decoded.rows import Batch, Decoded
+from graphprep.convert.decoded.rows import Batch, Decoded, wide_ids
 from graphprep.convert.decoded.texts import UNKNOWN
 from graphprep.convert.index.ranks import CREATED, SpaceIndexer
 from graphprep.storage.spill.runs import Runs, SpillPool
@@ -193,10 +193,9 @@ class _Collector:
         decoded = self._decoded
         if not self.indexers or (self.end_codes.of_all() == MISSING).all():
             return
-        for batch, *ends in decoded.edge_chunks():
-            if batch.num_edges:
-                for ids, (space, code) in zip(ends, decoded.end_spaces(batch), strict=True):
-                    self._add(space, code, ids)
+        for batch, edges in decoded.edge_batches():
+            for ids, (space, code) in zip((edges.src, edges.dst), decoded.end_spaces(batch.codes), strict=True):
+                self._add(space, code, wide_ids(ids))
 
     def _add(self, space: str, code: int, ids: RawIds) -> None:
         end_code = self.end_codes.of(code)
@@ -209,8 +208,8 @@ class _Collector:
         if not any(batch.num_nodes and batch.declares == declares for batch in decoded.batches):
             return
         spaces = [decoded.spaces.of_type(name) for name in decoded.node_types]
-        for batch, (ids, codes, _) in zip(decoded.batches, decoded.nodes.read(0), strict=True):
-            if not batch.num_nodes or batch.declares != declares:
+        for batch, (ids, codes, _) in decoded.node_batches():
+            if batch.declares != declares:
                 continue
             own = dict.fromkeys(spaces[code] for code in np.flatnonzero(np.bincount(codes)).tolist())
             for space in own:

@@ -1,108 +1,28 @@
-"""Nodes: which exist, their types, typed IDs and partitions, for every way in which formats name them."""
+"""Which nodes there are, for every way in which formats name them: those of records, the ends of edges, or stated numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import cached_property, partial
-from typing import NamedTuple
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.convert.decoded.rows import Decoded
-from graphprep.convert.decoded.texts import KeyCollisionError
-from graphprep.convert.index.node_ends import BeyondError, EndRange, find_ranges, seen_bits
-from graphprep.convert.index.node_spaces import (
-    SIGN_BIT,
-    NodeRules,
-    SortedSpace,
-    SpaceNodes,
-    created_code,
-    pack_same,
-    pack_steps,
-    raw_batch,
-    sort_spaces,
-    unpack_same,
-    unpack_steps,
-)
-from graphprep.convert.index.ranks import CREATED, SORT_BYTES, SpaceIndexer
-from graphprep.convert.index.resolve import MapRows, NodeMap
+from graphprep.convert.decoded.rows import Batch, Decoded, IdRange, RawBatchEdges
+from graphprep.convert.index.node_index import ARANGE_ROWS, Assigner, NodeIndex
+from graphprep.convert.index.node_spaces import NodeRules, SortedSpace, created_code, sort_spaces
+from graphprep.convert.index.ranks import CREATED, SORT_BYTES
+from graphprep.convert.index.resolve import NodeMap
+from graphprep.engine.budget import format_size
 from graphprep.engine.ledger import Need
-from graphprep.model.errors import DataError
-from graphprep.model.schema import RawIdKind
+from graphprep.engine.local import map_ordered
+from graphprep.kernels.cpu.ids.group import mark_bits
+from graphprep.model.errors import DataError, MemoryLimitError, UsageError
 from graphprep.storage.spill.runs import Runs, SpillPool
-from graphprep.store.assign import PartitionFunction, RawBatch, TypedCounter, cut_sizes, order_types
+from graphprep.store.assign import cut_sizes, order_types
 
-Ints = NDArray[np.int64]
-RawIds = NDArray[np.uint64]
 NODE_BYTES = 64  # of a node on its way, beside its columns: raw and typed ID, type, partition, and their rows in buckets
-_ARANGE_ROWS = 1 << 16
-
-
-@dataclass
-class NodeIndex:
-    """All nodes. Lists go by type number.
-
-    ``spaces`` maps an ID space's name to its map, ``space_of_type`` a type's number to its space. ``part_offsets``
-    (int64[P + 1]) are the borders of the partitions in typed IDs. ``raw_runs`` holds the nodes of a space in raw order, where
-    they are not 0..n-1 of one type: (numbers, codes, counts of bytes or None, bytes or None), and ``typed_runs`` beside them,
-    chunk by chunk: (types, typed), of which only the first is there where types are the same or typed IDs have no gaps.
-    ``created`` holds the typed IDs of created nodes by type. ``duplicates`` are the records of nodes that an earlier record
-    declares.
-    """
-
-    type_names: tuple[str, ...]
-    partition: PartitionFunction
-    numbers_of_codes: NDArray[np.int32]
-    space_of_type: tuple[str, ...]
-    spaces: dict[str, NodeMap] = field(default_factory=dict)
-    part_offsets: list[Ints] = field(default_factory=list)
-    raw_kinds: list[RawIdKind] = field(default_factory=list)
-    num_created: list[int] = field(default_factory=list)
-    duplicates: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
-    raw_runs: dict[str, Runs[SpaceNodes]] = field(default_factory=dict)
-    typed_runs: dict[str, Runs[Places]] = field(default_factory=dict)
-    created: dict[int, Runs[tuple[Ints]]] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        """Make room for what is filled in type by type."""
-        num_types = len(self.type_names)
-        self.part_offsets = [np.zeros(self.partition.num_parts + 1, np.int64) for _ in range(num_types)]
-        self.raw_kinds = ["identity"] * num_types
-        self.num_created = [0] * num_types
-
-    @cached_property
-    def num_nodes(self) -> list[int]:
-        """Return the number of nodes of each type."""
-        return [int(offsets[-1]) for offsets in self.part_offsets]
-
-    def space(self, type_number: int) -> NodeMap:
-        """Return the map for IDs of a type."""
-        return self.spaces[self.space_of_type[type_number]]
-
-    def raw(self, type_number: int) -> Iterator[tuple[RawBatch, Ints]]:
-        """Yield (raw IDs, typed IDs) of a type's nodes, ascending by raw ID."""
-        name = self.space_of_type[type_number]
-        runs = self.raw_runs.get(name)
-        if runs is None:
-            num_nodes = self.num_nodes[type_number]
-            for start in range(0, num_nodes, _ARANGE_ROWS):
-                ids = np.arange(start, min(start + _ARANGE_ROWS, num_nodes), dtype=np.int64)
-                yield RawBatch(ids.view(np.uint64)), ids
-            return
-        for nodes, places in zip(runs.read(0), self.typed_runs[name].read(0), strict=True):
-            types, typed = places.unpack(nodes.numbers.size)
-            batch = raw_batch(nodes, is_signed=bool(self.spaces[name].flip))
-            own = np.flatnonzero((types == type_number) & (typed >= 0))
-            if own.size:
-                yield (batch, typed) if own.size == types.size else (batch.take(own), typed[own])
-
-    def hashes(self, type_number: int) -> Iterator[tuple[RawIds, Ints]]:
-        """Yield (h of the raw ID, typed ID) of a type's nodes, ascending by raw ID. h: docs/store.md, "Hashes"."""
-        for batch, typed in self.raw(type_number):
-            yield batch.hashes(), typed
+_BASE_HINT = "; every ID is >= 1 and the highest equals their number: --index-base 1 would count from 0"
 
 
 def index_needs(decoded: Decoded, cap_bytes: int) -> Iterator[Need]:
@@ -120,47 +40,58 @@ def index_nodes(decoded: Decoded, rules: NodeRules, pool: SpillPool) -> NodeInde
 
     Raises BeyondError for an end beyond a stated number of nodes, KeyCollisionError where two texts have one key.
     """
-    ranges = find_ranges(decoded, rules) if decoded.sources.nodes == "ends" else []
+    ranges = find_ranges(decoded, rules) if decoded.sources.nodes == "ends" else {}
     dense = _dense_spaces(decoded, rules, ranges)
     seen = seen_bits(decoded, ranges, rules) if ranges else {}
     sorted_spaces: list[SortedSpace] = []
     duplicates = np.zeros(0, np.int64)
-    to_sort = _spaces_to_sort(decoded, dense)
+    to_sort = dict.fromkeys([decoded.spaces.of_type(name) for name in decoded.node_types])
+    if decoded.sources.nodes == "records":
+        to_sort[""] = None
+    to_sort = {name: None for name in to_sort if name not in dense and name not in decoded.texts}
     if to_sort or decoded.texts:
-        sorted_spaces, duplicates = sort_spaces(decoded, rules, pool, to_sort)
+        sorted_spaces, duplicates = sort_spaces(decoded, rules, pool, list(to_sort))
     names = _type_names(decoded, rules, sorted_spaces)
     numbers = {code: names.index(name) for code, name in enumerate(decoded.node_types) if name in names}
+    of_codes = np.full(len(decoded.node_types), -1, np.int32)
+    of_codes[list(numbers)] = list(numbers.values())
     created = {created_code(code): number for code, number in numbers.items()} if sorted_spaces else {}
     if rules.missing_type in names:
         created[int(CREATED)] = names.index(str(rules.missing_type))
-    spaces = tuple(decoded.spaces.of_type(name) for name in names)
+    spaces = tuple([decoded.spaces.of_type(name) for name in names])
     sizes = [dense.get(name, 0) for name in spaces]
     for space in sorted_spaces:
         for code, number in {**numbers, **created}.items():
             sizes[number] += space.counts.get(code, 0)
+    partition = rules.partition(tuple(names)).with_sizes(names, sizes)
     index = NodeIndex(
-        tuple(names),
-        rules.partition(tuple(names)).with_sizes(names, sizes),
-        np.array([numbers.get(code, -1) for code in range(len(decoded.node_types))], np.int32),
-        spaces,
+        type_names=tuple(names),
+        partition=partition,
+        numbers_of_codes=of_codes,
+        space_of_type=spaces,
+        part_offsets=[np.zeros(partition.num_parts + 1, np.int64)] * len(names),  # replaced, one by one
+        raw_kinds=["identity"] * len(names),
+        num_created=[0] * len(names),
         duplicates=duplicates,
     )
     for space in sorted_spaces:
-        _Assigner(index, space, numbers, created).run(pool, rules.cap_bytes)
+        Assigner(index, space, numbers, created).run(pool, rules.cap_bytes)
     for name, num_nodes in dense.items():
         _assign_dense(index, index.space_of_type.index(name), num_nodes, pool)
-    _note_ends(index, ranges, seen, decoded)
+    index.num_nodes = [int(offsets[-1]) for offsets in index.part_offsets]
+    if decoded.sources.nodes == "ends":
+        _note_ends(index, ranges, seen, decoded)
     return index
 
 
-def _dense_spaces(decoded: Decoded, rules: NodeRules, ranges: list[EndRange]) -> dict[str, int]:
+def _dense_spaces(decoded: Decoded, rules: NodeRules, ranges: dict[str, EndRange]) -> dict[str, int]:
     """Return how many nodes the ID spaces have in which all of 0..n-1 are nodes.
 
     Raises DataError for one whose raw IDs are strings.
     """
     kind = decoded.sources.nodes
     if kind in ("records", "ends"):
-        return {decoded.spaces.of_type(found.name): found.num_nodes for found in ranges if found.num_nodes is not None}
+        return {decoded.spaces.of_type(found.name): found.num_nodes for found in ranges.values() if found.num_nodes is not None}
     dense = {}
     for node in decoded.sources.node_types:
         given = node.num_nodes if node.has_records else rules.num_nodes.get(node.name, rules.num_nodes.get("", node.num_nodes))
@@ -175,18 +106,10 @@ def _dense_spaces(decoded: Decoded, rules: NodeRules, ranges: list[EndRange]) ->
     return dense
 
 
-def _spaces_to_sort(decoded: Decoded, dense: Mapping[str, int]) -> list[str]:
-    """Return the ID spaces of numbers whose nodes are those that occur."""
-    names = dict.fromkeys(decoded.spaces.of_type(name) for name in decoded.node_types)
-    if decoded.sources.nodes == "records":
-        names[""] = None
-    return [name for name in names if name not in dense and name not in decoded.texts]
-
-
 def _type_names(decoded: Decoded, rules: NodeRules, spaces: list[SortedSpace]) -> list[str]:
     """Put the node types in order: those that the input lists first, as it lists them; what it only mentions by name."""
     listed = [node.name for node in decoded.sources.node_types]
-    found = {name for name in decoded.node_types if name not in listed}
+    found = set(decoded.node_types) - set(listed)
     if rules.missing_type is not None and any(CREATED in space.counts for space in spaces):
         found |= {rules.missing_type} - set(listed)
     if rules.type_order is None:
@@ -200,19 +123,15 @@ def _type_names(decoded: Decoded, rules: NodeRules, spaces: list[SortedSpace]) -
     return list(rules.type_order)
 
 
-def _note_ends(index: NodeIndex, ranges: list[EndRange], seen: dict[str, NDArray[np.uint8]], decoded: Decoded) -> None:
+def _note_ends(index: NodeIndex, ranges: dict[str, EndRange], seen: dict[str, NDArray[np.uint8]], decoded: Decoded) -> None:
     """Say how the nodes of types without records were found."""
-    of_numbers = {found.name: found for found in ranges}
-    for name in (node.name for node in decoded.sources.node_types if decoded.sources.nodes == "ends"):
-        count = int(index.part_offsets[index.type_names.index(name)][-1])
-        found = of_numbers.get(name)
+    for node in decoded.sources.node_types:
+        name, found = node.name, ranges.get(node.name)
+        count = index.num_nodes[index.type_names.index(name)]
         if found is None:
             index.notes.append(f"node type {name!r}: the {count:,} names that occur are its nodes")
         else:
             index.notes.append(found.sparse_note(count) if found.num_nodes is None else found.dense_note(seen[name]))
-
-
-# Nodes 0..n-1 of a type.
 
 
 def _assign_dense(index: NodeIndex, number: int, num_nodes: int, pool: SpillPool) -> None:
@@ -223,172 +142,122 @@ def _assign_dense(index: NodeIndex, number: int, num_nodes: int, pool: SpillPool
         index.part_offsets[number] = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
         return
     space = SortedSpace(name, Runs(pool, 1, coalesce=False))
-    for start in range(0, num_nodes, _ARANGE_ROWS):
-        ids = np.arange(start, min(start + _ARANGE_ROWS, num_nodes), dtype=np.uint64)
+    for start in range(0, num_nodes, ARANGE_ROWS):
+        ids = np.arange(start, min(start + ARANGE_ROWS, num_nodes), dtype=np.uint64)
         space.append(ids, np.zeros(ids.size, np.int32), None, None)
-    _Assigner(index, space, {0: number}, {}).run(pool, 1 << 20)
+    Assigner(index, space, {0: number}, {}).run(pool, 1 << 20)
 
 
-# Typed IDs for a sorted space, whatever it came from.
+# Types whose nodes are the ends of their edges: whether all of 0..max are nodes, or only the IDs that occur.
 
 
-@dataclass
-class _TypeState:
-    """What is known of a type while its nodes go by in raw order."""
+class BeyondError(Exception):
+    """An end lies beyond the stated number of nodes; the caller finds its place."""
 
-    parts: Ints
-    size: int = 0
-    counter: TypedCounter | None = None
-    rank: int = 0
-    identity: bool = True
-    highest: int = -1
+    def __init__(self, type_name: str, num_nodes: int, highest: int) -> None:
+        super().__init__(type_name)
+        self.type_name = type_name
+        self.num_nodes = num_nodes
+        self.highest = highest
 
 
-class Places(NamedTuple):
-    """The types (int32[n]) and typed IDs (int64[n]) of the nodes of a chunk of a space, packed where they are regular."""
+@dataclass(frozen=True)
+class EndRange:
+    """What is known of a type whose nodes are the ends of its edges.
 
-    types: NDArray[np.int32]
-    typed: Ints
-
-    def unpack(self, size: int) -> tuple[NDArray[np.int32], Ints]:
-        """Return (types, typed IDs) of all ``size`` nodes."""
-        return unpack_same(self.types, size), unpack_steps(self.typed, size)
-
-
-class _Assigner:
-    """Gives typed IDs to the nodes of one sorted space, and writes its map to the index.
-
-    ``numbers`` and ``created`` map a code to the number of its type, for nodes with and without a record.
+    IDs lie in [lowest, highest] (0 and -1 without any). ``num_nodes`` is the number of nodes where 0..n-1 are its nodes, None
+    where only those are that occur; then ``note`` is not complete: their number is told by the index.
     """
 
-    def __init__(self, index: NodeIndex, space: SortedSpace, numbers: Mapping[int, int], created: Mapping[int, int]) -> None:
-        self._index = index
-        self._space = space
-        codes = {code: number for code, number in {**numbers, **created}.items() if code in space.counts}
-        self._lowest = min(space.counts, default=0)
-        self._numbers = np.full(max(space.counts, default=0) - self._lowest + 1, -1, np.int32)
-        self._is_created = np.zeros(self._numbers.size, bool)
-        self._states: dict[int, _TypeState] = {}
-        own = [number for number, name in enumerate(index.space_of_type) if name == space.name]
-        for number in {*own, *codes.values()}:
-            self._states[number] = _TypeState(np.zeros(index.partition.num_parts, np.int64))
-        for code, number in codes.items():
-            self._numbers[code - self._lowest] = number
-            self._is_created[code - self._lowest] = code in created
-            self._states[number].size += space.counts[code]
+    name: str
+    lowest: int
+    highest: int
+    num_nodes: int | None
+    taken: str
 
-    def run(self, pool: SpillPool, cap_bytes: int) -> None:
-        """Assign all nodes."""
-        index, space = self._index, self._space
-        self._count_parts()
-        typed_runs: Runs[Places] = Runs(pool, 1, coalesce=False)
-        is_text = False
-        for codes, batch in space.read():
-            types = self._types(codes)
-            typed = self._typed(batch, types)
-            self._note_created(codes, types, typed, pool)
-            typed_runs.append(0, Places(pack_same(types), pack_steps(typed)))
-            is_text = batch.texts is not None
-        for number, state in self._states.items():
-            index.part_offsets[number] = np.concatenate([np.zeros(1, np.int64), np.cumsum(state.parts)])
-            kind: RawIdKind = "identity" if state.identity else "uint64" if state.highest >= 2**63 else "int64"
-            index.raw_kinds[number] = "string" if is_text else kind
-        if not is_text and len(self._states) == 1 and all(state.identity for state in self._states.values()):
-            number, state = next(iter(self._states.items()))
-            index.spaces[space.name] = NodeMap(state.size, number)
-            space.runs.close()
-            typed_runs.close()
-            return
-        index.raw_runs[space.name], index.typed_runs[space.name] = space.runs, typed_runs
-        flip = SIGN_BIT if space.is_signed else np.uint64(0)
-        rows = _by_key(space, typed_runs, pool, cap_bytes) if is_text else partial(_zipped, space.runs, typed_runs)
-        states = list(self._states.items())
-        highest = states[0][1].highest if not is_text and not space.is_signed and len(states) == 1 else -1
-        are_ranks = index.partition.method == "range"
-        num_nodes = sum(space.counts.values())
-        index.spaces[space.name] = NodeMap(num_nodes, rows=rows, flip=flip, highest=highest, are_ranks=are_ranks)
+    def dense_note(self, seen: NDArray[np.uint8]) -> str:
+        """Say which nodes there are, where they are 0..n-1; ``seen`` has a bit for each ID that occurs."""
+        if not self.num_nodes:
+            return f"node type {self.name!r}: no ID occurs, so it has no nodes"
+        idle = self.num_nodes - int(np.bitwise_count(seen).sum())
+        edges = "all of them have edges" if not idle else f"{idle:,} of them {'has' if idle == 1 else 'have'} no edge"
+        note = f"node type {self.name!r}: 0..{self.num_nodes - 1} are its nodes: --ids dense{self.taken}; {edges}"
+        return note + _BASE_HINT if idle == 1 and not seen[0] & 1 else note
 
-    def _count_parts(self) -> None:
-        """Count the nodes of each type by partition."""
-        index = self._index
-        if index.partition.method == "range":
-            for state in self._states.values():
-                state.parts = cut_sizes(state.size, index.partition.num_parts)
-        else:
-            for codes, batch in self._space.read():
-                for number, _, parts in self._parts(batch, self._types(codes)):
-                    self._states[number].parts += np.bincount(parts, minlength=index.partition.num_parts)
-        for state in self._states.values():
-            state.counter = TypedCounter(state.parts)
-            state.rank = 0
-
-    def _types(self, codes: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return the numbers of types, -1 for what is not a node."""
-        return np.asarray(self._numbers[codes - self._lowest], np.int32)
-
-    def _parts(self, batch: RawBatch, types: NDArray[np.int32]) -> Iterator[tuple[int, Ints | None, Ints]]:
-        """Yield (type number, rows or None for all, their partitions) for every type in a chunk; advances the types' ranks."""
-        index = self._index
-        found = [int(types[0])] if types.size and (types == types[0]).all() else _distinct(types)
-        for number in found:
-            if number < 0:
-                continue
-            rows = None if len(found) == 1 else np.flatnonzero(types == number)
-            own = batch if rows is None else batch.take(rows)
-            state = self._states[number]
-            yield number, rows, index.partition.parts(own, state.rank, state.size, number, index.type_names[number])
-            state.rank += own.size
-
-    def _typed(self, batch: RawBatch, types: NDArray[np.int32]) -> Ints:
-        """Return the typed IDs of a chunk, -1 for what is not a node."""
-        typed = np.full(types.size, -1, np.int64)
-        for number, rows, parts in self._parts(batch, types):
-            state = self._states[number]
-            assert state.counter is not None
-            taken = state.counter.take(parts)
-            ids = batch.numbers if rows is None else batch.numbers[rows]
-            typed[slice(None) if rows is None else rows] = taken
-            state.identity = state.identity and bool((taken.view(np.uint64) == ids).all())
-            state.highest = max(state.highest, -1 if batch.is_signed else int(ids[-1]))
-        return typed
-
-    def _note_created(self, codes: NDArray[np.int32], types: NDArray[np.int32], typed: Ints, pool: SpillPool) -> None:
-        """Keep the typed IDs of created nodes."""
-        created = self._is_created[codes - self._lowest]
-        for number in _distinct(types[created]):
-            own = typed[created & (types == number)]
-            self._index.created.setdefault(number, Runs(pool, 1)).append(0, (own,))
-            self._index.num_created[number] += own.size
+    def sparse_note(self, count: int) -> str:
+        """Say which nodes there are, where only the IDs that occur are."""
+        note = f"node type {self.name!r}: the {count:,} IDs that occur are its nodes: --ids sparse{self.taken}"
+        return note + _BASE_HINT if count and self.lowest >= 1 and count == self.highest else note
 
 
-def _distinct(types: NDArray[np.int32]) -> list[int]:
-    """Return which numbers of types occur, ascending; -1 may be one."""
-    return [number - 1 for number in np.flatnonzero(np.bincount(types + 1)).tolist()]
+def find_ranges(decoded: Decoded, rules: NodeRules) -> dict[str, EndRange]:
+    """Decide for each type whose IDs are numbers which of them are its nodes. By name.
 
-
-def _zipped(raw: Runs[SpaceNodes], typed: Runs[Places]) -> Iterator[MapRows]:
-    """Yield (numbers, types, typed IDs) of a space, in raw order."""
-    for nodes, places in zip(raw.read(0), typed.read(0), strict=True):
-        types, ids = places.unpack(nodes.numbers.size)
-        yield MapRows(nodes.numbers, np.maximum(types, 0), ids)
-
-
-def _by_key(space: SortedSpace, typed: Runs[Places], pool: SpillPool, cap_bytes: int) -> Callable[[], Iterator[MapRows]]:
-    """Sort the nodes of a space of texts by their keys.
-
-    Raises KeyCollisionError where two have one key.
+    Raises BeyondError for an ID beyond a stated number of nodes, UsageError where the flags do not fit the IDs.
     """
-    indexer = SpaceIndexer(pool, cap_bytes)
-    for rows in _zipped(space.runs, typed):
-        indexer.add_rows(*rows)
-    table: Runs[MapRows] = Runs(pool, 1, coalesce=False)
-    num_rows = 0
-    for keys, types, ids in indexer.sorted_rows():
-        table.append(0, MapRows(keys, types, ids))
-        num_rows += keys.size
-    if num_rows < sum(space.counts.values()):
-        raise KeyCollisionError
-    return partial(table.read, 0)
+    found: dict[str, IdRange] = {}
+    stated: dict[str, int | None] = {}
+    for node in decoded.sources.node_types:
+        stated[node.name] = rules.num_nodes.get(node.name, rules.num_nodes.get("", node.num_nodes))
+        if decoded.spaces.of_type(node.name) not in decoded.texts:
+            found[node.name] = IdRange(0, -1)
+        elif rules.ids == "dense" or stated[node.name] is not None:
+            flag = "--ids dense" if rules.ids == "dense" else "a number of nodes"
+            raise UsageError(f"{flag}: raw IDs of node type {node.name!r} are strings", fix="drop it, or read integers")
+    for batch in decoded.batches:
+        if batch.ranges is not None:
+            for (_, code), own in zip(decoded.end_spaces(batch.codes), batch.ranges, strict=True):
+                name = decoded.node_types[code]
+                if name in found:
+                    found[name] = own if found[name].high < found[name].low else found[name].join(own)
+    return {name: _range(decoded, rules, name, own, stated[name]) for name, own in found.items()}
 
 
-__all__ = ["BeyondError", "NodeIndex", "NodeRules", "index_nodes"]
+def _range(decoded: Decoded, rules: NodeRules, name: str, found: IdRange, stated: int | None) -> EndRange:
+    lowest, highest = found
+    if stated is not None and (highest >= stated or lowest < 0):
+        raise BeyondError(name, stated, highest)
+    if lowest < 0 and rules.ids == "dense":
+        raise UsageError(f"--ids dense: node type {name!r} has the raw ID {lowest}", fix="use --ids sparse")
+    num_nodes = highest + 1 if stated is None else stated
+    auto = rules.ids == "auto" and lowest >= 0 and (stated is not None or num_nodes <= 2 * decoded.num_edges)
+    is_dense = rules.ids == "dense" or auto
+    # One bit for each ID would take half of the memory limit.
+    if is_dense and num_nodes // 8 > rules.limit_bytes // 2:
+        raise MemoryLimitError(
+            f"node type {name!r}: dense IDs up to {num_nodes - 1} need {format_size(2 * (num_nodes // 8))} of memory",
+            fix="use --ids sparse, or raise --memory-limit",
+        )
+    taken = "" if rules.ids != "auto" or stated is not None else " (chosen by --ids auto)"
+    return EndRange(name, lowest, highest, num_nodes if is_dense else None, taken)
+
+
+def seen_bits(decoded: Decoded, ranges: dict[str, EndRange], rules: NodeRules) -> dict[str, NDArray[np.uint8]]:
+    """Mark every ID that occurs, for the types whose nodes are 0..n-1: uint8[(n + 7) // 8] by name.
+
+    Each thread marks bits of its own where there is room for them.
+    """
+    sizes = {found.name: (found.num_nodes + 7) // 8 for found in ranges.values() if found.num_nodes is not None}
+    early = decoded.early
+    if early is not None and decoded.are_scattered and all(early.scatterer.marks(side).is_complete for side in range(2)):
+        relation = decoded.relations[0]
+        sides = {str(relation.src_type): 0, str(relation.dst_type): 1}
+        return {name: early.scatterer.marks(sides[name]).merged(size) for name, size in sizes.items() if name in sides}
+    threads = max(1, min(rules.threads, rules.cap_bytes // max(1, sum(sizes.values()))))
+    every = [{name: np.zeros(size, np.uint8) for name, size in sizes.items()} for _ in range(threads)]
+    free = list(every)
+
+    def mark(found: tuple[Batch, RawBatchEdges]) -> None:
+        batch, edges = found
+        bits = free.pop()  # there are as many as threads
+        for (_, code), ids in zip(decoded.end_spaces(batch.codes), (edges.src, edges.dst), strict=True):
+            if decoded.node_types[code] in bits:
+                mark_bits(bits[decoded.node_types[code]], ids)
+        free.append(bits)
+
+    for _ in map_ordered(mark, decoded.edge_batches() if sizes else (), threads):
+        pass
+    for other in every[1:]:
+        for name, bits in other.items():
+            every[0][name] |= bits
+    return every[0]

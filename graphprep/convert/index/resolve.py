@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -10,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from graphprep.convert.decoded.rows import Batch, Decoded, EndHashes, RawBatchEdges, wide_ids
 from graphprep.kernels.cpu.ids.bitmap import Ranks
 from graphprep.kernels.cpu.ids.group import group_by_key, mark_bits
 from graphprep.kernels.cpu.ids.lookup import KeyTable, bucket_index, find_sorted, take_dense
@@ -65,6 +67,11 @@ class Found:
     typed: NDArray[Any]
 
 
+FindIds = Callable[[RawIds], Resolved]
+FindQuickly = Callable[[NDArray[Any]], Found | None]  # IDs are uint32 or uint64
+
+
+@dataclass(frozen=True)
 class NodeMap:
     """The map of one ID space.
 
@@ -73,22 +80,12 @@ class NodeMap:
     type, else -1; ``are_ranks`` says that typed IDs then are ranks.
     """
 
-    def __init__(
-        self,
-        num_nodes: int,
-        type_number: int = 0,
-        rows: Callable[[], Iterator[MapRows]] | None = None,
-        flip: np.uint64 = _NONE,
-        highest: int = -1,
-        *,
-        are_ranks: bool = True,
-    ) -> None:
-        self.num_nodes = num_nodes
-        self.type_number = type_number
-        self.rows = rows
-        self.flip = flip
-        self.highest = highest
-        self.are_ranks = are_ranks
+    num_nodes: int
+    type_number: int = 0
+    rows: Callable[[], Iterator[MapRows]] | None = None
+    flip: np.uint64 = _NONE
+    highest: int = -1
+    are_ranks: bool = True
 
     def map_bytes(self, cap_bytes: int) -> int:
         """Return what ``finder`` holds, where the map fits ``cap_bytes``."""
@@ -100,11 +97,6 @@ class NodeMap:
             return (self.highest >> 3) * 5 // 4 + 1
         return self.num_nodes * _TABLE_ROW_BYTES
 
-    @property
-    def table_bytes(self) -> int:
-        """Return what a table for ``quick_finder`` takes."""
-        return 0 if self.rows is None else KeyTable.num_bytes_of(self.num_nodes)
-
     def _fits_table(self, cap_bytes: int) -> bool:
         most = min(_SPARSEST * self.num_nodes, cap_bytes // _TABLE_ENTRY_BYTES, int(_NOT_THERE))
         return not self.are_ranks and 0 <= self.highest < most
@@ -112,7 +104,7 @@ class NodeMap:
     def _fits_bits(self, cap_bytes: int) -> bool:
         return self.are_ranks and 0 <= self.highest >> 3 < min(cap_bytes * 4 // 5, _SPARSEST * self.num_nodes)
 
-    def finder(self, cap_bytes: int) -> Callable[[RawIds], Resolved] | None:
+    def finder(self, cap_bytes: int) -> FindIds | None:
         """Return a function that looks IDs up at once, None where the map takes more than ``cap_bytes``."""
         if self.rows is None:
             return self._identity
@@ -124,9 +116,7 @@ class NodeMap:
             return _Block(list(self._flipped()), self.flip).find
         return None
 
-    def quick_finder(
-        self, cap_bytes: int, find: Callable[[RawIds], Resolved] | None
-    ) -> Callable[[NDArray[Any]], Found | None] | None:
+    def quick_finder(self, cap_bytes: int, find: FindIds | None) -> FindQuickly | None:
         """Return a function that looks up IDs (uint32 or uint64) of one type quickly, None where there is no such way.
 
         ``find`` is what ``finder`` gave. The function returns None where an ID is not there.
@@ -171,42 +161,112 @@ class Finders:
     """
 
     def __init__(self, spaces: Mapping[str, NodeMap], cap_bytes: int) -> None:
-        self._spaces = spaces
+        self._spaces = defaultdict(lambda: NodeMap(0), spaces)  # a space that no node type has is empty
         self._cap = cap_bytes
         self._left = _MAPS * cap_bytes
-        self._join_bytes = cap_bytes // max(1, sum(one.rows is not None for one in spaces.values()))
-        self._found: dict[str, Callable[[RawIds], Resolved] | None] = {}
+        self._join_bytes = cap_bytes // max(1, len([one for one in spaces.values() if one.rows is not None]))
+        self._found: dict[str, FindIds | None] = {}
         self._held: dict[str, int] = {}
 
     @staticmethod
     def held_bytes(spaces: Mapping[str, NodeMap], cap_bytes: int) -> int:
         """Return what all take at most."""
-        return min((_MAPS + 1) * cap_bytes, sum(one.map_bytes(sys.maxsize) + one.table_bytes for one in spaces.values()))
+        most = 0
+        for one in spaces.values():
+            most += 0 if one.rows is None else one.map_bytes(sys.maxsize) + KeyTable.num_bytes_of(one.num_nodes)
+        return min((_MAPS + 1) * cap_bytes, most)
 
-    def find(self, name: str) -> Callable[[RawIds], Resolved] | None:
+    def find(self, name: str) -> FindIds | None:
         """Return a function that looks IDs of a space up at once, None where its map does not fit."""
         if name not in self._found:
-            space, most = self._space(name), min(self._cap, self._left)
-            self._found[name] = space.finder(most)
-            self._held[name] = 0 if self._found[name] is None else space.map_bytes(most)
+            most = min(self._cap, self._left)
+            self._found[name] = found = self._spaces[name].finder(most)
+            self._held[name] = 0 if found is None else self._spaces[name].map_bytes(most)
             self._left -= self._held[name]
         return self._found[name]
 
-    def find_quickly(self, name: str) -> Callable[[NDArray[Any]], Found | None] | None:
+    def find_quickly(self, name: str) -> FindQuickly | None:
         """Return a function that looks IDs of a space up quickly; see ``NodeMap.quick_finder``."""
-        find, space = self.find(name), self._space(name)
-        quick = space.quick_finder(min(self._cap, self._held[name] + self._left), find)
+        find = self.find(name)
+        quick = self._spaces[name].quick_finder(min(self._cap, self._held[name] + self._left), find)
         if isinstance(getattr(quick, "__self__", None), _Slots):
-            self._left -= space.table_bytes
+            self._left -= KeyTable.num_bytes_of(self._spaces[name].num_nodes)
         return quick
 
     def join(self, name: str, chunks: Iterable[RawIds], pool: SpillPool) -> Iterator[Resolved]:
         """Look chunk after chunk up, in order, where the map does not fit."""
-        return self._space(name).resolve(chunks, pool, self._join_bytes)
+        return self._spaces[name].resolve(chunks, pool, self._join_bytes)
 
-    def _space(self, name: str) -> NodeMap:
-        """Return a space's map; one that no node type has is empty."""
-        return self._spaces.get(name) or NodeMap(0)
+
+class Ends:
+    """Resolves the ends of all edges, batch after batch.
+
+    ``fit_in_memory``: all maps do, so that batches can be resolved in any order, on any thread, and edges are read but once.
+    """
+
+    def __init__(self, decoded: Decoded, spaces: Mapping[str, NodeMap], pool: SpillPool, cap_bytes: int) -> None:
+        self._decoded = decoded
+        self._pool = pool
+        self._maps = Finders(spaces, cap_bytes)
+        self._names: dict[tuple[int, ...], tuple[str, str]] = {}  # of both ends' ID spaces, by the relations of a batch
+        for batch in decoded.batches:
+            if batch.num_edges and batch.codes not in self._names:
+                (src, _), (dst, _) = decoded.end_spaces(batch.codes)
+                self._names[batch.codes] = src, dst
+        self._find: dict[str, FindIds | None] = {}
+        for names in self._names.values():
+            for name in names:
+                self._find[name] = self._maps.find(name)
+        self._quick: dict[str, FindQuickly | None] = {}
+        for codes, (src, dst) in self._names.items():
+            if len(codes) == 1 and self._find[src] is not None and self._find[dst] is not None:
+                for name in {src: None, dst: None}:
+                    self._quick[name] = self._quick[name] if name in self._quick else self._maps.find_quickly(name)
+        self.fit_in_memory = None not in self._find.values()
+        self._streams: dict[tuple[int, str], Iterator[Resolved]] = {}
+
+    def find_quickly(self, batch: Batch, edges: RawBatchEdges) -> tuple[Found, Found] | None:
+        """Look the ends up where they are of one type each and that is quick; None where it is not, or an end is not there."""
+        if batch.relation is None:
+            return None
+        src_name, dst_name = self._names[batch.codes]
+        src, dst = self._quick[src_name], self._quick[dst_name]
+        if src is None or dst is None:
+            return None
+        found = src(edges.src)
+        other = None if found is None else dst(edges.dst)
+        return None if found is None or other is None else (found, other)
+
+    def resolve(self, batch: Batch, edges: RawBatchEdges) -> tuple[Resolved, Resolved] | None:
+        """Resolve the ends of a batch whose maps fit in memory; None where one does not."""
+        src, dst = (self._find[name] for name in self._names[batch.codes])
+        return None if src is None or dst is None else (src(wide_ids(edges.src)), dst(wide_ids(edges.dst)))
+
+    def resolve_in_order(self, batch: Batch, edges: RawBatchEdges) -> tuple[Resolved, Resolved] | None:
+        """Resolve the ends of a batch where a map does not fit in memory, else None; batches must come in order."""
+        if None not in [self._find[name] for name in self._names[batch.codes]]:
+            return None
+        return self._resolve_side(0, batch, edges.src), self._resolve_side(1, batch, edges.dst)
+
+    def _resolve_side(self, side: int, batch: Batch, ids: NDArray[np.generic]) -> Resolved:
+        name = self._names[batch.codes][side]
+        find = self._find[name]
+        if find is not None:
+            return find(wide_ids(ids))
+        if (side, name) not in self._streams:
+            self._streams[side, name] = self._maps.join(name, self._chunks(side, name), self._pool)
+        return next(self._streams[side, name])
+
+    def text_keys(self, batch: Batch, edges: RawBatchEdges) -> EndHashes:
+        """Return the ends of a batch's edges where they are keys of texts, which are their hashes."""
+        src, dst = (name in self._decoded.texts for name in self._names[batch.codes])
+        return EndHashes(wide_ids(edges.src) if src else None, wide_ids(edges.dst) if dst else None)
+
+    def _chunks(self, side: int, name: str) -> Iterator[RawIds]:
+        """Yield the ends in one space: a map that does not fit is joined with all of them at once."""
+        for batch, edges in self._decoded.edge_batches():
+            if self._names[batch.codes][side] == name:
+                yield wide_ids(edges.dst if side else edges.src)
 
 
 class _Bits:
@@ -224,7 +284,7 @@ class _Bits:
         """Look IDs up."""
         return Resolved(np.full(ids.size, self._type), self._ranks.find(ids))
 
-    def quick_finder(self, _cap_bytes: int) -> Callable[[NDArray[Any]], Found | None]:
+    def quick_finder(self, _cap_bytes: int) -> FindQuickly:
         """Return ``find_quickly``."""
         return self.find_quickly
 
@@ -264,7 +324,7 @@ class _Block:
             typed = np.where(found, typed, -1)
         return Resolved(np.full(ids.size, self.types[0]) if self._one_type else self.types[at], typed)
 
-    def quick_finder(self, cap_bytes: int) -> Callable[[NDArray[Any]], Found | None] | None:
+    def quick_finder(self, cap_bytes: int) -> FindQuickly | None:
         """Return a function that looks IDs of one type up in a table; None where they are of several, or it takes too much."""
         room = cap_bytes - self.ids.size * _TABLE_ROW_BYTES
         if not self._one_type or not self._all_there or self.ids.size >= _NOT_THERE:
@@ -290,7 +350,7 @@ class _Table:
         found = within & (typed != _NOT_THERE)
         return Resolved(np.full(ids.size, self._type), np.where(found, typed.astype(np.int64), -1))
 
-    def quick_finder(self, _cap_bytes: int) -> Callable[[NDArray[Any]], Found | None]:
+    def quick_finder(self, _cap_bytes: int) -> FindQuickly:
         """Return ``find_quickly``."""
         return self.find_quickly
 

@@ -60,14 +60,21 @@ def decode_block(decoder: Decoder, block: TextBlock, skip: bool, places: bool = 
     try:
         return DecodedBlock(block, decoder.decode(block, places)), []
     except DecodeError as error:
-        if not skip:
-            raise _placed(block, error) from None
+        return after_fault(decoder, block, error, skip=skip, places=places)
+
+
+def after_fault(
+    decoder: Decoder, block: TextBlock, error: DecodeError, *, skip: bool, places: bool = False
+) -> tuple[DecodedBlock, list[BadRecord]]:
+    """Raise DataError for what is wrong with a block; with ``skip``, cut faulty lines out of it and report them instead."""
+    if not skip:
+        raise _placed(block, error) from None
     with contextlib.suppress(DecodeError):  # a class that decodes more than the one that finds all faults at once
         return _without_faults(decoder, block, places, at_once=True)
     try:
         return _without_faults(decoder, block, places, at_once=False)
-    except DecodeError as error:  # the decoder does not keep its promise: sound lines are not sound together
-        raise _placed(block, error) from None
+    except DecodeError as other:  # the decoder does not keep its promise: sound lines are not sound together
+        raise _placed(block, other) from None
 
 
 def _without_faults(decoder: Decoder, block: TextBlock, places: bool, *, at_once: bool) -> tuple[DecodedBlock, list[BadRecord]]:

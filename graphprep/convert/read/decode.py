@@ -13,19 +13,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.convert.decoded.aligned import AlignedRuns, column_share
-from graphprep.convert.decoded.batch_rows import BatchCells, BatchNodes, EndHashes, RawBatchEdges
 from graphprep.convert.decoded.early_edges import EarlyEdges, EarlyRules, Segment, plain_ends, without_edges
 from graphprep.convert.decoded.file_columns import FileColumn, find_plain
-from graphprep.convert.decoded.keys import KeyedRows, KeyedTexts, ids_of, key_rows, narrow_rows
+from graphprep.convert.decoded.keys import KeyedRows, KeyedTexts, key_rows
 from graphprep.convert.decoded.rejects import Rejects
-from graphprep.convert.decoded.rows import Batch, BatchColumn, Decoded, IdColumns, IdRange, ShapeList
+from graphprep.convert.decoded.rows import (
+    Batch,
+    BatchCells,
+    BatchColumn,
+    BatchNodes,
+    Decoded,
+    EndHashes,
+    IdColumns,
+    IdRange,
+    RawBatchEdges,
+    ShapeList,
+)
 from graphprep.convert.decoded.texts import UNKNOWN, KeyCollisionError, TextIndexer
-from graphprep.convert.read.blocks import decode_block, read_table
+from graphprep.convert.read.blocks import after_fault, read_table
 from graphprep.engine.budget import DECODED_FACTOR, format_size
 from graphprep.engine.ledger import Need
 from graphprep.engine.local import chain_ordered, map_ordered, num_in_flight
 from graphprep.kernels.cpu.text.texts import take_texts
-from graphprep.model.errors import BadRecord, DataError
+from graphprep.model.errors import BadRecord, DataError, DecodeError
 from graphprep.model.protocols import Decoder, Reporter, SettlesIds, Sources, Span, TextBlock
 from graphprep.model.rows import AlignedColumn, ColumnChunk, RawEdges, RawNodes, RawRows, RawTexts, Relation
 from graphprep.storage.faults import display_url
@@ -39,6 +49,7 @@ if TYPE_CHECKING:
 
 
 _MOST_TYPES = 1 << 16
+_NARROW = np.uint64(2**32 - 1)
 _AHEAD_BYTES = 64 << 20  # of ``text_bytes``; with less, one table is read at a time
 _TEXT_SHARDS = 16  # so many threads add texts without waiting; a shard of a few million texts fits the cache
 _PATIENCE_S = 0.1  # of blocks that are to be scattered together, with a stream
@@ -107,11 +118,6 @@ class _Kind:
     url: str
 
 
-def _run(pool: SpillPool) -> Runs[Any]:
-    """Open runs whose chunks must come back as they went in."""
-    return Runs(pool, 1, coalesce=False)
-
-
 def decode_all(
     decoder: Decoder,
     sources: Sources,
@@ -119,19 +125,21 @@ def decode_all(
     pool: SpillPool,
     settings: DecodeSettings,
     reporter: Reporter,
-    rejects: Rejects,
+    rejects: Rejects | None,
     replan: Callable[[Decoder], Sources] | None = None,
     text_seed: int = 0,
 ) -> Decoded:
     """Decode every span, starting again where a column turns out to hold text, or names to be integers.
 
     ``replan`` cuts spans for the decoder that then takes over (None: the same ones do). Rejected records are added to
-    ``rejects``. Raises DataError with file, line and column for the first faulty record, unless ``settings.skip``.
+    ``rejects``, which are there with ``settings.skip``; else DataError is raised with file, line and column of the first.
     """
     while True:
-        rejects.clear()
-        decoded = Decoded(sources, decoder, _run(pool), _run(pool), _run(pool), _run(pool), text_seed=text_seed)
-        decoded.hashes = _run(pool) if text_seed else None
+        if rejects is not None:
+            rejects.clear()
+        runs = partial(Runs[Any], pool, 1, coalesce=False)
+        hashes = runs() if text_seed else None
+        decoded = Decoded(sources, decoder, runs(), runs(), runs(), runs(), text_seed=text_seed, hashes=hashes)
         try:
             _Collector(decoded, pool, settings, reporter, rejects).run(storage)
             return decoded
@@ -165,18 +173,18 @@ class _Work:
 
 @dataclass(frozen=True)
 class _Done:
-    """A block that was decoded. Where its edges were scattered, their number is ``num_scattered``, else -1.
+    """A block that was decoded, with ``num_edges`` edges whose IDs lie in ``ranges`` (of sources, of destinations).
 
-    ``segment`` has them, and those of the blocks behind it; it is that of the first of them. ``ranges`` are those of the IDs at
-    both ends, where the span asks for them.
+    Where they were scattered, ``segment`` has them, and those of the blocks behind it; it is that of the first of them.
     """
 
     work: _Work
     keyed: KeyedRows | None
     bad: tuple[BadRecord, ...]
-    num_scattered: int = -1
-    segment: Segment | None = None
+    num_edges: int = 0
     ranges: tuple[IdRange, IdRange] | None = None
+    is_scattered: bool = False
+    segment: Segment | None = None
 
 
 @dataclass(frozen=True)
@@ -191,7 +199,7 @@ class _Collector:
     """Pulls blocks, decodes them on threads, and stores the rows in input order."""
 
     def __init__(
-        self, decoded: Decoded, pool: SpillPool, settings: DecodeSettings, reporter: Reporter, rejects: Rejects
+        self, decoded: Decoded, pool: SpillPool, settings: DecodeSettings, reporter: Reporter, rejects: Rejects | None
     ) -> None:
         self.decoded = decoded
         self.rejects = rejects
@@ -207,8 +215,8 @@ class _Collector:
         self.columns: dict[BatchColumn, BatchColumn] = {}
         self.integers = dict.fromkeys(decoded.sources.auto_ids, True)
         self.text_bytes = settings.text_bytes // max(1, len({node.space or node.name for node in decoded.sources.node_types}))
-        for declared in decoded.sources.node_types:
-            self._type_code(declared.name)
+        for node in decoded.sources.node_types:
+            self._type_code(node.name)
         for relation in decoded.sources.edge_types:
             self._relation_code(relation)
 
@@ -218,22 +226,25 @@ class _Collector:
         decoder = self.decoded.decoder
         if any(span.array is not None for span in self.decoded.sources.spans):
             self.plain = find_plain(storage, self.decoded.sources.spans)
-        self.decoded.early = self._begin_early()
+        if settings.early is not None:
+            self.decoded.early = self._begin_early(settings.early)
         for group in map_ordered(self._work, self._groups(storage), settings.threads):
             for done in group.done:
                 self._collect(done)
             if group.failure is not None:
                 raise group.failure
-        self._widen(lambda families: families == {"nulls"})
+        if {"nulls"} in self.families.values():
+            self._widen(lambda families: families == {"nulls"})
         check_counts(self.decoded, self.span_rows)
-        settled = [space for space, are_integers in self.integers.items() if are_integers and space in self.kinds]
-        if settled and isinstance(decoder, SettlesIds):
-            raise _IntegersError(settled)
+        if self.integers and isinstance(decoder, SettlesIds):
+            settled = [space for space, are_integers in self.integers.items() if are_integers and space in self.kinds]
+            if settled:
+                raise _IntegersError(settled)
 
-    def _begin_early(self) -> EarlyEdges | None:
+    def _begin_early(self, rules: EarlyRules) -> EarlyEdges | None:
         """Get ready to scatter edges at once, where they may turn out to need no more than that."""
-        sources, rules = self.decoded.sources, self.settings.early
-        if rules is None or sources.nodes != "ends" or len(sources.edge_types) != 1 or sources.auto_ids or sources.signed_ids:
+        sources = self.decoded.sources
+        if sources.nodes != "ends" or len(sources.edge_types) != 1 or sources.auto_ids or sources.signed_ids:
             return None
         if any(span.kind == "table" for span in sources.spans):
             return None
@@ -249,7 +260,9 @@ class _Collector:
                 for item in items:
                     group.append(item)
                     num_bytes += item.num_bytes
-                    least = self._group_bytes()
+                    early, least = self.decoded.early, 0
+                    if early is not None and early.notes and not early.scatterer.is_stopped:
+                        least = early.scatterer.rules.group_bytes
                     rests = least > 0 and not _goes_on(item, storage, self.decoded.sources)
                     if rests or num_bytes >= least:
                         yield group
@@ -263,43 +276,54 @@ class _Collector:
         if group:
             yield group
 
-    def _group_bytes(self) -> int:
-        early = self.decoded.early
-        return 0 if early is None or not early.notes or early.scatterer.is_stopped else early.scatterer.rules.group_bytes
-
     def _work(self, items: Sequence[_Work]) -> _Group:
         """Decode some blocks, and scatter their edges where that is enough. Threads share it."""
         done: list[_Done] = []
         held: list[_Done] = []
-        most = 0 if self.settings.early is None else self.settings.early.most_edges
+        early = self.settings.early
         try:
             for item in items:
                 held.append(self._decode(item))
-                if sum(_num_edges(one) for one in held) >= most:
+                if early is not None and sum(one.num_edges for one in held) >= early.most_edges:
                     done += self._scatter(held)
                     held = []
         except Exception as error:  # raised behind what is wrong with the blocks before
             return _Group((*done, *held), error)
-        return _Group((*done, *self._scatter(held)))
+        return _Group((*done, *(held if early is None else self._scatter(held))))
 
     def _decode(self, item: _Work) -> _Done:
         rows, bad = item.rows, item.bad
         if item.data is not None:
-            decoded, faults = decode_block(self.decoded.decoder, item.data, self.settings.skip)
-            rows, bad = decoded.rows, tuple(faults)
+            try:
+                rows = self.decoded.decoder.decode(item.data)
+            except DecodeError as error:
+                found, faults = after_fault(self.decoded.decoder, item.data, error, skip=self.settings.skip)
+                rows, bad = found.rows, tuple(faults)
         if rows is None:
             return _Done(item, None, bad)
-        keyed = key_rows(rows, self.decoded.text_seed, bool(self.integers))
-        return _Done(item, self._add_ends(narrow_rows(keyed)), bad, ranges=self._ranges(item, keyed))
-
-    def _ranges(self, item: _Work, keyed: KeyedRows) -> tuple[IdRange, IdRange] | None:
-        """Return the ranges of both ends' IDs, where the span asks for them."""
+        are_texts = rows.nodes is not None and isinstance(rows.nodes.ids, RawTexts)
+        are_texts |= rows.edges is not None and RawTexts in (type(rows.edges.src), type(rows.edges.dst))
+        keyed = key_rows(rows, self.decoded.text_seed, bool(self.integers)) if are_texts else KeyedRows(rows)
         edges = keyed.rows.edges
-        if self.decoded.sources.spans[item.span].id_columns is None or edges is None or not edges.num_rows:
-            return None
-        space = self.decoded.spaces.of_end(edges.relation_names[0], 0)
-        are_signed = keyed.src is None and space in self.decoded.sources.signed_ids
-        return IdRange.of(ids_of(edges, 0), are_signed=are_signed), IdRange.of(ids_of(edges, 1), are_signed=are_signed)
+        if edges is None or not edges.src.size:
+            return _Done(item, keyed, bad)
+        src, src_range = self._look_at_ids(edges, 0)
+        dst, dst_range = self._look_at_ids(edges, 1)
+        keyed = replace(keyed, rows=replace(keyed.rows, edges=replace(edges, src=src, dst=dst)))
+        if keyed.src is not None or keyed.dst is not None:
+            # The texts of ends go to their ID spaces, once these have some: it is work for threads.
+            keyed = replace(keyed, src=self._add_side(edges, 0, keyed.src), dst=self._add_side(edges, 1, keyed.dst))
+        return _Done(item, keyed, bad, src.size, (src_range, dst_range))
+
+    def _look_at_ids(self, edges: RawEdges, side: int) -> tuple[NDArray[Any], IdRange]:
+        """Return the IDs of one end and their range, uint32 where all fit: half of the memory, on the longest way of all."""
+        ids, signed = cast("NDArray[Any]", edges.dst if side else edges.src), self.decoded.sources.signed_ids
+        low, high = ids.min(), ids.max()
+        if ids.dtype == np.uint64 and high <= _NARROW:
+            ids = ids.astype(np.uint32)
+        elif ids.dtype == np.uint64 and signed and self.decoded.spaces.of_end(edges.relation_names[0], side) in signed:
+            low, high = ids.view(np.int64).min(), ids.view(np.int64).max()
+        return ids, IdRange(int(low), int(high))
 
     def _scatter(self, done: list[_Done]) -> list[_Done]:
         """Scatter the edges of some blocks, where they are nothing but pairs of numbers."""
@@ -311,19 +335,13 @@ class _Collector:
         if len(filled) < len(ends):
             early.scatterer.is_stopped = True
             return done
-        segment = early.scatterer.scatter(filled, sum(one.work.num_bytes for one in done))
+        ranges = [one.ranges for one in done if one.ranges is not None]
+        highs = (max([src.high for src, _ in ranges], default=-1), max([dst.high for _, dst in ranges], default=-1))
+        segment = early.scatterer.scatter(filled, highs, sum(one.work.num_bytes for one in done))
         if segment is None:
             return done
-        scattered = [replace(one, keyed=without_edges(one.keyed), num_scattered=_num_edges(one)) for one in done]
+        scattered = [replace(one, keyed=without_edges(one.keyed), is_scattered=True) for one in done]
         return [replace(scattered[0], segment=segment), *scattered[1:]]
-
-    def _add_ends(self, keyed: KeyedRows) -> KeyedRows:
-        """Keep the texts of ends in their ID spaces, once these have some: it is work for threads. Returns what is left."""
-        edges = keyed.rows.edges
-        if edges is None or not edges.num_rows:
-            return keyed
-        src, dst = (self._add_side(edges, side, texts) for side, texts in enumerate((keyed.src, keyed.dst)))
-        return replace(keyed, src=src, dst=dst)
 
     def _add_side(self, edges: RawEdges, side: int, texts: KeyedTexts | None) -> KeyedTexts | None:
         indexer = self.decoded.texts.get(self.decoded.spaces.of_end(edges.relation_names[0], side))
@@ -364,55 +382,46 @@ class _Collector:
             yield _Work(number, index, None, rows, num_bytes=_raw_bytes(rows), bad=tuple(bad))
 
     def _collect(self, done: _Done) -> None:
-        decoded = self.decoded
-        records = 0 if done.keyed is None else done.keyed.rows.num_records
-        num_bytes = done.work.num_bytes
+        decoded, work = self.decoded, done.work
+        records, num_bytes = 0, work.num_bytes
         if done.segment is not None and decoded.early is not None:
             decoded.early.add(done.segment, decoded.num_edges)
-        if done.ranges is not None:
-            self._note_ranges(done)
         if done.keyed is not None:
-            self._store(done.work, done.keyed, done.num_scattered)
-        elif done.work.span in self.plain:
-            records, num_bytes = self._leave(done.work.span)
+            records = done.keyed.rows.num_records
+            self._store(done, done.keyed)
+        elif work.span in self.plain:
+            records, num_bytes = self._leave(work.span)
         decoded.num_records += records
         decoded.input_bytes += num_bytes
-        if done.bad:
+        if done.bad and self.rejects is not None:
             self.rejects.add(done.bad)
         self.reporter.advance(records=records, num_bytes=num_bytes)
 
-    def _note_ranges(self, done: _Done) -> None:
-        """Note the ranges of IDs in columns that are read as one ID space, block by block."""
-        names = self.decoded.sources.spans[done.work.span].id_columns
-        assert names is not None
-        assert done.ranges is not None
-        assert done.keyed is not None
-        known = self.decoded.id_columns.get(names)
-        if known is None:
-            self.decoded.id_columns[names] = IdColumns(names, done.keyed.src is not None, done.ranges)
-            return
-        for one, other in zip(known.ranges, done.ranges, strict=True):
-            one.add(other)
-
-    def _store(self, work: _Work, keyed: KeyedRows, num_scattered: int = -1) -> None:
-        decoded = self.decoded
-        rows = keyed.rows
+    def _store(self, done: _Done, keyed: KeyedRows) -> None:
+        decoded, work, rows = self.decoded, done.work, keyed.rows
+        span = decoded.sources.spans[work.span]
         for text, count in rows.warnings.items():
             decoded.warnings[text] = decoded.warnings.get(text, 0) + count
         for aligned in rows.aligned:
             self._store_aligned(aligned)
             self.span_rows[work.span] = self.span_rows.get(work.span, 0) + aligned.num_rows
+        if done.ranges is not None and span.id_columns is not None:
+            self._note_ranges(span.id_columns, keyed.src is not None, done.ranges)
         # In tables, columns of one name in different types have nothing to do with each other.
-        group = decoded.sources.spans[work.span].role if decoded.sources.nodes == "tables" else ""
-        node_columns = self._store_nodes(rows.nodes, group)
-        edge_columns, codes = (
-            self._store_scattered(work, num_scattered) if num_scattered >= 0 else self._store_edges(rows.edges, group)
-        )
-        self._store_texts(work, keyed)
-        num_nodes = rows.nodes.num_rows if rows.nodes else 0
-        num_edges = max(num_scattered, rows.edges.num_rows if rows.edges else 0)
+        group = span.role if decoded.sources.nodes == "tables" else ""
+        node_columns = () if rows.nodes is None else self._store_nodes(rows.nodes, group)
+        codes: tuple[int, ...] = (0,) if done.is_scattered else ()  # then all are of the only relation
+        edge_columns: tuple[BatchColumn, ...] = ()
+        if rows.edges is not None:
+            codes = tuple(map(self._relation_code, rows.edges.relation_names))
+            edge_columns = self._store_edges(rows.edges, codes, group)
+        num_nodes = rows.nodes.ids.size if rows.nodes else 0
+        if rows.nodes is not None and num_nodes:
+            self._store_node_texts(work, rows.nodes, keyed.nodes)
+        if done.num_edges:
+            self._store_end_texts(work, rows.edges, keyed)
         if not rows.aligned:
-            self.span_rows[work.span] = self.span_rows.get(work.span, 0) + num_edges
+            self.span_rows[work.span] = self.span_rows.get(work.span, 0) + done.num_edges
         decoded.batches.append(
             Batch(
                 span=work.span,
@@ -420,62 +429,53 @@ class _Collector:
                 first_node=decoded.num_nodes,
                 num_nodes=num_nodes,
                 first_edge=decoded.num_edges,
-                num_edges=num_edges,
+                num_edges=done.num_edges,
                 node_columns=node_columns,
                 edge_columns=edge_columns,
                 relation=codes[0] if len(codes) == 1 else None,
                 codes=codes,
                 declares=rows.nodes is None or rows.nodes.declares,
-                is_scattered=num_scattered >= 0,
+                is_scattered=done.is_scattered,
+                ranges=done.ranges,
             )
         )
         decoded.num_nodes += num_nodes
-        decoded.num_edges += num_edges
+        decoded.num_edges += done.num_edges
 
-    def _store_nodes(self, nodes: RawNodes | None, group: str) -> tuple[BatchColumn, ...]:
-        if nodes is None:
-            self.decoded.nodes.append(0, BatchNodes(np.zeros(0, np.uint64), np.zeros(0, np.int32), None))
-            self.decoded.node_columns.append(0, BatchCells())
-            return ()
+    def _note_ranges(self, names: tuple[str, str], are_texts: bool, ranges: tuple[IdRange, IdRange]) -> None:
+        """Note the ranges of IDs in columns that are read as one ID space, block by block."""
+        known = self.decoded.id_columns.get(names)
+        if known is not None:
+            ranges = known.ranges[0].join(ranges[0]), known.ranges[1].join(ranges[1])
+        self.decoded.id_columns[names] = IdColumns(names, are_texts if known is None else known.are_texts, ranges)
+
+    def _store_nodes(self, nodes: RawNodes, group: str) -> tuple[BatchColumn, ...]:
+        ids = cast("NDArray[np.uint64]", nodes.ids)
         codes = np.array([self._type_code(name) for name in nodes.type_names], np.int32)
-        self.decoded.nodes.append(0, BatchNodes(ids_of(nodes), codes[nodes.types], nodes.num_slots))
-        return self._store_columns(self.decoded.node_columns, nodes.columns, nodes.num_rows, group)
+        if ids.size:
+            self.decoded.nodes.append(0, BatchNodes(ids, codes[nodes.types], nodes.num_slots))
+        return self._store_columns(self.decoded.node_columns, nodes.columns, ids.size, group)
 
-    def _store_edges(self, edges: RawEdges | None, group: str) -> tuple[tuple[BatchColumn, ...], tuple[int, ...]]:
-        if edges is None:
-            none = np.zeros(0, np.uint64)
-            self.decoded.edges.append(0, RawBatchEdges(none, none))
-            self.decoded.edge_columns.append(0, BatchCells())
-            return (), ()
-        codes = tuple(self._relation_code(relation) for relation in edges.relation_names)
-        relations = None if len(codes) == 1 else np.array(codes, np.int32)[edges.relations]
+    def _store_edges(self, edges: RawEdges, codes: tuple[int, ...], group: str) -> tuple[BatchColumn, ...]:
+        src, dst = cast("tuple[NDArray[Any], NDArray[Any]]", (edges.src, edges.dst))
         num_slots = edges.num_slots
         if num_slots is not None and not num_slots.any():
             num_slots = None  # as of most edges: then they need not travel
-        self.decoded.edges.append(0, RawBatchEdges(ids_of(edges, 0), ids_of(edges, 1), relations, num_slots))
-        return self._store_columns(self.decoded.edge_columns, edges.columns, edges.num_rows, group), codes
+        if src.size:
+            relations = None if len(codes) == 1 else np.array(codes, np.int32)[edges.relations]
+            self.decoded.edges.append(0, RawBatchEdges(src, dst, relations, num_slots))
+        return self._store_columns(self.decoded.edge_columns, edges.columns, src.size, group) if edges.columns else ()
 
-    def _store_scattered(self, work: _Work, num_edges: int) -> tuple[tuple[BatchColumn, ...], tuple[int, ...]]:
-        """Note a batch whose edges were scattered: all of the only relation, between numbers."""
-        self.decoded.edge_columns.append(0, BatchCells())
-        for side in range(2 if num_edges else 0):
-            self._note_kind(work, self.decoded.spaces.of_end(self.decoded.relations[0], side), None)
-        return (), (0,)
-
-    def _store_texts(self, work: _Work, keyed: KeyedRows) -> None:
-        """Keep the texts of a batch in its ID spaces, and note whether these hold texts or numbers."""
-        nodes, edges = keyed.rows.nodes, keyed.rows.edges
-        if nodes is not None and nodes.num_rows:
-            self._store_node_texts(work, nodes, keyed.nodes)
-        if edges is not None and edges.num_rows:
-            relations = edges.relation_names
-            for side, texts in enumerate((keyed.src, keyed.dst)):
-                space = self.decoded.spaces.of_end(relations[0], side)
-                self._note_kind(work, space, texts)
-                if texts is not None and texts.keys.size:
-                    name = _end_type(edges, side)
-                    code = UNKNOWN if name is None else self._type_code(name)
-                    self._texts(space).add_ends(texts.keys, texts.offsets, texts.values, code, texts.rows)
+    def _store_end_texts(self, work: _Work, edges: RawEdges | None, keyed: KeyedRows) -> None:
+        """Keep the texts of ends in their ID spaces, and note whether these hold texts or, as scattered edges do, numbers."""
+        relation = self.decoded.relations[0] if edges is None else edges.relation_names[0]
+        spaces = [self.decoded.spaces.of_end(relation, side) for side in range(2)]
+        for side, texts in enumerate((keyed.src, keyed.dst)):
+            self._note_kind(work, spaces[side], texts)
+            if texts is not None and edges is not None and texts.keys.size:
+                name = _end_type(edges, side)
+                code = UNKNOWN if name is None else self._type_code(name)
+                self._texts(spaces[side]).add_ends(texts.keys, texts.offsets, texts.values, code, texts.rows)
         if self.decoded.hashes is not None:
             hashes = (None if texts is None else texts.hashes for texts in (keyed.src, keyed.dst))
             self.decoded.hashes.append(0, EndHashes(*hashes))
@@ -529,11 +529,13 @@ class _Collector:
         held = []
         found = []
         for chunk in chunks:
-            self._check_family(chunk, group)
+            if chunk.key.slot is None and chunk.key.role is None:
+                self._check_family(chunk, group)
             column = self._observe(chunk)
             found.append(column)
             held.append((None if chunk.rows.size == num_rows else chunk.rows, cells_of(chunk, column.shape_code)))
-        runs.append(0, BatchCells(tuple(held)))
+        if held and num_rows:
+            runs.append(0, BatchCells(tuple(held)))
         return tuple(found)
 
     def _store_aligned(self, aligned: AlignedColumn) -> None:
@@ -565,8 +567,9 @@ class _Collector:
 
     def _observe(self, chunk: ColumnChunk) -> BatchColumn:
         key = chunk.key
-        shapes = self.decoded.shapes.setdefault(key, ShapeList())
-        code = shapes.code(chunk.item_shape)
+        code = 0
+        if chunk.item_shape is not None and len(chunk.item_shape) > 1:
+            code = self.decoded.shapes.setdefault(key, ShapeList()).code(chunk.item_shape)
         size = sum(a.nbytes for a in (chunk.values, chunk.counts, chunk.coords, chunk.rows) if a is not None)
         self.decoded.column_bytes[key] = self.decoded.column_bytes.get(key, 0) + size
         column = BatchColumn(key, code, chunk.item_shape == (), bool(chunk.rows.size))
@@ -575,7 +578,7 @@ class _Collector:
     def _check_family(self, chunk: ColumnChunk, group: str) -> None:
         """Ask for another start where an input column of a group holds numbers here and text there."""
         key = chunk.key
-        if key.slot is None and key.role is None and (chunk.rows.size or chunk.guess is not None):
+        if chunk.rows.size or chunk.guess is not None:
             families = self.families.setdefault((group, key.name), set())
             families.add(chunk.guess or key.family)
             if chunk.nulls:
@@ -591,14 +594,16 @@ class _Collector:
 
     def _type_code(self, name: str) -> int:
         if name not in self.type_codes:
-            _check_number("node types", len(self.type_codes), name, "--type-col")
+            if len(self.type_codes) >= _MOST_TYPES:
+                raise _too_many("node types", name, "--type-col")
             self.type_codes[name] = len(self.decoded.node_types)
             self.decoded.node_types.append(name)
         return self.type_codes[name]
 
     def _relation_code(self, relation: Relation) -> int:
         if relation not in self.relation_codes:
-            _check_number("relations", len(self.relation_codes), relation.name, "--relation-col")
+            if len(self.relation_codes) >= _MOST_TYPES:
+                raise _too_many("relations", relation.name, "--relation-col")
             self.relation_codes[relation] = len(self.decoded.relations)
             self.decoded.relations.append(relation)
         return self.relation_codes[relation]
@@ -616,24 +621,18 @@ def _goes_on(item: _Work, storage: Storage, sources: Sources) -> bool:
     return not storage.is_arriving(sources.spans[item.span].url)
 
 
-def _num_edges(done: _Done) -> int:
-    edges = None if done.keyed is None else done.keyed.rows.edges
-    return 0 if edges is None else edges.num_rows
-
-
 def _end_type(edges: RawEdges, side: int) -> str | None:
     """Return the type of all sources (side 0) or destinations (1); None where they may have several, or none is known."""
     types = {relation.dst_type if side else relation.src_type for relation in edges.relation_names}
     return types.pop() if len(types) == 1 else None
 
 
-def _check_number(words: str, number: int, name: str, flag: str) -> None:
+def _too_many(words: str, name: str, flag: str) -> DataError:
     """Refuse what can only be a mistake: each type has folders and files of its own."""
-    if number >= _MOST_TYPES:
-        raise DataError(
-            f"more than {_MOST_TYPES} {words}; one too many is {name[:100]!r}",
-            fix=f"each becomes a type with files of its own: is this the right column ({flag}), the right format?",
-        )
+    return DataError(
+        f"more than {_MOST_TYPES} {words}; one too many is {name[:100]!r}",
+        fix=f"each becomes a type with files of its own: is this the right column ({flag}), the right format?",
+    )
 
 
 def check_counts(decoded: Decoded, span_rows: dict[int, int]) -> None:

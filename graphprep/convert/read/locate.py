@@ -91,11 +91,11 @@ class Locator:
 
     def first_end_beyond(self, type_name: str, num_nodes: int) -> tuple[str, int]:
         """Return the place and the ID of the first end of a node type that is not below ``num_nodes``."""
-        for batch, src, dst in self.decoded.edge_chunks():
+        for batch, edges in self.decoded.edge_batches():
             beyond = []
-            for end, ids in (("src", src), ("dst", dst)):
+            for end, ids in (("src", edges.src), ("dst", edges.dst)):
                 relation = self.decoded.relations[batch.codes[0] if batch.codes else 0]
-                if getattr(relation, f"{end}_type") == type_name and ids is not None:
+                if getattr(relation, f"{end}_type") == type_name:
                     rows = np.flatnonzero(ids >= np.uint64(num_nodes))
                     beyond += [(int(row), end, int(ids[row])) for row in rows[:1]]
             if beyond:

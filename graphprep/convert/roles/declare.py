@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -50,7 +51,8 @@ def complete(routing: Routing, has_times: bool) -> None:
     _settle_input_columns(routing)
     if routing.rules.schema is not None:
         _declare_schema(routing, routing.rules.schema)
-    _mark_created(routing)
+    if routing.index.created:
+        _mark_created(routing)
     routing.factory.write_buffer.clear()
 
 
@@ -146,19 +148,17 @@ def _settle_input_columns(routing: Routing) -> None:
         name = f"nodes {routing.index.type_names[number]}"
         for key, column in nodes.get(name, {}).items():
             routing.node_column(number, key, column.scalar)
-        own = _of_roles(nodes, {"nodes", name})
-        if name not in nodes:
-            _drop_empty(node_route.columns, own, decoded.sources)
-        for key in _seen(own, node_route.columns):
-            routing.node_column(number, key).stats.is_seen = True
-        _reorder(node_route.columns, own)
+        if node_route.columns:
+            own = _of_roles(nodes, {"nodes", name})
+            if name not in nodes:
+                _drop_empty(node_route.columns, own, decoded.sources)
+            _settle_columns(node_route.columns, own, partial(routing.node_column, number))
     for edge_route in routing.routed.edges.values():
-        own = _of_roles(edges, roles.get(edge_route.relation, set()) | roles.get(None, set()))
-        if decoded.relations[edge_route.relation] not in decoded.sources.edge_types:
-            _drop_empty(edge_route.columns, own, decoded.sources)
-        for key in _seen(own, edge_route.columns):
-            routing.edge_column(edge_route, key).stats.is_seen = True
-        _reorder(edge_route.columns, own)
+        if edge_route.columns:
+            own = _of_roles(edges, roles.get(edge_route.relation, set()) | roles.get(None, set()))
+            if decoded.relations[edge_route.relation] not in decoded.sources.edge_types:
+                _drop_empty(edge_route.columns, own, decoded.sources)
+            _settle_columns(edge_route.columns, own, partial(routing.edge_column, edge_route))
 
 
 def _collect(found: InputColumns, columns: Iterable[BatchColumn]) -> None:
@@ -177,12 +177,6 @@ def _of_roles(found: dict[str, InputColumns], roles: set[str]) -> InputColumns:
     return own
 
 
-def _seen(found: InputColumns, columns: Iterable[ColumnKey]) -> list[ColumnKey]:
-    """Return the keys of the columns' names that the input has values of."""
-    names = {key.name for key in columns}
-    return [key for key, column in found.items() if column.has_values and key.name in names]
-
-
 def _drop_empty(columns: dict[ColumnKey, ColumnRoute], found: InputColumns, sources: Sources) -> None:
     """Take away the input's columns, weights and times too, that a type, which only the data names, has no value of."""
     filled = {(key.role, key.name) for key, column in columns.items() if column.stats.rows.any()}
@@ -191,11 +185,16 @@ def _drop_empty(columns: dict[ColumnKey, ColumnRoute], found: InputColumns, sour
         del columns[key]
 
 
-def _reorder(columns: dict[ColumnKey, ColumnRoute], found: InputColumns) -> None:
-    """Put columns into the order of the input; others stay behind, as they are."""
+def _settle_columns(
+    columns: dict[ColumnKey, ColumnRoute], found: InputColumns, column_of: Callable[[ColumnKey], ColumnRoute]
+) -> None:
+    """Put columns into the order of the input, with all dtypes that have values there; others stay behind, as they are."""
+    names = {key.name for key in columns}
     ranks: dict[str, int] = {}
-    for key in found:
+    for key, column in found.items():
         ranks.setdefault(key.name, len(ranks))
+        if column.has_values and key.name in names:
+            column_of(key).stats.is_seen = True
     ordered = sorted(columns.items(), key=lambda item: ranks.get(item[0].name, len(ranks)))
     columns.clear()
     columns.update(ordered)

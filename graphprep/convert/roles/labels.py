@@ -13,7 +13,7 @@ from graphprep.convert.columns.observe import StoredColumn
 from graphprep.convert.columns.roles import RoleFlag
 from graphprep.convert.roles.owner_columns import OwnerColumns
 from graphprep.convert.shuffle.route import Routing
-from graphprep.edges.bucket_plan import BucketPlan
+from graphprep.edges.buckets import BucketPlan
 from graphprep.kernels.cpu.text.dictionary import TextDictionary
 from graphprep.model.errors import DataError, MemoryLimitError, UsageError
 from graphprep.model.rows import ColumnKey
@@ -109,7 +109,7 @@ class _Numbered:
 
     def add(self, rows: Ints, ids: Ints | None, codes: NDArray[np.int32]) -> None:
         """Keep a chunk; all its rows lie in one bucket."""
-        bucket = int(rows[0] // self._plan.width) if rows.size else 0
+        bucket = int(rows[0]) >> self._plan.shift if rows.size else 0
         self._runs.append(bucket, _Numbers(rows, ids, codes))
 
     def drain(self) -> Iterator[_Numbers]:

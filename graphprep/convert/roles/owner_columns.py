@@ -13,7 +13,7 @@ from graphprep.convert.columns.observe import StoredColumn
 from graphprep.convert.columns.roles import Owner, RoleFlag, missing_column, owner_name, owner_words
 from graphprep.convert.columns.routes import ColumnRoute
 from graphprep.convert.shuffle.route import Routing
-from graphprep.edges.bucket_plan import BucketPlan, plan_buckets
+from graphprep.edges.buckets import BucketPlan, plan_buckets
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.graph_schema import OwnerSchema
 from graphprep.model.rows import ColumnKey
@@ -152,7 +152,7 @@ def columns_of_edges(routing: Routing, edge: TypedEdges, elsewhere: Callable[[st
         routing=routing,
         routes=route.columns,
         num_rows=route.num_edges,
-        plan=route.plan,
+        plan=route.edges.plan,
         columns=list(edge.columns),
         row_words=row_words,
         elsewhere=elsewhere,

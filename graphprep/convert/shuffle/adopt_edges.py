@@ -7,8 +7,7 @@ from numpy.typing import NDArray
 
 from graphprep.convert.columns.routes import EdgeRoute
 from graphprep.convert.shuffle.route import Routing
-from graphprep.edges.bucket_plan import BucketPlan
-from graphprep.edges.buckets import EdgeBuckets
+from graphprep.edges.buckets import BucketPlan, EdgeBuckets
 from graphprep.edges.tasks import EdgeRuns
 from graphprep.model.rows import Relation
 
@@ -54,12 +53,12 @@ def _only_type(routing: Routing) -> tuple[int, int, int] | None:
 
 def _count_parts(route: EdgeRoute, offsets: Ints) -> Ints:
     """Count edges by the partition of their owner: int64[P]; ``offsets`` (int64[P + 1]) are the partitions' borders."""
-    edges = EdgeRuns(route.edges, "input", None)
-    before = np.concatenate([[0], np.cumsum(route.runs.num_records)])
-    buckets = offsets >> route.plan.shift
+    edges, plan = EdgeRuns(route.edges, "input", None), route.edges.plan
+    before = np.concatenate([[0], np.cumsum(route.edges.runs.num_records)])
+    buckets = offsets >> plan.shift
     behind = before[np.minimum(buckets, before.size - 1)]
-    for bucket in np.unique(buckets[(offsets > buckets << route.plan.shift) & (buckets < route.plan.num_buckets)]).tolist():
-        low, high = route.plan.bounds(bucket)
+    for bucket in np.unique(buckets[(offsets > buckets << plan.shift) & (buckets < plan.num_buckets)]).tolist():
+        low, high = plan.bounds(bucket)
         ends = np.concatenate([[0], np.cumsum(edges.count_rows(bucket, low, high))])
         own = np.flatnonzero(buckets == bucket)
         behind[own] += ends[np.minimum(offsets[own], high) - low]

@@ -1,45 +1,35 @@
-"""Scatter edges and their columns: resolve their ends, find their types, number them."""
+"""Scatter edges and their columns: resolve their ends, find their types, number them; a few batches at a time, on threads."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.convert.columns.routes import EdgeRoute
-from graphprep.convert.columns.schema_guard import find_misfit
-from graphprep.convert.columns.split_values import find_split_misfit
-from graphprep.convert.decoded.rows import Batch
-from graphprep.convert.index.resolve import Finders
-from graphprep.convert.read.locate import Located, id_words
+from graphprep.convert.columns.routes import EdgeRoute, batch_columns, excess_slots
+from graphprep.convert.decoded.rows import BatchCells
+from graphprep.convert.index.resolve import Ends, Finders
 from graphprep.convert.shuffle.adopt_edges import adopt_edges
-from graphprep.convert.shuffle.ends import AlignedEdges, Ends, text_hashes
+from graphprep.convert.shuffle.aligned_edges import AlignedCursor, aligned_edges
+from graphprep.convert.shuffle.edge_faults import MissingEnds, check_edges, find_kept, report_missing, without_dropped_records
 from graphprep.convert.shuffle.random_splits import split_edges
-from graphprep.convert.shuffle.route import Routing
-from graphprep.convert.shuffle.scatter_edges import (
-    BatchEdges,
-    BatchInput,
-    EdgeScatterer,
-    MissingEnds,
-    ScatteredBatch,
-    ScatteredGroup,
-    TypeKey,
-    TypeTotal,
-    excess_slots,
-)
+from graphprep.convert.shuffle.route import BatchEdges, Routing, TypeKey
+from graphprep.edges.buckets import LEAST_SCATTERED, EdgeRows, ScatteredRows, scatter_rows
+from graphprep.edges.order_keys import missing_order_key, order_role, time_keys, weight_keys
 from graphprep.engine.budget import format_size
 from graphprep.engine.ledger import Need
 from graphprep.engine.local import map_ordered, num_in_flight
-from graphprep.model.errors import DataError
-from graphprep.model.graph_schema import OwnerSchema
-from graphprep.model.rows import ColumnKey
-from graphprep.model.schema import edge_type_text
+from graphprep.model.rows import Relation
+from graphprep.model.schema import NeighborOrder
+from graphprep.store.assign import count_parts
 from graphprep.store.columns.cells import Cells, empty_cells
 
 Ints = NDArray[np.int64]
+Words = NDArray[Any]
+Aligned = dict[Relation, list[AlignedCursor]]
 # A group is as large as is worth a piece of memory for every bucket, if memory allows: some are on their way at a time.
 _MOST_GROUP = 1 << 20
 _LEAST_GROUP = 1 << 14
@@ -72,28 +62,31 @@ def route_edges(routing: Routing) -> None:
     decoded = routing.decoded
     if decoded.are_scattered and adopt_edges(routing):
         return
-    ends = Ends(decoded, routing.index, routing.pool, routing.rules.cap_bytes)
+    ends = Ends(decoded, routing.index.spaces, routing.pool, routing.rules.cap_bytes)
     scatterer = EdgeScatterer(routing, ends)
-    aligned = AlignedEdges(decoded, routing.rules.cap_bytes)
+    aligned = aligned_edges(decoded, routing.rules.cap_bytes) if decoded.aligned else {}
     threads = routing.rules.threads
     for group in map_ordered(scatterer.scatter, _groups(routing, ends), threads, threads + 1):
         _add_group(routing, group, aligned)
     routing.factory.write_buffer.clear()
 
 
-def _groups(routing: Routing, ends: Ends) -> Iterator[list[BatchInput]]:
+def _groups(routing: Routing, ends: Ends) -> Iterator[list[BatchEdges]]:
     """Yield batches, a few at a time: scattering few edges to many buckets costs as much as scattering many."""
     decoded = routing.decoded
     most_bytes = _group_bytes(routing)
-    edges = decoded.raw_edges(consume=ends.fit_in_memory())
-    streams = (decoded.batches, edges, decoded.edge_columns.read(0), text_hashes(decoded))
-    group: list[BatchInput] = []
+    cells, hashes = decoded.edge_columns.read(0), None if decoded.hashes is None else decoded.hashes.read(0)
+    group: list[BatchEdges] = []
     num_edges = num_bytes = 0
-    for batch, chunk, columns, hashes in zip(*streams, strict=True):
-        if not batch.num_edges:
-            continue
-        keep = _without_dropped_records(routing, batch)
-        one = BatchInput(batch, chunk, columns, hashes, keep, ends.resolve_in_order(batch, chunk))
+    for batch, edges in decoded.edge_batches(consume=ends.fit_in_memory):
+        one = BatchEdges(
+            batch,
+            edges,
+            next(cells) if batch.edge_columns else BatchCells(),
+            None if hashes is None else next(hashes),
+            without_dropped_records(routing, batch) if routing.dropped_nodes.size else None,
+            None if ends.fit_in_memory else ends.resolve_in_order(batch, edges),
+        )
         taken = _bytes_of(one)
         beyond = num_edges + batch.num_edges > _MOST_GROUP or num_bytes + taken > most_bytes
         is_enough = num_edges + batch.num_edges > _LEAST_GROUP or num_bytes + taken > _LEAST_GROUP_BYTES
@@ -112,26 +105,149 @@ def _group_bytes(routing: Routing) -> int:
     return 4 * routing.rules.cap_bytes // (3 * routing.rules.threads + 2)  # cap_bytes is a quarter of it
 
 
-def _bytes_of(one: BatchInput) -> int:
+def _bytes_of(one: BatchEdges) -> int:
     """Return about how many bytes a batch takes while it is scattered."""
-    came = sum(int(array.nbytes) for array in (*one.chunk, *one.columns, *(one.hashes or ())) if array is not None)
-    plain = one.batch.relation is not None and one.resolved is None and not one.columns.columns
-    resolved = 0 if one.resolved is None else sum(end.types.nbytes + end.typed.nbytes for end in one.resolved)
+    came = sum(int(array.nbytes) for array in (*one.raw, *one.cells, *(one.hashes or ())) if array is not None)
+    plain = one.batch.relation is not None and one.ends is None and not one.cells.columns
+    resolved = 0 if one.ends is None else sum(end.types.nbytes + end.typed.nbytes for end in one.ends)
     return came + resolved + one.batch.num_edges * (_TYPED_WORK_BYTES if plain else _WORK_BYTES)
 
 
-def _add_group(routing: Routing, group: ScatteredGroup, aligned: AlignedEdges) -> None:
+@dataclass(frozen=True)
+class TypeShare:
+    """The edges of one canonical type in one batch: their positions in it (None: all), and owners.
+
+    The first is number ``start`` among the edges of its type in the group.
+    """
+
+    key: TypeKey
+    chosen: Ints | None
+    owners: Words
+    start: int
+
+
+@dataclass(frozen=True)
+class ScatteredBatch:
+    """A batch with the types of its edges."""
+
+    edges: BatchEdges
+    shares: tuple[TypeShare, ...]
+    missing: MissingEnds | None
+
+
+@dataclass
+class TypeTotal:
+    """What a group holds of one canonical type: its edges, scattered unless there are few, and sums over them.
+
+    ``rows`` and ``scattered`` hold them for the primary layout and, where it does not wait for that one, for the second.
+    """
+
+    num_edges: int = 0
+    checksum: int = 0
+    rows: tuple[list[EdgeRows], list[EdgeRows]] = field(default_factory=lambda: ([], []))
+    scattered: list[ScatteredRows | None] = field(default_factory=lambda: [None, None])
+    dst_counts: Ints | int = 0
+    src_counts: Ints | int = 0
+
+
+@dataclass(frozen=True)
+class ScatteredGroup:
+    """Some batches, scattered."""
+
+    batches: tuple[ScatteredBatch, ...]
+    totals: dict[TypeKey, TypeTotal]
+
+
+@dataclass(frozen=True)
+class EdgeScatterer:
+    """Scatters groups of batches. ``scatter`` depends on nothing but its argument, so that threads can share it."""
+
+    routing: Routing
+    ends: Ends
+
+    def scatter(self, inputs: Sequence[BatchEdges]) -> ScatteredGroup:
+        """Resolve, sort by type and scatter the edges of some batches."""
+        routing = self.routing
+        totals: dict[TypeKey, TypeTotal] = {}
+        batches = tuple([self._scatter_batch(one, totals) for one in inputs])
+        for key, total in totals.items():
+            for number, rows in enumerate(total.rows):
+                plan = routing.edge_plan(key, second=number == 1)
+                # So many edges are worth being scattered without waiting for more.
+                is_enough = total.num_edges >= max(LEAST_SCATTERED, 64 * plan.num_buckets)
+                if is_enough and rows and len({one.travels for one in rows}) == 1:
+                    num_others = routing.num_others(key, second=number == 1)
+                    total.scattered[number] = scatter_rows(routing.kernels, rows, plan, num_others)
+                    rows.clear()
+        return ScatteredGroup(batches, totals)
+
+    def _scatter_batch(self, edges: BatchEdges, totals: dict[TypeKey, TypeTotal]) -> ScatteredBatch:
+        routing, batch = self.routing, edges.batch
+        if edges.hashes is None and routing.decoded.texts:
+            edges = replace(edges, hashes=self.ends.text_keys(batch, edges.raw))
+        found = None if edges.ends or edges.keep is not None else self.ends.find_quickly(batch, edges.raw)
+        if found is not None:
+            src, dst = found
+            key = (batch.codes[0], src.type_number, dst.type_number)
+            return ScatteredBatch(edges, (self._add(edges, key, None, src.typed, dst.typed, totals),), None)
+        edges = replace(edges, ends=edges.ends or self.ends.resolve(batch, edges.raw))
+        keep, missing = find_kept(routing, edges)
+        shares = []
+        for key, chosen in edges.by_type(keep, len(routing.decoded.relations), len(routing.index.type_names)):
+            pick = slice(None) if chosen is None else chosen
+            src_typed, dst_typed = (edges.end(side).typed[pick].astype(routing.record_dtype) for side in range(2))
+            shares.append(self._add(edges, key, chosen, src_typed, dst_typed, totals))
+        return ScatteredBatch(edges, tuple(shares), missing)
+
+    def _add(
+        self, edges: BatchEdges, key: TypeKey, chosen: Ints | None, src: Words, dst: Words, totals: dict[TypeKey, TypeTotal]
+    ) -> TypeShare:
+        routing = self.routing
+        total = totals.setdefault(key, TypeTotal())
+        owners, others = (dst, src) if routing.rules.primary == "csc" else (src, dst)
+        order = routing.rules.neighbor_order
+        keys = order_keys(edges, order) if order in ("time", "weight") else None
+        start = total.num_edges
+        total.rows[0].append(EdgeRows(owners, others, start, keys if keys is None or chosen is None else keys[chosen]))
+        if routing.scatters_second:
+            total.rows[1].append(EdgeRows(others, owners, start))
+        total.num_edges += owners.size
+        total.checksum = (total.checksum + edges.checksum(chosen)) % 2**64
+        offsets = routing.index.part_offsets
+        total.src_counts = total.src_counts + count_parts(src, offsets[key[1]])
+        total.dst_counts = total.dst_counts + count_parts(dst, offsets[key[2]])
+        return TypeShare(key, chosen, owners, start)
+
+
+def order_keys(edges: BatchEdges, order: NeighborOrder) -> NDArray[np.uint64] | None:
+    """Return the keys by which a batch's edges are ordered: uint64[m]; None where they have none."""
+    columns: dict[str, tuple[Ints, Cells]] = {}
+    for column, rows, cells in batch_columns(edges.batch.edge_columns, edges.cells, edges.batch.num_edges, None):
+        if column.key.role is not None:
+            columns[column.key.role] = rows, cells
+    role = order_role(order, columns)
+    if role is None:
+        return None
+    rows, cells = columns[role]
+    keys = np.full(edges.batch.num_edges, missing_order_key(role), np.uint64)
+    keys[rows] = weight_keys(cells.flat) if role == "weight" else time_keys(cells.flat)
+    return keys
+
+
+def _add_group(routing: Routing, group: ScatteredGroup, aligned: Aligned) -> None:
     """Number the edges of a group, and scatter their columns; what is wrong with them is told in input order."""
     added: dict[TypeKey, int] = {}
     for scattered in group.batches:
         if scattered.missing is not None:
-            _report_missing(routing, scattered.edges, scattered.missing)
+            report_missing(routing, scattered.edges, scattered.missing)
         for share in scattered.shares:
             route = routing.edge_route(share.key, scattered.edges.batch, share.chosen)
             if share.key not in added:
                 added[share.key] = _add_edges(routing, route, group.totals[share.key])
-        _add_columns(routing, scattered, added, aligned)
-        routing.reporter.advance(records=scattered.edges.num_edges)
+        edges = scattered.edges
+        if edges.cells.columns or edges.raw.num_slots is not None or aligned or routing.roles.owners:
+            _add_columns(routing, scattered, added, aligned)
+        routing.reporter.advance(records=edges.batch.num_edges)
 
 
 def _add_edges(routing: Routing, route: EdgeRoute, total: TypeTotal) -> int:
@@ -153,31 +269,41 @@ def _add_edges(routing: Routing, route: EdgeRoute, total: TypeTotal) -> int:
     return first
 
 
-def _add_columns(routing: Routing, scattered: ScatteredBatch, first_ids: dict[TypeKey, int], aligned: AlignedEdges) -> None:
+def _add_columns(routing: Routing, scattered: ScatteredBatch, first_ids: dict[TypeKey, int], aligned: Aligned) -> None:
     """Scatter the columns of a batch's edges, type after type; ``first_ids`` are the group's first edge IDs."""
-    edges = scattered.edges
-    columns = list(edges.columns())
-    excess = excess_slots([(c.key, rows) for c, rows, _ in columns], edges.num_slots, edges.num_edges)
+    edges, num_edges = scattered.edges, scattered.edges.batch.num_edges
+    num_slots = edges.raw.num_slots
+    columns = batch_columns(edges.batch.edge_columns, edges.cells, num_edges, num_slots)
+    excess = None if num_slots is None else excess_slots([(c.key, rows) for c, rows, _ in columns], num_slots, num_edges)
+    is_checked = routing.rules.schema is not None or bool(routing.roles.owners)
     for share in scattered.shares:
         route, chosen = routing.routed.edges[share.key], share.chosen
-        route.extra_slots = route.extra_slots or bool((excess if chosen is None else excess[chosen]).any())
-        if not columns and not routing.roles.owners and not aligned.has(routing.decoded.relations[route.relation]):
-            continue
+        if excess is not None:
+            route.extra_slots = route.extra_slots or bool((excess if chosen is None else excess[chosen]).any())
         first = first_ids[share.key] + share.start
         ids: NDArray[Any] = np.arange(first, first + share.owners.size, dtype=routing.edge_dtype)
         owners: NDArray[Any] = share.owners.astype(routing.row_dtype)
         if routing.roles.owners:
             _split_edges(routing, route, edges, chosen, owners, ids)
-        offsets = _owner_offsets(routing, route)
+        offsets = routing.index.part_offsets[share.key[2] if routing.rules.primary == "csc" else share.key[1]]
         for column, rows, cells in columns:
-            picked = pick_cells(rows, chosen, edges.num_edges)
+            picked = pick_cells(rows, chosen, num_edges)
             if picked is None:
                 continue
             of_cells, of_edges = picked
             some = cells if of_cells is None else cells.take(of_cells)
-            _check_edges(routing, route, column.key, some, edges.batch, rows if of_cells is None else rows[of_cells])
+            if is_checked:
+                check_edges(routing, route, column.key, some, edges.batch, rows if of_cells is None else rows[of_cells])
             routing.edge_column(route, column.key, column.scalar).add(owners[of_edges], ids[of_edges], some, offsets)
-        _route_aligned_edges(routing, route, aligned, ids, owners)
+        relation = routing.decoded.relations[route.relation]
+        for cursor in aligned.get(relation, ()):
+            key = cursor.key
+            rows, cells = cursor.take(int(ids[0]), int(ids[-1]) + 1) if ids.size else (ids, empty_cells(key))
+            at = slice(None) if rows.size == ids.size else rows - int(ids[0])  # rows are among the edge IDs
+            if is_checked:
+                check_edges(routing, route, key, cells, None, rows)
+            target = routing.edge_column(route, key, (relation, key) in routing.decoded.aligned_scalars)
+            target.add(owners[at], ids[at], cells, offsets)
 
 
 def _split_edges(
@@ -188,94 +314,6 @@ def _split_edges(
     if split is not None and split.rule is not None:
         hashes = (edges.raw_hashes(0, chosen), edges.raw_hashes(1, chosen))
         split_edges(routing, route, split.rule, hashes, owners, ids)
-
-
-def _check_edges(routing: Routing, route: EdgeRoute, key: ColumnKey, cells: Cells, batch: Batch | None, rows: Ints) -> None:
-    """Raise for the first edge whose value does not fit the schema, or its role."""
-    schema = routing.rules.schema
-    if schema is None and not routing.roles.owners:
-        return
-    edge_type = routing.edge_type(route)
-    misfit = None if batch is None else find_split_misfit(routing.roles.of(edge_type), key, cells)
-    if schema is not None and misfit is None:
-        owner = schema.edges.get(edge_type, OwnerSchema(()))
-        misfit = find_misfit(owner, f"edge type {edge_type_text(edge_type)!r}", key, cells)
-    if misfit is not None:
-        place = "" if batch is None else routing.locator.edge_place(batch.first_edge + int(rows[misfit.row]), "src")
-        raise DataError(misfit.message, place=place, fix=misfit.fix)
-
-
-def _owner_offsets(routing: Routing, route: EdgeRoute) -> Ints:
-    return routing.index.part_offsets[route.dst_type if routing.rules.primary == "csc" else route.src_type]
-
-
-def _route_aligned_edges(routing: Routing, route: EdgeRoute, aligned: AlignedEdges, ids: Ints, owners: Ints) -> None:
-    relation = routing.decoded.relations[route.relation]
-    for key, cursor in aligned.of(relation):
-        rows, cells = cursor.take(int(ids[0]), int(ids[-1]) + 1) if ids.size else (ids, empty_cells(key))
-        at = slice(None) if rows.size == ids.size else rows - int(ids[0])  # rows are among the edge IDs
-        _check_edges(routing, route, key, cells, None, rows)
-        target = routing.edge_column(route, key, (relation, key) in routing.decoded.aligned_scalars)
-        target.add(owners[at], ids[at], cells, _owner_offsets(routing, route))
-
-
-def _report_missing(routing: Routing, edges: BatchEdges, missing: MissingEnds) -> None:
-    """Count edges whose ends are missing, where they are to be dropped; else raise for the first, or reject all."""
-    if routing.rules.on_missing == "drop":
-        routing.routed.num_dropped_edges += int(missing.edges.sum())
-    else:
-        _missing_ends(routing, edges, missing.edges, missing.wrong)
-
-
-def _missing_ends(
-    routing: Routing,
-    edges: BatchEdges,
-    missing: NDArray[np.bool_],
-    wrong: tuple[NDArray[np.bool_] | None, NDArray[np.bool_] | None],
-) -> None:
-    located = None
-    for at in np.flatnonzero(missing).tolist():
-        is_wrong = [mask is not None and bool(mask[at]) for mask in wrong]
-        side = 0 if edges.src.typed[at] < 0 or is_wrong[0] else 1
-        located = located or routing.locator.locate(edges.batch)
-        error = _end_error(routing, edges, located, at, side, is_wrong[side])
-        if not routing.rules.skip:
-            raise error
-        routing.routed.num_dropped_edges += 1
-        routing.reject(error)
-
-
-def _end_error(routing: Routing, edges: BatchEdges, located: Located, at: int, side: int, is_wrong: bool) -> DataError:
-    """Word an end that is no node, or one of another type."""
-    rows = located.rows.edges
-    positions = None if rows is None else rows.at_dst if side else rows.at_src
-    place = located.url if positions is None else located.place(int(positions[at]), side)
-    code = edges.batch.codes[0] if edges.relations is None else int(edges.relations[at])
-    relation = routing.decoded.relations[code]
-    name = relation.dst_type if side else relation.src_type
-    is_signed = routing.decoded.spaces.of_end(relation, side) in routing.decoded.sources.signed_ids
-    words = id_words(edges.raw_dst if side else edges.raw_src, rows, at, side, is_signed)
-    end = f"the edge's {'destination' if side else 'source'} {words}"
-    if is_wrong:
-        found = routing.index.type_names[int((edges.dst if side else edges.src).types[at])]
-        return DataError(f"{end} is a node of type {found!r}, not {name!r}", place=place, fix="correct the edge, or its type")
-    of_type = f" of type {name!r}" if name is not None and routing.decoded.sources.nodes == "tables" else ""
-    fix = "add its record, or use --on-missing-node create or drop"
-    return DataError(f"{end} is not a node{of_type}", place=place, fix=fix)
-
-
-def _without_dropped_records(routing: Routing, batch: Batch) -> NDArray[np.bool_] | None:
-    """Drop the edges that stand on the record of a node that was rejected as a duplicate; None: there are none."""
-    keep = routing.kept_nodes(batch)
-    if keep is None:
-        return None
-    rows = routing.locator.locate(batch).rows.edges
-    if rows is None or rows.record is None:
-        return None
-    own = rows.record
-    kept = np.where(own < 0, True, keep[np.maximum(own, 0)])
-    routing.routed.num_dropped_edges += int((~kept).sum())
-    return kept
 
 
 def pick_cells(rows: Ints, chosen: Ints | None, num_edges: int) -> tuple[Ints | None, Ints | slice] | None:

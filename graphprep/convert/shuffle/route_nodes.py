@@ -7,15 +7,14 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.convert.columns.routes import batch_columns
+from graphprep.convert.columns.routes import batch_columns, excess_slots
 from graphprep.convert.columns.schema_guard import find_misfit
 from graphprep.convert.columns.split_values import find_split_misfit
 from graphprep.convert.decoded.aligned import AlignedRuns
 from graphprep.convert.decoded.file_columns import FileColumn
-from graphprep.convert.decoded.rows import Batch
+from graphprep.convert.decoded.rows import Batch, BatchCells
 from graphprep.convert.index.resolve import Finders, Resolved
 from graphprep.convert.shuffle.route import Routing
-from graphprep.convert.shuffle.scatter_edges import excess_slots, slots_column
 from graphprep.kernels.cpu.ids.group import mark_bits
 from graphprep.model.errors import DataError
 from graphprep.model.graph_schema import OwnerSchema
@@ -83,9 +82,8 @@ def _first_declarations(routing: Routing, records: Ints) -> Ints:
 
 def _declared(routing: Routing) -> Iterator[tuple[Batch, NDArray[np.uint64], NDArray[np.int32]]]:
     """Yield (batch, keys, codes of types) of all nodes that records declare."""
-    decoded = routing.decoded
-    for batch, (ids, codes, _) in zip(decoded.batches, decoded.nodes.read(0), strict=True):
-        if batch.num_nodes and batch.declares:
+    for batch, (ids, codes, _) in routing.decoded.node_batches():
+        if batch.declares:
             yield batch, ids, codes
 
 
@@ -129,34 +127,30 @@ class _NodeRows:
 
     def _chunks(self, space: int) -> Iterator[NDArray[np.uint64]]:
         """Yield the IDs of one space: a map that does not fit is joined with all of them at once."""
-        decoded = self._routing.decoded
-        for batch, (ids, codes, _) in zip(decoded.batches, decoded.nodes.read(0), strict=True):
-            if batch.num_nodes:
-                rows = np.flatnonzero(self._spaces[codes] == space)
-                if rows.size:
-                    yield ids if rows.size == ids.size else ids[rows]
+        for _, (ids, codes, _) in self._routing.decoded.node_batches():
+            rows = np.flatnonzero(self._spaces[codes] == space)
+            if rows.size:
+                yield ids if rows.size == ids.size else ids[rows]
 
 
 def _route_node_records(routing: Routing) -> None:
     decoded = routing.decoded
     nodes = _NodeRows(routing)
     met: dict[tuple[int, ColumnKey], NDArray[np.uint8]] = {}
-    parts = zip(decoded.batches, decoded.nodes.read(0), decoded.node_columns.read(0), strict=True)
-    for batch, (ids, codes, num_slots), arrays in parts:
-        if not batch.num_nodes:
-            continue
+    held = decoded.node_columns.read(0)
+    for batch, (ids, codes, num_slots) in decoded.node_batches():
+        cells_of_batch = next(held) if batch.node_columns else BatchCells()
         place = nodes.resolve(ids, codes)
         numbers = routing.index.numbers_of_codes[codes]
         keep = routing.kept_nodes(batch)
         if not batch.declares:
             keep = _known_nodes(routing, batch, numbers, place)
-        columns = list(batch_columns(batch.node_columns, arrays, batch.num_nodes))
+        columns = batch_columns(batch.node_columns, cells_of_batch, batch.num_nodes, num_slots)
         if num_slots is not None:
-            columns.append(slots_column(num_slots))
-        excess = excess_slots([(c.key, rows) for c, rows, _ in columns], num_slots, batch.num_nodes)
-        for number in np.flatnonzero(np.bincount(numbers)).tolist():
-            route = routing.routed.nodes[number]
-            route.extra_slots = route.extra_slots or bool((excess & (numbers == number)).any())
+            excess = excess_slots([(c.key, rows) for c, rows, _ in columns], num_slots, batch.num_nodes)
+            for number in np.flatnonzero(np.bincount(numbers)).tolist():
+                route = routing.routed.nodes[number]
+                route.extra_slots = route.extra_slots or bool((excess & (numbers == number)).any())
         for column, rows, cells in columns:
             for number, chosen in _by_type(numbers, rows, keep):
                 offsets = routing.index.part_offsets[number]

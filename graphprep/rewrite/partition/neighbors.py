@@ -104,5 +104,5 @@ def _build(edges: EdgeRuns, num_nodes: int, num_entries: int, room: Workspace) -
     for start in range(0, num_nodes, room.fit(8)):
         ends = made.indptr[start + 1 : start + 1 + room.fit(8)]
         ends[:] = np.cumsum(ends) + made.indptr[start]
-    edges.runs.close()
+    edges.buckets.runs.close()
     return made

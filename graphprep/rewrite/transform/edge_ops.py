@@ -219,7 +219,7 @@ def sorted_edges(store: StoredArrays, edges: EdgeRecipe, room: Workspace) -> Ite
             assert piece.edge_ids is not None
             yield piece.rows(), piece.others, piece.edge_ids.astype(np.int64)
     finally:
-        runs.runs.close()
+        runs.buckets.runs.close()
 
 
 def _merged(

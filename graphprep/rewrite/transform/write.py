@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.edges.bucket_plan import MOST_HELD_BYTES, ROW_BYTES, WriteBuffer, plan_buckets
-from graphprep.edges.buckets import EdgeBuckets, EdgeRows
+from graphprep.edges.buckets import MOST_HELD_BYTES, ROW_BYTES, EdgeBuckets, EdgeRows, WriteBuffer, plan_buckets
 from graphprep.edges.build import (
     BuildRules,
     LayoutBuilder,
@@ -303,7 +302,7 @@ class _EdgeWriter:
                 room.pool,
                 keep_positions=False,
             )
-            found.runs.close()
+            found.buckets.runs.close()
         self._write_columns(order.edge_ids, self._counts(primary))
         schemas.append(
             EdgeTypeSchema(

@@ -84,13 +84,6 @@ class _Table:
     words: NDArray[np.int64]
     bases: NDArray[np.int64]
 
-    @classmethod
-    def of(cls, segments: list[_Segment], offsets: Any) -> _Table:
-        """Note where segments are."""
-        numbers = [(one.at, one.words, one.base) for one in segments]
-        place, words, base = np.ascontiguousarray(np.array(numbers, np.int64).reshape(-1, 3).T)
-        return cls(offsets, Buffers(tuple(one.records for one in segments)), place, words, base)
-
 
 _Part = tuple[_Segment, Records | None, int, int]  # records [start, stop) of a segment, which are in memory or not
 
@@ -105,7 +98,10 @@ class RecordRuns:
     def __init__(self, pool: SpillPool, num_buckets: int) -> None:
         """Open empty runs; with 0 buckets every segment has as many as it likes, until ``regroup``."""
         self.in_memory_bytes = 0
+        self.num_buckets = num_buckets
         self.num_records = np.zeros(num_buckets, np.int64)
+        self.num_ids = 0  # what edge IDs are below, where those of each segment count up from its base
+        self.layouts: list[Any] = []  # of every segment
         self._pool = pool
         self._segments: list[_Segment] = []
         self._path: Path | None = None
@@ -116,21 +112,6 @@ class RecordRuns:
         self._buffers: list[NDArray[np.uint64]] = []
         pool.join(self)
 
-    @property
-    def num_buckets(self) -> int:
-        """Return the number of buckets."""
-        return self.num_records.size
-
-    @property
-    def num_ids(self) -> int:
-        """Return what edge IDs are below, where those of each segment count up from its base."""
-        return max((segment.base + int(segment.offsets[-1]) for segment in self._segments), default=0)
-
-    @property
-    def layouts(self) -> list[Any]:
-        """Return the layout of every segment."""
-        return [segment.layout for segment in self._segments]
-
     def append(self, records: Records, offsets: NDArray[Any], base: int = 0, layout: Hashable = None) -> None:
         """Add a segment; the caller gives its arrays away. Raises StorageError where spilling fails."""
         if not len(records):
@@ -139,6 +120,8 @@ class RecordRuns:
         segment = _Segment(narrow, base, layout, records.shape[1], records)
         with self._pool.lock:
             self._segments.append(segment)
+            self.layouts.append(layout)
+            self.num_ids = max(self.num_ids, base + len(records))
             self._table = None
             if self.num_buckets:
                 self.num_records += narrow[1:] - narrow[:-1]
@@ -148,6 +131,7 @@ class RecordRuns:
     def regroup(self, num_buckets: int, widths: Sequence[int]) -> None:
         """Let every segment have ``num_buckets`` buckets, each of ``widths[k]`` of its own ones, side by side."""
         with self._pool.lock:
+            self.num_buckets = num_buckets
             self.num_records = np.zeros(num_buckets, np.int64)
             for segment, width in zip(self._segments, widths, strict=True):
                 ends = np.minimum(np.arange(num_buckets + 1) * width, segment.offsets.size - 1)
@@ -193,7 +177,7 @@ class RecordRuns:
         """Hold the records of buckets [first, stop) where they lie; those in the file are read."""
         with self._pool.lock:
             table = self._table = self._table or self._tabulate()
-        starts, ends = (table.offsets[:, bucket] * table.words for bucket in (first, stop))
+        starts, ends = table.offsets[:, first] * table.words, table.offsets[:, stop] * table.words
         numbers, offsets, sizes = np.arange(starts.size), np.zeros(starts.size, np.int64), ends - starts
         in_file = np.flatnonzero((table.places >= 0) & (sizes > 0))
         if not in_file.size:
@@ -214,7 +198,9 @@ class RecordRuns:
             self._offsets = np.array([segment.offsets for segment in self._segments]).reshape(-1, self.num_buckets + 1)
             for segment, offsets in zip(self._segments, self._offsets, strict=True):
                 segment.offsets = offsets
-        return _Table.of(self._segments, self._offsets)
+        numbers = [(one.at, one.words, one.base) for one in self._segments]
+        places, words, bases = np.ascontiguousarray(np.array(numbers, np.int64).reshape(-1, 3).T)
+        return _Table(self._offsets, Buffers(tuple([one.records for one in self._segments])), places, words, bases)
 
     def _take_buffer(self, num_words: int) -> NDArray[np.uint64]:
         with contextlib.suppress(IndexError):

@@ -142,10 +142,10 @@ class Runs(Generic[Chunk]):
         self.in_memory_bytes = 0
         self._leaving_bytes = 0
         self._pool = pool
-        self._extent_bytes = _extent_bytes(pool.cap_bytes) if coalesce else -1
+        self._coalesce = coalesce
         self._make: Callable[[_Arrays], Chunk]
         self._memory: list[list[_Arrays]] = [[] for _ in range(num_buckets)]
-        self._extents = [_Extents() for _ in range(num_buckets)]
+        self._extents: dict[int, _Extents] = {}  # of the buckets that lie in the file, at least in part
         self._layouts: dict[_Layout, int] = {}
         self._num_bytes = [0] * num_buckets
         self._path: Path | None = None
@@ -159,14 +159,13 @@ class Runs(Generic[Chunk]):
 
     def append(self, bucket: int, arrays: Chunk) -> None:
         """Add a chunk to a bucket. Raises StorageError where spilling fails."""
-        chunk = tuple(None if array is None else np.ascontiguousarray(array) for array in tuple(arrays))
+        chunk = tuple([None if array is None else np.ascontiguousarray(array) for array in tuple(arrays)])
         make: Any = getattr(type(arrays), "_make", tuple)
         self._make = make
-        num_bytes = sum(array.nbytes for array in chunk if array is not None)
+        held = _held_bytes(chunk)
         with self._pool.lock:
             self._memory[bucket].append(chunk)
-            self._num_bytes[bucket] += num_bytes
-            held = _held_bytes(chunk)
+            self._num_bytes[bucket] += held - _ARRAY_BYTES * len(chunk)
             self.in_memory_bytes += held
             self._pool.account(held)
 
@@ -177,24 +176,21 @@ class Runs(Generic[Chunk]):
         each chunk that lies there, for readers of many runs side by side.
         """
         with self._pool.lock:
-            extents, memory, path = self._extents[bucket].read(list(self._layouts)), list(self._memory[bucket]), self._path
-            extent = next(extents, None)  # the list as it is now
-            if consume:
-                self._leave(bucket)
+            memory, path = list(self._memory[bucket]), self._path
+            spilled = self._extents[bucket].read(list(self._layouts)) if bucket in self._extents else iter(())
+            extent = next(spilled, None)  # the list as it is now
+            if consume:  # what is left to the reader is not worth being spilled any more
+                leaving = sum(_held_bytes(chunk) for chunk in memory)
+                self._memory[bucket] = []
+                self.in_memory_bytes -= leaving
+                self._leaving_bytes += leaving
         if extent is not None and path is not None:
-            yield from map(self._make, _read_extents(path, itertools.chain([extent], extents), stays_open))
+            yield from map(self._make, _read_extents(path, itertools.chain([extent], spilled), stays_open))
         if consume and memory:
             memory.reverse()
             yield from map(self._make, self._let_go(memory))
         elif memory:
             yield from map(self._make, memory)
-
-    def _leave(self, bucket: int) -> None:
-        """Leave a bucket's chunks in memory to their reader: they are not worth being spilled any more."""
-        leaving = sum(_held_bytes(chunk) for chunk in self._memory[bucket])
-        self._memory[bucket] = []
-        self.in_memory_bytes -= leaving
-        self._leaving_bytes += leaving
 
     def _let_go(self, memory: list[_Arrays]) -> Iterator[_Arrays]:
         """Yield chunks from the end of a list, and forget them."""
@@ -209,7 +205,7 @@ class Runs(Generic[Chunk]):
 
     def num_chunks(self, bucket: int) -> int:
         """Return how many chunks ``read`` would yield."""
-        return self._extents[bucket].count + len(self._memory[bucket])
+        return (self._extents[bucket].count if bucket in self._extents else 0) + len(self._memory[bucket])
 
     def num_bytes(self, bucket: int) -> int:
         """Return the bytes of a bucket's arrays, wherever they lie."""
@@ -219,11 +215,11 @@ class Runs(Generic[Chunk]):
         """Drop a bucket's chunks. The spill file goes with the last one that lies in it."""
         with self._pool.lock:
             freed = sum(_held_bytes(chunk) for chunk in self._memory[bucket])
-            self._memory[bucket], self._extents[bucket] = [], _Extents()
+            self._memory[bucket] = []
             self._num_bytes[bucket] = 0
             self.in_memory_bytes -= freed
             self._pool.in_memory_bytes -= freed
-            if self._path is not None and not any(extents.count for extents in self._extents):
+            if self._extents.pop(bucket, None) is not None and not self._extents:
                 self._remove_file()
 
     def close(self) -> None:
@@ -232,10 +228,12 @@ class Runs(Generic[Chunk]):
             self._pool.leave(self)
             self._pool.in_memory_bytes -= self.in_memory_bytes + self._leaving_bytes
             self.in_memory_bytes = self._leaving_bytes = 0
-            self._memory = [[] for _ in self._memory]
-            self._extents = [_Extents() for _ in self._extents]
+            for chunks in self._memory:
+                chunks.clear()
+            self._extents.clear()
             self._num_bytes = [0] * len(self._num_bytes)
-            self._remove_file()
+            if self._path is not None:
+                self._remove_file()
 
     def _remove_file(self) -> None:
         path, self._path, self._file_bytes = self._path, None, 0
@@ -249,19 +247,20 @@ class Runs(Generic[Chunk]):
             self._path = self._pool.new_file()
         written: list[tuple[int, _Extents]] = []
         offset = self._file_bytes
+        most = min(_EXTENT_BYTES, max(_LEAST_EXTENT_BYTES, self._pool.cap_bytes // _EXTENT_SHARE)) if self._coalesce else -1
         # A failure leaves the bytes behind offset unnamed, and everything in memory.
         with plain_words(str(self._path.parent), TMP_DIR_OPTION), self._path.open("ab", buffering=_BUFFER_BYTES) as file:
             file.truncate(offset)
             for bucket, chunks in enumerate(self._memory):
                 if chunks:
                     extents = _Extents()
-                    for layout, group in _group_chunks(chunks, self._extent_bytes):
+                    for layout, group in _group_chunks(chunks, most):
                         lengths, num_bytes = _write_group(file, group)
                         extents.add(self._layouts.setdefault(layout, len(self._layouts)), offset, lengths)
                         offset += num_bytes
                     written.append((bucket, extents))
         for bucket, extents in written:
-            self._extents[bucket].extend(extents)
+            self._extents.setdefault(bucket, _Extents()).extend(extents)
             self._memory[bucket] = []
         self._pool.spilled_bytes += offset - self._file_bytes
         self._file_bytes = offset
@@ -269,17 +268,9 @@ class Runs(Generic[Chunk]):
         self.in_memory_bytes = 0
 
 
-def _extent_bytes(cap_bytes: int) -> int:
-    return min(_EXTENT_BYTES, max(_LEAST_EXTENT_BYTES, cap_bytes // _EXTENT_SHARE))
-
-
-def _chunk_bytes(chunk: _Arrays) -> int:
-    return sum(array.nbytes for array in chunk if array is not None)
-
-
 def _held_bytes(chunk: _Arrays) -> int:
     """Return what a chunk in memory counts."""
-    return _chunk_bytes(chunk) + _ARRAY_BYTES * len(chunk)
+    return sum([0 if array is None else array.nbytes for array in chunk]) + _ARRAY_BYTES * len(chunk)
 
 
 def _layout_of(chunk: _Arrays) -> _Layout:
@@ -292,7 +283,7 @@ def _group_chunks(chunks: list[_Arrays], extent_bytes: int) -> Iterator[tuple[_L
     group_layout: _Layout = ()
     group_bytes = 0
     for chunk in chunks:
-        layout, num_bytes = _layout_of(chunk), _chunk_bytes(chunk)
+        layout, num_bytes = _layout_of(chunk), _held_bytes(chunk) - _ARRAY_BYTES * len(chunk)
         if group and (layout != group_layout or group_bytes + num_bytes > extent_bytes):
             yield group_layout, group
             group, group_bytes = [], 0
