@@ -48,9 +48,12 @@ for store in sys.argv[3:]:
     homo = dgl.to_homogeneous(before)
     ours = load("homo")
     if len(ours.canonical_etypes):
-        raw = graphprep.load(f"{store}-homo").ids()
-        found = [(raw[u], raw[v]) for u, v in ends(ours, ours.canonical_etypes[0])]
-        assert sorted(found) == sorted(zip(*(end.tolist() for end in homo.edges())))
+        graph = graphprep.load(f"{store}-homo")
+        names = graph.columns("_N")[[column.name for column in graph.columns("_N")].index("node_type")].categories
+        own = list(zip([names[code] for code in graph.column("_N", "node_type")], graph.column("_N", "node_id").tolist()))
+        found = [(own[u], own[v]) for u, v in ends(ours, ours.canonical_etypes[0])]
+        other = [(before.ntypes[code], one) for code, one in zip(homo.ndata[dgl.NTYPE].tolist(), homo.ndata[dgl.NID].tolist())]
+        assert sorted(found) == sorted((other[u], other[v]) for u, v in zip(*(end.tolist() for end in homo.edges())))
         assert ours.num_nodes() == homo.num_nodes()
     if len(before.ntypes) == 1 and len(before.canonical_etypes) == 1:
         both = dgl.to_bidirected(before, copy_ndata=False)
