@@ -7,7 +7,7 @@ RUN := .venv/bin/python
 CLIENTS := torch==2.13.0 torch-geometric==2.8.1
 PEERS := deepgnn-ge==0.1.66 graphlearn-torch==0.2.4
 
-.PHONY: help setup clients test-clients demo test lint pytest coverage mutants golden samples bench bench-full bench-kernels docs clean
+.PHONY: help setup clients test-clients demo test lint pytest coverage mutants golden samples bench bench-full bench-kernels bench-gpu docs clean
 
 help:
 	@echo "make setup    install graphprep and its tools into .venv"
@@ -20,7 +20,7 @@ help:
 	@echo "make mutants N=150 SEED=1  put small mistakes into the code, and see which of them no test notices"
 	@echo "make golden   rewrite tests/golden; review the diff"
 	@echo "make samples  rewrite sample_data"
-	@echo "make bench    compare with the peers that are there, in a few minutes; bench-full: at full size; bench-kernels"
+	@echo "make bench    compare with the peers that are there, in a few minutes; bench-full: at full size; bench-kernels; bench-gpu"
 	@echo "make docs     write what commands print now into README.md and docs/"
 	@echo "make clean    remove .venv, caches and outputs"
 
@@ -104,6 +104,10 @@ bench-full: setup
 bench-kernels: setup
 	@$(RUN) -m pip install -qq --disable-pip-version-check pytest-benchmark
 	@$(RUN) -m pytest -q benchmarks/micro --benchmark-columns=min,median,rounds --benchmark-sort=name $(BENCH_FLAGS)
+
+# Needs a GPU and one of the extras cuda12 and cuda13: docs/cuda.md. BENCH_FLAGS=--toy runs it on the simulator.
+bench-gpu: setup
+	@$(RUN) benchmarks/gpu.py $(BENCH_FLAGS)
 
 docs: setup
 	@$(RUN) -m cogapp -I docs -r docs/cli.md docs/python.md

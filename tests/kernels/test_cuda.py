@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import re
 import subprocess
@@ -15,6 +16,7 @@ from graphprep.kernels.cuda.probe import NoDevice, explain
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
+SUITES = ("tests/kernels/test_kernels_contract.py", "tests/kernels/test_resident.py")
 MISSING_PARTS = ("libnvvm", "libdevice", "nvvm")
 
 
@@ -29,10 +31,10 @@ def run_simulated(*args: str) -> str:
 
 @pytest.mark.slow
 def test_the_contract_holds_on_the_simulator(record_property):
-    printed = run_simulated("pytest", "-q", "-p", "no:cacheprovider", "tests/kernels/test_kernels_contract.py")
+    printed = run_simulated("pytest", "-q", "-p", "no:cacheprovider", *SUITES)
     (passed,) = re.findall(r"^the contract of kernels: simulated (\d+) passed$", printed, re.M)
     record_property("simulated", passed)
-    assert int(passed) > 150
+    assert int(passed) > 200
 
 
 @pytest.mark.slow
@@ -91,11 +93,28 @@ def test_every_kernel_is_shipped():
     assert sources.count("@device_kernel\n") == len(SHIPPED)
 
 
+def test_the_benchmark_runs_at_toy_sizes(tmp_path):
+    """On the simulator, and says so; what there is no GPU for is named with its reason."""
+    path = tmp_path / "gpu.json"
+    command = [sys.executable, str(ROOT / "benchmarks/gpu.py"), "--toy", "--json", str(path)]
+    found = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
+    assert found.returncode == 0, found.stderr
+    assert found.stdout.startswith("SIMULATION: this shows that the script works. Its times mean nothing.\n")
+    written = json.loads(path.read_text())
+    assert written["about"]["simulated"]
+    cases = [(one["case"], one.get("skipped")) for one in written["results"]]
+    assert {case for case, why in cases if why is None} >= {"COO to CSR", "COO to CSR, ascending", "COO to CSR, streamed"}
+    allowed = ("torch", "cupy", "cuda.compute", "convert", "reorder")
+    assert [case for case, why in cases if why and not any(one in case for one in allowed)] == []
+    checked = [one for one in written["results"] if one["case"].startswith("COO to CSR") and "skipped" not in one]
+    assert all(one["result"] == "checked" for one in checked if "ours_is_faster_by" not in one)
+
+
 def test_the_command_line_and_the_cpu_import_nothing_of_cuda():
     code = (
         "import sys; sys.argv[1:] = ['--help']\n"
         "from graphprep.__main__ import main\n"
-        "from graphprep.edges.device import find_kernels; find_kernels()\n"
+        "from graphprep.edges.device.find import find_kernels; find_kernels()\n"
         "import graphprep.kernels.cuda.probe\n"
         "try: main()\n"
         "except SystemExit: pass\n"

@@ -70,12 +70,10 @@ def unpack_words(words, other_bits, id_bits, rows, others, ids):
 
 
 @device_kernel
-def split_pairs(pairs, firsts, seconds):
-    """Take words of two halves of 32 bits apart."""
+def pair_up(values, pairs):
+    """Put each value and its position, of 32 bits both, in a word."""
     for i in range(cuda.grid(1), pairs.size, cuda.gridsize(1)):
-        firsts[U(i)] = pairs[U(i)] >> U(32)
-        if seconds.size > 0:
-            seconds[U(i)] = pairs[U(i)] & U(0xFFFFFFFF)
+        pairs[U(i)] = (U(values[U(i)]) << U(32)) | U(i)
 
 
 @device_kernel

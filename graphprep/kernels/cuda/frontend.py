@@ -24,19 +24,12 @@ from graphprep.kernels.compiler.private_files import is_private_folder
 IS_SIMULATED = bool(config.ENABLE_CUDASIM)
 
 
-class _SimulatedModule:
-    """Is ``numba.cuda``, and for the threads of a kernel what the simulator puts in its place.
+if IS_SIMULATED:
+    from graphprep.kernels.cuda.simulation import SimulatedModule
 
-    The simulator itself exchanges the name in the module of a device function while one thread calls it, for all of them.
-    """
-
-    def __getattr__(self, name: str) -> Any:
-        from numba.cuda.simulator.kernel import BlockThread, _get_kernel_context
-
-        return getattr(_get_kernel_context() if isinstance(threading.current_thread(), BlockThread) else numba.cuda, name)
-
-
-cuda: Any = _SimulatedModule() if IS_SIMULATED else numba.cuda
+    cuda: Any = SimulatedModule()
+else:
+    cuda = numba.cuda
 
 # The simulator starts a thread of the operating system for each of a block's: few, and their number is neither HALF nor RADIX.
 # ITEMS is odd: threads that read their items one after another meet no bank of shared memory twice. A digit is sorted in two

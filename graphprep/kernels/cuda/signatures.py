@@ -34,7 +34,7 @@ SHIPPED: dict[Any, list[tuple[str, ...]]] = {
     elements.pack_edges: [(ends, ends, ids, "i8", "i8", "i8", "u8[]") for ends, ids in itertools.product(_KEYS, _KEYS)],
     elements.gather_records: [("i8[]", "u8[]", "i8", "i8", "i8", "u8[]", "u8[]")],
     elements.unpack_words: [("u8[]", "i8", "i8", ends, ends, ids) for ends, ids in itertools.product(_KEYS, _KEYS)],
-    elements.split_pairs: [("u8[]", "u4[]", "u4[]")],
+    elements.pair_up: [("u4[]", "u8[]")],
     elements.gather: [(values, order, values) for values, order in itertools.product(_KEYS, _KEYS)],
     elements.gather_words: [("u8[]", "i8", "u4[]", "u8[]")],
     elements.take_column: [("u8[]", "i8", "i8", "u8[]")],
