@@ -336,7 +336,7 @@ def _arrays(result: Any) -> list[Any]:
 def _extra_bytes(side: Callable[[], Any], output: int) -> int:
     """Return what a run holds beside its input and its output."""
     from graphprep.engine.budget import PeakSampler, private_bytes
-    from graphprep.engine.heap import release_scratch, trim_heap
+    from graphprep.engine.ledger import release_scratch, trim_heap
 
     gc.collect()
     release_scratch()

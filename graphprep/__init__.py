@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from graphprep.model.options.partition import PartitionOptions, PartitionSummary
     from graphprep.model.options.reorder import ReorderOptions, ReorderSummary
     from graphprep.model.options.transform import TransformOptions, TransformSummary
-    from graphprep.model.quiet import QuietReporter
+    from graphprep.model.protocols import QuietReporter
     from graphprep.model.run_options import RunOptions
 
 __all__ = [
@@ -102,7 +102,7 @@ _HOMES = {
     "PartitionBook": "graphprep.model.ids",
     "PartitionOptions": "graphprep.model.options.partition",
     "PartitionSummary": "graphprep.model.options.partition",
-    "QuietReporter": "graphprep.model.quiet",
+    "QuietReporter": "graphprep.model.protocols",
     "ReorderOptions": "graphprep.model.options.reorder",
     "ReorderSummary": "graphprep.model.options.reorder",
     "TransformOptions": "graphprep.model.options.transform",

@@ -16,23 +16,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from graphprep.model.errors import DataError, UsageError
-from graphprep.model.export import ExportOptions, ExportSummary, TargetInfo
-from graphprep.model.graph_config import GraphConfig
 from graphprep.model.metadata import METADATA_NAME
 from graphprep.model.options.checks import check_value, make_options
 from graphprep.model.options.convert import ConvertOptions, ConvertSummary
-from graphprep.model.options.generate import GenerateOptions, GenerateSummary
-from graphprep.model.options.partition import PartitionOptions, PartitionSummary
-from graphprep.model.options.reorder import ReorderOptions, ReorderSummary
-from graphprep.model.options.transform import TransformOptions, TransformSummary
 from graphprep.model.options.words import in_words, python_words
-from graphprep.model.protocols import Reporter, Sources
-from graphprep.model.quiet import QuietReporter
+from graphprep.model.protocols import QuietReporter
 from graphprep.model.rows import RawTexts
 from graphprep.model.run_options import RunOptions
-from graphprep.model.schema import EdgeType, RawIdKind
 from graphprep.storage.faults import display_url
-from graphprep.storage.read.arrays import StoreReader
 from graphprep.storage.read.urls import STDIN, Storage, local_path
 
 if TYPE_CHECKING:
@@ -42,9 +33,17 @@ if TYPE_CHECKING:
     from graphprep.ids.lookup import GivenIds, IdLookup
     from graphprep.info.guess import GuessedGraph
     from graphprep.info.inspect import GraphInfo
+    from graphprep.model.export import ExportOptions, ExportSummary, TargetInfo
+    from graphprep.model.options.generate import GenerateOptions, GenerateSummary
+    from graphprep.model.options.partition import PartitionOptions, PartitionSummary
+    from graphprep.model.options.reorder import ReorderOptions, ReorderSummary
+    from graphprep.model.options.transform import TransformOptions, TransformSummary
+    from graphprep.model.protocols import Reporter, Sources
+    from graphprep.model.schema import EdgeType, RawIdKind
+    from graphprep.storage.read.arrays import StoreReader
     from graphprep.validate.check import StoreReport
 
-S = TypeVar("S", ConvertSummary, ExportSummary, PartitionSummary, ReorderSummary, TransformSummary)
+S = TypeVar("S", ConvertSummary, "ExportSummary", "PartitionSummary", "ReorderSummary", "TransformSummary")
 Place = str | os.PathLike[str]  # a path or a URL
 _MAX_FAULTS = 20
 _INPUT_OPTIONS = (
@@ -243,6 +242,7 @@ def generate(
     ``given`` are fields of ``GenerateOptions``: ``generate("rmat", "rmat.txt", scale=20)``. Raises GraphprepError.
     """
     from graphprep.generate import generate as stage
+    from graphprep.model.options.generate import GenerateOptions
 
     options = make_options(GenerateOptions, options, given)
     with _open_storage(options.run) as storage, _reporting(reporter) as told:
@@ -262,6 +262,7 @@ def partition(
     ``given`` are fields of ``PartitionOptions``: ``partition("store", "parts", by="hash", partitions=4)``. Raises
     GraphprepError.
     """
+    from graphprep.model.options.partition import PartitionOptions
     from graphprep.rewrite.partition import command as rewrite
 
     options = make_options(PartitionOptions, options, given)
@@ -281,6 +282,7 @@ def reorder(
 
     ``given`` are fields of ``ReorderOptions``: ``reorder("store", "hot", by="in-degree")``. Raises GraphprepError.
     """
+    from graphprep.model.options.reorder import ReorderOptions
     from graphprep.rewrite import command as rewrite
 
     options = make_options(ReorderOptions, options, given)
@@ -304,6 +306,7 @@ def transform(
     """
     from shlex import split
 
+    from graphprep.model.options.transform import TransformOptions
     from graphprep.rewrite.transform import command as transforming
 
     words = split(operations) if isinstance(operations, str) else list(operations)
@@ -326,6 +329,7 @@ def export(
     ``given`` are fields of ``ExportOptions`` or, with other names, options of the target. Raises GraphprepError.
     """
     from graphprep.export import command as exporting
+    from graphprep.model.export import ExportOptions
 
     names = {field.name for kind in (ExportOptions, RunOptions) for field in fields(kind)}
     own = {name: value for name, value in given.items() if name not in names}
@@ -343,11 +347,8 @@ def claim_exports(store: str, exports: Sequence[tuple[str, str]], options: Expor
 
     Raises UsageError for unknown targets and for places that are taken, StorageError for those that cannot be written to.
     """
-    if not exports:
-        yield lambda out: None
-        return
     from graphprep.export import command as exporting
-    from graphprep.storage.write.claims import claim_places
+    from graphprep.storage.private import claim_places
     from graphprep.storage.write.files import check_place
 
     places = [out for _, out in exports]
@@ -392,6 +393,7 @@ def open_ids(
 ) -> Iterator[IdLookup]:
     """Open a store for converting IDs, block after block."""
     from graphprep.ids.lookup import IdLookup
+    from graphprep.storage.read.arrays import StoreReader
 
     edges = check_value("edges", edges, bool)
     with _storage(storage_options) as storage:
@@ -401,6 +403,8 @@ def open_ids(
 @contextlib.contextmanager
 def open_store(store: Place, storage_options: Mapping[str, str] | None = None) -> Iterator[StoreReader]:
     """Open a store for reading: ``.metadata``, and ``.array(part, path)`` for slices of its arrays."""
+    from graphprep.storage.read.arrays import StoreReader
+
     with _storage(storage_options) as storage:
         yield StoreReader(storage, os.fspath(store))
 
@@ -425,7 +429,7 @@ def open_file(url: Place, storage_options: Mapping[str, str] | None = None) -> I
 
 def is_store(storage: Storage, url: str) -> bool:
     """Return whether there is a store, whole or not: a metadata.json that says so, or partitions."""
-    from graphprep.info.inspect import is_store as look
+    from graphprep.storage.read.arrays import is_store as look
 
     return look(storage, url)
 
@@ -464,9 +468,10 @@ def _reporting(reporter: Reporter | None) -> Iterator[Reporter]:
 
 def _worded(summary: S, *, decoder: bool = False) -> S:
     """Return a summary whose sentences are in the caller's words."""
-    changes: dict[str, Any] = {
-        name: in_words(texts, decoder=decoder) for name in ("notes", "dropped") if (texts := getattr(summary, name, ()))
-    }
+    changes: dict[str, Any] = {}
+    for name in ("notes", "dropped"):
+        if texts := getattr(summary, name, ()):
+            changes[name] = in_words(texts, decoder=decoder)
     return replace(summary, **changes) if changes else summary
 
 
@@ -554,8 +559,8 @@ def _check_bad_records(options: ConvertOptions, inputs: Sequence[str], out: str 
     store = None if out is None else local_path(out)
     if store is not None and Path(os.path.realpath(target)).is_relative_to(os.path.realpath(store)):
         raise UsageError("this is inside the store", place=place, fix="name a file outside of it")
-    graph = options.graph or GraphConfig()
-    tables = [*(nodes.table for nodes in graph.nodes), *(edges.table for edges in graph.edges)]
+    graph = options.graph
+    tables = [] if graph is None else [*(one.table for one in graph.nodes), *(one.table for one in graph.edges)]
     urls = (*inputs, *(file for table in tables for file in table.files), options.schema, options.partition_by)
     read = [path for url in urls if url and (path := local_path(url)) is not None]
     if Path(target).is_file() and any(_is_read(Path(target), path) for path in read):

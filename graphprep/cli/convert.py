@@ -36,7 +36,7 @@ _PLAIN = ("edges", "triples", "arrays", "mtx", "metis")  # formats without recor
 _FLAGS_OF_LISTS = {"columns": "--column", "drop_columns": "--drop-column", "null": "--null"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class InputFlags:
     """Which decoder reads the input, and what is known of the graph beforehand."""
 
@@ -98,7 +98,7 @@ class InputFlags:
     ] = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class ErrorFlags:
     """What to do with records that are wrong."""
 
@@ -142,7 +142,7 @@ class ErrorFlags:
     ] = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class StoreFlags:
     """What the store looks like."""
 
@@ -244,7 +244,7 @@ class StoreFlags:
     ] = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class EdgesFlags:
     """Options of tables and of the decoders ``edges`` and ``arrays``; None means: not given. Field names are the decoders'."""
 
@@ -385,7 +385,7 @@ class EdgesFlags:
     ] = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class DeepGnnFlags:
     """Options of the DeepGNN decoders; None means: not given. A default means that its column is absent."""
 
@@ -502,7 +502,6 @@ def convert(
     """
     from graphprep import api
     from graphprep.cli.progress import reporting
-    from graphprep.model.export import ExportOptions
 
     decoder_flags = given_decoder_options(input_flags, edges_flags, deepgnn_flags)
     run_options = run_flags.to_options(storage_flags)
@@ -510,16 +509,17 @@ def convert(
         inputs, table_flags, "INPUT and OUT are both needed: what to convert, and the folder or URL of the store"
     )
     options = make_input_options(input_flags, table_flags, decoder_flags, run_options, error_flags)
-    exports, overwrite = last_flags.folders(out), store_flags.overwrite
-    export_options = ExportOptions(
-        drop_unsupported=last_flags.drop_unsupported,
-        message_edges=last_flags.message_edges,
-        overwrite=overwrite,
-        run=run_options,
-    )
-    with reporting(report_flags) as reporter, api.claim_exports(out, exports, export_options) as release:
-        summary = api.convert(urls, out, with_store_options(options, store_flags), reporter)
-        exported, failure = run_exports(out, exports, export_options, reporter, release)
+    options, exports = with_store_options(options, store_flags), last_flags.folders(out)
+    exported: list[ExportSummary] = []
+    failure: GraphprepError | None = None
+    if not exports:
+        with reporting(report_flags) as reporter:
+            summary = api.convert(urls, out, options, reporter)
+    else:
+        export_options = last_flags.to_options(store_flags.overwrite, run_options)
+        with reporting(report_flags) as reporter, api.claim_exports(out, exports, export_options) as release:
+            summary = api.convert(urls, out, options, reporter)
+            exported, failure = run_exports(out, exports, export_options, reporter, release)
     every = report_flags.verbose > 0
     if as_json:
         typer.echo(summary_json(summary, exported))

@@ -17,6 +17,7 @@ from graphprep.model.shown.texts import display_url, json_text, printable
 
 if TYPE_CHECKING:
     from graphprep.model.export import ExportOptions, ExportSummary, TargetInfo, TargetOption
+    from graphprep.model.run_options import RunOptions
 
 _TARGET = "Target"
 _GRAPH = "Graph"
@@ -24,7 +25,7 @@ _OUT = "Files"
 _EXPORT = "Export"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class TargetFlags:
     """What the files are for, and what is special about them."""
 
@@ -119,7 +120,7 @@ class GraphFlags:
     ] = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class FilesFlags:
     """How the files are written."""
 
@@ -142,7 +143,7 @@ class FilesFlags:
     ] = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class LastStageFlags:
     """Exports as the last stage of another command."""
 
@@ -192,6 +193,14 @@ class LastStageFlags:
                 raise UsageError(f"--export {','.join(self.export)!r} lacks a target", fix="graphprep export --list shows all")
             find_exporter(target)
         return [(target, folder or f"{out.rstrip('/')}-{target}") for target, _, folder in named]
+
+    def to_options(self, overwrite: bool, run: RunOptions) -> ExportOptions:
+        """Return the library's form."""
+        from graphprep.model.export import ExportOptions
+
+        return ExportOptions(
+            drop_unsupported=self.drop_unsupported, message_edges=self.message_edges, overwrite=overwrite, run=run
+        )
 
 
 @with_groups()

@@ -24,7 +24,7 @@ _HETERO = "Users and items"
 _STDOUT = "-"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class OutputFlags:
     """How the graph is written."""
 

@@ -75,16 +75,16 @@ def with_flags(found: GraphInfo | GuessedGraph, words: Sequence[str]) -> GraphIn
     """Name the flags that were given as those that convert the tables."""
     import dataclasses
 
-    from graphprep.info.guess import GuessedGraph
+    from graphprep.info.inspect import GraphInfo
 
-    return found if isinstance(found, GuessedGraph) else dataclasses.replace(found, flags=tuple(words))
+    return dataclasses.replace(found, flags=tuple(words)) if isinstance(found, GraphInfo) else found
 
 
 def found_text(found: GraphInfo | GuessedGraph, inputs: Sequence[str], *, as_json: bool, every: bool = False) -> str:
     """Write what was found; a guessed graph as a config that ``convert`` takes."""
-    from graphprep.info.guess import GuessedGraph
+    from graphprep.info.inspect import GraphInfo
 
-    if not isinstance(found, GuessedGraph):
+    if isinstance(found, GraphInfo):
         return info_json(found) if as_json else info_text(found, inputs, every=every)
     if as_json:
         from graphprep.decoders.configs.graph_file import graph_to_json

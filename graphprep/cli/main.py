@@ -280,8 +280,7 @@ def _tell_of_lost_files() -> None:
     """End with a message, and without temporary files, where a mapped file is cut short: the system would end it otherwise."""
 
     def end(path: str) -> None:
-        from graphprep.storage.private import remove_all
-        from graphprep.storage.write.claims import release_all
+        from graphprep.storage.private import let_go
 
         if sys.stderr.isatty():
             sys.stderr.write("\x1b[?25h\r\x1b[K")  # the cursor, which the bar has hidden
@@ -290,8 +289,7 @@ def _tell_of_lost_files() -> None:
             place=path,
             fix="run again when nothing writes to it" if path else "check the disk, then run again",
         )
-        remove_all()
-        release_all()
+        let_go()
 
     maps.on_loss = end
 

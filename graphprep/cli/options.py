@@ -29,7 +29,7 @@ def option(
 Threads = Annotated[int, option("--threads", "Threads to work with; 0 means one a core.", group=RESOURCES, metavar="N")]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class RunFlags:
     """What a command may use of the machine."""
 
@@ -55,7 +55,7 @@ class RunFlags:
         return RunOptions(self.memory_limit, self.threads, self.tmp_dir, storage.to_mapping())
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class DeviceFlags(RunFlags):
     """What a command that builds arrays may use of the machine."""
 
@@ -84,7 +84,7 @@ class DeviceFlags(RunFlags):
         return replace(options, device=self.device, device_memory_limit=self.device_memory_limit)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class StorageFlags:
     """How remote files are reached."""
 
@@ -106,7 +106,7 @@ class StorageFlags:
         return parse_pairs("--storage-option", self.storage_option)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class ReportFlags:
     """What a command says while it works, on stderr."""
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TextIO
 
 from graphprep.cli.words import duration, iso_time, quantity, size
-from graphprep.model import quiet
+from graphprep.model import protocols
 from graphprep.model.shown.stage_progress import StageProgress
 from graphprep.model.shown.texts import json_text, shown, without_secrets
 
@@ -24,7 +24,7 @@ _INTERVAL_S = 2.0  # between plain lines: enough to see that it lives, few enoug
 _SHORT_S = 2.0  # a stage that took less is not worth a line
 
 
-class QuietReporter(quiet.QuietReporter):
+class QuietReporter(protocols.QuietReporter):
     """Says nothing. ``details``: they are welcome, too."""
 
     details = False

@@ -19,7 +19,7 @@ _ORDER = "Order"
 _STORE = "Store"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class OrderFlags:
     """What nodes are ordered by."""
 

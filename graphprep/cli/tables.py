@@ -21,7 +21,7 @@ _FLAG_NAMES = {"columns": "column", "drop_columns": "drop_column"}
 _LAYOUTS = ("coo", "csr", "csc")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class TableFlags:
     """Which files are tables of which types, and columns that lie in files of their own."""
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
 
 from graphprep.convert.read.plan import Planned, is_packed
 from graphprep.engine.budget import format_size
@@ -29,8 +29,7 @@ _INDEX_BYTES = 4
 _VALUE_BYTES = 4  # wider numbers may be stored as float32
 
 
-@dataclass(frozen=True)
-class DiskRules:
+class DiskRules(NamedTuple):
     """Where a run writes to and what: ``pool_bytes`` of its runs stay in memory, ``num_layouts`` of the edges are stored."""
 
     out: str
@@ -41,8 +40,7 @@ class DiskRules:
     may_drop_edges: bool
 
 
-@dataclass(frozen=True)
-class DiskNeed:
+class DiskNeed(NamedTuple):
     """Bytes that a run takes at least: of temporary files at one time, and of the store.
 
     ``under_limit``: with more memory it would take fewer temporary files.
@@ -53,8 +51,7 @@ class DiskNeed:
     under_limit: bool = True
 
 
-@dataclass(frozen=True)
-class _Place:
+class _Place(NamedTuple):
     """A folder, what a run takes there, and what to do where it does not fit."""
 
     folder: str
@@ -76,10 +73,12 @@ def check_disk(planned: Planned, storage: Storage, rules: DiskRules, reporter: R
     folders = find_folders(rules.out, rules.tmp_dir)
     free = {folder: free_bytes(folder) for folder in folders if folder is not None}
     known = [num_bytes for num_bytes in free.values() if num_bytes is not None]
-    wordy = bool(getattr(reporter, "details", False))
-    if not known or planned.total_bytes is None or (not wordy and _is_plenty(planned, min(known))):
+    if not known or planned.total_bytes is None:
         return
-    _compare(folders, free, estimate_disk(planned, storage, rules), reporter)
+    # Most often there is room whatever the input holds, so that nobody need look.
+    most = planned.total_bytes * _MOST_GROWTH * (_MOST_PACKED if planned.is_packed else 1)
+    if getattr(reporter, "details", False) or most > min(known):
+        _compare(folders, free, estimate_disk(planned, storage, rules), reporter)
 
 
 def compare_disk(out: str, tmp_dir: str | None, need: DiskNeed, reporter: Reporter) -> None:
@@ -131,17 +130,10 @@ def _places(folders: tuple[str | None, str], free: dict[str, int | None], need: 
         yield _Place(tmp, words, fix, need.temporary_bytes, there)
 
 
-def _is_plenty(planned: Planned, free_bytes: int) -> bool:
-    """Return whether there is room whatever the input holds, so that nobody need look."""
-    packed = any(span.kind == "table" or is_packed(span.url) for span in planned.sources.spans)
-    return (planned.total_bytes or 0) * _MOST_GROWTH * (_MOST_PACKED if packed else 1) <= free_bytes
-
-
 # ---- samples
 
 
-@dataclass(frozen=True)
-class _Share:
+class _Share(NamedTuple):
     """Bytes in runs and in the store, for each byte of a text or each row of a table."""
 
     runs: float = 0.0
@@ -171,7 +163,7 @@ def _sample(planned: Planned, storage: Storage, span: Span, rules: DiskRules) ->
         return _Share()
     number = rows.num_records or _aligned_rows(rows) if rows is not None else 0
     share = _Share() if rows is None or not number else _share(rows, number, rules)
-    return share if span.array is None else replace(share, runs=0.0)  # it may stay in its file
+    return share if span.array is None else share._replace(runs=0.0)  # it may stay in its file
 
 
 def _least(planned: Planned, pieces: list[TextBlock], rules: DiskRules) -> _Share:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from graphprep.convert.build.write import (
     StoreBuilder,
@@ -19,10 +21,8 @@ from graphprep.convert.build.write import (
     publish_needs,
 )
 from graphprep.convert.columns.observe import ColumnContext, StoredColumn, settle_columns
-from graphprep.convert.columns.role_schema import input_schema
 from graphprep.convert.columns.roles import RoleFlag, Roles, category_texts, check_declared, match_types, owner_name, read_flags
-from graphprep.convert.columns.routes import ColumnRoute, EdgeRoute
-from graphprep.convert.columns.schema_guard import load_schema, settle_by_schema
+from graphprep.convert.columns.routes import ColumnRoute
 from graphprep.convert.decoded.early_edges import EarlyRules
 from graphprep.convert.decoded.rejects import Rejects
 from graphprep.convert.decoded.rows import Decoded
@@ -37,38 +37,34 @@ from graphprep.convert.read.decode import DecodeSettings, decode_all, decode_nee
 from graphprep.convert.read.locate import Locator
 from graphprep.convert.read.plan import Planned, apply_schema, decoded_bytes, plan_input, plan_needs, with_dtypes
 from graphprep.convert.roles.declare import complete
-from graphprep.convert.roles.role_columns import Parts, RoleGiver
 from graphprep.convert.shuffle.route import Routed, RouteRules, Routing
 from graphprep.convert.shuffle.route_edges import route_edges, route_needs
-from graphprep.convert.shuffle.route_nodes import route_nodes
 from graphprep.edges.device.find import RunDevice, find_kernels
 from graphprep.engine.budget import PeakSampler, count_memory, record_bytes
 from graphprep.engine.ledger import EDGE_BYTES, Ledger, MemoryPlan, plan_memory
 from graphprep.kernels.edges import Kernels
 from graphprep.model.errors import DataError, UsageError
-from graphprep.model.graph_schema import GraphSchema, OwnerSchema
-from graphprep.model.metadata import GraphMetadata
 from graphprep.model.options.checks import parse_error_limit
 from graphprep.model.options.convert import ConvertOptions, ConvertSummary
-from graphprep.model.protocols import Reporter, Sources
-from graphprep.model.quiet import QuietReporter
+from graphprep.model.protocols import QuietReporter, Reporter, Sources
 from graphprep.model.rows import ColumnKey
-from graphprep.model.schema import EdgeType, Layout, edge_type_text
+from graphprep.model.schema import edge_type_text
 from graphprep.model.shown.numbers import count
 from graphprep.model.shown.results import Card, Showable, type_rows
 from graphprep.storage.faults import display_url
 from graphprep.storage.private import PrivateFolder
 from graphprep.storage.read.urls import Storage, local_path
 from graphprep.storage.spill.runs import SpillPool
-from graphprep.storage.write.files import check_writable, write_pieces
 from graphprep.storage.write.publish import StoreWriter
 from graphprep.store.assign import PartitionFunction, order_types
-from graphprep.store.columns.densify import DenseNames
 from graphprep.store.finish import provenance
 from graphprep.store.stated_counts import CountRules, check_parts, check_room
 
 if TYPE_CHECKING:
     from graphprep.convert.memory.folder import InMemory
+    from graphprep.convert.roles.role_columns import Parts
+    from graphprep.model.graph_schema import GraphSchema, OwnerSchema
+    from graphprep.model.metadata import GraphMetadata
 
 _MOST_GROUP = 16 << 20  # of text whose edges are scattered at once: some 2^20, a thousand for every bucket
 _LEAST_EARLY = 1 << 15  # edges
@@ -98,7 +94,7 @@ class InputReport(Showable):
 
 @dataclass
 class Prepared:
-    """An input that is decoded, indexed and scattered to buckets."""
+    """An input that is decoded, indexed and scattered to buckets. ``most_bytes`` is the most that its rows may take."""
 
     planned: Planned
     decoded: Decoded
@@ -107,15 +103,53 @@ class Prepared:
     nodes: list[TypedNodes]
     edges: list[TypedEdges]
     num_skipped: int
+    most_bytes: int
     kernels: Kernels
     parts: tuple[Parts, ...] = ()
     role_notes: tuple[str, ...] = ()
     untold: tuple[str, ...] = ()
 
-    @property
-    def most_bytes(self) -> int:
-        """Return the most that its rows may take."""
-        return _most_bytes(self.decoded, self.index)
+    def __post_init__(self) -> None:
+        self.num_nodes: dict[str, int] = {}
+        self.num_edges: dict[str, int] = {}
+        for node in self.nodes:
+            self.num_nodes[node.name] = node.route.num_rows
+        for edge in self.edges:
+            self.num_edges[edge_type_text(edge.edge_type)] = edge.route.num_edges
+
+
+class _Run(NamedTuple):
+    """What the stages of a run work with."""
+
+    inputs: Sequence[str]
+    options: ConvertOptions
+    storage: Storage
+    memory: MemoryPlan
+    ledger: Ledger
+    pool: SpillPool
+    device: RunDevice
+    sampler: PeakSampler
+
+
+@contextlib.contextmanager
+def _begin(
+    inputs: Sequence[str], out: tuple[str, ...], options: ConvertOptions, tmp_dir: str | None, reporter: Reporter | None
+) -> Iterator[_Run]:
+    """Open what a run works with, and share out the memory."""
+    with (
+        count_memory(),
+        PeakSampler() as sampler,
+        Storage(options.run.storage_options, tmp_dir) as storage,
+    ):
+        storage.load_drivers((*inputs, *out))
+        reporter = reporter or QuietReporter()
+        device = RunDevice(options.run, reporter)
+        memory = plan_memory(options)
+        ledger = Ledger(memory.limit_bytes, memory.held_bytes, reporter, sampler)
+        storage.ahead_bytes = _AHEAD_BLOCKS * memory.block_bytes
+        storage.record_bytes = record_bytes(memory.limit_bytes)
+        with SpillPool(memory.pool_bytes, tmp_dir) as pool:
+            yield _Run(inputs, options, storage, memory, ledger, pool, device, sampler)
 
 
 @dataclass(frozen=True)
@@ -148,53 +182,46 @@ def convert(
     Raises the GraphprepErrors that the command line maps to its exit codes; then nothing is left at ``out``.
     """
     options = options or ConvertOptions()
-    reporter = reporter or QuietReporter()
     begin = time.perf_counter()
+    tmp_dir = options.run.tmp_dir or folder_beside(out)
     with contextlib.ExitStack() as stack:
-        stack.enter_context(count_memory())
-        sampler = stack.enter_context(PeakSampler())
-        tmp_dir = options.run.tmp_dir or folder_beside(out)
-        storage = stack.enter_context(Storage(options.run.storage_options, tmp_dir))
-        storage.load_drivers((*inputs, out))
-        device = RunDevice(options.run, reporter)
-        memory = plan_memory(options)
-        ledger = Ledger(memory.limit_bytes, memory.held_bytes, reporter, sampler)
-        storage.ahead_bytes = _AHEAD_BLOCKS * memory.block_bytes
-        storage.record_bytes = record_bytes(memory.limit_bytes)
-        writer = target = stack.enter_context(StoreWriter(storage, out, options.overwrite))
+        run = stack.enter_context(_begin(inputs, (out,), options, tmp_dir, reporter))
+        ledger, memory = run.ledger, run.memory
+        writer = target = stack.enter_context(StoreWriter(run.storage, out, options.overwrite))
         if rewrite is not None:
             folder = PrivateFolder(tmp_dir)
             stack.callback(folder.remove)
             url = str(Path(folder.make()) / "store")
-            writer = stack.enter_context(StoreWriter(storage, url))
-        pool = stack.enter_context(SpillPool(memory.pool_bytes, tmp_dir))
+            writer = stack.enter_context(StoreWriter(run.storage, url))
         if in_memory is not None:
             ledger.begin("spool", in_memory.needs())
-            in_memory.spool(storage)
-        with _saved_rejects(storage, options) as rejects:
-            disk = _disk_rules(out, tmp_dir, options, memory)
-            prepared = _prepare(inputs, options, memory, storage, pool, ledger, rejects, device, disk)
-        check_outcome(_outcome(inputs, prepared), options, target.replaced)
+            in_memory.spool(run.storage)
+        drops = options.on_missing_node == "drop"
+        disk = DiskRules(out, tmp_dir, memory.pool_bytes, len(options.layouts), options.edge_ids, may_drop_edges=drops)
+        prepared = _prepare(run, disk)
+        _check_outcome(run, prepared, target.replaced)
         rules = _write_rules(prepared, options, memory)
-        most = prepared.most_bytes
-        ledger.begin("build", (*build_needs(rules, prepared.nodes, prepared.edges, most), memory.runs(most)))
-        builder = StoreBuilder(writer, prepared.index, rules, pool, reporter)
+        runs = memory.runs(prepared.most_bytes)
+        ledger.begin("build", (*build_needs(rules, prepared.nodes, prepared.edges, prepared.most_bytes), runs))
+        builder = StoreBuilder(writer, prepared.index, rules, run.pool, ledger.reporter)
         for node in prepared.nodes:
             builder.write_nodes(node)
         for edge in prepared.edges:
             builder.write_edges(edge)
-        ledger.begin("publish", (*publish_needs(rules, prepared.nodes, prepared.edges), memory.runs(most)))
+        ledger.begin("publish", (*publish_needs(rules, prepared.nodes, prepared.edges), runs))
+        urls = list(dict.fromkeys(map(attrgetter("url"), prepared.decoded.sources.spans)))
 
         def provenance_of() -> object:
-            return _provenance(prepared, storage, device, time.perf_counter() - begin)
+            return provenance(urls, run.storage, time.perf_counter() - begin, run.device.name)
 
         metadata = builder.finish(prepared.nodes, prepared.edges, provenance_of)
         if rewrite is not None:
-            made = Converted(url, target, storage, memory, tmp_dir, prepared.kernels, ledger, reporter, provenance_of)
+            made = Converted(
+                url, target, run.storage, memory, tmp_dir, prepared.kernels, ledger, ledger.reporter, provenance_of
+            )
             metadata = rewrite(made)
         ledger.end()
-        elapsed_s = time.perf_counter() - begin
-        summary = _summary(out, prepared, ledger, target.num_bytes, pool.spilled_bytes, elapsed_s, sampler.stop())
+        summary = _summary(out, run, prepared, target.num_bytes, time.perf_counter() - begin)
         if rewrite is not None:
             summary = replace(
                 summary,
@@ -214,24 +241,13 @@ def folder_beside(out: str) -> str | None:
 def check_input(inputs: Sequence[str], options: ConvertOptions | None = None, reporter: Reporter | None = None) -> InputReport:
     """Decode, index and resolve an input without writing anything; raise what ``convert`` would raise."""
     options = options or ConvertOptions()
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(count_memory())
-        sampler = stack.enter_context(PeakSampler())
-        storage = stack.enter_context(Storage(options.run.storage_options, options.run.tmp_dir))
-        storage.load_drivers(inputs)
-        device = RunDevice(options.run, reporter or QuietReporter())
-        memory = plan_memory(options)
-        ledger = Ledger(memory.limit_bytes, memory.held_bytes, reporter or QuietReporter(), sampler)
-        storage.ahead_bytes = _AHEAD_BLOCKS * memory.block_bytes
-        storage.record_bytes = record_bytes(memory.limit_bytes)
-        pool = stack.enter_context(SpillPool(memory.pool_bytes, options.run.tmp_dir))
-        with _saved_rejects(storage, options) as rejects:
-            prepared = _prepare(inputs, options, memory, storage, pool, ledger, rejects, device)
-        check_outcome(_outcome(inputs, prepared), options)
+    with _begin(inputs, (), options, options.run.tmp_dir, reporter) as run:
+        prepared = _prepare(run)
+        _check_outcome(run, prepared)
         return InputReport(
             format=prepared.planned.format,
-            num_nodes={node.name: node.route.num_rows for node in prepared.nodes},
-            num_edges={edge_type_text(edge.edge_type): edge.route.num_edges for edge in prepared.edges},
+            num_nodes=prepared.num_nodes,
+            num_edges=prepared.num_edges,
             num_records=prepared.decoded.num_records,
             num_skipped=prepared.num_skipped,
             node_columns={node.name: node.columns for node in prepared.nodes},
@@ -240,54 +256,69 @@ def check_input(inputs: Sequence[str], options: ConvertOptions | None = None, re
         )
 
 
-def _prepare(
-    inputs: Sequence[str],
-    options: ConvertOptions,
-    memory: MemoryPlan,
-    storage: Storage,
-    pool: SpillPool,
-    ledger: Ledger,
-    rejects: Rejects | None,
-    device: RunDevice,
-    disk: DiskRules | None = None,
-) -> Prepared:
-    """Run the stages from plan to shuffle."""
-    plan = _plan(inputs, options, memory, storage, ledger, disk)
-    settings = DecodeSettings(
-        block_bytes=memory.block_bytes,
-        limit_bytes=max(memory.block_bytes, record_bytes(memory.limit_bytes)),
-        max_rows=max(1 << 10, memory.block_bytes // 16),
-        threads=memory.threads,
-        skip=options.on_error == "skip",
-        text_bytes=memory.cap_bytes,
-        early=None if plan.flags or plan.schema is not None else _early_rules(options, memory, plan.input.total_bytes),
-    )
-    decoded, index, locator = _index_input(
-        plan.input, settings, plan.schema, options, memory, storage, pool, ledger, rejects, plan.room
-    )
+def _prepare(run: _Run, disk: DiskRules | None = None) -> Prepared:
+    """Run the stages from plan to shuffle, and write the records that they reject to --bad-records, also where they fail."""
+    options, storage = run.options, run.storage
+    most_errors, _ = parse_error_limit(options.max_errors)
+    if options.on_error != "skip":
+        return _shuffle(run, None, disk)
+    from graphprep.storage.write.files import check_writable, write_pieces
+
+    url = options.bad_records
+    if url is not None:
+        check_writable(storage, url)
+    with Rejects(most_errors, options.run.tmp_dir) as rejects:
+        try:
+            return _shuffle(run, rejects, disk)
+        finally:
+            if url is not None:
+                write_pieces(storage, url, rejects.pieces())
+
+
+def _shuffle(run: _Run, rejects: Rejects | None, disk: DiskRules | None) -> Prepared:
+    """Plan, decode and index the input, and scatter it to buckets."""
+    options, memory, ledger = run.options, run.memory, run.ledger
+    plan = _plan(run, disk)
+    decoded, index, locator = _index_input(run, plan, rejects)
     flags, roles = (*plan.flags, *_format_flags(decoded)), plan.roles
     if flags and plan.fixed is None:
         roles = match_types(flags, index.type_names)
-    rules = _route_rules(options, plan.schema, memory, index)
-    kernels = device.kernels(decoded.num_edges, memory, ledger)
-    routing = Routing(kernels, decoded, index, rules, pool, locator, ledger.reporter, rejects, roles)
-    ledger.begin("shuffle", (*route_needs(routing), memory.runs(_most_bytes(decoded, index))))
+    rules = RouteRules(
+        primary=options.layouts[0],
+        both=options.layout == "both",
+        neighbor_order=options.neighbor_order,
+        weight_dtype=options.weight_dtype,
+        on_missing=options.on_missing_node,
+        skip=options.on_error == "skip",
+        bucket_bytes=memory.bucket_bytes,
+        cap_bytes=memory.cap_bytes,
+        num_parts=index.partition.num_parts,
+        threads=memory.threads,
+        schema=plan.schema,
+    )
+    kernels = run.device.kernels(decoded.num_edges, memory, ledger)
+    routing = Routing(kernels, decoded, index, rules, run.pool, locator, ledger.reporter, rejects, roles)
+    most = _most_bytes(decoded, index)
+    ledger.begin("shuffle", (*route_needs(routing), memory.runs(most)))
     if decoded.num_nodes or decoded.aligned:
+        from graphprep.convert.shuffle.route_nodes import route_nodes
+
         route_nodes(routing)
     route_edges(routing)
-    complete(routing, _has_times(decoded))
+    complete(routing)
     decoded.close()
     nodes, edges = _settle(decoded, index, routing.routed, options, plan.schema)
-    parts: tuple[Parts, ...] = ()
-    notes: tuple[str, ...] = ()
-    if roles.owners:
-        giver = RoleGiver(routing, storage, nodes, edges, plan.fixed)
-        giver.give(roles)
-        nodes, edges, parts, notes = giver.nodes, giver.edges, tuple(giver.parts), tuple(giver.notes)
     # What was guessed of the input is in the summary where the reporter tells nobody.
     untold = plan.input.sources.messages if getattr(ledger.reporter, "is_quiet", False) else ()
-    num_skipped = 0 if rejects is None else rejects.num
-    return Prepared(plan.input, decoded, index, routing.routed, nodes, edges, num_skipped, kernels, parts, notes, untold)
+    prepared = Prepared(plan.input, decoded, index, routing.routed, nodes, edges, 0, most, kernels, untold=untold)
+    if roles.owners:
+        from graphprep.convert.roles.role_columns import RoleGiver
+
+        giver = RoleGiver(routing, run.storage, nodes, edges, plan.fixed)
+        giver.give(roles)
+        parts, notes = tuple(giver.parts), tuple(giver.notes)
+        prepared = replace(prepared, nodes=giver.nodes, edges=giver.edges, parts=parts, role_notes=notes)
+    return prepared if rejects is None else replace(prepared, num_skipped=rejects.num)
 
 
 @dataclass(frozen=True)
@@ -306,28 +337,28 @@ class _Plan:
     roles: Roles = field(default_factory=Roles)
 
 
-def _plan(
-    inputs: Sequence[str],
-    options: ConvertOptions,
-    memory: MemoryPlan,
-    storage: Storage,
-    ledger: Ledger,
-    disk: DiskRules | None,
-) -> _Plan:
+def _plan(run: _Run, disk: DiskRules | None) -> _Plan:
     """Look at what there is, hold it against options, flags and schema, and refuse what has no room."""
+    options, storage, ledger, memory = run.options, run.storage, run.ledger, run.memory
     flags: tuple[RoleFlag, ...] = ()
     if options.labels or options.splits or options.seeds or options.categories:
         flags = read_flags(options.labels, options.splits, options.seeds, options.seed, categories=options.categories)
     ledger.begin("plan", plan_needs(memory.working_bytes))
-    planned = plan_input(inputs, options, storage, ledger.reporter)
-    room = _count_rules(memory, disk)
+    planned = plan_input(run.inputs, options, storage, ledger.reporter)
+    out, tmp_dir = (None, None) if disk is None else (disk.out, disk.tmp_dir)  # None: nothing is written
+    room = CountRules(memory.limit_bytes, memory.working_bytes, memory.task_bytes, out, tmp_dir)
     check_room(planned.sources, options, room)
-    flags += _config_flags(planned, options.seed)
+    graph = planned.graph
+    if graph is not None:
+        flags += read_flags(graph.labels, graph.splits, graph.seeds, options.seed, graph.place, graph.base, graph.categories)
     if flags and options.missing_node_type is None:  # else there may be one more
-        check_declared(flags, planned.sources, planned.graph)
-    if options.schema is not None and options.densify:
-        raise UsageError("--densify: the schema says how columns are stored", fix="leave one of them out")
+        check_declared(flags, planned.sources, graph)
     if options.schema is not None:
+        if options.densify:
+            raise UsageError("--densify: the schema says how columns are stored", fix="leave one of them out")
+        from graphprep.convert.columns.role_schema import input_schema
+        from graphprep.convert.columns.schema_guard import load_schema
+
         fixed = load_schema(storage, options.schema)
         schema, roles = input_schema(fixed, match_types(flags, fixed.node_types))
         plan = _Plan(apply_schema(planned, schema), room, flags, fixed, schema, roles)
@@ -347,87 +378,67 @@ def _most_bytes(decoded: Decoded, index: NodeIndex) -> int:
     return 2 * (rows + raw + 2 * sum(decoded.column_bytes.values()))
 
 
-def _outcome(inputs: Sequence[str], prepared: Prepared) -> Outcome:
-    """Count what was read. Its place is the input, where that is one."""
-    return Outcome(
-        display_url(inputs[0]) if len(inputs) == 1 else "",
-        sum(node.route.num_rows for node in prepared.nodes),
-        sum(edge.route.num_edges for edge in prepared.edges),
+def _check_outcome(run: _Run, prepared: Prepared, replaced: Mapping[str, Any] | None = None) -> None:
+    """Refuse an input that is not what was meant. The place of messages is the input, where that is one."""
+    found = Outcome(
+        display_url(run.inputs[0]) if len(run.inputs) == 1 else "",
+        sum(prepared.num_nodes.values()),
+        sum(prepared.num_edges.values()),
         prepared.decoded.num_records,
         prepared.num_skipped,
         prepared.routed.num_dropped_edges,
     )
-
-
-def _config_flags(planned: Planned, seed: int) -> tuple[RoleFlag, ...]:
-    """Read what a graph config says of labels, splits and seeds."""
-    graph = planned.graph
-    if graph is None:
-        return ()
-    return read_flags(graph.labels, graph.splits, graph.seeds, seed, graph.place, graph.base, graph.categories)
+    check_outcome(found, run.options, replaced)
 
 
 def _format_flags(decoded: Decoded) -> tuple[RoleFlag, ...]:
     """Say of each edge type that a column is its split or holds categories, where the format says so of all."""
-    kinds = dict.fromkeys((str(one.src_type), one.name, str(one.dst_type)) for one in decoded.relations)
     split, category = decoded.sources.edge_split, decoded.sources.edge_category
+    if split is None and category is None:
+        return ()
+    kinds = dict.fromkeys((str(one.src_type), one.name, str(one.dst_type)) for one in decoded.relations)
     flags = [] if split is None else [RoleFlag("split", "the names of the files", kind, (split,)) for kind in kinds]
     flags += [] if category is None else [RoleFlag("category", "--relation-as column", kind, (category,)) for kind in kinds]
     return tuple(flags)
 
 
-def _index_input(
-    planned: Planned,
-    settings: DecodeSettings,
-    schema: GraphSchema | None,
-    options: ConvertOptions,
-    memory: MemoryPlan,
-    storage: Storage,
-    pool: SpillPool,
-    ledger: Ledger,
-    rejects: Rejects | None,
-    room: CountRules,
-) -> tuple[Decoded, NodeIndex, Locator]:
+def _index_input(run: _Run, plan: _Plan, rejects: Rejects | None) -> tuple[Decoded, NodeIndex, Locator]:
     """Decode and index; again with other keys, should two names have the same one."""
+    options, memory, ledger, planned = run.options, run.memory, run.ledger, plan.input
+    settings = DecodeSettings(
+        block_bytes=memory.block_bytes,
+        limit_bytes=max(memory.block_bytes, record_bytes(memory.limit_bytes)),
+        max_rows=max(1 << 10, memory.block_bytes // 16),
+        threads=memory.threads,
+        skip=options.on_error == "skip",
+        text_bytes=memory.cap_bytes,
+        early=None if plan.flags or plan.schema is not None else _early_rules(options, memory, planned.total_bytes),
+    )
     decoder, sources, seed = planned.decoder, planned.sources, 0
     while True:
         most = decoded_bytes(planned)
         ledger.begin("decode", (*decode_needs(settings, most), memory.runs(most)), total_bytes=planned.total_bytes)
-        decoded = decode_all(decoder, sources, storage, pool, settings, ledger.reporter, rejects, planned.replan, seed)
-        locator = Locator(decoded, storage, settings)
+        decoded = decode_all(decoder, sources, run.storage, run.pool, settings, ledger.reporter, rejects, planned.replan, seed)
+        locator = Locator(decoded, run.storage, settings)
         ledger.begin("index", (*index_needs(decoded, memory.cap_bytes), memory.runs()))
+        rules = NodeRules(
+            partition=partial(_partition_function, run, decoded, plan.room),
+            on_missing=options.on_missing_node,
+            missing_type=options.missing_node_type,
+            ids=options.ids or "auto",
+            num_nodes=options.num_nodes,
+            type_order=None if plan.schema is None else plan.schema.node_types,
+            cap_bytes=memory.cap_bytes,
+            limit_bytes=memory.limit_bytes,
+            threads=memory.threads,
+        )
         try:
-            return decoded, _index(decoded, options, schema, memory, storage, pool, locator, room), locator
+            return decoded, index_nodes(decoded, rules, run.pool), locator
+        except BeyondError as error:
+            raise _beyond(decoded, locator, error) from None
         except KeyCollisionError:
             decoder, sources, seed = decoded.decoder, decoded.sources, decoded.text_seed + 1
             decoded.close()
-
-
-def _index(
-    decoded: Decoded,
-    options: ConvertOptions,
-    schema: GraphSchema | None,
-    memory: MemoryPlan,
-    storage: Storage,
-    pool: SpillPool,
-    locator: Locator,
-    room: CountRules,
-) -> NodeIndex:
-    rules = NodeRules(
-        partition=lambda names: _partition_function(decoded, options, storage, names, room),
-        on_missing=options.on_missing_node,
-        missing_type=options.missing_node_type,
-        ids=options.ids or "auto",
-        num_nodes=options.num_nodes,
-        type_order=None if schema is None else schema.node_types,
-        cap_bytes=memory.cap_bytes,
-        limit_bytes=memory.limit_bytes,
-        threads=memory.threads,
-    )
-    try:
-        return index_nodes(decoded, rules, pool)
-    except BeyondError as error:
-        raise _beyond(decoded, locator, error) from None
 
 
 def _beyond(decoded: Decoded, locator: Locator, error: BeyondError) -> DataError:
@@ -440,50 +451,19 @@ def _beyond(decoded: Decoded, locator: Locator, error: BeyondError) -> DataError
     )
 
 
-def _partition_function(
-    decoded: Decoded, options: ConvertOptions, storage: Storage, names: tuple[str, ...], room: CountRules
-) -> PartitionFunction:
-    found = find_partition_function(storage, options.partition_by, names, options.partitions, 1, options.seed)
+def _partition_function(run: _Run, decoded: Decoded, room: CountRules, names: tuple[str, ...]) -> PartitionFunction:
+    options = run.options
+    found = find_partition_function(run.storage, options.partition_by, names, options.partitions, 1, options.seed)
     if options.partitions is None and found.method == "file":
         check_parts(found.num_parts, display_url(options.partition_by), decoded.sources, options, room)
     return found
 
 
-def _layouts(options: ConvertOptions) -> tuple[Layout, ...]:
-    return ("csc", "csr") if options.layout == "both" else (options.layout,)
-
-
 def check_stated(sources: Sources, options: ConvertOptions) -> None:
     """Refuse the numbers of nodes that take more memory than ``convert`` would have. Raises what ``check_room`` raises."""
     with count_memory():
-        check_room(sources, options, _count_rules(plan_memory(options), None))
-
-
-def _count_rules(memory: MemoryPlan, disk: DiskRules | None) -> CountRules:
-    """Say what there is for what counts take; without ``disk`` nothing is written."""
-    out, tmp_dir = (None, None) if disk is None else (disk.out, disk.tmp_dir)
-    return CountRules(memory.limit_bytes, memory.working_bytes, memory.task_bytes, out, tmp_dir)
-
-
-def _disk_rules(out: str, tmp_dir: str | None, options: ConvertOptions, memory: MemoryPlan) -> DiskRules:
-    drops = options.on_missing_node == "drop"
-    return DiskRules(out, tmp_dir, memory.pool_bytes, len(_layouts(options)), options.edge_ids, may_drop_edges=drops)
-
-
-def _route_rules(options: ConvertOptions, schema: GraphSchema | None, memory: MemoryPlan, index: NodeIndex) -> RouteRules:
-    return RouteRules(
-        primary=_layouts(options)[0],
-        both=options.layout == "both",
-        neighbor_order=options.neighbor_order,
-        weight_dtype=options.weight_dtype,
-        on_missing=options.on_missing_node,
-        skip=options.on_error == "skip",
-        bucket_bytes=memory.bucket_bytes,
-        cap_bytes=memory.cap_bytes,
-        num_parts=index.partition.num_parts,
-        threads=memory.threads,
-        schema=schema,
-    )
+        memory = plan_memory(options)
+        check_room(sources, options, CountRules(memory.limit_bytes, memory.working_bytes, memory.task_bytes))
 
 
 def _early_rules(options: ConvertOptions, memory: MemoryPlan, total_bytes: int | None) -> EarlyRules | None:
@@ -503,7 +483,7 @@ def _write_rules(prepared: Prepared, options: ConvertOptions, memory: MemoryPlan
         graph_name=options.graph_name or prepared.planned.sources.graph_name or "graph",
         partition_by=partition.method,
         num_parts=partition.num_parts,
-        layouts=_layouts(options),
+        layouts=options.layouts,
         neighbor_order=options.neighbor_order,
         edge_ids=options.edge_ids,
         index_dtype=options.index_dtype,
@@ -514,18 +494,18 @@ def _write_rules(prepared: Prepared, options: ConvertOptions, memory: MemoryPlan
     )
 
 
-def _has_times(decoded: Decoded) -> bool:
-    """Return whether created_at and removed_at exist: either, on any row, makes both on all types."""
-    return decoded.sources.has_times or any(key.role in ("created_at", "removed_at") for key in decoded.column_bytes)
-
-
 def _settle(
     decoded: Decoded, index: NodeIndex, routed: Routed, options: ConvertOptions, schema: GraphSchema | None
 ) -> tuple[list[TypedNodes], list[TypedEdges]]:
-    """Settle all columns, and the numbers of the edge types."""
+    """Settle all columns, and the order of the edge types: the schema's, else by (relation, source type, destination type)."""
+    types = index.type_names
     shapes = {key: found.shapes for key, found in decoded.shapes.items()}
     created_weight = decoded.sources.created_weight
-    densify = DenseNames(options.densify) if options.densify else None
+    densify = None
+    if options.densify:
+        from graphprep.store.columns.densify import DenseNames
+
+        densify = DenseNames(options.densify)
 
     def columns(
         routes: dict[ColumnKey, ColumnRoute], num_rows: int, weight: float, name: str, owner: OwnerSchema | None, own: str
@@ -533,19 +513,30 @@ def _settle(
         stats = {key: route.stats for key, route in routes.items()}
         context = ColumnContext(num_rows, stats, shapes, decoded.sources.always_weighted, weight, densify and densify.of(own))
         if schema is not None and owner is not None:
+            from graphprep.convert.columns.schema_guard import settle_by_schema
+
             return settle_by_schema(owner, name, context, schema.place)
         return settle_columns(context)
 
     nodes = []
-    for number, name in enumerate(index.type_names):
+    for number, name in enumerate(types):
         route = routed.nodes[number]
         node_schema = None if schema is None else schema.nodes[name]
         settled = columns(route.columns, route.num_rows, created_weight, f"node type {name!r}", node_schema, name)
         nodes.append(TypedNodes(name, number, route, settled))
+    relations = [relation.name for relation in decoded.relations]
+    found = []
+    for code, src, dst in sorted(routed.edges):
+        found.append(((types[src], relations[code], types[dst]), routed.edges[code, src, dst]))
+    if schema is not None:
+        found.sort(key=lambda one: schema.edge_types.index(one[0]))
+    elif len(found) > 1 and not decoded.sources.edge_types:
+        order = order_types(sorted(set(relations)))
+        found.sort(key=lambda one: (order.index(one[0][1]), one[1].src_type, one[1].dst_type))
     edges = []
-    for edge_type, edge_route in _ordered_edge_types(decoded, index, routed, schema):
-        edge_schema = None if schema is None else schema.edges[edge_type]
+    for edge_type, edge_route in found:
         own = edge_type_text(edge_type)
+        edge_schema = None if schema is None else schema.edges[edge_type]
         settled = columns(edge_route.columns, edge_route.num_edges, 0.0, f"edge type {own!r}", edge_schema, own)
         edges.append(TypedEdges(edge_type, edge_route, settled))
     if densify is not None:
@@ -553,93 +544,46 @@ def _settle(
     return nodes, edges
 
 
-def _ordered_edge_types(
-    decoded: Decoded, index: NodeIndex, routed: Routed, schema: GraphSchema | None
-) -> Iterator[tuple[EdgeType, EdgeRoute]]:
-    """Yield the edge types in the schema's order, else by (relation number, source type, destination type)."""
-    names = [relation.name for relation in decoded.relations]
-
-    def named(key: tuple[int, int, int]) -> EdgeType:
-        return index.type_names[key[1]], names[key[0]], index.type_names[key[2]]
-
-    if schema is not None:
-        keys = sorted(routed.edges, key=lambda key: schema.edge_types.index(named(key)))
-    elif decoded.sources.edge_types:
-        keys = sorted(routed.edges)
-    else:
-        order = order_types(sorted(set(names)))
-        keys = sorted(routed.edges, key=lambda key: (order.index(names[key[0]]), key[1], key[2]))
-    for key in keys:
-        yield named(key), routed.edges[key]
-
-
-@contextlib.contextmanager
-def _saved_rejects(storage: Storage, options: ConvertOptions) -> Iterator[Rejects | None]:
-    """Collect rejected records, if there may be any; write them to --bad-records also when the run fails."""
-    most_errors, _ = parse_error_limit(options.max_errors)
-    if options.on_error != "skip":
-        yield None
-        return
-    url = options.bad_records
-    if url is not None:
-        check_writable(storage, url)
-    with Rejects(most_errors, options.run.tmp_dir) as rejects:
-        try:
-            yield rejects
-        finally:
-            if url is not None:
-                write_pieces(storage, url, rejects.pieces())
-
-
 def _notes(prepared: Prepared) -> tuple[str, ...]:
+    """Return the sentences for the user: of decoding, of IDs, and of columns that are not what one may expect."""
     notes = [*prepared.untold, *prepared.index.notes]
-    notes += [text if count == 1 else f"{text} ({count} times)" for text, count in sorted(prepared.decoded.warnings.items())]
-    notes += [note for columns in prepared.decoded.id_columns.values() if (note := columns.note) is not None]
-    for kind in (prepared.nodes, prepared.edges):
-        for owner in kind:
-            notes += _split_slots(owner)
-    notes += _detached(prepared)
-    notes += prepared.role_notes
-    return tuple(notes)
-
-
-def _detached(prepared: Prepared) -> Iterator[str]:
-    """Say which node types have columns, but no edge: mostly, edges name other IDs than these, or another type."""
-    joined = {end for edge in prepared.edges if edge.route.num_edges for end in edge.edge_type[::2]}
+    for text, times in sorted(prepared.decoded.warnings.items()):
+        notes.append(text if times == 1 else f"{text} ({times} times)")
+    for ids in prepared.decoded.id_columns.values():
+        notes += [] if ids.note is None else [ids.note]
+    joined: set[str] = set()
     for node in prepared.nodes:
-        own = [column.schema.name for column in node.columns if column.schema.role in (None, "label", "split")]
-        if own and node.name not in joined and node.route.num_rows:
+        _note_slots(notes, node.name, node.columns)
+    for edge in prepared.edges:
+        _note_slots(notes, ":".join(edge.edge_type), edge.columns)
+        joined.update(edge.edge_type[::2] if edge.route.num_edges else ())
+    for node in prepared.nodes:  # mostly, edges name other IDs than these, or another type
+        if node.columns and node.name not in joined and node.route.num_rows:
+            own = [column.schema.name for column in node.columns if column.schema.role in (None, "label", "split")]
             columns = f"column {own[0]!r}" if len(own) == 1 else f"{len(own):,} columns"
-            yield f"node type {node.name!r} has {columns}, but no edge begins or ends in it"
+            if own:
+                notes.append(f"node type {node.name!r} has {columns}, but no edge begins or ends in it")
+    return (*notes, *prepared.role_notes)
 
 
-def _split_slots(owner: TypedNodes | TypedEdges) -> Iterator[str]:
+def _note_slots(notes: list[str], owner: str, columns: Sequence[StoredColumn]) -> None:
     """Say where one feature slot became several columns."""
     slots: dict[int, list[str]] = {}
-    for column in owner.columns:
+    for column in columns:
         if column.schema.slot is not None:
             slots.setdefault(column.schema.slot, []).append(column.schema.name)
-    name = owner.name if isinstance(owner, TypedNodes) else ":".join(owner.edge_type)
     for slot, names in slots.items():
         if len(names) > 1:
-            yield f"{name}: slot {slot} became {', '.join(names)}; --schema fixes the kinds beforehand"
+            notes.append(f"{owner}: slot {slot} became {', '.join(names)}; --schema fixes the kinds beforehand")
 
 
-def _summary(
-    out: str,
-    prepared: Prepared,
-    ledger: Ledger,
-    output_bytes: int,
-    spilled_bytes: int,
-    elapsed_s: float,
-    peak_bytes: int,
-) -> ConvertSummary:
+def _summary(out: str, run: _Run, prepared: Prepared, output_bytes: int, elapsed_s: float) -> ConvertSummary:
     return ConvertSummary(
         out=out,
         format=prepared.planned.format,
         format_flags=prepared.planned.flags,
-        num_nodes={node.name: node.route.num_rows for node in prepared.nodes},
-        num_edges={edge_type_text(edge.edge_type): edge.route.num_edges for edge in prepared.edges},
+        num_nodes=prepared.num_nodes,
+        num_edges=prepared.num_edges,
         num_parts=prepared.index.partition.num_parts,
         num_records=prepared.decoded.num_records,
         num_skipped=prepared.num_skipped,
@@ -648,17 +592,12 @@ def _summary(
         splits={owner_name(parts.owner): parts.counts for parts in prepared.parts},
         input_bytes=prepared.decoded.input_bytes,
         output_bytes=output_bytes,
-        spilled_bytes=spilled_bytes,
+        spilled_bytes=run.pool.spilled_bytes,
         elapsed_s=elapsed_s,
-        peak_memory_bytes=peak_bytes,
-        stage_s=dict(ledger.seconds),
+        peak_memory_bytes=run.sampler.stop(),
+        stage_s=run.ledger.seconds,
         notes=_notes(prepared),
     )
-
-
-def _provenance(prepared: Prepared, storage: Storage, device: RunDevice, elapsed_s: float) -> dict[str, Any]:
-    spans = prepared.decoded.sources.spans
-    return provenance(list(dict.fromkeys(span.url for span in spans)), storage, elapsed_s, device.name)
 
 
 __all__ = [

@@ -124,12 +124,12 @@ def make_decoder(cls: type, options: Mapping[str, object]) -> Decoder:
     option that the decoder does not have or whose value does not fit.
     """
     name = decoder_name(cls)
-    fields = option_types(cls)
     is_foreign = not hasattr(cls, "plan") and not hasattr(cls, "read_config")
+    fields = option_types(cls) if options else {}
     if is_foreign:
         fields = {**fields, "weight_dtype": Literal["float32", "float64"]}
     given: dict[str, Any] = {}
-    for option, value in _options_for(name, options).items():
+    for option, value in _options_for(name, options).items() if options else ():
         key = _FIELDS.get(option, option) if option not in fields else option
         if value is None:
             continue
@@ -145,7 +145,7 @@ def make_decoder(cls: type, options: Mapping[str, object]) -> Decoder:
 
 
 def _construct(cls: type, name: str, given: dict[str, Any]) -> Any:
-    if not any(hasattr(cls, method) for method in ("decode", "read", "read_config")):
+    if not (hasattr(cls, "decode") or hasattr(cls, "read") or hasattr(cls, "read_config")):
         raise UsageError(f"{name} is no decoder: it has neither decode nor read", fix="see graphprep.model.protocols.Decoder")
     try:
         return cast(_Constructor, cls)(**given)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from graphprep.decoders.looks.foreign import tell_foreign
+from graphprep.decoders.looks.formats import FILE_LOOKS, FOLDER_LOOKS, tell_foreign
+from graphprep.decoders.looks.text_head import is_header_alone
 from graphprep.decoders.registry import find_decoder, known_decoders, own_decoders
 from graphprep.model.errors import DataError, UsageError
-from graphprep.model.export import EXPORT_FORMAT, RECORD_NAME
-from graphprep.model.metadata import MANIFEST_NAME, METADATA_NAME, STORE_FORMAT, part_name
+from graphprep.model.metadata import EXPORT_FORMAT, MANIFEST_NAME, METADATA_NAME, RECORD_NAME, STORE_FORMAT, part_name
 from graphprep.model.protocols import Sniffed, SniffedFile, SniffsFiles, SniffsFolders
 from graphprep.storage.faults import display_url
 
@@ -37,8 +38,6 @@ def sniff(storage: Storage, urls: Sequence[str]) -> Sniffed:
     lists the first with more than a header. Raises UsageError where no format, or more than one, is likely, and for a store or
     an export; DataError where the file is binary data.
     """
-    from graphprep.decoders.looks.text_head import is_header_alone
-
     metadata = chunked_metadata(storage, urls)
     if metadata is not None:
         head, complete = _head(storage, metadata)
@@ -121,7 +120,7 @@ def _choose(file: SniffedFile) -> Sniffed:
     if foreign is not None:
         raise DataError(f"this is {foreign.what}, which is not read", place=display_url(file.url), fix=foreign.fix)
     bids = _bids(file, known_decoders())
-    bids.sort(key=lambda bid: -bid.confidence)
+    bids.sort(key=attrgetter("confidence"), reverse=True)
     likely = [bid for bid in bids if bid.confidence >= _LEAST_CONFIDENCE]
     if likely and (len(likely) == 1 or likely[0].confidence - likely[1].confidence >= _LEAST_MARGIN):
         return likely[0]
@@ -155,25 +154,22 @@ def bid_of(name: str, file: SniffedFile) -> Sniffed | None:
 
 def _bids(file: SniffedFile, names: Sequence[str]) -> list[Sniffed]:
     """Ask formats. A decoder that is installed but cannot be loaded has no say."""
-    from graphprep.decoders.looks.formats import FILE_LOOKS
-
     ours = own_decoders()
     bids: list[Sniffed] = []
     for name in names:
         bid: Sniffed | None = None
         if name in ours:
-            bid = FILE_LOOKS[name](file) if name in FILE_LOOKS else None
+            mark, look = FILE_LOOKS.get(name, (None, None))
+            bid = look(file) if mark is not None and look is not None and mark.search(file.head) else None
         elif isinstance(installed := _installed(name), SniffsFiles):
             bid = installed.sniff(file)
         if bid is not None:
-            bids.append(_with_flags(bid))
+            bids.append(bid if bid.flags else replace(bid, flags=("--format", bid.decoder)))
     return bids
 
 
 def _folder_bids(storage: Storage, url: str) -> list[Sniffed]:
     """Ask every format whether it knows a folder as a whole."""
-    from graphprep.decoders.looks.formats import FOLDER_LOOKS
-
     ours = own_decoders()
     bids: list[Sniffed] = []
     for name in known_decoders():
@@ -183,7 +179,7 @@ def _folder_bids(storage: Storage, url: str) -> list[Sniffed]:
         elif isinstance(installed := _installed(name), SniffsFolders):
             bid = installed.sniff_folder(storage, url)
         if bid is not None:
-            bids.append(_with_flags(bid))
+            bids.append(bid if bid.flags else replace(bid, flags=("--format", bid.decoder)))
     return bids
 
 
@@ -192,10 +188,6 @@ def _installed(name: str) -> object:
         return find_decoder(name)
     except UsageError:
         return None
-
-
-def _with_flags(bid: Sniffed) -> Sniffed:
-    return bid if bid.flags else replace(bid, flags=("--format", bid.decoder))
 
 
 def _refuse_store(url: str, metadata: bytes) -> None:
@@ -211,8 +203,9 @@ def _refuse_store(url: str, metadata: bytes) -> None:
 def _refuse_half_store(storage: Storage, urls: Sequence[str]) -> None:
     """Raise UsageError where a folder has a store's partition, but no metadata.json."""
     for url in urls if len(urls) == 1 else filter(storage.is_local, urls):  # servers are not asked of each file
-        inside = [storage.join(url, name) for name in (METADATA_NAME, f"{part_name(0, 1)}/{MANIFEST_NAME}")]
-        if storage.is_dir(url) and [storage.exists(one) for one in inside] == [False, True]:
+        if not storage.is_dir(url) or storage.exists(storage.join(url, METADATA_NAME)):
+            continue
+        if storage.exists(storage.join(url, f"{part_name(0, 1)}/{MANIFEST_NAME}")):
             raise UsageError(
                 f"this is no whole store: it has no {METADATA_NAME}", place=display_url(url), fix="convert its raw input again"
             )

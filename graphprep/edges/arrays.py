@@ -19,7 +19,7 @@ from graphprep.edges.array_rows import (
     scatter_entries,
 )
 from graphprep.edges.device.find import find_kernels
-from graphprep.engine.heap import scratch_array
+from graphprep.engine.ledger import scratch_array
 from graphprep.kernels.edges import Kernels, Relabeling, Rows, as_input
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.schema import Layout

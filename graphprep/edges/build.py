@@ -46,7 +46,7 @@ class BuildRules:
     threads: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class BuiltTask:
     """A built piece: lengths of its rows, then for each entry the other end, its edge ID and, in a second layout, its edge row.
 
@@ -78,7 +78,7 @@ class BuiltTask:
         return (low + int(filled[0]), int(self.others[0])), (low + int(filled[-1]), int(self.others[-1]))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LayoutBuilder:
     """Builds one layout of one edge type; ``edge_rows`` says that edges bring their edge rows.
 
@@ -207,7 +207,7 @@ class LayoutFiles:
     edge_rows: bool = False
 
 
-@dataclass
+@dataclass(eq=False)
 class BuiltEdges:
     """What building the primary layout leaves for the edge columns: per task (arrival, position).
 

@@ -22,7 +22,7 @@ from graphprep.edges.array_rows import (
 from graphprep.edges.arrays import as_adjacency, build_adjacency, check_layout
 from graphprep.edges.device.find import find_kernels
 from graphprep.edges.plain_text import BLOCK_BYTES, PlainText, open_plain_text
-from graphprep.engine.heap import scratch_array
+from graphprep.engine.ledger import scratch_array
 from graphprep.kernels.cpu.text.pairs import count_lines
 from graphprep.kernels.edges import Kernels, Packing, Segments, bits_below
 from graphprep.model.errors import DataError, UsageError

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from graphprep.edges.array_rows import CHUNK, count_threads, even_pieces, index_dtype, run_tasks
 from graphprep.edges.arrays import as_ends, limits
 from graphprep.edges.device.find import find_kernels
-from graphprep.engine.heap import scratch_array
+from graphprep.engine.ledger import scratch_array
 from graphprep.kernels.cpu.ids.rank_ids import ScatteredIds, collect_ranks, number_bucket, rank_bucket, scatter_ids
 from graphprep.kernels.edges import Kernels, ScatteredKeys, as_input, bits_below
 from graphprep.model.errors import UsageError

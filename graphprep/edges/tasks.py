@@ -22,7 +22,7 @@ _BINS = 1 << 12
 _MOST_FILTERED = 1 << 16  # records that are looked through at a time, where a task is but a part of its bucket
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class BuildTask:
     """A piece of a bucket that is built at once: rows [low, high). Several buckets may be built at once as they are.
 

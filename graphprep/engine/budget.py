@@ -124,8 +124,12 @@ def _cgroup_memory() -> Iterator[int]:
             now = _read_number(folder / used)
             if now is not None:
                 fields = _read_fields(folder / "memory.stat")
-                now -= sum(fields.get(name, 0) for name in cache)
-                yield from (most - now for name in limits if (most := _read_number(folder / name)) is not None)
+                for name in cache:
+                    now -= fields.get(name, 0)
+                for name in limits:
+                    most = _read_number(folder / name)
+                    if most is not None:
+                        yield most - now
 
 
 def _process_memory() -> Iterator[int]:
@@ -165,7 +169,9 @@ def _cgroup_folders(controller: str) -> Iterator[Path]:
             root = _CGROUP / (controller if controllers else "unified")
             root = root if root.is_dir() else _CGROUP
             folder = root / path.lstrip("/")
-            yield from (level for level in (folder, *folder.parents) if level.is_relative_to(root) and level.is_dir())
+            for level in (folder, *folder.parents):
+                if level.is_relative_to(root) and level.is_dir():
+                    yield level
 
 
 def _read_number(path: Path) -> int | None:
@@ -178,11 +184,13 @@ def _read_number(path: Path) -> int | None:
 
 def _read_fields(path: Path) -> dict[str, int]:
     """Return the first two words of every line of a file of the system, where the second is a number."""
-    try:
-        lines = [line.split() for line in path.read_text().splitlines()]
-    except OSError:
-        return {}
-    return {words[0]: int(words[1]) for words in lines if len(words) > 1 and words[1].isdigit()}
+    fields: dict[str, int] = {}
+    with contextlib.suppress(OSError):
+        for line in path.read_text().splitlines():
+            words = line.split(maxsplit=2)
+            if len(words) > 1 and words[1].isdigit():
+                fields[words[0]] = int(words[1])
+    return fields
 
 
 # ---- use
@@ -228,48 +236,33 @@ def private_bytes() -> int:
         folder = _PROC / waiting.pop()
         fields = _read_fields(folder / "status")
         total += (fields.get("RssAnon:", 0) + fields.get("RssShmem:", 0)) * 1024
-        waiting += _children(folder)
+        with contextlib.suppress(OSError):  # it ended meanwhile
+            for thread in os.listdir(folder / "task"):  # noqa: PTH208 - many times a second
+                waiting += (folder / "task" / thread / "children").read_text().split()
     return total
 
 
-def _children(folder: Path) -> list[str]:
-    """Return the processes that a process started, of those that still run."""
-    found: list[str] = []
-    with contextlib.suppress(OSError):  # it ended meanwhile
-        for thread in os.listdir(folder / "task"):  # noqa: PTH208 - many times a second
-            found += (folder / "task" / thread / "children").read_text().split()
-    return found
-
-
 class PeakSampler:
-    """Watches ``used_bytes`` from a thread, every 20 ms between ``start`` and ``stop``; a context manager does both."""
+    """Watches ``used_bytes`` from a thread, every 20 ms, as a context manager or until ``stop``."""
 
     def __init__(self) -> None:
         self.peak_bytes = 0
         self._lap_bytes = 0
         self._stopped = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._thread = threading.Thread(target=self._run, name="graphprep-memory", daemon=True)
 
     def __enter__(self) -> PeakSampler:
-        self.start()
+        self._thread.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.stop()
 
-    def start(self) -> None:
-        """Begin to watch."""
-        if self._thread is None:
-            self._stopped.clear()
-            self._thread = threading.Thread(target=self._run, name="graphprep-memory", daemon=True)
-            self._thread.start()
-
     def stop(self) -> int:
         """Stop watching, and return the peak in bytes."""
-        thread, self._thread = self._thread, None
-        if thread is not None:
+        if not self._stopped.is_set():
             self._stopped.set()
-            thread.join()
+            self._thread.join()
             self._sample()
         return self.peak_bytes
 

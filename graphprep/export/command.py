@@ -18,16 +18,8 @@ from graphprep.exporters.view.exported_columns import ExportedColumns, choose_co
 from graphprep.exporters.view.graph import StoredGraph
 from graphprep.exporters.view.ids import TrainerIds
 from graphprep.model.errors import StorageError, UsageError
-from graphprep.model.export import (
-    EXPORT_FORMAT,
-    RECORD_NAME,
-    ExportOptions,
-    ExportPlan,
-    ExportSummary,
-    MessageEdges,
-    StoreNeed,
-)
-from graphprep.model.metadata import GraphMetadata, dump_json
+from graphprep.model.export import ExportOptions, ExportPlan, ExportSummary, MessageEdges, StoreNeed
+from graphprep.model.metadata import EXPORT_FORMAT, RECORD_NAME, GraphMetadata, dump_json
 from graphprep.model.protocols import Reporter
 from graphprep.model.schema import edge_type_text
 from graphprep.rewrite.run import StoreRun, array_bytes, lies_in, refuse_same

@@ -4,33 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.convert.read.plan import Planned, plan_input
-from graphprep.decoders.sniff import TablesError, UnknownFormatError
 from graphprep.engine.budget import memory_limit, record_bytes
-from graphprep.info.guess import GuessedGraph, guess_graph
 from graphprep.model.errors import DataError, DecodeError, UsageError
-from graphprep.model.metadata import FORMAT_VERSION, METADATA_NAME, STORE_FORMAT
+from graphprep.model.metadata import FORMAT_VERSION, STORE_FORMAT
 from graphprep.model.options.convert import ConvertOptions
 from graphprep.model.protocols import DeclaredColumn, Reporter, Sources
 from graphprep.model.rows import ColumnChunk, RawIds, RawRows, RawTexts, Relation
 from graphprep.model.schema import ColumnSchema, Kind, edge_type_text
 from graphprep.model.shown import numbers as words
 from graphprep.model.shown.results import Card, Showable, type_rows
-from graphprep.storage.drivers import protocol_of
-from graphprep.storage.read.arrays import StoreReader
-from graphprep.storage.read.spans import place_of, text_blocks
+from graphprep.storage.read.arrays import StoreReader, is_store
 from graphprep.storage.read.urls import STDIN, Storage
 from graphprep.store.items import check_arrays
 from graphprep.store.paths import ColumnPaths, LayoutPaths, edge_folder, node_folder
-from graphprep.store.raw_ids import RawLookup
+
+if TYPE_CHECKING:
+    from graphprep.convert.read.plan import Planned
+    from graphprep.info.guess import GuessedGraph
 
 _BLOCK_ROWS = 1 << 14  # of a raw table that is looked at
-_LOOK_BYTES = 1 << 12  # of metadata.json: the format is its first key
 _MAX_SPANS = 64  # files that are looked at
 _MAX_HEAD = 1 << 16
 _MAX_SHOWN = 8  # values of one cell in the head
@@ -111,21 +108,6 @@ class GraphInfo(Showable):
         return Card(title, type_rows(nodes, edges, columns), tuple(f"note: {one}" for one in self.notes))
 
 
-def is_store(storage: Storage, url: str) -> bool:
-    """Return whether a folder is a store: its metadata.json names the format, or partitions lie in it."""
-    if url == STDIN or (storage.is_local(url) and not storage.is_dir(url)):  # servers know no folders
-        return False
-    if protocol_of(url) == "http" and "?" in url:  # a query is asked for one file, whatever is written behind it
-        return False
-    if not storage.is_local(url):
-        storage.filesystem(url)  # a driver that is missing is told of the URL, not of a file in it
-    metadata_url = storage.join(url, METADATA_NAME)
-    storage.refuse_stream(metadata_url)
-    if storage.exists(metadata_url) and f'"{STORE_FORMAT}"'.encode() in storage.head(metadata_url, _LOOK_BYTES):
-        return True
-    return any(storage.exists(storage.join(url, f"part-{0:0{digits}d}")) for digits in (5, 6, 7))
-
-
 def inspect(
     storage: Storage,
     inputs: Sequence[str],
@@ -144,6 +126,8 @@ def inspect(
     count = max(0, min(head, _MAX_HEAD))
     if len(inputs) == 1 and is_store(storage, inputs[0]):
         return _inspect_store(storage, inputs[0], count)
+    from graphprep.convert.read.plan import plan_input
+
     storage.record_bytes = record_bytes(memory_limit(options.run.memory_limit))
     try:
         planned = plan_input(inputs, options, storage, reporter)
@@ -158,6 +142,8 @@ def inspect(
 
 def _guess(storage: Storage, inputs: Sequence[str], options: ConvertOptions, error: UsageError | DataError) -> GuessedGraph:
     """Guess the graph of tables that cannot be read as they are; raise the error where they are none."""
+    from graphprep.info.guess import guess_graph
+
     guessed = guess_graph(storage, inputs[0]) if _may_be_tables(storage, inputs, options, error) else None
     if guessed is None:
         raise error
@@ -171,6 +157,8 @@ def _may_be_tables(storage: Storage, inputs: Sequence[str], options: ConvertOpti
     """
     if options.graph is not None or options.format is not None or options.decoder is not None or len(inputs) != 1:
         return False
+    from graphprep.decoders.sniff import TablesError, UnknownFormatError
+
     if isinstance(error, TablesError | UnknownFormatError):
         return inputs[0] != STDIN
     if inputs[0] == STDIN or storage.is_dir(inputs[0]):
@@ -296,6 +284,8 @@ def _raw_ids(store: StoreReader, number: int, typed: NDArray[Any]) -> list[Value
         return list(typed.tolist())
     if typed.size and (typed.min() < 0 or typed.max() >= metadata.num_nodes_per_type[number]):
         raise DataError("an edge's end is out of range", place=store.url, fix="run graphprep validate on the store")
+    from graphprep.store.raw_ids import RawLookup
+
     found = RawLookup(store, number).of(typed)
     texts = [text.decode("utf-8", "backslashreplace") for text in found.tolist()] if isinstance(found, RawTexts) else None
     return list(found.tolist() if texts is None else texts)
@@ -415,6 +405,8 @@ def _declared_info(column: DeclaredColumn, seen: ColumnInfo | None) -> ColumnInf
 
 def _look(storage: Storage, planned: Planned) -> Iterator[RawRows]:
     """Decode the beginning of the first files."""
+    from graphprep.storage.read.spans import place_of, text_blocks
+
     decoder = planned.decoder
     for span in planned.sources.spans[:_MAX_SPANS]:
         if span.kind == "text":
@@ -559,4 +551,4 @@ def _dated_cell(chunk: ColumnChunk, at: int) -> Value:
     return [*entries, "..."] if last - first > _MAX_SHOWN else entries
 
 
-__all__ = ["ColumnInfo", "GraphInfo", "Head", "TypeInfo", "inspect", "is_store"]
+__all__ = ["ColumnInfo", "GraphInfo", "Head", "TypeInfo", "inspect"]

@@ -16,9 +16,6 @@ Side = Literal["node", "edge"]
 MessageEdges = Literal["train", "train+valid", "all"]
 # Parts of a split (1 valid, 2 test) whose edges no message passes over.
 HELD_OUT: Mapping[MessageEdges, tuple[int, ...]] = {"train": (1, 2), "train+valid": (2,), "all": ()}
-# Every export has this file, whose first key is its format.
-RECORD_NAME = "export.json"
-EXPORT_FORMAT = "graphprep-export"
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from operator import attrgetter
 from typing import Any
 
 from graphprep.model.schema import EdgeType, EdgeTypeSchema, Layout, NodeTypeSchema, edge_type_text, parse_edge_type
@@ -16,6 +17,8 @@ FORMAT_VERSION = 1
 METADATA_NAME = "metadata.json"
 MANIFEST_NAME = "manifest.json"
 PROVENANCE_NAME = "provenance.json"
+RECORD_NAME = "export.json"  # of an export; its first key is its format
+EXPORT_FORMAT = "graphprep-export"
 
 
 def dump_json(value: object) -> bytes:
@@ -78,7 +81,7 @@ class Manifest:
             "format": MANIFEST_FORMAT,
             "format_version": FORMAT_VERSION,
             "part": self.part,
-            "arrays": [entry.to_json() for entry in sorted(self.arrays, key=lambda entry: entry.path)],
+            "arrays": [entry.to_json() for entry in sorted(self.arrays, key=attrgetter("path"))],
         }
 
     @classmethod
@@ -120,12 +123,12 @@ class GraphMetadata:
     @cached_property
     def num_nodes_per_type(self) -> tuple[int, ...]:
         """Return the number of nodes of each type."""
-        return tuple(sum(chunk) for chunk in self.num_nodes_per_chunk)
+        return tuple(map(sum, self.num_nodes_per_chunk))
 
     @cached_property
     def num_edges_per_type(self) -> tuple[int, ...]:
         """Return the number of edges of each type."""
-        return tuple(sum(chunk) for chunk in self.num_edges_per_chunk)
+        return tuple(map(sum, self.num_edges_per_chunk))
 
     @property
     def primary_layout(self) -> Layout:
@@ -134,17 +137,17 @@ class GraphMetadata:
 
     def to_json(self) -> dict[str, Any]:
         """Return the file's value, keys in the order of the schema."""
-        edge_names = [edge_type_text(edge_type) for edge_type in self.edge_types]
+        edge_names = list(map(edge_type_text, self.edge_types))
         return {
             "format": STORE_FORMAT,
             "format_version": FORMAT_VERSION,
             "graph_name": self.graph_name,
             "node_type": list(self.node_types),
             "num_nodes_per_type": list(self.num_nodes_per_type),
-            "num_nodes_per_chunk": [list(chunk) for chunk in self.num_nodes_per_chunk],
+            "num_nodes_per_chunk": list(map(list, self.num_nodes_per_chunk)),
             "edge_type": edge_names,
             "num_edges_per_type": list(self.num_edges_per_type),
-            "num_edges_per_chunk": [list(chunk) for chunk in self.num_edges_per_chunk],
+            "num_edges_per_chunk": list(map(list, self.num_edges_per_chunk)),
             "num_parts": self.num_parts,
             "partition_by": self.partition_by,
             **({} if self.previous_partition_by is None else {"previous_partition_by": self.previous_partition_by}),

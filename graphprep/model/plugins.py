@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint
+from operator import attrgetter
 from pathlib import Path
 from types import ModuleType
 from typing import cast
@@ -28,12 +29,12 @@ class Plugins:
 
     def names(self, registered: Iterable[EntryPoint]) -> tuple[str, ...]:
         """List ours, then those of other packages by name."""
-        return (*self.built_in, *sorted({point.name for point in registered} - set(self.built_in)))
+        return (*self.built_in, *sorted(set(map(attrgetter("name"), registered)).difference(self.built_in)))
 
     def own_names(self, registered: Iterable[EntryPoint]) -> frozenset[str]:
         """Return the names of ours that no other package registers, too."""
-        others = [point.name for point in registered if point.value != self.built_in.get(point.name)]
-        return frozenset(self.built_in).difference(others)
+        others = set(map(attrgetter("name", "value"), registered)).difference(self.built_in.items())
+        return frozenset(self.built_in).difference(dict(others))
 
     def find(self, name: str, registered: Iterable[EntryPoint]) -> type:
         """Load the class of a name.

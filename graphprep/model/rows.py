@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 RawIds = NDArray[np.uint64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RawTexts:
     """Raw IDs that are strings, a row each, as a decoder hands them over.
 
@@ -70,7 +70,7 @@ class ColumnKey:
     unit: str | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ColumnChunk:
     """The values of one column for some rows of a batch.
 
@@ -119,7 +119,7 @@ class Relation:
     dst_space: str | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RawNodes:
     """Nodes as written.
 
@@ -143,7 +143,7 @@ class RawNodes:
         return int(self.ids.size)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RawEdges:
     """Edges as written, in input order.
 

@@ -59,7 +59,7 @@ def path_name(name: str, *, column: bool = False) -> str:
 
 def edge_type_path(edge_type: EdgeType) -> str:
     """Return the folder of an edge type: ``src__rel__dst``, each part encoded."""
-    return "__".join(path_name(name) for name in edge_type)
+    return "__".join(map(path_name, edge_type))
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,7 @@ from graphprep.kernels.edges import Kernels
 from graphprep.model.errors import UsageError
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.options.convert import ConvertOptions
-from graphprep.model.protocols import Reporter
-from graphprep.model.quiet import QuietReporter
+from graphprep.model.protocols import QuietReporter, Reporter
 from graphprep.model.run_options import RunOptions
 from graphprep.storage.faults import display_url
 from graphprep.storage.read.arrays import StoreReader

@@ -70,10 +70,10 @@ def renames_folders(url: str) -> bool:
 
 
 class Drivers:
-    """Opens the fsspec file systems of URLs with the options of ``--storage-option``, and holds on to them."""
+    """Opens the fsspec file systems of URLs with ``options`` as ``parse_options`` returns them, and holds on to them."""
 
-    def __init__(self, options: Mapping[str, str]) -> None:
-        self._options = parse_options(options)
+    def __init__(self, options: Mapping[str, dict[str, Any]]) -> None:
+        self._options = options
         self._met: dict[int, Any] = {}
 
     def open(self, url: str) -> tuple[Any, str]:

@@ -1,4 +1,8 @@
-"""Private folders for temporary files: gone at the end of the run, and after a kill with the next run that looks there."""
+"""What a run has for itself in the file system: private folders for temporary files, and claims on local outputs.
+
+Folders are gone at the end of the run, and after a kill with the next run that looks there. Of two runs that write to one
+place, the second is told so when it begins, not when it is done.
+"""
 
 from __future__ import annotations
 
@@ -12,15 +16,18 @@ import stat
 import sys
 import tempfile
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from graphprep.storage.faults import plain_words
+from graphprep.model.errors import UsageError
+from graphprep.storage.faults import display_url, plain_words
 
 TMP_DIR_OPTION = "--tmp-dir"  # what chooses the folder
+WAIT = "wait for it, or choose another name"
 _PREFIX = ".graphprep-tmp-"
 _ATTEMPTS = 20
 _in_use: weakref.WeakSet[PrivateFolder] = weakref.WeakSet()
+_claims: set[LocalClaim] = set()  # of this process
 _WHOLE = "metadata.json"  # a store that has it; its module would load NumPy
 
 
@@ -51,12 +58,25 @@ class PrivateFolder:
 
         Raises OSError.
         """
-        if self._path is None:
-            remove_leftovers(self.parent, self._prefix)
+        if self._path is not None:
+            return self._path
+        remove_leftovers(self.parent, self._prefix)
         for _ in range(_ATTEMPTS):
-            if self._path is not None:
+            # Named before it is made: an interrupt in between finds what to remove.
+            self._path = str(Path(self.parent) / f"{_own(self._prefix)}{os.urandom(6).hex()}")
+            try:
+                os.mkdir(self._path, self._mode)  # noqa: PTH102
+            except OSError:
+                self._path = None
+                raise
+            lock = _lock(self._path, wait=True)
+            # Without one, the file system knows no locks, and nobody takes the folder for a leftover; else somebody may have.
+            if Path(self._path).is_dir() if lock is None else _is_same(self._path, lock):
+                self._lock = lock
                 return self._path
-            self._make_one()
+            if lock is not None:
+                os.close(lock)
+            self._path = None
         raise OSError(errno.EBUSY, "temporary folders are removed as soon as they are made")
 
     def remove(self) -> None:
@@ -71,33 +91,90 @@ class PrivateFolder:
         if lock is not None:
             os.close(lock)
 
-    def _make_one(self) -> None:
-        # Named before it is made: an interrupt in between finds what to remove.
-        self._path = str(Path(self.parent) / f"{_own(self._prefix)}{os.urandom(6).hex()}")
-        try:
-            os.mkdir(self._path, self._mode)  # noqa: PTH102
-        except OSError:
-            self._path = None
-            raise
-        if not self._take(self._path):
-            self._path = None
 
-    def _take(self, path: str) -> bool:
-        """Lock the folder. False: another process took it for a leftover before it was locked."""
-        lock = _lock(path, wait=True)
-        if lock is None:  # the file system knows no locks: nobody will take it for one
-            return Path(path).is_dir()
-        if _is_same(path, lock):
-            self._lock = lock
-            return True
-        os.close(lock)
-        return False
+class LocalClaim:
+    """A locked file beside a local output. The lock ends with its process, however that ends.
+
+    Where the file system knows no locks there is none, and the one that is done later learns it at the end.
+    """
+
+    def __init__(self, target: Path) -> None:
+        self._target = target
+        self._file = target.with_name(f".graphprep-lock-{target.name[:100]}")
+        self._lock: int | None = None
+
+    def take(self) -> None:
+        """Claim the output, whose folder is there.
+
+        Raises UsageError where another run has, OSError where the disk is full or broken.
+        """
+        if sys.platform == "win32":
+            return
+        import fcntl
+
+        flags = os.O_CLOEXEC | os.O_NOFOLLOW
+        for _ in range(_ATTEMPTS):
+            try:
+                descriptor = os.open(self._file, os.O_RDWR | os.O_CREAT | flags, 0o666)
+            except PermissionError:  # another user's, which only that one may write to
+                try:
+                    descriptor = os.open(self._file, os.O_RDONLY | flags)
+                except OSError:
+                    return
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                owner = os.read(descriptor, 20).decode(errors="replace")
+                os.close(descriptor)
+                who = f"process {owner}" if owner.isdecimal() else "another run"
+                raise UsageError(f"{who} is writing this output", place=display_url(str(self._target)), fix=WAIT) from None
+            except OSError:  # locks are not to be had
+                os.close(descriptor)
+                return
+            if _is_same(str(self._file), descriptor):  # else its owner removed it before we had the lock
+                self._lock = descriptor
+                _claims.add(self)
+                with contextlib.suppress(OSError):  # left by a killed run of another user: locked all the same
+                    os.ftruncate(descriptor, 0)
+                    os.write(descriptor, str(os.getpid()).encode())
+                return
+            os.close(descriptor)
+
+    def release(self) -> None:
+        """Give the claim up."""
+        lock, self._lock = self._lock, None
+        _claims.discard(self)
+        if lock is not None:
+            with contextlib.suppress(OSError):
+                self._file.unlink()
+            os.close(lock)
 
 
-def remove_all() -> None:
-    """Remove the folders of this process, which ends at once: nobody closes what uses them."""
+@contextlib.contextmanager
+def claim_places(places: Sequence[str]) -> Iterator[Callable[[str], None]]:
+    """Claim local places that a long run writes to at its end, and give a function that gives one up to who writes there.
+
+    Raises UsageError where another run has one. Places in a folder that is not there yet are not claimed.
+    """
+    with contextlib.ExitStack() as stack:
+        claims: dict[str, LocalClaim] = {}
+        for place in places:
+            path = Path(place)
+            target = path.resolve() if path.is_symlink() else path.absolute()
+            if target.parent.is_dir():
+                claims[place] = LocalClaim(target)
+                stack.callback(claims[place].release)
+                with plain_words(place):
+                    claims[place].take()
+        yield lambda place: claims[place].release() if place in claims else None
+
+
+def let_go() -> None:
+    """Remove the folders and give up the claims of this process, which ends at once: nobody closes what uses them."""
     for folder in list(_in_use):
         folder.remove()
+    for claim in list(_claims):
+        claim.release()
 
 
 def remove_leftovers(parent: str, prefix: str = _PREFIX) -> int:
@@ -155,8 +232,8 @@ def _lock(path: str, *, wait: bool) -> int | None:
 
 
 def _is_same(path: str, descriptor: int) -> bool:
-    """Return whether a path still leads to the folder that is open."""
+    """Return whether a path still leads to the file or folder that is open."""
     try:
-        return os.path.samestat(os.stat(path), os.fstat(descriptor))  # noqa: PTH116
+        return os.path.samestat(os.lstat(path), os.fstat(descriptor))
     except OSError:
         return False

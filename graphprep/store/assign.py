@@ -48,7 +48,7 @@ def part_of_position(positions: Ints, num_nodes: int, num_parts: int) -> Ints:
     return np.where(positions < head, in_head, longer + (positions - head) // size)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RawBatch:
     """Raw IDs of some nodes: numbers (uint64[n]; the bits of int64 where ``is_signed``), or ``texts`` (offsets, values)."""
 
@@ -83,7 +83,7 @@ class RawBatch:
         return str(int(self.numbers.view(np.int64)[row] if self.is_signed else self.numbers[row]))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PartTable:
     """The partitions of one node type as a file states them.
 

@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from graphprep.engine.budget import format_size
 from graphprep.engine.ledger import EDGE_BYTES
@@ -29,8 +30,7 @@ _CHUNK_ROWS = 1 << 16  # of the sorted IDs of a type, as ``nodes`` has it
 _CHUNK_BYTES = 500  # of memory for each chunk that lies in a spill file
 
 
-@dataclass(frozen=True)
-class CountRules:
+class CountRules(NamedTuple):
     """What there is for what counts take: the bytes of memory that stages may use, and of one task; the store's place.
 
     ``out`` None: nothing is written.
@@ -127,7 +127,7 @@ def check_parts(num_parts: int, place: str, sources: Sources, options: ConvertOp
 
     ``place`` is the file that asks for them, empty for ``--partitions``. Raises what ``check_room`` raises.
     """
-    num_files = 1 + max(1, len(sources.edge_types)) * len(_layouts(options)) * (3 if options.edge_ids else 2)
+    num_files = 1 + max(1, len(sources.edge_types)) * len(options.layouts) * (3 if options.edge_ids else 2)
     refuse_parts(num_parts, place, num_files, rules.working_bytes, rules.out, rules.tmp_dir)
 
 
@@ -172,13 +172,8 @@ def _memory_of(num_nodes: int, rules: CountRules, *, is_range: bool) -> tuple[in
 
 def _num_owned(sources: Sources, options: ConvertOptions, name: str) -> int:
     """Return how many layouts of edge types have a row for each node of a type."""
-    layouts = _layouts(options)
-    owners = [one.dst_type if layout == "csc" else one.src_type for one in sources.edge_types for layout in layouts]
+    owners = [one.dst_type if layout == "csc" else one.src_type for one in sources.edge_types for layout in options.layouts]
     return owners.count(name)
-
-
-def _layouts(options: ConvertOptions) -> tuple[str, ...]:
-    return ("csc", "csr") if options.layout == "both" else (options.layout,)
 
 
 def _check_disk(stated: _Stated, num_owned: int, rules: CountRules, *, is_range: bool) -> None:

@@ -51,7 +51,7 @@ class EdgeArrays:
     edge_rows: CheckedArray | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class EdgeSlice:
     """Entries [start, stop) of one layout in one partition.
 
@@ -218,7 +218,7 @@ def _add_disorder(edges: CheckedEdges, arrays: EdgeArrays, keys: RowKeys, offset
     faults.add_rows(path, keys.disorder(), offset + 1, "{}", say)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RowKeys:
     """What consecutive entries are ordered by inside their rows: ``ranks``, then ``values``, then ``ids``; all ascend.
 
@@ -310,7 +310,7 @@ class RowOrder:
         return RowKeys(piece.rows, ranks, -values, piece.ids, has_ids, negated=True)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class EdgeColumn:
     """A scalar column of an edge type over all partitions, read by edge row."""
 
@@ -381,7 +381,7 @@ def _check_edge_row_range(edges: CheckedEdges, arrays: EdgeArrays, faults: Fault
         faults.add_rows(array.path, bad, start, "expected an edge row in [0, {}), found {}", edges.num_edges, rows)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Named:
     """A slice of edges as (source, destination, edge ID, edge row), and where it stands."""
 

@@ -31,7 +31,7 @@ _COLUMN_ORDER = ("weight", "time", "created_at", "removed_at", "created")
 _ROLE_DTYPES = {"weight": ("float32", "float64"), "created": ("bool",), "split": ("int8",), "seeds": ("bool",)}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class CheckedArray:
     """An array whose file is sound: read slices of it. ``path`` is the path in the store."""
 
@@ -365,7 +365,7 @@ def _match(metadata: GraphMetadata, part: int, manifest: Manifest, faults: Fault
     return usable
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ArrayFile:
     """The file of an array that a manifest lists."""
 

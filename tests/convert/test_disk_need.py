@@ -15,7 +15,7 @@ from graphprep.convert.pipeline import convert
 from graphprep.convert.read.plan import plan_input
 from graphprep.model.errors import StorageError
 from graphprep.model.options.convert import ConvertOptions
-from graphprep.model.quiet import QuietReporter
+from graphprep.model.protocols import QuietReporter
 from graphprep.storage.read.urls import Storage
 
 MIB = 1 << 20

@@ -11,7 +11,7 @@ import networkx as nx
 import pytest
 
 import graphprep
-from graphprep.decoders.looks.foreign import tell_foreign
+from graphprep.decoders.looks.formats import tell_foreign
 from graphprep.decoders.looks.text_head import find_data_dict
 from graphprep.decoders.sniff import sniff
 from graphprep.model.errors import DataError

@@ -7,9 +7,8 @@ import mmap
 import numpy as np
 import pytest
 
-from graphprep.engine import heap
-from graphprep.engine.heap import release_scratch, scratch_array
-from graphprep.engine.ledger import plan_memory
+from graphprep.engine import ledger as heap
+from graphprep.engine.ledger import plan_memory, release_scratch, scratch_array
 from graphprep.model.options.convert import ConvertOptions
 
 

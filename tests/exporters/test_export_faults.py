@@ -16,8 +16,7 @@ from exporters.dgl_reader import read_tensors
 import graphprep
 from graphprep.cli.main import run
 from graphprep.model.errors import DataError, StorageError, UsageError
-from graphprep.storage.private import PrivateFolder
-from graphprep.storage.write.claims import LocalClaim
+from graphprep.storage.private import LocalClaim, PrivateFolder
 
 pytestmark = pytest.mark.usefixtures("flags_named")
 

@@ -15,6 +15,7 @@ import pytest
 
 from graphprep.cli.main import run
 from graphprep.model.errors import StorageError, UsageError
+from graphprep.storage.private import LocalClaim
 from graphprep.storage.read.urls import Storage
 from graphprep.storage.write import claims
 from graphprep.storage.write.publish import StoreWriter
@@ -114,7 +115,7 @@ def test_every_command_that_writes_claims_its_output(command, tmp_path, capsys):
     (tmp_path / "in").write_text("0 1\n")
     assert run(["convert", str(tmp_path / "in"), str(tmp_path / "store"), "--format", "edges", "--quiet"]) == 0
     out = tmp_path / "out"
-    claim = claims.LocalClaim(out)
+    claim = LocalClaim(out)
     claim.take()
     places = {"IN": str(tmp_path / "in"), "OUT": str(out), "STORE": str(tmp_path / "store")}
     args = [places.get(word, word) for word in command]
@@ -169,10 +170,10 @@ def test_the_lock_that_another_user_left_is_taken(tmp_path, monkeypatch):
         return real(path, flags, *mode)
 
     monkeypatch.setattr(os, "open", open_theirs)
-    claim = claims.LocalClaim(tmp_path / "out")
+    claim = LocalClaim(tmp_path / "out")
     claim.take()
     with pytest.raises(UsageError, match="process 1 is writing this output"):
-        claims.LocalClaim(tmp_path / "out").take()
+        LocalClaim(tmp_path / "out").take()
     claim.release()
     assert list(tmp_path.iterdir()) == []
     claim.take()  # a folder that cannot be written to is told of by what writes to it
@@ -186,7 +187,7 @@ def test_where_there_are_no_locks_there_is_no_claim(tmp_path, monkeypatch):
         raise OSError(95, "not supported")
 
     monkeypatch.setattr(fcntl, "flock", refuse)
-    first, second = claims.LocalClaim(tmp_path / "out"), claims.LocalClaim(tmp_path / "out")
+    first, second = LocalClaim(tmp_path / "out"), LocalClaim(tmp_path / "out")
     first.take()
     second.take()
     first.release()

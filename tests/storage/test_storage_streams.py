@@ -214,6 +214,6 @@ def test_npy_and_parquet_in_a_compressed_file(tmp_path):
 def test_zlib_agrees_with_isal_on_every_level():
     for level in range(10):
         data = zlib.compress(TEXT, level, wbits=31)
-        codec = streams.Codec("gzip", streams.CODECS[0].matches, streams._ZlibStream)
+        codec = streams.Codec("gzip", streams.CODECS[0].magic, streams._ZlibStream)
         assert io.BufferedReader(Decompressed(io.BytesIO(data), codec, "a")).read() == TEXT
         assert io.BufferedReader(Decompressed(io.BytesIO(data), streams.CODECS[0], "a")).read() == TEXT

@@ -216,21 +216,13 @@ def test_memory_that_the_system_refuses_is_no_fault_of_storage():
         raise OSError(12, "cannot allocate memory")
 
 
-def test_a_read_that_fails_names_the_file(storage, folder, monkeypatch):
+@pytest.mark.parametrize("size", [-1, 1 << 20])
+def test_a_read_that_fails_names_the_file(storage, folder, size):
     handle = storage.open(str(folder / "a.csv"))
-
-    def fail(_):
-        raise OSError(5, "Input/output error")
-
-    monkeypatch.setattr(
-        handle.raw,
-        "_file",
-        type("Broken", (), {"readinto": staticmethod(fail), "seek": lambda *_: 0, "close": lambda _: None})(),
-    )
+    with Path("/proc/self/mem").open("rb", buffering=0) as broken:  # whose first page is no memory
+        os.dup2(broken.fileno(), handle.fileno())
     with pytest.raises(StorageError) as caught:
-        handle.read()
-        handle.seek(0)
-        handle.read(1 << 20)
+        handle.read(size)
     assert str(caught.value) == f"{folder}/a.csv: the device failed (input/output error)\n  fix: check the disk"
 
 

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from graphprep.model.errors import DataError, MemoryLimitError
 from graphprep.model.protocols import Span
-from graphprep.storage.read.spans import block_at, place_of, read_blocks, text_blocks
-from graphprep.storage.read.stored_text import StoredBlock, StoredText
+from graphprep.storage.read.spans import StoredBlock, StoredText, block_at, place_of, read_blocks, text_blocks
 from graphprep.storage.read.urls import Storage
 
 PIECES = st.lists(st.sampled_from([b"", b"1 2", b"3\t4\r", b"x" * 40, b"\xc3\xa9", b"y" * 9000]), max_size=12)

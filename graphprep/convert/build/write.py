@@ -35,8 +35,7 @@ from graphprep.edges.build import (
 from graphprep.edges.parted import PartedArray, PartList
 from graphprep.edges.tasks import EdgeRuns
 from graphprep.engine.budget import format_size
-from graphprep.engine.heap import end_stage
-from graphprep.engine.ledger import Need
+from graphprep.engine.ledger import Need, end_stage
 from graphprep.engine.local import num_in_flight
 from graphprep.model.metadata import (
     GraphMetadata,

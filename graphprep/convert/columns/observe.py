@@ -21,7 +21,7 @@ CREATED_KEY = ColumnKey("created", "numbers", "bool", role="created")
 _ROLE_ORDER = ("weight", "time", "created_at", "removed_at", "created")
 
 
-@dataclass
+@dataclass(eq=False)
 class ColumnStats:
     """What one owner type's values under one key look like. ``rows``, ``values`` and ``entries`` are int64[P], by partition.
 

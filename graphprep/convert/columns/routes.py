@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from graphprep.edges.buckets import EdgeBuckets
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FlatRows:
     """Rows of plain arrays that go to the bucket of their first array; None stands for an array that is not there."""
 
@@ -62,7 +62,7 @@ class FlatRows:
         return cls(tuple(None if column[0] is None else np.concatenate(column) for column in columns))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class CellRows:
     """Cells with the rows they belong to and, for edges, the edge IDs."""
 
@@ -263,7 +263,7 @@ class ColumnRoute:
             self.scatterer.add(CellRows(rows, edge_ids, cells))
 
 
-@dataclass
+@dataclass(eq=False)
 class EdgeRoute:
     """The edges of one canonical edge type on their way.
 

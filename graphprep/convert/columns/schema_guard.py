@@ -49,11 +49,11 @@ def load_schema(storage: Storage, url: str) -> GraphSchema:
     return GraphSchema.from_json(value, url)
 
 
-def find_misfit(owner: OwnerSchema, name: str, key: ColumnKey, cells: Cells) -> Misfit | None:
-    """Return the first row whose value under ``key`` the schema of type ``name`` does not allow."""
+def find_misfit(owner: OwnerSchema | None, name: str, key: ColumnKey, cells: Cells) -> Misfit | None:
+    """Return the first row whose value under ``key`` the schema of type ``name`` does not allow; None: it has none."""
     if key == NUM_SLOTS or key.role == "created" or not cells.num_rows:
         return None
-    column = owner.column_for(key)
+    column = None if owner is None else owner.column_for(key)
     if column is None:
         what = f"slot {key.slot}" if key.slot is not None else f"column {key.name!r}"
         found = f"{_FAMILY_WORDS[key.family]} of {key.dtype}"

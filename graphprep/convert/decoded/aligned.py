@@ -24,7 +24,7 @@ def column_share(cap_bytes: int, num_columns: int) -> int:
     return min(_MOST_BYTES, max(_LEAST_BYTES, cap_bytes // max(1, num_columns)))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class AlignedCells:
     """Cells of rows that ascend; where these have no gaps, ``rows`` is None, and ``first`` says where they begin."""
 

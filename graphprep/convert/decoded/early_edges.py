@@ -63,7 +63,7 @@ class SegmentNote:
     highs: tuple[int, int]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Segment:
     """The edges of some batches, bucket after bucket: ``offsets`` are the borders."""
 
@@ -190,7 +190,7 @@ class Marks:
             return bits
 
 
-@dataclass
+@dataclass(eq=False)
 class EarlyEdges:
     """All edges that were scattered while they were decoded, segment after segment."""
 

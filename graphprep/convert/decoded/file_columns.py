@@ -24,7 +24,7 @@ _PIECE_BYTES = 1 << 20  # hashed and written from the cache
 _CHUNK_BYTES = 1 << 22  # what readers get that keep it
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _File:
     url: str
     open: Callable[[], BinaryIO]

@@ -14,7 +14,7 @@ from graphprep.model.rows import RawIds, RawRows, RawTexts
 Ints = NDArray[np.int64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class KeyedTexts:
     """Texts with their keys, a row each; ``rows`` are those that are still to be kept (None: all).
 

@@ -174,7 +174,7 @@ class IdSpaces:
         return "" if self._is_one else space or self._default or ""
 
 
-@dataclass
+@dataclass(eq=False)
 class Decoded:
     """All rows of the input, as decoded.
 

@@ -40,7 +40,7 @@ class KeyCollisionError(Exception):
     """Two texts have one key: decoding must start again with other keys."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TextRows:
     """Raw IDs as texts, with their keys (uint64[n]), type codes (int32[n]) and records (int64[n], -1 for ends of edges)."""
 
@@ -115,7 +115,7 @@ class TextRows:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Part:
     """Some rows that stand together in order: the ``chosen`` ones; None: all."""
 

@@ -29,7 +29,7 @@ def created_code(code: int) -> int:
     return -3 - code
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class NodeRules:
     """How nodes come to be. ``partition`` makes the partition function once the node types are known."""
 
@@ -57,7 +57,7 @@ class SpaceNodes(NamedTuple):
     values: NDArray[np.uint8] | None
 
 
-@dataclass
+@dataclass(eq=False)
 class SortedSpace:
     """The nodes of an ID space in raw order. ``counts`` says how many have a code."""
 

@@ -51,7 +51,7 @@ class _Answers(NamedTuple):
     typed: Ints
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Resolved:
     """Where IDs went: the node type's number (int32[k]) and the typed ID (int64[k], -1 where there is no such node)."""
 
@@ -59,7 +59,7 @@ class Resolved:
     typed: Ints
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Found:
     """Typed IDs of nodes of one type, all of which are there: uint32[k], or uint64[k] where the type has more nodes."""
 

@@ -42,7 +42,7 @@ class DecodedBlock:
         return places_of(self.block)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Cuts:
     """Pieces of a block that were joined: where each begins in what they were joined to, and where it began in the block."""
 

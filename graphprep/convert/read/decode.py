@@ -39,8 +39,7 @@ from graphprep.model.errors import BadRecord, DataError, DecodeError
 from graphprep.model.protocols import Decoder, Reporter, SettlesIds, Sources, Span, TextBlock
 from graphprep.model.rows import AlignedColumn, ColumnChunk, RawEdges, RawNodes, RawRows, RawTexts, Relation
 from graphprep.storage.faults import display_url
-from graphprep.storage.read.spans import text_blocks
-from graphprep.storage.read.stored_text import StoredBlock
+from graphprep.storage.read.spans import StoredBlock, text_blocks
 from graphprep.storage.spill.runs import Runs, SpillPool
 from graphprep.store.columns.cells import cells_of
 

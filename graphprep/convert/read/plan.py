@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, cast
 
-from graphprep.convert.columns.schema_guard import column_dtypes
 from graphprep.decoders.registry import find_decoder, load_class, load_options, make_decoder
-from graphprep.decoders.sniff import TablesError, sniff
 from graphprep.engine.budget import DECODED_FACTOR
 from graphprep.engine.ledger import Need
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.graph_config import DataArray, GraphConfig
-from graphprep.model.graph_schema import GraphSchema
 from graphprep.model.options.convert import ConvertOptions
 from graphprep.model.protocols import Decoder, ReadsConfig, Reporter, Sniffed, Sources, StatesIdType, TakesFolders
 from graphprep.storage.drivers import URL
@@ -23,6 +22,7 @@ from graphprep.store.assign import GRAPH_METHODS, PARTITION_METHODS, PYTHON_PREF
 from graphprep.store.stated_counts import check_fits
 
 if TYPE_CHECKING:
+    from graphprep.model.graph_schema import GraphSchema
     from graphprep.storage.read.urls import Storage
 
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _EDGES_OPTIONS = ("src_col", "dst_col", "relation_col", "weight_col", "time_col", "id_type", "header")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Planned:
     """What will be decoded, and by what.
 
@@ -46,16 +46,20 @@ class Planned:
     replan: Callable[[Decoder], Sources]
     graph: GraphConfig | None = None
 
+    @cached_property
+    def is_packed(self) -> bool:
+        """Return whether any of the input is compressed, as tables are within."""
+        return any(span.kind == "table" or is_packed(span.url) for span in self.sources.spans)
 
-def plan_needs(working_bytes: int) -> Iterator[Need]:
+
+def plan_needs(working_bytes: int) -> tuple[Need]:
     """Declare what looking at the input takes."""
-    yield Need("documents", working_bytes, "configs, headers and samples, before anything is decoded")
+    return (Need("documents", working_bytes, "configs, headers and samples, before anything is decoded"),)
 
 
 def decoded_bytes(planned: Planned) -> int:
     """Return the most that an input takes once it is decoded; the highest number where only decoding tells."""
-    packed = any(span.kind == "table" or is_packed(span.url) for span in planned.sources.spans)
-    return sys.maxsize if packed or planned.total_bytes is None else DECODED_FACTOR * planned.total_bytes
+    return sys.maxsize if planned.is_packed or planned.total_bytes is None else DECODED_FACTOR * planned.total_bytes
 
 
 def is_packed(url: str) -> bool:
@@ -71,7 +75,8 @@ def plan_input(inputs: Sequence[str], options: ConvertOptions, storage: Storage,
     _check_flags(options)
     check_partition_method(options.partition_by, storage)
     chosen = _read_by_decoder(inputs, options, storage, reporter) if options.graph is None else _read_tables(options, storage)
-    chosen = _with_data(chosen, options, storage)
+    if options.node_data or options.edge_data or chosen.graph is not None:
+        chosen = _with_data(chosen, options, storage)
     _check_format_flags(options, chosen.format, chosen.sources)
     check_fits(chosen.sources, options)
     for text in chosen.sources.messages:
@@ -167,6 +172,8 @@ def _choose(
         return load_class(options.decoder), None
     if options.format is not None:
         return find_decoder(options.format), None
+    from graphprep.decoders.sniff import TablesError, sniff
+
     try:
         found, why = sniff(storage, inputs), "sniffed"
     except TablesError:
@@ -190,7 +197,7 @@ def _decoder_options(options: ConvertOptions, storage: Storage) -> Mapping[str, 
 def _with_weights(decoder: Decoder, dtype: str) -> Decoder:
     """Tell a decoder that makes weights which dtype they are to have."""
     made: Any = decoder
-    if is_dataclass(made) and any(field.name == "weight_dtype" for field in fields(made)):
+    if "weight_dtype" in getattr(made, "__dataclass_fields__", ()):
         made = replace(cast(Any, made), weight_dtype=dtype)
     return cast(Decoder, made)
 
@@ -262,6 +269,8 @@ def apply_schema(planned: Planned, schema: GraphSchema) -> Planned:
             place=schema.place,
             fix="list the input's node types, in its order",
         )
+    from graphprep.convert.columns.schema_guard import column_dtypes
+
     return with_dtypes(planned, column_dtypes([*schema.nodes.values(), *schema.edges.values()]))
 
 
@@ -276,8 +285,8 @@ def with_dtypes(planned: Planned, dtypes: Mapping[str, str]) -> Planned:
 
 def _total_bytes(storage: Storage, sources: Sources) -> int | None:
     """Return the size of the input as stored; None where a server does not say, or where a pipe has not ended."""
-    urls = {span.url for span in sources.spans}
-    if any(storage.is_arriving(url) for url in urls):
+    urls = set(map(attrgetter("url"), sources.spans))
+    if any(map(storage.is_arriving, urls)):
         return None
-    sizes = [storage.size(url) for url in urls]
+    sizes = list(map(storage.size, urls))
     return None if -1 in sizes else sum(sizes)

@@ -21,7 +21,7 @@ from graphprep.model.schema import ColumnSchema, EdgeType
 from graphprep.store.columns.cells import scalar_cells
 
 
-def complete(routing: Routing, has_times: bool) -> None:
+def complete(routing: Routing) -> None:
     """Add the columns that types have although no row brought a value."""
     if routing.decoded.aligned:
         count_left(routing)
@@ -33,7 +33,8 @@ def complete(routing: Routing, has_times: bool) -> None:
     keys = []
     if sources.always_weighted:
         keys.append(ColumnKey("weight", "numbers", routing.rules.weight_dtype, role="weight"))
-    if has_times:
+    # Either time, on any row, makes both on all types.
+    if sources.has_times or {"created_at", "removed_at"}.intersection(key.role for key in routing.decoded.column_bytes):
         keys += [
             ColumnKey("created_at", "numbers", "int64", role="created_at"),
             ColumnKey("removed_at", "numbers", "int64", role="removed_at"),

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,11 +24,13 @@ from graphprep.kernels.cpu.ids.group import group_by_key
 from graphprep.kernels.cpu.ids.hash import edge_checksum, hash_ints, pair_checksum
 from graphprep.kernels.edges import Kernels
 from graphprep.model.errors import BadRecord, DataError
-from graphprep.model.graph_schema import GraphSchema
 from graphprep.model.protocols import Reporter
 from graphprep.model.rows import ColumnKey, Relation
 from graphprep.model.schema import EdgeType, NeighborOrder, edge_type_text
 from graphprep.storage.spill.runs import SpillPool
+
+if TYPE_CHECKING:
+    from graphprep.model.graph_schema import GraphSchema
 
 Ints = NDArray[np.int64]
 TypeKey = tuple[int, int, int]  # relation, source type, destination type

@@ -30,7 +30,7 @@ TIME_SCALES = {None: 0, "s": 0, "ms": 3, "us": 6, "ns": 9}
 TIME_KEY = ColumnKey("time", "numbers", "int64", role="time")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Fields:
     """Where the fields of a block's records stand, one row of ``start`` and ``stop`` a kept column; faults are collected.
 

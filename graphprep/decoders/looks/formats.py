@@ -1,6 +1,7 @@
-"""What each of our formats looks like, by name: bids for a file's first bytes, and for folders. No decoder is loaded for it.
+"""What formats look like: bids of ours for a file's first bytes, and for folders, by name; and those that are not read.
 
-A bid says how sure it is, from 0 to 1. Flags that a bid leaves out are ``--format`` and the format's name.
+No decoder is loaded for it. A bid says how sure it is, from 0 to 1. Flags that a bid leaves out are ``--format`` and the
+format's name.
 """
 
 from __future__ import annotations
@@ -8,7 +9,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from graphprep.decoders.looks.dtype_words import dtype_name
@@ -29,8 +32,7 @@ from graphprep.decoders.looks.text_head import (
     split_text,
 )
 from graphprep.model.errors import DataError
-from graphprep.model.export import EXPORT_FORMAT
-from graphprep.model.metadata import METADATA_NAME, STORE_FORMAT
+from graphprep.model.metadata import EXPORT_FORMAT, METADATA_NAME, STORE_FORMAT
 from graphprep.model.protocols import Sniffed, SniffedFile
 from graphprep.storage.read.npy import MAGIC as NPY_MAGIC
 
@@ -46,6 +48,7 @@ _DEEPGNN_LINES = 32
 _TSV_FEATURES = re.compile(r"(?:(?:[fiud][0-9]*|b|double|binary):[^;]*|)(?:;(?:(?:[fiud][0-9]*|b|double|binary):[^;]*|))*")
 _TSV_NEIGHBOR = re.compile(r" *\d+ *, *\d+ *(?:,.*)?")
 _EDGE_LINES = 50
+_INTEGER = re.compile(rb"[ \t]*\+?[0-9]+[ \t]*")
 _NUMBER = re.compile(rb"[ \t+\-]*[0-9.]")
 _NAME = re.compile(rb"[A-Za-z_\x80-\xff][^\[\](){}<>:;=\"]{0,99}")  # that may be a node's, and nothing else's in another format
 _MOSTLY_EDGES = 0.55  # four numbers or more between commas: EdgeList has such lines, too, but hardly without a node's
@@ -62,6 +65,25 @@ _GRAPH_KEYS = frozenset(
         *("labels", "splits", "seeds", "categories", "comments"),
     )
 )
+# Formats that are not read, and what converts them.
+# Each line is matched in one way only: else a file that is none of these takes for ever.
+_GML = re.compile(
+    rb"\s*(?:(?:#[^\n]*|[A-Za-z]\w*[ \t]+(?:\"[^\"\n]*\"|[^\s\[\"]+)[ \t\r]*)\n\s*)*graph\s*\[",
+    re.ASCII,
+)
+_PAJEK = re.compile(rb"\s*(?:%[^\n]*\n\s*)*\*(?:vertices|network)\b", re.IGNORECASE)
+_DIMACS = re.compile(rb"(?:c(?:[ \t][^\n]*|\r)?\n|[ \t\r]*\n)*p[ \t]+([a-z]+)[ \t]+[0-9]+[ \t]+[0-9]+")
+_MARKDOWN = re.compile(rb"\s*\|[^\n]*\|[ \t]*\r?\n\s*\|[ \t]*:?-+")
+_CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
+_IN_PYTHON = "convert it in Python: graphprep.convert(networkx.{}, OUT)"  # with attributes, and edges in both directions
+_IGRAPH = "; igraph.Graph.{}(FILE).to_networkx() reads it, too"
+# JSON of networkx: what it is, how it is read, and the keys that tell it; the most telling first.
+_JSON = (
+    ("node-link JSON", "node_link_graph", ", edges='links'", ("directed", "nodes", "links")),
+    ("node-link JSON", "node_link_graph", ", edges='edges'", ("directed", "nodes", "edges")),
+    ("adjacency JSON", "adjacency_graph", "", ("directed", "nodes", "adjacency")),
+    ("Cytoscape JSON", "cytoscape_graph", "", ("data", "elements")),
+)
 _OGB_LISTS = ("num-node-list.csv.gz", "num-node-list.csv", "num-node-dict.csv.gz", "num-node-dict.csv")
 
 
@@ -72,7 +94,7 @@ def look_for_edgelist(file: SniffedFile) -> Sniffed | None:
     """Look for node lines (-1 in the second column) and dtype words behind the fixed columns."""
     lines = _first_lines(file)
     bids = [_bid_for_edgelist(lines, mark, file.head) for mark in (",", "\t", ";", "|", " ")] if lines else []
-    return max((bid for bid in bids if bid is not None), key=lambda bid: bid.confidence, default=None)
+    return max(filter(None, bids), key=attrgetter("confidence"), default=None)
 
 
 def look_for_json(file: SniffedFile) -> Sniffed | None:
@@ -189,9 +211,19 @@ def look_for_edges(file: SniffedFile) -> Sniffed | None:
     if file.head[: len(MATRIX_MARKET)].lower() == MATRIX_MARKET:
         return Sniffed("edges", 0.5)  # its plan says what this is
     lines = list(islice(iter_lines(file.head, complete=file.complete), _EDGE_LINES))
-    if lines and find_data_dict(lines[0].text) >= 0:
+    if not lines:
+        return None
+    if find_data_dict(lines[0].text) >= 0:
         return Sniffed("edges", 0.9)  # and of this
-    return _bid_for_edges(file, lines) if lines else None
+    try:
+        refuse_foreign(file.url, file.head)
+        first = split_text(file.url, lines[0], find_delimiter(lines[0].text))
+        head = look_at_text(file.url, lines, None, HeaderGuess(is_words(first)))
+        rows = [split_line(file.url, line, head.delimiter) for line in lines]
+    except DataError:
+        return None
+    bids = (_bid_for_numbers(file, lines[0], head, rows[head.is_headed :]), _bid_for_names(head.delimiter, rows))
+    return max(filter(None, bids), key=attrgetter("confidence"), default=None) if len(head.names) > 1 else None
 
 
 def look_for_triples(file: SniffedFile) -> Sniffed | None:
@@ -213,29 +245,14 @@ def look_for_triples(file: SniffedFile) -> Sniffed | None:
     return Sniffed("triples", 0.85)
 
 
-def _bid_for_edges(file: SniffedFile, lines: list[HeadLine]) -> Sniffed | None:
-    """Bid for lines of text."""
-    try:
-        refuse_foreign(file.url, file.head)
-        first = split_text(file.url, lines[0], find_delimiter(lines[0].text))
-        head = look_at_text(file.url, lines, None, HeaderGuess(is_words(first)))
-        rows = [split_line(file.url, line, head.delimiter) for line in lines]
-    except DataError:
-        return None
-    if len(head.names) < 2:
-        return None
-    bids = (_bid_for_numbers(file, lines[0], head, rows[head.is_headed :]), _bid_for_names(head.delimiter, rows))
-    return max((bid for bid in bids if bid is not None), key=lambda bid: bid.confidence, default=None)
-
-
 def _bid_for_numbers(file: SniffedFile, first: HeadLine, head: TextHead, rows: list[list[bytes]]) -> Sniffed | None:
     """Say how sure these rows are an edge list's."""
+    width = len(head.names)
     if first.text.lstrip()[:1] in (b"{", b"["):
         return None
-    width = len(head.names)
-    whole = [[cell.strip(b" \t").removeprefix(b"+").isdigit() for cell in row[:2]] for row in rows]
-    if not all(len(row) == width for row in rows) or not all(all(flags) for flags in whole):
-        return None
+    for row in rows:
+        if len(row) != width or not all(map(_INTEGER.fullmatch, row[:2])):
+            return None
     if not rows:
         confidence = 0.6 if is_header_alone(file) else 0.2
     elif file.head.lstrip()[:1] in (b"#", b"%") or width == 2 or head.is_headed or head.delimiter == b"":
@@ -428,26 +445,88 @@ def look_for_ogb_folder(storage: Storage, url: str) -> Sniffed | None:
     return Sniffed("ogb", 0.95) if found else None
 
 
-FILE_LOOKS: Mapping[str, Callable[[SniffedFile], Sniffed | None]] = {
-    "edgelist": look_for_edgelist,
-    "json": look_for_json,
-    "tsv": look_for_tsv,
-    "chunked": look_for_chunked,
-    "edges": look_for_edges,
-    "arrays": look_for_arrays,
-    "mtx": look_for_mtx,
-    "metis": look_for_metis,
-    "graph": look_for_graph,
-    "triples": look_for_triples,
-    "neo4j": look_for_neo4j,
-    "graphstorm": look_for_graphstorm,
-    "graphbolt": look_for_graphbolt,
+# What a file must have for a format to bid, and the bid: nobody need look closer at others.
+FILE_LOOKS: Mapping[str, tuple[re.Pattern[bytes], Callable[[SniffedFile], Sniffed | None]]] = {
+    "edgelist": (re.compile(rb"\A\s*-?[0-9\x80-\xff]"), look_for_edgelist),
+    "json": (re.compile(rb"\A\s*[\[{]"), look_for_json),
+    "tsv": (re.compile(rb"\A[\s\x1c-\x1f]*[0-9\x80-\xff]"), look_for_tsv),
+    "chunked": (re.compile(rb"\A\s*\{"), look_for_chunked),
+    "edges": (re.compile(rb""), look_for_edges),
+    "arrays": (re.compile(rb"\A(?:\x93NUMPY|PK)"), look_for_arrays),
+    "mtx": (re.compile(rb"\A%%"), look_for_mtx),
+    "metis": (re.compile(rb"\A\s*[0-9%]"), look_for_metis),
+    "graph": (re.compile(rb"nodes|edges|\\"), look_for_graph),
+    "triples": (re.compile(rb"\t[^\t\r\n]*\t"), look_for_triples),
+    "neo4j": (_NEO4J_MARK, look_for_neo4j),
+    "graphstorm": (re.compile(rb"\A\s*\{"), look_for_graphstorm),
+    "graphbolt": (re.compile(rb"graph|\\"), look_for_graphbolt),
 }
 FOLDER_LOOKS: Mapping[str, Callable[[Storage, str], Sniffed | None]] = {
     "neo4j": look_for_neo4j_folder,
     "graphbolt": look_for_graphbolt_folder,
     "ogb": look_for_ogb_folder,
 }
+
+# ---------------------------------------------------------------------------------------------------- what is not read
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """A format that is not read: what it is, and how to make something that is."""
+
+    what: str
+    fix: str
+
+
+# Text of formats that are not read.
+_FOREIGN_TEXTS = (
+    (_GML, Foreign("a GML file", _IN_PYTHON.format("read_gml(FILE)") + _IGRAPH.format("Read_GML"))),
+    (_PAJEK, Foreign("a Pajek file", _IN_PYTHON.format("read_pajek(FILE)") + _IGRAPH.format("Read_Pajek"))),
+    (_MARKDOWN, Foreign("a table as Markdown has it", "write the cells of a row with tabs between them, without a border")),
+)
+
+
+def tell_foreign(file: SniffedFile) -> Foreign | None:
+    """Tell a format that is known but not read."""
+    first = file.head.lstrip()[:1]
+    if first == b"<":
+        return _tell_xml(file.head)
+    if first == b"{":
+        return _tell_json(file)
+    if file.url.lower().endswith(".graph") and _CONTROL.search(file.head):
+        fix = "write it as arcs: 'webgraph to arcs NAME' of webgraph-rs for LAW's BVGraph, SaveEdgeList of SNAP for SNAP's"
+        return Foreign("a binary .graph of LAW or SNAP", fix)
+    if dimacs := _DIMACS.match(file.head):
+        return _tell_dimacs(dimacs[1])
+    for pattern, foreign in _FOREIGN_TEXTS:
+        if pattern.match(file.head):
+            return foreign
+    return None
+
+
+def _tell_json(file: SniffedFile) -> Foreign | None:
+    keys = set(document_keys(file))
+    for name, reader, option, telling in _JSON:
+        if keys.issuperset(telling):
+            read = _IN_PYTHON.format(f"{reader}(json.load(open(FILE)){option})")
+            return Foreign(f"networkx's {name}, one document with all of a graph", read)
+    return None
+
+
+def _tell_xml(head: bytes) -> Foreign | None:
+    if b"<graphml" in head:
+        return Foreign("a GraphML file", _IN_PYTHON.format("read_graphml(FILE)") + _IGRAPH.format("Read_GraphML"))
+    if b"<gexf" in head:
+        return Foreign("a GEXF file", _IN_PYTHON.format("read_gexf(FILE)"))
+    return None
+
+
+def _tell_dimacs(problem: bytes) -> Foreign:
+    """Tell the arcs of shortest paths (``a 1 2 7``) from edges to be coloured (``e 1 2``)."""
+    line, weight = ("a", " --weight-col 2") if problem in (b"sp", b"max", b"min") else ("e", "")
+    take = f"sed -n 's/^{line} //p' FILE | graphprep convert - OUT --format edges --index-base 1{weight}"
+    return Foreign(f"a DIMACS file, whose edges begin with {line!r}", f"give the edges alone: {take}")
+
 
 __all__ = [
     "FILE_LOOKS",
@@ -456,5 +535,7 @@ __all__ = [
     "RECORD_ARRAY",
     "RECORD_OVER_LINES",
     "ZIP_MAGICS",
+    "Foreign",
     "is_neo4j_header",
+    "tell_foreign",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 MAX_RECORDS = 1_000  # that are looked at behind the first: a millisecond
 
@@ -39,10 +39,11 @@ _DOER = re.compile(r"(?:ing|er|ee|ed|or)$")  # a follower and a followee, citing
 _OF_ROWS = ("id", "edgeid", "eid", "rowid", "row", "index", "idx", "time", "timestamp", "date")
 _OF_TIMES = ("from", "to", "start", "end")
 _OF_KEYS = ("id", "node", "nodeid")  # what may follow: src_id, FromNodeId
+_ENDS_OF_KEYS = tuple((src + end, dst + end) for end in ("", *_OF_KEYS) for src, dst in _ENDS)
+_FROM_TO_KEYS = tuple((_FROM_TO[0] + end, _FROM_TO[1] + end) for end in _OF_KEYS)
 
 
-@dataclass(frozen=True)
-class HeaderGuess:
+class HeaderGuess(NamedTuple):
     """Whether the first record is a header; ``is_sure`` False: it may as well be the other, and the user is told."""
 
     is_header: bool
@@ -74,13 +75,16 @@ def find_ends(names: Sequence[str]) -> tuple[int, int] | None:
     ``from`` and ``to`` may be times where the first two columns are called like IDs, or like another pair of ends.
     """
     plain = _plain(names)
-    known = [(src + end, dst + end) for end in ("", *_OF_KEYS) for src, dst in _ENDS]
-    known += [(head, tail) for head, relation, tail in _TRIPLES if relation in plain]
+    known = [*_ENDS_OF_KEYS]
+    for head, relation, tail in _TRIPLES:
+        if relation in plain:
+            known.append((head, tail))
     if not (_are_likely(plain[:2]) or all(map(_is_key, names[:2]))):
         known.append(_FROM_TO)
-    known += [(_FROM_TO[0] + end, _FROM_TO[1] + end) for end in _OF_KEYS]
-    found = next((ends for ends in known if all(plain.count(name) == 1 for name in ends)), None)
-    return None if found is None else (plain.index(found[0]), plain.index(found[1]))
+    for src, dst in (*known, *_FROM_TO_KEYS):
+        if plain.count(src) == 1 and plain.count(dst) == 1:
+            return plain.index(src), plain.index(dst)
+    return None
 
 
 def name_later_ends(names: Sequence[str]) -> bool:
@@ -138,7 +142,7 @@ def _plain(fields: Sequence[str]) -> list[str]:
 
 
 def _are_likely(plain: Sequence[str]) -> bool:
-    return any(set(pair) <= set(plain) for pair in (_FROM_TO, *_PAIRS))
+    return any(map(set(plain).issuperset, (_FROM_TO, *_PAIRS)))
 
 
 def _column(records: Sequence[Sequence[str]], at: int) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from graphprep.decoders.looks.headers import HeaderGuess, guess_header
 from graphprep.engine.budget import format_size
@@ -22,8 +23,7 @@ _QUOTED_FIELD = re.compile(rb'(?:^|[ \t])("[^"]*")(?=[ \t]|$)')
 _READ_AS_DATA = "read as an edge; where this line names the columns, pass --header yes"
 
 
-@dataclass(frozen=True)
-class HeadLine:
+class HeadLine(NamedTuple):
     """A line that is neither blank nor a comment; ``number`` counts from 1. Line breaks may stand in quotes."""
 
     number: int

@@ -13,7 +13,7 @@ from graphprep.model.errors import DeviceError
 KERNEL_NAMES = tuple(name for name in vars(Kernels) if not name.startswith("_"))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class OpenDevice:
     """The kernels of a device, what they hold of its memory, and what of the process's.
 

@@ -10,6 +10,7 @@ import operator
 import os
 import types
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import Annotated, Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from graphprep.model.errors import UsageError
@@ -53,13 +54,14 @@ def make_options(kind: type[T], options: T | None, given: Mapping[str, Any]) -> 
         options = kind()
     if not isinstance(options, kind):
         raise UsageError(f"options must be {kind.__name__}, found {options!r}", fix=f"pass graphprep.{kind.__name__}(...)")
-    names = {field.name for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
-    of_run = {field.name for field in dataclasses.fields(RunOptions)}
-    for name in given:
+    names = set(map(attrgetter("name"), dataclasses.fields(kind)))  # type: ignore[arg-type]
+    of_run = set(map(attrgetter("name"), dataclasses.fields(RunOptions)))
+    changes: dict[str, Any] = {}
+    run: dict[str, Any] = {}
+    for name, value in given.items():
         if name not in names | of_run:
             raise _unknown(name, names | of_run)
-    changes = {name: value for name, value in given.items() if name in names}
-    run = {name: value for name, value in given.items() if name not in names}
+        (changes if name in names else run)[name] = value
     made: Any = dataclasses.replace(options, **changes)  # type: ignore[type-var]
     if run:
         made = dataclasses.replace(made, run=dataclasses.replace(made.run, **run))
@@ -72,11 +74,13 @@ def checked(options: T) -> T:
     Raises UsageError.
     """
     changes = {}
-    for name, hint in _hints(cast(Any, type(options))).items():
-        value = getattr(options, name)
-        fitting = check_value(name, value, hint)
+    for field in dataclasses.fields(cast(Any, options)):
+        value = getattr(options, field.name)
+        if value is field.default or (field.default_factory is dict and value == {}):
+            continue
+        fitting = check_value(field.name, value, _hints(cast(Any, type(options)))[field.name])
         if fitting is not value:
-            changes[name] = fitting
+            changes[field.name] = fitting
     return dataclasses.replace(options, **changes) if changes else options  # type: ignore[type-var]
 
 

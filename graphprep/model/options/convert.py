@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from graphprep.model.graph_config import GraphConfig
 from graphprep.model.run_options import RunOptions
-from graphprep.model.schema import NeighborOrder
+from graphprep.model.schema import Layout, NeighborOrder
 from graphprep.model.shown.numbers import count, duration, size
 from graphprep.model.shown.results import Card, Showable, type_rows
 
@@ -65,6 +65,11 @@ class ConvertOptions:
     drop_self_loops: bool = False
     largest_component: bool = False
     run: RunOptions = field(default_factory=RunOptions)
+
+    @property
+    def layouts(self) -> tuple[Layout, ...]:
+        """Return the layouts of the edges, the primary one first."""
+        return ("csc", "csr") if self.layout == "both" else (self.layout,)
 
     def operations(self) -> list[str]:
         """Return the operations of ``transform`` that the graph goes through, as words."""

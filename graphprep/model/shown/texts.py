@@ -34,8 +34,11 @@ def keep_secret(text: str) -> None:
 
 def without_secrets(text: str) -> str:
     """Return a message without what must not be printed: secret options, credentials, passwords and signatures in URLs."""
-    held = [os.environ.get(name, "") for name in _SECRET_VARIABLES]
-    for secret in sorted({*_secrets, *(value for value in held if len(value) >= _LEAST_SECRET)}, key=len, reverse=True):
+    secrets = set(_secrets)
+    for name in _SECRET_VARIABLES:
+        if len(os.environ.get(name, "")) >= _LEAST_SECRET:
+            secrets.add(os.environ[name])
+    for secret in sorted(secrets, key=len, reverse=True):
         text = text.replace(secret, "***")
     if "://" not in text and "=" not in text:
         return text

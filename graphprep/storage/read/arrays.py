@@ -16,13 +16,21 @@ import xxhash
 from numpy.typing import NDArray
 
 from graphprep.model.errors import DataError, StorageError
-from graphprep.model.export import RECORD_NAME
-from graphprep.model.metadata import MANIFEST_NAME, METADATA_NAME, STORE_FORMAT, ArrayEntry, GraphMetadata, Manifest
+from graphprep.model.metadata import (
+    MANIFEST_NAME,
+    METADATA_NAME,
+    RECORD_NAME,
+    STORE_FORMAT,
+    ArrayEntry,
+    GraphMetadata,
+    Manifest,
+)
 from graphprep.model.schema import parse_edge_type
+from graphprep.storage.drivers import protocol_of
 from graphprep.storage.faults import display_url, lost_file, plain_words
 from graphprep.storage.read.maps import map_file
 from graphprep.storage.read.npy import MAX_HEADER_BYTES, parse_npy_header
-from graphprep.storage.read.urls import Storage
+from graphprep.storage.read.urls import STDIN, Storage
 
 _HEADER_BYTES = 128  # what the headers of ordinary arrays take
 _BLOCK_BYTES = 1 << 16  # of a remote array, about what a request costs anyway
@@ -32,7 +40,23 @@ _CACHE_BYTES = 16 << 20
 _BATCH_ROWS = 1 << 18  # gathered at a time: their positions take 8 MiB
 _SCAN_BYTES = 16 << 20
 _FAN_OUT = 16  # ways that a search in a remote array takes at each level
+_LOOK_BYTES = 1 << 12  # of metadata.json: the format is its first key
 _AGAIN = "convert the graph again, or copy the store again"
+
+
+def is_store(storage: Storage, url: str) -> bool:
+    """Return whether a folder is a store: its metadata.json names the format, or partitions lie in it."""
+    if url == STDIN or (storage.is_local(url) and not storage.is_dir(url)):  # servers know no folders
+        return False
+    if protocol_of(url) == "http" and "?" in url:  # a query is asked for one file, whatever is written behind it
+        return False
+    if not storage.is_local(url):
+        storage.filesystem(url)  # a driver that is missing is told of the URL, not of a file in it
+    metadata_url = storage.join(url, METADATA_NAME)
+    storage.refuse_stream(metadata_url)
+    if storage.exists(metadata_url) and f'"{STORE_FORMAT}"'.encode() in storage.head(metadata_url, _LOOK_BYTES):
+        return True
+    return any(storage.exists(storage.join(url, f"part-{0:0{digits}d}")) for digits in (5, 6, 7))
 
 
 class BlockCache:

@@ -43,7 +43,7 @@ class NpyHeader:
 def npy_header(dtype: np.dtype[np.generic] | str, shape: tuple[int, ...]) -> bytes:
     """Write the header of a little-endian array in C order, format 1.0, byte for byte as ``numpy.save`` does."""
     descr = np.dtype(dtype).newbyteorder("<").str
-    text = f"{{'descr': {descr!r}, 'fortran_order': False, 'shape': {tuple(int(size) for size in shape)!r}, }}"
+    text = f"{{'descr': {descr!r}, 'fortran_order': False, 'shape': {tuple(map(int, shape))!r}, }}"
     if shape:
         text += " " * (_GROWTH_DIGITS - len(repr(int(shape[0]))))
     begin = len(MAGIC) + 4

@@ -6,10 +6,10 @@ import bz2
 import errno
 import io
 import lzma
+import re
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO, NamedTuple, Protocol
 
 from graphprep.model.errors import DataError
 from graphprep.storage.faults import display_url, plain_words, raise_plain
@@ -36,12 +36,11 @@ class _Decompressor(Protocol):
         """Return the next bytes, at most about ``max_length``."""
 
 
-@dataclass(frozen=True)
-class Codec:
-    """A compression: its name in messages, how to know it, how to undo it."""
+class Codec(NamedTuple):
+    """A compression: its name in messages, what its streams begin with, how to undo it."""
 
     name: str
-    matches: Callable[[bytes], bool]
+    magic: re.Pattern[bytes]
     open: Callable[[], _Decompressor]
 
 
@@ -109,27 +108,43 @@ class _ZstdStream:
         return b"".join(pieces)
 
 
-def _is_bzip2(head: bytes) -> bool:
-    # The first block's mark, or that of the end of an empty stream.
-    return head[:3] == b"BZh" and head[4:10] in (b"\x31\x41\x59\x26\x53\x59", b"\x17\x72\x45\x38\x50\x90")
-
-
-def _is_zstd(head: bytes) -> bool:
-    skippable = head[1:4] == b"\x2a\x4d\x18" and 0x50 <= head[0] <= 0x5F  # pzstd begins its files with one
-    return head[:4] == b"\x28\xb5\x2f\xfd" or skippable
-
-
 CODECS = (
-    Codec("gzip", lambda head: head[:2] == b"\x1f\x8b", _open_gzip),
-    Codec("bzip2", _is_bzip2, bz2.BZ2Decompressor),
-    Codec("xz", lambda head: head[:6] == b"\xfd7zXZ\x00", lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ)),
-    Codec("zstd", _is_zstd, _ZstdStream),
+    Codec("gzip", re.compile(rb"\x1f\x8b"), _open_gzip),
+    # The first block's mark, or that of the end of an empty stream.
+    Codec("bzip2", re.compile(rb"(?s)BZh.(?:\x31\x41\x59\x26\x53\x59|\x17\x72\x45\x38\x50\x90)"), bz2.BZ2Decompressor),
+    Codec("xz", re.compile(rb"\xfd7zXZ\x00"), lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ)),
+    Codec("zstd", re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18"), _ZstdStream),  # pzstd begins with a skippable frame
 )
 
 
 def find_codec(head: bytes) -> Codec | None:
     """Return the compression of a file that begins with ``head`` (10 bytes suffice), None when plain."""
-    return next((codec for codec in CODECS if codec.matches(head)), None)
+    for codec in CODECS:
+        if codec.magic.match(head):
+            return codec
+    return None
+
+
+class LocalFile(io.FileIO):
+    """A file on a disk whose failures name its URL."""
+
+    def __init__(self, path: str, url: str) -> None:
+        super().__init__(path)
+        self._url = url
+
+    def readinto(self, buffer: Any) -> int:
+        """Read at most ``len(buffer)`` bytes; 0 at the end."""
+        try:
+            return super().readinto(buffer) or 0
+        except OSError as error:
+            raise_plain(error, self._url)
+
+    def readall(self) -> bytes:
+        """Read to the end."""
+        try:
+            return super().readall() or b""
+        except OSError as error:
+            raise_plain(error, self._url)
 
 
 class Source(io.RawIOBase):
@@ -251,7 +266,7 @@ class Decompressed(io.RawIOBase):
         if not rest:
             self._ended = True
             self._input = b""
-        elif self._codec.matches(rest):
+        elif self._codec.magic.match(rest):
             self._stream, self._input = self._codec.open(), rest
         else:
             raise self._fault("is followed by bytes that do not belong to it", "cut off what follows, or copy the file again")

@@ -13,28 +13,20 @@ import stat
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
 from graphprep.model.errors import GraphprepError, StorageError, UsageError
-from graphprep.storage.drivers import LOCAL_PROTOCOLS, URL, Drivers, protocol_of, refuse_malformed
+from graphprep.storage.drivers import LOCAL_PROTOCOLS, URL, Drivers, parse_options, protocol_of, refuse_malformed
 from graphprep.storage.faults import display_url, plain_words, raise_plain, storage_error
 from graphprep.storage.private import TMP_DIR_OPTION, PrivateFolder
-from graphprep.storage.read.ranges import (
-    Fetchers,
-    Pin,
-    RangeSource,
-    RemoteFile,
-    can_range,
-    check_same,
-    cut_range,
-    is_past_end,
-    read_fully,
-)
-from graphprep.storage.read.spool import Spool, stored_stdin
-from graphprep.storage.read.streams import Decompressed, Sequential, Source, find_codec
+from graphprep.storage.read.streams import Decompressed, LocalFile, Sequential, Source, find_codec
+
+if TYPE_CHECKING:
+    from graphprep.storage.read.ranges import Fetchers, Pin
+    from graphprep.storage.read.spool import Spool
 
 STDIN = "-"
 _BOM = b"\xef\xbb\xbf"
@@ -46,16 +38,14 @@ _AHEAD_BYTES = 16 << 20
 _RECORD_BYTES = 1 << 28
 
 
-@dataclass(frozen=True)
-class Expanded:
+class Expanded(NamedTuple):
     """The files that a command line names, in order, and what to tell the user about the choice."""
 
     files: tuple[str, ...]
     messages: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class DirEntry:
+class DirEntry(NamedTuple):
     """A file or folder in a folder: its own name, and its URL."""
 
     name: str
@@ -84,13 +74,13 @@ class Storage:
     def __init__(self, options: Mapping[str, str] | None = None, tmp_dir: str | None = None) -> None:
         self.ahead_bytes = _AHEAD_BYTES
         self.record_bytes = _RECORD_BYTES
-        self._drivers = Drivers(options or {})
-        _check_tmp_dir(tmp_dir)
+        self._options = parse_options(options) if options else {}
+        if tmp_dir is not None:
+            _check_tmp_dir(tmp_dir)
         self._private = PrivateFolder(tmp_dir)
         self._spools: dict[str, Spool] = {}
         self._paths: dict[str, str] = {}  # of what is read from another path than its own
         self.origins: dict[str, str] = {}  # what was in memory, by the name that stands for its file
-        self.fetchers = Fetchers()
         self._pins: dict[str, Pin] = {}
 
     def __enter__(self) -> Storage:
@@ -101,12 +91,24 @@ class Storage:
 
     def close(self) -> None:
         """Remove the spooled files, and let no fetch begin any more."""
-        self.fetchers.close()
+        if "fetchers" in self.__dict__:
+            self.fetchers.close()
         for spool in self._spools.values():
             spool.close()
         self._spools.clear()
         self._paths.clear()
         self._private.remove()
+
+    @cached_property
+    def fetchers(self) -> Fetchers:
+        """Return what fetches ranges of remote files."""
+        from graphprep.storage.read.ranges import Fetchers
+
+        return Fetchers()
+
+    @cached_property
+    def _drivers(self) -> Drivers:
+        return Drivers(self._options)
 
     @property
     def tmp_dir(self) -> str:
@@ -153,9 +155,7 @@ class Storage:
             return spool.open()
         if path is not None:
             try:
-                if Path(path).is_dir():
-                    raise IsADirectoryError
-                return io.BufferedReader(Source(Path(path).open("rb", buffering=0), url), _LOCAL_BUFFER_BYTES)
+                return io.BufferedReader(LocalFile(path, url), _LOCAL_BUFFER_BYTES)
             except Exception as error:
                 raise_plain(error, url)
         fs, target = self.filesystem(url)
@@ -164,10 +164,12 @@ class Storage:
 
     def size(self, url: str) -> int:
         """Return the size in bytes as stored; -1 where a server does not say. Waits for the end of a pipe."""
-        path = self._whole_path(url)
+        path = self._readable_path(url, is_whole=True)
         try:
             if path is not None:
                 return Path(path).stat().st_size
+            from graphprep.storage.read.ranges import Pin, can_range
+
             fs, target = self.filesystem(url)
             info = fs.info(target)
             if can_range(fs, url) and info.get("type") != "directory":
@@ -196,10 +198,16 @@ class Storage:
 
         A range is shorter where the file ends before.
         """
-        path = self._whole_path(url)
+        from graphprep.storage.read.ranges import cut_range, read_fully
+
+        path = self._readable_path(url, is_whole=True)
         if path is not None:
+            found = []
             with plain_words(url), Path(path).open("rb", buffering=0) as file:
-                return [_read_at(file, start, stop) for start, stop in ranges]
+                for start, stop in ranges:
+                    file.seek(start)
+                    found.append(read_fully(file, stop - start))
+            return found
         fs, target = self.filesystem(url)
 
         def fetch(start: int, stop: int) -> bytes:
@@ -209,23 +217,27 @@ class Storage:
         pieces = [cut_range(start, stop) for start, stop in ranges]
         if len(pieces) == 1 and len(pieces[0]) == 1:
             return [fetch(*ranges[0])]
-        found = self.fetchers.fetch_all(fetch, [piece for cut in pieces for piece in cut])
-        return [b"".join(itertools.islice(found, len(cut))) for cut in pieces]
+        fetched = self.fetchers.fetch_all(fetch, [piece for cut in pieces for piece in cut])
+        return [b"".join(itertools.islice(fetched, len(cut))) for cut in pieces]
 
     # ---- looking ----
 
     def exists(self, url: str) -> bool:
-        """Return whether there is a file or folder. Raises StorageError where nobody may look."""
+        """Return whether there is a file or folder, or a link to nothing. Raises StorageError where nobody may look."""
         path = self._local(url)
         if url == STDIN:
             return True
+        if path is None:
+            with plain_words(url):
+                fs, target = self.filesystem(url)
+                return bool(fs.exists(target))
         try:
-            if path is not None:
-                return _stands(path)
-            fs, target = self.filesystem(url)
-            return bool(fs.exists(target))
-        except Exception as error:
-            raise_plain(error, url)
+            os.lstat(path)
+        except (OSError, ValueError) as error:
+            if isinstance(error, PermissionError) or getattr(error, "errno", None) == errno.ELOOP:
+                raise_plain(error, url)
+            return False
+        return True
 
     def is_taken(self, url: str) -> bool:
         """Return whether there is more than an empty folder, which an output may fill. Raises StorageError like ``exists``."""
@@ -233,8 +245,10 @@ class Storage:
             return False
         path = self._local(url)
         with plain_words(url):
-            if url == STDIN or path is not None:
-                return path is None or not _is_empty(path)
+            if url == STDIN:
+                return True
+            if path is not None:
+                return not Path(path).is_dir() or bool(os.listdir(path))  # noqa: PTH208
             fs, target = self.filesystem(url)
             return not (fs.isdir(target) and not fs.find(target))
 
@@ -327,7 +341,8 @@ class Storage:
             found, notes = self._expand_one(url)
             files += found
             messages += notes
-        self._refuse_empty(files)
+        if files and self._local(files[0]) is None:
+            self._refuse_empty(files)
         if list(inputs).count(STDIN) > 1:
             raise UsageError("standard input can be read once only", place=STDIN, fix="name '-' once")
         if not files:
@@ -337,7 +352,7 @@ class Storage:
 
     def _refuse_empty(self, files: Sequence[str]) -> None:
         """Refuse files of HDFS that are all empty: it shows a file before anything is in it, so writing it may have failed."""
-        if files and all(protocol_of(url) == "hdfs" and self.size(url) == 0 for url in files):
+        if all(protocol_of(url) == "hdfs" and self.size(url) == 0 for url in files):
             raise StorageError(
                 "the file is empty (0 bytes): writing it failed, or is still under way",
                 place=display_url(files[0]),
@@ -403,21 +418,21 @@ class Storage:
         """Return the local path, that of the spooled copy where there is one."""
         return self._paths.get(url) or local_path(url)
 
-    def _readable_path(self, url: str) -> str | None:
-        """Return a local path that can be read from its beginning as often as needed, None for other URLs."""
+    def _readable_path(self, url: str, *, is_whole: bool = False) -> str | None:
+        """Return a local path that can be read from its beginning as often as needed, None for other URLs.
+
+        ``is_whole``: when nothing is missing there any more.
+        """
         if url not in self._paths and (url == STDIN or self._is_stream(url)):
             self._paths[url] = self._spool(url)
-        return self._local(url)
-
-    def _whole_path(self, url: str) -> str | None:
-        """Return like ``_readable_path`` a path at which nothing is missing any more."""
-        path = self._readable_path(url)
-        if url in self._spools:
+        if is_whole and url in self._spools:
             self._spools[url].wait()
-        return path
+        return self._local(url)
 
     def _spool(self, url: str) -> str:
         """Begin to copy stdin or a FIFO into a file; return its path."""
+        from graphprep.storage.read.spool import Spool, stored_stdin
+
         if url == STDIN and sys.stdin is None:
             raise StorageError("standard input is closed", place=STDIN, fix="pipe the data in, or name a file")
         if url == STDIN and (stored := stored_stdin(sys.stdin.buffer)) is not None:
@@ -458,7 +473,8 @@ class Storage:
         Raises UsageError, also for what is meant as a URL and is none.
         """
         for url in urls:
-            refuse_malformed(url)
+            if ":" in url:
+                refuse_malformed(url)
             if local_path(url) is None:
                 fs, _ = self.filesystem(url)
                 if protocol_of(url) == "s3" and hasattr(fs, "connect"):
@@ -467,6 +483,8 @@ class Storage:
 
     def _pin(self, url: str, pin: Pin) -> None:
         """Hold a remote file against what it was when it was first looked at."""
+        from graphprep.storage.read.ranges import check_same
+
         check_same(self._pins.setdefault(url, pin), pin, url)
 
     def forget(self, url: str) -> None:
@@ -475,6 +493,8 @@ class Storage:
             del self._pins[old]
 
     def _open_remote(self, fs: Any, target: str, url: str, ahead_bytes: int) -> BinaryIO:
+        from graphprep.storage.read.ranges import RangeSource, RemoteFile, can_range
+
         protocol = protocol_of(url)
         if protocol == "memory":
             # The file system hands all openers the same object, position included.
@@ -502,36 +522,13 @@ class Storage:
         return io.BufferedReader(Sequential(begin, settle), _REMOTE_BUFFER_BYTES)
 
 
-def _check_tmp_dir(folder: str | None) -> None:
+def _check_tmp_dir(folder: str) -> None:
     """Refuse a folder that cannot hold files now, not when the first one is needed, perhaps hours later."""
-    if folder is None:
-        return
     with plain_words(folder, TMP_DIR_OPTION):
         with os.scandir(folder):
             pass
         if not os.access(folder, os.W_OK | os.X_OK):
             raise PermissionError
-
-
-def _stands(path: str) -> bool:
-    """Return whether something has this name, be it a link to nothing.
-
-    Unlike os.path.lexists: raises OSError where nobody may look, and in a loop of links.
-    """
-    try:
-        os.lstat(path)
-    except OSError as error:
-        if isinstance(error, PermissionError) or error.errno == errno.ELOOP:
-            raise
-        return False
-    except ValueError:
-        return False
-    return True
-
-
-def _is_empty(path: str) -> bool:
-    """Return whether there is a folder with nothing in it."""
-    return Path(path).is_dir() and not os.listdir(path)  # noqa: PTH208
 
 
 def _remote_entry(fs: Any, info: Mapping[str, Any]) -> DirEntry:
@@ -581,11 +578,6 @@ def _peek(handle: BinaryIO) -> bytes:
     return head
 
 
-def _read_at(file: Any, start: int, stop: int) -> bytes:
-    file.seek(start)
-    return read_fully(file, stop - start)
-
-
 def _fetch_range(fs: Any, target: str, start: int, stop: int) -> bytes:
     """Return a range of a remote file; what there is of it where the file ends before."""
     if start >= stop:
@@ -593,6 +585,8 @@ def _fetch_range(fs: Any, target: str, start: int, stop: int) -> bytes:
     try:
         data = bytes(fs.cat_file(target, start=start, end=stop))
     except Exception as error:
+        from graphprep.storage.read.ranges import is_past_end
+
         if is_past_end(error):
             return b""
         raise

@@ -21,7 +21,7 @@ Records = NDArray[np.uint64]  # [n, words]
 _WORD_BYTES = 8
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RecordPiece:
     """Records of a bucket that are laid out alike, segment after segment: those of segment k lie in [starts[k], starts[k + 1]).
 
@@ -39,7 +39,7 @@ class RecordPiece:
         return RecordPiece(self.records[mask], counts[self.starts], self.bases, self.layout)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class BucketRange:
     """Where records of some consecutive buckets lie, those of a segment side by side.
 
@@ -54,7 +54,7 @@ class BucketRange:
     bases: NDArray[np.int64]
 
 
-@dataclass
+@dataclass(eq=False)
 class _Segment:
     """Records of all buckets, bucket after bucket: bucket b holds [offsets[b], offsets[b + 1])."""
 
@@ -74,7 +74,7 @@ class _Segment:
         return int(self.offsets[bucket]), int(self.offsets[bucket + 1])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Table:
     """Segments as arrays with an entry for each; ``buffers`` has none of those that lie in the file."""
 

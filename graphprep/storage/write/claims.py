@@ -1,4 +1,4 @@
-"""Claims on outputs: of two runs that write to one place, the second is told so when it begins, not when it is done."""
+"""Claims on outputs at URLs: of two runs that write to one place, the second is told so when it begins."""
 
 from __future__ import annotations
 
@@ -7,112 +7,15 @@ import json
 import os
 import secrets
 import socket
-import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 from graphprep.model.errors import StorageError, UsageError
-from graphprep.storage.faults import display_url, plain_words
+from graphprep.storage.faults import display_url
+from graphprep.storage.private import WAIT
 from graphprep.storage.write.conditional import create_object, replace_object
 
-_ATTEMPTS = 20
-_WAIT = "wait for it, or choose another name"
 _held: set[str] = set()  # tokens of the claims of this process
-_locks: set[LocalClaim] = set()  # likewise
-
-
-class LocalClaim:
-    """A locked file beside a local output. The lock ends with its process, however that ends.
-
-    Where the file system knows no locks there is none, and the one that is done later learns it at the end.
-    """
-
-    def __init__(self, target: Path) -> None:
-        self._target = target
-        self._file = target.with_name(f".graphprep-lock-{target.name[:100]}")
-        self._lock: int | None = None
-
-    def take(self) -> None:
-        """Claim the output, whose folder is there.
-
-        Raises UsageError where another run has, OSError where the disk is full or broken.
-        """
-        for _ in range(_ATTEMPTS if sys.platform != "win32" else 0):
-            descriptor = self._open()
-            if descriptor is None:
-                return
-            if not self._lock_file(descriptor):
-                os.close(descriptor)
-                return
-            if _is_same(self._file, descriptor):  # else its owner removed it before we had the lock
-                self._lock = descriptor
-                _locks.add(self)
-                with contextlib.suppress(OSError):  # another user's, left by a killed run: locked all the same
-                    os.ftruncate(descriptor, 0)
-                    os.write(descriptor, str(os.getpid()).encode())
-                return
-            os.close(descriptor)
-
-    def release(self) -> None:
-        """Give the claim up."""
-        lock, self._lock = self._lock, None
-        _locks.discard(self)
-        if lock is not None:
-            with contextlib.suppress(OSError):
-                self._file.unlink()
-            os.close(lock)
-
-    def _open(self) -> int | None:
-        """Open the file; one of another user, which only that one may write to, for reading, and None where that cannot be."""
-        flags = os.O_CLOEXEC | os.O_NOFOLLOW
-        try:
-            return os.open(self._file, os.O_RDWR | os.O_CREAT | flags, 0o666)
-        except PermissionError:
-            with contextlib.suppress(OSError):
-                return os.open(self._file, os.O_RDONLY | flags)
-            return None
-
-    def _lock_file(self, descriptor: int) -> bool:
-        """Lock the file; False where locks are not to be had."""
-        import fcntl
-
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            owner = os.read(descriptor, 20).decode(errors="replace")
-            os.close(descriptor)
-            who = f"process {owner}" if owner.isdecimal() else "another run"
-            raise UsageError(f"{who} is writing this output", place=display_url(str(self._target)), fix=_WAIT) from None
-        except OSError:
-            return False
-        return True
-
-
-@contextlib.contextmanager
-def claim_places(places: Sequence[str]) -> Iterator[Callable[[str], None]]:
-    """Claim local places that a long run writes to at its end, and give a function that gives one up to who writes there.
-
-    Raises UsageError where another run has one. Places in a folder that is not there yet are not claimed.
-    """
-    with contextlib.ExitStack() as stack:
-        claims: dict[str, LocalClaim] = {}
-        for place in places:
-            path = Path(place)
-            target = path.resolve() if path.is_symlink() else path.absolute()
-            if target.parent.is_dir():
-                claims[place] = LocalClaim(target)
-                stack.callback(claims[place].release)
-                with plain_words(place):
-                    claims[place].take()
-        yield lambda place: claims[place].release() if place in claims else None
-
-
-def release_all() -> None:
-    """Give up all local claims of this process, which is about to end without more ado."""
-    for claim in list(_locks):
-        claim.release()
 
 
 class RemoteClaim:
@@ -194,7 +97,7 @@ class RemoteClaim:
         place, since = display_url(self._out), f" since {found.get('time')}" if found.get("time") else ""
         if found.get("host") == socket.gethostname():
             if _is_alive(found):
-                raise UsageError(f"process {found['pid']} is writing this output{since}", place=place, fix=_WAIT)
+                raise UsageError(f"process {found['pid']} is writing this output{since}", place=place, fix=WAIT)
         elif not self._takes_over:
             who = f"a run on {found['host']}" if found.get("host") else "another run"
             raise UsageError(
@@ -218,10 +121,3 @@ def _is_alive(claim: dict[str, Any]) -> bool:
     except PermissionError:
         pass
     return True
-
-
-def _is_same(path: Path, descriptor: int) -> bool:
-    try:
-        return os.path.samestat(path.lstat(), os.fstat(descriptor))
-    except OSError:
-        return False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import io
 import json
 import math
 import os
@@ -24,12 +25,9 @@ from graphprep.model.errors import StorageError, UsageError
 from graphprep.model.metadata import METADATA_NAME, STORE_FORMAT, ArrayEntry
 from graphprep.storage.drivers import renames_folders
 from graphprep.storage.faults import display_url, plain_words, raise_plain
-from graphprep.storage.private import PrivateFolder
+from graphprep.storage.private import LocalClaim, PrivateFolder
 from graphprep.storage.read.npy import npy_header
 from graphprep.storage.read.urls import STDIN, Storage, local_path
-from graphprep.storage.write.claims import LocalClaim
-from graphprep.storage.write.folders import FolderTarget
-from graphprep.storage.write.objects import ObjectTarget, is_unfinished
 from graphprep.storage.write.targets import Sink, Target
 
 _BUFFER_BYTES = 1 << 20
@@ -43,11 +41,6 @@ class _Tally:
     sinks: set[Sink] = field(default_factory=set)
     num_bytes: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def add(self, num_bytes: int) -> None:
-        """Count bytes."""
-        with self.lock:
-            self.num_bytes += num_bytes
 
 
 class ArrayWriter:
@@ -97,7 +90,8 @@ class ArrayWriter:
             raise_plain(error, self._url)
         self._hash.update(data)
         self.num_bytes += len(data)
-        self._tally.add(len(data))
+        with self._tally.lock:
+            self._tally.num_bytes += len(data)
 
 
 class StoreWriter:
@@ -171,7 +165,8 @@ class StoreWriter:
                 raise
         except Exception as error:
             raise_plain(error, self._out)
-        self._tally.add(len(data))
+        with self._tally.lock:
+            self._tally.num_bytes += len(data)
 
     def url_of(self, path: str) -> str:
         """Return where a finished file of the store can be read before it is published."""
@@ -195,7 +190,11 @@ def target_for(storage: Storage, out: str, exists: bool, last: str = METADATA_NA
     if path is not None:
         return _LocalTarget(path, exists, last)
     if renames_folders(out):
+        from graphprep.storage.write.folders import FolderTarget
+
         return FolderTarget(storage, out, exists=exists, takes_over=takes_over)
+    from graphprep.storage.write.objects import ObjectTarget
+
     return ObjectTarget(storage, out, exists=exists, last=last, takes_over=takes_over)
 
 
@@ -223,7 +222,11 @@ def _check_replaceable(storage: Storage, out: str, overwrite: bool) -> Mapping[s
         value = json.loads(storage.read_bytes(metadata))
     except (StorageError, ValueError, RecursionError):
         value = None
-    is_left = value is None and not storage.is_local(out) and is_unfinished(storage, out)
+    is_left = False
+    if value is None and not storage.is_local(out):
+        from graphprep.storage.write.objects import is_unfinished
+
+        is_left = is_unfinished(storage, out)
     is_store = is_left or (isinstance(value, dict) and value.get("format") == STORE_FORMAT)
     if not overwrite:
         fix = "choose another name" + (", or give --overwrite" if is_store else ": it is no store, and is never replaced")
@@ -239,24 +242,21 @@ def _check_replaceable(storage: Storage, out: str, overwrite: bool) -> Mapping[s
     return cast("Mapping[str, Any]", value)
 
 
-class _LocalSink:
+class _LocalSink(io.BufferedWriter):
     """A file in the hidden folder; durable after ``commit`` where ``sync`` asks for it."""
 
     def __init__(self, path: Path, sync: bool) -> None:
-        self._file = path.open("xb", buffering=_BUFFER_BYTES)
+        super().__init__(io.FileIO(path, "xb"), _BUFFER_BYTES)
         self._sync = sync
 
-    def write(self, data: bytes | memoryview) -> object:
-        return self._file.write(data)
-
     def commit(self) -> None:
-        self._file.flush()
+        self.flush()
         if self._sync:
-            os.fsync(self._file.fileno())
-        self._file.close()
+            os.fsync(self.fileno())
+        self.close()
 
     def discard(self) -> None:
-        self._file.close()
+        self.close()
 
 
 class _LocalTarget:
@@ -282,7 +282,9 @@ class _LocalTarget:
 
     def begin(self) -> None:
         try:
-            self._make_parents()
+            self._made += [folder for folder in self._target.parents if not folder.exists()]
+            for folder in reversed(self._made):
+                folder.mkdir(exist_ok=True)
             self._claim.take()
             if not self._replaces and self._fills is None and os.path.lexists(self._target):  # a run ended just now
                 raise FileExistsError
@@ -338,20 +340,7 @@ class _LocalTarget:
     def remove(self) -> None:
         self._folder.remove()
         self._claim.release()
-        self._remove_parents()
-
-    def _make_parents(self) -> None:
-        missing = []
-        folder = self._target.parent
-        while not folder.exists():
-            missing.append(folder)
-            folder = folder.parent
-        for folder in reversed(missing):
-            folder.mkdir(exist_ok=True)
-            self._made.append(folder)
-
-    def _remove_parents(self) -> None:
-        for folder in reversed(self._made):
+        for folder in self._made:
             with contextlib.suppress(OSError):  # someone else uses it
                 folder.rmdir()
 

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.model.errors import DataError, UsageError, one_of
-from graphprep.model.export import Side
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.schema import ColumnSchema, EdgeTypeSchema, NodeTypeSchema, edge_type_text
 from graphprep.store.columns.cells import Cells
 from graphprep.store.paths import ColumnPaths, edge_folder, node_folder
 
 if TYPE_CHECKING:
+    from graphprep.model.export import Side
     from graphprep.store.items import StoredArrays
 
 Schema = TypeVar("Schema", NodeTypeSchema, EdgeTypeSchema)
