@@ -305,7 +305,7 @@ def test_functions_over_arrays_on_a_device(name, devices, tmp_path, monkeypatch)
         devices(number)
         with pytest.raises(DeviceError) as caught:
             call(device="cuda")
-        assert str(caught.value) == f"device='cuda': {REASON}\n  fix: leave device out, or pass device='cpu'"
+        assert str(caught.value) == f'device="cuda": {REASON}\n  fix: leave device out, or pass device="cpu"'
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -315,7 +315,7 @@ def test_functions_over_arrays_refuse_other_words(name, word, tmp_path, monkeypa
     (tmp_path / "edges.txt").write_text("a b\n0 1\n")
     with pytest.raises(UsageError) as caught:
         FUNCTIONS[name](device=word)
-    assert str(caught.value) == f"device={word!r}: there is no such device\n  fix: use cpu, cuda or cuda:N, such as cuda:1"
+    assert str(caught.value) == f'device="{word}": there is no such device\n  fix: use cpu, cuda or cuda:N, such as cuda:1'
 
 
 # ---- what is not imported

@@ -15,6 +15,7 @@ from graphprep.engine.budget import parse_device_memory
 from graphprep.engine.ledger import Ledger, MemoryPlan
 from graphprep.kernels.edges import Kernels
 from graphprep.model.errors import DeviceError, UsageError
+from graphprep.model.options.words import python_words
 from graphprep.model.protocols import Reporter
 from graphprep.model.run_options import RunOptions
 from graphprep.model.shown.numbers import count
@@ -26,7 +27,7 @@ _CUDA = re.compile(r"cuda(?::([0-9]{1,4}))?")
 _ARRAYS_PINNED = 1 << 30  # bytes
 _PINNED_SHARE = 3  # of the memory for runs: a tenth of what a run may take
 _GO_ON = "use --device auto, which goes on on the CPU, or --device cpu"
-_ON_CPU = "leave device out, or pass device='cpu'"
+_ON_CPU = 'leave device out, or pass device="cpu"'
 
 Kind = Literal["auto", "cpu", "cuda"]
 
@@ -49,8 +50,9 @@ def find_kernels(device: str | None = None) -> Kernels:
 
     if device is None or device == "cpu":
         return kernels
-    choice = _choice(device, f"device={device!r}", ("cpu", "cuda"))
-    return guarded(_open(choice), partial(_give_up, choice.place, _ON_CPU))
+    with python_words():
+        choice = _choice(device, f'device="{device}"', ("cpu", "cuda"))
+        return guarded(_open(choice), partial(_give_up, choice.place, _ON_CPU))
 
 
 def read_device(given: str | None) -> DeviceChoice:
@@ -84,7 +86,9 @@ def _give_up(place: str, fix: str, error: DeviceError) -> NoReturn:
 
 def look(choice: DeviceChoice) -> FoundDevice:
     """Look for a GPU. Raises UsageError, with reason and remedy, where there is none that can be used."""
-    raise UsageError("this graphprep has no kernels for GPUs", place=choice.place, fix="use --device cpu")
+    from graphprep.edges.device.cuda import find_cuda
+
+    return find_cuda(choice.index, choice.place)
 
 
 def least_edges() -> int:

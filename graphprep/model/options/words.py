@@ -41,6 +41,7 @@ _SWITCHES = (
 )
 _OFF = {"no-edge-ids": "edge_ids", "no-permute": "permute", "no-quote": "quote"}
 _CHOICES = {
+    "device": "auto|cpu|cuda(?::[0-9]+)?",
     "format": "edges|triples|arrays|mtx|metis|edgelist|json|tsv|chunked|graph|neo4j|graphstorm|graphbolt|ogb",
     "ids": "auto|dense|sparse|raw|typed",
     "on-error": "stop|skip",
