@@ -63,6 +63,19 @@ class OrderFlags:
             metavar="R",
         ),
     ] = 0.0
+    split_ratio: Annotated[
+        float,
+        option("--split-ratio", "Call the first R x n nodes of a partition hot, for --id2index.", group=_ORDER, metavar="R"),
+    ] = 0.0
+    id2index: Annotated[
+        bool,
+        option(
+            "--id2index",
+            "Write id2index.npy, where each node went, and the number of hot nodes, for GraphLearn-for-PyTorch.",
+            group=_ORDER,
+            default=False,
+        ),
+    ] = False
     seed: Annotated[int, option("--seed", "Seed of --shuffle-ratio, random and llp.", group=_ORDER, metavar="N")] = 0
 
 
@@ -102,6 +115,8 @@ def reorder(
         scope=order_flags.scope,
         edge_types=tuple(order_flags.edge_type),
         shuffle_ratio=order_flags.shuffle_ratio,
+        split_ratio=order_flags.split_ratio,
+        id2index=order_flags.id2index,
         seed=order_flags.seed,
         overwrite=overwrite,
         run=run_flags.to_options(storage_flags),
@@ -116,4 +131,5 @@ def summary_text(summary: ReorderSummary, *, every: bool = False) -> str:
     head = f"{display_url(summary.out)}: {sizes_text(summary)}, nodes by {summary.by}"
     lines = [head, *types_lines(summary.num_nodes, summary.num_edges, every=every)]
     lines += [work_line(summary), f"  {summary.gaps_line()}"]
+    lines += [f"  hot nodes of type {name!r}: {number:,}" for name, number in summary.num_hot.items() if number]
     return wrapped_text(lines + note_lines(summary.notes, every=every))

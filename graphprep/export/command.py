@@ -77,7 +77,9 @@ def export(
         ready = stack.enter_context(derived_store(source, need, run.storage, room, run.reporter, run.tmp_dir))
         kept, _ = without_columns(ready.metadata, options.drop_columns)
         columns = exported_columns(shapes.apply(kept), exporter, plan, options)
-        wanted = "typed" if exporter.node_ids == "own" else options.ids
+        is_reordered = any(schema.node_order is not None for schema in ready.metadata.node_schemas)
+        in_order = plan.in_order and is_reordered and options.ids == "auto"
+        wanted = "typed" if exporter.node_ids == "own" or in_order else options.ids
         ids = TrainerIds(ready, wanted, room.scratch)
         run.ledger.begin("export", derive_needs(room))
         graph = StoredGraph(ready, ids, columns, room, run.reporter)

@@ -58,11 +58,15 @@ class Unsupported:
 
 @dataclass(frozen=True)
 class ExportPlan:
-    """What an exporter says of a graph before anything is written: what it reads, which columns it does not support, notes."""
+    """What an exporter says of a graph before anything is written: what it reads, which columns it does not support, notes.
+
+    ``in_order``: the nodes of a reordered store are to be numbered in its order, unless ``--ids`` says otherwise.
+    """
 
     need: StoreNeed
     unsupported: tuple[Unsupported, ...] = ()
     notes: tuple[str, ...] = ()
+    in_order: bool = False
 
 
 @dataclass(frozen=True)

@@ -121,18 +121,24 @@ class ColumnSchema:
 
 @dataclass(frozen=True)
 class NodeTypeSchema:
-    """What the store says of a node type. ``node_order`` is how a partition's nodes are ordered; None: by raw ID."""
+    """What the store says of a node type. ``node_order`` is how a partition's nodes are ordered; None: by raw ID.
+
+    ``num_hot``: how many of each partition's first nodes are hot; where that is said, ``id2index.npy`` is there.
+    """
 
     raw_ids: RawIdKind
     columns: tuple[ColumnSchema, ...] = ()
     num_slots: bool = False
     node_order: NodeOrder | None = None
+    num_hot: tuple[int, ...] | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the entry of ``node_schema``."""
         value: dict[str, Any] = {"raw_ids": self.raw_ids}
         if self.node_order is not None:
             value["node_order"] = self.node_order
+        if self.num_hot is not None:
+            value["num_hot"] = list(self.num_hot)
         if self.num_slots:
             value["num_slots"] = True
         value["columns"] = [column.to_json() for column in self.columns]
@@ -142,7 +148,8 @@ class NodeTypeSchema:
     def from_json(cls, value: Mapping[str, Any]) -> NodeTypeSchema:
         """Read an entry of ``node_schema``."""
         columns = tuple(ColumnSchema.from_json(column) for column in value["columns"])
-        return cls(value["raw_ids"], columns, bool(value.get("num_slots", False)), value.get("node_order"))
+        num_hot = None if "num_hot" not in value else tuple(value["num_hot"])
+        return cls(value["raw_ids"], columns, bool(value.get("num_slots", False)), value.get("node_order"), num_hot)
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,11 @@ def reorder(store: str, out: str, options: ReorderOptions | None = None, reporte
             num_nodes=dict(zip(metadata.node_types, metadata.num_nodes_per_type, strict=True)),
             num_edges=dict(zip(map(edge_type_text, metadata.edge_types), metadata.num_edges_per_type, strict=True)),
             num_parts=metadata.num_parts,
+            num_hot={
+                name: sum(schema.num_hot)
+                for name, schema in zip(metadata.node_types, metadata.node_schemas, strict=True)
+                if schema.num_hot is not None
+            },
             gaps_before=gaps_before,
             gaps_after=gaps_after,
             input_bytes=sum(array_bytes(source)),
@@ -84,13 +89,15 @@ def _order_rules(metadata: GraphMetadata, options: ReorderOptions, run: StoreRun
         raise UsageError(
             "--by previous: the nodes of the store were not reordered", fix="copy the store, or read one that reorder wrote"
         )
-    if by is None and options.shuffle_ratio:
-        raise UsageError("--shuffle-ratio does nothing with --by previous", fix="leave it out")
-    if not 0 <= options.shuffle_ratio <= 1:
-        raise UsageError(
-            f"--shuffle-ratio must lie between 0 and 1, found {options.shuffle_ratio:g}",
-            fix="give the share of nodes to shuffle",
-        )
+    for flag, value in (("--shuffle-ratio", options.shuffle_ratio), ("--id2index", options.id2index)):
+        if by is None and value:
+            raise UsageError(f"{flag} does nothing with --by previous", fix="leave it out")
+    ratios = (("--shuffle-ratio", options.shuffle_ratio, "to shuffle"), ("--split-ratio", options.split_ratio, "that are hot"))
+    for flag, ratio, what in ratios:
+        if not 0 <= ratio <= 1:
+            raise UsageError(f"{flag} must lie between 0 and 1, found {ratio:g}", fix=f"give the share of nodes {what}")
+    if options.split_ratio and not options.id2index:
+        raise UsageError("--split-ratio does nothing without --id2index", fix="give --id2index")
     names = [edge_type_text(edge_type) for edge_type in metadata.edge_types]
     for name in options.edge_types:
         if name not in names:
@@ -101,7 +108,15 @@ def _order_rules(metadata: GraphMetadata, options: ReorderOptions, run: StoreRun
     if file:
         kinds = "biuf" if by == "score" else "iu"
         files = open_node_files(run.storage, file, metadata.node_types, metadata.num_nodes_per_type, kinds)
-    return OrderRules(by, counted, options.shuffle_ratio, options.seed, files, options.scope == "graph")
+    return OrderRules(
+        by,
+        counted,
+        options.shuffle_ratio,
+        options.seed,
+        files,
+        options.scope == "graph",
+        options.split_ratio if options.id2index else None,
+    )
 
 
 def _disk_need(store: StoreReader, memory: MemoryPlan, rules: OrderRules) -> DiskNeed:

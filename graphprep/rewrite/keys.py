@@ -37,6 +37,7 @@ class OrderRules:
     seed: int = 0
     files: Mapping[str, ArrayReader] = field(default_factory=dict)
     is_global: bool = False  # nodes are ordered across partitions
+    split_ratio: float | None = None  # the share of hot nodes, where ``id2index`` is written
 
 
 def node_keys(kernels: Kernels, store: StoredArrays, number: int, rules: OrderRules, scratch: Scratch) -> Ints:

@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from graphprep.edges.moves import Array, Blocks, Ints, Workspace, move
+from graphprep.model.errors import DataError
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.options.reorder import GapCost
 from graphprep.model.protocols import Reporter
@@ -27,7 +28,7 @@ from graphprep.storage.write.publish import StoreWriter
 from graphprep.store.assign import ORDERED, TypedCounter, parts_of_rows
 from graphprep.store.files import column_files, raw_id_files
 from graphprep.store.finish import finish_store
-from graphprep.store.items import StoredArrays, StoredItems, check_arrays, check_ids
+from graphprep.store.items import FIX, StoredArrays, StoredItems, check_arrays, check_ids
 from graphprep.store.paths import LayoutPaths, NodePaths, edge_folder, node_folder
 from graphprep.store.raw_merge import nodes_by_raw_id
 from graphprep.store.single import WholeStore
@@ -72,8 +73,9 @@ class StoreReorderer:
             self._reporter.advance(records=self._places[name].num_nodes)
 
     def _new_schema(self, number: int) -> NodeTypeSchema:
-        """Say what becomes of the schema of a node type, which raw IDs and which order it has."""
+        """Say what becomes of the schema of a node type, which raw IDs, which order and which hot nodes it has."""
         schema, sizes = self._metadata.node_schemas[number], self._metadata.num_nodes_per_chunk[number]
+        schema = replace(schema, num_hot=self._count_hot(number))
         parts, places = range(len(sizes)), self._places[self._metadata.node_types[number]]
         if _count_up(piece for part in parts for piece in places.previous_ids(part)):
             return schema  # nothing moves
@@ -86,6 +88,15 @@ class StoreReorderer:
             return replace(schema, raw_ids="identity", node_order=None)
         return replace(schema, node_order=None)
 
+    def _count_hot(self, number: int) -> tuple[int, ...] | None:
+        """Return how many of the first nodes of each partition are hot: of all, where they are ordered across partitions."""
+        ratio, borders = self._rules.split_ratio, self._borders(number)
+        if ratio is None:
+            return None
+        if self._is_global:
+            return tuple(np.diff(np.minimum(borders, int(borders[-1] * ratio))).tolist())
+        return tuple(int(size * ratio) for size in np.diff(borders).tolist())
+
     def measure(self) -> None:
         """Find what the order is worth: ``gaps``, before and after."""
         self.gaps = measure_gaps(self._store, self._places, self._room)
@@ -96,6 +107,8 @@ class StoreReorderer:
             folder, schema, new = node_folder(name), self._metadata.node_schemas[number], self._schemas[number]
             files = [*column_files(folder, schema.columns, num_slots=schema.num_slots)]
             files += raw_id_files(folder, new.raw_ids) if schema.raw_ids != "identity" else []
+            if new.num_hot is not None:
+                self._write_index(number, folder)
             for part, num_nodes in enumerate(self._metadata.num_nodes_per_chunk[number]):
                 out = self._files_of(part, name)
                 if new.node_order is not None:
@@ -167,6 +180,20 @@ class StoreReorderer:
             else:
                 raw_order = places.new_locals(part, self._old_raw_order(number, part, path))
             files.write(path, "int64", shape, raw_order)
+
+    def _write_index(self, number: int, folder: str) -> None:
+        """Write the new typed ID of each previous one, which may be in another partition."""
+        borders, at = self._borders(number), 0
+        with self._room.scratch.inner() as scratch:
+            found = scratch.zeros(int(borders[-1]), np.int64)
+            for part in range(self._metadata.num_parts):
+                for first in self._previous_ids(number, part):
+                    if first.size and not 0 <= first.min() <= first.max() < found.size:
+                        words = f"expected typed IDs in [0, {found.size}), found {first.min()} to {first.max()}"
+                        raise DataError(words, place=NodePaths(folder).previous_ids, fix=FIX)
+                    found[first] = np.arange(at, at + first.size)
+                    at += first.size
+            CutFiles(self._files, np.diff(borders)).write(NodePaths(folder).id2index, "int64", found.shape, array_pieces(found))
 
     def _global_raw_order(self, number: int, scratch: Scratch) -> Ints:
         """Return the new local IDs of each partition's nodes, by raw ID, partition after partition: int64[n]."""

@@ -72,6 +72,7 @@ class NodePaths:
         self.texts = ColumnPaths(f"{folder}/raw_ids")
         self.raw_order = f"{folder}/raw_order.npy"
         self.previous_ids = f"{folder}/previous_ids.npy"
+        self.id2index = f"{folder}/id2index.npy"
 
 
 def num_slots_path(folder: str) -> str:
@@ -88,6 +89,8 @@ def expected_arrays(metadata: GraphMetadata, part: int) -> dict[str, ExpectedArr
         if schema.node_order is not None:
             paths = NodePaths(folder)
             arrays |= {path: ExpectedArray("int64", (n,)) for path in (paths.previous_ids, paths.raw_order)}
+        if schema.num_hot is not None:
+            arrays[NodePaths(folder).id2index] = ExpectedArray("int64", (n,))
         arrays |= _expected_columns(folder, schema.columns, n, num_slots=schema.num_slots)
     numbers = {name: t for t, name in enumerate(metadata.node_types)}
     for t, (edge_type, edge_schema) in enumerate(zip(metadata.edge_types, metadata.edge_schemas, strict=True)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from graphprep.model.metadata import METADATA_NAME
 from graphprep.store.assign import ORDERED
 from graphprep.store.paths import NodePaths, node_folder
 from graphprep.validate.faults import Faults
@@ -23,6 +24,7 @@ def check_order(store: CheckedStore, node_type: int, faults: Faults, *, window_b
     Returns whether raw IDs can be read in their own order.
     """
     metadata = store.metadata
+    _check_hot(store, node_type, faults)
     if metadata.node_schemas[node_type].node_order is None:
         return True
     paths, offset, sound = NodePaths(node_folder(metadata.node_types[node_type])), 0, True
@@ -38,3 +40,37 @@ def check_order(store: CheckedStore, node_type: int, faults: Faults, *, window_b
     if all_previous:
         check_permutation(all_previous, offset, "typed ID", faults, window_bytes)
     return sound
+
+
+def _check_hot(store: CheckedStore, node_type: int, faults: Faults) -> None:
+    """Check that ``id2index`` leads from each node's previous ID to the node, and that there are as many nodes as are hot."""
+    metadata = store.metadata
+    name, schema, sizes = (
+        metadata.node_types[node_type],
+        metadata.node_schemas[node_type],
+        metadata.num_nodes_per_chunk[node_type],
+    )
+    if schema.num_hot is None:
+        return
+    if len(schema.num_hot) != len(sizes) or any(hot > size for hot, size in zip(schema.num_hot, sizes, strict=False)):
+        what = f"expected a number for each partition, at most {list(sizes)}, found {list(schema.num_hot)}"
+        faults.add(f"{METADATA_NAME}: node_schema.{name}.num_hot", what)
+    paths, borders = NodePaths(node_folder(name)), np.cumsum([0, *sizes])
+    index = [store.array(part, paths.id2index) for part in range(metadata.num_parts)]
+    for part, size in enumerate(sizes):
+        previous = None if schema.node_order is None else store.array(part, paths.previous_ids)
+        if schema.node_order is not None and previous is None:
+            continue
+        for start in range(0, size, _SLICE):
+            new = np.arange(borders[part] + start, borders[part] + min(start + _SLICE, size))
+            old = new if previous is None else previous.read(start, start + new.size)
+            homes = np.searchsorted(borders, old, side="right") - 1
+            for home in np.unique(homes).tolist():
+                array = index[home] if 0 <= home < len(index) else None
+                mine = np.flatnonzero(homes == home)
+                if array is not None:
+                    rows = old[mine] - borders[home]
+                    found = array.reader.take(rows)
+                    for i in np.flatnonzero(found != new[mine])[: faults.limit].tolist():
+                        what = f"expected {new[mine[i]]}, whose previous ID this is, found {found[i]}"
+                        faults.add(f"{array.path}[{rows[i]}]", what)

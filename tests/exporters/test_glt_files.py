@@ -264,15 +264,40 @@ def test_a_graph_with_types_is_not_homogeneous(tmp_path):
 
 
 def test_sorted_layouts_want_nodes_in_the_order_of_ids(tmp_path):
-    """A reordered store with raw IDs: rows would not ascend. With typed IDs they do."""
+    """A reordered store with raw IDs: rows would not ascend. With typed IDs, which it gets by itself, they do."""
     store = make_store(GRAPHS["homogeneous"](), tmp_path)
     graphprep.reorder(str(store), str(tmp_path / "hot"), by="in-degree")
-    given = {"layout": "CSR", "features": "feat"}
     with pytest.raises(UsageError, match="layout CSR needs nodes in the order of their IDs"):
-        export(tmp_path / "hot", tmp_path / "out", **given)
-    export(tmp_path / "hot", tmp_path / "out", ids="typed", **given)
-    offsets = tensor(tmp_path / "out/part0/graph/rows.pt")
-    assert (offsets.size, offsets[-1]) == (41, 200)
+        export(tmp_path / "hot", tmp_path / "out", ids="raw", layout="CSR", features="feat")
+    found = set()
+    for layout, owner in (("CSR", "rows"), ("CSC", "cols"), ("COO", "")):
+        out = tmp_path / f"out-{layout}"
+        export(tmp_path / "hot", out, layout=layout, features="feat")
+        rows, cols = (tensor(out / f"part0/graph/{name}.pt") for name in ("rows", "cols"))
+        if owner == "rows":
+            assert (rows.size, rows[-1]) == (41, 200)
+            rows = np.repeat(np.arange(40), np.diff(rows))
+        if owner == "cols":
+            cols = np.repeat(np.arange(40), np.diff(cols))
+        eids = tensor(out / "part0/graph/eids.pt")
+        found.add(tuple(zip(rows[np.argsort(eids)].tolist(), cols[np.argsort(eids)].tolist(), strict=True)))
+    assert len(found) == 1
+
+
+def test_cached_rows_follow_the_order_of_the_store(tmp_path):
+    """By scores: the first rows, half of the ratio in each of two partitions; and those that the store calls hot."""
+    store = make_store(GRAPHS["homogeneous"](), tmp_path, partitions=2)
+    np.save(tmp_path / "scores.npy", np.random.default_rng(1).permutation(40))
+    options = {"by": f"score:{tmp_path}/scores.npy", "id2index": True, "split_ratio": 0.1}
+    graphprep.reorder(str(store), str(tmp_path / "hot"), **options)
+    export(tmp_path / "hot", tmp_path / "ratio", features="feat", cache_ratio=0.2)
+    export(tmp_path / "hot", tmp_path / "split", features="feat")
+    for name, wanted in (("ratio", [0, 20, 1, 21, 2, 22, 3, 23]), ("split", [0, 20, 1, 21])):
+        for part in (0, 1):
+            assert tensor(tmp_path / f"{name}/part{part}/node_feat/cache_ids.pt").tolist() == wanted
+    feats = tensor(tmp_path / "split/part1/node_feat/cache_feats.pt")
+    own = [chunks(tmp_path / f"split/part{part}/node_feat/feats.pkl")[0] for part in (0, 1)]
+    assert (feats == np.stack([own[0][0], own[1][0], own[0][1], own[1][1]])).all()
 
 
 def test_two_exports_are_the_same_and_features_are_not_doubled(tmp_path):

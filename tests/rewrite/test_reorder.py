@@ -282,6 +282,53 @@ def test_the_order_of_graphlearn(tmp_path):
     assert (previous.tolist(), id2index.tolist()) == ([2, 0, 1, 3, 4], [1, 2, 0, 3, 4])
 
 
+def node_arrays(store, name, file):
+    """An array of a node type, that of all partitions as one."""
+    return np.concatenate([np.load(part / f"nodes/{name}/{file}.npy") for part in sorted(store.glob("part-*"))])
+
+
+def test_the_index_of_graphlearn(tmp_path):
+    """The same example, and the hot rows that ``Feature`` makes of a split ratio: ``int(rows * split_ratio)``."""
+    (tmp_path / "edges.txt").write_text("4 0\n3 1\n4 2\n3 2\n0 2\n")
+    graphprep.convert(str(tmp_path / "edges.txt"), str(tmp_path / "store"))
+    options = {"by": "in-degree", "split_ratio": 0.5, "id2index": True}
+    summary = graphprep.reorder(str(tmp_path / "store"), str(tmp_path / "out"), **options)
+    assert node_arrays(tmp_path / "out", "_N", "id2index").tolist() == [1, 2, 0, 3, 4]
+    assert summary.num_hot == {"_N": 2}
+
+
+@pytest.mark.parametrize("scope", ["partition", "graph"])
+@pytest.mark.parametrize("name", ["karate_partition_file", SHOP, "names_lesmis_random", "davis_bipartite"])
+def test_where_each_node_went(name, scope, tmp_path):
+    options = {"scope": scope, "split_ratio": 0.5, "id2index": True}
+    graphprep.reorder(str(STORES[name]), str(tmp_path / "one"), by="random", scope="graph", seed=2)
+    graphprep.reorder(str(tmp_path / "one"), str(tmp_path / "two"), by="degree", **options)
+    report = graphprep.validate(str(tmp_path / "two"))
+    assert report.sound, report.faults
+    metadata = json.loads((tmp_path / "two/metadata.json").read_text())
+    for number, (node_type, schema) in enumerate(metadata["node_schema"].items()):
+        index, size = node_arrays(tmp_path / "two", encoded(node_type), "id2index"), metadata["num_nodes_per_type"][number]
+        if "node_order" in schema:
+            assert index[node_arrays(tmp_path / "two", encoded(node_type), "previous_ids")].tolist() == list(range(size))
+        sizes = metadata["num_nodes_per_chunk"][number]
+        borders = np.cumsum([0, *sizes])
+        hot = np.minimum(borders, int(size * 0.5)) if scope == "graph" else [0, *np.cumsum([int(one * 0.5) for one in sizes])]
+        assert schema["num_hot"] == np.diff(hot).tolist()
+    graphprep.reorder(str(tmp_path / "two"), str(tmp_path / "back"), by="previous")
+    assert read_store(tmp_path / "back") == read_store(STORES[name])
+
+
+def test_validate_finds_what_is_wrong_with_the_index(tmp_path):
+    graphprep.reorder(str(STORES[KARATE]), str(tmp_path / "one"), by="degree", id2index=True, split_ratio=0.1)
+    right = int(node_arrays(tmp_path / "one", "_N", "id2index")[4])
+    spoil(tmp_path / "one", tmp_path / "bad", "nodes/_N/id2index.npy", put(4, 40))
+    path = tmp_path / "bad/metadata.json"
+    path.write_text(path.read_text().replace('"num_hot": [\n        3', '"num_hot": [\n        35'))
+    found = [str(fault) for fault in graphprep.validate(str(tmp_path / "bad")).faults]
+    assert "metadata.json: node_schema._N.num_hot: expected a number for each partition, at most [34], found [35]" in found
+    assert f"part-00000/nodes/_N/id2index.npy[4]: expected {right}, whose previous ID this is, found 40" in found
+
+
 # ----------------------------------------------------------------------------------------------- across partitions
 
 
@@ -690,6 +737,8 @@ def test_validate_wants_raw_ids_where_nodes_have_another_order(tmp_path):
         ({"by": "score"}, "--by score is written score:FILE, found 'score'"),
         ({"by": "score:"}, "--by score is written score:FILE, found 'score:'"),
         ({"by": "degree:x.npy"}, "--by degree is written degree, found 'degree:x.npy'"),
+        ({"split_ratio": -0.5, "id2index": True}, "--split-ratio must lie between 0 and 1, found -0.5"),
+        ({"split_ratio": 0.5}, "--split-ratio does nothing without --id2index"),
         ({"by": "previous"}, "--by previous: the nodes of the store were not reordered"),
         ({"shuffle_ratio": 1.5}, "--shuffle-ratio must lie between 0 and 1, found 1.5"),
         ({"shuffle_ratio": float("nan")}, "--shuffle-ratio must lie between 0 and 1, found nan"),

@@ -38,7 +38,10 @@ STORE = GraphMetadata(
     num_parts=2,
     partition_by="range",
     layouts=("csc", "csr"),
-    node_schemas=(NodeTypeSchema("int64", COLUMNS, num_slots=True, node_order="degree"), NodeTypeSchema("string")),
+    node_schemas=(
+        NodeTypeSchema("int64", COLUMNS, num_slots=True, node_order="degree", num_hot=(1, 0)),
+        NodeTypeSchema("string"),
+    ),
     edge_schemas=(EdgeTypeSchema("id", "int64", None, False, "0123456789abcdef", COLUMNS),),
     parts=(PartEntry("part-00000", 12, "0" * 16), PartEntry("part-00001", 12, "f" * 16)),
 )

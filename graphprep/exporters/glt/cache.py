@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,15 +17,17 @@ from graphprep.exporters.glt.top_rows import find_top_rows
 from graphprep.exporters.view.graph import StoredGraph, slices
 from graphprep.exporters.view.torch_features import FeatureMatrix
 from graphprep.model.errors import DataError, UsageError
-from graphprep.model.schema import ColumnSchema
+from graphprep.model.schema import ColumnSchema, DegreeOrder
 from graphprep.model.shown.texts import display_url
 from graphprep.storage.faults import plain_words
 from graphprep.storage.read.maps import map_file
 from graphprep.storage.read.npy import MAX_HEADER_BYTES, parse_npy_header
+from graphprep.store.assign import ORDERED
 from graphprep.store.items import StoredArray
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+HotOrder = Literal[DegreeOrder, "score"]
 
 
 class FeatureCache:
@@ -37,15 +39,19 @@ class FeatureCache:
         self._matrix = matrix
         self._name = graph.metadata.node_types[number]
         self._size = graph.metadata.num_nodes_per_type[number]
+        self._schema = graph.metadata.node_schemas[number]
         self._found: dict[int, Ints] = {}
         self._indptrs: dict[tuple[int, int], Ints] = {}
 
     def find(self, part: int, ratio: float, files: Sequence[str]) -> Ints:
         """Return the typed IDs of the nodes that a partition caches: int64[k], highest score first, ties by typed ID.
 
-        Source: GLT, ``FrequencyPartitioner``: the share ``ratio`` of all nodes, its own ones among them. Raises DataError where
-        a file of scores does not fit.
+        Source: GLT, ``FrequencyPartitioner``: the share ``ratio`` of all nodes, its own ones among them. In a store that is
+        ordered by hotness, the first ones of the partitions; without ``ratio`` those that it calls hot. Raises DataError
+        where a file of scores does not fit.
         """
+        if not ratio and self._schema.num_hot is not None:
+            return self._hot()
         count = int(self._size * ratio)
         file = scores_of(files, self._name, self._graph.metadata.node_types)
         if not count or (files and file is None):
@@ -54,7 +60,8 @@ class FeatureCache:
         row = part if scores is not None and scores.ndim == 2 else 0
         if row not in self._found:
             self._found.clear()
-            read = self._degrees if scores is None else partial(self._listed, scores if scores.ndim == 1 else scores[row])
+            by_graph = self._ranks if self._schema.node_order in get_args(HotOrder) else self._degrees
+            read = by_graph if scores is None else partial(self._listed, scores if scores.ndim == 1 else scores[row])
             self._found[row] = find_top_rows(read, self._size, count)
         return self._found[row]
 
@@ -88,6 +95,22 @@ class FeatureCache:
     @cached_property
     def _offsets(self) -> Ints:
         return self._graph.node_offsets(self._number)
+
+    def _hot(self) -> Ints:
+        """Return the nodes that the store calls hot, the first ones of the partitions before their second ones."""
+        num_hot = self._schema.num_hot or ()
+        nodes = np.concatenate([first + np.arange(hot) for first, hot in zip(self._offsets[:-1], num_hot, strict=True)])
+        return nodes[np.argsort(-self._ranks_of(nodes), kind="stable")]
+
+    def _ranks(self, low: int, high: int) -> Floats:
+        """Return scores of nodes [low, high) by which the first ones of the partitions are the highest."""
+        return self._ranks_of(np.arange(low, high))
+
+    def _ranks_of(self, typed: Ints) -> Floats:
+        if self._graph.metadata.partition_by == ORDERED:
+            return -typed.astype(np.float64)
+        parts = np.searchsorted(self._offsets, typed, side="right") - 1
+        return (self._offsets[parts] - typed).astype(np.float64)
 
     def _degrees(self, low: int, high: int) -> Floats:
         """Return the in-degrees of nodes [low, high) over all edge types that lead to them."""

@@ -78,7 +78,9 @@ class GltExporter:
         tuple[str, ...], "columns that make the feature matrices: COL or TYPE:COL; else all floats, or all whole numbers"
     ] = ()
     cache_ratio: Annotated[
-        float, "share of a type's nodes whose features every partition caches: of the highest in-degrees, or scores"
+        float,
+        "share of a type's nodes whose features every partition caches: of the highest in-degrees, or scores, or the first of "
+        "a store that is ordered by such",
     ] = 0.0
     cache_scores: Annotated[tuple[str, ...], "scores for cache_ratio: FILE.npy or TYPE=FILE.npy"] = ()
     chunk_mb: Annotated[int, "size of the pieces of feature files, in MiB"] = 64
@@ -107,9 +109,10 @@ class GltExporter:
                 listed = ", ".join(column.name for column in chosen)
                 notes.append(f"{side} type {name!r}: its features are {listed}, side by side")
         layout = self.stored_layout
-        layouts: tuple[Layout, ...] = (layout, "csc") if self.cache_ratio and not self.cache_scores else (layout,)
+        by_degree = self.cache_ratio and not self.cache_scores
+        layouts: tuple[Layout, ...] = (layout, "csc") if by_degree else (layout,)
         need = StoreNeed(layouts=tuple(dict.fromkeys(layouts)), edge_columns=layout, split_edges=True)
-        return ExportPlan(need, tuple(unsupported), tuple(notes))
+        return ExportPlan(need, tuple(unsupported), tuple(notes), in_order=True)
 
     def export(self, graph: StoredGraph, out: FolderOutput) -> None:
         """See ``Exporter.export``."""

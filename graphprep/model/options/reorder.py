@@ -22,13 +22,16 @@ class ReorderOptions:
     ``by``: an order (``NodeOrder``; of those with a file ``score:FILE`` and ``permutation:FILE``), or ``previous``. ``scope``:
     whether nodes stay in their partitions or are ordered across them. ``edge_types`` (``src:rel:dst``) are those whose edges
     count; none stands for all. ``shuffle_ratio`` is the share of a partition's nodes, the first of the order, that change
-    places among themselves.
+    places among themselves, ``split_ratio`` the share that is hot. ``id2index``: write where each node went, and how many are
+    hot, as GraphLearn-for-PyTorch's ``Feature`` takes them.
     """
 
     by: str = "degree"
     scope: Literal["partition", "graph"] = "partition"
     edge_types: tuple[str, ...] = ()
     shuffle_ratio: float = 0.0
+    split_ratio: float = 0.0
+    id2index: bool = False
     seed: int = 0
     overwrite: bool = False
     run: RunOptions = field(default_factory=RunOptions)
@@ -68,7 +71,8 @@ class GapCost:
 class ReorderSummary(Showable):
     """What ``reorder`` did. Sizes in bytes, times in seconds; ``notes`` are sentences for the user.
 
-    ``gaps_before`` and ``gaps_after`` are those of the primary layout's rows with the old IDs and with the new ones.
+    ``num_hot``: hot rows of each node type, those of all partitions, with ``id2index``. ``gaps_before`` and ``gaps_after`` are
+    those of the primary layout's rows with the old IDs and with the new ones.
     ``spilled_bytes`` is what went through temporary files, as it was beyond the memory limit.
     """
 
@@ -77,6 +81,7 @@ class ReorderSummary(Showable):
     num_nodes: Mapping[str, int]
     num_edges: Mapping[str, int]
     num_parts: int
+    num_hot: Mapping[str, int]
     gaps_before: GapCost
     gaps_after: GapCost
     input_bytes: int

@@ -36,7 +36,7 @@ _NAMES = {
     "type": "type_",
 }
 _SWITCHES = (
-    *("overwrite", "allow-empty", "drop-unsupported", "strict", "temporal", "torus", "weights", "times", "link"),
+    *("overwrite", "allow-empty", "drop-unsupported", "strict", "temporal", "torus", "weights", "times", "link", "id2index"),
     "assignment-only",
 )
 _OFF = {"no-edge-ids": "edge_ids", "no-permute": "permute", "no-quote": "quote"}

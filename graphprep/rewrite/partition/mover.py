@@ -172,7 +172,7 @@ class StorePartitioner:
             previous_partition_by=None,
             layouts=tuple(layout for layout in old.layouts if layout in self._layouts),
             node_schemas=tuple(
-                replace(schema, raw_ids=one.raw_ids, node_order=None)
+                replace(schema, raw_ids=one.raw_ids, node_order=None, num_hot=None)
                 for schema, one in zip(old.node_schemas, nodes, strict=True)
             ),
             parts=tuple(PartEntry(part_name(part, num_parts), 0, "") for part in range(num_parts)),
