@@ -153,7 +153,7 @@ class StoreFlags:
         str,
         option(
             "--partition-by",
-            "How nodes are assigned to partitions: range, hash, modulo, random, ldg, fennel, a file of assignments, or "
+            "How nodes are assigned to partitions: range, hash, modulo, random, ldg, fennel, metis, a file of assignments, or "
             "python:MODULE:FUNCTION.",
             group=_STORE,
             metavar="METHOD",

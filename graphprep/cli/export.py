@@ -78,7 +78,7 @@ class GraphFlags:
         str | None,
         option(
             "--partition-by",
-            "range, hash, modulo, random, ldg, fennel, a file, or python:MODULE:FUNCTION.  [default: as in the store]",
+            "range, hash, modulo, random, ldg, fennel, metis, a file, or python:MODULE:FUNCTION.  [default: as in the store]",
             group=_GRAPH,
             metavar="METHOD",
             default=False,

@@ -29,7 +29,8 @@ class PartitionFlags:
         str,
         option(
             "--by",
-            "range, hash, modulo, random; by edges ldg or fennel; a file or folder of assignments; or python:MODULE:FUNCTION.",
+            "range, hash, modulo, random; by edges ldg, fennel or metis; a file or folder of assignments; or "
+            "python:MODULE:FUNCTION.",
             group=_PARTITIONS,
             metavar="METHOD",
             default=False,
@@ -60,7 +61,7 @@ class PartitionFlags:
         list[str],
         option(
             "--balance",
-            "What ldg and fennel give equal shares of: nodes, edges, type (nodes of each type), or a node column: its sum, "
+            "What methods by edges give equal shares of: nodes, edges, type (nodes of each type), or a node column: its sum, "
             "or, of bools, splits and categories, nodes of each value. May be repeated.  [default: nodes]",
             group=_PARTITIONS,
             metavar="WHAT",

@@ -18,7 +18,7 @@ from graphprep.model.errors import DataError, UsageError
 from graphprep.model.plugins import import_named
 
 PARTITION_METHODS = ("range", "hash", "modulo", "random")
-GRAPH_METHODS = ("ldg", "fennel")  # partitioners that look at edges
+GRAPH_METHODS = ("ldg", "fennel", "metis")  # partitioners that look at edges
 PYTHON_PREFIX = "python:"  # of a user's own function: python:module:function
 ORDERED = "order"  # what ``partition_by`` says where nodes were ordered across partitions
 Ints = NDArray[np.int64]

@@ -178,7 +178,7 @@ def test_what_the_methods_do_not_have_is_refused(tmp_path):
     graphprep.convert(KARATE, tmp_path / "store")
     for options, kind, message in (
         ({"by": "hash", "passes": 2}, UsageError, "--passes belongs to --by ldg and fennel"),
-        ({"by": "range", "balance": "edges"}, UsageError, "--balance belongs to --by ldg and fennel"),
+        ({"by": "range", "balance": "edges"}, UsageError, "--balance belongs to --by ldg, fennel and metis"),
         ({"by": "ldg", "max_imbalance": 0.9}, UsageError, "--max-imbalance must be 1 or more, found 0.9"),
         ({"by": "ldg", "passes": 0}, UsageError, "--passes must be 1 or more, found 0"),
         ({"by": "ldg", "balance": "fame"}, UsageError, "--balance 'fame' is none of nodes, edges, type, nor a node column"),

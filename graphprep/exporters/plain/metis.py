@@ -23,7 +23,7 @@ from graphprep.model.errors import DataError, UsageError
 from graphprep.model.export import ExportPlan, MessageEdges, Side, StoreNeed
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.schema import ColumnSchema, Layout
-from graphprep.rewrite.partition.neighbors import join_neighbors
+from graphprep.rewrite.partition.neighbors import join_neighbors, number_by_type
 from graphprep.storage.spill.scratch import Scratch
 from graphprep.storage.write.outputs import FolderOutput
 
@@ -228,12 +228,8 @@ class _Homogeneous:
         self.num_nodes = int(self.borders[-1])
         self.width = len(sizes) if len(sizes) > 1 else 0
         self.most = graph.room.fit(_ENTRY_BYTES)
-        numbers = [scratch.zeros(size, np.int64) for size in sizes]
-        for those, first in zip(numbers, self.borders.tolist(), strict=False):
-            for low in range(0, those.size, _SLICE):
-                high = min(low + _SLICE, those.size)
-                those[low:high] = np.arange(first + low, first + high)
-        self.neighbors = join_neighbors(graph.store, numbers, replace(graph.room, scratch=scratch), "id")
+        room = replace(graph.room, scratch=scratch)
+        self.neighbors = join_neighbors(graph.store, number_by_type(graph.store, room), room, "id")
 
     def cut(self) -> Iterator[tuple[int, int]]:
         """Cut nodes into ranges of at most ``most`` entries, or of one node."""

@@ -55,7 +55,7 @@ _CHOICES = {
     "index-dtype": "auto|int32|int64",
     "weight-dtype": "float32|float64",
     "array-shape": "2xe|ex2",
-    "partition-by": "range|hash|modulo|random|ldg|fennel",
+    "partition-by": "range|hash|modulo|random|ldg|fennel|metis",
 }
 _COMMANDS = {
     "graphprep export --list": "graphprep.export_targets()",

@@ -6,6 +6,7 @@ from graphprep.edges.moves import Workspace
 from graphprep.model.protocols import Reporter
 from graphprep.rewrite.partition.assignment import Assignment, ask_function
 from graphprep.rewrite.partition.methods import GraphMethod
+from graphprep.rewrite.partition.multilevel import run_metis
 from graphprep.rewrite.partition.streaming import stream_nodes
 from graphprep.store.assign import PartitionFunction
 from graphprep.store.items import StoredArrays
@@ -20,4 +21,6 @@ def assign_nodes(
     """
     if isinstance(method, PartitionFunction):
         return ask_function(store, method, room)
+    if method.method == "metis":
+        return run_metis(store, method, room)
     return stream_nodes(store, method, room, reporter)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,11 +22,15 @@ META_NAME = "partition_meta.json"
 
 @dataclass(frozen=True)
 class Assignment:
-    """The partition of every node. ``parts``: for each node type int32[n], by the store's typed IDs; ``method`` made it."""
+    """The partition of every node. ``parts``: for each node type int32[n], by the store's typed IDs; ``method`` made it.
+
+    ``versions`` are those of programs on which it depends.
+    """
 
     method: str
     num_parts: int
     parts: tuple[Parts, ...]
+    versions: Mapping[str, str] = field(default_factory=dict)
 
 
 def ask_function(store: StoredArrays, function: PartitionFunction, room: Workspace) -> Assignment:

@@ -125,11 +125,12 @@ class _Partitioning:
         made = mover.write_edges()
         self._copy_cut(made, files)
         self._begin("publish")
-        return finish_store(writer, files.entries, made.metadata, self._provenance)
+        return finish_store(writer, files.entries, made.metadata, lambda: self._provenance(assignment))
 
-    def _provenance(self) -> dict[str, Any]:
+    def _provenance(self, assignment: Assignment) -> dict[str, Any]:
         urls = [self.run.storage.join(self.run.store, METADATA_NAME)] if self.origin is None else []
         told = provenance(urls, self.run.storage, self.run.elapsed_s, self.run.device.name)
+        told |= {"partitioner": dict(assignment.versions)} if assignment.versions else {}
         return told if self.origin is None else {**told, "inputs": self.origin}
 
     def _copy_cut(self, made: Repartitioned, files: PartFiles) -> None:

@@ -15,6 +15,7 @@ from graphprep.model.options.convert import ConvertOptions, ConvertSummary
 from graphprep.model.options.partition import PartitionOptions
 from graphprep.model.protocols import Reporter
 from graphprep.rewrite.partition.command import partition
+from graphprep.rewrite.partition.methods import load_pymetis
 from graphprep.storage.private import PrivateFolder
 from graphprep.storage.read.urls import Storage
 from graphprep.storage.write.publish import StoreWriter
@@ -35,6 +36,8 @@ def convert_in_parts(
     """Convert raw graph files with ``convert``, and partition what they are. Arguments and errors are those of that."""
     with contextlib.ExitStack() as stack:
         tmp_dir = options.run.tmp_dir or pipeline.folder_beside(out)
+        if options.partition_by == "metis":
+            load_pymetis()
         storage = stack.enter_context(Storage(options.run.storage_options, tmp_dir))
         storage.load_drivers((out,))
         replaced = StoreWriter(storage, out, options.overwrite).replaced  # what cannot be written is refused now

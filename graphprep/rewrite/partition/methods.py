@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from graphprep.convert.index.partition_file import find_partition_function
 from graphprep.model.errors import UsageError
@@ -12,6 +13,7 @@ from graphprep.storage.read.urls import Storage
 from graphprep.store.assign import GRAPH_METHODS, PartitionFunction
 
 _STREAMING = ("ldg", "fennel")
+_INSTALL = "pip install 'graphprep[metis]'; or export --to metis, run gpmetis, and give --by its file"
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,15 @@ class GraphMethod:
     max_imbalance: float
 
 
+def load_pymetis() -> Any:
+    """Import pymetis. Raises UsageError where it is not installed."""
+    try:
+        import pymetis
+    except ImportError as error:
+        raise UsageError(f"the method metis needs pymetis: {error}", fix=_INSTALL) from None
+    return pymetis
+
+
 def find_method(metadata: GraphMetadata, storage: Storage, options: PartitionOptions) -> PartitionFunction | GraphMethod:
     """Return what assigns a store's nodes, to as many partitions as it has if none are given.
 
@@ -36,7 +47,9 @@ def find_method(metadata: GraphMetadata, storage: Storage, options: PartitionOpt
     for flag, value in given.items():
         takers = _STREAMING if flag == "--passes" else GRAPH_METHODS
         if value is not None and name not in takers:
-            raise UsageError(f"{flag} belongs to --by {' and '.join(takers)}", fix="leave it out")
+            raise UsageError(f"{flag} belongs to --by {', '.join(takers[:-1])} and {takers[-1]}", fix="leave it out")
+    if name == "metis":
+        load_pymetis()
     if name in GRAPH_METHODS:
         wanted = options.max_imbalance or 1.05
         if wanted < 1:

@@ -1,9 +1,10 @@
-"""The nodes of all types as one graph without directions: each node's neighbors, in a numbering in which types alternate."""
+"""The nodes of all types as one graph without directions: numberings of the nodes, and each node's neighbors."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -40,28 +41,38 @@ class Neighbors:
         return self.indptr.size - 1
 
 
-def number_nodes(store: StoredArrays, room: Workspace) -> tuple[Ints, ...]:
+def alternate_types(store: StoredArrays, room: Workspace) -> tuple[Ints, ...]:
     """Number the nodes of all types: int64[n] for each type, by typed ID.
 
     Of n nodes by raw ID, those from ⌊n·i/1024⌋ on are slice i; the first slices of all types come first, type after type, then
     the second ones.
     """
     sizes = store.metadata.num_nodes_per_type
-    borders = np.array([[size * at // _SLICES for at in range(_SLICES + 1)] for size in sizes], np.int64).reshape(
-        -1, _SLICES + 1
-    )
+    borders = np.array([[size * at // _SLICES for at in range(_SLICES + 1)] for size in sizes], np.int64)
+    borders = borders.reshape(len(sizes), _SLICES + 1)
     widths = np.diff(borders, axis=1)
     firsts = borders[:, :-1].sum(axis=0) + np.cumsum(widths, axis=0) - widths  # of each slice, by type
-    found = []
-    for number, size in enumerate(sizes):
-        numbers, rank = room.scratch.zeros(size, np.int64), 0
-        for nodes in nodes_by_raw_id(store, number, room.piece_bytes):
-            ranks = np.arange(rank, rank + nodes.typed.size)
-            at = np.searchsorted(borders[number], ranks, side="right") - 1
-            numbers[nodes.typed] = firsts[number][at] + ranks - borders[number][at]
-            rank += ranks.size
-        found.append(numbers)
-    return tuple(found)
+
+    def place(number: int, ranks: Ints) -> Ints:
+        at = np.searchsorted(borders[number], ranks, side="right") - 1
+        return np.asarray(firsts[number][at] + ranks - borders[number][at])
+
+    return tuple(_number(store, number, partial(place, number), room) for number in range(len(sizes)))
+
+
+def number_by_type(store: StoredArrays, room: Workspace) -> tuple[Ints, ...]:
+    """Number the nodes of all types one type after another, by raw ID: int64[n] for each type, by typed ID."""
+    firsts = np.cumsum([0, *store.metadata.num_nodes_per_type]).tolist()
+    return tuple(_number(store, number, partial(np.add, firsts[number]), room) for number in range(len(firsts) - 1))
+
+
+def _number(store: StoredArrays, number: int, place: Callable[[Ints], Ints], room: Workspace) -> Ints:
+    """Return what ``place`` makes of the ranks of a type's nodes by raw ID: int64[n], by typed ID."""
+    numbers, rank = room.scratch.zeros(store.metadata.num_nodes_per_type[number], np.int64), 0
+    for nodes in nodes_by_raw_id(store, number, room.piece_bytes):
+        numbers[nodes.typed] = place(np.arange(rank, rank + nodes.typed.size))
+        rank += nodes.typed.size
+    return numbers
 
 
 def join_neighbors(store: StoredArrays, numbers: Sequence[Ints], room: Workspace, order: NeighborOrder = "input") -> Neighbors:

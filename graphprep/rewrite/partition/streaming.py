@@ -18,7 +18,7 @@ from graphprep.model.protocols import Reporter
 from graphprep.rewrite.partition.assignment import Assignment
 from graphprep.rewrite.partition.balance import Balances, find_balances
 from graphprep.rewrite.partition.methods import GraphMethod
-from graphprep.rewrite.partition.neighbors import join_neighbors, number_nodes
+from graphprep.rewrite.partition.neighbors import alternate_types, join_neighbors
 from graphprep.store.items import StoredArrays
 
 Ints = NDArray[np.int64]
@@ -33,7 +33,7 @@ def stream_nodes(store: StoredArrays, method: GraphMethod, room: Workspace, repo
     found = tuple(room.scratch.zeros(size, np.int32) for size in store.metadata.num_nodes_per_type)
     with room.scratch.inner() as scratch:
         inner = replace(room, scratch=scratch)
-        numbers = number_nodes(store, inner)
+        numbers = alternate_types(store, inner)
         balances = find_balances(store, method.balance, numbers, inner)
         neighbors = join_neighbors(store, numbers, inner)
         parts = scratch.zeros(neighbors.num_nodes, np.int32)
