@@ -42,6 +42,15 @@ class TargetFlags:
             "--cache-ratio", "glt: share of a type's nodes whose features every partition caches.", group=_TARGET, metavar="R"
         ),
     ] = None
+    edge_id_col: Annotated[
+        list[str],
+        option(
+            "--edge-id-col",
+            "glt, distdgl: column that is the edges' IDs, where these are to be your own; may be repeated.",
+            group=_TARGET,
+            metavar="[SRC:REL:DST:]COL",
+        ),
+    ] = field(default_factory=list)
     skip_node_sampler: Annotated[
         bool, option("--skip-node-sampler", "deepgnn: write no alias tables of nodes.", group=_TARGET, default=False)
     ] = False
@@ -58,6 +67,7 @@ class TargetFlags:
         Raises UsageError where one is no ``KEY=VALUE``.
         """
         given = {key: value for key in ("cache_ratio", "watermark") if (value := getattr(self, key)) is not None}
+        given |= {"edge_id_col": tuple(self.edge_id_col)} if self.edge_id_col else {}
         given |= {key: True for key in ("skip_node_sampler", "skip_edge_sampler") if getattr(self, key)}
         return {**given, **parse_pairs("--option", self.target_option)}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -185,6 +186,25 @@ def test_without_edge_ids_edge_rows_stand_in(tmp_path):
     out, _ = _export(tmp_path, GRAPHS["homogeneous"](), partitions=2, edge_ids=False)
     ids = [read_tensors((out / f"part{part}/orig_eids.dgl").read_bytes())["paper:cites:paper"] for part in range(2)]
     assert np.concatenate(ids).tolist() == list(range(200))
+
+
+def test_edges_keep_ids_of_the_users_own(tmp_path):
+    """Any whole numbers, in the order of edges that a reorder gave them; they are no feature then."""
+    graph = GRAPHS["multi_edge"]()
+    ((edge_type, edges),) = graph.edges.items()
+    own = np.random.default_rng(5).integers(-(2**62), 2**62, len(edges.src))
+    edges = replace(edges, columns={**edges.columns, "own": own})
+    store = make_store(replace(graph, edges={edge_type: edges}), tmp_path, partitions=2)
+    graphprep.reorder(str(store), str(tmp_path / "hot"), by="random", scope="graph")
+    for given, shown in (({}, np.arange(60)), ({"edge_id_col": "own"}, own)):
+        out = tmp_path / f"out-{len(given)}"
+        graphprep.export(str(tmp_path / "hot"), str(out), "distdgl", **given)
+        positions = [np.load(path) for path in sorted((tmp_path / "hot").glob("part-*/edges/*/csc/edge_ids.npy"))]
+        for part in range(2):
+            found = read_tensors((out / f"part{part}/orig_eids.dgl").read_bytes())["_N:_E:_N"]
+            assert found.tolist() == shown[positions[part]].tolist()
+            names = set(read_tensors((out / f"part{part}/edge_feat.dgl").read_bytes()))
+            assert ("_N:_E:_N/own" in names) == (not given)
 
 
 @pytest.mark.parametrize("target", ["distdgl", "graphbolt"])

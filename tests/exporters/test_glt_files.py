@@ -15,7 +15,7 @@ from torch_reader import read_chunks, read_naively
 
 import graphprep
 from graphprep.exporters.glt.top_rows import find_top_rows
-from graphprep.model.errors import DataError, StorageError, UsageError
+from graphprep.model.errors import DataError, GraphprepError, StorageError, UsageError
 from graphprep.testing.export_contract import ExporterContract
 
 
@@ -309,6 +309,55 @@ def test_two_exports_are_the_same_and_features_are_not_doubled(tmp_path):
     for name, data in before.items():
         if name.endswith(".pt"):
             assert zipfile.ZipFile(io.BytesIO(data)).testzip() is None, name
+
+
+# ---------------------------------------------------------------------------------------- edge IDs of the user's own
+
+
+def numbered(tmp_path, ids, **options):
+    """The small graph, whose edges have IDs of their own, reordered."""
+    graph = small(**options)
+    edges = graph.edges["n", "to", "n"]
+    own = Edges(edges.src, edges.dst, {"w": edges.columns["w"], "own": np.array(ids)}, "w")
+    store = make_store(Graph(graph.nodes, {("n", "to", "n"): own}, graph.options), tmp_path)
+    graphprep.reorder(str(store), str(tmp_path / "hot"), by="random", seed=1, scope="graph")
+    return tmp_path / "hot"
+
+
+@pytest.mark.parametrize(("layout", "owners"), [("COO", "rows"), ("CSR", "rows"), ("CSC", "cols")])
+def test_edges_keep_ids_of_the_users_own(layout, owners, tmp_path):
+    store = numbered(tmp_path, [2, 0, 3, 1])
+    export(store, tmp_path / "out", layout=layout, edge_id_col="own", ids="typed")
+    raw = np.concatenate([np.load(store / f"part-0000{part}/nodes/n/raw_ids.npy") for part in (0, 1)])
+    book, found = tensor(tmp_path / "out/edge_pb.pt"), {}
+    for part in (0, 1):
+        rows, cols, eids = (tensor(tmp_path / f"out/part{part}/graph/{name}.pt") for name in ("rows", "cols", "eids"))
+        ends = {"rows": rows, "cols": cols}
+        if layout != "COO":
+            ends[owners] = np.repeat(np.arange(3), np.diff(ends[owners]))
+        found |= dict(zip(eids.tolist(), zip(raw[ends["rows"]].tolist(), raw[ends["cols"]].tolist(), strict=True), strict=True))
+        assert (book[eids] == part).all()
+    assert found == {2: (0, 1), 0: (0, 2), 3: (2, 0), 1: (0, 1)}
+    assert not list((tmp_path / "out/part0").glob("edge_feat*"))
+
+
+@pytest.mark.parametrize(
+    ("ids", "given", "message"),
+    [
+        ([0, 1, 2, 2], {"edge_id_col": "own"}, "edge ID 2 is there twice"),
+        ([0, 1, 2, 4], {"edge_id_col": "n:to:n:own"}, "expected IDs in [0, 4), found 4"),
+        ([0, 1, 2, 3], {"edge_id_col": "none"}, "option edge_id_col: there is no column 'none' of edges"),
+        (
+            [0.5, 1, 2, 3],
+            {"edge_id_col": "own"},
+            "option edge_id_col: 'own' must hold an integer for each edge, found dense float",
+        ),
+    ],
+)
+def test_ids_of_the_users_own_that_do_not_fit(ids, given, message, tmp_path):
+    with pytest.raises(GraphprepError) as caught:
+        export(numbered(tmp_path, ids), tmp_path / "out", **given)
+    assert message in str(caught.value)
 
 
 # ---------------------------------------------------------------------------------------------- the highest scores

@@ -5,7 +5,7 @@ Source: DGL 2.1, ``dgl.distributed`` and ``tools/dispatch_data.py``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, ClassVar, Literal
@@ -32,7 +32,8 @@ from graphprep.exporters.view.column_rows import Rows
 from graphprep.exporters.view.edge_sets import edge_sets
 from graphprep.exporters.view.graph import StoredGraph, slices
 from graphprep.exporters.view.joined_rows import SingleGraph
-from graphprep.exporters.view.torch_graph import edge_ids, ids_in_part
+from graphprep.exporters.view.own_edge_ids import check_id_columns, own_edge_ids, without_ids
+from graphprep.exporters.view.torch_graph import ids_in_part
 from graphprep.kernels.cpu.ids.part_graph import scatter_rows
 from graphprep.model.errors import UsageError
 from graphprep.model.export import ExportPlan, MessageEdges, StoreNeed
@@ -63,6 +64,9 @@ class DistDglExporter:
     graphbolt: Annotated[bool, "graphs for DistGraph(use_graphbolt=True) instead"] = False
     save_orig_nids: Annotated[bool, "original IDs of all nodes, 0..n-1 of each type, as orig_nids.dgl"] = True
     save_orig_eids: Annotated[bool, "edge IDs of all edges, as orig_eids.dgl"] = True
+    edge_id_col: Annotated[
+        tuple[str, ...], "columns that are the edge IDs: COL or SRC:REL:DST:COL; else positions in the input"
+    ] = ()
 
     def plan(self, metadata: GraphMetadata) -> ExportPlan:
         """Ask for edges by destination, which is DGL's rule, too.
@@ -75,6 +79,7 @@ class DistDglExporter:
         if unknown or not self.formats:
             found = f"found {unknown[0]!r}" if unknown else "found none"
             raise UsageError(f"distdgl: formats must be some of coo, csr, csc, {found}", fix="correct the option")
+        check_id_columns(metadata, self.edge_id_col)
         need = StoreNeed(layouts=("csc",), edge_columns="csc", split_edges=True)
         return ExportPlan(need, find_unsupported(metadata), plan_notes(metadata))
 
@@ -116,14 +121,14 @@ class DistDglExporter:
 
     def _tensors(self, graph: StoredGraph, part: int) -> dict[str, dict[str, TensorPieces]]:
         """Return the files of tensors of a partition, by name."""
-        files = {"node_feat": _node_features(graph, part), "edge_feat": _edge_features(graph, part)}
+        files = {"node_feat": _node_features(graph, part), "edge_feat": _edge_features(graph, part, self.edge_id_col)}
         if self.save_orig_nids:
             files["orig_nids"] = {
                 dgl_name(name): ids_in_part(graph, number, part) for number, name in enumerate(graph.metadata.node_types)
             }
         if self.save_orig_eids:
             files["orig_eids"] = {
-                dgl_edge_type(edge_type): edge_ids(graph, edge, "csc", part)
+                dgl_edge_type(edge_type): own_edge_ids(graph, edge, "csc", part, self.edge_id_col)
                 for edge, edge_type in enumerate(graph.metadata.edge_types)
             }
         return files
@@ -254,11 +259,11 @@ def _node_features(graph: StoredGraph, part: int) -> dict[str, TensorPieces]:
     }
 
 
-def _edge_features(graph: StoredGraph, part: int) -> dict[str, TensorPieces]:
+def _edge_features(graph: StoredGraph, part: int, edge_id_col: Sequence[str]) -> dict[str, TensorPieces]:
     return {
         f"{dgl_edge_type(edge_type)}/{feature.name}": feature.tensor(Rows.of_edges(graph, edge, "csc", part))
         for edge, edge_type in enumerate(graph.metadata.edge_types)
-        for feature in features_of(graph.edge_columns(edge))
+        for feature in features_of(without_ids(graph.edge_names[edge], graph.edge_columns(edge), edge_id_col))
     }
 
 

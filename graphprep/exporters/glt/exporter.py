@@ -19,12 +19,12 @@ from graphprep.exporters.glt.cache import FeatureCache, check_scores
 from graphprep.exporters.view.column_rows import Rows
 from graphprep.exporters.view.edge_sets import edge_sets
 from graphprep.exporters.view.graph import StoredGraph
+from graphprep.exporters.view.own_edge_ids import check_each_once, check_id_columns, own_edge_ids, without_ids
 from graphprep.exporters.view.torch_features import FeatureMatrix, GraphClass, check_file_names, check_homo
 from graphprep.exporters.view.torch_graph import (
     check_rows_ascend,
     concat,
     edge_book,
-    edge_ids,
     ids_in_part,
     joined_offsets,
     labels_by_id,
@@ -86,6 +86,9 @@ class GltExporter:
     chunk_mb: Annotated[int, "size of the pieces of feature files, in MiB"] = 64
     bfloat16: Annotated[bool, "round float features to bfloat16"] = False
     graph_caching: Annotated[bool, "write all edges once, for load(graph_caching=True), and none of a partition"] = False
+    edge_id_col: Annotated[
+        tuple[str, ...], "columns that are the edge IDs: COL or SRC:REL:DST:COL; else positions in the input"
+    ] = ()
     edge_ids: Annotated[bool, "write edge IDs also where there are no edge features to look up by them"] = True
 
     @property
@@ -98,7 +101,11 @@ class GltExporter:
     def plan(self, metadata: GraphMetadata) -> ExportPlan:
         """See ``Exporter.plan``."""
         self._check_options(metadata)
-        sides = list(all_types(metadata))
+        check_id_columns(metadata, self.edge_id_col)
+        sides = [
+            (side, name, without_ids(name, columns, self.edge_id_col) if side == "edge" else columns)
+            for side, name, columns in all_types(metadata)
+        ]
         check_wanted(self.features, ((name, columns) for _, name, columns in sides))
         unsupported: list[Unsupported] = []
         notes: list[str] = []
@@ -244,7 +251,9 @@ class GltFolder:
         graph, layout = self._graph, self._layout
         name = "__".join(self._metadata.edge_types[edge])
         stored = self._metadata.edge_schemas[edge].columns
-        chosen = choose_features(graph.edge_names[edge], graph.edge_columns(edge), self._options.features, stored)
+        own = self._options.edge_id_col
+        columns = without_ids(graph.edge_names[edge], graph.edge_columns(edge), own)
+        chosen = choose_features(graph.edge_names[edge], columns, self._options.features, stored)
         has_ids = self._options.edge_ids or bool(chosen)
         if self._options.graph_caching:
             self._write_graph(edge, self._folder("graph", name), self._parts, has_ids=has_ids)
@@ -254,13 +263,15 @@ class GltFolder:
         if self._options.layout == "COO":
             self._tell_empty(edge)
         if has_ids or self._is_homo:  # GLT loads no graph without types that has no such book, whatever is in it
-            book = edge_book(graph, edge, layout) if has_ids else tensor([], "int64")
+            if own and has_ids:
+                check_each_once(graph, edge, layout, own)
+            book = edge_book(graph, edge, layout, self._edge_ids) if has_ids else tensor([], "int64")
             write_pt(self._out, f"{self._folder('edge_pb', name)}.pt", book)
         if chosen and self._metadata.num_edges_per_type[edge]:
             matrix = FeatureMatrix(chosen, self._options.bfloat16)
             self._tell_dtype("edge", graph.edge_names[edge], matrix, stored)
             rows = [Rows.of_edges(graph, edge, layout, part) for part in self._parts]
-            ids = [edge_ids(graph, edge, layout, part) for part in self._parts]
+            ids = [self._edge_ids(graph, edge, layout, part) for part in self._parts]
             self._write_features("edge_feat", name, matrix, rows, ids)
         for one in edge_sets(graph, edge):
             write_pt(self._out, f"{self._folder(f'{one.name}-edges', name)}.pt", one.ends(graph.to_ids))
@@ -274,13 +285,16 @@ class GltFolder:
         write_pt(self._out, f"{folder}/rows.pt", rows)
         write_pt(self._out, f"{folder}/cols.pt", cols)
         if has_ids:
-            write_pt(self._out, f"{folder}/eids.pt", concat([edge_ids(graph, edge, layout, part) for part in parts]))
+            write_pt(self._out, f"{folder}/eids.pt", concat([self._edge_ids(graph, edge, layout, part) for part in parts]))
         weight = next((column for column in graph.edge_columns(edge) if column.role == "weight"), None)
         if weight is not None:
             matrix = FeatureMatrix((weight,))
             values = concat([matrix.tensor(Rows.of_edges(graph, edge, layout, part)) for part in parts])
             write_pt(self._out, f"{folder}/weights.pt", TensorPieces("float32", values.shape[:1], values.pieces))
         graph.reporter.advance(records=neighbours.size)
+
+    def _edge_ids(self, graph: StoredGraph, edge: int, layout: Layout, part: int) -> TensorPieces:
+        return own_edge_ids(graph, edge, layout, part, self._options.edge_id_col)
 
     def _owners(self, edge: int, parts: Sequence[int]) -> TensorPieces:
         """Return the ends that own the edges, or where each node's edges begin."""

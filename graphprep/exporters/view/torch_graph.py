@@ -58,7 +58,9 @@ def edge_ids(graph: StoredGraph, edge: int, layout: Layout, part: int) -> Tensor
     return TensorPieces("int64", (size,), lambda: (graph.edge_numbers(edge, layout, part, *cut) for cut in slices(size, STEP)))
 
 
-def edge_book(graph: StoredGraph, edge: int, layout: Layout) -> TensorPieces:
+def edge_book(
+    graph: StoredGraph, edge: int, layout: Layout, ids_of: Callable[[StoredGraph, int, Layout, int], TensorPieces] = edge_ids
+) -> TensorPieces:
     """Return the partition of every edge, by edge ID: int64[E]; 0 of edges that the graph does not have."""
     size = graph.all_edges.metadata.num_edges_per_type[edge]
     dtype = np.min_scalar_type(max(0, graph.metadata.num_parts - 1))
@@ -68,7 +70,7 @@ def edge_book(graph: StoredGraph, edge: int, layout: Layout) -> TensorPieces:
         for low, high in slices(size, window):
             found = np.zeros(high - low, dtype)
             for part in range(1, graph.metadata.num_parts):
-                for ids in edge_ids(graph, edge, layout, part).pieces():
+                for ids in ids_of(graph, edge, layout, part).pieces():
                     if ids.size and not 0 <= ids.min() <= ids.max() < size:
                         name = f"edge IDs of {graph.edge_names[edge]}, partition {part}"
                         raise DataError(f"they must be those of {size} edges, found {ids.max()}", place=name, fix=FIX)
