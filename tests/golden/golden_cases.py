@@ -43,11 +43,11 @@ def load_cases() -> list[Case]:
     return found
 
 
-def load_reordered() -> list[tuple[Case, Path, dict[str, Any]]]:
-    """The cases of ``reorder``: (the golden case that is read, the folder of the golden store, options), by name."""
+def load_rewritten(folder: str) -> list[tuple[Case, Path, dict[str, Any]]]:
+    """The cases of ``reordered`` or ``partitioned``: (the golden case that is read, the golden store, options), by name."""
     cases = {case.name: case for case in load_cases()}
     found = []
-    for path in sorted((GOLDEN / "reordered").glob("*/case.json")):
+    for path in sorted((GOLDEN / folder).glob("*/case.json")):
         value = json.loads(path.read_text())
         found.append((cases[value["store"]], path.parent / "store", value["options"]))
     return found

@@ -1,6 +1,6 @@
 """Rewrite the golden stores: ``python tests/golden/rewrite.py [CASE…]``. Review the diff before you commit it.
 
-Without names, all of them and the reordered ones.
+Without names, all of them, and those that are reordered and partitioned.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from golden.golden_cases import Case, load_cases, load_reordered
+from golden.golden_cases import Case, load_cases, load_rewritten
 
 import graphprep
 from graphprep.convert.pipeline import convert
@@ -26,12 +26,13 @@ def rewrite(case: Case) -> None:
     (case.store / "provenance.json").unlink(missing_ok=True)
 
 
-def rewrite_reordered() -> None:
-    """Reorder golden stores into those under reordered/."""
-    for case, store, options in load_reordered():
-        shutil.rmtree(store, ignore_errors=True)
-        graphprep.reorder(str(case.store), str(store), **options)
-        (store / "provenance.json").unlink(missing_ok=True)
+def rewrite_rewritten() -> None:
+    """Reorder and partition golden stores into those under reordered/ and partitioned/."""
+    for folder, command in (("reordered", graphprep.reorder), ("partitioned", graphprep.partition)):
+        for case, store, options in load_rewritten(folder):
+            shutil.rmtree(store, ignore_errors=True)
+            command(str(case.store), str(store), **options)
+            (store / "provenance.json").unlink(missing_ok=True)
 
 
 def main(names: list[str]) -> None:
@@ -40,7 +41,7 @@ def main(names: list[str]) -> None:
     for case in cases:
         rewrite(case)
     if not names:
-        rewrite_reordered()
+        rewrite_rewritten()
     print(f"{len(cases)} golden stores rewritten; review the diff of tests/golden")
 
 

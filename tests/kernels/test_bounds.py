@@ -1,4 +1,4 @@
-"""Whole conversions with Numba's bounds checks: every kernel that they call stays inside its arrays."""
+"""Whole conversions, and partitions by edges, with Numba's bounds checks: every kernel that they call stays inside its arrays."""
 
 from __future__ import annotations
 
@@ -13,9 +13,13 @@ from golden.golden_cases import load_cases, read_store
 CODE = """
 import json, sys
 from graphprep.model.options.convert import ConvertOptions
+from graphprep.model.options.partition import PartitionOptions
 from graphprep.convert.pipeline import convert
+from graphprep.rewrite.partition.command import partition
 for inputs, out, options in json.loads(sys.argv[1]):
     convert(inputs, out, ConvertOptions(**options))
+    for by in ("ldg", "fennel"):
+        partition(out, f"{out}-{by}", PartitionOptions(by, 3, balance=("nodes", "edges", "type")))
 """
 NAMES = [
     "shop_temporal_json",

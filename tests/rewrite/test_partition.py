@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from golden.golden_cases import SAMPLE_DATA, load_cases, read_store
+from golden.golden_cases import SAMPLE_DATA, load_cases, load_rewritten, read_store
 
 import graphprep
 from graphprep.cli.main import run
@@ -47,6 +47,16 @@ def test_the_bytes_are_those_of_convert(number, tmp_path):
     )
     report = graphprep.validate(tmp_path / "out")
     assert report.sound, report.faults
+
+
+PARTITIONED = load_rewritten("partitioned")
+
+
+@pytest.mark.parametrize("number", range(len(PARTITIONED)), ids=[store.parent.name for _, store, _ in PARTITIONED])
+def test_golden_bytes(number, tmp_path):
+    case, store, options = PARTITIONED[number]
+    graphprep.partition(case.store, tmp_path / "out", **options)
+    assert read_store(tmp_path / "out") == read_store(store)
 
 
 @pytest.mark.parametrize("by", ["range", "hash", "random"])

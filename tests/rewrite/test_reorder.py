@@ -12,7 +12,7 @@ import fsspec
 import numpy as np
 import pytest
 import scipy.sparse
-from golden.golden_cases import load_cases, load_reordered, read_store
+from golden.golden_cases import load_cases, load_rewritten, read_store
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from reference.build import add_manifests, encoded, file_bytes, part_folder
@@ -94,7 +94,7 @@ def test_every_byte_is_that_of_the_reference(number, tmp_path):
     assert report.sound, report.faults
 
 
-REORDERED = load_reordered()
+REORDERED = load_rewritten("reordered")
 
 
 @pytest.mark.parametrize("number", range(len(REORDERED)), ids=[store.parent.name for _, store, _ in REORDERED])
