@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from golden.golden_cases import SAMPLE_DATA, read_store
 from hypothesis import given, settings
@@ -139,6 +140,23 @@ def test_the_same_bytes_from_everywhere(by, tmp_path):
     assert read_store(tmp_path / "npy") == read_store(tmp_path / "npy-want")
     report = graphprep.validate(tmp_path / "want")
     assert report.sound, report.faults
+
+
+def test_convert_from_memory_and_over_a_store(tmp_path):
+    """A DataFrame in; a store that is there stays, unless it is to be replaced, and is not by nothing."""
+    table = pd.read_csv(KARATE)
+    graphprep.convert(KARATE, tmp_path / "want", partitions=3, partition_by="fennel")
+    graphprep.convert(table, tmp_path / "out", partitions=3, partition_by="fennel")
+    assert read_store(tmp_path / "out") == read_store(tmp_path / "want")
+    with pytest.raises(UsageError, match="the output exists"):
+        graphprep.convert(table, tmp_path / "out", partition_by="ldg")
+    (tmp_path / "empty.csv").write_text("")
+    with pytest.raises(DataError, match="would replace a store of 34 nodes and 78 edges"):
+        graphprep.convert(tmp_path / "empty.csv", tmp_path / "out", format="edges", partition_by="ldg", overwrite=True)
+    assert read_store(tmp_path / "out") == read_store(tmp_path / "want")
+    graphprep.convert(table, tmp_path / "out", partitions=2, partition_by="ldg", overwrite=True)
+    assert json.loads((tmp_path / "out" / "metadata.json").read_text())["num_parts"] == 2
+    assert {path.name for path in tmp_path.iterdir()} == {"out", "want", "empty.csv"}
 
 
 def test_a_large_graph_at_little_memory(tmp_path):
