@@ -208,8 +208,8 @@ def measure_kernels(bench: Bench, room: Any, size: int, name: str) -> None:
     room.clear()
 
 
-def measure_csr(bench: Bench, room: Any, size: int, name: str) -> float:
-    """Measure COO to CSR with edge IDs, in device memory. Returns the seconds."""
+def measure_csr(bench: Bench, room: Any, size: int, name: str, make_fast: Any) -> None:
+    """Measure COO to CSR with edge IDs, in device memory: with our sort, with CUB's, and as peers do it."""
     from graphprep.kernels.cuda import resident
 
     count = max(2, size // DEGREE)
@@ -229,11 +229,25 @@ def measure_csr(bench: Bench, room: Any, size: int, name: str) -> float:
 
         bench.run("COO to CSR" + ", ascending" * ascending, measure, edges=size, type=name)
     room.clear()
+    room.fast = make_fast and make_fast()
+
+    def measure_fast() -> dict[str, Any]:
+        if room.fast is None:
+            raise RuntimeError("cuda.compute does not load here")
+        seconds = bench.median(build_plain, room.stream.synchronize)
+        checked = check_rows(room, build_plain(), rows, others, False)
+        return {"ms": 1000 * seconds, "g_edges_s": size / seconds / 1e9, "result": checked}
+
+    def build_plain() -> Any:
+        return resident.build_rows(room, rows, others, count, count, out=out)
+
+    bench.run("COO to CSR, with CUB's sort", measure_fast, edges=size, type=name)
+    room.fast = None
+    room.clear()
     for peer, run in peers():
         bench.run(
             f"COO to CSR, {peer}", lambda run=run: compare(bench, run, rows, others, count, found[0]), edges=size, type=name
         )
-    return found[0]
 
 
 def compare(bench: Bench, run: Callable[..., Any], rows: Any, others: Any, count: int, ours: float) -> dict[str, Any]:
@@ -288,7 +302,16 @@ def peers() -> Iterator[tuple[str, Callable[..., Any]]]:
         ascending, bits = compute.SortOrder.ASCENDING, (count - 1).bit_length()
 
         def go() -> None:
-            compute.radix_sort(keys, out, positions, order, ascending, rows.size, begin_bit=0, end_bit=bits)
+            compute.radix_sort(
+                d_in_keys=keys,
+                d_out_keys=out,
+                d_in_values=positions,
+                d_out_values=order,
+                num_items=rows.size,
+                order=ascending,
+                begin_bit=0,
+                end_bit=bits,
+            )
 
         return go, cuda.synchronize, lambda: None
 
@@ -386,13 +409,16 @@ def main() -> int:
     if isinstance(found, NoDevice):
         print(f"error: no CUDA device: {found.reason}\n  fix: {found.fix}", file=sys.stderr)
         return 2
+    from graphprep.kernels.cuda.cccl import find_fast
+
     bench, slots = Bench(options.toy, time.monotonic() + options.seconds), Slots()
+    make_fast = None if options.toy else find_fast(found.capability)
     sizes = [60] if options.toy else [10_000_000, 100_000_000, 1_000_000_000]
     with slots.room() as room:
         measure_transfers(bench, 1 << 12 if options.toy else 1 << 30)
         for size in sizes:
             for name in TYPES:
-                measure_csr(bench, room, size, name)
+                measure_csr(bench, room, size, name, make_fast)
     for name in TYPES:
         measure_streamed(bench, slots, 100 if options.toy else 256 << 20, name)
     with slots.room() as room:

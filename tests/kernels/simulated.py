@@ -11,17 +11,6 @@ import runpy
 import sys
 from pathlib import Path
 
-import numpy as np
-
-
-def shared_array(self, shape, dtype):
-    """Return the array of the line that asks, as the simulator does, but never two where two threads ask at a time."""
-    from numba.np.numpy_support import as_dtype
-
-    caller = sys._getframe(1)
-    made = np.empty(shape, dtype if isinstance(dtype, np.dtype) else as_dtype(dtype))
-    return self._allocations.setdefault((caller.f_code.co_filename, caller.f_lineno), made)
-
 
 def simulate() -> None:
     """Let ``numba.cuda`` be the simulator."""
@@ -29,9 +18,6 @@ def simulate() -> None:
     import numba.cuda
 
     assert numba.config.ENABLE_CUDASIM
-    from numba.cuda.simulator.kernelapi import FakeCUDAShared
-
-    FakeCUDAShared.array = shared_array
     del os.environ["NUMBA_ENABLE_CUDASIM"]
     sys.setswitchinterval(5e-5)  # threads of a block wait for each other: the sooner they take turns, the better
 

@@ -104,7 +104,7 @@ def test_the_benchmark_runs_at_toy_sizes(tmp_path):
     assert written["about"]["simulated"]
     cases = [(one["case"], one.get("skipped")) for one in written["results"]]
     assert {case for case, why in cases if why is None} >= {"COO to CSR", "COO to CSR, ascending", "COO to CSR, streamed"}
-    allowed = ("torch", "cupy", "cuda.compute", "convert", "reorder")
+    allowed = ("CUB", "torch", "cupy", "cuda.compute", "convert", "reorder")
     assert [case for case, why in cases if why and not any(one in case for one in allowed)] == []
     checked = [one for one in written["results"] if one["case"].startswith("COO to CSR") and "skipped" not in one]
     assert all(one["result"] == "checked" for one in checked if "ours_is_faster_by" not in one)

@@ -55,11 +55,13 @@ class CudaDevice:
                 place=self.place,
                 fix="raise --device-memory-limit or --memory-limit, end what else uses the device, or use --device cpu",
             )
+        from graphprep.kernels.cuda.cccl import find_fast
         from graphprep.kernels.cuda.kernels import make_kernels
         from graphprep.kernels.cuda.slots import Slots
 
+        make_fast = None if self.device.is_simulated else find_fast(self.device.capability)
         return OpenDevice(
-            make_kernels(Slots(self.device.index, _SLOTS, device_bytes, pinned_bytes), cpu),
+            make_kernels(Slots(self.device.index, _SLOTS, device_bytes, pinned_bytes, make_fast), cpu),
             failure_of,
             Need("device", device_bytes, f"{_SLOTS} slots of {format_size(device_bytes // _SLOTS)}: what is computed"),
             Need("pinned", pinned_bytes, f"{_SLOTS} slots of {format_size(pinned_bytes // _SLOTS)}: what is copied"),

@@ -158,11 +158,11 @@ def sort_pairs(room: Any, keys: Any, payload: Any, *ranges: tuple[int, int]) -> 
     passes = [one for low, high in ranges for one in plan_passes(low, high)] if keys.size > 1 else []
     if not passes:
         return keys, payload
-    if room.fast_sort is not None and room.fast_sort.can(keys, payload):
-        return room.fast_sort.sort(room, keys, payload, ranges)
     blocks = blocks_for(keys.size)
     more_keys = room.take("more keys", keys.size, keys.dtype)
     more_payload = room.take("more payload", payload.size, payload.dtype)
+    if room.fast is not None:
+        return room.fast.sort(room, keys, payload, (more_keys, more_payload), ranges)
     for shift, bits in passes:
         mask = (1 << bits) - 1
         table = room.take("table", (mask + 1) * blocks, np.int64)

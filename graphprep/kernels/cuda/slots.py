@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import queue
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -26,14 +26,15 @@ class Room:
     """A stream, and named buffers of its own on the device and, pinned, on the host: those grow and are used again.
 
     What is taken under a name is gone when the name is taken again. ``cap_bytes`` bounds the device's; None: its memory does.
-    ``pinned_bytes`` bounds the host's. ``fast_sort`` sorts in place of ``radix`` where it can.
+    ``pinned_bytes`` bounds the host's. ``fast`` sorts and scans in place of ``radix`` and ``scan``: see
+    ``cccl``.
     """
 
-    def __init__(self, cap_bytes: int | None = None, pinned_bytes: int | None = None, fast_sort: Any = None) -> None:
+    def __init__(self, cap_bytes: int | None = None, pinned_bytes: int | None = None, fast: Any = None) -> None:
         self.stream = cuda.stream()
         self.cap_bytes = cap_bytes
         self.pinned_bytes = pinned_bytes
-        self.fast_sort = fast_sort
+        self.fast = fast
         self.held_bytes = 0
         self._buffers: dict[str, Any] = {}
         self._pinned: dict[str, Array] = {}
@@ -128,13 +129,13 @@ class Slots:
         count: int = 3,
         cap_bytes: int | None = None,
         pinned_bytes: int | None = None,
-        fast_sort: Any = None,
+        make_fast: Callable[[], Any] | None = None,
     ) -> None:
-        """``cap_bytes`` and ``pinned_bytes`` are what all of them may take together."""
+        """``cap_bytes`` and ``pinned_bytes`` are what all of them may take together; ``make_fast`` makes a room's ``fast``."""
         self.index = index
         self._free: queue.LifoQueue[Room | None] = queue.LifoQueue()
         self._caps = tuple(None if cap is None else cap // count for cap in (cap_bytes, pinned_bytes))
-        self._fast_sort = fast_sort
+        self._make_fast = make_fast
         for _ in range(count):
             self._free.put(None)
 
@@ -144,7 +145,7 @@ class Slots:
         room = self._free.get()
         try:
             with cuda.gpus[self.index]:
-                room = Room(*self._caps, self._fast_sort) if room is None else room
+                room = Room(*self._caps, self._make_fast and self._make_fast()) if room is None else room
                 try:
                     yield room
                 except BaseException:

@@ -1,0 +1,103 @@
+"""CUB's radix sort and scan in place of ours, by NVIDIA's ``cuda-cccl`` where that loads; nothing needs it.
+
+It compiles an algorithm for seconds when it is first asked for. What it made is kept with the user's caches, a file for each
+version, architecture, algorithm and types. Not tried on a GPU yet.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from xxhash import xxh3_128_digest
+
+from graphprep.kernels.compiler.private_files import read_private, write_private
+
+_DIGEST_BYTES = 16
+
+
+def find_fast(capability: tuple[int, int]) -> Callable[[], Fast] | None:
+    """Return what makes a room's ``Fast`` for devices of a compute capability; None where ``cuda-cccl`` does not load."""
+    try:
+        compute, release = import_module("cuda.compute"), version("cuda-cccl")
+    except (ImportError, OSError, PackageNotFoundError):
+        return None
+    if not getattr(compute, "_BINDINGS_AVAILABLE", False):
+        return None
+    return lambda: Fast(compute, f"{release}-sm_{capability[0]}{capability[1]}")
+
+
+class Fast:
+    """Algorithms of one room: a thread at a time may use them."""
+
+    def __init__(self, compute: Any, build: str) -> None:
+        self._compute = compute
+        self._build = build
+        self._made: dict[str, Any] = {}
+
+    def sort(self, room: Any, keys: Any, payload: Any, more: tuple[Any, Any], ranges: Any) -> tuple[Any, Any]:
+        """Sort as ``radix.sort_pairs`` does; ``more`` are arrays like keys and payload."""
+        both = self._compute.DoubleBuffer
+        buffers = both(keys, more[0]), both(payload, more[1]) if payload.size else None
+        given = {"d_in_keys": buffers[0], "d_out_keys": None, "d_in_values": buffers[1], "d_out_values": None}
+        name = f"sort-{keys.dtype.str[1:]}-{payload.dtype.str[1:] if payload.size else 'none'}"
+        order = self._compute.SortOrder.ASCENDING
+        sort = self._find(name, lambda: self._compute.make_radix_sort(**given, order=order))
+        for low, high in ranges:
+            if high > low:
+                bits = {"num_items": keys.size, "begin_bit": low, "end_bit": high}
+                self._run(room, sort, **given, **bits)
+        return buffers[0].current(), payload if buffers[1] is None else buffers[1].current()
+
+    def scan(self, room: Any, values: Any, out: Any) -> None:
+        """Scan as ``scan.exclusive_scan`` does."""
+        given = {"d_in": values, "d_out": out, "op": self._compute.OpKind.PLUS, "init_value": np.zeros(1, np.int64)}
+        scan = self._find("scan", lambda: self._compute.make_exclusive_scan(**given))
+        self._run(room, scan, **given, num_items=values.size)
+
+    def _run(self, room: Any, algorithm: Any, **given: Any) -> None:
+        stream = _Stream(room.stream)
+        num_bytes = algorithm(temp_storage=None, **given, stream=stream)
+        algorithm(temp_storage=room.take("temporary", max(1, num_bytes), np.uint8), **given, stream=stream)
+
+    def _find(self, name: str, make: Callable[[], Any]) -> Any:
+        if name not in self._made:
+            self._made[name] = self._load(name) or self._make(name, make)
+        return self._made[name]
+
+    def _path(self, name: str) -> Path:
+        caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        return caches / "graphprep" / f"cccl-{self._build}-{name}.bin"
+
+    def _load(self, name: str) -> Any:
+        """Return what was kept; None where nothing was, or somebody else may have written it, or it is damaged."""
+        with contextlib.suppress(OSError, ValueError, RuntimeError):
+            content = read_private(self._path(name))
+            blob = content[_DIGEST_BYTES:]
+            if content[:_DIGEST_BYTES] == xxh3_128_digest(blob):
+                return self._compute.deserialize(blob)
+        return None
+
+    def _make(self, name: str, make: Callable[[], Any]) -> Any:
+        made = make()
+        with contextlib.suppress(OSError, RuntimeError):  # no folder takes it
+            blob = self._compute.serialize(made)
+            write_private(self._path(name), xxh3_128_digest(blob) + blob)
+        return made
+
+
+class _Stream:
+    """A stream of Numba, as ``cuda.compute`` wants it."""
+
+    def __init__(self, stream: Any) -> None:
+        self._handle = getattr(stream, "handle", 0)
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        """Return (version, handle)."""
+        return 0, int(getattr(self._handle, "value", self._handle) or 0)
