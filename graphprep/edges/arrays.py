@@ -18,7 +18,7 @@ from graphprep.edges.array_rows import (
     scatter_edges,
     scatter_entries,
 )
-from graphprep.edges.device.find import find_kernels
+from graphprep.edges.device.find import find_kernels, graphs_on_device
 from graphprep.engine.ledger import scratch_array
 from graphprep.kernels.edges import Kernels, Relabeling, Rows, as_input
 from graphprep.model.errors import DataError, UsageError
@@ -51,6 +51,9 @@ def build_adjacency(
     highest ID and one. Neighbours of a row stand in input order; with ``sort_neighbors`` they ascend, equal ones in input
     order. The ID of an edge is its position. Raises DataError for an ID out of range.
     """
+    if (there := graphs_on_device((src, dst), device)) is not None:
+        layout = check_layout(layout)
+        return there.build_adjacency(src, dst, num_nodes, layout, sort_neighbors=sort_neighbors, edge_ids=edge_ids)
     kernels, threads, is_csc = find_kernels(device), count_threads(threads), check_layout(layout) == "csc"
     ends = as_ends(src, dst)
     num_src, num_dst = check_ends(kernels, *ends, num_nodes, threads)
@@ -74,8 +77,10 @@ def transpose(
     ``edge_ids``: ``keep`` those of ``adjacency``, where it has some; ``rows``: each edge's position there; ``drop`` them.
     Raises DataError for arrays that do not fit each other.
     """
-    kernels, threads = find_kernels(device), count_threads(threads)
     _one_of("edge_ids", edge_ids, ("keep", "rows", "drop"))
+    if (there := graphs_on_device(_arrays_of(adjacency), device)) is not None:
+        return there.transpose(adjacency, edge_ids)
+    kernels, threads = find_kernels(device), count_threads(threads)
     indptr, indices, ids = _checked(kernels, adjacency, threads)
     carry = edge_ids == "rows" or (edge_ids == "keep" and adjacency.edge_ids is not None)
     ids = ids if edge_ids == "keep" else ids[:0]
@@ -100,6 +105,8 @@ def degrees(
 
     Arguments are those of ``build_adjacency``. Returns (out-degrees int64[sources], in-degrees int64[destinations]).
     """
+    if (there := graphs_on_device((src, dst), device)) is not None:
+        return there.degrees(src, dst, num_nodes)  # type: ignore[no-any-return]
     kernels, threads = find_kernels(device), count_threads(threads)
     ends = as_ends(src, dst)
     num_src, num_dst = check_ends(kernels, *ends, num_nodes, threads)
@@ -121,13 +128,15 @@ def reorder_by_degree(
     Neighbours of a row stay in order, or ascend with ``sort_neighbors``. Edges keep their IDs. Raises UsageError where rows
     and neighbours are not the same nodes.
     """
-    kernels, threads = find_kernels(device), count_threads(threads)
     _one_of("by", by, _DEGREES)
     if adjacency.num_rows != adjacency.num_neighbors:
         raise UsageError(
             f"{adjacency.num_rows} rows with neighbors among {adjacency.num_neighbors} nodes are of two node types",
             fix="reorder the adjacency of one node type",
         )
+    if (there := graphs_on_device(_arrays_of(adjacency), device)) is not None:
+        return there.reorder_by_degree(adjacency, by, sort_neighbors=sort_neighbors)  # type: ignore[no-any-return]
+    kernels, threads = find_kernels(device), count_threads(threads)
     indptr, indices, ids = _checked(kernels, adjacency, threads)
     degrees = _degrees_of(kernels, adjacency, indptr, indices, by, threads)
     order = kernels.order_descending(degrees, np.empty_like(degrees), np.empty_like(degrees))
@@ -137,6 +146,10 @@ def reorder_by_degree(
     old = Relabeling(indptr, indices, ids, as_input(order.astype(narrow)), as_input(new_ids))
     built = _rebuild(kernels, old, sort_neighbors=sort_neighbors, threads=threads)
     return as_adjacency(adjacency.layout, built, order.size, edge_ids=adjacency.edge_ids is not None), new_ids.astype(np.int64)
+
+
+def _arrays_of(adjacency: Adjacency) -> tuple[object, ...]:
+    return adjacency.indptr, adjacency.indices, adjacency.edge_ids
 
 
 def as_adjacency(layout: Layout, rows: Rows, num_neighbors: int, *, edge_ids: bool) -> Adjacency:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from graphprep.edges.array_rows import CHUNK, count_threads, even_pieces, index_dtype, run_tasks
 from graphprep.edges.arrays import as_ends, limits
-from graphprep.edges.device.find import find_kernels
+from graphprep.edges.device.find import find_kernels, graphs_on_device, refuse_on_device
 from graphprep.engine.ledger import scratch_array
 from graphprep.kernels.cpu.ids.rank_ids import ScatteredIds, collect_ranks, number_bucket, rank_bucket, scatter_ids
 from graphprep.kernels.edges import Kernels, ScatteredKeys, as_input, bits_below
@@ -27,6 +27,7 @@ _MOST_DEPTH = 8
 
 def sort_keys(keys: ArrayLike, *, threads: int | None = None, device: str | None = None) -> Ints:
     """Return integers in ascending order: [m], of the same type."""
+    refuse_on_device("sort_keys", (keys,))
     array, as_bits, low, high, threads = *_as_bits(keys, "keys"), count_threads(threads)
     sorted_bits, _ = _sort(find_kernels(device), as_bits, low, high, with_order=False, threads=threads)
     return _like(sorted_bits, array)
@@ -40,6 +41,7 @@ def sort_edges(
     ``src`` and ``dst``: integers [m], 0 or more. Returns (sources, destinations, order): ``order``, int32[m] or int64[m], is
     where each edge stood; equal edges stay in order.
     """
+    refuse_on_device("sort_edges", (src, dst))
     kernels, threads = find_kernels(device), count_threads(threads)
     pairs = _pack(kernels, src, dst, threads)
     keys, order = _sort(kernels, pairs.keys, 0, pairs.high, with_order=True, threads=threads)
@@ -53,6 +55,8 @@ def dedup_edges(
 
     Returns (sources, destinations, first): ``first``, int32[k] or int64[k], is where each stood first.
     """
+    if (there := graphs_on_device((src, dst), device)) is not None:
+        return there.dedup_edges(src, dst)  # type: ignore[no-any-return]
     kernels, threads = find_kernels(device), count_threads(threads)
     pairs = _pack(kernels, src, dst, threads)
     keys, order = _sort(kernels, pairs.keys, 0, pairs.high, with_order=True, threads=threads)
@@ -66,6 +70,7 @@ def rank_ids(ids: ArrayLike, *, threads: int | None = None, device: str | None =
     Returns (distinct [k] of the same type, ascending; ranks [m], int32 up to 2^31 distinct IDs, else int64), so that
     ``distinct[ranks]`` is ``ids``. Takes no search for each ID.
     """
+    refuse_on_device("rank_ids", (ids,))
     return _rank(find_kernels(device), ids, count_threads(threads))
 
 

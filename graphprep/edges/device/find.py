@@ -5,10 +5,12 @@ from __future__ import annotations
 import functools
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal, NoReturn
+from typing import TYPE_CHECKING, Literal, NoReturn
 
+from graphprep.edges.device.arrays import device_of
 from graphprep.edges.device.found import FoundDevice, OpenDevice
 from graphprep.edges.device.guard import guarded
 from graphprep.engine.budget import parse_device_memory
@@ -19,6 +21,9 @@ from graphprep.model.options.words import python_words
 from graphprep.model.protocols import Reporter
 from graphprep.model.run_options import RunOptions
 from graphprep.model.shown.numbers import count
+
+if TYPE_CHECKING:
+    from graphprep.edges.device.graphs import DeviceGraphs
 
 DEVICE_VARIABLE = "GRAPHPREP_DEVICE"
 LEAST_VARIABLE = "GRAPHPREP_DEVICE_MIN_EDGES"
@@ -53,6 +58,25 @@ def find_kernels(device: str | None = None) -> Kernels:
     with python_words():
         choice = _choice(device, f'device="{device}"', ("cpu", "cuda"))
         return guarded(_open(choice), partial(_give_up, choice.place, _ON_CPU))
+
+
+def graphs_on_device(arrays: Sequence[object], device: str | None) -> DeviceGraphs | None:
+    """Return the functions over arrays of the device where the arrays of a call lie; None: on the host.
+
+    Raises UsageError where they lie on several, or elsewhere than ``device`` says.
+    """
+    index = device_of(arrays, device)
+    if index is None:
+        return None
+    from graphprep.edges.device.graphs import graphs_of
+
+    return graphs_of(index)
+
+
+def refuse_on_device(name: str, arrays: Sequence[object]) -> None:
+    """Raise UsageError where arrays lie on a device, for a function that takes none there."""
+    if device_of(arrays, None) is not None:
+        raise UsageError(f"{name} takes arrays of the host", fix="copy them to the host, and pass device to compute on it")
 
 
 def read_device(given: str | None) -> DeviceChoice:
