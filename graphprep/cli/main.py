@@ -35,8 +35,19 @@ EXIT_MEMORY = 4
 EXIT_INTERNAL = 70  # EX_SOFTWARE: our mistake, not the user's
 EXIT_INTERRUPTED = 130
 _EXIT_SIGNAL = 128
-# Functions in modules of their names.
-_COMMANDS = ("convert", "info", "validate", "ids", "partition", "reorder", "transform", "export", "generate")
+# Functions in modules of their names, and how their docstrings begin: the page of all commands loads none of them.
+_COMMANDS = {
+    "convert": "Convert raw graph data into a store of CSC or CSR arrays.",
+    "info": "Describe a store, a chunked graph or raw files.",
+    "validate": "Check a store against its schema and its invariants.",
+    "ids": "Convert IDs between raw, typed, homo, part and local.",
+    "partition": "Put a store's nodes, and all else, into other partitions.",
+    "reorder": "Relabel each partition's nodes: by degree, or in another order.",
+    "transform": "Make a store of another: turn, merge, add, choose.",
+    "export": "Write a store as the files that a trainer loads.",
+    "generate": "Generate a test graph: R-MAT, a grid, or users and items.",
+}
+_ANSWERED_BY_PAGE = ("--help", "-h", "--version")
 _EXPECTED = {"Input should be a valid integer": "an integer", "Input should be a valid number": "a number"}
 _COMPLETE = "_GRAPHPREP_COMPLETE"  # variable with which the script of --install-completion asks for words
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -88,7 +99,10 @@ def run(args: Sequence[str]) -> int:
 
 
 def build_app(args: Sequence[str] = ()) -> typer.Typer:
-    """Return the application with the command that ``args`` begin with, or with all where they begin with none."""
+    """Return the application with the command that ``args`` begin with, or with all where they begin with none.
+
+    Where ``args`` ask for what no command has a part in, the commands are there by name only.
+    """
     app = typer.Typer(
         name="graphprep",
         cls=Commands,
@@ -102,10 +116,18 @@ def build_app(args: Sequence[str] = ()) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_version_option)
+    if args and args[0] in _ANSWERED_BY_PAGE:
+        for name, title in _COMMANDS.items():
+            app.command(name, help=title)(_only_named)
+        return app
     for name in args[:1] if args and args[0] in _COMMANDS else _COMMANDS:
         module = importlib.import_module(f"graphprep.cli.{name}")
         app.command(name, cls=GroupedCommand)(getattr(module, name))
     return app
+
+
+def _only_named() -> None:
+    """Stand for a command that is listed, and not run."""
 
 
 def _print_version(asked: bool) -> None:

@@ -8,6 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
+import typer
+
+from graphprep.cli.main import build_app, run
 
 EDGES = Path(__file__).resolve().parent.parent.parent / "sample_data" / "edges"
 HEAVY = ("numpy", "numba", "llvmlite", "pyarrow", "fsspec", "scipy", "pandas", "jsonschema", "yaml", "rich")
@@ -44,6 +47,16 @@ def loaded(arguments, heavy=HEAVY):
 )
 def test_help_loads_no_heavy_package(arguments):
     assert loaded(arguments) == set()
+
+
+def test_the_page_of_all_commands_loads_none_and_says_what_each_says_of_itself(capsys):
+    assert loaded(["--help"], ("graphprep.cli.convert", "graphprep.cli.export", "graphprep.cli.groups")) == {
+        "graphprep.cli.groups"
+    }
+    with typer.main.get_command(build_app()).make_context("graphprep", ["info"]) as context:
+        page = context.command.get_help(context)
+    assert run(["--help"]) == 0
+    assert capsys.readouterr().out == f"{page}\n"
 
 
 @pytest.fixture(scope="module")
