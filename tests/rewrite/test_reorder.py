@@ -28,6 +28,7 @@ from graphprep.edges.device.find import find_kernels
 from graphprep.edges.moves import Workspace
 from graphprep.ids.lookup import NODE_SPACES
 from graphprep.model.errors import DataError, StorageError, UsageError
+from graphprep.rewrite import gaps as gaps_module
 from graphprep.rewrite.keys import OrderRules
 from graphprep.rewrite.reorder import StoreReorderer
 from graphprep.storage.read.arrays import StoreReader
@@ -552,6 +553,24 @@ def test_what_an_order_is_worth(name, room_bytes, tmp_path):
         gaps = reorder_in(room_bytes, STORES[name], tmp_path / "out", "random", threads=3, seed=5)
     for store, found in zip((STORES[name], tmp_path / "out"), gaps, strict=True):
         assert (found.mean_log2, found.bits_per_edge) == pytest.approx(gap_cost(store), abs=1e-4)
+
+
+def test_what_an_order_of_many_edges_is_worth(tmp_path, monkeypatch):
+    """Of 78 edges at most 20 are asked for: every fourth block, here each of one row."""
+    monkeypatch.setattr(gaps_module, "_MOST_EDGES", 20)
+    monkeypatch.setattr(gaps_module, "_BLOCK_ROWS", 1)
+    summary = graphprep.reorder(str(STORES[KARATE]), str(tmp_path / "out"), by="random", seed=5)
+    folder = STORES[KARATE] / "part-00000" / CSC
+    indptr, indices = (np.load(folder / f"{name}.npy") for name in ("indptr", "indices"))
+    new_ids = np.argsort(np.load(tmp_path / "out/part-00000/nodes/_N/previous_ids.npy"))
+    for ids, found in ((np.arange(34), summary.gaps_before), (new_ids, summary.gaps_after)):
+        gaps = []
+        for row in range(0, 34, 4):
+            others = sorted(ids[indices[indptr[row] : indptr[row + 1]]].tolist())
+            gaps += [1 + 2 * (others[0] - ids[row]) if others[0] >= ids[row] else 2 * (ids[row] - others[0])] if others else []
+            gaps += [1 + high - low for low, high in pairwise(others)]
+        assert found.mean_log2 == pytest.approx(np.mean(np.log2(gaps)), abs=1e-4)
+        assert found.bits_per_edge == pytest.approx(np.mean(2 * np.floor(np.log2(gaps)) + 1), abs=1e-4)
 
 
 def convert_ids(store, rows, source, target, **options):
