@@ -200,9 +200,9 @@ class DecoderContract:
 # ---------------------------------------------------------------------------------------------- for tests of your own
 
 
-def mutations(text: bytes, count: int) -> Iterator[bytes]:
-    """Yield texts with some bytes changed, dropped, repeated or swapped: always the same."""
-    rng = random.Random(0)
+def mutations(text: bytes, count: int, seed: int = 0) -> Iterator[bytes]:
+    """Yield texts with some bytes changed, dropped, repeated or swapped; the same for the same seed."""
+    rng = random.Random(seed)
     telling = b"\n\r\t ,;:|/\\\"'{}[]()-+.eE0123456789aNIn\x00\x01\x7f\x80\xc3\xe2\xff"
     for _ in range(count):
         data = bytearray(text)

@@ -334,7 +334,7 @@ def test_a_file_that_is_not_named_cannot_be_used_again(tmp_path):
     with pytest.raises(UsageError) as caught, ready_in(ROOMS[2], BY_NAME["karate_partition_file"].store, tmp_path, num_parts=4):
         pass
     assert caught.value.message == "the store is partitioned by a file, which says nothing about another number of partitions"
-    assert caught.value.fix == "give --partition-by: range, hash, modulo, random, or a file"
+    assert caught.value.fix == "give --partition-by: range, hash, modulo, random, ldg, fennel, metis, or a file"
 
 
 # ---------------------------------------------------------------------------------------------------- by edge ID, by raw ID

@@ -435,6 +435,7 @@ def test_no_kernel_file_imports_numba():
 
 # A kernel may have two signatures where IDs have 32 or 64 bits, or values are float32 or float64. These have more, and why:
 SEVERAL = {
+    "blocks._copy_blocks": 4,  # items by their size
     "intervals._count_all": 3,  # borders that are positions, and keys of 32 bits without a sign
     "plain_rows._gather": 4,  # features of any dtype
 }

@@ -17,7 +17,9 @@ from graphprep.model.errors import GraphprepError, UsageError
 from graphprep.model.export import ExportOptions
 from graphprep.model.options.convert import ConvertOptions
 from graphprep.model.options.generate import GenerateOptions
+from graphprep.model.options.partition import PartitionOptions
 from graphprep.model.options.reorder import ReorderOptions
+from graphprep.model.options.transform import TransformOptions
 from graphprep.model.options.words import DECODER_OPTIONS, flags_in_messages, parameter_words
 from graphprep.model.run_options import RunOptions
 from graphprep.storage.read.arrays import StoreReader
@@ -175,7 +177,7 @@ def test_flags_become_parameters(text, told):
 
 def test_every_flag_of_a_message_is_an_option():
     """What the message names in Python is a field of the options, or a key of decoder_options."""
-    kinds = (ConvertOptions, RunOptions, ExportOptions, ReorderOptions, GenerateOptions)
+    kinds = (ConvertOptions, RunOptions, ExportOptions, PartitionOptions, ReorderOptions, TransformOptions, GenerateOptions)
     fields = {field.name for kind in kinds for field in dataclasses.fields(kind)}
     parameters = {"target", "from_", "type_", "edges", "missing", "head", "max_faults", "nodes", "node_data"}
     known = fields | parameters | set(DECODER_OPTIONS) | {"decoder_options_file", "option", "list", "watermark"}

@@ -268,16 +268,19 @@ def test_a_full_disk_leaves_nothing(limit, tmp_path):
 def test_no_space_at_any_write_leaves_nothing(after, monkeypatch, tmp_path):
     (tmp_path / "in").write_bytes(BIG[: BIG.index(b"\n", 4000) + 1])
     left = [after]
-    real = Path.open
 
-    def full(self, mode="r", *args, **kwargs):
-        if "w" in mode or "a" in mode or "x" in mode:
-            left[0] -= 1
-            if left[0] < 0:
-                raise OSError(28, "No space left on device")
-        return real(self, mode, *args, **kwargs)
+    def full(real):
+        def opened(path, mode="r", *args, **kwargs):
+            if "w" in mode or "a" in mode or "x" in mode:
+                left[0] -= 1
+                if left[0] < 0:
+                    raise OSError(28, "No space left on device")
+            return real(path, mode, *args, **kwargs)
 
-    monkeypatch.setattr(Path, "open", full)
+        return opened
+
+    monkeypatch.setattr(Path, "open", full(Path.open))
+    monkeypatch.setattr(io, "FileIO", full(io.FileIO))
     options = ConvertOptions(format="edges", partitions=9, layout="both")
     with pytest.raises(StorageError, match="no space left on device"):
         convert([str(tmp_path / "in")], str(tmp_path / "out"), options)

@@ -239,6 +239,7 @@ class _Column:
     def _find(self, counts: Ints) -> tuple[Ints, Ints]:
         """Find where ``counts`` values a row begin and end."""
         starts, stops = (np.empty(int(counts.sum()), np.int64) for _ in range(2))
+        counts = np.ascontiguousarray(counts)
         kernels.find_values(self.found.buf, self.found.delimiter, self.slots, counts, starts, stops)
         return starts, stops
 
