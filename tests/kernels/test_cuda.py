@@ -71,6 +71,7 @@ def test_every_kernel_compiles_for_every_signature():
         for (major, minor), ptx in found.items():
             assert f".target sm_{major}{minor}\n" in ptx
             assert ".visible .entry" in ptx
+            assert (re.search(r"\b(atom|red)\.", ptx) is not None) == (kernel.__name__ == "count_digits"), "order would show"
             assert ".local" not in ptx.split(".visible .entry")[1], "arrays of a thread must be registers"
         compiled += 1
     assert compiled > 50

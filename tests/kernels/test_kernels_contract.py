@@ -29,7 +29,7 @@ from graphprep.model.buffers import Buffers
 
 SIMULATED = bool(numba.config.ENABLE_CUDASIM)
 DEVICES = ["simulated"] if SIMULATED else ["cpu", "cuda"]
-TILE = 48  # of the simulator's
+TILE = 48 if SIMULATED else 1792  # what a block sorts at a time: one item less or more are other ways through the kernels
 SIZES = [0, 1, TILE, 3 * TILE + 5]
 LAYOUTS = [(), ("id",), ("key",), ("id", "key", "edge_row")]
 
