@@ -315,7 +315,7 @@ def test_a_way_to_partition_that_is_none(tmp_path):
         _export(_store(tmp_path), "npy", partition_by="nope")
 
 
-@pytest.mark.parametrize(("target", "options"), [("metis", {}), ("pyg", {"graph_class": "homo"})])
+@pytest.mark.parametrize(("target", "options"), [("pyg", {"graph_class": "homo"})])
 def test_one_type_is_counted_as_one(target, options, tmp_path):
     edges = {**NO_EDGES, ("n", "of", "n"): Edges([0], [1])}
     store = make_store(Graph({"n": Nodes([0, 1, 2])}, edges), tmp_path)
