@@ -13,6 +13,7 @@ from clients.graphs import GRAPHS, Edges, Graph, Nodes, make_store
 from exporters.dgl_reader import read_graph, read_tensors
 
 import graphprep
+from graphprep.exporters.dgl import part_nodes
 from graphprep.model.errors import DataError, UsageError
 from graphprep.testing.export_contract import ExporterContract
 
@@ -68,6 +69,56 @@ def test_partitions_are_as_dgl_defines_them(name, tmp_path):
         key = tuple(edge_type.split(":"))
         wanted = graph_edges(graph, key).only([])
         assert checksum(key, Rows(*map(np.concatenate, zip(*rows, strict=True)))) == checksum(key, wanted)
+
+
+def _all_edges(out, parts):
+    """(source, destination, edge, type) of all edges, by part IDs: those that partitions own."""
+    found = []
+    for part in range(parts):
+        graph = read_graph((out / f"part{part}/graph.dgl").read_bytes())
+        nodes, (src, dst, _) = graph.node_data["_ID"], graph.matrices["coo"]
+        found += zip(
+            *(one.tolist() for one in (nodes[src], nodes[dst], graph.edge_data["_ID"], graph.edge_data["_TYPE"])), strict=True
+        )
+    return found
+
+
+@pytest.mark.parametrize("hops", [2, 3])
+@pytest.mark.parametrize("name", [*CASES, "temporal"])
+def test_halos_of_several_hops(name, hops, tmp_path, monkeypatch):
+    """In-edges of all nodes fewer hops away, after own ones; naive sets over the edges of an export with one hop."""
+    graph = GRAPHS[name]()
+    parts = graph.options.get("partitions", 3)
+    store = make_store(graph, tmp_path, partitions=parts)
+    graphprep.export(str(store), str(tmp_path / "near"), "distdgl", drop_unsupported=True)
+    edges = _all_edges(tmp_path / "near", parts)
+    monkeypatch.setattr(part_nodes, "_MOST", 5)
+    graphprep.export(str(store), str(tmp_path / "far"), "distdgl", halo_hops=hops, drop_unsupported=True)
+    config = json.loads((tmp_path / "far" / "metadata.json").read_text())
+    assert config["halo_hops"] == hops
+    for part in range(parts):
+        own = {one for ranges in config["node_map"].values() for one in range(*ranges[part])}
+        inside, reached = set(own), set(own)
+        for _ in range(hops):
+            inside = set(reached)
+            reached |= {src for src, dst, _, _ in edges if dst in inside}
+        mine = sorted((one for one in edges if one[1] in own), key=lambda one: one[2])
+        others = sorted((one for one in edges if one[1] in inside - own), key=lambda one: one[2])
+        found = read_graph((tmp_path / f"far/part{part}/graph.dgl").read_bytes())
+        ids = found.node_data["_ID"]
+        assert ids.tolist() == [*sorted(own), *sorted(reached - own)]
+        assert found.node_data["inner_node"].tolist() == [1] * len(own) + [0] * (len(reached) - len(own))
+        src, dst, _ = found.matrices["coo"]
+        ends = (ids[src], ids[dst], found.edge_data["_ID"], found.edge_data["_TYPE"])
+        assert list(zip(*(one.tolist() for one in ends), strict=True)) == mine + others
+        assert found.edge_data["inner_edge"].tolist() == [1] * len(mine) + [0] * len(others)
+
+
+@pytest.mark.parametrize("options", [{"halo_hops": 0}, {"halo_hops": 2, "formats": "csc"}, {"halo_hops": 2, "graphbolt": True}])
+def test_halos_that_are_not_to_be_had(options, tmp_path):
+    store = make_store(GRAPHS["multi_edge"](), tmp_path, partitions=2)
+    with pytest.raises(UsageError, match=f"distdgl: halo_hops {options['halo_hops']} is not to be had"):
+        graphprep.export(str(store), str(tmp_path / "out"), "distdgl", **options)
 
 
 def _check_nodes(found, nodes, part):

@@ -62,6 +62,9 @@ class DistDglExporter:
         "how edges are stored: some of coo, csr and csc; with csc, DGL need not sort them when a trainer starts",
     ] = ("coo",)
     graphbolt: Annotated[bool, "graphs for DistGraph(use_graphbolt=True) instead"] = False
+    halo_hops: Annotated[
+        int, "hops along in-edges to nodes of other partitions that each has, with the edges on the way; beyond 1 in coo alone"
+    ] = 1
     save_orig_nids: Annotated[bool, "original IDs of all nodes, 0..n-1 of each type, as orig_nids.dgl"] = True
     save_orig_eids: Annotated[bool, "edge IDs of all edges, as orig_eids.dgl"] = True
     edge_id_col: Annotated[
@@ -80,6 +83,11 @@ class DistDglExporter:
             found = f"found {unknown[0]!r}" if unknown else "found none"
             raise UsageError(f"distdgl: formats must be some of coo, csr, csc, {found}", fix="correct the option")
         check_id_columns(metadata, self.edge_id_col)
+        if self.halo_hops < 1 or (self.halo_hops > 1 and (self.formats != ("coo",) or self.graphbolt)):
+            raise UsageError(
+                f"distdgl: halo_hops {self.halo_hops} is not to be had",
+                fix="take 1, or more with formats=coo and without graphbolt",
+            )
         need = StoreNeed(layouts=("csc",), edge_columns="csc", split_edges=True)
         return ExportPlan(need, find_unsupported(metadata), plan_notes(metadata))
 
@@ -88,12 +96,12 @@ class DistDglExporter:
         book = PartBook(graph)
         bits = node_bits(graph)
         for part in range(graph.metadata.num_parts):
-            local = PartGraph(graph, book, part, bits)
+            local = PartGraph(graph, book, part, bits, self.halo_hops)
             self._write_graph(local, out)
             for name, tensors in self._tensors(graph, part).items():
                 TensorFile(tensors).write(out, f"part{part}/{name}.dgl")
         self._write_sets(graph, book, out)
-        out.write(CONFIG_NAME, dump_json(_config(graph, book, graphbolt=self.graphbolt)))
+        out.write(CONFIG_NAME, dump_json(_config(graph, book, self.halo_hops, graphbolt=self.graphbolt)))
 
     def _write_sets(self, graph: StoredGraph, book: PartBook, out: FolderOutput) -> None:
         """Write the edges of each part of a split as pairs of DGL's IDs, of which the graph may have some only."""
@@ -147,23 +155,46 @@ def _node_data(local: PartGraph) -> dict[str, TensorPieces]:
 
 
 def _edge_data(local: PartGraph) -> dict[str, TensorPieces]:
-    shape = (local.num_edges,)
+    shape = (local.num_edges + local.num_halo_edges,)
     first, last = int(local.edge_starts[0]), int(local.edge_starts[-1])
+    starts = local.book.edges.part_starts
+
+    def ids() -> Iterator[NDArray[np.int64]]:
+        yield from counted(first, last, local.step)
+        yield from (edges for _, _, edges in local.halo_edges())
+
+    def types() -> Iterator[NDArray[np.int32]]:
+        yield from local.edge_types()
+        for _, _, edges in local.halo_edges():
+            yield ((np.searchsorted(starts, edges, side="right") - 1) % local.num_edge_types).astype(np.int32)
+
+    def inner() -> Iterator[NDArray[np.uint8]]:
+        yield from repeated(1, last - first, "uint8", local.step)
+        yield from repeated(0, local.num_halo_edges, "uint8", local.step)
+
     return {
-        "_ID": TensorPieces("int64", shape, lambda: counted(first, last, local.step)),
-        "_TYPE": TensorPieces("int32", shape, local.edge_types),
-        "inner_edge": TensorPieces("uint8", shape, lambda: repeated(1, last - first, "uint8", local.step)),
+        "_ID": TensorPieces("int64", shape, ids),
+        "_TYPE": TensorPieces("int32", shape, types),
+        "inner_edge": TensorPieces("uint8", shape, inner),
     }
 
 
 def _matrix(local: PartGraph, name: GraphFormat, scratch: Scratch) -> Matrix:
     if name == "coo":
-        shape = (local.num_edges,)
+        shape = (local.num_edges + local.num_halo_edges,)
         rows, cols = (
-            TensorPieces("int64", shape, partial(_all_types, local, read)) for read in (local.sources, local.destinations)
+            TensorPieces("int64", shape, partial(_all_edges, local, end, read))
+            for end, read in enumerate((local.sources, local.destinations))
         )
         return CooMatrix(local.num_nodes, rows, cols)
     return _csc(local) if name == "csc" else _csr(local, scratch)
+
+
+def _all_edges(local: PartGraph, end: int, read: Callable[[int], Iterator[NDArray[Any]]]) -> Iterator[NDArray[np.int64]]:
+    """Yield one end of own edges, and of those of other partitions."""
+    yield from _all_types(local, read)
+    for ends in local.halo_edges():
+        yield local.to_local(ends[end])
 
 
 def _all_types(local: PartGraph, read: Callable[[int], Iterator[NDArray[Any]]]) -> Iterator[NDArray[Any]]:
@@ -270,7 +301,7 @@ def _edge_features(graph: StoredGraph, part: int, edge_id_col: Sequence[str]) ->
 # ------------------------------------------------------------------------------------------------------------ config
 
 
-def _config(graph: StoredGraph, book: PartBook, *, graphbolt: bool) -> dict[str, object]:
+def _config(graph: StoredGraph, book: PartBook, halo_hops: int, *, graphbolt: bool) -> dict[str, object]:
     """Return the partition config. Empty ranges repeat the end before, so that ranges never descend."""
     metadata = graph.metadata
     parts = range(metadata.num_parts)
@@ -283,7 +314,7 @@ def _config(graph: StoredGraph, book: PartBook, *, graphbolt: bool) -> dict[str,
         "num_edges": book.num_edges,
         "part_method": metadata.partition_by,
         "num_parts": metadata.num_parts,
-        "halo_hops": 1,
+        "halo_hops": halo_hops,
         "node_map": {name: [book.nodes.part_range(part, i) for part in parts] for i, name in enumerate(node_types)},
         "edge_map": {name: [book.edges.part_range(part, i) for part in parts] for i, name in enumerate(edge_types)},
         "node_map_dtype": "int64",

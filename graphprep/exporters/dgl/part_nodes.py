@@ -69,11 +69,15 @@ class PartBook:
 class PartGraph:
     """A partition's own graph: its nodes, the nodes of other partitions that its edges come from, and its edges.
 
-    Local IDs: own nodes in the order of their part IDs, then the others in that order; edges in the order of theirs.
+    Local IDs: own nodes in the order of their part IDs, then the others in that order; own edges in the order of theirs, then
+    those of others, which end at nodes fewer than ``hops`` hops away.
     """
 
-    def __init__(self, graph: StoredGraph, book: PartBook, part: int, bits: NDArray[np.uint8]) -> None:
-        """Find the others. ``bits``: a bitmap of all nodes, which is overwritten; empty where there is one partition."""
+    def __init__(self, graph: StoredGraph, book: PartBook, part: int, bits: NDArray[np.uint8], hops: int = 1) -> None:
+        """Find the others, up to ``hops`` hops away.
+
+        ``bits``: a bitmap of all nodes, which is overwritten; empty where there is one partition.
+        """
         self.graph = graph
         self.book = book
         self.part = part
@@ -88,7 +92,13 @@ class PartGraph:
         for edge in range(self.num_edge_types) if bits.size else ():
             for others in self._on_threads(self._other_sources, edge):
                 mark_bits(bits, others.view(np.uint64))
+        self._near = np.zeros_like(bits[:0])  # other nodes whose in-edges are there
+        for _ in range(hops - 1 if bits.size else 0):
+            self._near = bits.copy()
+            for sources, _, _ in self.halo_edges():
+                mark_bits(bits, sources[(sources < self.low) | (sources >= self.high)].view(np.uint64))
         self._ranks = Ranks(bits)
+        self.num_halo_edges = sum(ids.size for _, _, ids in self.halo_edges())
 
     @property
     def num_owned(self) -> int:
@@ -102,8 +112,32 @@ class PartGraph:
 
     @property
     def num_edges(self) -> int:
-        """Return the number of edges."""
+        """Return the number of own edges."""
         return int(self.edge_starts[-1] - self.edge_starts[0])
+
+    def halo_edges(self) -> Iterator[tuple[Ints, Ints, Ints]]:
+        """Yield the part IDs (sources, destinations, edges) of other partitions' edges, ascending by edge."""
+        if not self._near.size:
+            return
+        ranks, book = Ranks(self._near), self.book
+        for part in range(self.graph.metadata.num_parts):
+            for edge in range(self.num_edge_types) if part != self.part else ():
+                number = self.graph.ends_of(edge)[1]
+                first, stop = book.nodes.part_range(part, number)
+                indptr, indices = self.graph.indptr(edge, "csc", part), self.graph.indices(edge, "csc", part)
+                edge_start = int(book.edges.part_starts[part * self.num_edge_types + edge])
+                for low, high in slices(stop - first, self.step):
+                    rows = np.flatnonzero(ranks.find(np.arange(first + low, first + high).view(np.uint64)) >= 0) + low
+                    for owners, at in _entries(indptr, rows, self.step):
+                        sources = book.part_ids(self.graph.ends_of(edge)[0], indices.reader.take(at))
+                        yield sources, owners + first, at + edge_start
+
+    def to_local(self, ids: Ints) -> Ints:
+        """Return the local IDs of nodes of this graph."""
+        if not self._bits.size:
+            return ids - self.low
+        ranks = self._ranks.find(ids.view(np.uint64))  # -1 for own ones
+        return np.where(ranks < 0, ids - self.low, ranks + self.num_owned)
 
     def others(self) -> Iterator[Ints]:
         """Yield the part IDs of other partitions' nodes, ascending."""
@@ -132,11 +166,7 @@ class PartGraph:
 
     def sources_at(self, edge: int, low: int, high: int) -> Ints:
         """Return the local IDs of the sources of a type's edges [low, high)."""
-        ids = self._part_sources(edge, low, high)
-        if not self._bits.size:
-            return ids - self.low
-        ranks = self._ranks.find(ids.view(np.uint64))  # -1 for own ones
-        return np.where(ranks < 0, ids - self.low, ranks + self.num_owned)
+        return self.to_local(self._part_sources(edge, low, high))
 
     def destinations(self, edge: int) -> Iterator[Ints]:
         """Yield the local IDs of the destinations of a type's edges."""
@@ -168,6 +198,16 @@ class PartGraph:
 
     def _part_sources(self, edge: int, low: int, high: int) -> Ints:
         return self.book.part_ids(self.graph.ends_of(edge)[0], self._indices[edge].read(low, high))
+
+
+def _entries(indptr: Ints, rows: Ints, most: int) -> Iterator[tuple[Ints, Ints]]:
+    """Yield the entries of chosen rows, at most ``most`` at a time: (their rows, their positions), both int64[k]."""
+    counts = indptr[rows + 1] - indptr[rows]
+    ends = np.cumsum(counts)
+    for low, high in slices(int(ends[-1]) if ends.size else 0, most):
+        at = np.arange(low, high)
+        number = np.searchsorted(ends, at, side="right")
+        yield rows[number], indptr[rows[number]] + at - (ends - counts)[number]
 
 
 def in_edges(local: PartGraph) -> SingleGraph:
