@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import functools
+import itertools
 import json
 import os
 import platform
@@ -57,6 +58,13 @@ class Bench:
             return
         try:
             self.note(name, **values, **measure())
+        except Exception as error:
+            self.note(name, **values, skipped=" ".join(str(error).split())[:160] or type(error).__name__)
+
+    def guard(self, name: str, measure: Callable[[], Any], **values: Any) -> None:
+        """Go on with the next cases where the input of these cannot be made."""
+        try:
+            measure()
         except Exception as error:
             self.note(name, **values, skipped=" ".join(str(error).split())[:160] or type(error).__name__)
 
@@ -252,16 +260,19 @@ def measure_csr(bench: Bench, room: Any, size: int, name: str, make_fast: Any) -
 
 def compare(bench: Bench, run: Callable[..., Any], rows: Any, others: Any, count: int, ours: float) -> dict[str, Any]:
     """Measure a peer."""
-    go, wait, results = run(rows, others, count)
-    seconds = bench.median(go, wait, rounds=3)
-    found = results()
+    go, wait, results, free = run(rows, others, count)
+    try:
+        seconds = bench.median(go, wait, rounds=3)
+        found = results()
+    finally:
+        free()
     if found is not None and int(found) != rows.size:
         raise AssertionError(f"its rows have {found} entries")
     return {"ms": 1000 * seconds, "g_edges_s": rows.size / seconds / 1e9, "ours_is_faster_by": seconds / ours}
 
 
 def peers() -> Iterator[tuple[str, Callable[..., Any]]]:
-    """Yield the peers: what makes of arrays on the device (what to run, what waits for it, the last number of indptr)."""
+    """Yield the peers: what makes of arrays on the device what to run, wait for, count and give memory back by."""
 
     def of_torch(rows: Any, others: Any, count: int) -> Any:
         import torch
@@ -276,7 +287,11 @@ def peers() -> Iterator[tuple[str, Callable[..., Any]]]:
             kept["indices"], kept["order"] = others[order], order
             kept["indptr"] = torch.searchsorted(sorted_rows, torch.arange(count + 1, device="cuda", dtype=rows.dtype))
 
-        return go, torch.cuda.synchronize, lambda: kept["indptr"][-1]
+        def free() -> None:
+            kept.clear()
+            torch.cuda.empty_cache()
+
+        return go, torch.cuda.synchronize, lambda: int(kept["indptr"][-1]), free
 
     def of_cupy(rows: Any, others: Any, count: int) -> Any:
         import cupy
@@ -289,7 +304,11 @@ def peers() -> Iterator[tuple[str, Callable[..., Any]]]:
             kept["indices"], kept["order"] = others[order], order
             kept["indptr"] = cupy.searchsorted(rows[order], cupy.arange(count + 1, dtype=rows.dtype))
 
-        return go, cupy.cuda.Device().synchronize, lambda: kept["indptr"][-1]
+        def free() -> None:
+            kept.clear()
+            cupy.get_default_memory_pool().free_all_blocks()
+
+        return go, cupy.cuda.Device().synchronize, lambda: int(kept["indptr"][-1]), free
 
     def of_compute(rows: Any, others: Any, count: int) -> Any:
         """The sort alone: keys and positions."""
@@ -313,7 +332,7 @@ def peers() -> Iterator[tuple[str, Callable[..., Any]]]:
                 end_bit=bits,
             )
 
-        return go, cuda.synchronize, lambda: None
+        return go, cuda.synchronize, lambda: None, lambda: None
 
     yield "torch", of_torch
     yield "cupy", of_cupy
@@ -415,20 +434,21 @@ def main() -> int:
     make_fast = None if options.toy else find_fast(found.capability)
     sizes = [60] if options.toy else [10_000_000, 100_000_000, 1_000_000_000]
     with slots.room() as room:
-        measure_transfers(bench, 1 << 12 if options.toy else 1 << 30)
-        for size in sizes:
-            for name in TYPES:
-                measure_csr(bench, room, size, name, make_fast)
+        bench.guard("transfers", lambda: measure_transfers(bench, 1 << 12 if options.toy else 1 << 30))
+        for size, name in itertools.product(sizes, TYPES):
+            measure = functools.partial(measure_csr, bench, room, size, name, make_fast)
+            bench.guard("COO to CSR", measure, edges=size, type=name)
+            room.fast = None
+            room.clear()
     for name in TYPES:
-        measure_streamed(bench, slots, 100 if options.toy else 256 << 20, name)
+        size = 100 if options.toy else 256 << 20
+        bench.guard(
+            "COO to CSR, streamed", functools.partial(measure_streamed, bench, slots, size, name), edges=size, type=name
+        )
     with slots.room() as room:
-        for size in sizes:
-            for name in TYPES:
-                try:
-                    measure_kernels(bench, room, size, name)
-                except Exception as error:
-                    room.clear()
-                    bench.note("kernels", items=size, type=name, skipped=" ".join(str(error).split())[:160])
+        for size, name in itertools.product(sizes, TYPES):
+            bench.guard("kernels", functools.partial(measure_kernels, bench, room, size, name), items=size, type=name)
+            room.clear()
     measure_commands(bench, 1000 if options.toy else 100_000_000)
     write(options.json, bench, found)
     return 0

@@ -94,6 +94,7 @@ def test_every_kernel_is_shipped():
     assert sources.count("@device_kernel\n") == len(SHIPPED)
 
 
+@pytest.mark.slow
 def test_the_benchmark_runs_at_toy_sizes(tmp_path):
     """On the simulator, and says so; what there is no GPU for is named with its reason."""
     path = tmp_path / "gpu.json"
