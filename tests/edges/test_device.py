@@ -229,11 +229,24 @@ def export_shop(out, **given):
     graphprep.export(CASES["shop_json_random"].store, out, "glt", partitions=2, drop_unsupported=True, **given)
 
 
-RUNS = {"convert": convert_shop, "reorder": reorder_town, "export": export_shop}
+def partition_karate(out, **given):
+    graphprep.partition(CASES["karate_csv"].store, out, partitions=2, by="hash", **given)
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("name", RUNS)
+def transform_town(out, **given):
+    graphprep.transform(CASES["town_json"].store, out, "layout csr", **given)
+
+
+RUNS = {
+    "convert": convert_shop,
+    "reorder": reorder_town,
+    "export": export_shop,
+    "partition": partition_karate,
+    "transform": transform_town,
+}
+
+
+@pytest.mark.parametrize(("name", "threads"), [*((name, 2) for name in RUNS), ("reorder", 1), ("transform", 1)])
 def test_a_failure_in_any_call_changes_no_byte(name, threads, devices, tmp_path):
     make = RUNS[name]
     make(tmp_path / "cpu", device="cpu", threads=threads)
