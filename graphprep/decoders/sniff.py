@@ -52,11 +52,12 @@ def sniff(storage: Storage, urls: Sequence[str]) -> Sniffed:
             return max(bids, key=lambda bid: bid.confidence)
     _refuse_half_store(storage, urls)
     found = Sniffed(_EMPTY, 1.0, ("--format", _EMPTY))
-    for url in storage.expand(urls).files:
+    files = storage.expand(urls).files
+    for url in files:
         file = SniffedFile(url, *_head(storage, url))
         if file.head.strip() or not file.complete:
             found = _choose_for(storage, urls, file)
-            if found.decoder != _EMPTY or not is_header_alone(file):
+            if found.decoder != _EMPTY or len(files) == 1 or not is_header_alone(file):
                 break
     return found
 

@@ -42,10 +42,6 @@ class Reading:
     dst_ids: IdKind = "uint"
     declared: Mapping[str, str] = field(default_factory=dict)
 
-    def ids(self, end: str) -> IdKind:
-        """Return how the IDs of an end (``src`` or ``dst``) are read."""
-        return self.src_ids if end == "src" else self.dst_ids
-
 
 @dataclass(frozen=True)
 class EdgeLayout:
@@ -116,7 +112,7 @@ class ColumnFlags:
     @property
     def names(self) -> list[str]:
         """Return the names by which flags call columns; where there are any, there must be a header."""
-        named = [self.src, self.dst, self.weight, self.time, self.relation, *self.dropped, *(name for name, _ in self.declared)]
+        named = [self.src, self.dst, self.weight, self.time, self.relation, *self.dropped, *dict(self.declared)]
         return [text for text in named if text is not None and position_of(text) is None]
 
 
@@ -191,24 +187,26 @@ def settle_columns(file: FileColumns, flags: ColumnFlags, base: EdgeLayout, plac
     used: dict[int, str] = {}
     relation = None if flags.relation is None else _take(file, used, "--relation-col", flags.relation, "the relation")
     ends = find_ends(file.names) if file.named else None
-    defaults = [str(position) for position in ends or (place for place in range(3) if place != relation)]
-    src = _take(file, used, "--src-col", flags.src or defaults[0], "the source")
-    dst = _take(file, used, "--dst-col", flags.dst or defaults[1], "the destination")
+    first, second = ends or sorted({0, 1, 2} - {relation})[:2]
+    src = _take(file, used, "--src-col", flags.src or str(first), "the source")
+    dst = _take(file, used, "--dst-col", flags.dst or str(second), "the destination")
     weight = None if flags.weight is None else _take(file, used, "--weight-col", flags.weight, "the weight")
     time = None if flags.time is None else _take(file, used, "--time-col", flags.time, "the time")
-    declared = {_take(file, used, "--column", name, "a feature"): dtype for name, dtype in flags.declared}
+    declared: dict[int, str] = {}
+    for name, dtype in flags.declared:
+        declared[_take(file, used, "--column", name, "a feature")] = dtype
     for selector in flags.dropped:
         _take(file, used, "--drop-column", selector, "left out")
-    further = tuple(
-        FurtherColumn(name, position, declared.get(position))
-        for position, name in enumerate(file.names)
-        if position not in used or position in declared
-    )
+    further: list[FurtherColumn] = []
     names = [RELATION] * (flags.relation is not None and flags.relation_as == "column")
-    names += [column.name for column in further] + ["weight"] * (weight is not None) + ["time"] * (time is not None)
+    for position, name in enumerate(file.names):
+        if position not in used or position in declared:
+            further.append(FurtherColumn(name, position, declared.get(position)))
+            names.append(name)
+    names += ["weight"] * (weight is not None) + ["time"] * (time is not None)
     refuse_twins(names, place)
     return dataclasses.replace(
-        base, src=src, dst=dst, weight=weight, time=time, relation_col=relation, further=further, names=file.names
+        base, src=src, dst=dst, weight=weight, time=time, relation_col=relation, further=tuple(further), names=file.names
     )
 
 

@@ -6,7 +6,6 @@ import copy
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import islice
 from typing import BinaryIO, ClassVar, Literal
 
@@ -101,16 +100,21 @@ class EdgesDecoder:
         """Refuse options that make no sense, and set lists of options right."""
         for option in ("columns", "drop_columns"):
             given = getattr(self, option)
-            object.__setattr__(self, option, (given,) if isinstance(given, str) else tuple(str(text) for text in given))
+            object.__setattr__(self, option, (given,) if isinstance(given, str) else tuple(map(str, given)))
         for option in ("src_col", "dst_col", "weight_col", "time_col", "relation_col"):
             given = getattr(self, option)
             object.__setattr__(self, option, None if given is None else str(given))
-        _one_of("--header", self.header, ("auto", "yes", "no"))
-        _one_of("--time-unit", self.time_unit, (None, "s", "ms", "us", "ns"))
-        _one_of("--index-base", self.index_base, (0, 1))
-        _one_of("--relation-as", self.relation_as, ("types", "column"))
-        _one_of("--weight-dtype", self.weight_dtype, ("float32", "float64"))
-        _one_of("--id-type", self.id_type, (None, "int", "uint", "string", "auto"))
+        for flag, choice, choices in (
+            ("--header", self.header, ("auto", "yes", "no")),
+            ("--time-unit", self.time_unit, (None, "s", "ms", "us", "ns")),
+            ("--index-base", self.index_base, (0, 1)),
+            ("--relation-as", self.relation_as, ("types", "column")),
+            ("--weight-dtype", self.weight_dtype, ("float32", "float64")),
+            ("--id-type", self.id_type, (None, "int", "uint", "string", "auto")),
+        ):
+            if choice not in choices or isinstance(choice, bool):
+                named = ", ".join(str(one) for one in choices if one is not None)
+                raise UsageError(f"{flag}: no choice named {choice!r}", fix=f"use one of {named}")
         if self.id_type == "string" and self.index_base:
             raise UsageError("--index-base is for integer IDs", fix=_BASE_FIX)
         if self.time_unit is not None and self.time_col is None:
@@ -127,17 +131,20 @@ class EdgesDecoder:
         Raises UsageError for columns that flags name and that are not there, DataError for what is no edge list.
         """
         files: list[_File] = []
+        headed: list[str] | None = None  # the columns of the first text file with a header
+        known: FileColumns | None = None  # of the first file whose columns have names
         for url in urls:
-            headed = next((file.head.names for file in files if file.head is not None and file.head.is_headed), None)
-            files.append(self._look(storage, url, None if headed is None else list(headed)))
-        _refuse_other_headers(files)
-        known = next((file.columns for file in files if file.columns is not None and file.columns.named), None)
+            file = self._look(storage, url, headed)
+            files.append(file)
+            if file.columns is not None and file.columns.named:
+                known = known or file.columns
+                headed = headed or (None if file.head is None else list(file.columns.names))
+        if len(files) > 1:
+            _refuse_other_headers(files)
         spans = [self._span(file, known) for file in files]
-        _refuse_other_columns(files, spans)
-        relation = self._relation()
-        if self.id_type is None:
-            _refuse_mixed_ids(files, self._types())
-        held = tuple(_held_by(files, self._types(), name) for name in self._types())
+        if len(files) > 1:
+            _refuse_other_columns(files, spans)
+        held = self._held_ids(files)
         if self.id_type is None and self.index_base and "texts" in held:
             raise UsageError("--index-base is for integer IDs", fix=_BASE_FIX)
         spans = [dataclasses.replace(span, detail=dataclasses.replace(span.detail, held_ids=held)) for span in spans]
@@ -147,9 +154,9 @@ class EdgesDecoder:
             tuple(spans),
             nodes="ends",
             node_types=tuple(map(DeclaredNodes, dict.fromkeys(self._types()))),
-            edge_types=(relation,) if self.relation_col is None or self.relation_as == "column" else (),
+            edge_types=(self._relation(),) if self.relation_col is None or self.relation_as == "column" else (),
             messages=(*_doubts(heads), *triples[:1], *self._doubtful_ends(known)),
-            signed_ids=self._spaces_of(held, "int"),
+            signed_ids=self._spaces_of(held, "int") if self.id_type in ("int", "auto") else (),
             auto_ids=self._spaces_of(held, "string") if self.id_type == "auto" else (),
             edge_category=RELATION if self.relation_as == "column" else None,
         )
@@ -243,7 +250,7 @@ class EdgesDecoder:
             dst=self.dst_col,
             weight=self.weight_col,
             time=self.time_col,
-            declared=tuple(parse_declared(text) for text in self.columns),
+            declared=tuple(map(parse_declared, self.columns)),
             dropped=self.drop_columns,
             relation=self.relation_col,
             relation_as=self.relation_as,
@@ -265,6 +272,29 @@ class EdgesDecoder:
     def _reading(self, layout: EdgeLayout) -> Reading:
         src, dst = layout.held_ids
         return Reading(self._id_kind(0, src), self._id_kind(1, dst), dict(self._flags().declared))
+
+    def _held_ids(self, files: list[_File]) -> tuple[HeldIds, HeldIds]:
+        """Return what all files hold as IDs of the sources' type and of the destinations'; "open" where they differ.
+
+        Raises DataError where integers and strings would be read as IDs of one type.
+        """
+        types = self._types()
+        held: dict[str, HeldIds] = {}
+        for name in types:
+            found: dict[HeldIds, str] = {}  # and where each was met first
+            for file in files:
+                for end, words in enumerate(("sources", "destinations")):
+                    if file.columns is not None and types[end] == name:
+                        found.setdefault(file.held[end], f"{file.place}: the {words}")
+            if self.id_type is None and "texts" in found and len(found) > 1:
+                texts = found.pop("texts")
+                raise DataError(
+                    f"IDs of node type {name!r} are strings, but integers in {next(iter(found.values()))}",
+                    place=texts,
+                    fix="read all of them as strings with --id-type string, or as integers with --id-type uint",
+                )
+            held[name] = next(iter(found)) if len(found) == 1 else "open"
+        return held[types[0]], held[types[1]]
 
     def _spaces_of(self, held: Sequence[HeldIds], kind: IdKind) -> tuple[str, ...]:
         """Return the node types whose IDs are read as a kind."""
@@ -289,7 +319,7 @@ class EdgesDecoder:
         if self.quote is None and self.delimiter is None and not head.delimiter:
             refuse_quoted_blanks(url, lines)
         told = (self.src_col, self.dst_col, self.relation_col, self.weight_col, self.time_col)
-        is_told = bool(self.columns or self.drop_columns) or any(given is not None for given in told)
+        is_told = bool(self.columns or self.drop_columns) or told != (None,) * len(told)
         if not self._are_numbers() and not head.is_headed and not is_told:
             head = dataclasses.replace(head, triples=look_for_triples(url, lines[0].number, self._records(url, lines)))
         if self.quote and not can_quote(head.delimiter):
@@ -371,7 +401,7 @@ class EdgesDecoder:
             schema, num_rows = read_schema(handle, shown, parquet=True)
         columns = FileColumns(shown, tuple(schema.names), True)
         layout = settle_columns(columns, self._flags(), self._base(), shown)
-        return _File(url, columns, None, num_rows, held=check_schema(schema, layout, shown))
+        return _File(url, shown, columns, None, num_rows, held=check_schema(schema, layout, shown))
 
     def _span(self, file: _File, known: FileColumns | None) -> Span:
         """Settle the layout of a file; one without a header takes the names that others have."""
@@ -387,21 +417,20 @@ class EdgesDecoder:
                 )
             columns = dataclasses.replace(columns, names=known.names, named=True)
         layout = settle_columns(columns, self._flags(), self._base(file.head), file.place)
-        span = Span(file.url, role="edges", detail=layout, id_columns=self._id_columns(columns, layout))
-        if file.num_rows is None:
-            grammar = Dialect(layout.delimiter, layout.is_quoted, layout.spans_lines)
-            return dataclasses.replace(span, record_ends=grammar.record_ends)
-        return dataclasses.replace(span, kind="table", stop=file.num_rows)
-
-    def _id_columns(self, columns: FileColumns, layout: EdgeLayout) -> tuple[str, str] | None:
-        """Return the names of the columns of both ends where they are of one node type, but called otherwise."""
-        names = columns.names[layout.src], columns.names[layout.dst]
-        src, dst = self._types()
-        return names if columns.named and src == dst and name_two_kinds(*names) else None
+        ends = columns.names[layout.src], columns.names[layout.dst]
+        src_type, dst_type = self._types()
+        are_doubtful = columns.named and src_type == dst_type and name_two_kinds(*ends)
+        span = Span(file.url, role="edges", detail=layout, id_columns=ends if are_doubtful else None)
+        if file.num_rows is not None:
+            return dataclasses.replace(span, kind="table", stop=file.num_rows)
+        if layout.spans_lines:
+            grammar = Dialect(layout.delimiter, quoted=True, across_lines=True)
+            span = dataclasses.replace(span, record_ends=grammar.record_ends)
+        return span
 
     def _doubtful_ends(self, columns: FileColumns | None) -> tuple[str, ...]:
         """Say which columns are the ends where nothing but their place speaks for them, and others are called so."""
-        is_told = any(given is not None for given in (self.src_col, self.dst_col, self.relation_col))
+        is_told = (self.src_col, self.dst_col, self.relation_col) != (None, None, None)
         if columns is None or is_told or find_ends(columns.names) is not None or not name_later_ends(columns.names):
             return ()
         first = " and ".join(map(repr, columns.names[:2]))
@@ -420,38 +449,29 @@ class EdgesDecoder:
 class _File:
     """A file that was looked at. ``columns`` is None where it has no records; ``num_rows`` is known of tables.
 
+    ``place`` is where its columns are said: its header or first line.
     ``held`` says what it holds as IDs of sources and of destinations.
     """
 
     url: str
+    place: str
     columns: FileColumns | None
     head: TextHead | None
     num_rows: int | None
     held: tuple[HeldIds, HeldIds] = ("open", "open")
 
-    @cached_property
-    def place(self) -> str:
-        """Return where the file's columns are said: its header or first line."""
-        return f"{display_url(self.url)}:{self.head.first.number}:1" if self.head else display_url(self.url)
-
 
 def _text_file(url: str, head: TextHead | None) -> _File:
+    shown = display_url(url)
     if head is None:
-        return _File(url, None, None, None)
-    return _File(url, FileColumns(display_url(url), head.names, head.is_headed), head, None)
+        return _File(url, shown, None, None, None)
+    return _File(url, f"{shown}:{head.first.number}:1", FileColumns(shown, head.names, head.is_headed), head, None)
 
 
 def _doubts(heads: list[TextHead]) -> tuple[str, ...]:
     """Return what was guessed of first lines; those of files without a header stand to reason where one surely has none."""
     is_bare = any(not head.is_headed and not head.doubt for head in heads)
     return tuple(head.doubt for head in heads if head.doubt and (head.is_headed or not is_bare))
-
-
-def _one_of(flag: str, given: object, choices: tuple[object, ...]) -> None:
-    """Raise UsageError where an option is none of the choices."""
-    if given not in choices or isinstance(given, bool):
-        named = ", ".join(str(choice) for choice in choices if choice is not None)
-        raise UsageError(f"{flag}: no choice named {given!r}", fix=f"use one of {named}")
 
 
 def _refuse_other_headers(files: list[_File]) -> None:
@@ -473,35 +493,6 @@ def _refuse_other_columns(files: list[_File], spans: list[Span]) -> None:
                 f"its further columns are {_listed(names)}, but those of {display_url(first.url)} are {_listed(expected)}",
                 place=file.place,
                 fix=_APART + ", or leave columns out with --drop-column",
-            )
-
-
-def _held_ids(files: list[_File], types: tuple[str, str], name: str) -> dict[HeldIds, str]:
-    """Return what files hold as IDs of a node type, and where each kind was met first."""
-    found: dict[HeldIds, str] = {}
-    for file in files:
-        for end in (0, 1):
-            if file.columns is not None and types[end] == name:
-                found.setdefault(file.held[end], f"{file.place}: the {('sources', 'destinations')[end]}")
-    return found
-
-
-def _held_by(files: list[_File], types: tuple[str, str], name: str) -> HeldIds:
-    """Return what every file holds as IDs of a node type; "open" where they differ."""
-    found = _held_ids(files, types, name)
-    return next(iter(found)) if len(found) == 1 else "open"
-
-
-def _refuse_mixed_ids(files: list[_File], types: tuple[str, str]) -> None:
-    """Raise DataError where a node type's IDs are strings in one column and integers in another."""
-    for name in types:
-        found = _held_ids(files, types, name)
-        texts = found.pop("texts", None)
-        if texts is not None and found:
-            raise DataError(
-                f"IDs of node type {name!r} are strings, but integers in {next(iter(found.values()))}",
-                place=texts,
-                fix="read all of them as strings with --id-type string, or as integers with --id-type uint",
             )
 
 

@@ -88,8 +88,7 @@ def _decode(cells: ArrowCells, layout: EdgeLayout, reading: Reading, places: boo
     Raises DecodeError for the first faulty row.
     """
     ends = []
-    for name, position in (("src", layout.src), ("dst", layout.dst)):
-        kind = reading.ids(name)
+    for name, position, kind in (("src", layout.src, reading.src_ids), ("dst", layout.dst, reading.dst_ids)):
         say = partial(_id_words, name, layout.index_base, kind)
         ends.append(cells.ids(position, kind, layout.index_base, say))
     names = None if layout.relation_col is None else cells.texts(layout.relation_col, relation_words)

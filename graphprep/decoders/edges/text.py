@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
-from functools import partial
+from operator import attrgetter
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.decoders.cells.columns import RELATION, EdgeLayout, Reading
+from graphprep.decoders.cells.columns import RELATION, EdgeLayout, IdKind, Reading
 from graphprep.decoders.cells.edge_rows import Relations, edge_rows
 from graphprep.decoders.cells.faults import HEADER_AGAIN, Wording, id_words, relation_words
 from graphprep.decoders.cells.text import (
@@ -71,22 +70,20 @@ def _parse(
 ) -> tuple[RawIds | RawTexts, RawIds | RawTexts, RawTexts | None, list[ColumnChunk]]:
     """Parse the ends, the names of relations and all further columns."""
     starts_file = block.is_first and not layout.header_line
-    src, dst = (_ids(cells, layout, name, reading, starts_file) for name in ("src", "dst"))
+    src = _ids(cells, "src", layout.src, reading.src_ids, layout.index_base, starts_file)
+    dst = _ids(cells, "dst", layout.dst, reading.dst_ids, layout.index_base, starts_file)
     if reading.src_ids == reading.dst_ids == "string":
         _refuse_header(cells, layout)
     named = None if layout.relation_col is None else names(cells, layout.relation_col, relation_words)
-    return src, dst, named, [parse(cells) for parse in _columns(layout, reading)]
-
-
-def _columns(layout: EdgeLayout, reading: Reading) -> Iterator[Callable[[Fields], ColumnChunk]]:
-    """Yield what parses each column beside the ends and the relation."""
+    columns = []
     if layout.weight is not None:
-        yield partial(weights, position=layout.weight, dtype=layout.weight_dtype)
+        columns.append(weights(cells, layout.weight, layout.weight_dtype))
     if layout.time is not None:
-        yield partial(times, position=layout.time, unit=layout.time_unit)
+        columns.append(times(cells, layout.time, layout.time_unit))
     for column in layout.further:
         dtype = column.dtype or reading.declared.get(column.name)
-        yield partial(further, name=column.name, position=column.position, dtype=dtype)
+        columns.append(further(cells, column.name, column.position, dtype))
+    return src, dst, named, columns
 
 
 def find_text_faults(block: TextBlock, layout: EdgeLayout, reading: Reading) -> list[DecodeError]:
@@ -150,19 +147,17 @@ def _begins_with_float(buf: NDArray[np.uint8], at: int, layout: EdgeLayout) -> b
 
 def _split(buf: NDArray[np.uint8], at: int, layout: EdgeLayout, ends: Ints | None = None) -> Fields:
     """See ``split_cells``."""
-    kept = [layout.src, layout.dst, layout.relation_col, layout.weight, layout.time]
-    kept += [column.position for column in layout.further]
+    kept = [layout.src, layout.dst, *map(attrgetter("position"), layout.further)]
+    kept += [position for position in (layout.relation_col, layout.weight, layout.time) if position is not None]
     grammar = Dialect(layout.delimiter, layout.is_quoted, layout.spans_lines)
-    return split_cells(buf, at, grammar, len(layout.names), [position for position in kept if position is not None], ends)
+    return split_cells(buf, at, grammar, len(layout.names), kept, ends)
 
 
-def _ids(cells: Fields, layout: EdgeLayout, name: str, reading: Reading, starts_file: bool) -> RawIds | RawTexts:
-    position = layout.src if name == "src" else layout.dst
-    kind = reading.ids(name)
-    ids, codes = parse_ids(kind, *cells.cells(position), layout.index_base)
+def _ids(cells: Fields, name: str, position: int, kind: IdKind, base: int, starts_file: bool) -> RawIds | RawTexts:
+    ids, codes = parse_ids(kind, *cells.cells(position), base)
 
     def say(row: int, code: int, found: str) -> Wording:
-        return id_words(name, code, found, layout.index_base, kind, may_be_header=starts_file and row == 0)
+        return id_words(name, code, found, base, kind, may_be_header=starts_file and row == 0)
 
     cells.blame_coded(position, codes, say)
     return ids

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import NamedTuple
 
 from graphprep.decoders.looks.headers import HeaderGuess, guess_header
@@ -62,7 +63,7 @@ def read_head(storage: InputStorage, url: str) -> bytes:
         if head.startswith(PARQUET_MAGIC):
             return head
         refuse_foreign(display_url(url), head)
-        if len(head) < size or len(head_lines(head, complete=False)) == 2:
+        if len(head) < size or len(list(islice(iter_lines(head, complete=False), 2))) == 2:
             return head
         size = more_of_head(storage, url, size, "write a record a line; of data that is no edge list, name the --format")
 
@@ -134,22 +135,12 @@ def refuse_lone_returns(url: str, head: bytes) -> None:
         )
 
 
-def head_lines(head: bytes, *, complete: bool, across_lines: bool = False) -> list[HeadLine]:
-    """Return the first two lines of ``head`` that are neither blank nor a comment.
+def iter_lines(head: bytes, *, complete: bool, across_lines: bool = False) -> Iterator[HeadLine]:
+    """Yield the lines of ``head`` that are neither blank nor a comment, without their ends.
 
     The last line counts only where it ends with a line feed or ``complete`` says that the file ends there. ``across_lines``: a
     line goes on as long as a quote is open.
     """
-    found: list[HeadLine] = []
-    for line in iter_lines(head, complete=complete, across_lines=across_lines):
-        found.append(line)
-        if len(found) == 2:
-            break
-    return found
-
-
-def iter_lines(head: bytes, *, complete: bool, across_lines: bool = False) -> Iterator[HeadLine]:
-    """Yield the lines of ``head`` that are neither blank nor a comment, without their ends."""
     at = 0
     number = 1
     while at < len(head):
@@ -225,7 +216,7 @@ def _names(url: str, line: HeadLine, delimiter: bytes, quoted: bool) -> tuple[st
 
 def is_header_alone(file: SniffedFile) -> bool:
     """Return whether a file has one line that is neither blank nor a comment, and that line names columns."""
-    lines = head_lines(file.head, complete=file.complete)
+    lines = list(islice(iter_lines(file.head, complete=file.complete), 2))
     if len(lines) != 1 or not file.complete:
         return False
     names = split_text(file.url, lines[0], find_delimiter(lines[0].text))
