@@ -52,14 +52,13 @@ def check_outcome(found: Outcome, options: ConvertOptions, replaced: Mapping[str
                 place=found.place,
                 fix=f"see whether the input is whole, or lower {flag}",
             )
-    if replaced is not None and not options.allow_empty:
+    if replaced is not None and not options.allow_empty and (found.is_empty or not found.num_edges):
         _refuse_to_empty(found, _count(replaced, "num_nodes"), _count(replaced, "num_edges"))
 
 
 def _refuse_to_empty(found: Outcome, num_nodes: int, num_edges: int) -> None:
     """Refuse to put nothing, or nodes without edges, in the place of a store that has some."""
-    lacks_edges = not found.num_edges and num_edges > 0
-    if found.is_empty or lacks_edges:
+    if found.is_empty or num_edges > 0:
         fix = "see whether what makes the input works, or give --allow-empty"
         what = "has no edges" if not found.is_empty else "has no good record" if found.num_skipped else "is empty"
         if found.num_dropped_edges and not found.num_edges:

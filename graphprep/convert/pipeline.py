@@ -31,7 +31,6 @@ from graphprep.convert.disk_need import DiskRules, check_disk
 from graphprep.convert.index.node_index import NodeIndex
 from graphprep.convert.index.node_spaces import NodeRules
 from graphprep.convert.index.nodes import NODE_BYTES, BeyondError, index_needs, index_nodes
-from graphprep.convert.index.partition_file import find_partition_function
 from graphprep.convert.outcome import Outcome, check_outcome
 from graphprep.convert.read.decode import DecodeSettings, decode_all, decode_needs
 from graphprep.convert.read.locate import Locator
@@ -56,7 +55,7 @@ from graphprep.storage.private import PrivateFolder
 from graphprep.storage.read.urls import Storage, local_path
 from graphprep.storage.spill.runs import SpillPool
 from graphprep.storage.write.publish import StoreWriter
-from graphprep.store.assign import PartitionFunction, order_types
+from graphprep.store.assign import PARTITION_METHODS, PartitionFunction, order_types
 from graphprep.store.finish import provenance
 from graphprep.store.stated_counts import CountRules, check_parts, check_room
 
@@ -453,6 +452,10 @@ def _beyond(decoded: Decoded, locator: Locator, error: BeyondError) -> DataError
 
 def _partition_function(run: _Run, decoded: Decoded, room: CountRules, names: tuple[str, ...]) -> PartitionFunction:
     options = run.options
+    if options.partition_by in PARTITION_METHODS:
+        return PartitionFunction(options.partition_by, options.partitions or 1, options.seed)
+    from graphprep.convert.index.partition_file import find_partition_function
+
     found = find_partition_function(run.storage, options.partition_by, names, options.partitions, 1, options.seed)
     if options.partitions is None and found.method == "file":
         check_parts(found.num_parts, display_url(options.partition_by), decoded.sources, options, room)
@@ -499,7 +502,6 @@ def _settle(
 ) -> tuple[list[TypedNodes], list[TypedEdges]]:
     """Settle all columns, and the order of the edge types: the schema's, else by (relation, source type, destination type)."""
     types = index.type_names
-    shapes = {key: found.shapes for key, found in decoded.shapes.items()}
     created_weight = decoded.sources.created_weight
     densify = None
     if options.densify:
@@ -511,7 +513,9 @@ def _settle(
         routes: dict[ColumnKey, ColumnRoute], num_rows: int, weight: float, name: str, owner: OwnerSchema | None, own: str
     ) -> tuple[StoredColumn, ...]:
         stats = {key: route.stats for key, route in routes.items()}
-        context = ColumnContext(num_rows, stats, shapes, decoded.sources.always_weighted, weight, densify and densify.of(own))
+        context = ColumnContext(
+            num_rows, stats, decoded.shapes, decoded.sources.always_weighted, weight, densify and densify.of(own)
+        )
         if schema is not None and owner is not None:
             from graphprep.convert.columns.schema_guard import settle_by_schema
 
@@ -524,7 +528,7 @@ def _settle(
         node_schema = None if schema is None else schema.nodes[name]
         settled = columns(route.columns, route.num_rows, created_weight, f"node type {name!r}", node_schema, name)
         nodes.append(TypedNodes(name, number, route, settled))
-    relations = [relation.name for relation in decoded.relations]
+    relations = list(map(attrgetter("name"), decoded.relations))
     found = []
     for code, src, dst in sorted(routed.edges):
         found.append(((types[src], relations[code], types[dst]), routed.edges[code, src, dst]))

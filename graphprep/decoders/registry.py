@@ -136,21 +136,18 @@ def make_decoder(cls: type, options: Mapping[str, object]) -> Decoder:
         if key not in fields:
             raise _unknown_option(name, key, fields)
         given[key] = coerce_option(flag_of(key), value, fields[key])
-    if is_foreign:
-        from graphprep.decoders.adapter import LineDecoderAdapter
-
-        weight_dtype = given.pop("weight_dtype", "float32")
-        return cast(Decoder, LineDecoderAdapter(_construct(cls, name, given), weight_dtype))
-    return cast(Decoder, _construct(cls, name, given))
-
-
-def _construct(cls: type, name: str, given: dict[str, Any]) -> Any:
+    weight_dtype = given.pop("weight_dtype", "float32") if is_foreign else ""
     if not (hasattr(cls, "decode") or hasattr(cls, "read") or hasattr(cls, "read_config")):
         raise UsageError(f"{name} is no decoder: it has neither decode nor read", fix="see graphprep.model.protocols.Decoder")
     try:
-        return cast(_Constructor, cls)(**given)
+        made = cast(_Constructor, cls)(**given)
     except TypeError as error:
         raise UsageError(f"decoder {name!r} cannot be made: {error}", fix="give every option of a decoder a default") from None
+    if is_foreign:
+        from graphprep.decoders.adapter import LineDecoderAdapter
+
+        made = LineDecoderAdapter(made, weight_dtype)
+    return cast(Decoder, made)
 
 
 def decoder_name(cls: type) -> str:

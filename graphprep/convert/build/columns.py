@@ -312,10 +312,6 @@ class GatheredColumn:
         """Write the values of the next edge rows."""
         self.writer.append(ColumnPiece(cells.num_rows, None, cells))
 
-    def close(self) -> None:
-        """Check that all partitions are complete."""
-        self.writer.close()
-
 
 def whole_in_order(column: StoredColumn, routes: Mapping[ColumnKey, ColumnRoute], num_edges: int) -> OrderedValues | None:
     """Return the values of a column that came in the order of edge IDs, all of them; None for other columns."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Literal
 
 import numpy as np
@@ -37,9 +38,7 @@ from graphprep.edges.tasks import EdgeRuns
 from graphprep.engine.budget import format_size
 from graphprep.engine.ledger import Need, end_stage
 from graphprep.engine.local import num_in_flight
-from graphprep.model.metadata import (
-    GraphMetadata,
-)
+from graphprep.model.metadata import GraphMetadata
 from graphprep.model.protocols import Reporter
 from graphprep.model.rows import ColumnKey
 from graphprep.model.schema import (
@@ -105,7 +104,7 @@ def build_needs(rules: WriteRules, nodes: Sequence[TypedNodes], edges: Sequence[
     num_tasks = num_in_flight(rules.threads)
     why = f"{num_tasks} at a time, of {format_size(rules.task_bytes)}"
     yield Need("build tasks", min(most_bytes, num_tasks * rules.task_bytes), why)
-    if any(edge.columns for edge in edges):
+    if any(map(attrgetter("columns"), edges)):
         yield Need("columns", min(most_bytes, rules.cap_bytes), "of edges, written beside them")
     if len(rules.layouts) > 1:
         yield Need("write buffers", min(rules.bucket_bytes, MOST_HELD_BYTES), "edges on their way to the other layout")
@@ -115,7 +114,7 @@ def build_needs(rules: WriteRules, nodes: Sequence[TypedNodes], edges: Sequence[
 
 def publish_needs(rules: WriteRules, nodes: Sequence[TypedNodes], edges: Sequence[TypedEdges]) -> Iterator[Need]:
     """Declare what the manifests take."""
-    columns = sum([len(one.columns) for one in nodes]) + sum([len(one.columns) for one in edges])
+    columns = sum(map(len, map(attrgetter("columns"), (*nodes, *edges))))
     num_files = rules.num_parts * (len(nodes) + _MOST_OPEN * (len(rules.layouts) * len(edges) + columns))
     yield Need("manifests", num_files * ENTRY_BYTES, f"{ENTRY_BYTES} bytes for each array of each partition")
 
@@ -155,7 +154,7 @@ class StoreBuilder:
             for route in routes:
                 route.close()
             self.reporter.advance(records=nodes.route.num_rows)
-        schemas = tuple(column.schema for column in nodes.columns)
+        schemas = tuple(map(attrgetter("schema"), nodes.columns))
         self.node_schemas.append(NodeTypeSchema(kind, schemas, nodes.route.extra_slots))
 
     def _with_slots(
@@ -228,7 +227,7 @@ class StoreBuilder:
             columns=gathered,
         )
         for done in gathered:
-            done.close()
+            done.writer.close()
         route.edges.runs.close()
         self.reporter.advance(records=route.num_edges)
         if other:
@@ -249,7 +248,7 @@ class StoreBuilder:
                 edge_id_dtype=id_dtype,
                 multigraph=built.repeated if order == "id" else None,
                 checksum=f"{route.checksum:016x}",
-                columns=tuple(column.schema for column in edges.columns),
+                columns=tuple(map(attrgetter("schema"), edges.columns)),
                 num_slots=slots,
             )
         )
@@ -312,8 +311,8 @@ class StoreBuilder:
         """Write the manifests, provenance.json and metadata.json; that publishes the store."""
         metadata = GraphMetadata(
             graph_name=self.rules.graph_name,
-            node_types=tuple(node.name for node in nodes),
-            edge_types=tuple(edge.edge_type for edge in edges),
+            node_types=tuple(map(attrgetter("name"), nodes)),
+            edge_types=tuple(map(attrgetter("edge_type"), edges)),
             num_nodes_per_chunk=tuple(tuple(np.diff(self.index.part_offsets[node.number]).tolist()) for node in nodes),
             num_edges_per_chunk=tuple(tuple(edge.route.primary_counts.tolist()) for edge in edges),
             num_parts=self.rules.num_parts,

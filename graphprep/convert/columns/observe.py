@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 import numpy as np
 from numpy.typing import NDArray
 
+from graphprep.convert.decoded.rows import ShapeList
 from graphprep.model.errors import DataError
 from graphprep.model.rows import ColumnKey
 from graphprep.model.schema import ColumnSchema, Kind
@@ -101,7 +103,7 @@ class ColumnContext:
 
     num_rows: int
     stats: Mapping[ColumnKey, ColumnStats]
-    shapes: Mapping[ColumnKey, Sequence[tuple[int, ...]]]
+    shapes: Mapping[ColumnKey, ShapeList]
     always_weighted: bool = False
     created_weight: float = 0.0
     densify: DenseNames | None = None
@@ -143,16 +145,20 @@ def _unit(name: str, keys: Sequence[ColumnKey]) -> str | None:
 
     Raises DataError where there are several.
     """
-    units = sorted({key.unit or "none" for key in keys})
+    units = set(map(attrgetter("unit"), keys))
     if len(units) > 1:
+        named = ", ".join(sorted(unit or "none" for unit in units))
         raise DataError(
-            f"column {name!r} has several units: {', '.join(units)}", fix="write all its values in one unit, or drop the column"
+            f"column {name!r} has several units: {named}", fix="write all its values in one unit, or drop the column"
         )
     return keys[0].unit
 
 
 def _num_present(context: ColumnContext, keys: Iterable[ColumnKey]) -> int:
-    return sum([int(context.stats[key].rows.sum()) for key in keys])
+    present = 0
+    for key in keys:
+        present += int(context.stats[key].rows.sum())
+    return present
 
 
 def _kind(context: ColumnContext, keys: Sequence[ColumnKey]) -> tuple[Kind, tuple[int, ...]]:
@@ -167,7 +173,8 @@ def _kind(context: ColumnContext, keys: Sequence[ColumnKey]) -> tuple[Kind, tupl
         return ("binary" if family == "binary" else "temporal"), ()
     lengths: set[int] = set()
     codes: set[int] = set()
-    for stats in [context.stats[key] for key in keys]:
+    for one in keys:
+        stats = context.stats[one]
         if stats.scalar:
             return "dense", ()
         if stats.max_count >= 0:
@@ -179,7 +186,7 @@ def _kind(context: ColumnContext, keys: Sequence[ColumnKey]) -> tuple[Kind, tupl
     if len(lengths) > 1:
         return "ragged", ()
     code = codes.pop() if len(codes) == 1 else 0
-    return "dense", context.shapes[key][code - 1] if code else (lengths.pop(),)
+    return "dense", context.shapes[key].shapes[code - 1] if code else (lengths.pop(),)
 
 
 def _slot_columns(context: ColumnContext, keys: Sequence[ColumnKey]) -> list[StoredColumn]:
@@ -203,7 +210,7 @@ def settle_column(context: ColumnContext, name: str, keys: Sequence[ColumnKey]) 
     """Settle an input column: int64 with float64 becomes float64, a column without values takes what the others are."""
     used = [key for key in keys if context.stats[key].is_seen or context.stats[key].rows.any()] or list(keys[:1])
     _unit(name, used)
-    dtypes = {key.dtype for key in used}
+    dtypes = set(map(attrgetter("dtype"), used))
     dtype = used[0].dtype if len(dtypes) == 1 else "float64"
     kind, shape = _kind(context, used)
     return StoredColumn(_schema(context, name, kind, dtype, shape, used), tuple(used))

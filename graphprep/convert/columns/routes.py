@@ -141,7 +141,10 @@ class OrderedValues:
         return True
 
     def _fits(self, rows: Ints, cells: Cells, code: int) -> bool:
-        if cells.counts is not None or cells.values.nbytes > self._room or not is_range(rows, self.num_rows):
+        if cells.counts is not None or cells.values.nbytes > self._room:
+            return False
+        first, last = self.num_rows, self.num_rows + rows.size - 1
+        if int(rows[0]) != first or int(rows[-1]) != last or not (rows[1:] > rows[:-1]).all():
             return False
         if self.dtype is None:
             return code >= 0
@@ -178,13 +181,6 @@ class OrderedValues:
         self.file = None
         self.num_rows = 0
         self._closed = True
-
-
-def is_range(rows: NDArray[Any], first: int) -> bool:
-    """Return whether distinct numbers are ``first``, ``first + 1`` … in this order."""
-    if int(rows[0]) != first or int(rows[-1]) != first + rows.size - 1:
-        return False
-    return bool((rows[1:] > rows[:-1]).all())
 
 
 def _shape_code(shapes: NDArray[np.int32]) -> int:

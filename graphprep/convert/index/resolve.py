@@ -164,7 +164,6 @@ class Finders:
         self._spaces = defaultdict(lambda: NodeMap(0), spaces)  # a space that no node type has is empty
         self._cap = cap_bytes
         self._left = _MAPS * cap_bytes
-        self._join_bytes = cap_bytes // max(1, len([one for one in spaces.values() if one.rows is not None]))
         self._found: dict[str, FindIds | None] = {}
         self._held: dict[str, int] = {}
 
@@ -195,7 +194,8 @@ class Finders:
 
     def join(self, name: str, chunks: Iterable[RawIds], pool: SpillPool) -> Iterator[Resolved]:
         """Look chunk after chunk up, in order, where the map does not fit."""
-        return self._spaces[name].resolve(chunks, pool, self._join_bytes)
+        num_maps = len([one for one in self._spaces.values() if one.rows is not None])
+        return self._spaces[name].resolve(chunks, pool, self._cap // max(1, num_maps))
 
 
 class Ends:

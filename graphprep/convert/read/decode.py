@@ -468,13 +468,13 @@ class _Collector:
     def _store_end_texts(self, work: _Work, edges: RawEdges | None, keyed: KeyedRows) -> None:
         """Keep the texts of ends in their ID spaces, and note whether these hold texts or, as scattered edges do, numbers."""
         relation = self.decoded.relations[0] if edges is None else edges.relation_names[0]
-        spaces = [self.decoded.spaces.of_end(relation, side) for side in range(2)]
         for side, texts in enumerate((keyed.src, keyed.dst)):
-            self._note_kind(work, spaces[side], texts)
+            space = self.decoded.spaces.of_end(relation, side)
+            self._note_kind(work, space, texts)
             if texts is not None and edges is not None and texts.keys.size:
                 name = _end_type(edges, side)
                 code = UNKNOWN if name is None else self._type_code(name)
-                self._texts(spaces[side]).add_ends(texts.keys, texts.offsets, texts.values, code, texts.rows)
+                self._texts(space).add_ends(texts.keys, texts.offsets, texts.values, code, texts.rows)
         if self.decoded.hashes is not None:
             hashes = (None if texts is None else texts.hashes for texts in (keyed.src, keyed.dst))
             self.decoded.hashes.append(0, EndHashes(*hashes))

@@ -34,7 +34,8 @@ _EDGES_OPTIONS = ("src_col", "dst_col", "relation_col", "weight_col", "time_col"
 class Planned:
     """What will be decoded, and by what.
 
-    ``flags`` repeat a choice that was made by sniffing; ``total_bytes`` is as stored. ``replan`` cuts the spans again for
+    ``flags`` repeat a choice that was made by sniffing; ``total_bytes`` is as stored, None where a server does not say, or
+    where a pipe has not ended. ``replan`` cuts the spans again for
     a decoder that was told more. ``graph`` is the config of tables, where there is one.
     """
 
@@ -81,7 +82,9 @@ def plan_input(inputs: Sequence[str], options: ConvertOptions, storage: Storage,
     check_fits(chosen.sources, options)
     for text in chosen.sources.messages:
         reporter.message(text)
-    return replace(chosen, total_bytes=_total_bytes(storage, chosen.sources))
+    urls = set(map(attrgetter("url"), chosen.sources.spans))
+    sizes = [-1] if any(map(storage.is_arriving, urls)) else list(map(storage.size, urls))
+    return replace(chosen, total_bytes=None if -1 in sizes else sum(sizes))
 
 
 def _read_by_decoder(inputs: Sequence[str], options: ConvertOptions, storage: Storage, reporter: Reporter) -> Planned:
@@ -281,12 +284,3 @@ def with_dtypes(planned: Planned, dtypes: Mapping[str, str]) -> Planned:
     decoder = planned.decoder.widen(dtypes)
     stale = planned.sources.nodes == "tables" or planned.sources.replans
     return replace(planned, decoder=decoder, sources=planned.replan(decoder) if stale else planned.sources)
-
-
-def _total_bytes(storage: Storage, sources: Sources) -> int | None:
-    """Return the size of the input as stored; None where a server does not say, or where a pipe has not ended."""
-    urls = set(map(attrgetter("url"), sources.spans))
-    if any(map(storage.is_arriving, urls)):
-        return None
-    sizes = list(map(storage.size, urls))
-    return None if -1 in sizes else sum(sizes)

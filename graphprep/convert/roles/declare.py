@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
+from operator import attrgetter
 
 import numpy as np
 
@@ -34,7 +35,8 @@ def complete(routing: Routing) -> None:
     if sources.always_weighted:
         keys.append(ColumnKey("weight", "numbers", routing.rules.weight_dtype, role="weight"))
     # Either time, on any row, makes both on all types.
-    if sources.has_times or {"created_at", "removed_at"}.intersection(key.role for key in routing.decoded.column_bytes):
+    roles = set(map(attrgetter("role"), routing.decoded.column_bytes))
+    if sources.has_times or roles & {"created_at", "removed_at"}:
         keys += [
             ColumnKey("created_at", "numbers", "int64", role="created_at"),
             ColumnKey("removed_at", "numbers", "int64", role="removed_at"),
@@ -190,7 +192,7 @@ def _settle_columns(
     columns: dict[ColumnKey, ColumnRoute], found: InputColumns, column_of: Callable[[ColumnKey], ColumnRoute]
 ) -> None:
     """Put columns into the order of the input, with all dtypes that have values there; others stay behind, as they are."""
-    names = {key.name for key in columns}
+    names = set(map(attrgetter("name"), columns))
     ranks: dict[str, int] = {}
     for key, column in found.items():
         ranks.setdefault(key.name, len(ranks))

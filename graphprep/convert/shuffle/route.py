@@ -154,7 +154,7 @@ class Routing:
         self.locator = locator
         self.reporter = reporter
         self._plans: dict[tuple[TypeKey, bool], BucketPlan] = {}
-        self.routed = Routed(nodes=[NodeRoute(count) for count in index.num_nodes])
+        self.routed = Routed(nodes=list(map(NodeRoute, index.num_nodes)))
         self.factory = RouteFactory(pool, rules.bucket_bytes, decoded.column_bytes, rules.num_parts)
         self.record_dtype = np.uint32 if max(index.num_nodes, default=0) < 2**32 else np.uint64
         self.row_dtype = np.int32 if max(index.num_nodes, default=0) < 2**31 else np.int64

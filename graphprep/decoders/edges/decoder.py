@@ -370,6 +370,7 @@ class EdgesDecoder:
 
     def _base(self, head: TextHead | None = None) -> EdgeLayout:
         """Return what holds for the layouts of all files; alone it is the layout of a file without records."""
+        header = head.first if head and head.is_headed else HeadLine(0, b"")
         return EdgeLayout(
             src=0,
             dst=1,
@@ -383,8 +384,8 @@ class EdgesDecoder:
             weight_dtype=self.weight_dtype,
             time_unit=self.time_unit,
             delimiter=head.delimiter if head else b"",
-            header_line=head.first.last_number if head and head.is_headed else 0,
-            header=head.first.text if head and head.is_headed else b"",
+            header_line=header.number + header.text.count(b"\n"),  # the last of its lines
+            header=header.text,
             quote=self.quote,
         )
 

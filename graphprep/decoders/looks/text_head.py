@@ -30,11 +30,6 @@ class HeadLine(NamedTuple):
     number: int
     text: bytes
 
-    @property
-    def last_number(self) -> int:
-        """Return the number of the line on which it ends."""
-        return self.number + self.text.count(b"\n")
-
 
 @dataclass(frozen=True)
 class TextHead:
