@@ -7,13 +7,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from graphprep.convert.read.plan import Planned, is_packed
-from graphprep.engine.budget import format_size
-from graphprep.model.errors import GraphprepError, StorageError
+from graphprep.model.errors import GraphprepError
 from graphprep.model.protocols import ReadingRoom, Reporter, Span, TextBlock
 from graphprep.model.rows import ColumnChunk, RawRows
-from graphprep.storage.private import TMP_DIR_OPTION
 from graphprep.storage.read.streams import find_codec
-from graphprep.store.stated_counts import find_folders, free_bytes
+from graphprep.store.disk import DiskNeed, compare_with, find_folders, free_bytes
 
 if TYPE_CHECKING:
     from graphprep.storage.read.urls import Storage
@@ -40,31 +38,6 @@ class DiskRules(NamedTuple):
     may_drop_edges: bool
 
 
-class DiskNeed(NamedTuple):
-    """Bytes that a run takes at least: of temporary files at one time, and of the store.
-
-    ``under_limit``: with more memory it would take fewer temporary files.
-    """
-
-    temporary_bytes: int = 0
-    output_bytes: int = 0
-    under_limit: bool = True
-
-
-class _Place(NamedTuple):
-    """A folder, what a run takes there, and what to do where it does not fit."""
-
-    folder: str
-    words: str
-    fix: str
-    need_bytes: int
-    free_bytes: int
-
-    @property
-    def text(self) -> str:
-        return f"{self.words} at least {format_size(self.need_bytes)} in {self.folder}, {format_size(self.free_bytes)} are free"
-
-
 def check_disk(planned: Planned, storage: Storage, rules: DiskRules, reporter: Reporter) -> None:
     """Compare what the run takes at least with what is free; tell it to who wants details.
 
@@ -78,29 +51,7 @@ def check_disk(planned: Planned, storage: Storage, rules: DiskRules, reporter: R
     # Most often there is room whatever the input holds, so that nobody need look.
     most = planned.total_bytes * _MOST_GROWTH * (_MOST_PACKED if planned.is_packed else 1)
     if getattr(reporter, "details", False) or most > min(known):
-        _compare(folders, free, estimate_disk(planned, storage, rules), reporter)
-
-
-def compare_disk(out: str, tmp_dir: str | None, need: DiskNeed, reporter: Reporter) -> None:
-    """Compare what a run takes at least with what is free, where its need is known.
-
-    Nothing is said of remote places. Raises StorageError where there is too little.
-    """
-    folders = find_folders(out, tmp_dir)
-    _compare(folders, {folder: free_bytes(folder) for folder in folders if folder is not None}, need, reporter)
-
-
-def _compare(folders: tuple[str | None, str], free: dict[str, int | None], need: DiskNeed, reporter: Reporter) -> None:
-    wordy = bool(getattr(reporter, "details", False))
-    for place in _places(folders, free, need):
-        if wordy and place.need_bytes:
-            reporter.message(f"disk: {place.text}")
-        if place.need_bytes > place.free_bytes:
-            raise StorageError(
-                f"{place.words} at least {format_size(place.need_bytes)}, and {format_size(place.free_bytes)} are free",
-                place=place.folder,
-                fix=place.fix,
-            )
+        compare_with(folders, free, estimate_disk(planned, storage, rules), reporter)
 
 
 def estimate_disk(planned: Planned, storage: Storage, rules: DiskRules) -> DiskNeed:
@@ -116,18 +67,6 @@ def estimate_disk(planned: Planned, storage: Storage, rules: DiskRules) -> DiskN
         runs += sizes * min(share.runs for share in found)
         output += sizes * min(share.output for share in found)
     return DiskNeed(max(0, int(runs * _SURE) - rules.pool_bytes), int(output * _SURE))
-
-
-def _places(folders: tuple[str | None, str], free: dict[str, int | None], need: DiskNeed) -> Iterator[_Place]:
-    out, tmp = folders
-    fix = "free some space, or choose another disk"
-    if out is not None and (there := free[out]) is not None:
-        yield _Place(out, "the store takes", fix, need.output_bytes, there)
-    if (there := free[tmp]) is not None:
-        words, fix = "temporary files take", f"{fix} with {TMP_DIR_OPTION}"
-        if need.under_limit:
-            words, fix = f"under this memory limit {words}", f"{fix}, or raise --memory-limit"
-        yield _Place(tmp, words, fix, need.temporary_bytes, there)
 
 
 # ---- samples
@@ -217,6 +156,3 @@ def _share(rows: RawRows, number: int, rules: DiskRules) -> _Share:
 
 def _stored_bytes(chunk: ColumnChunk) -> int:
     return int(chunk.values.size) * min(chunk.values.itemsize, _VALUE_BYTES)
-
-
-__all__ = ["DiskNeed", "DiskRules", "check_disk", "compare_disk", "estimate_disk"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -52,10 +51,11 @@ from graphprep.model.shown.numbers import count
 from graphprep.model.shown.results import Card, Showable, type_rows
 from graphprep.storage.faults import display_url
 from graphprep.storage.private import PrivateFolder
-from graphprep.storage.read.urls import Storage, local_path
+from graphprep.storage.read.urls import Storage
 from graphprep.storage.spill.runs import SpillPool
 from graphprep.storage.write.publish import StoreWriter
 from graphprep.store.assign import PARTITION_METHODS, PartitionFunction, order_types
+from graphprep.store.disk import folder_beside
 from graphprep.store.finish import provenance
 from graphprep.store.stated_counts import CountRules, check_parts, check_room
 
@@ -228,13 +228,6 @@ def convert(
                 num_edges=dict(zip(map(edge_type_text, metadata.edge_types), metadata.num_edges_per_type, strict=True)),
             )
         return summary if in_memory is None else replace(summary, notes=(*in_memory.notes, *summary.notes))
-
-
-def folder_beside(out: str) -> str | None:
-    """Return the folder of a local OUT, where there is room for it and so for temporary files; None: the system's place."""
-    path = local_path(out)
-    folder = None if path is None else Path(path).absolute().parent
-    return str(folder) if folder is not None and folder.is_dir() and os.access(folder, os.W_OK) else None
 
 
 def check_input(inputs: Sequence[str], options: ConvertOptions | None = None, reporter: Reporter | None = None) -> InputReport:
@@ -608,5 +601,4 @@ __all__ = [
     "InputReport",
     "check_input",
     "convert",
-    "folder_beside",
 ]

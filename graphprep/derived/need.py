@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from graphprep.convert.disk_need import DiskNeed, compare_disk
 from graphprep.model.errors import UsageError
 from graphprep.model.export import HELD_OUT, StoreNeed
 from graphprep.model.metadata import GraphMetadata
@@ -18,6 +17,7 @@ from graphprep.rewrite.partition.methods import GraphMethod, find_method
 from graphprep.storage.read.arrays import StoreReader
 from graphprep.storage.read.urls import Storage
 from graphprep.store.assign import GRAPH_METHODS, PARTITION_METHODS, PartitionFunction
+from graphprep.store.disk import DiskNeed, compare_disk
 from graphprep.store.paths import edge_folder
 
 _LAYOUTS: tuple[Layout, ...] = ("csc", "csr")

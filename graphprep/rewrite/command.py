@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping
 
-from graphprep.convert.disk_need import DiskNeed, compare_disk
 from graphprep.edges.moves import Workspace
 from graphprep.engine.ledger import MemoryPlan
 from graphprep.model.errors import UsageError
@@ -20,6 +19,7 @@ from graphprep.rewrite.run import StoreRun, array_bytes, refuse_same
 from graphprep.rewrite.walks import WALKS
 from graphprep.storage.read.arrays import ArrayReader, StoreReader
 from graphprep.storage.write.publish import StoreWriter
+from graphprep.store.disk import DiskNeed, compare_disk
 from graphprep.store.finish import provenance
 
 

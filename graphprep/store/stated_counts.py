@@ -5,11 +5,8 @@ Nothing is allocated, and nothing decoded, before they have passed it.
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple
 
 from graphprep.engine.budget import format_size
@@ -19,7 +16,7 @@ from graphprep.model.errors import DataError, GraphprepError, MemoryLimitError, 
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.options.convert import ConvertOptions
 from graphprep.model.protocols import Sources
-from graphprep.storage.read.urls import local_path
+from graphprep.store.disk import find_folders, free_bytes
 
 _MOST_INT32 = 2**31
 _ROW_BYTES = 8  # of indptr, and of a raw ID that has to be stored
@@ -67,24 +64,6 @@ class _Stated:
     def too_much_disk(self, need: int, there: int, folder: str) -> GraphprepError:
         message = f"{self.words} {format_size(need)} in {folder}, and {format_size(there)} are free"
         return self.refuse(StorageError, message, "correct the number, or choose another disk")
-
-
-def find_folders(out: str, tmp_dir: str | None) -> tuple[str | None, str]:
-    """Return the folders of what is written to ``out`` (None: it is remote) and of the temporary files."""
-    path = local_path(out)
-    folder = None if path is None else Path(path).absolute().parent
-    while folder is not None and not folder.exists():
-        folder = folder.parent
-    return None if folder is None else str(folder), tmp_dir or tempfile.gettempdir()
-
-
-def free_bytes(folder: str) -> int | None:
-    """Return what this user may still write to a folder's disk; None where the system does not say."""
-    try:
-        found = os.statvfs(folder)
-    except (OSError, AttributeError):
-        return None
-    return found.f_bavail * found.f_frsize if found.f_blocks else None
 
 
 def check_fits(sources: Sources, options: ConvertOptions) -> None:
@@ -200,8 +179,6 @@ __all__ = [
     "check_fits",
     "check_parts",
     "check_room",
-    "find_folders",
-    "free_bytes",
     "num_part_files",
     "refuse_parts",
 ]

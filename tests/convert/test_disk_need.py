@@ -10,13 +10,14 @@ from golden.golden_cases import GOLDEN, SAMPLE_DATA
 
 from graphprep.cli.main import run
 from graphprep.convert import disk_need
-from graphprep.convert.disk_need import DiskNeed, DiskRules, check_disk, estimate_disk
+from graphprep.convert.disk_need import DiskRules, check_disk, estimate_disk
 from graphprep.convert.pipeline import convert
 from graphprep.convert.read.plan import plan_input
 from graphprep.model.errors import StorageError
 from graphprep.model.options.convert import ConvertOptions
 from graphprep.model.protocols import QuietReporter
 from graphprep.storage.read.urls import Storage
+from graphprep.store.disk import DiskNeed
 
 MIB = 1 << 20
 

@@ -22,7 +22,6 @@ from scipy.sparse.csgraph import breadth_first_order, reverse_cuthill_mckee
 
 import graphprep
 from graphprep.cli.main import run
-from graphprep.convert import disk_need
 from graphprep.edges import moves
 from graphprep.edges.device.find import find_kernels
 from graphprep.edges.moves import Workspace
@@ -36,6 +35,7 @@ from graphprep.storage.read.urls import Storage
 from graphprep.storage.spill.runs import SpillPool
 from graphprep.storage.spill.scratch import Scratch
 from graphprep.storage.write.publish import StoreWriter
+from graphprep.store import disk
 from graphprep.store.single import WholeStore
 
 pytestmark = pytest.mark.usefixtures("flags_named")
@@ -772,7 +772,7 @@ def test_options_are_checked(options, message, tmp_path):
 
 
 def test_a_disk_that_is_too_small_is_told_before(tmp_path, monkeypatch):
-    monkeypatch.setattr(disk_need, "free_bytes", lambda folder: 1000)
+    monkeypatch.setattr(disk, "free_bytes", lambda folder: 1000)
     with pytest.raises(StorageError) as caught:
         graphprep.reorder(str(STORES[SHOP]), str(tmp_path / "out"), by="degree")
     assert "the store takes at least" in str(caught.value)

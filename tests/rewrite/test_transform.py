@@ -547,6 +547,21 @@ def test_operations_that_read_anew_see_what_those_before_made(tmp_path):
         graphprep.transform(str(STORES["shop_edgelist"]), str(tmp_path / "other"), "line-graph")
 
 
+@pytest.mark.parametrize("scope", ["partition", "graph"])
+@pytest.mark.parametrize("words", ["self-loops drop", "largest-component", "filter-degree 10:100", "reverse", "to-homogeneous"])
+def test_stores_in_another_order_go_through_it(words, scope, tmp_path):
+    store = write_multigraph(tmp_path, num_edges=400, num_nodes=90, layout="both")
+    graphprep.reorder(str(store), str(tmp_path / "hot"), by="degree", scope=scope, id2index=True, split_ratio=0.2)
+    wanted, _ = transformed(store, tmp_path, words)
+    found, _ = transformed(tmp_path / "hot", tmp_path, words, overwrite=True)
+    if words != "to-homogeneous":  # whose raw IDs are typed ones
+        check(
+            found,
+            {n: without_parents(rows) for n, rows in wanted.nodes.items()},
+            {t: without_parents(rows) for t, rows in wanted.edges.items()},
+        )
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

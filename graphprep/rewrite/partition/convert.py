@@ -19,6 +19,7 @@ from graphprep.rewrite.partition.methods import load_pymetis
 from graphprep.storage.private import PrivateFolder
 from graphprep.storage.read.urls import Storage
 from graphprep.storage.write.publish import StoreWriter
+from graphprep.store.disk import folder_beside
 
 if TYPE_CHECKING:
     from graphprep.convert.memory.folder import InMemory
@@ -35,7 +36,7 @@ def convert_in_parts(
 ) -> ConvertSummary:
     """Convert raw graph files with ``convert``, and partition what they are. Arguments and errors are those of that."""
     with contextlib.ExitStack() as stack:
-        tmp_dir = options.run.tmp_dir or pipeline.folder_beside(out)
+        tmp_dir = options.run.tmp_dir or folder_beside(out)
         if options.partition_by == "metis":
             load_pymetis()
         storage = stack.enter_context(Storage(options.run.storage_options, tmp_dir))

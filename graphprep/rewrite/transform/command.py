@@ -6,11 +6,10 @@ import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphprep.convert.disk_need import DiskNeed, compare_disk
-from graphprep.convert.pipeline import Converted
 from graphprep.edges.moves import Workspace
 from graphprep.engine.ledger import Ledger
 from graphprep.model.errors import UsageError
@@ -30,8 +29,12 @@ from graphprep.storage.spill.scratch import Scratch
 from graphprep.storage.write.outputs import FolderOutput
 from graphprep.storage.write.publish import StoreWriter
 from graphprep.store.checked_ids import CheckingStore
+from graphprep.store.disk import DiskNeed, compare_disk
 from graphprep.store.finish import provenance
 from graphprep.store.items import check_arrays
+
+if TYPE_CHECKING:
+    from graphprep.convert.pipeline import Converted
 
 _EDGE_BYTES = 32  # of an edge while it is chosen: ends, row, ID
 _NODE_BYTES = 24

@@ -115,9 +115,11 @@ class RecipeWriter:
             if nodes.order is None:
                 if schema.node_order is not None:
                     moved += [StoredFile(NodePaths(folder).previous_ids), StoredFile(NodePaths(folder).raw_order)]
+                if schema.num_hot is not None:
+                    moved.append(StoredFile(NodePaths(folder).id2index))
                 order = self._arange(metadata.num_nodes_per_type[number])
             else:
-                order, schema = nodes.order, replace(schema, node_order=None)
+                order, schema = nodes.order, replace(schema, node_order=None, num_hot=None)
                 if kind == "identity" and not _counts_up(order):
                     kind = "int64"
                     files.write(NodePaths(folder).raw_ids, "int64", order.shape, _slices(order))
@@ -191,10 +193,14 @@ class RecipeWriter:
     def _partition_by(self) -> str:
         """Return the method that gives every node its partition; where nodes are gone, ``range`` and ``random`` would not."""
         old = self._store.metadata
-        if all(nodes.order is None for nodes in self._nodes.values()) or old.partition_by not in ("range", "random"):
+        if self._are_all_there or old.partition_by not in ("range", "random", "order"):
             return old.partition_by
         cut = all(np.array_equal(one.sizes, cut_sizes(int(one.sizes.sum()), one.sizes.size)) for one in self._nodes.values())
         return "range" if cut and old.partition_by == "range" else "file"
+
+    @property
+    def _are_all_there(self) -> bool:
+        return all(nodes.order is None for nodes in self._nodes.values())
 
     def finish(self, provenance: Callable[[], object]) -> GraphMetadata:
         """Write the manifests, provenance.json and metadata.json; that publishes the store."""
@@ -206,6 +212,7 @@ class RecipeWriter:
             num_edges_per_chunk=tuple(self._edge_counts),
             layouts=tuple(sorted(self._recipe.layouts)),
             partition_by=self._partition_by(),
+            previous_partition_by=old.previous_partition_by if self._are_all_there else None,
             node_schemas=tuple(self._node_schemas),
             edge_schemas=tuple(self._edge_schemas),
             parts=(),
