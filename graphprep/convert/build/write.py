@@ -159,11 +159,11 @@ class StoreBuilder:
 
     def _with_slots(
         self, columns: tuple[StoredColumn, ...], routes: dict[ColumnKey, ColumnRoute], extra: bool
-    ) -> Iterator[StoredColumn]:
-        yield from columns
-        if extra and NUM_SLOTS in routes:
-            # Not a column of the schema: it lies beside weight.npy, so it is written with the path of a side role.
-            yield StoredColumn(_SideFile("num_slots", "dense", "int32"), (NUM_SLOTS,))
+    ) -> tuple[StoredColumn, ...]:
+        if not extra or NUM_SLOTS not in routes:
+            return columns
+        # Not a column of the schema: it lies beside weight.npy, so it is written with the path of a side role.
+        return (*columns, StoredColumn(_SideFile("num_slots", "dense", "int32"), (NUM_SLOTS,)))
 
     def _write_raw_ids(self, number: int, path: str, kind: RawIdKind, sizes: Ints) -> None:
         if kind != "string" and self.rules.partition_by == "range":

@@ -58,9 +58,10 @@ class BatchCells:
     columns: tuple[tuple[Ints | None, Cells], ...] = ()
 
     def __iter__(self) -> Iterator[NDArray[Any] | None]:
+        arrays: list[NDArray[Any] | None] = []
         for rows, cells in self.columns:
-            yield rows
-            yield from cells
+            arrays += (rows, *cells)
+        return iter(arrays)
 
     @classmethod
     def _make(cls, arrays: Iterable[Any]) -> BatchCells:

@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 
 from graphprep.decoders.looks.headers import find_ends
+from graphprep.decoders.looks.quoted_records import Dialect
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.rows import Relation
 
@@ -74,14 +75,10 @@ class EdgeLayout:
     held_ids: tuple[HeldIds, HeldIds] = ("open", "open")
 
     @property
-    def is_quoted(self) -> bool:
-        """Return whether double quotes mean something."""
-        return self.quote is not False and can_quote(self.delimiter)
-
-    @property
-    def spans_lines(self) -> bool:
-        """Return whether a quoted field may hold line breaks: where quotes were asked for."""
-        return bool(self.quote) and self.is_quoted
+    def dialect(self) -> Dialect:
+        """Return how its lines are cut. A quoted field may hold line breaks where quotes were asked for."""
+        is_quoted = self.quote is not False and can_quote(self.delimiter)
+        return Dialect(self.delimiter, is_quoted, across_lines=is_quoted and bool(self.quote))
 
     @property
     def is_plain(self) -> bool:

@@ -33,7 +33,6 @@ from graphprep.decoders.looks.headers import (
     name_two_kinds,
     names_columns,
 )
-from graphprep.decoders.looks.quoted_records import Dialect
 from graphprep.decoders.looks.text_head import (
     PARQUET_MAGIC,
     HeadLine,
@@ -394,7 +393,7 @@ class EdgesDecoder:
         shown = display_url(url)
         start = read_head(storage, url)
         if not start.startswith(PARQUET_MAGIC):
-            return _text_file(url, self._look_at_lines(shown, start, known))
+            return _text_file(url, shown, self._look_at_lines(shown, start, known))
         from graphprep.decoders.cells.arrow import read_schema
         from graphprep.decoders.edges.table import check_schema
 
@@ -424,10 +423,7 @@ class EdgesDecoder:
         span = Span(file.url, role="edges", detail=layout, id_columns=ends if are_doubtful else None)
         if file.num_rows is not None:
             return dataclasses.replace(span, kind="table", stop=file.num_rows)
-        if layout.spans_lines:
-            grammar = Dialect(layout.delimiter, quoted=True, across_lines=True)
-            span = dataclasses.replace(span, record_ends=grammar.record_ends)
-        return span
+        return dataclasses.replace(span, record_ends=layout.dialect.record_ends) if self.quote else span
 
     def _doubtful_ends(self, columns: FileColumns | None) -> tuple[str, ...]:
         """Say which columns are the ends where nothing but their place speaks for them, and others are called so."""
@@ -442,7 +438,7 @@ class EdgesDecoder:
         shown = display_url(block.span.url)
         refuse_foreign(shown, block.data[: 1 << 16])
         head = self._look_at_lines(shown, block.data)
-        layout: EdgeLayout = self._span(_text_file(block.span.url, head), None).detail
+        layout: EdgeLayout = self._span(_text_file(block.span.url, shown, head), None).detail
         return layout
 
 
@@ -462,8 +458,7 @@ class _File:
     held: tuple[HeldIds, HeldIds] = ("open", "open")
 
 
-def _text_file(url: str, head: TextHead | None) -> _File:
-    shown = display_url(url)
+def _text_file(url: str, shown: str, head: TextHead | None) -> _File:
     if head is None:
         return _File(url, shown, None, None, None)
     return _File(url, f"{shown}:{head.first.number}:1", FileColumns(shown, head.names, head.is_headed), head, None)

@@ -24,7 +24,6 @@ from graphprep.decoders.cells.text import (
     weight_key,
     weights,
 )
-from graphprep.decoders.looks.quoted_records import Dialect
 from graphprep.kernels.cpu.text import delimited, numbers
 from graphprep.model.errors import DecodeError
 from graphprep.model.protocols import TextBlock
@@ -149,8 +148,7 @@ def _split(buf: NDArray[np.uint8], at: int, layout: EdgeLayout, ends: Ints | Non
     """See ``split_cells``."""
     kept = [layout.src, layout.dst, *map(attrgetter("position"), layout.further)]
     kept += [position for position in (layout.relation_col, layout.weight, layout.time) if position is not None]
-    grammar = Dialect(layout.delimiter, layout.is_quoted, layout.spans_lines)
-    return split_cells(buf, at, grammar, len(layout.names), kept, ends)
+    return split_cells(buf, at, layout.dialect, len(layout.names), kept, ends)
 
 
 def _ids(cells: Fields, name: str, position: int, kind: IdKind, base: int, starts_file: bool) -> RawIds | RawTexts:
