@@ -72,7 +72,7 @@ class TargetFlags:
         return {**given, **parse_pairs("--option", self.target_option)}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class GraphFlags:
     """What of the store is written, and how it is numbered and cut."""
 

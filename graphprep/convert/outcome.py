@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from graphprep.model.errors import DataError
 from graphprep.model.options.checks import parse_error_limit
 from graphprep.model.options.convert import ConvertOptions
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What an input held: nodes and edges of all types, records, and what of them was skipped or dropped."""
 
     place: str

@@ -91,7 +91,7 @@ class InputReport(Showable):
         return Card(title, type_rows(self.num_nodes, self.num_edges, columns), tuple(f"note: {one}" for one in self.notes))
 
 
-@dataclass
+@dataclass(eq=False)
 class Prepared:
     """An input that is decoded, indexed and scattered to buckets. ``most_bytes`` is the most that its rows may take."""
 
@@ -151,7 +151,7 @@ def _begin(
             yield _Run(inputs, options, storage, memory, ledger, pool, device, sampler)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Converted:
     """A store in a private folder, at ``url``, that is to be rewritten with ``writer``, and what that may take."""
 
@@ -313,7 +313,7 @@ def _shuffle(run: _Run, rejects: Rejects | None, disk: DiskRules | None) -> Prep
     return prepared if rejects is None else replace(prepared, num_skipped=rejects.num)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Plan:
     """What is known before anything is decoded.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ LEAST_SCATTERED = 1 << 15  # fewer edges wait for others: each segment costs som
 _LEAST_ID_BITS = 16  # with fewer, too few edges could be packed at a time
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class BucketPlan:
     """How a type's rows are cut: bucket b holds rows [b * 2^shift, (b + 1) * 2^shift)."""
 
@@ -93,7 +93,7 @@ class WriteBuffer:
         self.held_bytes = 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class EdgeRows:
     """Edges of one type, one after another: owners and other ends of one dtype, uint32 or uint64, and what goes with them.
 
@@ -124,8 +124,7 @@ class EdgeRows:
         return np.column_stack(columns) if columns else None
 
 
-@dataclass(frozen=True)
-class ScatteredRows:
+class ScatteredRows(NamedTuple):
     """Edges of one type in the order of their buckets: ``offsets`` are the borders of these. Edge IDs count from ``base``."""
 
     records: NDArray[np.uint64]
@@ -231,8 +230,7 @@ class EdgeBuckets:
         return not isinstance(last.ids, int) or last.ids + last.owners.size == edges.ids
 
 
-@dataclass(frozen=True)
-class EdgeFields:
+class EdgeFields(NamedTuple):
     """The fields of some records, as arrays; None where they carry no such thing."""
 
     owners: Words

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,8 +38,7 @@ _MOST_JOINED = 1 << 18  # edges built at a time: fewer, and handing them over ta
 _SCATTERED_ROWS = 1 << 18  # of a built task, so many are scattered at a time: they fit the cache
 
 
-@dataclass(frozen=True)
-class BuildRules:
+class BuildRules(NamedTuple):
     """How layouts are built."""
 
     task_bytes: int
@@ -197,8 +196,7 @@ class LayoutBuilder:
         )
 
 
-@dataclass(frozen=True)
-class LayoutFiles:
+class LayoutFiles(NamedTuple):
     """What a layout's arrays are called and typed like."""
 
     folder: str

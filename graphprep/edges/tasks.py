@@ -39,7 +39,7 @@ class BuildTask:
     num_buckets: int = 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class EdgeRuns:
     """The edges of one layout in buckets.
 

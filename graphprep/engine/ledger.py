@@ -75,7 +75,7 @@ def runs_need(num_bytes: int) -> Need:
     return Need("runs", num_bytes, "rows on their way; what is more lies in spill files")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class MemoryPlan:
     """How a memory limit is shared out, in bytes.
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,8 +33,7 @@ Records = NDArray[np.uint64]  # [n, words]
 WORD_BITS = 64
 
 
-@dataclass(frozen=True)
-class Packing:
+class Packing(NamedTuple):
     """How an edge is packed into the first word of a record: from the top its row, its other end, its edge ID.
 
     So records sort as their edges do. Of the row there are the low bits that there is room for: at least those that tell the
@@ -61,7 +60,7 @@ class Packing:
         return WORD_BITS - self.other_bits - self.id_bits
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Segments:
     """Records in buckets of 2^``shift`` rows, segment after segment, where they lie.
 
@@ -107,8 +106,7 @@ def one_segment(records: Records, packing: Packing, shift: int) -> Segments:
     return Segments(Buffers((records,)), zero, zero, starts, zero, pack_bits(packing, 1), shift)
 
 
-@dataclass(frozen=True)
-class Rows:
+class Rows(NamedTuple):
     """What is filled: ``indptr`` int64[n + 1], ``indices`` and ``edge_ids`` int32[m] or int64[m]; without IDs int32[0]."""
 
     indptr: Ints
@@ -116,8 +114,7 @@ class Rows:
     edge_ids: NDArray[Any]
 
 
-@dataclass(frozen=True)
-class Relabeling:
+class Relabeling(NamedTuple):
     """Rows as they were and their new IDs.
 
     ``edge_ids`` is empty where there are none. ``old_rows``: [n], the row that becomes row r; ``new_ids``: [n], what a
@@ -131,8 +128,7 @@ class Relabeling:
     new_ids: Ids
 
 
-@dataclass(frozen=True)
-class ScatteredKeys:
+class ScatteredKeys(NamedTuple):
     """Keys (uint64[m]) less ``low``, chunk after chunk: of a chunk, bucket b holds those with ``key >> shift == b``.
 
     ``payload``: what travels along, int32[m] or int64[m], or empty. Chunk c begins at ``chunk_at[c]`` (int64[chunks]), and in

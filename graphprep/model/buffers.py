@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Buffers:
     """Contiguous arrays of uint64, kept alive; None stands for one that is not in memory."""
 

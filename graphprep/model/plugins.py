@@ -15,7 +15,7 @@ from typing import cast
 from graphprep.model.errors import UsageError
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Plugins:
     """What is registered under ``group``, and ``built_in``, which also works from a checkout that is not installed.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,8 +48,7 @@ def part_of_position(positions: Ints, num_nodes: int, num_parts: int) -> Ints:
     return np.where(positions < head, in_head, longer + (positions - head) // size)
 
 
-@dataclass(frozen=True, eq=False)
-class RawBatch:
+class RawBatch(NamedTuple):
     """Raw IDs of some nodes: numbers (uint64[n]; the bits of int64 where ``is_signed``), or ``texts`` (offsets, values)."""
 
     numbers: NDArray[np.uint64]
@@ -83,8 +82,7 @@ class RawBatch:
         return str(int(self.numbers.view(np.int64)[row] if self.is_signed else self.numbers[row]))
 
 
-@dataclass(frozen=True, eq=False)
-class PartTable:
+class PartTable(NamedTuple):
     """The partitions of one node type as a file states them.
 
     ``parts``: int64, by rank of the raw ID. With ``ids`` (int64 or uint64, ascending) or ``texts`` (offsets, values, ascending)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from graphprep.model.metadata import ArrayEntry, GraphMetadata
 from graphprep.model.schema import ColumnSchema, EdgeTypeSchema, Layout, edge_type_path, path_name
@@ -11,8 +11,7 @@ from graphprep.model.schema import ColumnSchema, EdgeTypeSchema, Layout, edge_ty
 Shape = tuple[int | None, ...]
 
 
-@dataclass(frozen=True)
-class ExpectedArray:
+class ExpectedArray(NamedTuple):
     """What an array must be; None in ``shape``: any length."""
 
     dtype: str

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,8 +31,7 @@ _DENSE_BYTES = 1 << 20  # of rows that were sparse
 _FEW_ROWS = 1 << 12  # of a column: a thread takes longer to start, and there may be thousands of such columns
 
 
-@dataclass(frozen=True)
-class ColumnPiece:
+class ColumnPiece(NamedTuple):
     """A column's values for consecutive rows, and the rows that have one: int64[k], ascending, from 0; None: all."""
 
     num_rows: int
@@ -40,8 +39,7 @@ class ColumnPiece:
     cells: Cells
 
 
-@dataclass(frozen=True)
-class ColumnTarget:
+class ColumnTarget(NamedTuple):
     """Where a column goes: the path stem inside a partition, and the number of rows by partition (int64[P])."""
 
     column: StoredColumn
@@ -207,7 +205,7 @@ def node_pieces(
             yield _NodePiece(column, tuple(routes), bucket, start, min(start + step, high), (low, high))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _NodePiece:
     column: StoredColumn
     routes: tuple[ColumnRoute, ...]
@@ -227,7 +225,7 @@ class _NodePiece:
         return ColumnPiece(num_rows, *_in_order(rows - self.low, cells, num_rows))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _EdgePiece:
     """Makes one task's piece of an edge column: finds the place of every edge ID in the task.
 
@@ -297,8 +295,7 @@ def edge_pieces(
         yield _EdgePiece(column, tuple(routes), built, number, plan, values)
 
 
-@dataclass(frozen=True)
-class GatheredColumn:
+class GatheredColumn(NamedTuple):
     """An edge column whose values all came in the order of edge IDs: written while the edges are built."""
 
     writer: ColumnWriter

@@ -63,7 +63,7 @@ _MOST_GATHERED = 64  # columns that are written at once: each is an open file
 _FILE_BYTES = 1 << 20  # what a file that is written may hold back
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class WriteRules:
     """What the store is to be like."""
 
@@ -80,7 +80,7 @@ class WriteRules:
     threads: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TypedEdges:
     """One canonical edge type that is to be written, with its settled columns."""
 
@@ -89,7 +89,7 @@ class TypedEdges:
     columns: tuple[StoredColumn, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TypedNodes:
     """One node type that is to be written, with its settled columns."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,8 +98,7 @@ class StoredColumn:
     fill: float = 0
 
 
-@dataclass(frozen=True)
-class ColumnContext:
+class ColumnContext(NamedTuple):
     """What is known of an owner type when its columns are settled. ``densify``: sparse columns that are stored dense."""
 
     num_rows: int

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,8 +34,7 @@ _COLUMN_FIX = {
 }
 
 
-@dataclass(frozen=True)
-class SplitRule:
+class SplitRule(NamedTuple):
     """A random split. ``bounds`` are the cumulative fractions times 2^64, rounded down; ``key`` is mixed into every hash."""
 
     key: int

@@ -221,7 +221,7 @@ class Scatterer(Generic[Scattered]):
             self.runs.append(bucket, piece if chosen is None else piece.take(chosen))
 
 
-@dataclass
+@dataclass(eq=False)
 class ColumnRoute:
     """The runs of one column of one owner type: chunks by bucket, and what was seen.
 
@@ -286,7 +286,7 @@ class EdgeRoute:
         self.second_counts = np.zeros(self.num_parts, np.int64)
 
 
-@dataclass
+@dataclass(eq=False)
 class NodeRoute:
     """The columns of one node type on their way."""
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +27,7 @@ _SHOWN = 40  # characters of a value in a message
 _FAMILY_WORDS = {"numbers": "numbers", "sparse": "sparse values", "binary": "text", "temporal": "temporal values"}
 
 
-@dataclass(frozen=True)
-class Misfit:
+class Misfit(NamedTuple):
     """A row that does not fit the schema: its position among the rows that were looked at, and what is wrong."""
 
     row: int

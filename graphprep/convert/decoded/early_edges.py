@@ -10,7 +10,7 @@ import itertools
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,8 +33,7 @@ _NO_IDS = np.zeros(0, np.uint32)
 _SPARSE = 4  # nodes for each edge: --ids auto takes so few IDs for sparse
 
 
-@dataclass(frozen=True)
-class EarlyRules:
+class EarlyRules(NamedTuple):
     """How edges are scattered while they are decoded.
 
     ``owner_side``: 1 where destinations own edges, else 0. ``group_bytes`` of text are decoded at a time, and scattered when
@@ -50,8 +49,7 @@ class EarlyRules:
     total_bytes: int = 0
 
 
-@dataclass(frozen=True)
-class SegmentNote:
+class SegmentNote(NamedTuple):
     """What is known of a segment: batches of ``sizes`` edges, scattered to buckets of 2^``shift`` rows.
 
     ``highs`` are the highest IDs (of sources, of destinations).
@@ -63,8 +61,7 @@ class SegmentNote:
     highs: tuple[int, int]
 
 
-@dataclass(frozen=True, eq=False)
-class Segment:
+class Segment(NamedTuple):
     """The edges of some batches, bucket after bucket: ``offsets`` are the borders."""
 
     words: NDArray[np.uint64]

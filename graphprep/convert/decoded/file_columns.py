@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,14 +24,13 @@ _PIECE_BYTES = 1 << 20  # hashed and written from the cache
 _CHUNK_BYTES = 1 << 22  # what readers get that keep it
 
 
-@dataclass(frozen=True, eq=False)
-class _File:
+class _File(NamedTuple):
     url: str
     open: Callable[[], BinaryIO]
     data_start: int
 
 
-@dataclass
+@dataclass(eq=False)
 class FileColumn:
     """A dense column of which every row has a value: rows 0, 1 … in one file after another.
 

@@ -34,7 +34,7 @@ class KeyedTexts:
         return replace(self, keys=self.keys[:0], offsets=none, values=self.values[:0].copy(), rows=none)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class KeyedRows:
     """Rows whose raw IDs are numbers now: keys stand for texts.
 

@@ -51,7 +51,7 @@ class EndHashes(NamedTuple):
     dst: RawIds | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class BatchCells:
     """The rows (None: all of the batch) and cells of each column of a batch."""
 
@@ -69,7 +69,7 @@ class BatchCells:
         return cls(tuple((parts[at], Cells._make(parts[at + 1 : at + step])) for at in range(0, len(parts), step)))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class BatchColumn:
     """One column chunk of a batch: its key, the code of its N-D shape (0: 0-D or 1-D), and whether its values are 0-D."""
 
@@ -90,7 +90,7 @@ class IdRange(NamedTuple):
         return IdRange(min(self.low, other.low), max(self.high, other.high))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Batch:
     """Where a batch came from and what it holds. Node and edge numbers count all records of the input.
 
@@ -114,7 +114,7 @@ class Batch:
     ranges: tuple[IdRange, IdRange] | None = None
 
 
-@dataclass
+@dataclass(eq=False)
 class IdColumns:
     """Two columns of IDs, of sources and destinations, that are read as one ID space although they are called otherwise."""
 
@@ -138,7 +138,7 @@ class IdColumns:
         )
 
 
-@dataclass
+@dataclass(eq=False)
 class ShapeList:
     """The N-D shapes that a column's values take, in the order in which they were met."""
 

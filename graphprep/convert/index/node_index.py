@@ -32,7 +32,7 @@ RawIds = NDArray[np.uint64]
 ARANGE_ROWS = 1 << 16
 
 
-@dataclass
+@dataclass(eq=False)
 class NodeIndex:
     """All nodes. Lists go by type number.
 
@@ -86,7 +86,7 @@ class NodeIndex:
             yield batch.hashes(), typed
 
 
-@dataclass
+@dataclass(eq=False)
 class _TypeState:
     """What is known of a type while its nodes go by in raw order."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -161,8 +161,7 @@ class BeyondError(Exception):
         self.highest = highest
 
 
-@dataclass(frozen=True)
-class EndRange:
+class EndRange(NamedTuple):
     """What is known of a type whose nodes are the ends of its edges.
 
     IDs lie in [lowest, highest] (0 and -1 without any). ``num_nodes`` is the number of nodes where 0..n-1 are its nodes, None

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -126,8 +125,7 @@ def _read_parquet(storage: Storage, url: str) -> PartTable:
     return PartTable(url, parts[order], None if sorted_ids.texts else numbers, sorted_ids.texts)
 
 
-@dataclass(frozen=True)
-class _RawColumn:
+class _RawColumn(NamedTuple):
     """A column of raw IDs."""
 
     batch: RawBatch

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +27,7 @@ _Rows = tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.int64]]
 CREATED = np.int32(-1)  # the type of an ID that only occurs as an end, until it gets the type of created nodes
 
 
-@dataclass(frozen=True, eq=False)
-class SortedChunk:
+class SortedChunk(NamedTuple):
     """Consecutive IDs of an ID space, ascending, each once: uint64[k], the codes of their types, and which have a record."""
 
     ids: NDArray[np.uint64]
@@ -103,8 +101,7 @@ class _Ends:
             yield np.asarray(ids[np.concatenate([np.ones(min(1, ids.size), bool), ids[1:] != ids[:-1]])])
 
 
-@dataclass(frozen=True, eq=False)
-class _Run:
+class _Run(NamedTuple):
     """A sorted run: chunks of (ids, types, rows), or of IDs alone, which are ends with a ``code``."""
 
     runs: Runs[Any]

@@ -51,16 +51,14 @@ class _Answers(NamedTuple):
     typed: Ints
 
 
-@dataclass(frozen=True, eq=False)
-class Resolved:
+class Resolved(NamedTuple):
     """Where IDs went: the node type's number (int32[k]) and the typed ID (int64[k], -1 where there is no such node)."""
 
     types: NDArray[np.int32]
     typed: Ints
 
 
-@dataclass(frozen=True, eq=False)
-class Found:
+class Found(NamedTuple):
     """Typed IDs of nodes of one type, all of which are there: uint32[k], or uint64[k] where the type has more nodes."""
 
     type_number: int
@@ -71,7 +69,7 @@ FindIds = Callable[[RawIds], Resolved]
 FindQuickly = Callable[[NDArray[Any]], Found | None]  # IDs are uint32 or uint64
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class NodeMap:
     """The map of one ID space.
 

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,7 @@ _LEAST_TRY_BYTES = 1 << 10
 _MOST_TRY_BYTES = 1 << 16
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DecodedBlock:
     """The rows of a block. Where faulty lines were cut out of it, ``cuts`` says from where on places moved, and how far."""
 
@@ -42,8 +42,7 @@ class DecodedBlock:
         return places_of(self.block)
 
 
-@dataclass(frozen=True, eq=False)
-class Cuts:
+class Cuts(NamedTuple):
     """Pieces of a block that were joined: where each begins in what they were joined to, and where it began in the block."""
 
     joined: NDArray[np.int64]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,7 +72,7 @@ class _IntegersError(Exception):
         self.spaces = spaces
 
 
-@dataclass
+@dataclass(eq=False)
 class DecodeSettings:
     """How the decode stage works. ``text_bytes`` bounds what is held of texts that are raw IDs, before they are sorted.
 
@@ -109,8 +109,7 @@ def decode_needs(settings: DecodeSettings, most_bytes: int) -> Iterator[Need]:
     yield Need("texts", min(most_bytes, settings.text_bytes), "raw IDs that are texts, before they are sorted")
 
 
-@dataclass(frozen=True)
-class _Kind:
+class _Kind(NamedTuple):
     """Whether the raw IDs of a space are texts, and the first file that says so."""
 
     are_texts: bool
@@ -158,8 +157,7 @@ def decode_all(
         sources = replan(decoder) if stale and replan is not None else sources
 
 
-@dataclass(frozen=True)
-class _Work:
+class _Work(NamedTuple):
     """A block to decode, or rows that a table's reader already made."""
 
     span: int
@@ -170,7 +168,7 @@ class _Work:
     bad: tuple[BadRecord, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Done:
     """A block that was decoded, with ``num_edges`` edges whose IDs lie in ``ranges`` (of sources, of destinations).
 
@@ -186,8 +184,7 @@ class _Done:
     segment: Segment | None = None
 
 
-@dataclass(frozen=True)
-class _Group:
+class _Group(NamedTuple):
     """Blocks that were decoded one after another, and what failed behind them."""
 
     done: tuple[_Done, ...]

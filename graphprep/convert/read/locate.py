@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 _MOST_CHARACTERS = 100  # of a raw ID in a message
 
 
-@dataclass(frozen=True)
-class Located:
+class Located(NamedTuple):
     """A batch, decoded again with places. ``decoded`` is None for tables, whose batch begins at ``first_row`` of the file.
 
     ``keys`` are the names of a table's columns of IDs, None for those that are not stored.

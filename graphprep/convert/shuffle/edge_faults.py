@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +22,7 @@ from graphprep.store.columns.cells import Cells
 Ints = NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class MissingEnds:
+class MissingEnds(NamedTuple):
     """The edges of a batch whose ends are no nodes, or for ``wrong`` (of sources, of destinations) nodes of another type."""
 
     edges: NDArray[np.bool_]

@@ -38,7 +38,7 @@ _MOST_TYPE_CODES = 1 << 12  # with more canonical edge types than this, only tho
 _MOST_EDGE_BUCKET = 4 << 20  # 65,536 edges: what is written while they are put in order fits the cache
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RouteRules:
     """How rows are scattered."""
 
@@ -55,7 +55,7 @@ class RouteRules:
     schema: GraphSchema | None = None
 
 
-@dataclass
+@dataclass(eq=False)
 class Routed:
     """All rows in their buckets. ``edges`` goes by (relation, source type, destination type) in the order of discovery."""
 
@@ -64,7 +64,7 @@ class Routed:
     num_dropped_edges: int = 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class BatchEdges:
     """The edges of one batch as they were decoded.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -113,8 +113,7 @@ def _bytes_of(one: BatchEdges) -> int:
     return came + resolved + one.batch.num_edges * (_TYPED_WORK_BYTES if plain else _WORK_BYTES)
 
 
-@dataclass(frozen=True)
-class TypeShare:
+class TypeShare(NamedTuple):
     """The edges of one canonical type in one batch: their positions in it (None: all), and owners.
 
     The first is number ``start`` among the edges of its type in the group.
@@ -126,8 +125,7 @@ class TypeShare:
     start: int
 
 
-@dataclass(frozen=True)
-class ScatteredBatch:
+class ScatteredBatch(NamedTuple):
     """A batch with the types of its edges."""
 
     edges: BatchEdges
@@ -135,7 +133,7 @@ class ScatteredBatch:
     missing: MissingEnds | None
 
 
-@dataclass
+@dataclass(eq=False)
 class TypeTotal:
     """What a group holds of one canonical type: its edges, scattered unless there are few, and sums over them.
 
@@ -150,15 +148,14 @@ class TypeTotal:
     src_counts: Ints | int = 0
 
 
-@dataclass(frozen=True)
-class ScatteredGroup:
+class ScatteredGroup(NamedTuple):
     """Some batches, scattered."""
 
     batches: tuple[ScatteredBatch, ...]
     totals: dict[TypeKey, TypeTotal]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class EdgeScatterer:
     """Scatters groups of batches. ``scatter`` depends on nothing but its argument, so that threads can share it."""
 

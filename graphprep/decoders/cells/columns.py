@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -23,8 +23,7 @@ RELATION = "relation"  # the column's name
 _POSITION = re.compile(r"(?:col_)?([0-9]+)", re.ASCII)
 
 
-@dataclass(frozen=True)
-class FurtherColumn:
+class FurtherColumn(NamedTuple):
     """A column that becomes an edge feature. ``dtype`` is NumPy's name, ``binary``, or None: found in the data."""
 
     name: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +13,7 @@ from graphprep.model.rows import ColumnChunk, RawEdges, RawIds, RawRows, RawText
 Ints = NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class Relations:
+class Relations(NamedTuple):
     """The relation of every edge (int32[m], into ``names``)."""
 
     codes: NDArray[np.int32]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,16 +14,14 @@ from graphprep.model.errors import DecodeError
 _SHOWN_BYTES = 60
 
 
-@dataclass(frozen=True)
-class Wording:
+class Wording(NamedTuple):
     """A message, and how to fix what it says."""
 
     message: str
     fix: str
 
 
-@dataclass(frozen=True)
-class FieldFault:
+class FieldFault(NamedTuple):
     """What is wrong with a cell: its row, where it stands (a byte's position, or the row again), its column, and the words.
 
     ``position`` is -1 where the whole row is faulty.

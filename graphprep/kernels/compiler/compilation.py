@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 
-@dataclass
+@dataclass(eq=False)
 class Compilations:
     """What this process has compiled: kernels, and the seconds that they took."""
 

@@ -12,7 +12,7 @@ def _now_s() -> float:
     return time.monotonic()
 
 
-@dataclass
+@dataclass(eq=False)
 class StageProgress:
     """What is known of the stage at work. Bytes are those of the input as stored."""
 

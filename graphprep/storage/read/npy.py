@@ -7,7 +7,7 @@ import math
 import re
 import struct
 import warnings
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,8 +25,7 @@ _DESCR = re.compile(r"[<>|=]?[?a-zA-Z][0-9]{0,8}")  # nothing else can be a dtyp
 _SHOWN = 60  # characters of what a header holds, in a message
 
 
-@dataclass(frozen=True)
-class NpyHeader:
+class NpyHeader(NamedTuple):
     """What a header says. ``data_start`` is the byte where the array begins."""
 
     dtype: np.dtype[np.generic]

@@ -7,7 +7,7 @@ import os
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +21,7 @@ Records = NDArray[np.uint64]  # [n, words]
 _WORD_BYTES = 8
 
 
-@dataclass(frozen=True, eq=False)
-class RecordPiece:
+class RecordPiece(NamedTuple):
     """Records of a bucket that are laid out alike, segment after segment: those of segment k lie in [starts[k], starts[k + 1]).
 
     ``bases[k]`` (int64) is to be added to their edge IDs; ``layout`` says what they are.
@@ -39,8 +38,7 @@ class RecordPiece:
         return RecordPiece(self.records[mask], counts[self.starts], self.bases, self.layout)
 
 
-@dataclass(frozen=True, eq=False)
-class BucketRange:
+class BucketRange(NamedTuple):
     """Where records of some consecutive buckets lie, those of a segment side by side.
 
     The records of segment k begin at word ``offsets[k]`` of the buffer ``numbers[k]`` (int64 both); those of bucket b are
@@ -74,8 +72,7 @@ class _Segment:
         return int(self.offsets[bucket]), int(self.offsets[bucket + 1])
 
 
-@dataclass(frozen=True, eq=False)
-class _Table:
+class _Table(NamedTuple):
     """Segments as arrays with an entry for each; ``buffers`` has none of those that lie in the file."""
 
     offsets: NDArray[np.int64] | NDArray[np.uint32]

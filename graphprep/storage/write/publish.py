@@ -34,7 +34,7 @@ _BUFFER_BYTES = 1 << 20
 _RENAME_EXCHANGE = 2
 
 
-@dataclass
+@dataclass(eq=False)
 class _Tally:
     """What a store writer has under way: arrays that are not finished, and the bytes of all. Arrays are written by threads."""
 

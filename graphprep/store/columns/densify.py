@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +27,7 @@ _STEP = 1 << 17  # coordinates looked at at once
 _MOST_ROW_BYTES = 1 << 26  # 64 MiB: coordinates are hashes rather than positions where a row would be larger
 
 
-@dataclass(frozen=True)
-class DenseShapes:
+class DenseShapes(NamedTuple):
     """The shapes of a row that sparse columns have as dense ones, by side, type and name."""
 
     shapes: Mapping[tuple[Side, str, str], Shape]
