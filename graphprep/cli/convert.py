@@ -12,8 +12,8 @@ import typer
 
 from graphprep.cli import export
 from graphprep.cli.export import LastStageFlags
-from graphprep.cli.groups import with_groups
-from graphprep.cli.help_pages import FIRST, OF_TABLES, Of
+from graphprep.cli.help.groups import with_groups
+from graphprep.cli.help.pages import FIRST, OF_TABLES, Of
 from graphprep.cli.options import AsJson, DeviceFlags, ReportFlags, StorageFlags, option
 from graphprep.cli.summaries import note_lines, sizes_text, summary_json, types_lines, work_line, wrapped_text
 from graphprep.cli.tables import TableFlags, make_graph

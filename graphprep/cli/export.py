@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from graphprep.cli.groups import with_groups
-from graphprep.cli.help_pages import FIRST
+from graphprep.cli.help.groups import with_groups
+from graphprep.cli.help.pages import FIRST
 from graphprep.cli.options import AsJson, DeviceFlags, ReportFlags, StorageFlags, option, parse_pairs
 from graphprep.cli.summaries import note_lines, sizes_text, summary_json, work_line, wrapped_text
 from graphprep.model.shown.texts import display_url, json_text, printable
@@ -72,7 +72,7 @@ class TargetFlags:
         return {**given, **parse_pairs("--option", self.target_option)}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class GraphFlags:
     """What of the store is written, and how it is numbered and cut."""
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from graphprep.cli.groups import with_groups
+from graphprep.cli.help.groups import with_groups
 from graphprep.cli.options import AsJson, ReportFlags, StorageFlags, Threads, option
 from graphprep.cli.summaries import summary_json, types_lines, wrapped_text
 from graphprep.model.shown.texts import display_url

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal
 
 import typer
 
-from graphprep.cli.groups import with_groups
+from graphprep.cli.help.groups import with_groups
 from graphprep.cli.options import StorageFlags, option
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from graphprep.cli.convert import DeepGnnFlags, EdgesFlags, InputFlags
-from graphprep.cli.groups import with_groups
+from graphprep.cli.help.groups import with_groups
 from graphprep.cli.options import REPORT, AsJson, ReportFlags, StorageFlags, option
 from graphprep.cli.summaries import more_line, note_lines
 from graphprep.cli.tables import TableFlags, flag_words

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from graphprep import __version__
-from graphprep.cli.groups import Commands, GroupedCommand, near_option
+from graphprep.cli.help.groups import Commands, GroupedCommand, near_option
 from graphprep.engine.budget import count_memory
 from graphprep.model.options.words import flags_in_messages
 from graphprep.storage.read import maps

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from graphprep.cli.groups import with_groups
+from graphprep.cli.help.groups import with_groups
 from graphprep.cli.options import AsJson, DeviceFlags, ReportFlags, StorageFlags, option
 from graphprep.cli.summaries import note_lines, sizes_text, summary_json, types_lines, work_line, wrapped_text
 from graphprep.model.shown.texts import display_url

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from graphprep.cli.help_pages import FIRST, OF_TABLES
+from graphprep.cli.help.pages import FIRST, OF_TABLES
 from graphprep.cli.options import option
 
 if TYPE_CHECKING:

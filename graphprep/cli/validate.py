@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from graphprep.cli.convert import DeepGnnFlags, EdgesFlags, ErrorFlags, InputFlags
-from graphprep.cli.groups import with_groups
+from graphprep.cli.help.groups import with_groups
 from graphprep.cli.options import REPORT, AsJson, ReportFlags, RunFlags, StorageFlags, option
 from graphprep.cli.summaries import note_lines, types_lines, wrapped_text
 from graphprep.cli.tables import TableFlags

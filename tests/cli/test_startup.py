@@ -50,8 +50,8 @@ def test_help_loads_no_heavy_package(arguments):
 
 
 def test_the_page_of_all_commands_loads_none_and_says_what_each_says_of_itself(capsys):
-    assert loaded(["--help"], ("graphprep.cli.convert", "graphprep.cli.export", "graphprep.cli.groups")) == {
-        "graphprep.cli.groups"
+    assert loaded(["--help"], ("graphprep.cli.convert", "graphprep.cli.export", "graphprep.cli.help.groups")) == {
+        "graphprep.cli.help.groups"
     }
     with typer.main.get_command(build_app()).make_context("graphprep", ["info"]) as context:
         page = context.command.get_help(context)

@@ -69,8 +69,7 @@ class BatchCells:
         return cls(tuple((parts[at], Cells._make(parts[at + 1 : at + step])) for at in range(0, len(parts), step)))
 
 
-@dataclass(frozen=True, eq=False)
-class BatchColumn:
+class BatchColumn(NamedTuple):
     """One column chunk of a batch: its key, the code of its N-D shape (0: 0-D or 1-D), and whether its values are 0-D."""
 
     key: ColumnKey

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 from typer.core import TyperCommand, TyperGroup
 
-from graphprep.cli.help_pages import FIRST, LATER, PAGE_OPTIONS, format_of_page, write_format_text, write_options
+from graphprep.cli.help.pages import FIRST, LATER, PAGE_OPTIONS, format_of_page, write_format_text, write_options
 
 _TEXTS = (str, str | None)
 _TEXT_LISTS = (list[str], list[str] | None)
