@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from functools import partial
 from operator import attrgetter
 
@@ -169,7 +168,7 @@ def _collect(found: InputColumns, columns: Iterable[BatchColumn]) -> None:
         if column.key.slot is None and column.key.role is None:
             known = found.get(column.key, column)
             has_values, scalar = known.has_values or column.has_values, known.scalar or column.scalar
-            found[column.key] = replace(column, has_values=has_values, scalar=scalar)
+            found[column.key] = column._replace(has_values=has_values, scalar=scalar)
 
 
 def _of_roles(found: dict[str, InputColumns], roles: set[str]) -> InputColumns:
