@@ -53,6 +53,18 @@ def test_why_there_is_no_device(text, reason, fix, monkeypatch, tmp_path, capsys
     assert "--" not in caught.value.fix
 
 
+def test_a_device_that_is_lost_before_it_is_opened(monkeypatch):
+    def fail(self):
+        raise error_of(DRIVER, "[719] Call to cuMemGetInfo results in CUDA_ERROR_LAUNCH_FAILED")
+
+    monkeypatch.setattr(Device, "memory", fail)
+    with pytest.raises(UsageError) as caught:
+        _ = CudaDevice(H100, "--device cuda:1").free_bytes
+    assert str(caught.value) == (
+        "--device cuda:1: [719] Call to cuMemGetInfo results in CUDA_ERROR_LAUNCH_FAILED\n  fix: use --device cpu"
+    )
+
+
 def test_what_is_opened(monkeypatch):
     monkeypatch.setattr(Device, "memory", lambda self: (60 << 30, 80 << 30))
     found = CudaDevice(H100, "--device cuda:1")

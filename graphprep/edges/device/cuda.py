@@ -43,7 +43,15 @@ class CudaDevice:
     @property
     def free_bytes(self) -> int:
         """See ``FoundDevice``."""
-        return _SIMULATED_BYTES if self.device.is_simulated else self.device.memory()[0]
+        if self.device.is_simulated:
+            return _SIMULATED_BYTES
+        try:
+            return self.device.memory()[0]
+        except Exception as error:
+            if failure_of(error) is None:
+                raise
+            why = explain(error)
+            raise UsageError(why.reason, place=self.place, fix=why.fix) from error
 
     def open(self, device_bytes: int, pinned_bytes: int, cpu: Kernels) -> OpenDevice:
         """See ``FoundDevice``."""

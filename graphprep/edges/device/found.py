@@ -35,7 +35,7 @@ class FoundDevice(Protocol):
 
     @property
     def free_bytes(self) -> int:
-        """Return how much of its memory nobody holds."""
+        """Return how much of its memory nobody holds. Raises UsageError where it does not answer any more."""
 
     def open(self, device_bytes: int, pinned_bytes: int, cpu: Kernels) -> OpenDevice:
         """Return its kernels, within so much of its memory and of the process's; what is no work for it, ``cpu`` does.
