@@ -136,8 +136,8 @@ def _held_ends(src: Any, dst: Any) -> tuple[Any, Any]:
     return ends
 
 
-def _check_size(num_edges: int, num_nodes: int) -> None:
-    if num_edges > _MOST_EDGES or num_nodes > _MOST_NODES:
+def _check_size(num_edges: int, num_nodes: int, most_edges: int = _MOST_EDGES) -> None:
+    if num_edges > most_edges or num_nodes > _MOST_NODES:
         raise UsageError(f"{num_edges:,} edges of {num_nodes:,} nodes are too many to lie on a device", fix=_ON_HOST)
 
 
@@ -191,7 +191,7 @@ def _degrees_of(room: Room, adjacency: Adjacency, old: ResidentRows, by: str) ->
     if by != "degree":
         return _count(room, old.indices, adjacency.num_neighbors)
     size = old.indices.size
-    _check_size(2 * size, 0)
+    _check_size(size, adjacency.num_rows, _MOST_EDGES // 2)  # both ends of each
     both = cuda.device_array(2 * size, np.int32 if adjacency.num_rows <= 2**31 else np.int64)
     if size:
         launch(rows.expand_rows, blocks_for(size), room.stream, old.indptr, _unsigned(both[:size]))
