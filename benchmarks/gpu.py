@@ -1,10 +1,10 @@
 """Measures the kernels of a GPU: ``make bench-gpu``, or ``python benchmarks/gpu.py [--seconds 460] [--json FILE] [--toy]``.
 
-One device, less than 8 minutes: transfer rates; each kernel over 10 M, 100 M and 1 G edges of 32 and 64 bits; COO to CSR with
-edge IDs in device memory, and streamed from pinned memory through three slots; cupy, torch and cuda.compute beside it, where
-they can be imported; ``convert`` of binary edges and ``reorder`` on both devices. Rows are checked edge by edge. What there
-was no time or memory for is named with its reason. ``--toy`` runs all of it on CUDA's simulator, over a few edges, to see
-that it works: its times mean nothing.
+One device, less than 8 minutes: transfer rates; sort, scan, pack, unpack and gather over 10 M, 100 M and 1 G edges of 32 and
+64 bits; COO to CSR with edge IDs in device memory, and streamed from pinned memory through three slots; cupy, torch and
+cuda.compute beside it, where they can be imported; ``convert`` of binary edges and ``reorder`` on both devices. Rows are
+checked edge by edge. What there was no time or memory for is named with its reason. ``--toy`` runs all of it on CUDA's
+simulator, over a few edges, to see that it works: its times mean nothing.
 """
 
 from __future__ import annotations
