@@ -45,9 +45,12 @@ def edges(seed, size, num_rows, num_others, dtype):
 @pytest.mark.parametrize("ascending", [False, True])
 @pytest.mark.parametrize("with_ids", [False, True])
 @pytest.mark.parametrize(("num_rows", "num_others", "size"), [(30, 9, 2 * TILE + 7), (5, 2**31 + 2, 40), (2**9, 3, 0)])
-def test_rows_are_built_of_edges(room, resident, dtype, ascending, with_ids, num_rows, num_others, size):
-    """Where row, other end and ID fit a word, and where not; rows without an edge, many in a line."""
+@pytest.mark.parametrize("fits", [True, False])
+def test_rows_are_built_of_edges(room, resident, monkeypatch, dtype, ascending, with_ids, num_rows, num_others, size, fits):
+    """Where row, other end and ID fit a word, and where not, as of a large graph; rows without an edge, many in a line."""
     module, there, here = resident
+    if not fits:
+        monkeypatch.setattr(module, "WORD_BITS", 0)
     highest = min(num_others, 2**31 - 1 if dtype is np.int32 else 2**32 - 1)
     rows, others = edges(1, size, num_rows, highest, dtype)
     rows[rows > 9] = 9
