@@ -71,8 +71,9 @@ def import_named(path: str, option: str, form: str, what: str) -> tuple[ModuleTy
         sys.path.append(folder)
     try:
         return importlib.import_module(module_name), name
-    except ImportError as error:
+    except (Exception, SystemExit) as error:  # a module runs as it is imported, and may raise anything
+        words = f"{error}" if isinstance(error, ImportError) else f"{type(error).__name__}: {error}"
         raise UsageError(
-            f"{option} {path}: module {module_name!r} cannot be imported: {error}",
+            f"{option} {path}: module {module_name!r} cannot be imported: {words}",
             fix="install it, or run in the folder that holds it",
         ) from None

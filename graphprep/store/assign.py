@@ -201,10 +201,10 @@ class PartitionFunction:
         """Return what the user's function says, checked."""
         numbers = ids.numbers.view(np.int64) if ids.is_signed or (ids.numbers < 2**63).all() else ids.numbers
         given = numbers.copy() if ids.texts is None else [ids.text(row) for row in range(ids.size)]
-        place = f"{ask.__module__}:{ask.__qualname__}"
+        place = f"{ask.__module__}:{getattr(ask, '__qualname__', type(ask).__qualname__)}"  # a callable object has no name
         try:
             parts = np.asarray(ask(given, type_name))
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             words = f"the partition function raised {type(error).__name__}: {error}"
             raise DataError(words, place=place, fix="correct the function") from error
         if parts.shape != (ids.size,) or parts.dtype.kind not in "iu":

@@ -148,6 +148,14 @@ def too_far(ids, node_type):
 def raises(ids, node_type):
     return 1 // 0
 
+def leaves(ids, node_type):
+    raise SystemExit(5)
+
+class Asked:
+    def __call__(self, ids, node_type):
+        return 1 // 0
+
+asked = Asked()
 ten = 10
 """
 
@@ -199,6 +207,8 @@ def test_functions_that_are_wrong(functions, tmp_path):
         ("halves", DataError, "expected 34 integers, found float64[34]"),
         ("too_far", DataError, "partition 2 of node 2 of type '_N' is outside [0, 2)"),
         ("raises", DataError, "the partition function raised ZeroDivisionError: integer division or modulo by zero"),
+        ("leaves", DataError, "the partition function raised SystemExit: 5"),
+        ("asked", DataError, "the partition function raised ZeroDivisionError: integer division or modulo by zero"),
         (
             "nothing",
             UsageError,
@@ -218,6 +228,10 @@ def test_functions_that_are_wrong(functions, tmp_path):
         graphprep.partition(tmp_path / "store", tmp_path / "out", by="python:nowhere", partitions=2)
     with pytest.raises(UsageError, match="module 'no_such_module' cannot be imported"):
         graphprep.partition(tmp_path / "store", tmp_path / "out", by="python:no_such_module:f", partitions=2)
+    for text, message in (("def f(:", "SyntaxError: invalid syntax"), ("raise SystemExit(7)", "SystemExit: 7")):
+        (tmp_path / "faulty_partitions.py").write_text(text)
+        with pytest.raises(UsageError, match=f"module 'faulty_partitions' cannot be imported: {message}"):
+            graphprep.partition(tmp_path / "store", tmp_path / "out", by="python:faulty_partitions:f", partitions=2)
 
 
 HETEROGENEOUS = [case for case in CASES if len(json.loads((case.store / "metadata.json").read_text())["node_type"]) > 1]

@@ -144,3 +144,12 @@ def test_the_report_as_text(tmp_path, capsys):
     assert [line[:24].strip() for line in lines[16:21]] == [
         *("edges cut", "halo of 1 hop", "communication volume", "imbalance of nodes", "imbalance of edges"),
     ]
+
+
+def test_a_halo_ends_where_no_edge_leads_on(tmp_path):
+    graphprep.convert(KARATE, tmp_path / "store")
+    given = {"by": "random", "partitions": 5, "assignment_only": True}
+    reports = [
+        graphprep.partition(tmp_path / "store", tmp_path / str(hops), **given, halo_hops=hops).report for hops in (100, 10**12)
+    ]
+    assert reports[0].halo == reports[1].halo

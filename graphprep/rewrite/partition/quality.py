@@ -131,6 +131,8 @@ class _Measuring:
             for before, after in zip(touched, reached, strict=True):
                 before[:] = after  # what one hop less has reached
             self._next_hop(touched, reached)
+            if all(np.array_equal(before, after) for before, after in zip(touched, reached, strict=True)):
+                break
         for number, (found, mine) in enumerate(zip(reached, own, strict=True)):
             for start in range(0, found.size, _STEP):
                 others = found[start : start + _STEP] & ~mine[start : start + _STEP]
