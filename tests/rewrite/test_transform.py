@@ -578,6 +578,15 @@ def test_stores_in_another_order_go_through_it(words, scope, tmp_path):
         (["node-subgraph", "@size"], "'_N' has no column 'size'"),
         (["khop-subgraph", "seeds", "x"], "khop-subgraph: 'x' is no number of hops"),
         (["edge-subgraph", "no:rel:no@weight"], "no:rel:no@weight"),
+        (["khop-subgraph", "seeds", "²"], "khop-subgraph: '²' is no number of hops"),
+        (["khop-subgraph", "seeds", "9" * 5000], "is no number of hops"),
+        (["filter-degree", "²:"], "filter-degree: '²:' are no degrees"),
+        (["filter-degree", ":" + "9" * 5000], "are no degrees"),
+        (["filter", "weight > 1 % 0"], "'weight > 1 % 0' cannot be computed: integer modulo by zero"),
+        (["filter", "(weight > 1) - (weight > 2) == 0"], "cannot be computed: numpy boolean subtract"),
+        (["filter", "weight > " + "9" * 400], "cannot be computed: int too large to convert to float"),
+        (["filter", "not " * 3000 + "weight > 1"], "is no expression"),
+        (["filter", " + ".join(["weight"] * 20000) + " > 1"], "is no expression"),
         ([], "there is no operation"),
     ],
 )
@@ -586,6 +595,32 @@ def test_what_cannot_be_done_is_told(words, message, tmp_path):
         graphprep.transform(str(STORES["karate_csv"]), str(tmp_path / "out"), words)
     assert message in str(raised.value)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("maps", "message"), [("", "the folder of the maps has no name"), ("out", "lie in a store"), ("out/maps", "lie in a store")]
+)
+def test_maps_have_a_place_of_their_own(maps, message, tmp_path):
+    place = str(tmp_path / maps) if maps else ""
+    with pytest.raises(UsageError, match=message):
+        graphprep.transform(str(STORES["karate_csv"]), str(tmp_path / "out"), "reverse", maps=place)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("words", ["sort-neighbors time", "drop-columns weight sort-neighbors weight"])
+def test_an_order_without_its_column_is_that_of_the_input(words, tmp_path):
+    transformed(STORES["karate_csv"], tmp_path, words)
+    schema = json.loads((tmp_path / "out/metadata.json").read_text())["edge_schema"]
+    assert {one["neighbor_order"] for one in schema.values()} == {"input"}
+
+
+def test_hops_end_where_no_edge_leads_on(tmp_path):
+    (tmp_path / "seeds").write_text("1\n")
+    found, _ = transformed(STORES["karate_csv"], tmp_path, ["khop-subgraph", str(tmp_path / "seeds"), "9" * 18])
+    (tmp_path / "few").mkdir()
+    wanted, _ = transformed(STORES["karate_csv"], tmp_path / "few", ["khop-subgraph", str(tmp_path / "seeds"), "34"])
+    assert len(wanted.nodes["_N"]) > 1
+    assert (found.nodes, found.edges) == (wanted.nodes, wanted.edges)
 
 
 def test_the_command_line_says_what_it_did(tmp_path, capsys):

@@ -17,7 +17,7 @@ from graphprep.model.metadata import METADATA_NAME, GraphMetadata
 from graphprep.model.options.transform import TransformOptions, TransformSummary
 from graphprep.model.protocols import Reporter
 from graphprep.model.schema import ColumnSchema, edge_type_path, edge_type_text, path_name
-from graphprep.rewrite.run import StoreRun, array_bytes, refuse_same, room_for
+from graphprep.rewrite.run import StoreRun, array_bytes, lies_in, refuse_same, room_for
 from graphprep.rewrite.transform.operations import OPERATIONS, Step, parse_operations
 from graphprep.rewrite.transform.recipe import Ints, Recipe, as_it_is
 from graphprep.rewrite.transform.write import PARENT, RecipeWriter, slices
@@ -56,6 +56,8 @@ def transform(
     with contextlib.ExitStack() as stack:
         run = StoreRun(store, out, options.run, reporter, stack)
         refuse_same(store, out)
+        if options.maps is not None:
+            _check_maps(options.maps, store, out)
         memory, source = run.plan_memory(), run.open_store()
         compare_disk(out, run.tmp_dir, _disk_need(source), run.reporter)
         writer = stack.enter_context(StoreWriter(run.storage, out, options.overwrite))
@@ -90,6 +92,14 @@ def transform(
             spilled_bytes=room.pool.spilled_bytes,
             notes=tuple(chain.notes),
         )
+
+
+def _check_maps(url: str, store: str, out: str) -> None:
+    """Raise UsageError where the folder of the maps has no name, or lies in a store."""
+    if not url:
+        raise UsageError("the folder of the maps has no name", place="--maps", fix="name the folder to write")
+    if lies_in(url, store) or lies_in(url, out):
+        raise UsageError("the maps lie in a store", place=display_url(url), fix="choose another name for --maps")
 
 
 def _open_maps(run: StoreRun, url: str) -> FolderOutput:

@@ -22,6 +22,7 @@ from graphprep.store.items import StoredArrays
 from graphprep.store.raw_merge import nodes_by_raw_id
 
 Mask = NDArray[np.bool_]
+_MOST_DIGITS = 18
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,8 @@ def keep_nodes(store: StoredArrays, recipe: Recipe, masks: dict[int, Mask], scra
 def reach(store: StoredArrays, recipe: Recipe, masks: dict[int, Mask], hops: int, scratch: Scratch) -> dict[int, Mask]:
     """Grow sets of nodes by the nodes from which they are reached over at most ``hops`` edges: those of messages to them.
 
-    All edges are looked through once for each hop. Source: DGL's ``khop_in_subgraph``, PyG's ``k_hop_subgraph``.
+    All edges are looked through once for each hop, as long as one finds more.
+    Source: DGL's ``khop_in_subgraph``, PyG's ``k_hop_subgraph``.
     """
     sizes, names = store.metadata.num_nodes_per_type, store.metadata.node_types
     found = {number: masks.get(number, scratch.zeros(size, np.bool_)) for number, size in enumerate(sizes)}
@@ -93,6 +95,8 @@ def reach(store: StoredArrays, recipe: Recipe, masks: dict[int, Mask], hops: int
             src, dst = (names.index(edges.edge_type[side]) for side in (0, 2))
             for at in slices(edges.size):
                 grown[src][edges.src[at][found[dst][edges.dst[at]]]] = True
+        if all(np.array_equal(grown[number], mask) for number, mask in found.items()):
+            break
         found = grown
     return found
 
@@ -178,6 +182,12 @@ def incident(store: StoredArrays, recipe: Recipe, scratch: Scratch) -> dict[int,
 def parse_degrees(text: str) -> tuple[int, int | None]:
     """Read ``MIN:MAX``, either of which may be left out. Raises UsageError."""
     low, colon, high = text.partition(":")
-    if not colon or not (low or "0").isdigit() or not (high or "0").isdigit() or (high and int(high) < int(low or 0)):
+    least, most = parse_count(low or "0"), parse_count(high or "0")
+    if not colon or least is None or most is None or (high and most < least):
         raise UsageError(f"{text!r} are no degrees", place="filter-degree", fix="write MIN:MAX, such as 5: or 1:1000")
-    return int(low or 0), int(high) if high else None
+    return least, most if high else None
+
+
+def parse_count(text: str) -> int | None:
+    """Read a number of at most 18 digits, as int64 holds it; None for anything else."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS else None

@@ -178,10 +178,11 @@ def _keep(recipe: Recipe, owner: Owner, mask: Mask, key: Callable[[EdgeRecipe], 
 
 def _khop_subgraph(step: Step, arguments: Sequence[str]) -> Recipe:
     word, hops = arguments
-    if not hops.isdigit():
+    most = node_ops.parse_count(hops)
+    if most is None:
         raise UsageError(f"{hops!r} is no number of hops", place="khop-subgraph", fix="write khop-subgraph [TYPE=]FILE K")
     owner, mask = _node_mask(step, word)
-    masks = node_ops.reach(step.store, step.recipe, {owner.number: mask}, int(hops), step.room.scratch)
+    masks = node_ops.reach(step.store, step.recipe, {owner.number: mask}, most, step.room.scratch)
     return node_ops.keep_nodes(step.store, step.recipe, masks, step.room.scratch, compact=step.compact)
 
 

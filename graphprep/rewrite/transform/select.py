@@ -123,7 +123,7 @@ def _parse(text: str) -> ast.expr:
     try:
         with PARSER:
             return ast.parse(text.strip(), mode="eval").body
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # the last two: nested too deep
         raise UsageError(f"{text!r} is no expression", fix="write for instance: age > 30 and country == 2") from None
 
 
@@ -174,7 +174,14 @@ def expression_mask(store: StoredArrays, owner: Owner, text: str, scratch: Scrat
     out: Mask = scratch.zeros(owner.size, np.bool_)
     for at in slices(owner.size):
         names = {name: (column, values[at]) for name, (column, values, _) in held.items()}
-        out[at] = np.asarray(_evaluate(tree, names, text), np.bool_)
+        try:
+            out[at] = np.asarray(_evaluate(tree, names, text), np.bool_)
+        except (
+            ArithmeticError,
+            TypeError,
+            RecursionError,
+        ) as error:  # 1 % 0, a number beyond a dtype, - of bools
+            raise UsageError(f"{text!r} cannot be computed: {error}", fix="write other numbers, or compare less") from None
         for _, _, present in held.values():
             if present is not None:
                 out[at] &= present[at]

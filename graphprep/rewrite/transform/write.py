@@ -27,7 +27,7 @@ from graphprep.engine.ledger import EDGE_BYTES
 from graphprep.kernels.cpu.ids.hash import pair_checksum
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.protocols import Reporter
-from graphprep.model.schema import ColumnSchema, EdgeTypeSchema, Layout, NodeTypeSchema
+from graphprep.model.schema import ColumnSchema, EdgeTypeSchema, Layout, NeighborOrder, NodeTypeSchema
 from graphprep.rewrite.move_parts import CutFiles
 from graphprep.rewrite.transform.blank import ALWAYS, BlankRow
 from graphprep.rewrite.transform.recipe import NO_ROW, STEP, EdgeRecipe, Ids, Ints, MadeColumn, Recipe, ranks
@@ -245,8 +245,9 @@ class _EdgeWriter:
         final = {column.name: column for column in (*self._stored, *(one.schema for one in self._made))}
         places = [column.name for column in old.columns if column.name in final]
         self.columns = tuple(final[name] for name in dict.fromkeys([*places, *final]))
-        self._order = recipe.neighbor_order or old.neighbor_order
-        self._role = order_role(self._order, [column.role for column in self.columns if column.role is not None])
+        order = recipe.neighbor_order or old.neighbor_order
+        self._role = order_role(order, [column.role for column in self.columns if column.role is not None])
+        self._order: NeighborOrder = "input" if self._role is None and order in ("time", "weight") else order
         self._dtypes = self._settle(recipe)
 
     def _settle(self, recipe: Recipe) -> tuple[str, str | None]:
