@@ -510,6 +510,12 @@ def test_relations_become_one(tmp_path):
             assert {key: value for key, value in own.items() if key in row} == {key: row[key] for key in own if key in row}
 
 
+def test_one_type_becomes_one_again(tmp_path):
+    """The columns that say which type it was are those of the last time."""
+    found, _ = transformed(STORES["shop_edgelist_both_parts"], tmp_path, "to-homogeneous to-homogeneous")
+    assert {row["node_type"] for _, row in found.nodes["_N"]} == {"_N"}
+
+
 @pytest.mark.parametrize("words", [[], ["no-backtracking"]])
 def test_line_graphs_are_those_of_networkx(words, tmp_path):
     networkx = pytest.importorskip("networkx")

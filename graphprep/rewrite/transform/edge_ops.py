@@ -67,7 +67,7 @@ def symmetrize(store: StoredArrays, recipe: Recipe, room: Workspace, weights: Li
             raise UsageError(
                 f"edges of type {edge_type_text(edges.edge_type)!r} lead from one node type to another",
                 place="symmetrize",
-                fix="use add-reverse, which adds a type of their reverses",
+                fix="use graphprep transform with add-reverse, which adds a type of their reverses",
             )
         mask = room.scratch.zeros(edges.size, np.bool_)
         for at in slices(edges.size):

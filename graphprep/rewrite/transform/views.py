@@ -165,6 +165,7 @@ def to_homogeneous(store: StoredArrays, scratch: Scratch, layouts: Any) -> tuple
     """
     old, made = store.metadata, {}
     columns, left = common_columns(old.node_schemas)
+    columns = tuple(column for column in columns if column.name not in ("node_type", "node_id"))
     nodes = TypeGroup(HOMO, tuple(range(len(old.node_types))), columns)
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(old.num_nodes_per_type)])
     categories, codes = _coded(old.node_types)
@@ -232,6 +233,7 @@ def _join_edges(
         columns, others = common_columns([old.edge_schemas[number] for number in numbers])
         own: tuple[ColumnSchema, ...] = ()
         if len(numbers) > 1 or starts is not None:
+            columns = tuple(column for column in columns if column.name not in ("edge_type", "edge_id"))
             left += others
             categories, codes = _coded([edge_type_text(old.edge_types[number]) for number in numbers])
             own = (
