@@ -35,6 +35,7 @@ from graphprep.model.protocols import Reporter
 EDGE_BYTES = 64  # of an edge while its bucket is put in order: row, other end, edge ID, key, and their sorted copies
 _CHECK = "GRAPHPREP_CHECK_MEMORY"  # the variable; 1: a stage that holds more than is declared ends the run
 _MIB = 1 << 20
+_SWAY_BYTES = 1 << 20  # by which what a process holds at first differs from run to run
 _KERNEL_BYTES = 64 * _MIB
 _LEAST_BYTES = 24 * _MIB  # what the stages need beside what Python and its modules hold
 _MOST_BLOCK = 4 * _MIB
@@ -129,7 +130,7 @@ def plan_memory(options: ConvertOptions) -> MemoryPlan:
 
 
 def _too_little(limit: int, held: int, room: int) -> MemoryLimitError:
-    need = -(-(held + _KERNEL_BYTES + _LEAST_BYTES) // _MIB)
+    need = -(-(held + _SWAY_BYTES + _KERNEL_BYTES + _LEAST_BYTES) // _MIB)
     can_have = memory_limit(f"{need}MiB") == need * _MIB
     return MemoryLimitError(
         f"the memory limit of {limit / _MIB:.3g} MiB leaves {max(0, room) // _MIB} MiB to work with",
