@@ -72,7 +72,7 @@ def test_a_limit_that_tasks_too_little(held):
     with pytest.raises(MemoryLimitError) as caught:
         plan_memory(ConvertOptions(run=RunOptions(memory_limit="127MiB")))
     assert str(caught.value) == (
-        "the memory limit of 127 MiB leaves 23 MiB to work with\n  fix: raise --memory-limit to 128MiB or more"
+        "the memory limit of 127 MiB leaves 23 MiB to work with\n  fix: raise --memory-limit to 129MiB or more"
     )
 
 
