@@ -14,7 +14,7 @@ from graphprep.cli import export
 from graphprep.cli.export import LastStageFlags
 from graphprep.cli.help.groups import with_groups
 from graphprep.cli.help.pages import FIRST, OF_TABLES, Of
-from graphprep.cli.options import AsJson, DeviceFlags, ReportFlags, StorageFlags, option
+from graphprep.cli.options import AsJson, DeviceFlags, OverwriteStore, ReportFlags, StorageFlags, option
 from graphprep.cli.summaries import note_lines, sizes_text, summary_json, types_lines, work_line, wrapped_text
 from graphprep.cli.tables import TableFlags, make_graph
 from graphprep.cli.words import count
@@ -223,16 +223,7 @@ class StoreFlags:
     seed: Annotated[
         int, option("--seed", "Seed of --partition-by random, and of the shares of --split.", group=_STORE, metavar="N")
     ] = 0
-    overwrite: Annotated[
-        bool,
-        option(
-            "--overwrite",
-            "Replace OUT if it is a store; the old one stays until the new one is whole.",
-            group=_STORE,
-            default=False,
-        ),
-        FIRST,
-    ] = False
+    overwrite: Annotated[OverwriteStore, FIRST] = False
     allow_empty: Annotated[
         bool,
         option(

@@ -26,6 +26,15 @@ def option(
     return info
 
 
+OverwriteStore = Annotated[
+    bool,
+    option(
+        "--overwrite",
+        "Replace OUT if it is a store; the old one stays until the new one is whole.",
+        group="Store",
+        default=False,
+    ),
+]
 Threads = Annotated[int, option("--threads", "Threads to work with; 0 means one a core.", group=RESOURCES, metavar="N")]
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from graphprep.cli.help.groups import with_groups
-from graphprep.cli.options import AsJson, DeviceFlags, ReportFlags, StorageFlags, option
+from graphprep.cli.options import AsJson, DeviceFlags, OverwriteStore, ReportFlags, StorageFlags, option
 from graphprep.cli.summaries import note_lines, sizes_text, summary_json, types_lines, work_line, wrapped_text
 from graphprep.model.shown.texts import display_url
 
@@ -85,15 +85,7 @@ def reorder(
     out: Annotated[str, typer.Argument(metavar="OUT", help="Folder or URL of the new store.", show_default=False)],
     *,
     order_flags: OrderFlags,
-    overwrite: Annotated[
-        bool,
-        option(
-            "--overwrite",
-            "Replace OUT if it is a store; the old one stays until the new one is whole.",
-            group=_STORE,
-            default=False,
-        ),
-    ] = False,
+    overwrite: OverwriteStore = False,
     run_flags: DeviceFlags,
     storage_flags: StorageFlags,
     report_flags: ReportFlags,

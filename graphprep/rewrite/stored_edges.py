@@ -54,7 +54,7 @@ def map_edges(
 ) -> Iterator[Made]:
     """Yield what is made of an edge type's edges, on the threads, in the row order of the primary layout.
 
-    Raises DataError for an end that is no node.
+    Raises DataError for an end that is no node, and for an ID that is no edge's.
     """
     first_row = 0
     for part in range(store.metadata.num_parts):
@@ -84,6 +84,7 @@ class _PartEdges:
         self._num_others = metadata.num_nodes_per_type[other_type]
         self.indices = StoredItems(store.array(part, LayoutPaths(folder).indices))
         self.indptr = read_offsets(store.array(part, LayoutPaths(folder).indptr), self.indices.size, scratch)
+        self._num_edges = metadata.num_edges_per_type[number]
         self._ids = StoredItems(store.array(part, LayoutPaths(folder).edge_ids)) if has_ids else None
 
     def read(self, start: int, stop: int) -> EdgeSpan:
@@ -91,7 +92,11 @@ class _PartEdges:
         others, first_row = self.indices.read(start, stop), self._first_row + start
         check_ids(self.indices, start, others, self._num_others)
         rows = number_rows(self.indptr, self._first_node, start, stop)
-        ids = np.arange(first_row, first_row + rows.size) if self._ids is None else self._ids.read(start, stop)
+        if self._ids is None:
+            ids = np.arange(first_row, first_row + rows.size)
+        else:
+            ids = self._ids.read(start, stop)
+            check_ids(self._ids, start, ids, self._num_edges, "edge ID")
         return EdgeSpan(self._part, start, stop, first_row, rows, others, ids)
 
 

@@ -19,8 +19,8 @@ from graphprep.model.protocols import Reporter
 from graphprep.model.schema import ColumnSchema, edge_type_path, edge_type_text, path_name
 from graphprep.rewrite.run import StoreRun, array_bytes, lies_in, refuse_same, room_for
 from graphprep.rewrite.transform.operations import OPERATIONS, Step, parse_operations
-from graphprep.rewrite.transform.recipe import Ints, Recipe, as_it_is
-from graphprep.rewrite.transform.write import PARENT, RecipeWriter, slices
+from graphprep.rewrite.transform.recipe import Ints, Recipe, as_it_is, count_up, slices
+from graphprep.rewrite.transform.write import PARENT, RecipeWriter
 from graphprep.storage.faults import display_url
 from graphprep.storage.private import PrivateFolder
 from graphprep.storage.read.arrays import StoreReader
@@ -165,7 +165,7 @@ class _Chain:
             with self._room.scratch.inner() as scratch:
                 room = replace(self._room, scratch=scratch)
                 self._ledger.begin("choose", tuple(room.needs()))
-                recipe = whole = as_it_is(self._store, scratch)
+                recipe = whole = as_it_is(self._store, room)
                 while left and _is_plain(recipe, self._store.metadata):
                     if OPERATIONS[left[0][0]].fresh and recipe is not whole:
                         break
@@ -226,8 +226,8 @@ class StoreMaps:
     def __init__(self, metadata: GraphMetadata, scratch: Scratch) -> None:
         self._metadata = metadata
         self._scratch = scratch
-        self._nodes = [_count_up(size, scratch) for size in metadata.num_nodes_per_type]
-        self._edges = [_count_up(size, scratch) for size in metadata.num_edges_per_type]
+        self._nodes = [count_up(size, scratch) for size in metadata.num_nodes_per_type]
+        self._edges = [count_up(size, scratch) for size in metadata.num_edges_per_type]
         self._numbers = list(range(len(metadata.edge_types)))  # of the edge types, as they are by now
 
     def add(self, recipe: Recipe, new_ids: Sequence[Ints | None]) -> None:
@@ -252,13 +252,6 @@ class StoreMaps:
         for edge_type, array in zip(self._metadata.edge_types, self._edges, strict=True):
             path = f"edges/{edge_type_path(edge_type)}.npy"
             output.write_npy(path, "int64", array.shape, (array[at] for at in slices(array.size)))
-
-
-def _count_up(size: int, scratch: Scratch) -> Ints:
-    out: Ints = scratch.zeros(size, np.int64)
-    for at in slices(size):
-        out[at] = np.arange(at.start, at.stop)
-    return out
 
 
 def _inverse(old_ids: Ints, like: Ints, scratch: Scratch) -> Ints:

@@ -10,15 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.edges.buckets import EdgeRows
-from graphprep.edges.build import BuildRules, LayoutBuilder, settle_index_dtype
+from graphprep.edges.build import LayoutBuilder, settle_index_dtype
 from graphprep.edges.moves import Workspace
 from graphprep.edges.tasks import EdgeRuns, cut_tasks
 from graphprep.engine.ledger import EDGE_BYTES
 from graphprep.engine.local import map_ordered
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.schema import ColumnSchema, EdgeType, edge_type_text
-from graphprep.rewrite.transform.recipe import NO_ROW, EdgeRecipe, Ids, Ints, MadeColumn, Recipe, positions, take
-from graphprep.rewrite.transform.write import column_values, make_buckets, slices
+from graphprep.rewrite.stored_edges import bucket_bytes, make_buckets
+from graphprep.rewrite.transform.recipe import NO_ROW, EdgeRecipe, Ids, Ints, MadeColumn, Recipe, positions, slices, take
+from graphprep.rewrite.transform.write import column_values
 from graphprep.storage.spill.scratch import Scratch
 from graphprep.store.items import StoredArrays
 from graphprep.store.paths import edge_folder
@@ -212,8 +213,7 @@ def sorted_edges(store: StoredArrays, edges: EdgeRecipe, room: Workspace) -> Ite
     buckets.flush()
     runs = EdgeRuns(buckets, "id", None)
     builder = LayoutBuilder(runs, settle_index_dtype("auto", num_dst), settle_index_dtype("auto", edges.size))
-    rules = BuildRules(4 * room.piece_bytes, room.threads)
-    tasks = cut_tasks(runs, max(1, rules.task_bytes // EDGE_BYTES))
+    tasks = cut_tasks(runs, max(1, bucket_bytes(room) // EDGE_BYTES))
     try:
         for piece in map_ordered(lambda task: builder.build(task, positions=False), tasks, room.threads):
             assert piece.edge_ids is not None

@@ -14,8 +14,7 @@ from graphprep.kernels.cpu.ids.components import find_root, join_ends
 from graphprep.model.errors import UsageError
 from graphprep.model.schema import RawIdKind
 from graphprep.rewrite.transform.edge_ops import keep_edges
-from graphprep.rewrite.transform.recipe import Ints, NodeRecipe, Recipe, positions
-from graphprep.rewrite.transform.write import slices
+from graphprep.rewrite.transform.recipe import Ints, NodeRecipe, Recipe, positions, slices
 from graphprep.storage.spill.scratch import Scratch
 from graphprep.store.assign import RawBatch
 from graphprep.store.items import StoredArrays

@@ -238,7 +238,7 @@ def _drop_columns(step: Step, arguments: Sequence[str]) -> Recipe:
 
 
 def _to_homogeneous(step: Step, arguments: Sequence[str]) -> Recipe:
-    recipe, left = views.to_homogeneous(step.store, step.room.scratch, step.recipe.layouts)
+    recipe, left = views.to_homogeneous(step.store, step.room, step.recipe.layouts)
     return _noted(step, recipe, left)
 
 
@@ -246,7 +246,7 @@ def _flatten(step: Step, arguments: Sequence[str]) -> Recipe:
     known = {relation for _, relation, _ in step.store.metadata.edge_types}
     for name in arguments:
         _choice("flatten", name, sorted(known))
-    return _noted(step, *views.flatten(step.store, arguments, step.room.scratch, step.recipe.layouts))
+    return _noted(step, *views.flatten(step.store, arguments, step.room, step.recipe.layouts))
 
 
 def _noted(step: Step, recipe: Recipe, left: Sequence[str]) -> Recipe:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from graphprep.edges.moves import Workspace
 from graphprep.model.schema import ColumnSchema, EdgeType, Layout, NeighborOrder
+from graphprep.rewrite.stored_edges import end_types, map_edges
 from graphprep.storage.spill.scratch import Scratch
-from graphprep.store.items import StoredArrays, StoredItems, outside, read_offsets
-from graphprep.store.paths import LayoutPaths, edge_folder
+from graphprep.store.items import StoredArrays
 
 Ints = NDArray[np.int64]
 Ids = NDArray[Any]  # int32 or int64
@@ -82,97 +84,65 @@ class Recipe:
     store: StoredArrays | None = None
 
 
+def slices(size: int) -> Iterator[slice]:
+    """Yield slices of a few hundred thousand rows."""
+    for start in range(0, size, STEP):
+        yield slice(start, min(start + STEP, size))
+
+
 def take(values: NDArray[Any], rows: Ints, scratch: Scratch) -> NDArray[Any]:
     """Return ``values[rows]`` as an array of the scratch, a slice at a time."""
     out = scratch.zeros(rows.size, values.dtype)
-    for start in range(0, rows.size, STEP):
-        out[start : start + STEP] = values[rows[start : start + STEP]]
+    for at in slices(rows.size):
+        out[at] = values[rows[at]]
+    return out
+
+
+def count_up(size: int, scratch: Scratch) -> Ints:
+    """Return 0..size-1 as an array of the scratch."""
+    out: Ints = scratch.zeros(size, np.int64)
+    for at in slices(size):
+        out[at] = np.arange(at.start, at.stop)
     return out
 
 
 def positions(mask: NDArray[np.bool_], scratch: Scratch) -> Ints:
     """Return where a mask is true, as an array of the scratch."""
     out = scratch.zeros(int(np.count_nonzero(mask)), np.int64)
-    at = 0
-    for start in range(0, mask.size, STEP):
-        found = np.flatnonzero(mask[start : start + STEP])
-        out[at : at + found.size] = found + start
-        at += found.size
+    end = 0
+    for at in slices(mask.size):
+        found = np.flatnonzero(mask[at])
+        out[end : end + found.size] = found + at.start
+        end += found.size
     return out
 
 
 def ranks(kept: Ints, size: int, scratch: Scratch) -> Ints:
     """Return where each of 0..size-1 stands among those that are kept, -1 where it does not: int64[size]."""
-    out = scratch.zeros(size, np.int64)
-    for start in range(0, size, STEP):
-        out[start : start + STEP] = -1
-    for start in range(0, kept.size, STEP):
-        some = kept[start : start + STEP]
-        out[some] = np.arange(start, start + some.size)
+    out: Ints = scratch.zeros(size, np.int64)
+    for at in slices(size):
+        out[at] = NO_ROW
+    for at in slices(kept.size):
+        out[kept[at]] = np.arange(at.start, at.stop)
     return out
 
 
-def as_it_is(store: StoredArrays, scratch: Scratch) -> Recipe:
+def as_it_is(store: StoredArrays, room: Workspace) -> Recipe:
     """Return the recipe of a store as it is: operations change parts of it. Raises DataError for faulty arrays."""
     metadata = store.metadata
-    edges = [read_edges(store, number, scratch) for number in range(len(metadata.edge_types))]
+    edges = [read_edges(store, number, room) for number in range(len(metadata.edge_types))]
     return Recipe(tuple(NodeRecipe() for _ in metadata.node_types), tuple(edges), metadata.layouts)
 
 
-def read_edges(store: StoredArrays, number: int, scratch: Scratch) -> EdgeRecipe:
+def read_edges(store: StoredArrays, number: int, room: Workspace) -> EdgeRecipe:
     """Read the edges of a type by edge ID; without edge IDs, as rows lie."""
-    metadata = store.metadata
-    num_edges, layout = metadata.num_edges_per_type[number], metadata.primary_layout
-    src_type, _, dst_type = metadata.edge_types[number]
-    own_type, other_type = (dst_type, src_type) if layout == "csc" else (src_type, dst_type)
-    sizes = dict(zip(metadata.node_types, metadata.num_nodes_per_type, strict=True))
-    dtype = np.int32 if max(sizes[src_type], sizes[dst_type]) < 2**31 else np.int64
-    owners, others = scratch.zeros(num_edges, dtype), scratch.zeros(num_edges, dtype)
-    rows, old_ids = scratch.zeros(num_edges, np.int64), scratch.zeros(num_edges, np.int64)
-    first_row, first_node = 0, 0
-    for part in range(metadata.num_parts):
-        with scratch.inner() as inner:
-            for start, some, own, ids in _entries(store, number, part, first_row, inner):
-                _check(some, start, sizes[other_type])
-                values = some.values
-                owners[ids], others[ids] = own + first_node, values
-                rows[ids] = np.arange(first_row + start, first_row + start + values.size)
-        first_row += metadata.num_edges_per_chunk[number][part]
-        first_node += metadata.num_nodes_per_chunk[metadata.node_types.index(own_type)][part]
-    for start in range(0, num_edges, STEP):
-        old_ids[start : start + STEP] = np.arange(start, min(start + STEP, num_edges))
-    src, dst = (others, owners) if layout == "csc" else (owners, others)
-    return EdgeRecipe(metadata.edge_types[number], number, src, dst, rows, old_ids)
-
-
-@dataclass(frozen=True)
-class _Slice:
-    items: StoredItems
-    values: NDArray[Any]
-
-
-def _entries(store: StoredArrays, number: int, part: int, first_row: int, scratch: Scratch) -> Any:
-    """Yield (start, other ends, local owners, edge IDs) of slices of a partition's entries."""
-    metadata = store.metadata
-    paths = LayoutPaths(f"{edge_folder(metadata.edge_types[number])}/{metadata.primary_layout}")
-    indices = StoredItems(store.array(part, paths.indices))
-    indptr = read_offsets(store.array(part, paths.indptr), indices.size, scratch)
-    has_ids = metadata.edge_schemas[number].edge_id_dtype is not None
-    ids = StoredItems(store.array(part, paths.edge_ids)) if has_ids else None
-    for start in range(0, indices.size, STEP):
-        stop = min(start + STEP, indices.size)
-        low = int(np.searchsorted(indptr, start, "right")) - 1
-        high = int(np.searchsorted(indptr, stop, "left"))
-        bounds = np.clip(indptr[low : high + 1], start, stop)
-        own = np.repeat(np.arange(low, high), np.diff(bounds))
-        found = np.arange(first_row + start, first_row + stop) if ids is None else ids.read(start, stop)
-        if ids is not None:
-            _check(_Slice(ids, found), start, metadata.num_edges_per_type[number], "edge ID")
-        yield start, _Slice(indices, indices.read(start, stop)), own, found
-
-
-def _check(some: _Slice, start: int, limit: int, what: str = "typed ID") -> None:
-    bad = (some.values < 0) | (some.values >= limit)
-    if bad.any():
-        at = int(np.argmax(bad))
-        raise outside(some.items, start + at, int(some.values[at]), limit, what)
+    metadata, scratch = store.metadata, room.scratch
+    num_edges = metadata.num_edges_per_type[number]
+    most = max(metadata.num_nodes_per_type[end] for end in end_types(metadata, number, metadata.primary_layout))
+    owners, others = (scratch.zeros(num_edges, np.int32 if most < 2**31 else np.int64) for _ in range(2))
+    rows = scratch.zeros(num_edges, np.int64)
+    with scratch.inner() as inner:
+        for span in map_edges(store, number, room, inner, lambda span: span):
+            owners[span.ids], others[span.ids], rows[span.ids] = span.rows, span.others, span.edge_rows
+    src, dst = (others, owners) if metadata.primary_layout == "csc" else (owners, others)
+    return EdgeRecipe(metadata.edge_types[number], number, src, dst, rows, count_up(num_edges, scratch))

@@ -15,7 +15,8 @@ from graphprep.model.errors import DataError, UsageError, one_of
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.schema import ColumnSchema, EdgeType, edge_type_text
 from graphprep.model.syntax import PARSER
-from graphprep.rewrite.transform.write import column_values, slices
+from graphprep.rewrite.transform.recipe import slices
+from graphprep.rewrite.transform.write import column_values
 from graphprep.storage.spill.scratch import Scratch
 from graphprep.store.items import StoredArrays
 from graphprep.store.paths import edge_folder, node_folder

@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 
 from graphprep.edges.moves import Workspace
 from graphprep.model.errors import DataError
+from graphprep.model.ids import PartSpace, TypeNames
 from graphprep.model.metadata import ArrayEntry, GraphMetadata
 from graphprep.model.schema import ColumnSchema, EdgeType, EdgeTypeSchema, NodeTypeSchema, edge_type_text
 from graphprep.rewrite.transform.edge_ops import sorted_edges
-from graphprep.rewrite.transform.recipe import STEP, EdgeRecipe, Ints, MadeColumn, NodeRecipe, Recipe, read_edges
-from graphprep.rewrite.transform.write import slices
-from graphprep.storage.spill.scratch import Scratch
+from graphprep.rewrite.transform.recipe import EdgeRecipe, Ints, MadeColumn, NodeRecipe, Recipe, count_up, read_edges, slices
 from graphprep.store.items import FIX, StoredArray, StoredArrays
 from graphprep.store.paths import ColumnPaths, LayoutPaths, NodePaths, edge_folder, node_folder
 from graphprep.store.single import ConcatenatedArray, ConcatenatedOffsets
@@ -157,7 +156,7 @@ def _coded(names: Sequence[str]) -> tuple[tuple[str, ...], Ints]:
 # ---- homogeneous and flattened stores
 
 
-def to_homogeneous(store: StoredArrays, scratch: Scratch, layouts: Any) -> tuple[Recipe, list[str]]:
+def to_homogeneous(store: StoredArrays, room: Workspace, layouts: Any) -> tuple[Recipe, list[str]]:
     """Make one node type and one edge type of all, as DGL's ``to_homogeneous`` does.
 
     Raw IDs are the homogeneous IDs: type after type. Columns tell ``node_type``, ``node_id`` (the typed ID), ``edge_type``
@@ -190,19 +189,12 @@ def to_homogeneous(store: StoredArrays, scratch: Scratch, layouts: Any) -> tuple
     )
     if old.num_parts == 1:
         metadata = replace(metadata, node_schemas=(NodeTypeSchema("identity", (*columns, *own)),))
-    starts = [  # where each partition's nodes of a type begin among the new ones
-        [
-            sum(map(sum, zip(*(c[:p] for c in old.num_nodes_per_chunk), strict=True)))
-            + sum(c[p] for c in old.num_nodes_per_chunk[:t])
-            for p in range(old.num_parts)
-        ]
-        for t in range(len(old.node_types))
-    ]
+    space = PartSpace.of(TypeNames.of_nodes(old.node_types), old.num_nodes_per_chunk, old.num_parts, "node")
     groups = [(HOMO_EDGE, tuple(range(len(old.edge_types))))] if old.edge_types else []
-    return _join_edges(store, metadata, [nodes], groups, made, scratch, layouts, left, starts)
+    return _join_edges(store, metadata, [nodes], groups, made, room, layouts, left, space)
 
 
-def flatten(store: StoredArrays, relations: Sequence[str], scratch: Scratch, layouts: Any) -> tuple[Recipe, list[str]]:
+def flatten(store: StoredArrays, relations: Sequence[str], room: Workspace, layouts: Any) -> tuple[Recipe, list[str]]:
     """Make one edge type of those with these relations, for each pair of node types; its relation is ``a+b``."""
     old = store.metadata
     groups: dict[EdgeType, list[int]] = {}
@@ -210,7 +202,7 @@ def flatten(store: StoredArrays, relations: Sequence[str], scratch: Scratch, lay
         name = (src, "+".join(relations) if relation in relations else relation, dst)
         groups.setdefault(name, []).append(number)
     named = [(name, tuple(numbers)) for name, numbers in groups.items()]
-    return _join_edges(store, old, [], named, {}, scratch, layouts, [], None)
+    return _join_edges(store, old, [], named, {}, room, layouts, [], None)
 
 
 def _join_edges(
@@ -219,12 +211,12 @@ def _join_edges(
     nodes: list[TypeGroup],
     named: Sequence[tuple[EdgeType, tuple[int, ...]]],
     made: dict[tuple[int, str], NDArray[Any]],
-    scratch: Scratch,
+    room: Workspace,
     layouts: Any,
     left: list[str],
-    starts: list[list[int]] | None,
+    space: PartSpace | None,
 ) -> tuple[Recipe, list[str]]:
-    """Join the edge types of each group; ``starts``: where nodes of a type begin in each partition, None: as they are."""
+    """Join the edge types of each group; nodes get their part IDs of ``space``, None: they stay as they are."""
     old, groups = store.metadata, list(nodes)
     recipes: list[EdgeRecipe] = []
     schemas: list[EdgeTypeSchema] = []
@@ -232,7 +224,7 @@ def _join_edges(
     for name, numbers in named:
         columns, others = common_columns([old.edge_schemas[number] for number in numbers])
         own: tuple[ColumnSchema, ...] = ()
-        if len(numbers) > 1 or starts is not None:
+        if len(numbers) > 1 or space is not None:
             columns = tuple(column for column in columns if column.name not in ("edge_type", "edge_id"))
             left += others
             categories, codes = _coded([edge_type_text(old.edge_types[number]) for number in numbers])
@@ -242,11 +234,11 @@ def _join_edges(
             )
         group = TypeGroup(name, numbers, columns)
         groups.append(group)
-        recipe, kinds, ids = _join_type(store, group, starts, scratch)
+        recipe, kinds, ids = _join_type(store, group, space, room)
         recipe = replace(recipe, number=len(recipes))
         if own:
-            for start in range(0, kinds.size, STEP):
-                kinds[start : start + STEP] = codes[kinds[start : start + STEP]]
+            for at in slices(kinds.size):
+                kinds[at] = codes[kinds[at]]
             recipe = replace(recipe, made=(MadeColumn(own[0], kinds), MadeColumn(own[1], ids)))
         recipes.append(recipe)
         first = old.edge_schemas[numbers[0]]
@@ -268,45 +260,27 @@ def _join_edges(
 
 
 def _join_type(
-    store: StoredArrays, group: TypeGroup, starts: list[list[int]] | None, scratch: Scratch
+    store: StoredArrays, group: TypeGroup, space: PartSpace | None, room: Workspace
 ) -> tuple[EdgeRecipe, NDArray[Any], Ints]:
     """Put the edges of types one behind the other; return also the position of each edge's type, and its edge ID there."""
-    old = store.metadata
+    old, scratch = store.metadata, room.scratch
     assert not isinstance(group.name, str)
-    size = sum(old.num_edges_per_type[number] for number in group.numbers)
-    src, dst, rows, ids, new = (scratch.zeros(size, np.int64) for _ in range(5))
-    kinds = scratch.zeros(size, np.int64)
-    at = 0
+    types = [old.edge_types[number] for number in group.numbers]
+    chunks = [old.num_edges_per_chunk[number] for number in group.numbers]
+    row_space = PartSpace.of(TypeNames.of_edges(types), chunks, old.num_parts, "edge")
+    size = sum(map(sum, chunks))
+    src, dst, rows, ids, kinds = (scratch.zeros(size, np.int64) for _ in range(5))
+    first = 0
     for kind, number in enumerate(group.numbers):
-        edges = read_edges(store, number, scratch)
-        row_borders = np.concatenate([np.zeros(1, np.int64), np.cumsum(old.num_edges_per_chunk[number])])
-        row_starts = np.array(
-            [
-                sum(sum(old.num_edges_per_chunk[other][:part]) for other in group.numbers)
-                + sum(old.num_edges_per_chunk[other][part] for other in group.numbers[:kind])
-                for part in range(old.num_parts)
-            ],
-            np.int64,
-        )
-        for start in range(0, edges.size, STEP):
-            some = slice(start, min(start + STEP, edges.size))
-            out = slice(at + some.start, at + some.stop)
-            ends = [(edges.src, old.edge_types[number][0], src), (edges.dst, old.edge_types[number][2], dst)]
-            for own, name, target in ends:
-                target[out] = _renumber(own[some], old, old.node_types.index(name), starts)
-            part = np.searchsorted(row_borders, edges.rows[some], "right") - 1
-            rows[out] = edges.rows[some] - row_borders[part] + row_starts[part]
-            ids[out], new[out], kinds[out] = edges.old_ids[some], np.arange(out.start, out.stop), kind
-        at += edges.size
-    return EdgeRecipe(group.name, 0, src, dst, rows, new), kinds, ids
-
-
-def _renumber(ids: NDArray[Any], old: GraphMetadata, node_type: int, starts: list[list[int]] | None) -> Ints:
-    if starts is None:
-        return ids.astype(np.int64)
-    borders = np.concatenate([np.zeros(1, np.int64), np.cumsum(old.num_nodes_per_chunk[node_type])])
-    part = np.searchsorted(borders, ids, "right") - 1
-    return np.asarray(ids - borders[part] + np.array(starts[node_type], np.int64)[part], np.int64)
+        edges = read_edges(store, number, room)
+        for at in slices(edges.size):
+            out = slice(first + at.start, first + at.stop)
+            for own, name, target in ((edges.src, types[kind][0], src), (edges.dst, types[kind][2], dst)):
+                target[out] = own[at] if space is None else space.to_part(name, own[at])
+            rows[out] = row_space.to_part(kind, edges.rows[at])
+            ids[out], kinds[out] = edges.old_ids[at], kind
+        first += edges.size
+    return EdgeRecipe(group.name, 0, src, dst, rows, count_up(size, scratch)), kinds, ids
 
 
 # ---- line graphs and metagraphs

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.edges.buckets import MOST_HELD_BYTES, ROW_BYTES, EdgeBuckets, EdgeRows, WriteBuffer, plan_buckets
+from graphprep.edges.buckets import EdgeBuckets, EdgeRows
 from graphprep.edges.build import (
     BuildRules,
     LayoutBuilder,
@@ -23,14 +23,14 @@ from graphprep.edges.moves import Blocks, MovePiece, Workspace
 from graphprep.edges.order_keys import missing_order_key, order_keys, order_role
 from graphprep.edges.parted import PartList
 from graphprep.edges.tasks import EdgeRuns
-from graphprep.engine.ledger import EDGE_BYTES
 from graphprep.kernels.cpu.ids.hash import pair_checksum
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.protocols import Reporter
 from graphprep.model.schema import ColumnSchema, EdgeTypeSchema, Layout, NeighborOrder, NodeTypeSchema
 from graphprep.rewrite.move_parts import CutFiles
+from graphprep.rewrite.stored_edges import bucket_bytes, make_buckets
 from graphprep.rewrite.transform.blank import ALWAYS, BlankRow
-from graphprep.rewrite.transform.recipe import NO_ROW, STEP, EdgeRecipe, Ids, Ints, MadeColumn, Recipe, ranks
+from graphprep.rewrite.transform.recipe import NO_ROW, STEP, EdgeRecipe, Ids, Ints, MadeColumn, Recipe, count_up, ranks, slices
 from graphprep.storage.spill.scratch import Scratch
 from graphprep.storage.write.publish import StoreWriter
 from graphprep.store.assign import count_parts, cut_sizes
@@ -44,7 +44,6 @@ from graphprep.store.raw_merge import nodes_by_raw_id
 from graphprep.store.single import WholeStore
 
 PARENT = "parent_id"
-_TASK_PIECES = 4  # a bucket takes as many pieces: it is built at once
 
 
 @dataclass(frozen=True)
@@ -117,7 +116,7 @@ class RecipeWriter:
                     moved += [StoredFile(NodePaths(folder).previous_ids), StoredFile(NodePaths(folder).raw_order)]
                 if schema.num_hot is not None:
                     moved.append(StoredFile(NodePaths(folder).id2index))
-                order = self._arange(metadata.num_nodes_per_type[number])
+                order = count_up(metadata.num_nodes_per_type[number], self._room.scratch)
             else:
                 order, schema = nodes.order, replace(schema, node_order=None, num_hot=None)
                 if kind == "identity" and not _counts_up(order):
@@ -159,12 +158,6 @@ class RecipeWriter:
                 order[at : at + found.size] = found
                 at += found.size
         return _Nodes(order, counts, ranks(order, size, scratch))
-
-    def _arange(self, size: int) -> Ints:
-        out = self._room.scratch.zeros(size, np.int64)
-        for start in range(0, size, STEP):
-            out[start : start + STEP] = np.arange(start, min(start + STEP, size))
-        return out
 
     def _kept_columns(self, owner: Any, columns: tuple[ColumnSchema, ...]) -> tuple[ColumnSchema, ...]:
         dropped = {name for of, name in self._recipe.dropped if of == owner}
@@ -269,7 +262,7 @@ class _EdgeWriter:
         edges, (index_dtype, id_dtype), room = self._edges, self._dtypes, self._room
         primary, *other = self._layouts
         buckets = self._scatter(primary)
-        rules = BuildRules(_TASK_PIECES * room.piece_bytes, room.threads)
+        rules = BuildRules(bucket_bytes(room), room.threads)
         has_columns = bool(self.columns) or self._num_slots
         missing_key = None if self._role is None else missing_order_key(self._role)
         second = None
@@ -410,13 +403,6 @@ class _RowOrder:
 # ---- what others write with, too
 
 
-def make_buckets(room: Workspace, num_rows: int, num_edges: int, num_others: int) -> EdgeBuckets:
-    """Make buckets for the edges of so many rows, with other ends below ``num_others``."""
-    size = _TASK_PIECES * room.piece_bytes
-    plan = plan_buckets(num_rows, num_edges * EDGE_BYTES + num_rows * ROW_BYTES, size)
-    return EdgeBuckets(room.kernels, room.pool, plan, WriteBuffer(min(size, MOST_HELD_BYTES)), num_others)
-
-
 def copy_rows(
     store: StoredArrays,
     files: CutFiles,
@@ -472,12 +458,6 @@ def raw_hashes(store: StoredArrays, node_type: str, room: Workspace) -> NDArray[
     for nodes in nodes_by_raw_id(store, number, room.piece_bytes):
         out[nodes.typed] = nodes.raw.hashes()
     return out
-
-
-def slices(size: int) -> Iterator[slice]:
-    """Yield slices of a few hundred thousand rows."""
-    for start in range(0, size, STEP):
-        yield slice(start, min(start + STEP, size))
 
 
 def _slices(array: NDArray[Any]) -> Iterator[NDArray[Any]]:
