@@ -6,6 +6,7 @@ import dataclasses
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -27,11 +28,11 @@ if TYPE_CHECKING:
     from graphprep.model.protocols import Reporter
     from graphprep.model.run_options import RunOptions
 
-_INPUT = "Input"
-_ERRORS = "Faulty input"
-_STORE = "Store"
-_TEXT = "Columns and arrays: of tables, plain edge lists (edges), arrays"
-_DEEPGNN = "DeepGNN formats (edgelist, json, tsv)"
+_of_input = partial(option, "Input")
+_of_errors = partial(option, "Faulty input")
+_of_store = partial(option, "Store")
+_of_columns = partial(option, "Columns and arrays: of tables, plain edge lists (edges), arrays")
+_of_deepgnn = partial(option, "DeepGNN formats (edgelist, json, tsv)")
 _PLAIN = ("edges", "triples", "arrays", "mtx", "metis")  # formats without records of nodes
 _FLAGS_OF_LISTS = {"columns": "--column", "drop_columns": "--drop-column", "null": "--null"}
 
@@ -42,104 +43,66 @@ class InputFlags:
 
     format: Annotated[
         str | None,
-        option(
-            "--format -f",
+        _of_input(
             "Format of the input: edges, triples, arrays, mtx, metis, edgelist, json, tsv, chunked, graph (a config of "
             "tables), neo4j, graphstorm, graphbolt, ogb or an installed decoder.  [default: found in the data]",
-            group=_INPUT,
+            "--format -f",
             metavar="NAME",
         ),
         FIRST,
     ] = None
-    decoder: Annotated[
-        str | None,
-        option("--decoder", "Decoder class to use instead: package.module:Class.", group=_INPUT, metavar="MODULE:CLASS"),
-    ] = None
+    decoder: Annotated[str | None, _of_input("Decoder class to use instead: package.module:Class.", metavar="MODULE:CLASS")] = (
+        None
+    )
     decoder_options: Annotated[
-        str | None,
-        option(
-            "--decoder-options",
-            "JSON or YAML file of decoder options; options of the command line win.",
-            group=_INPUT,
-            metavar="FILE",
-        ),
+        str | None, _of_input("JSON or YAML file of decoder options; options of the command line win.", metavar="FILE")
     ] = None
     schema: Annotated[
         str | None,
-        option(
-            "--schema",
-            "Schema file; data that does not fit it is an error.  [default: found in the data]",
-            group=_INPUT,
-            metavar="FILE",
-        ),
+        _of_input("Schema file; data that does not fit it is an error.  [default: found in the data]", metavar="FILE"),
     ] = None
     ids: Annotated[
         Literal["auto", "dense", "sparse"] | None,
-        option(
-            "--ids",
+        _of_input(
             "Nodes of an edge list: all of 0..max (dense), or only the IDs that occur (sparse).  "
-            "[default: auto, dense where max ID + 1 <= 2 x edges]",
-            group=_INPUT,
+            "[default: auto, dense where max ID + 1 <= 2 x edges]"
         ),
         Of(_PLAIN),
     ] = None
     num_nodes: Annotated[
         list[str],
-        option(
-            "--num-nodes",
-            "Number of nodes, of TYPE where there are several; may be repeated.",
-            group=_INPUT,
-            metavar="[TYPE=]N",
-        ),
+        _of_input("Number of nodes, of TYPE where there are several; may be repeated.", metavar="[TYPE=]N"),
         Of(("tables", *_PLAIN)),
     ] = field(default_factory=list)
-    strict: Annotated[
-        bool, option("--strict", "Turn warnings about doubtful records into errors.", group=_INPUT, default=False)
-    ] = False
+    strict: Annotated[bool, _of_input("Turn warnings about doubtful records into errors.", "--strict", default=False)] = False
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ErrorFlags:
     """What to do with records that are wrong."""
 
-    on_error: Annotated[
-        Literal["stop", "skip"], option("--on-error", "At a faulty record: stop, or skip and count it.", group=_ERRORS), FIRST
-    ] = "stop"
+    on_error: Annotated[Literal["stop", "skip"], _of_errors("At a faulty record: stop, or skip and count it."), FIRST] = "stop"
     bad_records: Annotated[
-        str | None,
-        option(
-            "--bad-records",
-            "File for skipped records: their place and reason, one JSON object a line.",
-            group=_ERRORS,
-            metavar="FILE",
-        ),
+        str | None, _of_errors("File for skipped records: their place and reason, one JSON object a line.", metavar="FILE")
     ] = None
     max_errors: Annotated[
         str | None,
-        option(
-            "--max-errors",
+        _of_errors(
             "Fail where more records than this were skipped: a number, at once, or a share of all, at the end.  "
             "[default: never]",
-            group=_ERRORS,
             metavar="N|P%",
         ),
     ] = None
     fail_if_skipped: Annotated[
-        bool,
-        option("--fail-if-skipped", "Exit with 1 where records were skipped; OUT is written.", group=_ERRORS, default=False),
+        bool, _of_errors("Exit with 1 where records were skipped; OUT is written.", "--fail-if-skipped", default=False)
     ] = False
-    min_nodes: Annotated[int, option("--min-nodes", "Fail where there are fewer nodes in all.", group=_ERRORS, metavar="N")] = 0
-    min_edges: Annotated[int, option("--min-edges", "Fail where there are fewer edges in all.", group=_ERRORS, metavar="N")] = 0
+    min_nodes: Annotated[int, _of_errors("Fail where there are fewer nodes in all.", metavar="N")] = 0
+    min_edges: Annotated[int, _of_errors("Fail where there are fewer edges in all.", metavar="N")] = 0
     on_missing_node: Annotated[
         Literal["error", "create", "drop"],
-        option(
-            "--on-missing-node", "At an edge whose node has no record: fail, create the node, or drop the edge.", group=_ERRORS
-        ),
+        _of_errors("At an edge whose node has no record: fail, create the node, or drop the edge."),
     ] = "error"
-    missing_node_type: Annotated[
-        str | None,
-        option("--missing-node-type", "Type of nodes that are created.", group=_ERRORS, metavar="TYPE"),
-    ] = None
+    missing_node_type: Annotated[str | None, _of_errors("Type of nodes that are created.", metavar="TYPE")] = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -147,91 +110,59 @@ class StoreFlags:
     """What the store looks like."""
 
     partitions: Annotated[
-        int | None, option("--partitions -p", "Number of partitions.  [default: 1]", group=_STORE, metavar="N"), FIRST
+        int | None, _of_store("Number of partitions.  [default: 1]", "--partitions -p", metavar="N"), FIRST
     ] = None
     partition_by: Annotated[
         str,
-        option(
-            "--partition-by",
+        _of_store(
             "How nodes are assigned to partitions: range, hash, modulo, random, ldg, fennel, metis, a file of assignments, or "
             "python:MODULE:FUNCTION.",
-            group=_STORE,
             metavar="METHOD",
         ),
     ] = "range"
     layout: Annotated[
-        Literal["csc", "csr", "both"],
-        option("--layout", "Arrays by destination (csc), by source (csr), or both.", group=_STORE),
-        FIRST,
+        Literal["csc", "csr", "both"], _of_store("Arrays by destination (csc), by source (csr), or both."), FIRST
     ] = "csc"
     neighbor_order: Annotated[
         Literal["input", "id", "time", "weight"],
-        option(
-            "--neighbor-order",
-            "Order of a node's neighbours: as in the input, by ID, oldest first, or heaviest first.",
-            group=_STORE,
-        ),
+        _of_store("Order of a node's neighbours: as in the input, by ID, oldest first, or heaviest first."),
     ] = "input"
     no_edge_ids: Annotated[
-        bool, option("--no-edge-ids", "Leave out the edge IDs (an edge's place in the input).", group=_STORE, default=False)
+        bool, _of_store("Leave out the edge IDs (an edge's place in the input).", "--no-edge-ids", default=False)
     ] = False
     index_dtype: Annotated[
-        Literal["auto", "int32", "int64"],
-        option("--index-dtype", "dtype of neighbours and edge IDs; auto takes int32 where they fit.", group=_STORE),
+        Literal["auto", "int32", "int64"], _of_store("dtype of neighbours and edge IDs; auto takes int32 where they fit.")
     ] = "auto"
-    weight_dtype: Annotated[Literal["float32", "float64"], option("--weight-dtype", "dtype of weights.", group=_STORE)] = (
-        "float32"
-    )
+    weight_dtype: Annotated[Literal["float32", "float64"], _of_store("dtype of weights.")] = "float32"
     densify: Annotated[
         list[str],
-        option(
-            "--densify",
+        _of_store(
             "Store a sparse column as a dense one, as wide as its largest coordinate says; may be repeated.",
-            group=_STORE,
             metavar="[TYPE:]COL",
         ),
     ] = field(default_factory=list)
     undirected: Annotated[
         bool,
-        option(
-            "--undirected",
+        _of_store(
             "Add the reverse of every edge, and keep one edge of those with the same ends (transform to-bidirected).",
-            group=_STORE,
+            "--undirected",
             default=False,
         ),
     ] = False
     dedup: Annotated[
-        bool,
-        option("--dedup", "Keep the first of edges with the same ends (transform to-simple).", group=_STORE, default=False),
+        bool, _of_store("Keep the first of edges with the same ends (transform to-simple).", "--dedup", default=False)
     ] = False
-    drop_self_loops: Annotated[
-        bool, option("--drop-self-loops", "Drop edges from a node to itself.", group=_STORE, default=False)
-    ] = False
+    drop_self_loops: Annotated[bool, _of_store("Drop edges from a node to itself.", "--drop-self-loops", default=False)] = False
     largest_component: Annotated[
-        bool,
-        option(
-            "--largest-component",
-            "Keep the nodes of the largest weakly connected component only.",
-            group=_STORE,
-            default=False,
-        ),
+        bool, _of_store("Keep the nodes of the largest weakly connected component only.", "--largest-component", default=False)
     ] = False
-    graph_name: Annotated[
-        str | None,
-        option("--graph-name", "Name of the graph.  [default: the input's, else graph]", group=_STORE, metavar="NAME"),
-    ] = None
-    seed: Annotated[
-        int, option("--seed", "Seed of --partition-by random, and of the shares of --split.", group=_STORE, metavar="N")
-    ] = 0
+    graph_name: Annotated[str | None, _of_store("Name of the graph.  [default: the input's, else graph]", metavar="NAME")] = (
+        None
+    )
+    seed: Annotated[int, _of_store("Seed of --partition-by random, and of the shares of --split.", metavar="N")] = 0
     overwrite: Annotated[OverwriteStore, FIRST] = False
     allow_empty: Annotated[
-        bool,
-        option(
-            "--allow-empty",
-            "With --overwrite, let an empty input replace a store, too.",
-            group=_STORE,
-            default=False,
-        ),
+        bool, _of_store("With --overwrite, let an empty input replace a store, too.", "--allow-empty", default=False)
     ] = False
 
 
@@ -241,60 +172,42 @@ class EdgesFlags:
 
     src_col: Annotated[
         list[str] | None,
-        option(
-            "--src-col",
+        _of_columns(
             "Column of the source, by name or position from 0.  [default: src, source or from, else 0]",
-            group=_TEXT,
             metavar="[SRC:REL:DST=]COL",
         ),
         OF_TABLES,
     ] = None
     dst_col: Annotated[
         list[str] | None,
-        option(
-            "--dst-col",
-            "Column of the destination.  [default: dst, target or to, else 1]",
-            group=_TEXT,
-            metavar="[SRC:REL:DST=]COL",
-        ),
+        _of_columns("Column of the destination.  [default: dst, target or to, else 1]", metavar="[SRC:REL:DST=]COL"),
         OF_TABLES,
     ] = None
     relation_col: Annotated[
         list[str] | None,
-        option(
-            "--relation-col",
-            "Column of the relation: each makes an edge type; with --edges 'SRC:*:DST=FILE'.",
-            group=_TEXT,
-            metavar="[SRC:*:DST=]COL",
+        _of_columns(
+            "Column of the relation: each makes an edge type; with --edges 'SRC:*:DST=FILE'.", metavar="[SRC:*:DST=]COL"
         ),
         OF_TABLES,
     ] = None
     relation_as: Annotated[
         Literal["types", "column"] | None,
-        option(
-            "--relation-as",
-            "Make an edge type of each relation, or one edge type with a column 'relation' (edges, triples).  [default: types]",
-            group=_TEXT,
+        _of_columns(
+            "Make an edge type of each relation, or one edge type with a column 'relation' (edges, triples).  [default: types]"
         ),
     ] = None
-    weight_col: Annotated[
-        list[str] | None, option("--weight-col", "Column of the weight.", group=_TEXT, metavar="[TYPE=]COL"), OF_TABLES, FIRST
-    ] = None
-    time_col: Annotated[
-        list[str] | None, option("--time-col", "Column of the time.", group=_TEXT, metavar="[SRC:REL:DST=]COL"), OF_TABLES
-    ] = None
+    weight_col: Annotated[list[str] | None, _of_columns("Column of the weight.", metavar="[TYPE=]COL"), OF_TABLES, FIRST] = None
+    time_col: Annotated[list[str] | None, _of_columns("Column of the time.", metavar="[SRC:REL:DST=]COL"), OF_TABLES] = None
     time_unit: Annotated[
         Literal["s", "ms", "us", "ns"] | None,
-        option("--time-unit", "Unit in which to store times that are written in seconds.  [default: as written]", group=_TEXT),
+        _of_columns("Unit in which to store times that are written in seconds.  [default: as written]"),
         OF_TABLES,
     ] = None
     id_type: Annotated[
         list[str] | None,
-        option(
-            "--id-type",
+        _of_columns(
             "What IDs are: int (with negative ones), uint, string, or auto: int where all are.  [default: numbers from 0; in "
             "columns of texts string]",
-            group=_TEXT,
             metavar="[TYPE=]KIND",
         ),
         OF_TABLES,
@@ -302,77 +215,56 @@ class EdgesFlags:
     ] = None
     columns: Annotated[
         list[str] | None,
-        option(
-            "--column",
-            "dtype of a further column, such as age=float32; may be repeated.",
-            group=_TEXT,
-            metavar="[TYPE:]NAME=DTYPE",
+        _of_columns(
+            "dtype of a further column, such as age=float32; may be repeated.", "--column", metavar="[TYPE:]NAME=DTYPE"
         ),
         OF_TABLES,
     ] = None
     drop_columns: Annotated[
-        list[str] | None,
-        option("--drop-column", "Column to leave out; may be repeated.", group=_TEXT, metavar="[TYPE:]COL"),
-        OF_TABLES,
+        list[str] | None, _of_columns("Column to leave out; may be repeated.", "--drop-column", metavar="[TYPE:]COL"), OF_TABLES
     ] = None
     delimiter: Annotated[
         str | None,
-        option(
-            "--delimiter",
-            "Character between columns; also of edgelist.  [default: found in the data]",
-            group=_TEXT,
-            metavar="CHAR",
-        ),
+        _of_columns("Character between columns; also of edgelist.  [default: found in the data]", metavar="CHAR"),
         OF_TABLES,
     ] = None
     header: Annotated[
         Literal["auto", "yes", "no"] | None,
-        option("--header", "Whether the first line names the columns.  [default: auto]", group=_TEXT),
+        _of_columns("Whether the first line names the columns.  [default: auto]"),
         OF_TABLES,
     ] = None
     quote: Annotated[
         bool | None,
-        typer.Option(
-            "--quote/--no-quote",
-            help="Whether fields may stand in double quotes.  Line breaks inside are text in tables, in edge lists with "
+        _of_columns(
+            "Whether fields may stand in double quotes.  Line breaks inside are text in tables, in edge lists with "
             "--quote.  [default: where one character separates]",
-            rich_help_panel=_TEXT,
-            show_default=False,
+            "--quote/--no-quote",
+            default=False,
         ),
         OF_TABLES,
     ] = None
     input_layout: Annotated[
         list[str] | None,
-        option(
-            "--input-layout",
+        _of_columns(
             "What arrays of edges are: pairs (coo), or indptr and indices of a matrix (csr, csc).  [default: found in the "
             "data]",
-            group=_TEXT,
             metavar="[SRC:REL:DST=]LAYOUT",
         ),
         OF_TABLES,
     ] = None
     array_shape: Annotated[
         Literal["auto", "2xe", "ex2"] | None,
-        option(
-            "--array-shape",
+        _of_columns(
             "What an array of 2 x 2 IDs is: rows of sources and destinations (2xe), or two edges (ex2).  [default: 2xe, which "
-            "is told]",
-            group=_TEXT,
+            "is told]"
         ),
     ] = None
     index_base: Annotated[
-        int | None,
-        option("--index-base", "Number of the first node of an edge list, 0 or 1.  [default: 0]", group=_TEXT, metavar="N"),
+        int | None, _of_columns("Number of the first node of an edge list, 0 or 1.  [default: 0]", metavar="N")
     ] = None
     relation: Annotated[
         str | None,
-        option(
-            "--relation",
-            "Edge type of an edge list: REL, or SRC:REL:DST with node types.  [default: _N:_E:_N]",
-            group=_TEXT,
-            metavar="NAME",
-        ),
+        _of_columns("Edge type of an edge list: REL, or SRC:REL:DST with node types.  [default: _N:_E:_N]", metavar="NAME"),
     ] = None
 
 
@@ -381,77 +273,32 @@ class DeepGnnFlags:
     """Options of the DeepGNN decoders; None means: not given. A default means that its column is absent."""
 
     length_delimiter: Annotated[
-        str | None,
-        option(
-            "--length-delimiter",
-            "Character between a feature's lengths (edgelist).  [default: /]",
-            group=_DEEPGNN,
-            metavar="CHAR",
-        ),
+        str | None, _of_deepgnn("Character between a feature's lengths (edgelist).  [default: /]", metavar="CHAR")
     ] = None
     binary_escape: Annotated[
-        str | None,
-        option(
-            "--binary-escape",
-            "Character that escapes delimiters in binary features (edgelist).",
-            group=_DEEPGNN,
-            metavar="CHAR",
-        ),
+        str | None, _of_deepgnn("Character that escapes delimiters in binary features (edgelist).", metavar="CHAR")
     ] = None
     temporal: Annotated[
-        bool | None,
-        typer.Option(
-            "--temporal", help="Lines have created_at and removed_at (edgelist).", rich_help_panel=_DEEPGNN, show_default=False
-        ),
+        bool | None, _of_deepgnn("Lines have created_at and removed_at (edgelist).", "--temporal", default=False)
     ] = None
-    default_node_type: Annotated[
-        int | None, option("--default-node-type", "Type of all nodes.", group=_DEEPGNN, metavar="N")
-    ] = None
+    default_node_type: Annotated[int | None, _of_deepgnn("Type of all nodes.", metavar="N")] = None
     default_node_weight: Annotated[
-        float | None,
-        option(
-            "--default-node-weight", "Weight of all nodes (json, tsv: of those that state none).", group=_DEEPGNN, metavar="X"
-        ),
+        float | None, _of_deepgnn("Weight of all nodes (json, tsv: of those that state none).", metavar="X")
     ] = None
     default_node_feature_types: Annotated[
-        str | None,
-        option(
-            "--default-node-feature-types",
-            "dtypes of all nodes' features; - stands in the line.",
-            group=_DEEPGNN,
-            metavar="A,B,...",
-        ),
+        str | None, _of_deepgnn("dtypes of all nodes' features; - stands in the line.", metavar="A,B,...")
     ] = None
     default_node_feature_lens: Annotated[
-        str | None,
-        option(
-            "--default-node-feature-lens",
-            "Lengths of them: 3, 3/2 or 3/0; - stands in the line.",
-            group=_DEEPGNN,
-            metavar="A,B,...",
-        ),
+        str | None, _of_deepgnn("Lengths of them: 3, 3/2 or 3/0; - stands in the line.", metavar="A,B,...")
     ] = None
-    default_edge_type: Annotated[
-        int | None, option("--default-edge-type", "Type of all edges.", group=_DEEPGNN, metavar="N")
-    ] = None
-    default_edge_weight: Annotated[
-        float | None, option("--default-edge-weight", "Weight of all edges.", group=_DEEPGNN, metavar="X")
-    ] = None
-    default_edge_feature_types: Annotated[
-        str | None,
-        option("--default-edge-feature-types", "dtypes of all edges' features.", group=_DEEPGNN, metavar="A,B,..."),
-    ] = None
-    default_edge_feature_lens: Annotated[
-        str | None,
-        option("--default-edge-feature-lens", "Lengths of all edges' features.", group=_DEEPGNN, metavar="A,B,..."),
-    ] = None
-    default_created_at: Annotated[
-        int | None, option("--default-created-at", "Creation time of all nodes and edges.", group=_DEEPGNN, metavar="T")
-    ] = None
-    default_removed_at: Annotated[
-        int | None,
-        option("--default-removed-at", "Removal time of all nodes and edges; -1 = none.", group=_DEEPGNN, metavar="T"),
-    ] = None
+    default_edge_type: Annotated[int | None, _of_deepgnn("Type of all edges.", metavar="N")] = None
+    default_edge_weight: Annotated[float | None, _of_deepgnn("Weight of all edges.", metavar="X")] = None
+    default_edge_feature_types: Annotated[str | None, _of_deepgnn("dtypes of all edges' features.", metavar="A,B,...")] = None
+    default_edge_feature_lens: Annotated[str | None, _of_deepgnn("Lengths of all edges' features.", metavar="A,B,...")] = None
+    default_created_at: Annotated[int | None, _of_deepgnn("Creation time of all nodes and edges.", metavar="T")] = None
+    default_removed_at: Annotated[int | None, _of_deepgnn("Removal time of all nodes and edges; -1 = none.", metavar="T")] = (
+        None
+    )
 
 
 @with_groups(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -19,47 +20,37 @@ if TYPE_CHECKING:
     from graphprep.model.export import ExportOptions, ExportSummary, TargetInfo, TargetOption
     from graphprep.model.run_options import RunOptions
 
-_TARGET = "Target"
-_GRAPH = "Graph"
-_OUT = "Files"
-_EXPORT = "Export"
+_of_target = partial(option, "Target")
+_of_graph = partial(option, "Graph")
+_of_files = partial(option, "Files")
+_of_export = partial(option, "Export")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TargetFlags:
     """What the files are for, and what is special about them."""
 
-    to: Annotated[
-        str | None, option("--to", "Trainer or format; --list shows all.", group=_TARGET, metavar="TARGET", default=False)
-    ] = None
+    to: Annotated[str | None, _of_target("Trainer or format; --list shows all.", metavar="TARGET", default=False)] = None
     target_option: Annotated[
-        list[str],
-        option("--option", "Option of the target, as --list names them; may be repeated.", group=_TARGET, metavar="KEY=VALUE"),
+        list[str], _of_target("Option of the target, as --list names them; may be repeated.", "--option", metavar="KEY=VALUE")
     ] = field(default_factory=list)
     cache_ratio: Annotated[
-        float | None,
-        option(
-            "--cache-ratio", "glt: share of a type's nodes whose features every partition caches.", group=_TARGET, metavar="R"
-        ),
+        float | None, _of_target("glt: share of a type's nodes whose features every partition caches.", metavar="R")
     ] = None
     edge_id_col: Annotated[
         list[str],
-        option(
-            "--edge-id-col",
+        _of_target(
             "glt, distdgl: column that is the edges' IDs, where these are to be your own; may be repeated.",
-            group=_TARGET,
             metavar="[SRC:REL:DST:]COL",
         ),
     ] = field(default_factory=list)
     skip_node_sampler: Annotated[
-        bool, option("--skip-node-sampler", "deepgnn: write no alias tables of nodes.", group=_TARGET, default=False)
+        bool, _of_target("deepgnn: write no alias tables of nodes.", "--skip-node-sampler", default=False)
     ] = False
     skip_edge_sampler: Annotated[
-        bool, option("--skip-edge-sampler", "deepgnn: write no alias tables of edges.", group=_TARGET, default=False)
+        bool, _of_target("deepgnn: write no alias tables of edges.", "--skip-edge-sampler", default=False)
     ] = False
-    watermark: Annotated[
-        int | None, option("--watermark", "deepgnn: write the times of edges, with this watermark.", group=_TARGET, metavar="N")
-    ] = None
+    watermark: Annotated[int | None, _of_target("deepgnn: write the times of edges, with this watermark.", metavar="N")] = None
 
     def to_mapping(self) -> dict[str, Any]:
         """Return the exporter's options that were given.
@@ -78,53 +69,44 @@ class GraphFlags:
 
     ids: Annotated[
         Literal["auto", "raw", "typed"],
-        option("--ids", "What nodes are called: raw IDs, 0..n-1 (typed), or raw where these are 0..n-1 (auto).", group=_GRAPH),
+        _of_graph("What nodes are called: raw IDs, 0..n-1 (typed), or raw where these are 0..n-1 (auto)."),
     ] = "auto"
     partitions: Annotated[
-        int | None,
-        option("--partitions", "Number of partitions.  [default: the store's]", group=_GRAPH, metavar="N", default=False),
+        int | None, _of_graph("Number of partitions.  [default: the store's]", metavar="N", default=False)
     ] = None
     partition_by: Annotated[
         str | None,
-        option(
-            "--partition-by",
+        _of_graph(
             "range, hash, modulo, random, ldg, fennel, metis, a file, or python:MODULE:FUNCTION.  [default: as in the store]",
-            group=_GRAPH,
             metavar="METHOD",
             default=False,
         ),
     ] = None
-    seed: Annotated[int, option("--seed", "Seed of --partition-by random.", group=_GRAPH, metavar="N")] = 0
+    seed: Annotated[int, _of_graph("Seed of --partition-by random.", metavar="N")] = 0
     feature_dtype: Annotated[
         list[str],
-        option(
-            "--feature-dtype",
+        _of_graph(
             "Write a column with this dtype, such as feat=float16; NAME may be TYPE:COLUMN. May be repeated.",
-            group=_GRAPH,
             metavar="NAME=DTYPE",
         ),
     ] = field(default_factory=list)
     densify: Annotated[
         list[str],
-        option(
-            "--densify",
+        _of_graph(
             "Write a sparse column as a dense one, as wide as its largest coordinate says; may be repeated.",
-            group=_GRAPH,
             metavar="[TYPE:]COL",
         ),
     ] = field(default_factory=list)
-    drop_column: Annotated[
-        list[str], option("--drop-column", "Column to leave out; may be repeated.", group=_GRAPH, metavar="[TYPE:]COL")
-    ] = field(default_factory=list)
+    drop_column: Annotated[list[str], _of_graph("Column to leave out; may be repeated.", metavar="[TYPE:]COL")] = field(
+        default_factory=list
+    )
     drop_unsupported: Annotated[
-        bool, option("--drop-unsupported", "Leave out columns that the target does not support.", group=_GRAPH, default=False)
+        bool, _of_graph("Leave out columns that the target does not support.", "--drop-unsupported", default=False)
     ] = False
     message_edges: Annotated[
         Literal["train", "train+valid", "all"] | None,
-        option(
-            "--message-edges",
+        _of_graph(
             "Of edges with a split, those that the graph has; the others are seeds alone.  [default: train, of files all]",
-            group=_GRAPH,
             default=False,
         ),
     ] = None
@@ -135,20 +117,12 @@ class FilesFlags:
     """How the files are written."""
 
     link: Annotated[
-        bool,
-        option(
-            "--link/--copy",
-            "Hard links to the store's arrays where the target takes them as they are, or copies.",
-            group=_OUT,
-        ),
+        bool, _of_files("Hard links to the store's arrays where the target takes them as they are, or copies.", "--link/--copy")
     ] = False
     overwrite: Annotated[
         bool,
-        option(
-            "--overwrite",
-            "Replace OUT if it is an export; the old one stays until the new one is whole.",
-            group=_OUT,
-            default=False,
+        _of_files(
+            "Replace OUT if it is an export; the old one stays until the new one is whole.", "--overwrite", default=False
         ),
     ] = False
 
@@ -159,26 +133,19 @@ class LastStageFlags:
 
     export: Annotated[
         list[str],
-        option(
-            "--export",
+        _of_export(
             "Export the finished store, too: targets as in export --list, each to OUT-TARGET or the folder that is named.",
-            group=_EXPORT,
             metavar="TARGET[=DIR],...",
         ),
         FIRST,
     ] = field(default_factory=list)
     drop_unsupported: Annotated[
-        bool,
-        option(
-            "--drop-unsupported", "--export leaves out columns that a target does not support.", group=_EXPORT, default=False
-        ),
+        bool, _of_export("--export leaves out columns that a target does not support.", "--drop-unsupported", default=False)
     ] = False
     message_edges: Annotated[
         Literal["train", "train+valid", "all"] | None,
-        option(
-            "--message-edges",
+        _of_export(
             "Of edges with a split, those that exported graphs have; the store has all.  [default: train, of files all]",
-            group=_EXPORT,
             default=False,
         ),
     ] = None
@@ -220,10 +187,9 @@ def export(
     *,
     list_targets: Annotated[
         bool,
-        option(
-            "--list",
+        _of_target(
             "Show all targets with their options, or that of --to; with STORE also what of it each would leave out.",
-            group=_TARGET,
+            "--list",
             default=False,
         ),
     ] = False,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -16,11 +17,11 @@ from graphprep.model.shown.texts import display_url
 if TYPE_CHECKING:
     from graphprep.model.options.generate import GenerateSummary
 
-_OUTPUT = "Output"
-_EDGES = "R-MAT and grid"
-_RMAT = "R-MAT"
-_GRID = "Grid"
-_HETERO = "Users and items"
+_of_output = partial(option, "Output")
+_of_edges = partial(option, "R-MAT and grid")
+_of_rmat = partial(option, "R-MAT")
+_of_grid = partial(option, "Grid")
+_of_hetero = partial(option, "Users and items")
 _STDOUT = "-"
 
 
@@ -30,17 +31,16 @@ class OutputFlags:
 
     format: Annotated[
         Literal["edges", "csv", "parquet", "npy", "edgelist", "json", "tsv", "chunked"] | None,
-        option(
-            "--format -f",
+        _of_output(
             "R-MAT and grid: edges (src dst; the default), csv, parquet, npy (a folder). Hetero: csv (the default) or parquet "
             "(a folder with graph.yaml), edgelist, json, tsv, chunked. OUT may end in .csv or .parquet instead.",
-            group=_OUTPUT,
+            "--format -f",
             metavar="NAME",
         ),
     ] = None
-    seed: Annotated[int, option("--seed", "Seed; the same one gives the same bytes.", group=_OUTPUT, metavar="N")] = 0
+    seed: Annotated[int, _of_output("Seed; the same one gives the same bytes.", metavar="N")] = 0
     overwrite: Annotated[
-        bool, option("--overwrite", "Replace OUT; the old one stays until the new one is whole.", group=_OUTPUT, default=False)
+        bool, _of_output("Replace OUT; the old one stays until the new one is whole.", "--overwrite", default=False)
     ] = False
 
 
@@ -48,43 +48,27 @@ class OutputFlags:
 class GraphFlags:
     """What the graph is like; None means: not given. Field names are those of ``GenerateOptions``."""
 
-    scale: Annotated[int | None, option("--scale", "2^N nodes.  [default: 16]", group=_RMAT, metavar="N")] = None
-    edge_factor: Annotated[int | None, option("--edge-factor", "Edges a node.  [default: 16]", group=_RMAT, metavar="N")] = None
-    edges: Annotated[
-        int | None,
-        option("--edges", "Edges in all, instead of --edge-factor; of hetero, too: 100,000.", group=_RMAT, metavar="N"),
-    ] = None
-    a: Annotated[float | None, option("--a", "Share of the upper left quarter.  [default: 0.57]", group=_RMAT, metavar="X")] = (
+    scale: Annotated[int | None, _of_rmat("2^N nodes.  [default: 16]", metavar="N")] = None
+    edge_factor: Annotated[int | None, _of_rmat("Edges a node.  [default: 16]", metavar="N")] = None
+    edges: Annotated[int | None, _of_rmat("Edges in all, instead of --edge-factor; of hetero, too: 100,000.", metavar="N")] = (
         None
     )
-    b: Annotated[
-        float | None, option("--b", "Share of the upper right quarter.  [default: 0.19]", group=_RMAT, metavar="X")
-    ] = None
+    a: Annotated[float | None, _of_rmat("Share of the upper left quarter.  [default: 0.57]", metavar="X")] = None
+    b: Annotated[float | None, _of_rmat("Share of the upper right quarter.  [default: 0.19]", metavar="X")] = None
     c: Annotated[
-        float | None,
-        option("--c", "Share of the lower left quarter; the rest is the fourth's.  [default: 0.19]", group=_RMAT, metavar="X"),
+        float | None, _of_rmat("Share of the lower left quarter; the rest is the fourth's.  [default: 0.19]", metavar="X")
     ] = None
     no_permute: Annotated[
-        bool, option("--no-permute", "Leave nodes in the order of their quarters: hubs first.", group=_RMAT, default=False)
+        bool, _of_rmat("Leave nodes in the order of their quarters: hubs first.", "--no-permute", default=False)
     ] = False
-    rows: Annotated[int | None, option("--rows", "Rows of nodes.  [default: 1000]", group=_GRID, metavar="N")] = None
-    cols: Annotated[int | None, option("--cols", "Columns of nodes.  [default: 1000]", group=_GRID, metavar="N")] = None
-    torus: Annotated[bool, option("--torus", "Link the borders to those on the other side.", group=_GRID, default=False)] = (
-        False
-    )
-    weights: Annotated[bool, option("--weights", "Add a weight of six decimals, 0 <= w < 1.", group=_EDGES, default=False)] = (
-        False
-    )
-    times: Annotated[bool, option("--times", "Add a time in seconds, in the year 2020.", group=_EDGES, default=False)] = False
-    nodes: Annotated[
-        int | None, option("--nodes", "Nodes: 60 % users, the rest items.  [default: 10,000]", group=_HETERO, metavar="N")
-    ] = None
-    features: Annotated[int | None, option("--features", "Features of a node.  [default: 16]", group=_HETERO, metavar="N")] = (
-        None
-    )
-    chunks: Annotated[
-        int | None, option("--chunks", "Files a type, of --format chunked.  [default: 4]", group=_HETERO, metavar="N")
-    ] = None
+    rows: Annotated[int | None, _of_grid("Rows of nodes.  [default: 1000]", metavar="N")] = None
+    cols: Annotated[int | None, _of_grid("Columns of nodes.  [default: 1000]", metavar="N")] = None
+    torus: Annotated[bool, _of_grid("Link the borders to those on the other side.", "--torus", default=False)] = False
+    weights: Annotated[bool, _of_edges("Add a weight of six decimals, 0 <= w < 1.", "--weights", default=False)] = False
+    times: Annotated[bool, _of_edges("Add a time in seconds, in the year 2020.", "--times", default=False)] = False
+    nodes: Annotated[int | None, _of_hetero("Nodes: 60 % users, the rest items.  [default: 10,000]", metavar="N")] = None
+    features: Annotated[int | None, _of_hetero("Features of a node.  [default: 16]", metavar="N")] = None
+    chunks: Annotated[int | None, _of_hetero("Files a type, of --format chunked.  [default: 4]", metavar="N")] = None
 
     def given(self) -> dict[str, Any]:
         """Return the library's options that the flags give."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal
 
 import typer
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from graphprep.ids.lookup import FoundIds, GivenIds, IdLookup
 
-_WHAT = "Conversion"
+_of_conversion = partial(option, "Conversion")
 _BLOCK = 1 << 16  # IDs converted at once
 _SCAN_BLOCK = 1 << 22  # where every block costs a pass over all edge IDs
 _SHOWN = 40
@@ -39,33 +40,28 @@ def ids(
     *,
     from_space: Annotated[
         str,
-        option(
-            "--from",
+        _of_conversion(
             "Space of the IDs: raw, typed, homo, part, local, previous; edges: id, row, homo, part, local.",
-            group=_WHAT,
+            "--from",
             metavar="SPACE",
         ),
     ],
-    to_space: Annotated[str, option("--to", "Space to convert to. Local IDs are PART:LOCAL.", group=_WHAT, metavar="SPACE")],
+    to_space: Annotated[str, _of_conversion("Space to convert to. Local IDs are PART:LOCAL.", "--to", metavar="SPACE")],
     type_name: Annotated[
         str | None,
-        option("--type", "Node type, or edge type SRC:REL:DST; needed where IDs do not tell it.", group=_WHAT, metavar="TYPE"),
+        _of_conversion("Node type, or edge type SRC:REL:DST; needed where IDs do not tell it.", "--type", metavar="TYPE"),
     ] = None,
     edge: Annotated[
-        bool, option("--edge", "Convert edges: edge ID (id), edge row (row), homo, part, local.", group=_WHAT, default=False)
+        bool, _of_conversion("Convert edges: edge ID (id), edge row (row), homo, part, local.", "--edge", default=False)
     ] = False,
-    file: Annotated[str | None, option("--file", "File of IDs, one a line.", group=_WHAT, metavar="FILE")] = None,
+    file: Annotated[str | None, _of_conversion("File of IDs, one a line.", metavar="FILE")] = None,
     missing: Annotated[
         Literal["error", "skip", "mark"],
-        option(
-            "--missing",
-            "At an ID that the store does not have: fail, leave it out, or print -1 (an empty line for string IDs).",
-            group=_WHAT,
+        _of_conversion(
+            "At an ID that the store does not have: fail, leave it out, or print -1 (an empty line for string IDs)."
         ),
     ] = "error",
-    as_json: Annotated[
-        bool, option("--json", "Print one JSON object an ID, for machines.", group=_WHAT, default=False)
-    ] = False,
+    as_json: Annotated[bool, _of_conversion("Print one JSON object an ID, for machines.", "--json", default=False)] = False,
     storage_flags: StorageFlags,
 ) -> None:
     """Convert IDs between raw, typed, homo, part and local.

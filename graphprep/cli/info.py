@@ -9,7 +9,7 @@ import typer
 
 from graphprep.cli.convert import DeepGnnFlags, EdgesFlags, InputFlags
 from graphprep.cli.help.groups import with_groups
-from graphprep.cli.options import REPORT, AsJson, ReportFlags, StorageFlags, option
+from graphprep.cli.options import AsJson, ReportFlags, StorageFlags, of_report
 from graphprep.cli.summaries import more_line, note_lines
 from graphprep.cli.tables import TableFlags, flag_words
 from graphprep.model.shown.results import largest_types
@@ -42,7 +42,7 @@ def info(
     deepgnn_flags: DeepGnnFlags,
     storage_flags: StorageFlags,
     report_flags: ReportFlags,
-    head: Annotated[int, option("--head", "Show the first N nodes and edges of each type.", group=REPORT, metavar="N")] = 0,
+    head: Annotated[int, of_report("Show the first N nodes and edges of each type.", metavar="N")] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Describe a store, a chunked graph or raw files.

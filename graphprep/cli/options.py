@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -11,47 +12,40 @@ import typer
 if TYPE_CHECKING:
     from graphprep.model.run_options import RunOptions
 
-RESOURCES = "Resources"
-REPORT = "Output of the command"
-
 
 def option(
-    name: str, help: str, *, group: str, metavar: str | None = None, default: str | bool = True
+    section: str, help: str, names: str = "", *, metavar: str | None = None, default: str | bool = True
 ) -> typer.models.OptionInfo:
-    """Declare an option: its flag, its help, and the section of the help in which it stands."""
-    names = name.split()
+    """Declare an option: the section of the help in which it stands, its help, and its flags, if not those of its field."""
     info: typer.models.OptionInfo = typer.Option(
-        *names, help=help, metavar=metavar, rich_help_panel=group, show_default=default
+        *names.split(), help=help, metavar=metavar, rich_help_panel=section, show_default=default
     )
     return info
 
 
+_REPORT = "Output of the command"
+_of_resources = partial(option, "Resources")
+of_report = partial(option, _REPORT)
+
 OverwriteStore = Annotated[
     bool,
     option(
-        "--overwrite",
-        "Replace OUT if it is a store; the old one stays until the new one is whole.",
-        group="Store",
-        default=False,
+        "Store", "Replace OUT if it is a store; the old one stays until the new one is whole.", "--overwrite", default=False
     ),
 ]
-Threads = Annotated[int, option("--threads", "Threads to work with; 0 means one a core.", group=RESOURCES, metavar="N")]
+Threads = Annotated[int, _of_resources("Threads to work with; 0 means one a core.", "--threads", metavar="N")]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RunFlags:
     """What a command may use of the machine."""
 
-    memory_limit: Annotated[
-        str,
-        option("--memory-limit", "Memory to use, all workers together: 8GiB, 50% or auto.", group=RESOURCES, metavar="SIZE"),
-    ] = "auto"
+    memory_limit: Annotated[str, _of_resources("Memory to use, all workers together: 8GiB, 50% or auto.", metavar="SIZE")] = (
+        "auto"
+    )
     threads: Threads = 0
     tmp_dir: Annotated[
-        str | None,
-        option(
-            "--tmp-dir", "Folder for temporary files.  [default: beside OUT, else the system's]", group=RESOURCES, metavar="DIR"
-        ),
+        str | None, _of_resources("Folder for temporary files.  [default: beside OUT, else the system's]", metavar="DIR")
     ] = None
 
     def to_options(self, storage: StorageFlags) -> RunOptions:
@@ -70,21 +64,12 @@ class DeviceFlags(RunFlags):
 
     device: Annotated[
         str | None,
-        option(
-            "--device",
-            "Where arrays are built: auto, cpu, cuda or cuda:N.  [default: GRAPHPREP_DEVICE, else auto]",
-            group=RESOURCES,
-            metavar="NAME",
+        _of_resources(
+            "Where arrays are built: auto, cpu, cuda or cuda:N.  [default: GRAPHPREP_DEVICE, else auto]", metavar="NAME"
         ),
     ] = None
     device_memory_limit: Annotated[
-        str,
-        option(
-            "--device-memory-limit",
-            "Memory to use on a GPU: 8GiB, 50% of what is free there, or auto.",
-            group=RESOURCES,
-            metavar="SIZE",
-        ),
+        str, _of_resources("Memory to use on a GPU: 8GiB, 50% of what is free there, or auto.", metavar="SIZE")
     ] = "auto"
 
     def to_options(self, storage: StorageFlags) -> RunOptions:
@@ -99,12 +84,7 @@ class StorageFlags:
 
     storage_option: Annotated[
         list[str],
-        option(
-            "--storage-option",
-            "Option of the remote file system, such as anon=true for s3://; may be repeated.",
-            group=RESOURCES,
-            metavar="KEY=VALUE",
-        ),
+        _of_resources("Option of the remote file system, such as anon=true for s3://; may be repeated.", metavar="KEY=VALUE"),
     ] = field(default_factory=list)
 
     def to_mapping(self) -> Mapping[str, str]:
@@ -120,14 +100,12 @@ class ReportFlags:
     """What a command says while it works, on stderr."""
 
     progress: Annotated[
-        Literal["auto", "plain", "none"],
-        option("--progress", "Progress: a bar on a terminal (auto), plain lines, or none.", group=REPORT),
+        Literal["auto", "plain", "none"], of_report("Progress: a bar on a terminal (auto), plain lines, or none.")
     ] = "auto"
     log_format: Annotated[
-        Literal["text", "json"],
-        option("--log-format", "Progress, messages and errors as text or as one JSON object a line.", group=REPORT),
+        Literal["text", "json"], of_report("Progress, messages and errors as text or as one JSON object a line.")
     ] = "text"
-    quiet: Annotated[bool, option("--quiet -q", "Say nothing but errors on stderr.", group=REPORT, default=False)] = False
+    quiet: Annotated[bool, of_report("Say nothing but errors on stderr.", "--quiet -q", default=False)] = False
     verbose: Annotated[
         int,
         typer.Option(
@@ -135,14 +113,14 @@ class ReportFlags:
             "-v",
             count=True,
             help="Say more: the time of each stage; -vv shows the traceback of an internal error.",
-            rich_help_panel=REPORT,
+            rich_help_panel=_REPORT,
             show_default=False,
             metavar="",
         ),
     ] = 0
 
 
-AsJson = Annotated[bool, option("--json", "Print the result as JSON, for machines.", group=REPORT, default=False)]
+AsJson = Annotated[bool, of_report("Print the result as JSON, for machines.", "--json", default=False)]
 
 
 def parse_pairs(flag: str, pairs: list[str]) -> Mapping[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -17,8 +18,8 @@ from graphprep.model.shown.texts import display_url
 if TYPE_CHECKING:
     from graphprep.model.options.partition import PartitionSummary
 
-_PARTITIONS = "Partitions"
-_STORE = "Store"
+_of_partitions = partial(option, "Partitions")
+_of_store = partial(option, "Store")
 
 
 @dataclass(frozen=True)
@@ -27,72 +28,44 @@ class PartitionFlags:
 
     by: Annotated[
         str,
-        option(
-            "--by",
+        _of_partitions(
             "range, hash, modulo, random; by edges ldg, fennel or metis; a file or folder of assignments; or "
             "python:MODULE:FUNCTION.",
-            group=_PARTITIONS,
             metavar="METHOD",
             default=False,
         ),
     ]
     partitions: Annotated[
         int | None,
-        option(
-            "--partitions -p",
-            "Number of partitions.  [default: the store's, or the file's]",
-            group=_PARTITIONS,
-            metavar="N",
-            default=False,
+        _of_partitions(
+            "Number of partitions.  [default: the store's, or the file's]", "--partitions -p", metavar="N", default=False
         ),
     ] = None
-    seed: Annotated[int, option("--seed", "Seed of --by random.", group=_PARTITIONS, metavar="N")] = 0
+    seed: Annotated[int, _of_partitions("Seed of --by random.", metavar="N")] = 0
     passes: Annotated[
-        int | None,
-        option(
-            "--passes",
-            "Times that ldg and fennel place each node.  [default: 5]",
-            group=_PARTITIONS,
-            metavar="N",
-            default=False,
-        ),
+        int | None, _of_partitions("Times that ldg and fennel place each node.  [default: 5]", metavar="N", default=False)
     ] = None
     balance: Annotated[
         list[str],
-        option(
-            "--balance",
+        _of_partitions(
             "What methods by edges give equal shares of: nodes, edges, type (nodes of each type), or a node column: its sum, "
             "or, of bools, splits and categories, nodes of each value. May be repeated.  [default: nodes]",
-            group=_PARTITIONS,
             metavar="WHAT",
             default=False,
         ),
     ] = field(default_factory=list)
     max_imbalance: Annotated[
         float | None,
-        option(
-            "--max-imbalance",
-            "What a partition may have of it, over the mean.  [default: 1.05]",
-            group=_PARTITIONS,
-            metavar="X",
-            default=False,
-        ),
+        _of_partitions("What a partition may have of it, over the mean.  [default: 1.05]", metavar="X", default=False),
     ] = None
     halo_hops: Annotated[
-        int,
-        option(
-            "--halo-hops",
-            "Hops from a partition's nodes to those of others that the report counts as its halo.",
-            group=_PARTITIONS,
-            metavar="K",
-        ),
+        int, _of_partitions("Hops from a partition's nodes to those of others that the report counts as its halo.", metavar="K")
     ] = 1
     assignment_only: Annotated[
         bool,
-        option(
-            "--assignment-only",
+        _of_partitions(
             "Write DGL's files of assignments in place of a store: TYPE.txt and partition_meta.json.",
-            group=_PARTITIONS,
+            "--assignment-only",
             default=False,
         ),
     ] = False
@@ -106,10 +79,9 @@ def partition(
     partition_flags: PartitionFlags,
     overwrite: Annotated[
         bool,
-        option(
-            "--overwrite",
+        _of_store(
             "Replace OUT if it is what would be written; the old one stays until the new one is whole.",
-            group=_STORE,
+            "--overwrite",
             default=False,
         ),
     ] = False,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -15,8 +16,7 @@ from graphprep.model.shown.texts import display_url
 if TYPE_CHECKING:
     from graphprep.model.options.reorder import ReorderSummary
 
-_ORDER = "Order"
-_STORE = "Store"
+_of_order = partial(option, "Order")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -25,58 +25,39 @@ class OrderFlags:
 
     by: Annotated[
         str,
-        option(
-            "--by",
+        _of_order(
             "What comes first: nodes of the most edges (degree), in-edges (in-degree) or out-edges (out-degree); hubs, by "
             "degree (hub-sort) or as they stand (hub-cluster); groups of like degree (dbg); what a search "
             "meets first, breadth first (bfs) or from the lowest degrees on and reversed (rcm); one community after another "
             "(llp); any, by the seed (random); the highest scores (score:FILE); what a file says (permutation:FILE); what did "
             "before any reorder (previous).",
-            group=_ORDER,
             metavar="ORDER",
             default=False,
         ),
     ]
     scope: Annotated[
         Literal["partition", "graph"],
-        option(
-            "--scope",
-            "Keep nodes in their partitions, or order them across partitions, which keep their numbers of nodes.",
-            group=_ORDER,
-        ),
+        _of_order("Keep nodes in their partitions, or order them across partitions, which keep their numbers of nodes."),
     ] = "partition"
     edge_type: Annotated[
         list[str],
-        option(
-            "--edge-type",
-            "Count the edges of this type only; may be repeated.  [default: all edge types]",
-            group=_ORDER,
-            metavar="SRC:REL:DST",
-        ),
+        _of_order("Count the edges of this type only; may be repeated.  [default: all edge types]", metavar="SRC:REL:DST"),
     ] = field(default_factory=list)
     shuffle_ratio: Annotated[
-        float,
-        option(
-            "--shuffle-ratio",
-            "Shuffle the first R x n of a partition's n nodes of a type, those that come first.",
-            group=_ORDER,
-            metavar="R",
-        ),
+        float, _of_order("Shuffle the first R x n of a partition's n nodes of a type, those that come first.", metavar="R")
     ] = 0.0
-    split_ratio: Annotated[
-        float,
-        option("--split-ratio", "Call the first R x n nodes of a partition hot, for --id2index.", group=_ORDER, metavar="R"),
-    ] = 0.0
+    split_ratio: Annotated[float, _of_order("Call the first R x n nodes of a partition hot, for --id2index.", metavar="R")] = (
+        0.0
+    )
     id2index: Annotated[
         bool,
-        option(
-            "--id2index",
+        _of_order(
             "Write id2index.npy, where each node went, and the number of hot nodes, for GraphLearn-for-PyTorch.",
-            group=_ORDER,
+            "--id2index",
             default=False,
         ),
     ] = False
-    seed: Annotated[int, option("--seed", "Seed of --shuffle-ratio, random and llp.", group=_ORDER, metavar="N")] = 0
+    seed: Annotated[int, _of_order("Seed of --shuffle-ratio, random and llp.", metavar="N")] = 0
 
 
 @with_groups()

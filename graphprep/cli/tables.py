@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from graphprep.cli.help.pages import FIRST, OF_TABLES
@@ -13,8 +14,8 @@ if TYPE_CHECKING:
     from graphprep.model.errors import UsageError
     from graphprep.model.graph_config import EdgeTable, GraphConfig, NodeTable, TableConfig
 
-TABLES = "Tables and arrays of several types (--nodes, --edges)"
-_ROLES = "Labels, splits, seeds"
+_of_tables = partial(option, "Tables and arrays of several types (--nodes, --edges)")
+_of_roles = partial(option, "Labels, splits, seeds")
 _ANY = "*"  # stands for a type or relation that the data names
 _ID_TYPES = ("int", "uint", "string", "auto")
 _FLAG_NAMES = {"columns": "column", "drop_columns": "drop_column"}
@@ -27,11 +28,9 @@ class TableFlags:
 
     nodes: Annotated[
         list[str],
-        option(
-            "--nodes",
+        _of_tables(
             "Table of the nodes of TYPE: CSV, TSV, Parquet, Arrow, JSON lines, npy; a file, folder or glob.  "
             "Repeat it for more types, or more files of one; '*' for TYPE: --type-col names it.",
-            group=TABLES,
             metavar="TYPE=FILE",
         ),
         OF_TABLES,
@@ -39,11 +38,9 @@ class TableFlags:
     ] = field(default_factory=list)
     edges: Annotated[
         list[str],
-        option(
-            "--edges",
+        _of_tables(
             "Table or matrix of edges, likewise; SRC, REL and DST are the types of source, edge and destination.  '*' for REL: "
             "--relation-col names it.  In names, : is %3A and % is %25.",
-            group=TABLES,
             metavar="SRC:REL:DST=FILE",
         ),
         OF_TABLES,
@@ -51,99 +48,72 @@ class TableFlags:
     ] = field(default_factory=list)
     id_col: Annotated[
         list[str],
-        option(
-            "--id-col",
+        _of_tables(
             "Column of a node's ID.  Such options hold for every table, or for the TYPE in front.  "
             "[default: id, else the first]",
-            group=TABLES,
             metavar="[TYPE=]COL",
         ),
         OF_TABLES,
     ] = field(default_factory=list)
-    type_col: Annotated[
-        str | None,
-        option("--type-col", "Column of a node's type, for --nodes '*=FILE'.", group=TABLES, metavar="COL"),
-        OF_TABLES,
-    ] = None
+    type_col: Annotated[str | None, _of_tables("Column of a node's type, for --nodes '*=FILE'.", metavar="COL"), OF_TABLES] = (
+        None
+    )
     id_space: Annotated[
         Literal["per-type", "global"] | None,
-        option(
-            "--id-space",
-            "Whether IDs are unique within their node type, or among all.  [default: per-type]",
-            group=TABLES,
-        ),
+        _of_tables("Whether IDs are unique within their node type, or among all.  [default: per-type]"),
         OF_TABLES,
     ] = None
     null: Annotated[
-        list[str],
-        option("--null", "Further spelling of an absent cell; may be repeated.", group=TABLES, metavar="TEXT"),
-        OF_TABLES,
+        list[str], _of_tables("Further spelling of an absent cell; may be repeated.", metavar="TEXT"), OF_TABLES
     ] = field(default_factory=list)
     escape: Annotated[
         str | None,
-        option(
-            "--escape",
+        _of_tables(
             "Character that makes text of the quote, delimiter or line break behind it, such as '\\'.  [default: none]",
-            group=TABLES,
             metavar="CHAR",
         ),
         OF_TABLES,
     ] = None
     comment: Annotated[
         str | None,
-        option(
-            "--comment",
+        _of_tables(
             "Character that begins lines that are no records, such as '#'.  [default: none; # and % where blanks separate]",
-            group=TABLES,
             metavar="CHAR",
         ),
         OF_TABLES,
     ] = None
     node_data: Annotated[
         list[str],
-        option(
-            "--node-data",
+        _of_tables(
             "Column NAME of the nodes of TYPE, from a file of its own (npy, Parquet, CSV): row r is that of the node with raw "
             "ID r; with @COL, each row is that of the raw ID in column COL.",
-            group=TABLES,
             metavar="[TYPE:]NAME=FILE[@COL]",
         ),
         OF_TABLES,
     ] = field(default_factory=list)
     edge_data: Annotated[
         list[str],
-        option(
-            "--edge-data",
-            "Column NAME of edges: row r is that of the edge with edge ID r.",
-            group=TABLES,
-            metavar="[SRC:REL:DST:]NAME=FILE",
-        ),
+        _of_tables("Column NAME of edges: row r is that of the edge with edge ID r.", metavar="[SRC:REL:DST:]NAME=FILE"),
         OF_TABLES,
     ] = field(default_factory=list)
-    label: Annotated[
-        list[str],
-        option("--label", "Column that is the label; texts become numbers.", group=_ROLES, metavar="[TYPE:]COL"),
-    ] = field(default_factory=list)
+    label: Annotated[list[str], _of_roles("Column that is the label; texts become numbers.", metavar="[TYPE:]COL")] = field(
+        default_factory=list
+    )
     split: Annotated[
         list[str],
-        option(
-            "--split",
+        _of_roles(
             "Column that is the split (0, 1, 2 or train, valid, test), three masks, shares to draw it by (0.8/0.1/0.1), or "
             "TYPE=TRAIN,VALID,TEST: files of raw IDs.",
-            group=_ROLES,
             metavar="[TYPE:]SPLIT",
         ),
     ] = field(default_factory=list)
-    seeds: Annotated[
-        list[str],
-        option("--seeds", "File of raw IDs of nodes to mark as seeds.", group=_ROLES, metavar="[TYPE=]FILE"),
-    ] = field(default_factory=list)
+    seeds: Annotated[list[str], _of_roles("File of raw IDs of nodes to mark as seeds.", metavar="[TYPE=]FILE")] = field(
+        default_factory=list
+    )
     category: Annotated[
         list[str],
-        option(
-            "--category",
+        _of_roles(
             "Column of texts to store as numbers 0, 1 ... in the order of the texts, which stand in the schema.",
-            group=_ROLES,
             metavar="[TYPE:]COL",
         ),
     ] = field(default_factory=list)
@@ -403,4 +373,4 @@ def _usage(message: str, fix: str) -> UsageError:
     return UsageError(message, fix=fix)
 
 
-__all__ = ["TABLES", "TableFlags", "flag_words", "make_graph"]
+__all__ = ["TableFlags", "flag_words", "make_graph"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -15,7 +16,7 @@ from graphprep.model.shown.texts import display_url
 if TYPE_CHECKING:
     from graphprep.model.options.transform import TransformSummary
 
-_STORE = "Store"
+_of_store = partial(option, "Store")
 
 
 @dataclass(frozen=True)
@@ -24,18 +25,12 @@ class OutputFlags:
 
     ids: Annotated[
         Literal["compact", "preserved"],
-        option(
-            "--ids",
-            "Where nodes go: the IDs of the others close up (compact), or all nodes stay and only edges go (preserved).",
-            group=_STORE,
-        ),
+        _of_store("Where nodes go: the IDs of the others close up (compact), or all nodes stay and only edges go (preserved)."),
     ] = "compact"
     maps: Annotated[
         str | None,
-        option(
-            "--maps",
+        _of_store(
             "Also write, for every type, where each old node and edge is now: .npy files of IDs, -1 for what is gone.",
-            group=_STORE,
             metavar="DIR",
         ),
     ] = None

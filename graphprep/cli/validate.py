@@ -8,7 +8,7 @@ import typer
 
 from graphprep.cli.convert import DeepGnnFlags, EdgesFlags, ErrorFlags, InputFlags
 from graphprep.cli.help.groups import with_groups
-from graphprep.cli.options import REPORT, AsJson, ReportFlags, RunFlags, StorageFlags, option
+from graphprep.cli.options import AsJson, ReportFlags, RunFlags, StorageFlags, of_report
 from graphprep.cli.summaries import note_lines, types_lines, wrapped_text
 from graphprep.cli.tables import TableFlags
 from graphprep.model.shown.texts import display_url, hide_secrets, json_text, shown
@@ -41,9 +41,7 @@ def validate(
     run_flags: RunFlags,
     storage_flags: StorageFlags,
     report_flags: ReportFlags,
-    max_faults: Annotated[
-        int, option("--max-faults", "Print at most N faults of a store; all are counted.", group=REPORT, metavar="N")
-    ] = 20,
+    max_faults: Annotated[int, of_report("Print at most N faults of a store; all are counted.", metavar="N")] = 20,
     as_json: AsJson = False,
 ) -> None:
     """Check a store against its schema and its invariants.
