@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from graphprep.model.errors import DataError, MemoryLimitError, UsageError
@@ -22,9 +22,41 @@ _SCHEMA = "graph"
 _YAML_FACTOR, _JSON_FACTOR = 10, 2
 _POSITION = re.compile(r"0|[1-9][0-9]{0,5}", re.ASCII)
 _HEADERS = {True: "yes", False: "no", None: "auto"}
-_YES_NO = {"yes": True, "no": False, True: True, False: False, None: None}
-# Fields of the config's classes that are called otherwise in the file.
-_TABLE_KEYS = {"nulls": "null", "renamed": "rename", "dropped": "drop", "kept": "keep"}
+_YES_NO = {"yes": True, "no": False, True: True, False: False}
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    return tuple(map(str, value)) if isinstance(value, list) else (str(value),)
+
+
+def _pairs(value: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    return tuple((name, str(item)) for name, item in value.items())
+
+
+# The fields of the config's classes that stand in the file, in the order in which they are written.
+_TABLE = (
+    *("format", "delimiter", "header", "names", "quote", "escape", "comment", "nulls", "columns", "renamed", "dropped", "kept"),
+    *("id_type", "list_delimiter"),
+)
+_NODE = ("type", "type_col", "type_delimiter")
+_NODE_BEHIND_FILES = ("id_col", "row_ids", "declares", "num_nodes", "space", "weight_col")
+_ENDS = ("src_type", "relation", "dst_type")
+_EDGE = ("relation_col", "src_col", "dst_col", "src_space", "dst_space", "weight_col", "time_col", "time_unit", "layout")
+_DATA = ("owner", "name", "file", "id_col", "column")
+_GRAPH = ("graph_name", "id_space", "id_type", "columns", "dropped")
+_ROLES = ("labels", "splits", "categories", "seeds")
+# Those that are called otherwise there.
+_KEYS = {"nulls": "null", "renamed": "rename", "dropped": "drop", "kept": "keep", "layout": "input_layout", "owner": "type"}
+_KEYS |= {"space": "id_space", "src_space": "src_id_space", "dst_space": "dst_id_space"}
+# What makes their values of what stands there.
+_READERS: dict[str, Callable[[Any], Any]] = {
+    **dict.fromkeys(("files", "names", "nulls", "dropped", "kept", *_ROLES), _texts),
+    **dict.fromkeys(("columns", "renamed"), _pairs),
+    **dict.fromkeys(("type", "type_col", "id_col", "weight_col", "relation_col", "src_col", "dst_col", "time_col"), str),
+    **dict.fromkeys(("space", "src_space", "dst_space", "graph_name", "owner", "name", "column", *_ENDS), str),
+    "header": lambda value: _HEADERS.get(value, value),
+    "declares": _YES_NO.__getitem__,
+}
 
 
 @dataclass(frozen=True)
@@ -88,46 +120,22 @@ def graph_from_json(value: Mapping[str, Any], *, base: str, place: str) -> Graph
     edges = tuple(_edge_table(item, at_path(place, ("edges", i))) for i, item in enumerate(value.get("edges", ())))
     if not nodes and not edges:
         raise DataError("neither nodes nor edges are listed", place=place, fix="list tables below 'nodes' and 'edges'")
-    return GraphConfig(
-        nodes=nodes,
-        edges=edges,
-        node_data=_data_arrays(value, "node_data", place),
-        edge_data=_data_arrays(value, "edge_data", place),
-        graph_name=_text(value.get("graph_name")),
-        id_space=value.get("id_space", "per-type"),
-        id_type=value.get("id_type"),
-        columns=_pairs(value.get("columns")),
-        dropped=_texts(value.get("drop")),
-        labels=_texts(value.get("labels")),
-        splits=_texts(value.get("splits")),
-        categories=_texts(value.get("categories")),
-        seeds=_texts(value.get("seeds")),
-        base=base,
-        place=place,
-    )
+    data: dict[str, Any] = {key: _data_arrays(value, key, place) for key in ("node_data", "edge_data")}
+    return GraphConfig(nodes, edges, **data, **_fields(value, (*_GRAPH, *_ROLES)), base=base, place=place)
+
+
+def _fields(item: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """Return the fields of these names that stand in a mapping of the file."""
+    found = {name: item.get(_KEYS.get(name, name)) for name in names}
+    return {name: _READERS.get(name, _as_it_is)(value) for name, value in found.items() if value is not None}
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
 
 
 def _table(item: Mapping[str, Any], place: str) -> TableConfig:
-    header = item.get("header", "auto")
-    names, kept = item.get("names"), item.get("keep")
-    return TableConfig(
-        files=_texts(item.get("files")),
-        format=item.get("format"),
-        delimiter=item.get("delimiter"),
-        header=_HEADERS.get(header, header),
-        names=None if names is None else _texts(names),
-        quote=item.get("quote"),
-        escape=item.get("escape"),
-        comment=item.get("comment"),
-        nulls=_texts(item.get("null")),
-        columns=_pairs(item.get("columns")),
-        renamed=_pairs(item.get("rename")),
-        dropped=_texts(item.get("drop")),
-        kept=None if kept is None else _texts(kept),
-        id_type=item.get("id_type"),
-        list_delimiter=item.get("list_delimiter"),
-        place=place,
-    )
+    return TableConfig(**_fields(item, ("files", *_TABLE)), place=place)
 
 
 def _node_table(item: Mapping[str, Any], place: str) -> NodeTable:
@@ -135,53 +143,26 @@ def _node_table(item: Mapping[str, Any], place: str) -> NodeTable:
         raise DataError("exactly one of the keys 'type' and 'type_col' must be there", place=place, fix="name the node type")
     if item.get("num_nodes") is not None and "files" in item:
         raise DataError("'num_nodes' is for types without files", place=place, fix="leave out one of 'files' and 'num_nodes'")
-    return NodeTable(
-        type=_text(item.get("type")),
-        table=_table(item, place),
-        type_col=_text(item.get("type_col")),
-        type_delimiter=item.get("type_delimiter"),
-        id_col=_text(item.get("id_col")),
-        row_ids=bool(item.get("row_ids")),
-        num_nodes=item.get("num_nodes"),
-        num_nodes_by=f"{place}.num_nodes",
-        space=_text(item.get("id_space")),
-        weight_col=_text(item.get("weight_col")),
-        declares=_YES_NO[item.get("declares")],
-    )
+    found = {"type": None, **_fields(item, (*_NODE, *_NODE_BEHIND_FILES))}
+    return NodeTable(**found, table=_table(item, place), num_nodes_by=f"{place}.num_nodes")
 
 
 def _edge_table(item: Mapping[str, Any], place: str) -> EdgeTable:
-    src, relation, dst = _edge_type_of(item, place)
-    relation_col = _text(item.get("relation_col"))
-    if (relation is None) == (relation_col is None):
+    ends, found = _edge_type_of(item, place), _fields(item, _EDGE)
+    if (ends[1] is None) == ("relation_col" not in found):
         raise DataError(
             "exactly one of a relation's name and 'relation_col' must be there",
             place=place,
             fix="write 'type: src:rel:dst', or 'src_type', 'relation_col' and 'dst_type'",
         )
-    return EdgeTable(
-        src_type=src,
-        relation=relation,
-        dst_type=dst,
-        table=_table(item, place),
-        relation_col=relation_col,
-        src_col=_text(item.get("src_col")),
-        dst_col=_text(item.get("dst_col")),
-        src_space=_text(item.get("src_id_space")),
-        dst_space=_text(item.get("dst_id_space")),
-        weight_col=_text(item.get("weight_col")),
-        time_col=_text(item.get("time_col")),
-        time_unit=item.get("time_unit"),
-        layout=item.get("input_layout", "coo"),
-    )
+    return EdgeTable(*ends, _table(item, place), **found)
 
 
 def _edge_type_of(item: Mapping[str, Any], place: str) -> tuple[str | None, str | None, str | None]:
-    parts = ("src_type", "relation", "dst_type")
     if "type" not in item:
-        src, relation, dst = (_text(item.get(key)) for key in parts)
+        src, relation, dst = map(_fields(item, _ENDS).get, _ENDS)
         return src, relation, dst
-    clash = [key for key in parts if key in item]
+    clash = [key for key in _ENDS if key in item]
     if clash:
         raise DataError(f"'type' and {clash[0]!r} say the same thing", place=place, fix="leave out one of the two")
     try:
@@ -191,31 +172,8 @@ def _edge_type_of(item: Mapping[str, Any], place: str) -> tuple[str | None, str 
 
 
 def _data_arrays(value: Mapping[str, Any], key: str, place: str) -> tuple[DataArray, ...]:
-    return tuple(
-        DataArray(
-            owner=str(item["type"]),
-            name=str(item["name"]),
-            file=item["file"],
-            id_col=_text(item.get("id_col")),
-            column=_text(item.get("column")),
-            place=at_path(place, (key, i)),
-        )
-        for i, item in enumerate(value.get(key, ()))
-    )
-
-
-def _text(value: Any) -> str | None:
-    return None if value is None else str(value)
-
-
-def _texts(value: Any) -> tuple[str, ...]:
-    if value is None:
-        return ()
-    return tuple(map(str, value)) if isinstance(value, list) else (str(value),)
-
-
-def _pairs(value: Mapping[str, Any] | None) -> tuple[tuple[str, str], ...]:
-    return tuple((name, str(item)) for name, item in (value or {}).items())
+    items = enumerate(value.get(key, ()))
+    return tuple(DataArray(**_fields(item, _DATA), place=at_path(place, (key, i))) for i, item in items)
 
 
 # ---------------------------------------------------------------------------------------------------- to YAML
@@ -242,98 +200,48 @@ def dump_graph(config: GraphConfig, comments: Mapping[str, Sequence[str]] | None
 
 def graph_to_json(config: GraphConfig) -> dict[str, Any]:
     """Return what stands in a config's file, keys in the order of the schema, without what holds by default."""
-    value = {
-        "graph_name": config.graph_name,
-        "id_space": None if config.id_space == "per-type" else config.id_space,
-        "id_type": config.id_type,
-        "columns": dict(config.columns),
-        "drop": list(config.dropped),
-        "nodes": [_node_json(node) for node in config.nodes],
-        "edges": [_edge_json(edge) for edge in config.edges],
-        "node_data": [_data_json(item) for item in config.node_data],
-        "edge_data": [_data_json(item) for item in config.edge_data],
-        "labels": list(config.labels),
-        "splits": list(config.splits),
-        "categories": list(config.categories),
-        "seeds": list(config.seeds),
-    }
-    return _without_defaults(value)
+    tables = {"nodes": list(map(_node_json, config.nodes)), "edges": list(map(_edge_json, config.edges))}
+    tables |= {key: [_json(item, _DATA) for item in getattr(config, key)] for key in ("node_data", "edge_data")}
+    return {**_json(config, _GRAPH), **{key: items for key, items in tables.items() if items}, **_json(config, _ROLES)}
 
 
 def _node_json(node: NodeTable) -> dict[str, Any]:
-    value = {
-        "type": node.type,
-        "type_col": node.type_col,
-        "type_delimiter": node.type_delimiter,
-        "files": _one_or_list(node.table.files),
-        "id_col": node.id_col,
-        "row_ids": node.row_ids or None,
-        "declares": None if node.declares is None else _HEADERS[node.declares],
-        "num_nodes": node.num_nodes,
-        "id_space": node.space,
-        "weight_col": node.weight_col,
-    }
-    return _without_defaults(value | _table_json(node.table))
+    return {**_json(node, _NODE), **_files_json(node), **_json(node, _NODE_BEHIND_FILES), **_json(node.table, _TABLE)}
 
 
 def _edge_json(edge: EdgeTable) -> dict[str, Any]:
-    value: dict[str, Any] = {}
+    ends = _json(edge, _ENDS)
     if edge.src_type is not None and edge.relation is not None and edge.dst_type is not None:
-        value["type"] = edge_type_text((edge.src_type, edge.relation, edge.dst_type))
-    else:
-        value |= {"src_type": edge.src_type, "relation": edge.relation, "dst_type": edge.dst_type}
-    value |= {
-        "files": _one_or_list(edge.table.files),
-        "relation_col": edge.relation_col,
-        "src_col": edge.src_col,
-        "dst_col": edge.dst_col,
-        "src_id_space": edge.src_space,
-        "dst_id_space": edge.dst_space,
-        "weight_col": edge.weight_col,
-        "time_col": edge.time_col,
-        "time_unit": edge.time_unit,
-        "input_layout": None if edge.layout == "coo" else edge.layout,
+        ends = {"type": edge_type_text((edge.src_type, edge.relation, edge.dst_type))}
+    return {**ends, **_files_json(edge), **_json(edge, _EDGE), **_json(edge.table, _TABLE)}
+
+
+def _files_json(owner: NodeTable | EdgeTable) -> dict[str, Any]:
+    files = owner.table.files
+    return {"files": files[0] if len(files) == 1 else list(files)} if files else {}
+
+
+def _json(one: Any, names: Sequence[str]) -> dict[str, Any]:
+    """Return fields by their keys in the file, those left out that hold by default; an empty ``keep`` says something."""
+    defaults = {field.name: field.default for field in fields(one)}
+    values = {name: getattr(one, name) for name in names}
+    told = {
+        name: value
+        for name, value in values.items()
+        if value not in (None, (), defaults[name]) or (name, value) == ("kept", ())
     }
-    return _without_defaults(value | _table_json(edge.table))
+    return {_KEYS.get(name, name): _value_json(name, value) for name, value in told.items()}
 
 
-def _table_json(table: TableConfig) -> dict[str, Any]:
-    value: dict[str, Any] = {
-        "format": table.format,
-        "delimiter": table.delimiter,
-        "header": None if table.header == "auto" else table.header,
-        "names": table.names,
-        "quote": table.quote,
-        "escape": table.escape,
-        "comment": table.comment,
-        "nulls": table.nulls,
-        "columns": dict(table.columns),
-        "renamed": dict(table.renamed),
-        "dropped": table.dropped,
-        "kept": table.kept,
-        "id_type": table.id_type,
-        "list_delimiter": table.list_delimiter,
-    }
-    kept = {"keep": list(table.kept)} if table.kept is not None else {}  # an empty list says something
-    return {_TABLE_KEYS.get(key, key): list(item) if isinstance(item, tuple) else item for key, item in value.items()} | kept
-
-
-def _data_json(item: DataArray) -> dict[str, Any]:
-    value = {"type": item.owner, "name": item.name, "file": item.file, "id_col": item.id_col, "column": item.column}
-    return _without_defaults(value)
-
-
-def _one_or_list(texts: tuple[str, ...]) -> Any:
-    return texts[0] if len(texts) == 1 else list(texts)
-
-
-def _without_defaults(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out what holds by default; write columns that are positions as numbers."""
-    value = {
-        key: int(item) if key.endswith("_col") and isinstance(item, str) and _POSITION.fullmatch(item) else item
-        for key, item in value.items()
-    }
-    return {key: item for key, item in value.items() if item is not None and (item not in ([], {}, ()) or key == "keep")}
+def _value_json(name: str, value: Any) -> Any:
+    """Return a field as the file has it: columns that are positions are numbers."""
+    if _READERS.get(name) is _pairs:
+        return dict(value)
+    if name == "declares":
+        return _HEADERS[value]
+    if name.endswith("_col") and _POSITION.fullmatch(value):
+        return int(value)
+    return list(value) if isinstance(value, tuple) else value
 
 
 def _flow(value: Any) -> str:
