@@ -15,7 +15,7 @@ from graphprep.cli import export
 from graphprep.cli.export import LastStageFlags
 from graphprep.cli.help.groups import with_groups
 from graphprep.cli.help.pages import FIRST, OF_TABLES, Of
-from graphprep.cli.options import AsJson, DeviceFlags, OverwriteStore, ReportFlags, StorageFlags, option
+from graphprep.cli.options import AsJson, DeviceFlags, OverwriteStore, ReportFlags, StorageFlags, option, values_of
 from graphprep.cli.summaries import note_lines, sizes_text, summary_json, types_lines, work_line, wrapped_text
 from graphprep.cli.tables import TableFlags, make_graph
 from graphprep.cli.words import count
@@ -444,36 +444,19 @@ def make_input_options(
     from graphprep.model.options.convert import ConvertOptions
 
     errors = errors or ErrorFlags()
-    given = {"missing_node_type": errors.missing_node_type, "num_nodes": input_flags.num_nodes}
-    check_words(decoder_flags | dataclasses.asdict(tables) | given)
+    names = {"missing_node_type": errors.missing_node_type, "num_nodes": input_flags.num_nodes}
+    check_words(decoder_flags | dataclasses.asdict(tables) | names)
     num_nodes, decoder_options, graph = parse_num_nodes(input_flags.num_nodes), dict(decoder_flags), None
     if tables.named:
         graph = make_graph(tables, decoder_options, num_nodes)
     else:
         decoder_options = {name: _only(name, value) for name, value in (tables.decoder_options() | decoder_options).items()}
-    return ConvertOptions(
-        format=input_flags.format,
-        decoder=input_flags.decoder,
-        decoder_options=decoder_options,
-        ids=input_flags.ids,
-        num_nodes={} if graph is not None else num_nodes,
-        schema=input_flags.schema,
-        on_missing_node=errors.on_missing_node,
-        missing_node_type=errors.missing_node_type,
-        on_error=errors.on_error,
-        bad_records=errors.bad_records,
-        max_errors=parse_max_errors(errors.max_errors),
-        min_nodes=errors.min_nodes,
-        min_edges=errors.min_edges,
-        graph=graph,
-        node_data=tuple(tables.node_data),
-        edge_data=tuple(tables.edge_data),
-        labels=tuple(tables.label),
-        splits=tuple(tables.split),
-        seeds=tuple(tables.seeds),
-        categories=tuple(tables.category),
-        run=run,
-    )
+    given = values_of(input_flags, errors, tables)
+    given |= {"labels": given["label"], "splits": given["split"], "categories": given["category"]}
+    given |= {"num_nodes": {} if graph is not None else num_nodes, "decoder_options": decoder_options}
+    given |= {"max_errors": parse_max_errors(errors.max_errors), "graph": graph, "run": run}
+    fields = [field.name for field in dataclasses.fields(ConvertOptions)]
+    return ConvertOptions(**{name: given[name] for name in fields if name in given})
 
 
 def _only(name: str, value: Any) -> Any:
@@ -496,25 +479,8 @@ def _only(name: str, value: Any) -> Any:
 def with_store_options(options: ConvertOptions, store: StoreFlags) -> ConvertOptions:
     """Add the flags that say what the store is to look like."""
     check_words({"graph_name": store.graph_name})
-    return dataclasses.replace(
-        options,
-        partitions=store.partitions,
-        partition_by=store.partition_by,
-        layout=store.layout,
-        neighbor_order=store.neighbor_order,
-        edge_ids=not store.no_edge_ids,
-        index_dtype=store.index_dtype,
-        weight_dtype=store.weight_dtype,
-        graph_name=store.graph_name,
-        densify=tuple(store.densify),
-        undirected=store.undirected,
-        dedup=store.dedup,
-        drop_self_loops=store.drop_self_loops,
-        largest_component=store.largest_component,
-        overwrite=store.overwrite,
-        allow_empty=store.allow_empty,
-        seed=store.seed,
-    )
+    given = values_of(store)
+    return dataclasses.replace(options, edge_ids=not given.pop("no_edge_ids"), **given)
 
 
 def check_words(values: Mapping[str, Any]) -> None:

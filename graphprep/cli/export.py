@@ -12,7 +12,7 @@ import typer
 
 from graphprep.cli.help.groups import with_groups
 from graphprep.cli.help.pages import FIRST
-from graphprep.cli.options import AsJson, DeviceFlags, ReportFlags, StorageFlags, option, parse_pairs
+from graphprep.cli.options import AsJson, DeviceFlags, ReportFlags, StorageFlags, option, parse_pairs, values_of
 from graphprep.cli.summaries import note_lines, sizes_text, summary_json, work_line, wrapped_text
 from graphprep.model.shown.texts import display_url, json_text, printable
 
@@ -241,20 +241,14 @@ def make_options(
     """
     from graphprep.model.export import ExportOptions
 
+    given = values_of(graph, files)
+    del given["feature_dtype"]
     return ExportOptions(
         target_options=target.to_mapping(),
-        ids=graph.ids,
-        partitions=graph.partitions,
-        partition_by=graph.partition_by,
-        seed=graph.seed,
         feature_dtypes=parse_pairs("--feature-dtype", graph.feature_dtype),
-        drop_columns=graph.drop_column,
-        densify=graph.densify,
-        drop_unsupported=graph.drop_unsupported,
-        message_edges=graph.message_edges,
-        link=files.link,
-        overwrite=files.overwrite,
+        drop_columns=given.pop("drop_column"),
         run=run.to_options(storage),
+        **given,
     )
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -121,6 +121,12 @@ class ReportFlags:
 
 
 AsJson = Annotated[bool, of_report("Print the result as JSON, for machines.", "--json", default=False)]
+
+
+def values_of(*groups: Any) -> dict[str, Any]:
+    """Return flags by their fields' names, as the library's options take them: lists are tuples."""
+    found = {one.name: getattr(group, one.name) for group in groups for one in fields(group)}
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in found.items()}
 
 
 def parse_pairs(flag: str, pairs: list[str]) -> Mapping[str, str]:

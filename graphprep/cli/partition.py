@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from graphprep.cli.help.groups import with_groups
-from graphprep.cli.options import AsJson, DeviceFlags, ReportFlags, StorageFlags, option
+from graphprep.cli.options import AsJson, DeviceFlags, ReportFlags, StorageFlags, option, values_of
 from graphprep.cli.summaries import note_lines, sizes_text, summary_json, types_lines, work_line, wrapped_text
 from graphprep.cli.words import count, table
 from graphprep.model.shown.results import MOST_TYPES
@@ -101,18 +101,8 @@ def partition(
     from graphprep.cli.progress import reporting
     from graphprep.model.options.partition import PartitionOptions
 
-    options = PartitionOptions(
-        by=partition_flags.by,
-        partitions=partition_flags.partitions,
-        seed=partition_flags.seed,
-        passes=partition_flags.passes,
-        balance=tuple(partition_flags.balance),
-        max_imbalance=partition_flags.max_imbalance,
-        halo_hops=partition_flags.halo_hops,
-        assignment_only=partition_flags.assignment_only,
-        overwrite=overwrite,
-        run=run_flags.to_options(storage_flags),
-    )
+    run = run_flags.to_options(storage_flags)
+    options = PartitionOptions(**values_of(partition_flags), overwrite=overwrite, run=run)
     with reporting(report_flags) as reporter:
         summary = api.partition(store, out, options, reporter)
     typer.echo(summary_json(summary) if as_json else summary_text(summary, every=report_flags.verbose > 0))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from graphprep.cli.help.groups import with_groups
-from graphprep.cli.options import AsJson, DeviceFlags, OverwriteStore, ReportFlags, StorageFlags, option
+from graphprep.cli.options import AsJson, DeviceFlags, OverwriteStore, ReportFlags, StorageFlags, option, values_of
 from graphprep.cli.summaries import note_lines, sizes_text, summary_json, types_lines, work_line, wrapped_text
 from graphprep.model.shown.texts import display_url
 
@@ -83,17 +83,8 @@ def reorder(
     from graphprep.cli.progress import reporting
     from graphprep.model.options.reorder import ReorderOptions
 
-    options = ReorderOptions(
-        by=order_flags.by,
-        scope=order_flags.scope,
-        edge_types=tuple(order_flags.edge_type),
-        shuffle_ratio=order_flags.shuffle_ratio,
-        split_ratio=order_flags.split_ratio,
-        id2index=order_flags.id2index,
-        seed=order_flags.seed,
-        overwrite=overwrite,
-        run=run_flags.to_options(storage_flags),
-    )
+    given, run = values_of(order_flags), run_flags.to_options(storage_flags)
+    options = ReorderOptions(edge_types=given.pop("edge_type"), **given, overwrite=overwrite, run=run)
     with reporting(report_flags) as reporter:
         summary = api.reorder(store, out, options, reporter)
     typer.echo(summary_json(summary) if as_json else summary_text(summary, every=report_flags.verbose > 0))

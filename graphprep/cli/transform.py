@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from graphprep.cli.help.groups import with_groups
-from graphprep.cli.options import AsJson, DeviceFlags, OverwriteStore, ReportFlags, StorageFlags, option
+from graphprep.cli.options import AsJson, DeviceFlags, OverwriteStore, ReportFlags, StorageFlags, option, values_of
 from graphprep.cli.summaries import note_lines, sizes_text, summary_json, types_lines, work_line, wrapped_text
 from graphprep.model.shown.texts import display_url
 
@@ -65,12 +65,7 @@ def transform(
     from graphprep.cli.progress import reporting
     from graphprep.model.options.transform import TransformOptions
 
-    options = TransformOptions(
-        ids=output_flags.ids,
-        maps=output_flags.maps,
-        overwrite=output_flags.overwrite,
-        run=run_flags.to_options(storage_flags),
-    )
+    options = TransformOptions(**values_of(output_flags), run=run_flags.to_options(storage_flags))
     with reporting(report_flags) as reporter:
         summary = api.transform(store, out, operations, options, reporter)
     typer.echo(summary_json(summary) if as_json else summary_text(summary, every=report_flags.verbose > 0))

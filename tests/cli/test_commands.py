@@ -91,7 +91,7 @@ def test_convert_with_no_flags_asks_for_the_defaults(converted, capsys):
         (["generate", "rmat", "out"], GenerateOptions()),
         (["partition", "store", "out", "--by", "range"], PartitionOptions()),
         (["reorder", "store", "out", "--by", "degree"], ReorderOptions()),
-        (["export", "store", "out", "--to", "npy"], ExportOptions(drop_columns=[], densify=[])),
+        (["export", "store", "out", "--to", "npy"], ExportOptions()),
     ],
 )
 def test_other_commands_do_so_too(command, defaults, monkeypatch, capsys):
