@@ -13,7 +13,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -154,6 +154,7 @@ class Ledger:
             Need("code", _KERNEL_BYTES, "kernels, pyarrow and other modules, as they are loaded"),
         )
         self.device: Need | None = None
+        self._device_told: Callable[[], str] = str
         self.reporter = reporter
         self.stages: dict[str, tuple[Need, ...]] = {}
         self.seconds: dict[str, float] = {}
@@ -164,9 +165,12 @@ class Ledger:
         self._stage = ""
         self._start = 0.0
 
-    def take_device(self, device: Need, pinned: Need) -> None:
-        """Enter what a device holds in its own memory, and what of the process's all stages from now on hold for it."""
-        self.device, self.always = device, (*self.always, pinned)
+    def take_device(self, device: Need, pinned: Need, told: Callable[[], str] = str) -> None:
+        """Enter what a device holds in its own memory, and what of the process's all stages from now on hold for it.
+
+        ``told`` says at the end of each stage what the device did in it.
+        """
+        self.device, self.always, self._device_told = device, (*self.always, pinned), told
         if self._tell is not None:
             self._tell(f"memory: on the device: {_words([device])}; all stages from now on: {_words([pinned])}")
 
@@ -203,6 +207,8 @@ class Ledger:
         stage, self._stage = self._stage, ""
         if stage:
             self.seconds[stage] = self.seconds.get(stage, 0.0) + time.perf_counter() - self._start
+        if stage and self._tell is not None and (done := self._device_told()):
+            self._tell(f"device: {stage}: {done}")
         if not stage or os.environ.get(_CHECK, "0") in ("", "0") or "numba" in sys.modules:
             return
         held = self._sampler.lap()

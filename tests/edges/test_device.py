@@ -214,6 +214,21 @@ def test_what_is_pinned_counts_in_every_later_stage():
     assert ledger.device == Need("slots", 1 << 30, "")
 
 
+def test_what_a_device_did_is_told_at_the_end_of_a_stage():
+    class Sampler:
+        def lap(self):
+            return 0
+
+    listener, done = Listener(details=True), ["7 x sort_rows", ""]
+    ledger = Ledger(1 << 40, 0, listener, Sampler())
+    ledger.begin("first", [])
+    ledger.take_device(Need("slots", 1, ""), Need("pinned", 1, ""), lambda: done.pop(0))
+    ledger.begin("second", [])
+    ledger.end()
+    assert [text for text in listener.messages if text.startswith("device")] == ["device: first: 7 x sort_rows"]
+    assert not done
+
+
 # ---- a device that fails
 
 

@@ -16,7 +16,7 @@ from graphprep.kernels.cuda.probe import NoDevice, explain
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
-SUITES = ("tests/kernels/test_kernels_contract.py", "tests/kernels/test_resident.py")
+SUITES = tuple(f"tests/kernels/test_{name}.py" for name in ("kernels_contract", "resident", "halved"))
 MISSING_PARTS = ("libnvvm cannot be found", "failure finding", "missing libdevice")  # not: what libnvvm itself complains of
 
 

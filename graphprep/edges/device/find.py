@@ -164,7 +164,7 @@ class RunDevice:
             return self._stay(cpu, error.message)
         self.name = found.name
         self._tell(f"device: {found.name}: {count(num_edges, 'edge') if is_auto else self._choice.place}")
-        ledger.take_device(opened.device_need, opened.pinned_need)
+        ledger.take_device(opened.device_need, opened.pinned_need, opened.told)
         return guarded(opened, self._go_on if is_auto else partial(_give_up, self._choice.place, _GO_ON))
 
     def _stay(self, cpu: Kernels, why: str) -> Kernels:

@@ -17,13 +17,15 @@ KERNEL_NAMES = tuple(name for name in vars(Kernels) if not name.startswith("_"))
 class OpenDevice:
     """The kernels of a device, what they hold of its memory, and what of the process's.
 
-    ``failure_of`` says of an error that a kernel raised how the device failed, None: that it did not.
+    ``failure_of`` says of an error that a kernel raised how the device failed, None: that it did not. ``told`` says what was
+    computed there since it was last asked, and what was not, "" for nothing.
     """
 
     kernels: Kernels
     failure_of: Callable[[Exception], DeviceError | None]
     device_need: Need
     pinned_need: Need
+    told: Callable[[], str] = str
 
 
 class FoundDevice(Protocol):

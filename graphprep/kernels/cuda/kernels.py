@@ -1,7 +1,8 @@
 """The edge engine's kernels on a CUDA device, over arrays of the host: see ``graphprep.kernels.edges``.
 
 A call copies its input to the device, computes there and copies the result back, in a room of its own, so that a few threads
-overlap copies with each other's work. What does not fit is halved, or left to the CPU.
+overlap copies with each other's work. What does not fit is halved: edges, buckets and rows by their positions, keys by the
+highest bit in which they differ. To the CPU goes a row that does not fit by itself, and a few items that find no room.
 
 On the CPU stays what touches every byte once, or less often than the link to the device would carry it: ``find_limits``,
 ``has_repeats``, ``start_buckets``, ``count_rows``, ``unpack_edges``, ``gather_edges``, ``copy_blocks``, ``count_blocks`` and
@@ -23,7 +24,7 @@ from numpy.typing import NDArray
 
 from graphprep.kernels.cuda import elements
 from graphprep.kernels.cuda import rows as row_kernels
-from graphprep.kernels.cuda.frontend import blocks_for, launch
+from graphprep.kernels.cuda.frontend import IS_SIMULATED, blocks_for, launch
 from graphprep.kernels.cuda.radix import sort_pairs
 from graphprep.kernels.cuda.slots import NoRoomError, Room, Slots
 from graphprep.kernels.edges import (
@@ -37,11 +38,15 @@ from graphprep.kernels.edges import (
     Rows,
     ScatteredKeys,
     Segments,
+    as_input,
     bits_below,
 )
 from graphprep.model.buffers import Buffers
 
 _MOST_ITEMS = 2**32 - 1  # of a call: positions are uint32
+_FEW_ITEMS = 2 if IS_SIMULATED else 1 << 13  # so many less are not halved any more: the CPU is done before
+_ROW_ALONE = "a row does not fit by itself"
+_FEW = "there is no room for a few items"
 _FEW_PER_COUNT = 8  # counts that come back from the device for each ID that goes there: more, and the CPU is done before
 
 
@@ -58,6 +63,24 @@ class CudaKernels:
             raise AttributeError(name)
         return getattr(self._cpu, name)
 
+    @contextlib.contextmanager
+    def _room(self, name: str, num_items: int) -> Iterator[Room]:
+        """Yield a room for a call of a kernel. Raises NoRoomError where so many items have none."""
+        try:
+            if num_items > _MOST_ITEMS:
+                raise NoRoomError
+            with self._slots.room() as room:
+                yield room
+        except NoRoomError:
+            self._slots.tally.note(f"{name} too large at once")
+            raise
+        self._slots.tally.note(name)
+
+    def _left(self, name: str, why: str) -> Kernels:
+        """Return the CPU's kernels for a call that cannot be halved."""
+        self._slots.tally.note(f"{name} left to the CPU ({why})")
+        return self._cpu
+
     # ---- count
 
     def count_ids(self, ids: Ids, counts: NDArray[Any]) -> int:
@@ -65,12 +88,12 @@ class CudaKernels:
         if ids.size * _FEW_PER_COUNT < counts.size or not ids.size:
             return self._cpu.count_ids(ids, counts)
         try:
-            with self._slots.room() as room:
+            with self._room("count_ids", 0) as room:
                 return _count_ids(room, ids, counts)
         except NoRoomError:
-            half = ids.size // 2
-            if not half:
-                return self._cpu.count_ids(ids, counts)
+            half = _half_of(ids.size)
+            if half * _FEW_PER_COUNT < counts.size:
+                return self._left("count_ids", _FEW).count_ids(ids, counts)
             before, fault = counts.copy(), self.count_ids(ids[:half], counts)
             if fault < 0:
                 with _restoring(counts, before):
@@ -80,14 +103,14 @@ class CudaKernels:
 
     def order_descending(self, values: Ints, order: Ints, spare: Ints) -> Ints:
         """See ``Kernels.order_descending``."""
-        if 0 < values.size <= _MOST_ITEMS:
+        if values.size:
             try:
-                with self._slots.room() as room:
+                with self._room("order_descending", values.size) as room:
                     _order_descending(room, values, order)
-                return order
             except NoRoomError:
-                pass
-        return self._cpu.order_descending(values, order, spare)
+                order[:] = np.arange(order.size)
+                self._sort_apart("order_descending", (values.max() - values).view(np.uint64), order)
+        return order
 
     # ---- scatter
 
@@ -106,14 +129,15 @@ class CudaKernels:
         """See ``Kernels.scatter_edges``."""
         num_edges = rows.size
         try:
-            with self._slots.room() as room:
+            with self._room("scatter_edges", num_edges) as room:
                 ends = _upload_ends(room, rows, others)
                 their_ids = None if ids is None else room.upload("ids", ids.astype(np.uint64, copy=False))
                 _scatter(room, *ends, their_ids, more, packing, shift, starts, records, first)
         except NoRoomError:
-            half = num_edges // 2
+            half = _half_of(num_edges)
             if not half:
-                self._cpu.scatter_edges(rows, others, packing, shift, starts, records, first, ids, more)
+                cpu = self._left("scatter_edges", _FEW)
+                cpu.scatter_edges(rows, others, packing, shift, starts, records, first, ids, more)
                 return
             with _restoring(starts, starts.copy()):
                 for at in (slice(0, half), slice(half, num_edges)):
@@ -132,50 +156,43 @@ class CudaKernels:
         ids: Ids | None = None,
     ) -> None:
         """See ``Kernels.scatter_entries``."""
-        try:
-            with self._slots.room() as room:
-                self._scatter_entries(room, indptr, columns, first, packing, shift, starts, records, ids)
-        except NoRoomError:
-            self._cpu.scatter_entries(indptr, columns, first, packing, shift, starts, records, ids)
-
-    def _scatter_entries(
-        self,
-        room: Room,
-        indptr: Ints,
-        columns: Ids,
-        first: int,
-        packing: Packing,
-        shift: int,
-        starts: NDArray[np.uint32],
-        records: Records,
-        ids: Ids | None,
-    ) -> None:
         num_entries = columns.size
         if not num_entries:
             return
-        low = int(np.searchsorted(indptr, first, "right")) - 1
-        high = int(np.searchsorted(indptr, first + num_entries, "left"))
-        borders = np.clip(indptr[low : high + 1], first, first + num_entries) - first
-        there = room.upload("borders", borders)
-        owners = room.take("owners", num_entries, np.uint64)
-        launch(row_kernels.expand_rows, blocks_for(num_entries), room.stream, there, owners)
-        launch(elements.add, blocks_for(num_entries), room.stream, owners, low)
-        there_columns = room.upload("rows", columns.astype(np.uint64, copy=False))
-        their_ids = None if ids is None else room.upload("ids", ids.astype(np.uint64, copy=False))
-        _scatter(room, there_columns, owners, their_ids, None, packing, shift, starts, records, 0)
+        try:
+            with self._room("scatter_entries", num_entries) as room:
+                there_columns = room.upload("rows", columns.astype(np.uint64, copy=False))
+                their_ids = None if ids is None else room.upload("ids", ids.astype(np.uint64, copy=False))
+                owners = _owners_of(room, indptr, first, num_entries)
+                _scatter(room, there_columns, owners, their_ids, None, packing, shift, starts, records, 0)
+        except NoRoomError:
+            half = _half_of(num_entries)
+            if not half:
+                cpu = self._left("scatter_entries", _FEW)
+                cpu.scatter_entries(indptr, columns, first, packing, shift, starts, records, ids)
+                return
+            if ids is None:
+                ids = as_input(np.arange(num_entries, dtype=np.int64))
+            with _restoring(starts, starts.copy()):
+                for at in (slice(0, half), slice(half, num_entries)):
+                    where = (packing, shift, starts, records)
+                    self.scatter_entries(indptr, columns[at], first + at.start, *where, ids[at])
 
     # ---- sort and place
 
     def sort_records(self, records: Records, word: int, low: int, high: int) -> Records:
         """See ``Kernels.sort_records``."""
-        if 1 < len(records) <= _MOST_ITEMS and high > low:
-            try:
-                with self._slots.room() as room:
-                    _sort_records(room, records, word, low, high)
-                return records
-            except NoRoomError:
-                pass
-        return self._cpu.sort_records(records, word, low, high)
+        if len(records) < 2 or high <= low:
+            return records
+        try:
+            with self._room("sort_records", len(records)) as room:
+                _sort_records(room, records, word, low, high)
+            return records
+        except NoRoomError:
+            order = np.arange(len(records), dtype=np.uint32 if len(records) <= _MOST_ITEMS else np.int64)
+            above = np.uint64(WORD_BITS - high)
+            self._sort_apart("sort_records", records[:, word] << above >> above + np.uint64(low), order)
+            return records[order]
 
     def place_edges(
         self,
@@ -196,16 +213,15 @@ class CudaKernels:
         sizes = segments.sizes(first, stop)
         options: dict[str, Any] = {"most_ids": most_ids, "sort_bits": sort_bits}
         try:
-            if sizes.sum() > _MOST_ITEMS:
-                raise NoRoomError
-            with self._slots.room() as room:
+            with self._room("place_edges", int(sizes.sum())) as room:
                 _place(room, segments, first, stop, rows, at=at, low=low, arrival=arrival, position=position, **options)
             return
         except NoRoomError:
             pass
         num_rows = rows.indptr.size - 1
-        if stop - first == 1 and num_rows <= 1:
-            self._cpu.place_edges(
+        is_row = stop - first == 1 and num_rows <= 1
+        if is_row or not _half_of(int(sizes.sum())):
+            self._left("place_edges", _ROW_ALONE if is_row else _FEW).place_edges(
                 segments, first, stop, rows, most=most, at=at, low=low, arrival=arrival, position=position, **options
             )
             return
@@ -239,18 +255,41 @@ class CudaKernels:
         """See ``Kernels.sort_buckets``."""
         for run in _runs_of(buckets):
             at = slice(int(offsets[run[0]]), int(offsets[run[-1] + 1]))
-            try:
-                if at.stop - at.start > _MOST_ITEMS:
-                    raise NoRoomError
-                for bucket in run:
-                    some = slice(int(offsets[bucket]), int(offsets[bucket + 1]))
-                    self._cpu.gather_bucket(scattered, bucket, keys[some], payload[some])
-                if at.stop - at.start > 1:
-                    with self._slots.room() as room:
-                        _sort_keys(room, keys[at], payload[at])
-                keys[at] += np.uint64(scattered.low)
-            except NoRoomError:
-                self._cpu.sort_buckets(scattered, run, offsets, keys, payload)
+            for bucket in run:
+                some = slice(int(offsets[bucket]), int(offsets[bucket + 1]))
+                self._cpu.gather_bucket(scattered, bucket, keys[some], payload[some])
+            self._sort_apart("sort_buckets", keys[at], payload[at])
+            keys[at] += np.uint64(scattered.low)
+
+    def _sort_apart(self, name: str, keys: NDArray[np.uint64], payload: Ids) -> None:
+        """Sort keys where they lie, and let the payload, if there is one, go along; what does not fit is cut in two.
+
+        The cut is at the highest bit in which keys differ. What lies in buckets is not moved until a cut is within one.
+        """
+        if keys.size < 2:
+            return
+        try:
+            with self._room(name, keys.size) as room:
+                _sort_keys(room, keys, payload)
+        except NoRoomError:
+            low, high = int(keys.min()), int(keys.max())
+            if low == high:
+                return
+            arrays = [array for array in (keys, payload) if array.size]
+            if not _half_of(keys.size):
+                self._left(name, _FEW)
+                order = np.argsort(keys, kind="stable")
+                for array in arrays:
+                    array[:] = array[order]
+                return
+            bit = (low ^ high).bit_length() - 1
+            is_high = keys >= np.uint64(high >> bit << bit)
+            cut = keys.size - int(np.count_nonzero(is_high))
+            if is_high[:cut].any():
+                for array in arrays:
+                    array[:] = np.concatenate([array[~is_high], array[is_high]])
+            for some in (slice(0, cut), slice(cut, keys.size)):
+                self._sort_apart(name, keys[some], payload[some])
 
     # ---- relabel, gather
 
@@ -265,16 +304,15 @@ class CudaKernels:
     def _sort_rows_of(self, new: Rows, first: int, stop: int, num_others: int) -> bool:
         """Sort the neighbours of rows [first, stop), and let edge IDs go along. Returns whether that went well."""
         at = slice(int(new.indptr[first]), int(new.indptr[stop]))
-        if max(at.stop - at.start, stop - first) > _MOST_ITEMS or bits_below(num_others) + bits_below(stop - first) > WORD_BITS:
-            return False
         bounds = new.indptr[first : stop + 1] - at.start
         try:
-            with self._slots.room() as room:
+            with self._room("relabel_sorted_rows", max(at.stop - at.start, stop - first)) as room:
                 ids = new.edge_ids[at] if new.edge_ids.size else None
                 _sort_rows(room, new.indices[at], bounds, num_others, ids=ids)
             return True
         except NoRoomError:
-            if stop - first < 2:
+            if stop - first < 2 or not _half_of(at.stop - at.start):
+                self._left("relabel_sorted_rows", _ROW_ALONE if stop - first < 2 else _FEW)
                 return False
             middle = (first + stop) // 2
             return self._sort_rows_of(new, first, middle, num_others) and self._sort_rows_of(new, middle, stop, num_others)
@@ -283,15 +321,15 @@ class CudaKernels:
         """See ``Kernels.sort_rows``."""
         num_rows = bounds.size - 1
         num_others = int(values.max(initial=0)) + 1
-        if max(values.size, num_rows) <= _MOST_ITEMS and bits_below(num_others) + bits_below(num_rows) <= WORD_BITS:
-            try:
-                with self._slots.room() as room:
-                    _sort_rows(room, values, bounds, num_others, inner=inner)
-                return
-            except NoRoomError:
-                pass
-        if num_rows < 2:
-            self._cpu.sort_rows(values, bounds, inner, spare_values, spare_inner)
+        try:
+            with self._room("sort_rows", max(values.size, num_rows)) as room:
+                _sort_rows(room, values, bounds, num_others, inner=inner)
+            return
+        except NoRoomError:
+            pass
+        if num_rows < 2 or not _half_of(values.size):
+            cpu = self._left("sort_rows", _ROW_ALONE if num_rows < 2 else _FEW)
+            cpu.sort_rows(values, bounds, inner, spare_values, spare_inner)
             return
         with _restoring(values, values.copy()):
             for some in (bounds[: num_rows // 2 + 1], bounds[num_rows // 2 :]):
@@ -309,6 +347,11 @@ def _restoring(array: NDArray[Any], before: NDArray[Any]) -> Iterator[None]:
         raise
 
 
+def _half_of(num_items: int) -> int:
+    """Return how many items are half of some that do not fit; 0: so few are left to the CPU."""
+    return num_items // 2 if num_items >= _FEW_ITEMS else 0
+
+
 def _as_unsigned(array: NDArray[Any]) -> NDArray[Any]:
     """Return the bits of IDs, which are not negative, as the unsigned integers that kernels take."""
     return array.view(np.uint32 if array.itemsize == 4 else np.uint64)
@@ -318,6 +361,18 @@ def _upload_ends(room: Room, rows: Ids, others: Ids) -> tuple[Any, Any]:
     if rows.itemsize != others.itemsize:
         rows, others = rows.astype(np.uint64), others.astype(np.uint64)
     return room.upload("rows", _as_unsigned(rows)), room.upload("others", _as_unsigned(others))
+
+
+def _owners_of(room: Room, indptr: Ints, first: int, num_entries: int) -> Any:
+    """Return the row of each entry from ``first`` on: uint64[num_entries], on the device."""
+    low = int(np.searchsorted(indptr, first, "right")) - 1
+    high = int(np.searchsorted(indptr, first + num_entries, "left"))
+    borders = np.clip(indptr[low : high + 1], first, first + num_entries) - first
+    there = room.upload("borders", borders)
+    owners = room.take("owners", num_entries, np.uint64)
+    launch(row_kernels.expand_rows, blocks_for(num_entries), room.stream, there, owners)
+    launch(elements.add, blocks_for(num_entries), room.stream, owners, low)
+    return owners
 
 
 def _find_starts(room: Room, keys: Any, shift: int, num_rows: int) -> Any:
@@ -615,6 +670,8 @@ def _sort_rows(
     if not size:
         return
     blocks, value_bits = blocks_for(size), bits_below(num_others)
+    if value_bits + bits_below(num_rows) > WORD_BITS:
+        raise NoRoomError(f"rows of {bits_below(num_rows)} bits beside values of {value_bits}")
     there = room.upload("values", _as_unsigned(values))
     unsigned = there.dtype
     its_bounds = room.upload("bounds", bounds)

@@ -27,8 +27,7 @@ class Device:
         from graphprep.kernels.cuda.frontend import cuda
 
         with cuda.gpus[self.index]:
-            free, total = cuda.current_context().get_memory_info()
-        return int(free), int(total)
+            return memory_of(cuda)
 
 
 @dataclass(frozen=True)
@@ -111,6 +110,23 @@ def explain(error: Exception) -> NoDevice:
     if any(name in known for name in ("nvvm", "nvrtc", "nvjitlink", "libdevice", "cudart")):
         return NoDevice(f"a library of the CUDA toolkit is missing ({text[:120]})", _INSTALL)
     return NoDevice(text[:200], "use --device cpu")
+
+
+def memory_of(cuda: Any) -> tuple[int, int]:
+    """Return how many bytes of the current device are free, and all there are."""
+    free, total = cuda.current_context().get_memory_info()
+    return int(free), int(total)
+
+
+def free_words() -> str:
+    """Say how much memory the current device has left, if it answers."""
+    try:
+        from graphprep.kernels.cuda.frontend import cuda
+
+        free, total = memory_of(cuda)
+        return f"{free:,} of {total:,} are free"
+    except Exception:
+        return "the device does not say how many are free"
 
 
 def is_out_of_memory(error: BaseException) -> bool:

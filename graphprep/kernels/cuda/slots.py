@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.kernels.cuda.frontend import cuda
-from graphprep.kernels.cuda.probe import is_out_of_memory
+from graphprep.kernels.cuda.probe import free_words, is_out_of_memory
+from graphprep.kernels.cuda.tally import Tally
 
 Array = NDArray[Any]
 
@@ -27,14 +28,21 @@ class Room:
 
     What is taken under a name is gone when the name is taken again. ``cap_bytes`` bounds the device's; None: its memory does.
     ``pinned_bytes`` bounds the host's. ``fast`` sorts and scans in place of ``radix`` and ``scan``: see
-    ``cccl``.
+    ``cccl``. ``tally`` is told of buffers that cannot be pinned.
     """
 
-    def __init__(self, cap_bytes: int | None = None, pinned_bytes: int | None = None, fast: Any = None) -> None:
+    def __init__(
+        self,
+        cap_bytes: int | None = None,
+        pinned_bytes: int | None = None,
+        fast: Any = None,
+        tally: Tally | None = None,
+    ) -> None:
         self.stream = cuda.stream()
         self.cap_bytes = cap_bytes
         self.pinned_bytes = pinned_bytes
         self.fast = fast
+        self.tally = tally
         self.held_bytes = 0
         self._buffers: dict[str, Any] = {}
         self._pinned: dict[str, Array] = {}
@@ -106,7 +114,7 @@ class Room:
             self.held_bytes = sum(buffer.size for buffer in self._buffers.values())
             if isinstance(error, NoRoomError) or not is_out_of_memory(error):
                 raise
-            raise NoRoomError(str(error)) from error
+            raise NoRoomError(f"{num_bytes:,} bytes are needed, {free_words()}") from error
 
     def _pin(self, name: str, size: int, dtype: Any) -> Array:
         num_bytes = int(size) * np.dtype(dtype).itemsize
@@ -115,8 +123,18 @@ class Room:
             held = sum(array.size for array in self._pinned.values()) + num_bytes
             if self.pinned_bytes is not None and held > self.pinned_bytes:
                 raise NoRoomError(f"{held} of {self.pinned_bytes} bytes of pinned memory")
-            self._pinned[name] = cuda.pinned_array(max(1, num_bytes), np.uint8)
+            self._pinned[name] = self._host_array(max(1, num_bytes))
         pinned: Array = np.asarray(self._pinned[name])[:num_bytes].view(dtype)
+        return pinned
+
+    def _host_array(self, num_bytes: int) -> Array:
+        """Return pinned memory; where the system grants no more, memory that is not, which is slower to copy, and no worse."""
+        try:
+            pinned: Array = cuda.pinned_array(num_bytes, np.uint8)
+        except Exception as error:  # of a device that is lost, too: the next copy fails then
+            if self.tally is not None:
+                self.tally.note(f"buffer not pinned, so slower to copy ({' '.join(str(error).split())[:120]})")
+            return np.empty(num_bytes, np.uint8)
         return pinned
 
 
@@ -133,6 +151,7 @@ class Slots:
     ) -> None:
         """``cap_bytes`` and ``pinned_bytes`` are what all of them may take together; ``make_fast`` makes a room's ``fast``."""
         self.index = index
+        self.tally = Tally()
         self._free: queue.LifoQueue[Room | None] = queue.LifoQueue()
         self._caps = tuple(None if cap is None else cap // count for cap in (cap_bytes, pinned_bytes))
         self._make_fast = make_fast
@@ -145,7 +164,7 @@ class Slots:
         room = self._free.get()
         try:
             with cuda.gpus[self.index]:
-                room = Room(*self._caps, self._make_fast and self._make_fast()) if room is None else room
+                room = Room(*self._caps, self._make_fast and self._make_fast(), self.tally) if room is None else room
                 try:
                     yield room
                 except BaseException:
