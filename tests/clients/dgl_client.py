@@ -83,11 +83,12 @@ def read_edges(folder, part, loaded, nodes):
     found = {}
     src, dst, order = graph.edges(form="all", order="eid")
     assert torch.equal(order, torch.arange(graph.num_edges()))
-    assert graph.edata["inner_edge"].bool().all()
+    inner = graph.edata["inner_edge"].bool()
+    assert torch.equal(inner, graph.ndata["inner_node"].bool()[dst])
     assert torch.equal(graph.in_degrees(), torch.bincount(dst, minlength=graph.num_nodes()))
     for number, edge_type in enumerate(edge_types):
         name = ":".join(edge_type)
-        mine = graph.edata["_TYPE"] == number
+        mine = (graph.edata["_TYPE"] == number) & inner
         types_, rows = book.map_to_per_etype(graph.edata["_ID"][mine])
         assert (types_ == number).all()
         assert torch.equal(rows, book.partid2eids(part, edge_type))

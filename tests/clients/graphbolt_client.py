@@ -144,23 +144,25 @@ def read_partitions(folder: Path) -> Seen:
         dst = torch.repeat_interleave(torch.arange(len(ids)), graph.csc_indptr.diff())
         edges, kinds = graph.edge_attributes, book.map_to_per_etype(graph.edge_attributes["_ID"])
         assert torch.equal(edges["_gb_dst_id"], dst)
-        order = edges["_dgl2gb_eid"]
-        assert torch.equal(edges["_ID"][order], edges["_ID"].sort().values)
+        inner = edges["inner_edge"].bool()
+        assert torch.equal(inner, graph.node_attributes["inner_node"].bool()[dst])
+        in_order = torch.cat([edges["_ID"][inner].sort().values, edges["_ID"][~inner].sort().values])
+        assert torch.equal(edges["_ID"][edges["_dgl2gb_eid"]], in_order)
         for edge_type, number in edge_types.items():
-            mine = kinds[0] == number
+            mine = (kinds[0] == number) & inner
             name = ":".join(edge_type)
             for end, local, kind in (("src", graph.indices, edge_type[0]), ("dst", dst, edge_type[2])):
                 types_, typed = book.map_to_per_ntype(ids[local[mine]])
                 assert (types_ == node_types[kind]).all()
                 found.setdefault(f"edge {name} {end}", []).append(raw[kind][typed])
             found.setdefault(f"edge {name} id", []).append(original[name][kinds[1][mine]])
-        sample_partition(graph, int(graph.node_attributes["inner_node"].sum()), len(edge_types))
+        sample_partition(graph, len(edge_types))
     return {name: torch.cat(some) for name, some in found.items()}
 
 
-def sample_partition(graph, num_owned: int, num_types: int) -> None:
-    """Sample one in-edge of each type of all own nodes, as DistGraph does, and look at the types."""
-    nodes = torch.arange(num_owned, dtype=graph.indices.dtype)
+def sample_partition(graph, num_types: int) -> None:
+    """Sample one in-edge of each type of all nodes, as DistGraph does, and look at the types."""
+    nodes = torch.arange(graph.total_num_nodes, dtype=graph.indices.dtype)
     found = graph._sample_neighbors(nodes, torch.LongTensor([1] * num_types), return_eids=True)
     if graph.type_per_edge is not None:
         kinds = graph.type_per_edge

@@ -28,6 +28,12 @@ CASES = {
     "string_ids-parts": ("string_ids", {"partitions": 3, "partition_by": "hash"}, {}),
     "sparse_ids-parts": ("sparse_ids", {"partitions": 2}, {"formats": "csc"}),
     "temporal-parts": ("temporal", {"partitions": 2}, {}),
+    "heterogeneous-far": (
+        "heterogeneous",
+        {"partitions": 4, "partition_by": "hash"},
+        {"formats": "coo,csr,csc", "halo_hops": 2},
+    ),
+    "multi_edge-far": ("multi_edge", {"partitions": 3}, {"formats": "csc", "halo_hops": 3}),
 }
 
 
@@ -100,6 +106,44 @@ def test_messages_pass_over_train_edges_alone(tmp_path):
     for number, short in enumerate(("train", "val", "test")):
         assert found[f"set {key}/{short} src"].tolist() == src[part == number].tolist()
         assert found[f"set {key}/{short} dst"].tolist() == dst[part == number].tolist()
+
+
+@pytest.mark.parametrize("name", ["homogeneous", "heterogeneous"])
+def test_halos_are_those_that_dgl_makes(name, tmp_path):
+    """What DGL's ``partition_graph(num_hops)`` has is what ours have, own or not, and the out-edges of own nodes."""
+    DGL.find_python()
+    store, all_hops, parts = make_store(GRAPHS[name](), tmp_path / "store"), ("1", "2", "3"), 4
+    with graphprep.load(store) as graph:
+        counts = {kind: graph.num_nodes(kind) for kind in sorted(graph.metadata.node_types)}
+        by_name = {":".join(kind): np.stack(graph.edges(kind)[:2]) for kind in sorted(graph.metadata.edge_types)}
+    np.savez(tmp_path / "graph.npz", **counts, **by_name)
+    ends, node_numbers = list(by_name.values()), {kind: number for number, kind in enumerate(counts)}
+    kinds = [(node_numbers[name.split(":")[0]], node_numbers[name.split(":")[2]]) for name in by_name]
+    DGL.run("dgl_halo_client.py", "make", tmp_path, tmp_path / "graph.npz", str(parts), *all_hops)
+    given = {"partition_by": str(tmp_path / "assigned"), "partitions": parts, "formats": "coo,csr,csc", "ids": "raw"}
+    for hops in all_hops:
+        graphprep.export(store, tmp_path / f"ours-{hops}", "distdgl", halo_hops=int(hops), **given)
+    DGL.run("dgl_halo_client.py", "read", tmp_path, *all_hops)
+    with np.load(tmp_path / "seen.npz") as arrays:
+        seen = {key: set(map(tuple, rows.T.tolist())) for key, rows in arrays.items()}
+    for hops in all_hops:
+        for part in range(parts):
+            own = {(kind, one) for kind, one, inner in seen[f"ours-{hops} {part} node"] if inner}
+            leaving = {
+                (number, edge)
+                for number, ((src_kind, _), some) in enumerate(zip(kinds, ends, strict=True))
+                for edge, src in enumerate(some[0].tolist())
+                if (src_kind, src) in own
+            }
+            theirs, ours = (seen[f"{which}-{hops} {part} edge"] for which in ("dgl", "ours"))
+            assert ours <= theirs
+            assert {one[:2] for one in theirs} == {one[:2] for one in ours} | leaving
+            assert {one for one in theirs if one[2]} == {one for one in ours if one[2]}
+            led_to = {(kinds[number][1], int(ends[number][1, edge])) for number, edge in leaving}
+            theirs, ours = (seen[f"{which}-{hops} {part} node"] for which in ("dgl", "ours"))
+            assert ours <= theirs
+            assert {one[:2] for one in theirs} == {one[:2] for one in ours} | led_to
+    assert any(not one[2] for one in seen[f"ours-2 {part} edge"])
 
 
 @pytest.mark.slow

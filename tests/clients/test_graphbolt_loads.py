@@ -23,6 +23,10 @@ CASES = {
         f"{name}-parts": (name, {"partitions": 3}, "distdgl", {"graphbolt": True})
         for name in ("homogeneous", "heterogeneous", "multi_edge", "empty_type")
     },
+    **{
+        f"{name}-far": (name, {"partitions": 3}, "distdgl", {"graphbolt": True, "halo_hops": 3})
+        for name in ("homogeneous", "heterogeneous", "multi_edge")
+    },
 }
 
 

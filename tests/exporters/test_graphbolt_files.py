@@ -17,6 +17,7 @@ from exporters.dgl_reader import read_graph, read_tensors
 from exporters.graphbolt_reader import read_fused
 
 import graphprep
+from graphprep.exporters.dgl import part_nodes
 from graphprep.model.errors import UsageError
 from graphprep.testing.export_contract import ExporterContract
 
@@ -194,12 +195,14 @@ def test_nodes_out_of_order_are_refused(tmp_path):
     assert read_fused(tmp_path / "typed" / FUSED)["independent_tensors"]["indptr"].size == 41
 
 
+@pytest.mark.parametrize("hops", [1, 2])
 @pytest.mark.parametrize("name", ["homogeneous", "heterogeneous", "multi_edge", "empty_type", "few_nodes", "empty_partition"])
-def test_partitions_are_those_of_dgl(name, tmp_path):
+def test_partitions_are_those_of_dgl(name, hops, tmp_path, monkeypatch):
+    monkeypatch.setattr(part_nodes, "_MOST", 5)
     graph = GRAPHS[name]()
     parts = graph.options.get("partitions", 3)
-    store, out = _export(tmp_path, graph, "distdgl", {"graphbolt": True}, partitions=parts)
-    graphprep.export(str(store), str(tmp_path / "dgl"), "distdgl", formats="coo,csc")
+    store, out = _export(tmp_path, graph, "distdgl", {"graphbolt": True, "halo_hops": hops}, partitions=parts)
+    graphprep.export(str(store), str(tmp_path / "dgl"), "distdgl", formats="coo,csc", halo_hops=hops)
     configs = [json.loads((folder / "metadata.json").read_text()) for folder in (out, tmp_path / "dgl")]
     for part in range(parts):
         files = [config[f"part-{part}"] for config in configs]
@@ -215,6 +218,7 @@ def test_partitions_are_those_of_dgl(name, tmp_path):
         assert src.tolist() == indices.tolist() == rows[order].tolist()
         assert state["independent_tensors"]["indptr"].tolist() == indptr.tolist()
         assert edges["_ID"].tolist() == wanted.edge_data["_ID"][order].tolist()
+        assert edges["inner_edge"].tolist() == wanted.edge_data["inner_edge"][order].tolist()
         assert edges["_gb_dst_id"].tolist() == dst.tolist() == cols[order].tolist()
         assert edges["_dgl2gb_eid"].tolist() == np.argsort(order).tolist()
         assert nodes["_ID"].tolist() == wanted.node_data["_ID"].tolist()

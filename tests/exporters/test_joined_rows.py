@@ -24,10 +24,9 @@ def _whole(pieces):
 @given(
     blocks=st.lists(st.lists(_TABLE, max_size=3), min_size=1, max_size=3),
     step=st.integers(1, 9),
-    bare=st.integers(0, 3),
     threads=st.sampled_from([1, 3]),
 )
-def test_joined_rows_agree_with_lists(blocks, step, bare, threads):
+def test_joined_rows_agree_with_lists(blocks, step, threads):
     """Items are numbered by block, table and position; a step of few items cuts long rows."""
     graph = SingleGraph(
         tuple(
@@ -35,8 +34,7 @@ def test_joined_rows_agree_with_lists(blocks, step, bare, threads):
                 part, tuple(range(10, 10 + len(tables))), JoinedRows(NUM_ROWS, [_offsets(one) for one in tables], step, threads)
             )
             for part, tables in enumerate(blocks)
-        ),
-        num_bare=bare,
+        )
     )
     wanted, ends = [], [0]
     for part, tables in enumerate(blocks):
@@ -45,12 +43,11 @@ def test_joined_rows_agree_with_lists(blocks, step, bare, threads):
                 first = sum(sizes[:row])
                 wanted += [part * 10000 + (10 + table) * 100 + item for item in range(first, first + sizes[row])]
             ends.append(len(wanted))
-    ends += [len(wanted)] * bare
     pieces = list(graph.items(lambda part, edge, low, high: np.arange(low, high) + part * 10000 + edge * 100))
     assert _whole(pieces) == wanted
     assert all(piece.size <= step for piece in pieces)
     assert _whole(graph.indptr()) == ends
-    assert (graph.num_items, graph.num_rows) == (len(wanted), NUM_ROWS * len(blocks) + bare)
+    assert (graph.num_items, graph.num_rows) == (len(wanted), NUM_ROWS * len(blocks))
     for part, (block, tables) in enumerate(zip(graph.blocks, blocks, strict=True)):
         own = [one % 10000 for one in wanted if one // 10000 == part]
         for table, sizes in enumerate(tables):

@@ -6,20 +6,19 @@ Source: DGL 2.1, ``dgl.distributed`` and ``tools/dispatch_data.py``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.edges.device.find import find_kernels
 from graphprep.exporters.dgl.columns import dgl_edge_type, dgl_name, features_of, find_unsupported, plan_notes
 from graphprep.exporters.dgl.graphbolt_graph import EDGE_ID, FUSED_NAME, NODE_ID, FusedGraph, fitting_dtype
-from graphprep.exporters.dgl.part_nodes import PartBook, PartGraph, counted, in_edges, node_bits, repeated
+from graphprep.exporters.dgl.part_edges import InEdges, by_destination, by_source
+from graphprep.exporters.dgl.part_nodes import PartBook, PartGraph, counted, node_bits, repeated
 from graphprep.exporters.formats.dgl_files import (
     GRAPH_FORMATS,
-    CompressedMatrix,
     CooMatrix,
     GraphFile,
     GraphFormat,
@@ -27,14 +26,12 @@ from graphprep.exporters.formats.dgl_files import (
     TensorFile,
 )
 from graphprep.exporters.formats.torch_files import write_pt
-from graphprep.exporters.formats.torch_pickle import TensorPieces, tensor
+from graphprep.exporters.formats.torch_pickle import TensorPieces
 from graphprep.exporters.view.column_rows import Rows
 from graphprep.exporters.view.edge_sets import edge_sets
-from graphprep.exporters.view.graph import StoredGraph, slices
-from graphprep.exporters.view.joined_rows import SingleGraph
+from graphprep.exporters.view.graph import StoredGraph
 from graphprep.exporters.view.own_edge_ids import check_id_columns, own_edge_ids, without_ids
 from graphprep.exporters.view.torch_graph import ids_in_part
-from graphprep.kernels.cpu.ids.part_graph import scatter_rows
 from graphprep.model.errors import UsageError
 from graphprep.model.export import ExportPlan, MessageEdges, StoreNeed
 from graphprep.model.metadata import GraphMetadata, dump_json
@@ -62,9 +59,7 @@ class DistDglExporter:
         "how edges are stored: some of coo, csr and csc; with csc, DGL need not sort them when a trainer starts",
     ] = ("coo",)
     graphbolt: Annotated[bool, "graphs for DistGraph(use_graphbolt=True) instead"] = False
-    halo_hops: Annotated[
-        int, "hops along in-edges to nodes of other partitions that each has, with the edges on the way; beyond 1 in coo alone"
-    ] = 1
+    halo_hops: Annotated[int, "hops along in-edges to nodes of other partitions that each has, with the edges on the way"] = 1
     save_orig_nids: Annotated[bool, "original IDs of all nodes, 0..n-1 of each type, as orig_nids.dgl"] = True
     save_orig_eids: Annotated[bool, "edge IDs of all edges, as orig_eids.dgl"] = True
     edge_id_col: Annotated[
@@ -83,11 +78,8 @@ class DistDglExporter:
             found = f"found {unknown[0]!r}" if unknown else "found none"
             raise UsageError(f"distdgl: formats must be some of coo, csr, csc, {found}", fix="correct the option")
         check_id_columns(metadata, self.edge_id_col)
-        if self.halo_hops < 1 or (self.halo_hops > 1 and (self.formats != ("coo",) or self.graphbolt)):
-            raise UsageError(
-                f"distdgl: halo_hops {self.halo_hops} is not to be had",
-                fix="take 1, or more with formats=coo and without graphbolt",
-            )
+        if self.halo_hops < 1:
+            raise UsageError(f"distdgl: halo_hops must be 1 or more, found {self.halo_hops}", fix="correct the option")
         need = StoreNeed(layouts=("csc",), edge_columns="csc", split_edges=True)
         return ExportPlan(need, find_unsupported(metadata), plan_notes(metadata))
 
@@ -114,10 +106,11 @@ class DistDglExporter:
             TensorFile(tensors).write(out, "edge_sets.dgl")
 
     def _write_graph(self, local: PartGraph, out: FolderOutput) -> None:
-        if self.graphbolt:
-            write_pt(out, f"part{local.part}/{FUSED_NAME}", _fused(local, find_edges="coo" in self.formats).value())
-            return
         with local.graph.room.scratch.inner() as scratch:
+            if self.graphbolt:
+                fused = _fused(local, scratch, find_edges="coo" in self.formats)
+                write_pt(out, f"part{local.part}/{FUSED_NAME}", fused.value())
+                return
             wanted = [name for name in GRAPH_FORMATS if name in self.formats]
             file = GraphFile(
                 local.num_nodes,
@@ -155,9 +148,8 @@ def _node_data(local: PartGraph) -> dict[str, TensorPieces]:
 
 
 def _edge_data(local: PartGraph) -> dict[str, TensorPieces]:
-    shape = (local.num_edges + local.num_halo_edges,)
+    shape = (local.num_all_edges,)
     first, last = int(local.edge_starts[0]), int(local.edge_starts[-1])
-    starts = local.book.edges.part_starts
 
     def ids() -> Iterator[NDArray[np.int64]]:
         yield from counted(first, last, local.step)
@@ -165,29 +157,34 @@ def _edge_data(local: PartGraph) -> dict[str, TensorPieces]:
 
     def types() -> Iterator[NDArray[np.int32]]:
         yield from local.edge_types()
-        for _, _, edges in local.halo_edges():
-            yield ((np.searchsorted(starts, edges, side="right") - 1) % local.num_edge_types).astype(np.int32)
-
-    def inner() -> Iterator[NDArray[np.uint8]]:
-        yield from repeated(1, last - first, "uint8", local.step)
-        yield from repeated(0, local.num_halo_edges, "uint8", local.step)
+        yield from (local.types_of(edges) for _, _, edges in local.halo_edges())
 
     return {
         "_ID": TensorPieces("int64", shape, ids),
         "_TYPE": TensorPieces("int32", shape, types),
-        "inner_edge": TensorPieces("uint8", shape, inner),
+        "inner_edge": _inner_edges(local),
     }
+
+
+def _inner_edges(local: PartGraph) -> TensorPieces:
+    """Return 1 for each own edge, then 0 for each of other partitions."""
+
+    def pieces() -> Iterator[NDArray[np.uint8]]:
+        yield from repeated(1, local.num_edges, "uint8", local.step)
+        yield from repeated(0, local.num_halo_edges, "uint8", local.step)
+
+    return TensorPieces("uint8", (local.num_all_edges,), pieces)
 
 
 def _matrix(local: PartGraph, name: GraphFormat, scratch: Scratch) -> Matrix:
     if name == "coo":
-        shape = (local.num_edges + local.num_halo_edges,)
+        shape = (local.num_all_edges,)
         rows, cols = (
             TensorPieces("int64", shape, partial(_all_edges, local, end, read))
             for end, read in enumerate((local.sources, local.destinations))
         )
         return CooMatrix(local.num_nodes, rows, cols)
-    return _csc(local) if name == "csc" else _csr(local, scratch)
+    return (by_destination if name == "csc" else by_source)(local, scratch)
 
 
 def _all_edges(local: PartGraph, end: int, read: Callable[[int], Iterator[NDArray[Any]]]) -> Iterator[NDArray[np.int64]]:
@@ -202,55 +199,23 @@ def _all_types(local: PartGraph, read: Callable[[int], Iterator[NDArray[Any]]]) 
         yield from read(edge)
 
 
-def _csc(local: PartGraph) -> CompressedMatrix:
-    joined = in_edges(local)
-    return CompressedMatrix(
-        local.num_nodes,
-        TensorPieces("int64", (local.num_nodes + 1,), joined.indptr),
-        joined.tensor("int64", lambda _, *at: local.sources_at(*at)),
-        None if local.num_edge_types == 1 else joined.tensor("int64", local.local_edges),
-    )
-
-
-def _csr(local: PartGraph, scratch: Scratch) -> CompressedMatrix:
-    """Sort the edges by source: a stable counting sort, so that those of a source lie by edge type."""
-    indptr = scratch.zeros(local.num_nodes + 1, np.int64)
-    for sources in _all_types(local, local.sources):
-        find_kernels().count_ids(sources, indptr[1:])
-    for low, high in slices(local.num_nodes, local.step):
-        np.cumsum(indptr[low : high + 1], out=indptr[low : high + 1])
-    cursors = scratch.zeros(local.num_nodes, np.int64)
-    cursors[:] = indptr[:-1]
-    indices, ids = (scratch.zeros(local.num_edges, np.int64) for _ in range(2))
-    done = 0
-    for sources, destinations in zip(_all_types(local, local.sources), _all_types(local, local.destinations), strict=True):
-        scatter_rows(sources, destinations, done, cursors, indices, ids)
-        done += sources.size
-    return CompressedMatrix(local.num_nodes, tensor(indptr), tensor(indices), tensor(ids))
-
-
-def _fused(local: PartGraph, *, find_edges: bool) -> FusedGraph:
+def _fused(local: PartGraph, scratch: Scratch, *, find_edges: bool) -> FusedGraph:
     """Return the graph as GraphBolt has it: without type borders, as other partitions' nodes are in no order of types.
 
     ``find_edges``: with what finds the ends of edges by their IDs, too.
     """
-    graph, joined = local.graph, in_edges(local)
-    nodes, edges = (local.num_nodes,), (local.num_edges,)
+    graph, edges = local.graph, InEdges(local, scratch)
+    nodes = (local.num_nodes,)
     index = fitting_dtype(max(local.book.num_nodes, local.book.num_edges))
-    first = int(local.edge_starts[0])
     is_typed = len(graph.metadata.node_types) > 1 or local.num_edge_types > 1
     edge_names = map(dgl_edge_type, graph.metadata.edge_types)
-    attributes = {
-        EDGE_ID: joined.tensor("int64", lambda *at: local.local_edges(*at) + first),
-        "inner_edge": TensorPieces("uint8", edges, lambda: repeated(1, local.num_edges, "uint8", local.step)),
-    }
+    attributes = {EDGE_ID: edges.part_ids(), "inner_edge": _inner_edges(local)}
     if find_edges:
-        attributes["_dgl2gb_eid"] = TensorPieces("int64", edges, lambda: _all_types(local, partial(_positions, joined, local)))
-        attributes["_gb_dst_id"] = joined.tensor("int64", lambda _, *at: local.destinations_at(*at))
+        attributes |= {"_dgl2gb_eid": edges.positions(), "_gb_dst_id": edges.destinations()}
     return FusedGraph(
-        TensorPieces(index, (local.num_nodes + 1,), joined.indptr),
-        joined.tensor(index, lambda _, *at: local.sources_at(*at)),
-        type_per_edge=joined.tensor("int32", _type_numbers) if is_typed else None,
+        replace(edges.indptr(), dtype=index),
+        replace(edges.sources(), dtype=index),
+        type_per_edge=edges.types() if is_typed else None,
         node_type_to_id=_numbered(map(dgl_name, graph.metadata.node_types)) if is_typed else None,
         edge_type_to_id=_numbered(edge_names) if is_typed else None,
         node_attributes={
@@ -259,20 +224,6 @@ def _fused(local: PartGraph, *, find_edges: bool) -> FusedGraph:
         },
         edge_attributes=attributes,
     )
-
-
-def _type_numbers(_: int, edge: int, low: int, high: int) -> NDArray[np.int32]:
-    return np.full(high - low, edge, np.int32)
-
-
-def _positions(joined: SingleGraph, local: PartGraph, edge: int) -> Iterator[NDArray[np.int64]]:
-    """Yield where each edge of a type stands among the joined ones."""
-    first = 0
-    for block in joined.blocks:
-        if edge in block.edges:
-            for low, high in slices(int(local.indptrs[edge][-1]), local.step):
-                yield block.rows.positions(block.edges.index(edge), low, high) + first
-        first += block.rows.num_items
 
 
 def _numbered(names: Iterable[str]) -> dict[str, int]:

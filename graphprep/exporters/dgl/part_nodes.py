@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -10,7 +11,6 @@ from numpy.typing import NDArray
 
 from graphprep.engine.local import map_ordered
 from graphprep.exporters.view.graph import StoredGraph, slices
-from graphprep.exporters.view.joined_rows import JoinedBlock, JoinedRows, SingleGraph
 from graphprep.kernels.cpu.ids.bitmap import Ranks, members
 from graphprep.kernels.cpu.ids.group import mark_bits
 from graphprep.kernels.cpu.ids.part_graph import number_rows, to_part_ids
@@ -19,6 +19,7 @@ from graphprep.model.ids import PartSpace, TypeNames
 from graphprep.store.items import FIX
 
 Ints = NDArray[np.int64]
+HaloEdges = tuple[Ints, Ints, Ints]  # part IDs of sources, destinations and edges
 _MOST = 1 << 17  # nodes or edges of a piece
 _ITEM_BYTES = 32  # what is computed of one
 
@@ -92,13 +93,17 @@ class PartGraph:
         for edge in range(self.num_edge_types) if bits.size else ():
             for others in self._on_threads(self._other_sources, edge):
                 mark_bits(bits, others.view(np.uint64))
-        self._near = np.zeros_like(bits[:0])  # other nodes whose in-edges are there
+        self._near: Ranks | None = None  # of the other nodes whose in-edges are there
         for _ in range(hops - 1 if bits.size else 0):
-            self._near = bits.copy()
+            near = bits.copy()
+            self._near = Ranks(near)
             for sources, _, _ in self.halo_edges():
                 mark_bits(bits, sources[(sources < self.low) | (sources >= self.high)].view(np.uint64))
+            if np.array_equal(near, bits):
+                break  # no edge leads on
         self._ranks = Ranks(bits)
-        self.num_halo_edges = sum(ids.size for _, _, ids in self.halo_edges())
+        counts = [sum(ids.size for _, _, ids in self._halo_block(*block)) for block in self._halo_blocks()]
+        self._halo_starts = np.cumsum([0, *counts])  # of the edges of each (partition, edge type)
 
     @property
     def num_owned(self) -> int:
@@ -115,22 +120,43 @@ class PartGraph:
         """Return the number of own edges."""
         return int(self.edge_starts[-1] - self.edge_starts[0])
 
-    def halo_edges(self) -> Iterator[tuple[Ints, Ints, Ints]]:
-        """Yield the part IDs (sources, destinations, edges) of other partitions' edges, ascending by edge."""
-        if not self._near.size:
+    @property
+    def num_halo_edges(self) -> int:
+        """Return the number of other partitions' edges."""
+        return int(self._halo_starts[-1])
+
+    @property
+    def num_all_edges(self) -> int:
+        """Return the number of edges, with those of other partitions."""
+        return self.num_edges + self.num_halo_edges
+
+    def halo_edges(self) -> Iterator[HaloEdges]:
+        """Yield other partitions' edges, ascending by part ID."""
+        for block in self._halo_blocks():
+            yield from self._halo_block(*block)
+
+    def halo_of_type(self, edge: int) -> Iterator[tuple[int, Iterator[HaloEdges]]]:
+        """Yield each other partition's edges of a type, with the local ID of the first."""
+        for number, (part, found) in enumerate(self._halo_blocks()):
+            if found == edge:
+                yield self.num_edges + int(self._halo_starts[number]), self._halo_block(part, edge)
+
+    def _halo_block(self, part: int, edge: int) -> Iterator[HaloEdges]:
+        """Yield the edges of a type of another partition, ascending."""
+        if part == self.part or self._near is None:
             return
-        ranks, book = Ranks(self._near), self.book
-        for part in range(self.graph.metadata.num_parts):
-            for edge in range(self.num_edge_types) if part != self.part else ():
-                number = self.graph.ends_of(edge)[1]
-                first, stop = book.nodes.part_range(part, number)
-                indptr, indices = self.graph.indptr(edge, "csc", part), self.graph.indices(edge, "csc", part)
-                edge_start = int(book.edges.part_starts[part * self.num_edge_types + edge])
-                for low, high in slices(stop - first, self.step):
-                    rows = np.flatnonzero(ranks.find(np.arange(first + low, first + high).view(np.uint64)) >= 0) + low
-                    for owners, at in _entries(indptr, rows, self.step):
-                        sources = book.part_ids(self.graph.ends_of(edge)[0], indices.reader.take(at))
-                        yield sources, owners + first, at + edge_start
+        book = self.book
+        number = self.graph.ends_of(edge)[1]
+        first, stop = book.nodes.part_range(part, number)
+        indptr, indices = self.graph.indptr(edge, "csc", part), self.graph.indices(edge, "csc", part)
+        edge_start = int(book.edges.part_starts[part * self.num_edge_types + edge])
+        for low, high in slices(stop - first, self.step):
+            rows = np.flatnonzero(self._near.find(np.arange(first + low, first + high).view(np.uint64)) >= 0) + low
+            for owners, at in _entries(indptr, rows, self.step):
+                yield book.part_ids(self.graph.ends_of(edge)[0], indices.reader.take(at)), owners + first, at + edge_start
+
+    def _halo_blocks(self) -> Iterator[tuple[int, int]]:
+        return itertools.product(range(self.graph.metadata.num_parts), range(self.num_edge_types))
 
     def to_local(self, ids: Ints) -> Ints:
         """Return the local IDs of nodes of this graph."""
@@ -183,7 +209,12 @@ class PartGraph:
             for low, high in slices(int(self.indptrs[edge][-1]), self.step):
                 yield np.full(high - low, edge, np.int32)
 
-    def local_edges(self, part: int, edge: int, low: int, high: int) -> Ints:
+    def types_of(self, part_ids: Ints) -> NDArray[np.int32]:
+        """Return the numbers of the types of edges of any partition."""
+        starts = self.book.edges.part_starts
+        return ((np.searchsorted(starts, part_ids, side="right") - 1) % self.num_edge_types).astype(np.int32)
+
+    def local_edges(self, edge: int, low: int, high: int) -> Ints:
         """Return the local IDs of a type's edges [low, high)."""
         return np.arange(low, high) + int(self.edge_starts[edge] - self.edge_starts[0])
 
@@ -208,20 +239,6 @@ def _entries(indptr: Ints, rows: Ints, most: int) -> Iterator[tuple[Ints, Ints]]
         at = np.arange(low, high)
         number = np.searchsorted(ends, at, side="right")
         yield rows[number], indptr[rows[number]] + at - (ends - counts)[number]
-
-
-def in_edges(local: PartGraph) -> SingleGraph:
-    """Return the in-edges of a partition's nodes by (destination, edge type), those that are other partitions' have none."""
-    graph, blocks = local.graph, []
-    for number in range(len(graph.metadata.node_types)):
-        edges = tuple(edge for edge in range(local.num_edge_types) if graph.ends_of(edge)[1] == number)
-        size = graph.metadata.num_nodes_per_chunk[number][local.part]
-        blocks.append(
-            JoinedBlock(
-                local.part, edges, JoinedRows(size, [local.indptrs[edge] for edge in edges], local.step, graph.room.threads)
-            )
-        )
-    return SingleGraph(tuple(blocks), num_bare=local.num_nodes - local.num_owned)
 
 
 def node_bits(graph: StoredGraph) -> NDArray[np.uint8]:

@@ -112,18 +112,14 @@ class JoinedBlock:
 
 @dataclass(frozen=True)
 class SingleGraph:
-    """Blocks of rows, one behind the other: the in-edges of all nodes by (destination, edge type).
-
-    ``num_bare`` more nodes without in-edges come last.
-    """
+    """Blocks of rows, one behind the other: the in-edges of all nodes by (destination, edge type)."""
 
     blocks: tuple[JoinedBlock, ...]
-    num_bare: int = 0
 
     @property
     def num_rows(self) -> int:
         """Return the number of nodes."""
-        return sum(block.rows.num_rows for block in self.blocks) + self.num_bare
+        return sum(block.rows.num_rows for block in self.blocks)
 
     @property
     def num_items(self) -> int:
@@ -137,9 +133,6 @@ class SingleGraph:
         for block in self.blocks:
             yield from block.rows.ends(first)
             first += block.rows.num_items
-        step = max((block.rows.step for block in self.blocks), default=1)
-        for low in range(0, self.num_bare, step):
-            yield np.full(min(step, self.num_bare - low), first)
 
     def items(self, read: Callable[[int, int, int, int], NDArray[Any]]) -> Iterator[NDArray[Any]]:
         """Yield the edges in pieces; ``read(part, edge, low, high)`` returns some of a partition's edges of a type."""
