@@ -50,15 +50,20 @@ class EdgeSpan:
 
 
 def map_edges(
-    store: StoredArrays, number: int, room: Workspace, scratch: Scratch, make: Callable[[EdgeSpan], Made]
+    store: StoredArrays,
+    number: int,
+    room: Workspace,
+    scratch: Scratch,
+    make: Callable[[EdgeSpan], Made],
+    num_ids: int | None = None,
 ) -> Iterator[Made]:
     """Yield what is made of an edge type's edges, on the threads, in the row order of the primary layout.
 
-    Raises DataError for an end that is no node, and for an ID that is no edge's.
+    Raises DataError for an end that is no node, and for an edge ID that is not below ``num_ids``, where that is given.
     """
     first_row = 0
     for part in range(store.metadata.num_parts):
-        reader = _PartEdges(store, number, part, first_row, scratch)
+        reader = _PartEdges(store, number, part, first_row, scratch, num_ids)
         size, step = reader.indices.size, room.fit(EDGE_BYTES)
         spans = ((start, min(start + step, size)) for start in range(0, size, step))
         yield from map_ordered(partial(_make, make, reader), spans, room.threads)
@@ -72,7 +77,9 @@ def _make(make: Callable[[EdgeSpan], Made], reader: _PartEdges, span: tuple[int,
 class _PartEdges:
     """Reads the edges of a partition."""
 
-    def __init__(self, store: StoredArrays, number: int, part: int, first_row: int, scratch: Scratch) -> None:
+    def __init__(
+        self, store: StoredArrays, number: int, part: int, first_row: int, scratch: Scratch, num_ids: int | None
+    ) -> None:
         metadata = store.metadata
         layout = metadata.primary_layout
         folder = f"{edge_folder(metadata.edge_types[number])}/{layout}"
@@ -84,7 +91,7 @@ class _PartEdges:
         self._num_others = metadata.num_nodes_per_type[other_type]
         self.indices = StoredItems(store.array(part, LayoutPaths(folder).indices))
         self.indptr = read_offsets(store.array(part, LayoutPaths(folder).indptr), self.indices.size, scratch)
-        self._num_edges = metadata.num_edges_per_type[number]
+        self._num_ids = num_ids
         self._ids = StoredItems(store.array(part, LayoutPaths(folder).edge_ids)) if has_ids else None
 
     def read(self, start: int, stop: int) -> EdgeSpan:
@@ -96,7 +103,8 @@ class _PartEdges:
             ids = np.arange(first_row, first_row + rows.size)
         else:
             ids = self._ids.read(start, stop)
-            check_ids(self._ids, start, ids, self._num_edges, "edge ID")
+            if self._num_ids is not None:
+                check_ids(self._ids, start, ids, self._num_ids, "edge ID")
         return EdgeSpan(self._part, start, stop, first_row, rows, others, ids)
 
 

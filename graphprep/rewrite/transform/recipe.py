@@ -142,7 +142,7 @@ def read_edges(store: StoredArrays, number: int, room: Workspace) -> EdgeRecipe:
     owners, others = (scratch.zeros(num_edges, np.int32 if most < 2**31 else np.int64) for _ in range(2))
     rows = scratch.zeros(num_edges, np.int64)
     with scratch.inner() as inner:
-        for span in map_edges(store, number, room, inner, lambda span: span):
+        for span in map_edges(store, number, room, inner, lambda span: span, num_edges):
             owners[span.ids], others[span.ids], rows[span.ids] = span.rows, span.others, span.edge_rows
     src, dst = (others, owners) if metadata.primary_layout == "csc" else (owners, others)
     return EdgeRecipe(metadata.edge_types[number], number, src, dst, rows, count_up(num_edges, scratch))
