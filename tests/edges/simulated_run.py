@@ -17,7 +17,7 @@ from graphprep.kernels.cuda import probe, slots
 from graphprep.model.protocols import QuietReporter
 
 cuda.find_device = functools.partial(probe.find_device, simulated=True)
-cuda._LEAST_BYTES = 1
+cuda.LEAST_BYTES = 1
 TIGHT = "12KiB"  # of the device's memory: in a slot, which has a third of it, the longest row of karate has room
 rooms = []  # one for every time that the device computed
 

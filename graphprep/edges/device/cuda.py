@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from graphprep.edges.device.found import OpenDevice
 from graphprep.engine.budget import format_size
 from graphprep.engine.ledger import Need
-from graphprep.kernels.cuda.probe import Device, NoDevice, explain, find_device
+from graphprep.kernels.cuda.probe import LEAST_BYTES, Device, NoDevice, explain, find_device
 from graphprep.kernels.edges import Kernels
 from graphprep.model.errors import DeviceError, UsageError
 
 _SLOTS = 3  # one copies to the device, one computes, one copies back
-_LEAST_BYTES = _SLOTS << 20
 _SIMULATED_BYTES = 1 << 30  # the simulator says infinity
 _MODULES = ("numba.cuda.", "numba_cuda.", "cuda.")  # whose errors are the device's
 
@@ -50,13 +49,13 @@ class CudaDevice:
         except Exception as error:
             if failure_of(error) is None:
                 raise
-            why = explain(error)
+            why = explain(error, index=self.device.index)
             raise UsageError(why.reason, place=self.place, fix=why.fix) from error
 
     def open(self, device_bytes: int, pinned_bytes: int, cpu: Kernels) -> OpenDevice:
         """See ``FoundDevice``."""
-        if min(device_bytes, pinned_bytes) < _LEAST_BYTES:
-            need, free, *left = map(format_size, (_LEAST_BYTES, self.free_bytes, device_bytes, pinned_bytes))
+        if min(device_bytes, pinned_bytes) < LEAST_BYTES:
+            need, free, *left = map(format_size, (LEAST_BYTES, self.free_bytes, device_bytes, pinned_bytes))
             raise UsageError(
                 f"{need} of device memory are needed, {free} are free, and limits leave {left[0]}; as much of the process's "
                 f"memory, and they leave {left[1]}",

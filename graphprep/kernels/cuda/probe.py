@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
-_INSTALL = "pip install 'graphprep[cuda13]' (or cuda12, for a driver before 580)"
+from graphprep.kernels.cuda.driver import Driver, read_driver, read_memory
+
+LEAST_BYTES = 3 << 20  # of a device's memory, for the slots
+_OLDEST, _OLDEST_DRIVER = (12, 0), 525
+_TWELVE = "pip install 'graphprep[cuda12]'"
 _PROBING = threading.Lock()
 _FOUND: dict[int, Device | NoDevice] = {}
 
@@ -53,25 +58,56 @@ def find_device(index: int = 0, *, simulated: bool = False) -> Device | NoDevice
 
 
 def _probe(index: int) -> Device | NoDevice:
+    """Look at one thing after the other that must be there; the first that is not is told.
+
+    The driver, a device, this device, a CUDA that the driver runs, then all that compiling and running a kernel takes.
+    """
     try:
-        from graphprep.kernels.cuda.frontend import IS_SIMULATED, cuda
-    except ImportError as error:
-        return NoDevice(f"numba.cuda cannot be imported: {error}", _INSTALL)
+        from graphprep.kernels.cuda import frontend
+    except Exception as error:  # told where nothing else is missing
+        failure: Exception | None = error
+    else:
+        failure = None
+        if frontend.IS_SIMULATED:
+            return Device(0, "simulator", (5, 2), is_simulated=True) if index == 0 else _no_such(index, ("simulator",))
+    driver = read_driver()
+    if driver is None:
+        return _NO_DRIVER
+    missing = _missing_from(driver, index)
+    if missing is not None:
+        return missing
     try:
-        count = len(cuda.gpus)
+        if failure is not None:
+            raise failure
+        with frontend.cuda.gpus[index] as device:
+            _run_one(frontend.cuda)
+            return Device(index, driver.devices[index], tuple(device.compute_capability))
     except Exception as error:
-        return explain(error)
-    if not 0 <= index < count:
-        names = ", ".join(f"cuda:{one} {_name(cuda, one)}" for one in range(count))
-        return NoDevice(f"there is no device {index}", f"use one of {names}" if count else "use --device cpu")
-    if IS_SIMULATED:
-        return Device(0, "simulator", (5, 2), is_simulated=True)
-    try:
-        with cuda.gpus[index]:
-            _run_one(cuda)
-        return Device(index, _name(cuda, index), tuple(cuda.gpus[index].compute_capability))
-    except Exception as error:
-        return explain(error)
+        return explain(error, driver, index)
+
+
+_NO_DRIVER = NoDevice("no NVIDIA driver is installed here", "install it, or use --device cpu")
+_NO_GPU = NoDevice("the driver sees no device", "check nvidia-smi and CUDA_VISIBLE_DEVICES, or use --device cpu")
+
+
+def _missing_from(driver: Driver, index: int) -> NoDevice | None:
+    if "NO_DEVICE" in driver.fault or (not driver.fault and not driver.devices):
+        return _NO_GPU
+    if driver.fault:
+        fix = "see what nvidia-smi says, restart after an update of the driver, or use --device cpu"
+        return NoDevice(f"the NVIDIA driver does not start ({driver.fault})", fix)
+    if not 0 <= index < len(driver.devices):
+        return _no_such(index, driver.devices)
+    if driver.version < _OLDEST:
+        needed = ".".join(map(str, _OLDEST))
+        fix = f"install driver {_OLDEST_DRIVER} or a newer one, or use --device cpu"
+        return NoDevice(f"the NVIDIA driver runs CUDA up to {driver.runs}, and {needed} is needed", fix)
+    return None
+
+
+def _no_such(index: int, names: tuple[str, ...]) -> NoDevice:
+    there = ", ".join(f"cuda:{one} {name}" for one, name in enumerate(names))
+    return NoDevice(f"there is no device {index}", f"use one of {there}")
 
 
 def _run_one(cuda: Any) -> None:
@@ -87,29 +123,47 @@ def _run_one(cuda: Any) -> None:
         raise RuntimeError(f"a kernel that counts to three counted {found}")
 
 
-def _name(cuda: Any, index: int) -> str:
-    if not hasattr(cuda.gpus[index], "name"):
-        return "simulator"
-    name = cuda.gpus[index].name
-    return name.decode() if isinstance(name, bytes) else str(name)
+def explain(error: Exception, driver: Driver | None = None, index: int = 0) -> NoDevice:
+    """Say what an error of Numba, its libraries or the driver means. Several lines of it become one.
 
-
-def explain(error: Exception) -> NoDevice:
-    """Say what an error of Numba, its libraries or the driver means. Several lines of it become one."""
+    ``driver``: the one that is there, where nothing ran on the device yet.
+    """
     text = " ".join(str(error).split()) or type(error).__name__
     known = text.lower()
     if is_out_of_memory(error):
-        return NoDevice(f"no memory left on the device ({text[:120]})", "wait for what uses it to end, or use --device cpu")
+        needed = "" if driver is None else f"CUDA needs room for itself and {_mib(LEAST_BYTES)}, "
+        reason = f"no memory is left on the device: {needed}{free_words(index)}"
+        return NoDevice(reason, "end what else uses it, or use --device cpu")
     if "driver library cannot be found" in known or "libcuda.so" in known:
-        return NoDevice("no NVIDIA driver is installed here", "install it, or use --device cpu")
+        return _NO_DRIVER
     if "no_device" in known or "no cuda-capable device" in known:
-        return NoDevice("the driver sees no device", "check nvidia-smi and CUDA_VISIBLE_DEVICES, or use --device cpu")
-    if any(one in known for one in ("unsupported_ptx", "unsupported toolchain", "insufficient_driver", "insufficient for")):
-        fix = "pip install 'graphprep[cuda13]' 'cuda-toolkit==13.0.*' for driver 580, graphprep[cuda12] for an older one"
-        return NoDevice(f"the CUDA toolkit is newer than the driver ({text[:120]})", fix)
-    if any(name in known for name in ("nvvm", "nvrtc", "nvjitlink", "libdevice", "cudart")):
-        return NoDevice(f"a library of the CUDA toolkit is missing ({text[:120]})", _INSTALL)
+        return _NO_GPU
+    if any(one in known for one in _TOO_NEW):
+        runs = "" if driver is None else f", which runs CUDA up to {driver.runs}"
+        return NoDevice(f"the CUDA toolkit is newer than the driver{runs} ({text[:120]})", _install(driver))
+    if isinstance(error, ImportError) or any(name in known for name in _LIBRARIES):
+        has_extra = find_spec("numba_cuda") is not None
+        what = "a library of the CUDA toolkit is missing" if has_extra else "the extra for CUDA is not installed"
+        return NoDevice(f"{what} ({text[:120]})", _install(driver))
     return NoDevice(text[:200], "use --device cpu")
+
+
+_TOO_NEW = ("unsupported_ptx", "unsupported toolchain", "unsupported .version", "insufficient_driver", "insufficient for")
+_LIBRARIES = ("nvvm", "nvrtc", "nvjitlink", "libdevice", "cudart", "dynamiclibnotfound")
+
+
+def _install(driver: Driver | None) -> str:
+    """Return what installs the parts of a toolkit that a driver takes."""
+    if driver is None:
+        return f"pip install 'graphprep[cuda13]' for driver 580 or newer, else {_TWELVE}"
+    major, minor = driver.version
+    if major < 13:
+        return _TWELVE
+    return "pip install 'graphprep[cuda13]'" + (f" 'cuda-toolkit<13.{minor + 1}'" if major == 13 else "")
+
+
+def _mib(num_bytes: int) -> str:
+    return f"{num_bytes / (1 << 20):,.1f} MiB"
 
 
 def memory_of(cuda: Any) -> tuple[int, int]:
@@ -118,15 +172,15 @@ def memory_of(cuda: Any) -> tuple[int, int]:
     return int(free), int(total)
 
 
-def free_words() -> str:
-    """Say how much memory the current device has left, if it answers."""
+def free_words(index: int = 0) -> str:
+    """Say how much of a device's memory is free, as far as anybody knows."""
     try:
         from graphprep.kernels.cuda.frontend import cuda
 
-        free, total = memory_of(cuda)
-        return f"{free:,} of {total:,} are free"
-    except Exception:
-        return "the device does not say how many are free"
+        found: tuple[int, int] | None = memory_of(cuda)
+    except Exception:  # there is no room for a context, or none any more
+        found = read_memory(index)
+    return "how much is free is not known" if found is None else f"{_mib(found[0])} of {_mib(found[1])} are free"
 
 
 def is_out_of_memory(error: BaseException) -> bool:
