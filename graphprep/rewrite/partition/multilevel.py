@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
+import ctypes
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.edges.moves import Workspace
 from graphprep.engine.budget import format_size
-from graphprep.model.errors import MemoryLimitError, UsageError
+from graphprep.model.errors import GraphprepError, MemoryLimitError, UsageError
 from graphprep.rewrite.partition.assignment import Assignment
-from graphprep.rewrite.partition.balance import find_balances
+from graphprep.rewrite.partition.balance import Balances, find_balances
 from graphprep.rewrite.partition.methods import GraphMethod, load_pymetis
 from graphprep.rewrite.partition.neighbors import Neighbors, join_neighbors, number_by_type
 from graphprep.store.items import StoredArrays
 
 Ints = NDArray[np.int64]
+_METIS_OK = 1
 _COPIES = 3  # of the graph: METIS's own, and the coarser ones, which are half of it and a quarter and so on
 
 
 def run_metis(store: StoredArrays, method: GraphMethod, room: Workspace) -> Assignment:
     """Let METIS partition all nodes, by homogeneous ID; an edge weighs as much as there are parallel ones, in both directions.
 
-    Raises UsageError where pymetis is not there, and for balances of classes, which it does not take; MemoryLimitError where
-    the graph is too large.
+    Raises UsageError where pymetis is not there, or does not show METIS's own call, which several balances take;
+    MemoryLimitError where the graph is too large.
     """
     pymetis = load_pymetis()
     found = tuple(room.scratch.zeros(size, np.int32) for size in store.metadata.num_nodes_per_type)
@@ -32,32 +35,85 @@ def run_metis(store: StoredArrays, method: GraphMethod, room: Workspace) -> Assi
         inner = replace(room, scratch=scratch)
         numbers = number_by_type(store, inner)
         balances = find_balances(store, method.balance, numbers, inner)
-        if balances.classes.shape[0] > 1 or balances.totals.size > 1:
-            raise UsageError(
-                f"--balance {' and '.join(method.balance)}: pymetis takes one: nodes, edges, or a column of numbers",
-                fix="choose one; or export --to metis, whose file has a weight for each node type, and run gpmetis",
-            )
         neighbors = join_neighbors(store, numbers, inner, "id")
-        _check_memory(neighbors, room)
+        _check_memory(neighbors, balances.totals.size, room)
         graph, edge_weights = _joined(neighbors)
-        weights = None if balances.weights.shape[1] == 1 else balances.weights[0]
         options = pymetis.Options(seed=method.seed % 2**31, ufactor=max(1, round(1000 * (method.max_imbalance - 1))))
-        _, parts = pymetis.part_graph(
-            method.num_parts,
-            pymetis.CSRAdjacency(graph.indptr, graph.indices),
-            vweights=weights,
-            eweights=edge_weights,
-            recursive=False,
-            options=options,
-        )
+        weights = None if balances.weights.shape[1] == 1 else _weights(balances)
+        if weights is None or weights.shape[1] == 1:
+            adjacency = pymetis.CSRAdjacency(graph.indptr, graph.indices)
+            given = {"eweights": edge_weights, "recursive": False, "options": options}
+            _, parts = pymetis.part_graph(method.num_parts, adjacency, vweights=weights, **given)
+        else:
+            parts = part_graph(graph, weights, edge_weights, method.num_parts, options)
         every = np.asarray(parts, np.int32)
         for by_type, those in zip(found, numbers, strict=True):
             by_type[:] = every[those]
     return Assignment("metis", method.num_parts, found, {"pymetis": ".".join(map(str, pymetis.version_tuple))})
 
 
-def _check_memory(neighbors: Neighbors, room: Workspace) -> None:
-    need = 8 * _COPIES * (2 * neighbors.indices.size + 2 * neighbors.num_nodes)
+def part_graph(graph: Neighbors, weights: Ints, edge_weights: Ints, num_parts: int, options: Any) -> NDArray[Any]:
+    """Call METIS itself, in pymetis's library: ``pymetis.part_graph`` passes one weight a node on, METIS takes several.
+
+    ``weights``: int64[n, balances], ``edge_weights``: int64[entries], ``options``: pymetis's. Returns each node's partition.
+    Source: METIS 5.1.0 manual, METIS_PartGraphKway.
+    """
+    from pymetis import _internal
+
+    num_nodes, num_balances = weights.shape
+    if num_parts == 1 or not num_nodes:
+        return np.zeros(num_nodes, np.int32)
+    try:
+        call = ctypes.CDLL(_internal.__file__).METIS_PartGraphKway
+        dtype = np.dtype(f"int{_internal._idx_type_width()}")
+        values = [options._get(number) for number in range(type(options)._len())]
+    except (OSError, AttributeError):
+        raise UsageError(
+            "this pymetis takes one --balance: nodes, edges, or a column of numbers",
+            fix="choose one; or export --to metis, whose file has a weight for each node type, and run gpmetis",
+        ) from None
+
+    def pointer(values: Any) -> Any:
+        held.append(np.ascontiguousarray(values, dtype))
+        return held[-1].ctypes.data_as(ctypes.c_void_p)
+
+    held: list[NDArray[Any]] = []
+    found = np.zeros(num_nodes, dtype)
+    status = call(
+        pointer([num_nodes]),
+        pointer([num_balances]),
+        pointer(graph.indptr),
+        pointer(graph.indices),
+        pointer(weights),
+        None,  # sizes of nodes
+        pointer(edge_weights),
+        pointer([num_parts]),
+        None,  # equal shares
+        None,  # the imbalance is that of the options
+        pointer(values),
+        pointer([0]),  # takes the cut
+        found.ctypes.data_as(ctypes.c_void_p),
+    )
+    if status != _METIS_OK:
+        raise GraphprepError(f"METIS ended with status {status}", fix="use --by fennel")
+    return found
+
+
+def _weights(balances: Balances) -> Ints:
+    """Return a weight for each balance that some node has a part in: int64[n, balances], one at least."""
+    kept = np.flatnonzero(balances.totals)
+    column = np.full(balances.totals.size, -1)
+    column[kept] = np.arange(kept.size)
+    weights = np.zeros((balances.weights.shape[1], max(1, kept.size)), np.int64)
+    nodes = np.arange(weights.shape[0])
+    for classes, values in zip(balances.classes, balances.weights, strict=True):
+        has = values > 0
+        weights[nodes[has], column[classes[has]]] = values[has]
+    return weights
+
+
+def _check_memory(neighbors: Neighbors, num_balances: int, room: Workspace) -> None:
+    need = 8 * _COPIES * (2 * neighbors.indices.size + (1 + num_balances) * neighbors.num_nodes)
     if need > room.mapped_bytes:
         raise MemoryLimitError(
             f"METIS holds the graph in memory, about {format_size(need)}, and the limit is {format_size(room.mapped_bytes)}",
