@@ -1,19 +1,28 @@
-"""Decoders by name, by class, and with the options that a user gave. Nothing is imported before it is asked for."""
+"""Decoders by name, by class and with a user's options, and which of them reads an input, told by its first bytes.
+
+None is imported before it is asked for, nor is what formats look like (``looks/``).
+"""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from importlib.metadata import EntryPoint, entry_points
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
-from graphprep.model.errors import UsageError
+from graphprep.model.errors import DataError, UsageError
+from graphprep.model.metadata import EXPORT_FORMAT, MANIFEST_NAME, METADATA_NAME, RECORD_NAME, STORE_FORMAT, part_name
 from graphprep.model.options.checks import coerce_option, option_types
 from graphprep.model.plugins import Plugins, import_named
-from graphprep.model.protocols import Decoder
+from graphprep.model.protocols import Decoder, Sniffed, SniffedFile, SniffsFiles, SniffsFolders
+from graphprep.storage.faults import display_url
 
 if TYPE_CHECKING:
     from graphprep.storage.read.urls import Storage
+
 
 GROUP = "graphprep.decoders"
 # They work from a checkout that is not installed, too.
@@ -181,3 +190,241 @@ def _unknown_option(name: str, option: str, fields: Mapping[str, Any]) -> UsageE
         return UsageError(f"{flag_of(option)} belongs to {listed}, not to {name}", fix=fix)
     known = ", ".join(fields) or "none at all"
     return UsageError(f"decoder {name!r} has no option {option!r}", fix=f"its options are: {known}")
+
+
+_HEAD_BYTES = 256 << 10  # holds the first line of most nodes with many edges
+_LEAST_CONFIDENCE = 0.5
+_LEAST_MARGIN = 0.1
+_EMPTY = "edges"  # the decoder of an empty input: an empty graph; it takes any table that begins with two IDs
+_UNKNOWN_HINT = (
+    "; an edge list of names takes --format edges --id-type string, a list of triples --format triples, "
+    "a table --nodes or --edges"
+)
+_RECORD_BYTES = 256  # more than the first key takes
+_LOOK_ROWS, _LOOK_FILES = 20, 64  # of a folder, to tell whether its files are the parts of one table
+
+
+def sniff(storage: Storage, urls: Sequence[str]) -> Sniffed:
+    """Ask every format whether the input looks like it, and return the bid that stands out.
+
+    ``urls`` are inputs as the user named them: files, folders, globs. The first file that is not blank decides, or of edge
+    lists the first with more than a header. Raises UsageError where no format, or more than one, is likely, and for a store or
+    an export; DataError where the file is binary data.
+    """
+    from graphprep.decoders.looks.text_head import is_header_alone
+
+    metadata = chunked_metadata(storage, urls)
+    if metadata is not None:
+        head, complete = _head(storage, metadata)
+        _refuse_store(urls[0], head)
+        bid = bid_of("chunked", SniffedFile(metadata, head, complete))
+        if bid is not None:
+            return bid
+    if len(urls) == 1 and storage.is_dir(urls[0]):
+        _refuse_export(storage, urls[0])
+        bids = _folder_bids(storage, urls[0])
+        if bids:
+            return max(bids, key=lambda bid: bid.confidence)
+    _refuse_half_store(storage, urls)
+    found = Sniffed(_EMPTY, 1.0, ("--format", _EMPTY))
+    files = storage.expand(urls).files
+    for url in files:
+        file = SniffedFile(url, *_head(storage, url))
+        if file.head.strip() or not file.complete:
+            found = _choose_for(storage, urls, file)
+            if found.decoder != _EMPTY or len(files) == 1 or not is_header_alone(file):
+                break
+    return found
+
+
+class TablesError(UsageError):
+    """The input is a folder of several tables, which does not say by itself what they are."""
+
+
+class UnknownFormatError(UsageError):
+    """Nobody bids for the input: perhaps it is a table."""
+
+
+def _choose_for(storage: Storage, urls: Sequence[str], file: SniffedFile) -> Sniffed:
+    """Let the first file of the inputs decide, unless they are a folder of tables that differ.
+
+    Raises TablesError.
+    """
+    refused: UsageError | DataError | None = None
+    try:
+        found = _choose(file)
+        if found.decoder != _EMPTY:
+            return found
+    except (UsageError, DataError) as error:
+        refused = error
+    if len(urls) == 1 and storage.is_dir(urls[0]):
+        from graphprep.decoders.tables.samples import sample_folder
+
+        folder = sample_folder(storage, urls[0], _LOOK_ROWS, _LOOK_FILES)
+        if folder.differs or (refused is not None and folder.is_several):
+            shown = display_url(urls[0])
+            raise TablesError(
+                "this folder holds several tables, and does not say which are nodes and which are edges",
+                place=shown,
+                fix=f"run graphprep info {shown} > graph.yaml, look at what it guessed, and convert graph.yaml",
+            )
+    if refused is not None:
+        raise refused
+    return found
+
+
+def chunked_metadata(storage: Storage, urls: Sequence[str]) -> str | None:
+    """Return the URL of metadata.json where the only input is a folder that holds one, or that file itself."""
+    if len(urls) != 1:
+        return None
+    if urls[0].rpartition("/")[2] == METADATA_NAME:
+        return urls[0]
+    if not storage.is_dir(urls[0]):
+        return None
+    inside = storage.join(urls[0], METADATA_NAME)
+    storage.refuse_stream(inside)
+    return inside if storage.exists(inside) else None
+
+
+def _head(storage: Storage, url: str) -> tuple[bytes, bool]:
+    head = storage.head(url, _HEAD_BYTES + 1)
+    return head[:_HEAD_BYTES], len(head) <= _HEAD_BYTES
+
+
+def _choose(file: SniffedFile) -> Sniffed:
+    from graphprep.decoders.looks.formats import tell_foreign
+
+    foreign = tell_foreign(file)
+    if foreign is not None:
+        raise DataError(f"this is {foreign.what}, which is not read", place=display_url(file.url), fix=foreign.fix)
+    bids = _bids(file, known_decoders())
+    bids.sort(key=attrgetter("confidence"), reverse=True)
+    first, second = [*map(attrgetter("confidence"), bids), 0.0, 0.0][:2]
+    if first >= _LEAST_CONFIDENCE and (second < _LEAST_CONFIDENCE or first - second >= _LEAST_MARGIN):
+        return bids[0]
+    if not bids:
+        _refuse_binary(file)
+    names = [bid.decoder for bid in bids if min(first, bid.confidence) >= _LEAST_CONFIDENCE or first < _LEAST_CONFIDENCE]
+    guess = f": it may be {' or '.join(names)}" if names else ""
+    hint = "" if names else _UNKNOWN_HINT + _delimiter_hint(file.head)
+    error = UsageError if names else UnknownFormatError
+    raise error(
+        f"cannot tell the format{guess}",
+        place=file.url,
+        fix=f"name it with --format: {', '.join(names or known_decoders())}{hint}",
+    )
+
+
+def _delimiter_hint(head: bytes) -> str:
+    """Say how edges are read whose first two lines have as many ``;`` or ``|``, and no comma or tab."""
+    lines = [line for line in head.splitlines() if line.strip() and line[:1] not in (b"#", b"%")][:2]
+    for mark in (b";", b"|"):
+        counts = {line.count(mark) for line in lines if not re.search(rb"[,\t]", line)}
+        if len(lines) == 2 and len(counts) == 1 and counts != {0}:
+            return f"; columns between {mark.decode()!r} take --format edges --delimiter {mark.decode()!r}"
+    return ""
+
+
+def bid_of(name: str, file: SniffedFile) -> Sniffed | None:
+    """Ask one format."""
+    return next(iter(_bids(file, [name])), None)
+
+
+def _bids(file: SniffedFile, names: Sequence[str]) -> list[Sniffed]:
+    """Ask formats. A decoder that is installed but cannot be loaded has no say."""
+    from graphprep.decoders.looks.formats import FILE_LOOKS
+
+    ours = own_decoders()
+    bids: list[Sniffed] = []
+    for name in names:
+        bid: Sniffed | None = None
+        if name in ours:
+            mark, look = FILE_LOOKS.get(name, (None, None))
+            bid = look(file) if mark is not None and look is not None and mark.search(file.head) else None
+        elif isinstance(installed := _installed(name), SniffsFiles):
+            bid = installed.sniff(file)
+        if bid is not None:
+            bids.append(bid if bid.flags else replace(bid, flags=("--format", bid.decoder)))
+    return bids
+
+
+def _folder_bids(storage: Storage, url: str) -> list[Sniffed]:
+    """Ask every format whether it knows a folder as a whole."""
+    from graphprep.decoders.looks.formats import FOLDER_LOOKS
+
+    ours = own_decoders()
+    bids: list[Sniffed] = []
+    for name in known_decoders():
+        bid: Sniffed | None = None
+        if name in ours:
+            bid = FOLDER_LOOKS[name](storage, url) if name in FOLDER_LOOKS else None
+        elif isinstance(installed := _installed(name), SniffsFolders):
+            bid = installed.sniff_folder(storage, url)
+        if bid is not None:
+            bids.append(bid if bid.flags else replace(bid, flags=("--format", bid.decoder)))
+    return bids
+
+
+def _installed(name: str) -> object:
+    try:
+        return find_decoder(name)
+    except UsageError:
+        return None
+
+
+def _refuse_store(url: str, metadata: bytes) -> None:
+    """Raise UsageError where metadata.json is a store's: its first key says so."""
+    if _begins_with(STORE_FORMAT, metadata):
+        raise UsageError(
+            "this is a graphprep store, not raw input",
+            place=display_url(url),
+            fix="give its folder to graphprep info, which shows what is in it, or to graphprep validate, which checks it",
+        )
+
+
+def _refuse_half_store(storage: Storage, urls: Sequence[str]) -> None:
+    """Raise UsageError where a folder has a store's partition, but no metadata.json."""
+    for url in urls if len(urls) == 1 else filter(storage.is_local, urls):  # servers are not asked of each file
+        if not storage.is_dir(url) or storage.exists(storage.join(url, METADATA_NAME)):
+            continue
+        if storage.exists(storage.join(url, f"{part_name(0, 1)}/{MANIFEST_NAME}")):
+            raise UsageError(
+                f"this is no whole store: it has no {METADATA_NAME}", place=display_url(url), fix="convert its raw input again"
+            )
+
+
+def _refuse_export(storage: Storage, url: str) -> None:
+    """Raise UsageError where a folder is what ``graphprep export`` wrote: it says which of its files can be converted."""
+    record = storage.join(url, RECORD_NAME)
+    if not storage.exists(record) or not _begins_with(EXPORT_FORMAT, storage.head(record, _RECORD_BYTES)):
+        return
+    files = [one.url for one in storage.list_dir(url) if not one.is_dir and one.name != RECORD_NAME][:_LOOK_FILES]
+    readable = next((file for file in files if _is_known(storage, file)), None)
+    instead = f"give raw files; see {RECORD_NAME} in it" if readable is None else f"name a file in it: {display_url(readable)}"
+    raise UsageError("this is what graphprep exported, not raw input", place=display_url(url), fix=instead)
+
+
+def _begins_with(text: str, document: bytes) -> bool:
+    """Return whether a JSON document's first key is its format, and this one."""
+    return re.match(rb'\s*\{\s*"format"\s*:\s*"' + text.encode() + rb'"', document) is not None
+
+
+def _is_known(storage: Storage, url: str) -> bool:
+    try:
+        _choose(SniffedFile(url, *_head(storage, url)))
+    except (UsageError, DataError):
+        return False
+    return True
+
+
+def _refuse_binary(file: SniffedFile) -> None:
+    """Raise DataError where a byte stands that no text has."""
+    for at, byte in enumerate(file.head):
+        if byte < 32 and byte not in b"\t\n\r":
+            line = file.head.count(b"\n", 0, at) + 1
+            column = at - file.head.rfind(b"\n", 0, at)
+            raise DataError(
+                f"this is binary data: found byte 0x{byte:02x}",
+                place=f"{file.url}:{line}:{column}",
+                fix="name text files, Parquet files of edges, or the folder of a chunked graph",
+            )

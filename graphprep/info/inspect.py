@@ -157,7 +157,7 @@ def _may_be_tables(storage: Storage, inputs: Sequence[str], options: ConvertOpti
     """
     if options.graph is not None or options.format is not None or options.decoder is not None or len(inputs) != 1:
         return False
-    from graphprep.decoders.sniff import TablesError, UnknownFormatError
+    from graphprep.decoders.registry import TablesError, UnknownFormatError
 
     if isinstance(error, TablesError | UnknownFormatError):
         return inputs[0] != STDIN

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from graphprep.decoders.chunked.decoder import ChunkedDecoder
 from graphprep.decoders.chunked.plan import Chunk
-from graphprep.decoders.sniff import bid_of
+from graphprep.decoders.registry import bid_of
 from graphprep.model.errors import DecodeError, StorageError, UsageError
 from graphprep.model.protocols import DeclaredNodes, Decoder, SniffedFile, Span, TextBlock
 from graphprep.model.rows import ColumnKey, Relation

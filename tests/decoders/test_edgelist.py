@@ -18,7 +18,7 @@ from reference.readers import edgelist_line
 from reference.records import Edge, Node, Numbers, Sparse, Text
 
 from graphprep.decoders.deepgnn.edgelist import EdgeListDecoder
-from graphprep.decoders.sniff import bid_of
+from graphprep.decoders.registry import bid_of
 from graphprep.model.errors import DecodeError, UsageError
 from graphprep.model.protocols import SniffedFile, Span, TextBlock
 

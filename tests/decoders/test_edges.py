@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import graphprep
 from graphprep.decoders.edges.decoder import EdgesDecoder
-from graphprep.decoders.sniff import bid_of
+from graphprep.decoders.registry import bid_of
 from graphprep.model.errors import DataError, DecodeError, UsageError
 from graphprep.model.protocols import Decoder, Sniffed, SniffedFile, TextBlock
 from graphprep.model.rows import Relation

@@ -15,8 +15,7 @@ from decoders.chunked_graphs import CSV, NPY, PARQUET, rows_of, shop
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from graphprep.decoders.registry import find_decoder, known_decoders, make_decoder
-from graphprep.decoders.sniff import sniff
+from graphprep.decoders.registry import find_decoder, known_decoders, make_decoder, sniff
 from graphprep.decoders.tables.decoder import TablesDecoder
 from graphprep.model.errors import GraphprepError
 from graphprep.model.protocols import ReadsConfig

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphprep.decoders.configs.graph_file import GraphFile, dump_graph, graph_to_json, load_graph
-from graphprep.decoders.sniff import bid_of, sniff
+from graphprep.decoders.registry import bid_of, sniff
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.graph_config import DataArray, EdgeTable, GraphConfig, NodeTable, TableConfig
 from graphprep.storage.read.schemas import find_json_errors, load_schema

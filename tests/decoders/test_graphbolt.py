@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from graphprep.decoders.configs.graphbolt import GraphBoltDataset
-from graphprep.decoders.sniff import sniff
+from graphprep.decoders.registry import sniff
 from graphprep.model.errors import GraphprepError
 from graphprep.model.graph_config import DataArray, EdgeTable, GraphConfig, NodeTable, PairFile, TableConfig
 from graphprep.storage.read.urls import Storage

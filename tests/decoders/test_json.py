@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import graphprep
 from graphprep.decoders.deepgnn.json_lines import JsonDecoder
-from graphprep.decoders.sniff import bid_of
+from graphprep.decoders.registry import bid_of
 from graphprep.model.errors import DataError, DecodeError
 from graphprep.model.options.convert import ConvertOptions
 from graphprep.model.protocols import Sniffed, SniffedFile, Span, TextBlock

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from graphprep.convert.pipeline import check_input
 from graphprep.decoders.matrices.metis import MetisDecoder
-from graphprep.decoders.registry import find_decoder
-from graphprep.decoders.sniff import sniff
+from graphprep.decoders.registry import find_decoder, sniff
 from graphprep.model.errors import DataError, GraphprepError
 from graphprep.model.graph_config import EdgeTable, GraphConfig, TableConfig
 from graphprep.model.options.convert import ConvertOptions

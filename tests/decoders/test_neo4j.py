@@ -5,7 +5,7 @@ import gzip
 import pytest
 
 from graphprep.decoders.configs.neo4j import Neo4jTables
-from graphprep.decoders.sniff import sniff
+from graphprep.decoders.registry import sniff
 from graphprep.model.errors import GraphprepError
 from graphprep.model.graph_config import EdgeTable, GraphConfig, NodeTable, TableConfig
 from graphprep.storage.read.urls import Storage

@@ -25,8 +25,8 @@ from graphprep.decoders.registry import (
     load_options,
     make_decoder,
     option_types,
+    sniff,
 )
-from graphprep.decoders.sniff import sniff
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.options.convert import ConvertOptions
 from graphprep.model.protocols import Sniffed, Sources
@@ -419,7 +419,7 @@ def test_telling_formats_loads_no_decoder():
     script = """
 import sys
 from pathlib import Path
-from graphprep.decoders.sniff import sniff
+from graphprep.decoders.registry import sniff
 from graphprep.model.errors import GraphprepError
 from graphprep.storage.read.urls import Storage
 found = set()
@@ -437,7 +437,7 @@ print(*sorted(found))
     run = subprocess.run([sys.executable, "-c", script, str(SAMPLES)], capture_output=True, text=True, check=True)
     decoders, libraries, found = run.stdout.splitlines()
     assert set(found.split()) >= {"edgelist", "json", "tsv", "edges", "chunked", "graph", "neo4j"}
-    assert {name.partition(".")[0] for name in decoders.split()} == {"looks", "registry", "sniff"}
+    assert {name.partition(".")[0] for name in decoders.split()} == {"looks", "registry"}
     assert libraries == ""
 
 
@@ -479,8 +479,8 @@ def test_what_cannot_be_sniffed(tmp_path, data, text):
 
 def test_two_formats_that_are_equally_likely(tmp_path, monkeypatch):
     monkeypatch.setattr(Mine, "sniff", staticmethod(lambda file: Sniffed("mine", 0.9)))
-    monkeypatch.setattr("graphprep.decoders.sniff.known_decoders", lambda: ("json", "mine"))
-    monkeypatch.setattr("graphprep.decoders.sniff.find_decoder", {"json": JsonDecoder, "mine": Mine}.get)
+    monkeypatch.setattr("graphprep.decoders.registry.known_decoders", lambda: ("json", "mine"))
+    monkeypatch.setattr("graphprep.decoders.registry.find_decoder", {"json": JsonDecoder, "mine": Mine}.get)
     with pytest.raises(UsageError) as caught:
         sniffed(tmp_path, b'{"node_id": 0}')
     assert str(caught.value).replace(str(tmp_path / "input"), "PATH") == (

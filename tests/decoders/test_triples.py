@@ -6,7 +6,7 @@ import pytest
 import graphprep
 from graphprep.decoders.edges.decoder import EdgesDecoder
 from graphprep.decoders.edges.triples import TriplesDecoder
-from graphprep.decoders.sniff import bid_of, sniff
+from graphprep.decoders.registry import bid_of, sniff
 from graphprep.model.protocols import SniffedFile, Span, TextBlock
 from graphprep.model.rows import RawTexts
 from graphprep.storage.read.urls import Storage

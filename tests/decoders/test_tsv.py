@@ -16,7 +16,7 @@ from reference.readers import tsv_line
 from reference.records import Edge, Node, Numbers, Text
 
 from graphprep.decoders.deepgnn.tsv import TsvDecoder
-from graphprep.decoders.sniff import bid_of
+from graphprep.decoders.registry import bid_of
 from graphprep.model.errors import DecodeError, UsageError
 from graphprep.model.protocols import SniffedFile, Span, TextBlock
 

@@ -7,7 +7,7 @@ import pytest
 
 from graphprep.cli.main import run
 from graphprep.decoders.configs.graph_file import graph_to_json, load_graph
-from graphprep.decoders.sniff import TablesError, sniff
+from graphprep.decoders.registry import TablesError, sniff
 from graphprep.info.guess import guess_graph
 from graphprep.storage.read.arrays import StoreReader
 from graphprep.storage.read.urls import Storage

@@ -175,7 +175,7 @@ def _choose(
         return load_class(options.decoder), None
     if options.format is not None:
         return find_decoder(options.format), None
-    from graphprep.decoders.sniff import TablesError, sniff
+    from graphprep.decoders.registry import TablesError, sniff
 
     try:
         found, why = sniff(storage, inputs), "sniffed"

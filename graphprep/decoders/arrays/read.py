@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from graphprep.decoders.cells.arrays_files import ArraySource, ItemStream, read_rows
 from graphprep.decoders.cells.chunks import dense_chunk
-from graphprep.decoders.cells.edge_rows import edge_rows
+from graphprep.decoders.cells.columns import edge_rows
 from graphprep.model.errors import DataError, DecodeError
 from graphprep.model.protocols import InputStorage, Span, TextBlock
 from graphprep.model.rows import AlignedColumn, ColumnChunk, ColumnKey, RawIds, RawNodes, RawRows, RawTexts, Relation
@@ -146,7 +146,7 @@ class _BesideStream:
         return taken
 
     def _weights(self, values: NDArray[Any]) -> NDArray[Any]:
-        from graphprep.decoders.cells.faults import weight_words
+        from graphprep.decoders.cells.text import weight_words
         from graphprep.kernels.cpu.text import numbers
 
         rounded, bad = numbers.round_to(values.astype(np.float64), np.dtype(self._key.dtype))

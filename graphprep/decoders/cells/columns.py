@@ -1,4 +1,4 @@
-"""Which column of an edge list is what: settled for each file from the flags and the file's own columns."""
+"""Which column of an edge list is what: settled for each file from the flags and its own columns; and rows made of them."""
 
 from __future__ import annotations
 
@@ -10,15 +10,17 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from graphprep.decoders.looks.headers import find_ends
 from graphprep.decoders.looks.quoted_records import Dialect
+from graphprep.decoders.looks.text_head import find_ends
 from graphprep.model.errors import DataError, UsageError
-from graphprep.model.rows import Relation
+from graphprep.model.rows import ColumnChunk, RawEdges, RawIds, RawRows, RawTexts, Relation
 
 IdKind = Literal["uint", "int", "string"]  # 0..2^64-1, int64, texts
 HeldIds = Literal["integers", "texts", "open"]  # columns of integers, of texts; text files, whose cells may be either
 RelationAs = Literal["types", "column"]
+Ints = NDArray[np.int64]
 RELATION = "relation"  # the column's name
 _POSITION = re.compile(r"(?:col_)?([0-9]+)", re.ASCII)
 
@@ -244,3 +246,36 @@ def refuse_twins(names: list[str], place: str) -> None:
                 place=place,
                 fix="rename one, or pass --drop-column with its position",
             )
+
+
+class Relations(NamedTuple):
+    """The relation of every edge (int32[m], into ``names``)."""
+
+    codes: NDArray[np.int32]
+    names: tuple[Relation, ...]
+
+    @classmethod
+    def named(cls, texts: RawTexts, relation: Relation) -> Relations:
+        """Give every edge the relation that its text names, between the node types of ``relation``."""
+        from graphprep.kernels.cpu.text.dictionary import TextDictionary
+
+        names = TextDictionary()
+        codes = names.add(texts.offsets, texts.values)
+        return cls(codes, tuple(dataclasses.replace(relation, name=name.decode()) for name in names.texts()))
+
+
+def edge_rows(
+    relation: Relation | Relations,
+    src: RawIds | RawTexts,
+    dst: RawIds | RawTexts,
+    columns: tuple[ColumnChunk, ...] = (),
+    places: tuple[Ints, Ints] | None = None,
+) -> RawRows:
+    """Put edges together, all of one relation or each of its own; ``places`` are those of the sources and destinations."""
+    if isinstance(relation, Relation):
+        relation = Relations(np.zeros(src.size, np.int32), (relation,))
+    edges = RawEdges(src, dst, relation.codes, relation.names, columns)
+    if places is not None:
+        record = np.full(src.size, -1, np.int64)
+        edges = dataclasses.replace(edges, at_src=places[0], at_dst=places[1], record=record)
+    return RawRows(edges=edges, num_records=src.size)

@@ -1,23 +1,182 @@
-"""The fields of delimited text, and columns of them as chunks. Used by the decoders of edge lists and tables."""
+"""The fields of delimited text, as in edge lists and tables: columns of them as chunks, and what is wrong with one, worded."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.decoders.cells.columns import IdKind
-from graphprep.decoders.cells.faults import FieldFaults, Wording, column_words, record_words, show, time_words, weight_words
-from graphprep.decoders.looks.headers import NULLS
 from graphprep.decoders.looks.quoted_records import Dialect
-from graphprep.kernels.cpu.text import delimited
+from graphprep.decoders.looks.text_head import NULLS
+from graphprep.kernels.cpu.text import delimited, numbers
 from graphprep.kernels.cpu.text.delimited import Codes
 from graphprep.kernels.cpu.text.lists import NO_WORD, find_words
 from graphprep.kernels.cpu.text.numbers import EMPTY
+from graphprep.model.errors import DecodeError
 from graphprep.model.protocols import TextBlock
 from graphprep.model.rows import ColumnChunk, ColumnKey, RawIds, RawTexts
+
+_SHOWN_BYTES = 60
+
+
+class Wording(NamedTuple):
+    """A message, and how to fix what it says."""
+
+    message: str
+    fix: str
+
+
+class FieldFault(NamedTuple):
+    """What is wrong with a cell: its row, where it stands (a byte's position, or the row again), its column, and the words.
+
+    ``position`` is -1 where the whole row is faulty.
+    """
+
+    row: int
+    at: int
+    position: int
+    words: Wording
+
+
+class FieldFaults:
+    """The faults of a batch, of which the first in input order is raised. ``names``: the columns, where messages name them."""
+
+    def __init__(self, names: Sequence[str] = ()) -> None:
+        self.found: list[FieldFault] = []
+        self._names = names
+
+    def add(self, row: int, at: int, position: int, words: Wording) -> None:
+        """Note a faulty cell."""
+        self.found.append(FieldFault(row, at, position, words))
+
+    def raise_first(self) -> None:
+        """Raise DecodeError for the first faulty row, and its first cell, if there is any."""
+        if self.found:
+            first = min(self.found, key=lambda fault: (fault.row, fault.at, fault.position))
+            raise DecodeError(first.words.message, at=first.at, fix=first.words.fix, column=self._name(first))
+
+    def of_records(self) -> list[DecodeError]:
+        """Return the first fault of every faulty record, in input order."""
+        found: dict[tuple[int, int], FieldFault] = {}
+        for fault in self.found:
+            record = (fault.row, -1) if fault.position >= 0 else (-1, fault.at)
+            known = found.setdefault(record, fault)
+            if (fault.at, fault.position) < (known.at, known.position):
+                found[record] = fault
+        faults = sorted(found.values(), key=lambda fault: fault.at)
+        return [DecodeError(fault.words.message, at=fault.at, fix=fault.words.fix) for fault in faults]
+
+    def _name(self, fault: FieldFault) -> str:
+        return self._names[fault.position] if self._names and fault.position >= 0 else ""
+
+
+def show(value: bytes) -> str:
+    """Quote a value as found, shortened where it is long."""
+    text = value[:_SHOWN_BYTES].decode(errors="replace")
+    return repr(text + "…" if len(value) > _SHOWN_BYTES else text)
+
+
+_STRINGS = "declare string IDs with --id-type string"
+
+
+def id_words(field: str, code: int, found: str, base: int, kind: IdKind = "uint", *, may_be_header: bool = False) -> Wording:
+    """Say what is wrong with an ID; ``may_be_header`` where it stands on the first line of a file without a header."""
+    words = {
+        numbers.EMPTY: ("is empty", "give every edge a source and a destination"),
+        delimited.NOT_UTF8: (f"is not UTF-8, found {found}", "convert the file to UTF-8"),
+        numbers.NEGATIVE: (
+            f"must not be negative, found {found}",
+            "give every node an ID of 0 or more, or declare signed IDs with --id-type int",
+        ),
+        numbers.OVERFLOW: (f"must be below 2^64, found {found}", f"give every node an ID below 2^64, or {_STRINGS}"),
+        delimited.BELOW_BASE: (f"must be at least {base}, found {found}", "leave out --index-base where IDs count from 0"),
+        numbers.INVALID: (f"must be an integer, found {found}", f"write IDs as decimal digits, or {_STRINGS}"),
+    }
+    message, fix = words[code]
+    if code == numbers.OVERFLOW and kind == "int":
+        message = f"must be from -2^63 to 2^63-1, found {found}"
+        fix = f"declare IDs from 0 to 2^64-1 with --id-type uint, or {_STRINGS}"
+    if code == numbers.INVALID and may_be_header:
+        fix += "; where this line names the columns, pass --header yes"
+    return Wording(f"field {field!r} {message}", fix)
+
+
+HEADER_AGAIN = Wording(
+    "the header of the file stands here again",
+    "take the line out, or pass --on-error skip; where the file's first line is an edge, too, pass --header no",
+)
+
+
+def relation_words(code: int, found: str) -> Wording:
+    """Say what is wrong with the name of a relation."""
+    if code == numbers.EMPTY:
+        return Wording("field 'relation' is empty", "give every edge a relation, or leave out --relation-col")
+    return Wording(f"field 'relation' is not UTF-8, found {found}", "convert the file to UTF-8")
+
+
+def weight_words(code: int, found: str, dtype: str) -> Wording:
+    """Say what is wrong with a weight."""
+    if code == numbers.OVERFLOW and dtype == "float32":
+        return Wording(f"field 'weight' is too large for float32, found {found}", "pass --weight-dtype float64")
+    if code == numbers.OVERFLOW:
+        return Wording(f"field 'weight' is too large for {dtype}, found {found}", "scale the weights")
+    return Wording(f"field 'weight' must be a number, found {found}", "repair the field, or leave it empty")
+
+
+TEXT_TIMES = "times that are text are read in tables: --edges SRC:REL:DST=FILE, with --time-col COL --column 'COL=timestamp[s]'"
+
+
+def time_words(code: int, found: str, unit: str | None, column: str | None = None) -> Wording:
+    """Say what is wrong with a time; ``column`` is its name in a table, None in an edge list."""
+    if code == numbers.OVERFLOW:
+        return Wording(f"field 'time' does not fit int64, found {found}", "take a coarser --time-unit, or repair the field")
+    if code == numbers.FRACTION and unit is None:
+        return Wording(
+            f"field 'time' must be a whole number, found {found}", "pass --time-unit ms, us or ns to multiply times in seconds"
+        )
+    if code == numbers.FRACTION:
+        return Wording(f"field 'time' is finer than one {unit}, found {found}", "take a finer --time-unit: ms, us or ns")
+    as_text = TEXT_TIMES if column is None else f"where times are text, add --column '{column}=timestamp[s]' or {column}=date"
+    return Wording(f"field 'time' must be a number, found {found}", f"repair the field or leave it empty; {as_text}")
+
+
+def column_words(field: str, code: int, found: str, dtype: str) -> Wording:
+    """Say what is wrong with a further column's cell."""
+    if code == delimited.NOT_UTF8:
+        return Wording(f"field {field!r} is not UTF-8, found {found}", "convert the file to UTF-8, or leave the column out")
+    if code == numbers.OVERFLOW:
+        return Wording(f"field {field!r} does not fit {dtype}, found {found}", f"declare a wider dtype: --column {field}=…")
+    what = {"b": "0, 1, true or false", "f": "a number"}.get(np.dtype(dtype).kind, "an integer")
+    return Wording(
+        f"field {field!r} must be {what}, found {found}",
+        "repair the field, or declare another dtype with --column",
+    )
+
+
+def record_words(code: int, expected: int, found: int, across_lines: bool = False) -> Wording:
+    """Say what is wrong with a whole record."""
+    if code == delimited.UNCLOSED_QUOTE and across_lines:
+        return Wording("a quote does not close", "close it; double the quotes inside a quoted field")
+    if code == delimited.UNCLOSED_QUOTE:
+        return Wording(
+            "a quote does not close on its line",
+            "close it and double the quotes inside it; --quote allows line breaks, --no-quote takes quotes as they are",
+        )
+    if code == delimited.AFTER_QUOTE:
+        return Wording("text follows a closing quote", "write the whole field in double quotes and double those inside it")
+    if code == delimited.STRAY_QUOTE:
+        return Wording("a quote inside an unquoted field", "write the whole field in double quotes and double those inside it")
+    if code == delimited.ESCAPED_END:
+        return Wording("the file ends behind an escape", "take the escape off, or escape it")
+    return Wording(
+        f"expected {expected} {'column' if expected == 1 else 'columns'}, found {found}",
+        "give every line as many columns as the first, empty ones where there is no value",
+    )
+
 
 Ints = NDArray[np.int64]
 TextFields = tuple[NDArray[np.uint8], Ints, Ints]  # bytes, and where each text begins and ends
@@ -174,26 +333,20 @@ def further(cells: Fields, name: str, position: int, dtype: str | None) -> Colum
     """Parse a further column; where its dtype is open, to bools, or the narrowest of int64, float64 and binary."""
     if dtype == "binary":
         return texts(cells, name, position)
-    if dtype is None:
-        return _undecided(cells, name, position)
     nulls: Nulls = ()
     buf, start, stop = cells.cells(position)
+    if dtype is None:
+        found = _numbers(name, buf, start, stop)
+        if isinstance(found, ColumnChunk):
+            return found
+        is_word = find_words(buf, start[found : found + 1], stop[found : found + 1], _WORDS)[0] != NO_WORD
+        return _words_or_numbers(cells, name, position) if is_word else texts(cells, name, position)
     rows, values, codes = delimited.parse_column(dtype, buf, start, stop)
     if has_null(buf, start, stop, np.flatnonzero(codes)):
         ends, nulls = without_nulls(buf, start, stop)
         rows, values, codes = delimited.parse_column(dtype, buf, start, ends)
     cells.blame_coded(position, codes, lambda _, code, found: column_words(name, code, found, dtype))
     return replace(number_chunk(ColumnKey(name, "numbers", dtype), rows, values), nulls=nulls)
-
-
-def _undecided(cells: Fields, name: str, position: int) -> ColumnChunk:
-    buf, start, stop = cells.cells(position)
-    found = _numbers(name, buf, start, stop)
-    if isinstance(found, ColumnChunk):
-        return found
-    if find_words(buf, start[found : found + 1], stop[found : found + 1], _WORDS)[0] == NO_WORD:
-        return texts(cells, name, position)
-    return _words_or_numbers(cells, name, position)
 
 
 def _numbers(name: str, buf: NDArray[np.uint8], start: Ints, stop: Ints) -> ColumnChunk | int:
@@ -244,12 +397,12 @@ def without_nulls(buf: NDArray[np.uint8], start: Ints, stop: Ints) -> tuple[Ints
 
 def null_warnings(columns: Iterable[ColumnChunk], owner: str = "") -> dict[str, int]:
     """Say which cells are absent because they are spelled like nothing; ``owner`` names the type that has the columns."""
-    return {
-        f"{owner}column {chunk.key.name!r}: {word!r} read as absent, as the column is no text; "
-        f"--column {chunk.key.name}=binary makes it one": count
-        for chunk in columns
-        for word, count in chunk.nulls
-    }
+    found = {}
+    for chunk in columns:
+        for word, count in chunk.nulls:
+            words = f"{owner}column {chunk.key.name!r}: {word!r} read as absent, as the column is no text"
+            found[f"{words}; --column {chunk.key.name}=binary makes it one"] = count
+    return found
 
 
 def names(cells: Fields, position: int, say: Callable[[int, str], Wording]) -> RawTexts:

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from graphprep.decoders.cells.arrays_files import read_rows
 from graphprep.decoders.cells.chunks import dense_chunk, read_parquet_edges, read_parquet_feature
-from graphprep.decoders.cells.columns import parse_declared
-from graphprep.decoders.cells.edge_rows import Ints, edge_rows
+from graphprep.decoders.cells.columns import Ints, edge_rows, parse_declared
 from graphprep.decoders.chunked.plan import Chunk, plan_chunked
 from graphprep.model.errors import DecodeError, UsageError
 from graphprep.model.protocols import InputStorage, Sources, Span, TextBlock

@@ -6,7 +6,9 @@ import copy
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
+from operator import attrgetter
 from typing import BinaryIO, ClassVar, Literal
 
 from graphprep.decoders.cells.columns import (
@@ -23,24 +25,23 @@ from graphprep.decoders.cells.columns import (
     position_of,
     settle_columns,
 )
-from graphprep.decoders.looks.headers import (
-    MAX_RECORDS,
-    HeaderGuess,
-    find_ends,
-    guess_header,
-    is_words,
-    name_later_ends,
-    name_two_kinds,
-    names_columns,
-)
 from graphprep.decoders.looks.text_head import (
+    MAX_RECORDS,
     PARQUET_MAGIC,
+    STRIP,
+    HeaderGuess,
     HeadLine,
     TextHead,
     find_delimiter,
+    find_ends,
+    guess_header,
+    is_words,
     iter_lines,
     look_at_text,
     look_for_triples,
+    name_later_ends,
+    name_two_kinds,
+    names_columns,
     read_head,
     refuse_data_dict,
     refuse_foreign,
@@ -140,15 +141,16 @@ class EdgesDecoder:
                 headed = headed or (None if file.head is None else list(file.columns.names))
         if len(files) > 1:
             _refuse_other_headers(files)
-        spans = [self._span(file, known) for file in files]
+        spans = list(map(partial(self._span, known=known), files))
         if len(files) > 1:
             _refuse_other_columns(files, spans)
         held = self._held_ids(files)
         if self.id_type is None and self.index_base and "texts" in held:
             raise UsageError("--index-base is for integer IDs", fix=_BASE_FIX)
-        spans = [dataclasses.replace(span, detail=dataclasses.replace(span.detail, held_ids=held)) for span in spans]
-        heads = [file.head for file in files if file.head is not None]
-        triples = [head.triples for head in heads if head.triples]
+        for number, span in enumerate(spans):
+            spans[number] = dataclasses.replace(span, detail=dataclasses.replace(span.detail, held_ids=held))
+        heads: list[TextHead] = list(filter(None, map(attrgetter("head"), files)))
+        triples = list(filter(None, map(attrgetter("triples"), heads)))
         return Sources(
             tuple(spans),
             nodes="ends",
@@ -331,7 +333,7 @@ class EdgesDecoder:
         if self.header != "auto":
             return HeaderGuess(self.header == "yes")
         records = self._records(url, lines)
-        names = [name.strip(" \t") for name in records[0]]
+        names = list(map(STRIP, records[0]))
         wanted = self._flags().names
         if (wanted and set(wanted) <= set(names)) or names == known:
             return HeaderGuess(True)
@@ -466,8 +468,8 @@ def _text_file(url: str, shown: str, head: TextHead | None) -> _File:
 
 def _doubts(heads: list[TextHead]) -> tuple[str, ...]:
     """Return what was guessed of first lines; those of files without a header stand to reason where one surely has none."""
-    is_bare = any(not head.is_headed and not head.doubt for head in heads)
-    return tuple(head.doubt for head in heads if head.doubt and (head.is_headed or not is_bare))
+    is_bare = (False, "") in map(attrgetter("is_headed", "doubt"), heads)
+    return tuple([head.doubt for head in heads if head.doubt and (head.is_headed or not is_bare)])
 
 
 def _refuse_other_headers(files: list[_File]) -> None:

@@ -8,17 +8,19 @@ from operator import attrgetter
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.decoders.cells.columns import RELATION, EdgeLayout, IdKind, Reading
-from graphprep.decoders.cells.edge_rows import Relations, edge_rows
-from graphprep.decoders.cells.faults import HEADER_AGAIN, Wording, id_words, relation_words
+from graphprep.decoders.cells.columns import RELATION, EdgeLayout, IdKind, Reading, Relations, edge_rows
 from graphprep.decoders.cells.text import (
+    HEADER_AGAIN,
     Fields,
+    Wording,
     after_header,
     further,
+    id_words,
     names,
     null_warnings,
     number_chunk,
     parse_ids,
+    relation_words,
     split_cells,
     times,
     weight_key,
@@ -147,7 +149,8 @@ def _begins_with_float(buf: NDArray[np.uint8], at: int, layout: EdgeLayout) -> b
 def _split(buf: NDArray[np.uint8], at: int, layout: EdgeLayout, ends: Ints | None = None) -> Fields:
     """See ``split_cells``."""
     kept = [layout.src, layout.dst, *map(attrgetter("position"), layout.further)]
-    kept += [position for position in (layout.relation_col, layout.weight, layout.time) if position is not None]
+    for position in (layout.relation_col, layout.weight, layout.time):
+        kept += [] if position is None else [position]
     return split_cells(buf, at, layout.dialect, len(layout.names), kept, ends)
 
 

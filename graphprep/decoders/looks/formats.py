@@ -10,21 +10,22 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, repeat
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from graphprep.decoders.looks.dtype_words import dtype_name
-from graphprep.decoders.looks.headers import HeaderGuess, is_words
 from graphprep.decoders.looks.metis_header import Header, parse_header, settle_header
 from graphprep.decoders.looks.text_head import (
     MATRIX_MARKET,
     PARQUET_MAGIC,
+    HeaderGuess,
     HeadLine,
     TextHead,
     find_data_dict,
     find_delimiter,
     is_header_alone,
+    is_words,
     iter_lines,
     look_at_text,
     refuse_foreign,
@@ -219,7 +220,7 @@ def look_for_edges(file: SniffedFile) -> Sniffed | None:
         refuse_foreign(file.url, file.head)
         first = split_text(file.url, lines[0], find_delimiter(lines[0].text))
         head = look_at_text(file.url, lines, None, HeaderGuess(is_words(first)))
-        rows = [split_line(file.url, line, head.delimiter) for line in lines]
+        rows = list(map(split_line, repeat(file.url), lines, repeat(head.delimiter)))
     except DataError:
         return None
     bids = (_bid_for_numbers(file, lines[0], head, rows[head.is_headed :]), _bid_for_names(head.delimiter, rows))

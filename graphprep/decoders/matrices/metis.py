@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.decoders.cells.chunks import dense_chunk
-from graphprep.decoders.cells.edge_rows import edge_rows
+from graphprep.decoders.cells.columns import edge_rows
 from graphprep.decoders.cells.text import after_header
 from graphprep.decoders.looks.metis_header import Header, parse_header, settle_header
 from graphprep.decoders.matrices.options import MAX_LINE_BYTES, EdgePlan, MatrixOptions, matrix_relation, matrix_sources

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphprep.decoders.cells.columns import IdKind, refuse_twins
-from graphprep.decoders.looks.headers import find_ends
+from graphprep.decoders.looks.text_head import find_ends
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.graph_config import EdgeTable, NodeTable, TableConfig
 from graphprep.model.rows import Relation

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
 
-from graphprep.decoders.looks.headers import guess_header
 from graphprep.decoders.looks.quoted_records import Dialect
 from graphprep.decoders.looks.text_head import (
     PARQUET_MAGIC,
     HeadLine,
+    guess_header,
     header_doubt,
     more_of_head,
     refuse_lone_returns,

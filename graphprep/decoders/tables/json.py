@@ -12,9 +12,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.decoders.cells.columns import IdKind
-from graphprep.decoders.cells.faults import FieldFault, FieldFaults, Wording, column_words, show, time_words, weight_words
 from graphprep.decoders.cells.row_numbers import ranges
-from graphprep.decoders.cells.text import TIME_KEY, TIME_SCALES, TextFields, found_in, number_chunk, parse_ids, weight_key
+from graphprep.decoders.cells.text import (
+    TIME_KEY,
+    TIME_SCALES,
+    FieldFault,
+    FieldFaults,
+    TextFields,
+    Wording,
+    column_words,
+    found_in,
+    number_chunk,
+    parse_ids,
+    show,
+    time_words,
+    weight_key,
+    weight_words,
+)
 from graphprep.decoders.deepgnn import json_faults
 from graphprep.decoders.looks.text_head import more_of_head
 from graphprep.decoders.tables.columns import ColumnType, FeatureColumn, IdField, TableLayout

@@ -10,9 +10,8 @@ from typing import BinaryIO, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.decoders.cells.edge_rows import Relations, edge_rows
-from graphprep.decoders.cells.faults import FieldFaults
-from graphprep.decoders.cells.text import null_warnings
+from graphprep.decoders.cells.columns import Relations, edge_rows
+from graphprep.decoders.cells.text import FieldFaults, null_warnings
 from graphprep.decoders.tables.columns import FeatureColumn, IdField, NodeOwner, TableLayout
 from graphprep.kernels.cpu.text.dictionary import TextDictionary
 from graphprep.model.errors import DataError, DecodeError

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from graphprep.decoders.looks.headers import HeaderGuess, guess_header
+from graphprep.decoders.looks.text_head import HeaderGuess, guess_header
 from graphprep.model.errors import GraphprepError
 from graphprep.storage.read.urls import DirEntry
 
