@@ -1,4 +1,4 @@
-"""What a run takes of the disk at least, found in samples of the input; where there is surely less, the run ends at once."""
+"""What a run takes of the disk at least, found in samples of the input."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from graphprep.convert.read.plan import Planned, is_packed
 from graphprep.model.errors import GraphprepError
-from graphprep.model.protocols import ReadingRoom, Reporter, Span, TextBlock
+from graphprep.model.protocols import ReadingRoom, Span, TextBlock
 from graphprep.model.rows import ColumnChunk, RawRows
 from graphprep.storage.read.streams import find_codec
-from graphprep.store.disk import DiskNeed, compare_with, find_folders, free_bytes
+from graphprep.store.disk import DiskNeed
 
 if TYPE_CHECKING:
     from graphprep.storage.read.urls import Storage
@@ -20,8 +20,6 @@ _SAMPLE_BYTES = 1 << 16
 _SAMPLE_ROWS = 1 << 12
 _SAMPLES = 8  # spans of a kind that are looked into
 _SURE = 0.5  # of what samples promise: the rest of the input may be another
-_MOST_GROWTH = 16  # of output and temporary files together over text: ``1 2\n`` becomes two layouts
-_MOST_PACKED = 20  # what compression makes of text at best, roughly
 _EDGE_BYTES = 5  # of an edge in a run, at least
 _INDEX_BYTES = 4
 _VALUE_BYTES = 4  # wider numbers may be stored as float32
@@ -36,22 +34,6 @@ class DiskRules(NamedTuple):
     num_layouts: int
     edge_ids: bool
     may_drop_edges: bool
-
-
-def check_disk(planned: Planned, storage: Storage, rules: DiskRules, reporter: Reporter) -> None:
-    """Compare what the run takes at least with what is free; tell it to who wants details.
-
-    Of remote places, and of streams, whose size nobody knows, nothing is said. Raises StorageError where there is too little.
-    """
-    folders = find_folders(rules.out, rules.tmp_dir)
-    free = {folder: free_bytes(folder) for folder in folders if folder is not None}
-    known = [num_bytes for num_bytes in free.values() if num_bytes is not None]
-    if not known or planned.total_bytes is None:
-        return
-    # Most often there is room whatever the input holds, so that nobody need look.
-    most = planned.total_bytes * _MOST_GROWTH * (_MOST_PACKED if planned.is_packed else 1)
-    if getattr(reporter, "details", False) or most > min(known):
-        compare_with(folders, free, estimate_disk(planned, storage, rules), reporter)
 
 
 def estimate_disk(planned: Planned, storage: Storage, rules: DiskRules) -> DiskNeed:

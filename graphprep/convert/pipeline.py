@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
@@ -19,33 +19,30 @@ from graphprep.convert.build.write import (
     build_needs,
     publish_needs,
 )
-from graphprep.convert.columns.observe import ColumnContext, StoredColumn, settle_columns
-from graphprep.convert.columns.roles import RoleFlag, Roles, category_texts, check_declared, match_types, owner_name, read_flags
-from graphprep.convert.columns.routes import ColumnRoute
+from graphprep.convert.columns.roles import RoleFlag, match_types, owner_name
+from graphprep.convert.columns.routes import StoredColumn
 from graphprep.convert.decoded.early_edges import EarlyRules
 from graphprep.convert.decoded.rejects import Rejects
 from graphprep.convert.decoded.rows import Decoded
 from graphprep.convert.decoded.texts import KeyCollisionError
-from graphprep.convert.disk_need import DiskRules, check_disk
+from graphprep.convert.disk_need import DiskRules, estimate_disk
 from graphprep.convert.index.node_index import NodeIndex
 from graphprep.convert.index.node_spaces import NodeRules
 from graphprep.convert.index.nodes import NODE_BYTES, BeyondError, index_needs, index_nodes
-from graphprep.convert.outcome import Outcome, check_outcome
 from graphprep.convert.read.decode import DecodeSettings, decode_all, decode_needs
 from graphprep.convert.read.locate import Locator
-from graphprep.convert.read.plan import Planned, apply_schema, decoded_bytes, plan_input, plan_needs, with_dtypes
-from graphprep.convert.roles.declare import complete
+from graphprep.convert.read.plan import Plan, Planned, decoded_bytes, plan
+from graphprep.convert.roles.settle import complete, settle
 from graphprep.convert.shuffle.route import Routed, RouteRules, Routing
 from graphprep.convert.shuffle.route_edges import route_edges, route_needs
 from graphprep.edges.device.find import RunDevice, find_kernels
 from graphprep.engine.budget import PeakSampler, count_memory, record_bytes
 from graphprep.engine.ledger import EDGE_BYTES, Ledger, MemoryPlan, plan_memory
 from graphprep.kernels.edges import Kernels
-from graphprep.model.errors import DataError, UsageError
+from graphprep.model.errors import DataError
 from graphprep.model.options.checks import parse_error_limit
 from graphprep.model.options.convert import ConvertOptions, ConvertSummary
 from graphprep.model.protocols import QuietReporter, Reporter, Sources
-from graphprep.model.rows import ColumnKey
 from graphprep.model.schema import edge_type_text
 from graphprep.model.shown.numbers import count
 from graphprep.model.shown.results import Card, Showable, type_rows
@@ -54,19 +51,20 @@ from graphprep.storage.private import PrivateFolder
 from graphprep.storage.read.urls import Storage
 from graphprep.storage.spill.runs import SpillPool
 from graphprep.storage.write.publish import StoreWriter
-from graphprep.store.assign import PARTITION_METHODS, PartitionFunction, order_types
-from graphprep.store.disk import folder_beside
+from graphprep.store.assign import PARTITION_METHODS, PartitionFunction
+from graphprep.store.disk import compare_with, find_folders, folder_beside, free_bytes
 from graphprep.store.finish import provenance
-from graphprep.store.stated_counts import CountRules, check_parts, check_room
+from graphprep.store.stated_counts import CountRules, Outcome, check_outcome, check_parts, check_room
 
 if TYPE_CHECKING:
     from graphprep.convert.memory.folder import InMemory
     from graphprep.convert.roles.role_columns import Parts
-    from graphprep.model.graph_schema import GraphSchema, OwnerSchema
     from graphprep.model.metadata import GraphMetadata
 
 _MOST_GROUP = 16 << 20  # of text whose edges are scattered at once: some 2^20, a thousand for every bucket
 _LEAST_EARLY = 1 << 15  # edges
+_MOST_GROWTH = 16  # of output and temporary files together over text: ``1 2\n`` becomes two layouts
+_MOST_PACKED = 20  # what compression makes of text at best, roughly
 _AHEAD_BLOCKS = 4  # of a remote table, as stored, fetched while it is read
 
 
@@ -270,10 +268,13 @@ def _prepare(run: _Run, disk: DiskRules | None = None) -> Prepared:
 def _shuffle(run: _Run, rejects: Rejects | None, disk: DiskRules | None) -> Prepared:
     """Plan, decode and index the input, and scatter it to buckets."""
     options, memory, ledger = run.options, run.memory, run.ledger
-    plan = _plan(run, disk)
-    decoded, index, locator = _index_input(run, plan, rejects)
-    flags, roles = (*plan.flags, *_format_flags(decoded)), plan.roles
-    if flags and plan.fixed is None:
+    folders = (None, None) if disk is None else (disk.out, disk.tmp_dir)
+    known = plan(run.inputs, options, run.storage, memory, ledger, folders)
+    if disk is not None:
+        check_disk(known.input, run.storage, disk, ledger.reporter)
+    decoded, index, locator = _index_input(run, known, rejects)
+    flags, roles = (*known.flags, *_format_flags(decoded)), known.roles
+    if flags and known.fixed is None:
         roles = match_types(flags, index.type_names)
     rules = RouteRules(
         primary=options.layouts[0],
@@ -286,7 +287,7 @@ def _shuffle(run: _Run, rejects: Rejects | None, disk: DiskRules | None) -> Prep
         cap_bytes=memory.cap_bytes,
         num_parts=index.partition.num_parts,
         threads=memory.threads,
-        schema=plan.schema,
+        schema=known.schema,
     )
     kernels = run.device.kernels(decoded.num_edges, memory, ledger)
     routing = Routing(kernels, decoded, index, rules, run.pool, locator, ledger.reporter, rejects, roles)
@@ -299,75 +300,44 @@ def _shuffle(run: _Run, rejects: Rejects | None, disk: DiskRules | None) -> Prep
     route_edges(routing)
     complete(routing)
     decoded.close()
-    nodes, edges = _settle(decoded, index, routing.routed, options, plan.schema)
+    nodes, edges = settle(decoded, index, routing.routed, known.schema, options.densify)
     # What was guessed of the input is in the summary where the reporter tells nobody.
-    untold = plan.input.sources.messages if getattr(ledger.reporter, "is_quiet", False) else ()
-    prepared = Prepared(plan.input, decoded, index, routing.routed, nodes, edges, 0, most, kernels, untold=untold)
+    untold = known.input.sources.messages if getattr(ledger.reporter, "is_quiet", False) else ()
+    prepared = Prepared(known.input, decoded, index, routing.routed, nodes, edges, 0, most, kernels, untold=untold)
     if roles.owners:
         from graphprep.convert.roles.role_columns import RoleGiver
 
-        giver = RoleGiver(routing, run.storage, nodes, edges, plan.fixed)
+        giver = RoleGiver(routing, run.storage, nodes, edges, known.fixed)
         giver.give(roles)
         parts, notes = tuple(giver.parts), tuple(giver.notes)
         prepared = replace(prepared, nodes=giver.nodes, edges=giver.edges, parts=parts, role_notes=notes)
     return prepared if rejects is None else replace(prepared, num_skipped=rejects.num)
 
 
-@dataclass(frozen=True, eq=False)
-class _Plan:
-    """What is known before anything is decoded.
+def check_disk(planned: Planned, storage: Storage, rules: DiskRules, reporter: Reporter) -> None:
+    """Compare what the run takes at least with what is free; tell it to who wants details.
 
-    ``fixed`` is the schema that the user gave, ``schema`` what of it the input must look like, and ``roles`` what it says of
-    columns; without one, ``flags`` say it once the types are known.
+    Of remote places, and of streams, whose size nobody knows, nothing is said. Raises StorageError where there is too little.
     """
-
-    input: Planned
-    room: CountRules
-    flags: tuple[RoleFlag, ...]
-    fixed: GraphSchema | None = None
-    schema: GraphSchema | None = None
-    roles: Roles = field(default_factory=Roles)
-
-
-def _plan(run: _Run, disk: DiskRules | None) -> _Plan:
-    """Look at what there is, hold it against options, flags and schema, and refuse what has no room."""
-    options, storage, ledger, memory = run.options, run.storage, run.ledger, run.memory
-    flags: tuple[RoleFlag, ...] = ()
-    if options.labels or options.splits or options.seeds or options.categories:
-        flags = read_flags(options.labels, options.splits, options.seeds, options.seed, categories=options.categories)
-    ledger.begin("plan", plan_needs(memory.working_bytes))
-    planned = plan_input(run.inputs, options, storage, ledger.reporter)
-    out, tmp_dir = (None, None) if disk is None else (disk.out, disk.tmp_dir)  # None: nothing is written
-    room = CountRules(memory.limit_bytes, memory.working_bytes, memory.task_bytes, out, tmp_dir)
-    check_room(planned.sources, options, room)
-    graph = planned.graph
-    if graph is not None:
-        flags += read_flags(graph.labels, graph.splits, graph.seeds, options.seed, graph.place, graph.base, graph.categories)
-    if flags and options.missing_node_type is None:  # else there may be one more
-        check_declared(flags, planned.sources, graph)
-    if options.schema is not None:
-        if options.densify:
-            raise UsageError("--densify: the schema says how columns are stored", fix="leave one of them out")
-        from graphprep.convert.columns.role_schema import input_schema
-        from graphprep.convert.columns.schema_guard import load_schema
-
-        fixed = load_schema(storage, options.schema)
-        schema, roles = input_schema(fixed, match_types(flags, fixed.node_types))
-        plan = _Plan(apply_schema(planned, schema), room, flags, fixed, schema, roles)
-    elif flags:
-        plan = _Plan(with_dtypes(planned, category_texts(flags, planned.sources)), room, flags)
-    else:
-        plan = _Plan(planned, room, flags)
-    if disk is not None:
-        check_disk(plan.input, storage, disk, ledger.reporter)
-    return plan
+    folders = find_folders(rules.out, rules.tmp_dir)
+    free, known = {}, []
+    for folder in filter(None, folders):
+        free[folder] = num_bytes = free_bytes(folder)
+        known += [] if num_bytes is None else [num_bytes]
+    if not known or planned.total_bytes is None:
+        return
+    # Most often there is room whatever the input holds, so that nobody need look.
+    most = planned.total_bytes * _MOST_GROWTH * (_MOST_PACKED if planned.is_packed else 1)
+    if getattr(reporter, "details", False) or most > min(known):
+        compare_with(folders, free, estimate_disk(planned, storage, rules), reporter)
 
 
 def _most_bytes(decoded: Decoded, index: NodeIndex) -> int:
     """Return the most that rows may take on their way: twice what one stage holds, as they go from one to the next."""
-    raw = sum(runs.num_bytes(0) for runs in index.raw_runs.values())
-    rows = EDGE_BYTES * decoded.num_edges + NODE_BYTES * sum(index.num_nodes)
-    return 2 * (rows + raw + 2 * sum(decoded.column_bytes.values()))
+    rows = EDGE_BYTES * decoded.num_edges + NODE_BYTES * sum(index.num_nodes) + 2 * sum(decoded.column_bytes.values())
+    for raw in index.raw_runs.values():
+        rows += raw.num_bytes(0)
+    return 2 * rows
 
 
 def _check_outcome(run: _Run, prepared: Prepared, replaced: Mapping[str, Any] | None = None) -> None:
@@ -394,9 +364,9 @@ def _format_flags(decoded: Decoded) -> tuple[RoleFlag, ...]:
     return tuple(flags)
 
 
-def _index_input(run: _Run, plan: _Plan, rejects: Rejects | None) -> tuple[Decoded, NodeIndex, Locator]:
+def _index_input(run: _Run, known: Plan, rejects: Rejects | None) -> tuple[Decoded, NodeIndex, Locator]:
     """Decode and index; again with other keys, should two names have the same one."""
-    options, memory, ledger, planned = run.options, run.memory, run.ledger, plan.input
+    options, memory, ledger, planned = run.options, run.memory, run.ledger, known.input
     settings = DecodeSettings(
         block_bytes=memory.block_bytes,
         limit_bytes=max(memory.block_bytes, record_bytes(memory.limit_bytes)),
@@ -404,7 +374,7 @@ def _index_input(run: _Run, plan: _Plan, rejects: Rejects | None) -> tuple[Decod
         threads=memory.threads,
         skip=options.on_error == "skip",
         text_bytes=memory.cap_bytes,
-        early=None if plan.flags or plan.schema is not None else _early_rules(options, memory, planned.total_bytes),
+        early=None if known.flags or known.schema is not None else _early_rules(options, memory, planned.total_bytes),
     )
     decoder, sources, seed = planned.decoder, planned.sources, 0
     while True:
@@ -414,12 +384,12 @@ def _index_input(run: _Run, plan: _Plan, rejects: Rejects | None) -> tuple[Decod
         locator = Locator(decoded, run.storage, settings)
         ledger.begin("index", (*index_needs(decoded, memory.cap_bytes), memory.runs()))
         rules = NodeRules(
-            partition=partial(_partition_function, run, decoded, plan.room),
+            partition=partial(_partition_function, run, decoded, known.room),
             on_missing=options.on_missing_node,
             missing_type=options.missing_node_type,
             ids=options.ids or "auto",
             num_nodes=options.num_nodes,
-            type_order=None if plan.schema is None else plan.schema.node_types,
+            type_order=None if known.schema is None else known.schema.node_types,
             cap_bytes=memory.cap_bytes,
             limit_bytes=memory.limit_bytes,
             threads=memory.threads,
@@ -488,57 +458,6 @@ def _write_rules(prepared: Prepared, options: ConvertOptions, memory: MemoryPlan
         cap_bytes=memory.cap_bytes,
         threads=memory.threads,
     )
-
-
-def _settle(
-    decoded: Decoded, index: NodeIndex, routed: Routed, options: ConvertOptions, schema: GraphSchema | None
-) -> tuple[list[TypedNodes], list[TypedEdges]]:
-    """Settle all columns, and the order of the edge types: the schema's, else by (relation, source type, destination type)."""
-    types = index.type_names
-    created_weight = decoded.sources.created_weight
-    densify = None
-    if options.densify:
-        from graphprep.store.columns.densify import DenseNames
-
-        densify = DenseNames(options.densify)
-
-    def columns(
-        routes: dict[ColumnKey, ColumnRoute], num_rows: int, weight: float, name: str, owner: OwnerSchema | None, own: str
-    ) -> tuple[StoredColumn, ...]:
-        stats = {key: route.stats for key, route in routes.items()}
-        context = ColumnContext(
-            num_rows, stats, decoded.shapes, decoded.sources.always_weighted, weight, densify and densify.of(own)
-        )
-        if schema is not None and owner is not None:
-            from graphprep.convert.columns.schema_guard import settle_by_schema
-
-            return settle_by_schema(owner, name, context, schema.place)
-        return settle_columns(context)
-
-    nodes = []
-    for number, name in enumerate(types):
-        route = routed.nodes[number]
-        node_schema = None if schema is None else schema.nodes[name]
-        settled = columns(route.columns, route.num_rows, created_weight, f"node type {name!r}", node_schema, name)
-        nodes.append(TypedNodes(name, number, route, settled))
-    relations = list(map(attrgetter("name"), decoded.relations))
-    found = []
-    for code, src, dst in sorted(routed.edges):
-        found.append(((types[src], relations[code], types[dst]), routed.edges[code, src, dst]))
-    if schema is not None:
-        found.sort(key=lambda one: schema.edge_types.index(one[0]))
-    elif len(found) > 1 and not decoded.sources.edge_types:
-        order = order_types(sorted(set(relations)))
-        found.sort(key=lambda one: (order.index(one[0][1]), one[1].src_type, one[1].dst_type))
-    edges = []
-    for edge_type, edge_route in found:
-        own = edge_type_text(edge_type)
-        edge_schema = None if schema is None else schema.edges[edge_type]
-        settled = columns(edge_route.columns, edge_route.num_edges, 0.0, f"edge type {own!r}", edge_schema, own)
-        edges.append(TypedEdges(edge_type, edge_route, settled))
-    if densify is not None:
-        densify.check()
-    return nodes, edges
 
 
 def _notes(prepared: Prepared) -> tuple[str, ...]:

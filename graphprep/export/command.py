@@ -9,7 +9,6 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from graphprep.convert.read.plan import check_partition_method
 from graphprep.derived.derive import derived_store
 from graphprep.derived.need import has_split
 from graphprep.exporters.exporter import Exporter
@@ -30,7 +29,7 @@ from graphprep.storage.read.arrays import StoreReader
 from graphprep.storage.read.urls import STDIN, Storage
 from graphprep.storage.write.outputs import FolderOutput
 from graphprep.storage.write.twins import TwinFinder
-from graphprep.store.assign import method_name
+from graphprep.store.assign import check_partition_method, method_name
 from graphprep.store.columns.densify import find_dense_shapes
 from graphprep.store.stated_counts import num_part_files, refuse_parts
 

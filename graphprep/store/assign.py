@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,9 @@ from graphprep.kernels.cpu.text.search import find_texts
 from graphprep.kernels.cpu.text.texts import hash_texts, sort_texts, take_texts
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.plugins import import_named
+
+if TYPE_CHECKING:
+    from graphprep.storage.read.urls import Storage
 
 PARTITION_METHODS = ("range", "hash", "modulo", "random")
 GRAPH_METHODS = ("ldg", "fennel", "metis")  # partitioners that look at edges
@@ -29,6 +32,18 @@ def method_name(given: str) -> str:
     if given in (*PARTITION_METHODS, *GRAPH_METHODS):
         return given
     return "python" if given.startswith(PYTHON_PREFIX) else "file"
+
+
+def check_partition_method(given: str, storage: Storage, option: str = "--partition-by") -> None:
+    """Refuse a way to partition that is neither a method nor a file, before anything is read."""
+    known = (*PARTITION_METHODS, *GRAPH_METHODS)
+    if given.startswith(PYTHON_PREFIX):
+        load_partition_function(given)
+    elif given not in known and not storage.exists(given) and not storage.is_dir(given):
+        raise UsageError(
+            f"{option} {given!r} is neither a method nor a file",
+            fix=f"use one of {', '.join(known)}, or name an existing file or folder",
+        )
 
 
 def cut_sizes(num_nodes: int, num_parts: int) -> Ints:

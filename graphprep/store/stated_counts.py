@@ -1,19 +1,21 @@
 """The gate for counts that metadata and options state: what they take is held against the limit, the disk and index dtypes.
 
-Nothing is allocated, and nothing decoded, before they have passed it.
+Nothing is allocated, and nothing decoded, before they have passed it; and no store is written of fewer nodes and edges, or of
+more faults, than options allow.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from graphprep.engine.budget import format_size
 from graphprep.engine.ledger import EDGE_BYTES
 from graphprep.model.counts import MOST_COUNT
 from graphprep.model.errors import DataError, GraphprepError, MemoryLimitError, StorageError, UsageError
 from graphprep.model.metadata import GraphMetadata
+from graphprep.model.options.checks import parse_error_limit
 from graphprep.model.options.convert import ConvertOptions
 from graphprep.model.protocols import Sources
 from graphprep.store.disk import find_folders, free_bytes
@@ -182,3 +184,68 @@ __all__ = [
     "num_part_files",
     "refuse_parts",
 ]
+
+
+# ---- what was found
+
+
+class Outcome(NamedTuple):
+    """What an input held: nodes and edges of all types, records, and what of them was skipped or dropped."""
+
+    place: str
+    num_nodes: int
+    num_edges: int
+    num_records: int
+    num_skipped: int
+    num_dropped_edges: int = 0
+
+
+def check_outcome(found: Outcome, options: ConvertOptions, replaced: Mapping[str, Any] | None = None) -> None:
+    """Refuse a result that is smaller, or has more faults, than the options allow.
+
+    ``replaced`` is the metadata.json of a store that would be replaced. Raises DataError.
+    """
+    _, share = parse_error_limit(options.max_errors)
+    total = found.num_records + found.num_skipped
+    if share is not None and found.num_skipped * 100 > share * total:
+        raise DataError(
+            f"{found.num_skipped:,} of {total:,} records are bad ({100 * found.num_skipped / total:.3g}%), more than "
+            f"--max-errors {options.max_errors}",
+            place=found.place,
+            fix="repair the input, or raise --max-errors",
+        )
+    for flag, least, number, noun in (
+        ("--min-nodes", options.min_nodes, found.num_nodes, "nodes"),
+        ("--min-edges", options.min_edges, found.num_edges, "edges"),
+    ):
+        if number < least:
+            raise DataError(
+                f"the graph has {number:,} {noun}, fewer than {flag} {least}",
+                place=found.place,
+                fix=f"see whether the input is whole, or lower {flag}",
+            )
+    if replaced is not None and not options.allow_empty and not (found.num_nodes and found.num_edges):
+        _refuse_to_empty(found, _count(replaced, "num_nodes"), _count(replaced, "num_edges"))
+
+
+def _refuse_to_empty(found: Outcome, num_nodes: int, num_edges: int) -> None:
+    """Refuse to put nothing, or nodes without edges, in the place of a store that has some."""
+    # Nodes there may be by --num-nodes alone; not every format counts records.
+    is_empty = not found.num_nodes or not (found.num_edges or found.num_records)
+    if is_empty or num_edges > 0:
+        fix = "see whether what makes the input works, or give --allow-empty"
+        what = "has no edges" if not is_empty else "has no good record" if found.num_skipped else "is empty"
+        if found.num_dropped_edges and not found.num_edges:
+            what = f"has no edges but {found.num_dropped_edges:,} that are dropped, for want of a node"
+            fix = "see whether its ends are IDs of the nodes, or give --allow-empty"
+        raise DataError(
+            f"the input {what}, and would replace a store of {num_nodes:,} nodes and {num_edges:,} edges",
+            place=found.place,
+            fix=fix,
+        )
+
+
+def _count(metadata: Mapping[str, Any], name: str) -> int:
+    """Return how many nodes or edges a metadata.json states; 0 where it does not say it in our words."""
+    counts = metadata.get(f"{name}_per_type")
+    return sum(one for one in counts if isinstance(one, int)) if isinstance(counts, list) else 0

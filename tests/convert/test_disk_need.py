@@ -9,9 +9,9 @@ import pytest
 from golden.golden_cases import GOLDEN, SAMPLE_DATA
 
 from graphprep.cli.main import run
-from graphprep.convert import disk_need
-from graphprep.convert.disk_need import DiskRules, check_disk, estimate_disk
-from graphprep.convert.pipeline import convert
+from graphprep.convert import disk_need, pipeline
+from graphprep.convert.disk_need import DiskRules, estimate_disk
+from graphprep.convert.pipeline import check_disk, convert
 from graphprep.convert.read.plan import plan_input
 from graphprep.model.errors import StorageError
 from graphprep.model.options.convert import ConvertOptions
@@ -207,7 +207,7 @@ def test_what_is_told_to_who_wants_details(tmp_path, free):
 def test_nobody_looks_where_there_is_plenty(tmp_path, free, monkeypatch):
     path = write_edges(tmp_path / "edges.txt", 1_000)
     planned = plan(path, format="edges")
-    monkeypatch.setattr(disk_need, "estimate_disk", lambda *_: 1 / 0)
+    monkeypatch.setattr(pipeline, "estimate_disk", lambda *_: 1 / 0)
     with Storage() as storage:
         check_disk(planned, storage, rules(tmp_path), QuietReporter())
         free[str(tmp_path)] = None  # the system does not say

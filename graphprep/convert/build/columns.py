@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.convert.columns.observe import StoredColumn
-from graphprep.convert.columns.routes import ColumnRoute, OrderedValues
+from graphprep.convert.columns.routes import ColumnRoute, OrderedValues, StoredColumn
 from graphprep.convert.decoded.file_columns import FileColumn
 from graphprep.edges.buckets import BucketPlan
 from graphprep.edges.build import BuiltEdges

@@ -21,8 +21,15 @@ from graphprep.convert.build.columns import (
     whole_in_order,
     write_column,
 )
-from graphprep.convert.columns.observe import NUM_SLOTS, StoredColumn
-from graphprep.convert.columns.routes import ColumnRoute, EdgeRoute, NodeRoute, RouteFactory, effective_order
+from graphprep.convert.columns.routes import (
+    NUM_SLOTS,
+    ColumnRoute,
+    EdgeRoute,
+    NodeRoute,
+    RouteFactory,
+    StoredColumn,
+    effective_order,
+)
 from graphprep.convert.index.node_index import NodeIndex
 from graphprep.edges.buckets import MOST_HELD_BYTES
 from graphprep.edges.build import (
@@ -129,6 +136,8 @@ class StoreBuilder:
         self.pool = pool
         self.reporter = reporter
         self.parts = PartList(writer, rules.num_parts)
+        self.node_counts: list[tuple[int, ...]] = []  # by partition, of the types that are written
+        self.edge_counts: list[tuple[int, ...]] = []
         self.node_schemas: list[NodeTypeSchema] = []
         self.edge_schemas: list[EdgeTypeSchema] = []
 
@@ -154,6 +163,7 @@ class StoreBuilder:
             for route in routes:
                 route.close()
             self.reporter.advance(records=nodes.route.num_rows)
+        self.node_counts.append(tuple(sizes.tolist()))
         schemas = tuple(map(attrgetter("schema"), nodes.columns))
         self.node_schemas.append(NodeTypeSchema(kind, schemas, nodes.route.extra_slots))
 
@@ -241,6 +251,7 @@ class StoreBuilder:
             for one in routes:
                 one.close()
             self.reporter.advance(records=route.num_edges)
+        self.edge_counts.append(tuple(route.primary_counts.tolist()))
         self.edge_schemas.append(
             EdgeTypeSchema(
                 neighbor_order=order,
@@ -313,8 +324,8 @@ class StoreBuilder:
             graph_name=self.rules.graph_name,
             node_types=tuple(map(attrgetter("name"), nodes)),
             edge_types=tuple(map(attrgetter("edge_type"), edges)),
-            num_nodes_per_chunk=tuple(tuple(np.diff(self.index.part_offsets[node.number]).tolist()) for node in nodes),
-            num_edges_per_chunk=tuple(tuple(edge.route.primary_counts.tolist()) for edge in edges),
+            num_nodes_per_chunk=tuple(self.node_counts),
+            num_edges_per_chunk=tuple(self.edge_counts),
             num_parts=self.rules.num_parts,
             partition_by=self.rules.partition_by,
             layouts=self.rules.layouts,

@@ -5,23 +5,97 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.convert.columns.observe import NUM_SLOTS, ColumnStats
 from graphprep.convert.decoded.file_columns import FileColumn
 from graphprep.convert.decoded.rows import BatchCells, BatchColumn
 from graphprep.edges.buckets import MOST_HELD_BYTES, BucketPlan, EdgeBuckets, Ints, WriteBuffer, plan_buckets
 from graphprep.edges.order_keys import missing_order_key, order_role
 from graphprep.model.rows import ColumnKey
-from graphprep.model.schema import NeighborOrder
+from graphprep.model.schema import ColumnSchema, NeighborOrder
 from graphprep.storage.spill.runs import Runs, SpillPool
+from graphprep.store.assign import count_parts, parts_of_rows
 from graphprep.store.columns.cells import Cells, concat_cells, scalar_cells
 
-if TYPE_CHECKING:
-    from graphprep.edges.buckets import EdgeBuckets
+NUM_SLOTS = ColumnKey("num_slots", "numbers", "int32")
+CREATED_KEY = ColumnKey("created", "numbers", "bool", role="created")
+
+
+@dataclass(eq=False)
+class ColumnStats:
+    """What one owner type's values under one key look like. ``rows``, ``values`` and ``entries`` are int64[P], by partition.
+
+    ``is_seen``: the input has such values, though perhaps not for this owner, or not in records that are kept. ``bounds`` are
+    the least and the largest of sparse coordinates, by dimension: int64[2, width]; None: there are none.
+    """
+
+    num_parts: int
+    scalar: bool = False
+    is_seen: bool = False
+    min_count: int = -1
+    max_count: int = -1
+    shape_codes: set[int] = field(default_factory=set)
+    any_end: bool = False
+    declared_shape: tuple[int, ...] | None = None
+    bounds: Ints | None = None
+    rows: Ints = field(init=False)
+    values: Ints = field(init=False)
+    entries: Ints = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.rows = np.zeros(self.num_parts, np.int64)
+        self.values = np.zeros(self.num_parts, np.int64)
+        self.entries = np.zeros(self.num_parts, np.int64)
+
+    def add(self, cells: Cells, rows: Ints, offsets: Ints) -> None:
+        """Count some rows; ``offsets`` (int64[P + 1]) are the borders of the partitions in ``rows``."""
+        if not cells.num_rows:
+            return
+        if cells.counts is None:
+            width = cells.values.shape[1]
+            num_rows = count_parts(rows, offsets)
+            self.rows += num_rows
+            self.values += num_rows * width
+            low = high = width
+        else:
+            counts = cells.value_counts
+            self._count(cells, counts, parts_of_rows(rows, offsets))
+            low, high = int(counts.min()), int(counts.max())
+        self.min_count = low if self.min_count < 0 else min(low, self.min_count)
+        self.max_count = max(high, self.max_count)
+        self.shape_codes.update([0] if cells.shapes is None else np.unique(cells.shapes).tolist())
+
+    def add_all(self, cells: Cells, num_rows: Ints) -> None:
+        """Count rows that are like those of ``cells`` (dense, of one width); ``num_rows`` (int64[P]) are their numbers."""
+        if cells.num_rows:
+            self.add(cells, np.zeros(0, np.int64), np.zeros(self.num_parts + 1, np.int64))
+            self.rows += num_rows
+            self.values += num_rows * cells.values.shape[1]
+
+    def _count(self, cells: Cells, counts: Ints, parts: Ints) -> None:
+        self.rows += np.bincount(parts, minlength=self.num_parts)
+        self.values += np.bincount(parts, counts, minlength=self.num_parts).astype(np.int64)
+        if cells.entry_counts is not None:
+            self.entries += np.bincount(parts, cells.entry_counts, minlength=self.num_parts).astype(np.int64)
+        if cells.coords is not None and cells.coords.size:
+            coords = cells.coords.reshape(cells.flat.size, -1)
+            found = np.stack([coords.min(axis=0), coords.max(axis=0)])
+            before = found if self.bounds is None else self.bounds
+            self.bounds = np.stack([np.minimum(before[0], found[0]), np.maximum(before[1], found[1])])
+        if cells.end is not None:
+            self.any_end = self.any_end or bool((cells.end != -1).any())
+
+
+@dataclass(frozen=True)
+class StoredColumn:
+    """A column of the store and the keys under which its values travel; ``fill`` is what rows without it hold."""
+
+    schema: ColumnSchema
+    keys: tuple[ColumnKey, ...]
+    fill: float = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -272,18 +346,13 @@ class EdgeRoute:
     src_type: int
     dst_type: int
     edges: EdgeBuckets
-    num_parts: int
+    primary_counts: Ints
+    second_counts: Ints
     second: EdgeBuckets | None = None
     num_edges: int = 0
     checksum: int = 0
     extra_slots: bool = False
     columns: dict[ColumnKey, ColumnRoute] = field(default_factory=dict)
-    primary_counts: Ints = field(init=False)
-    second_counts: Ints = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.primary_counts = np.zeros(self.num_parts, np.int64)
-        self.second_counts = np.zeros(self.num_parts, np.int64)
 
 
 @dataclass(eq=False)

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.convert.columns.observe import NUM_SLOTS, ColumnContext, StoredColumn, settle_column
+from graphprep.convert.columns.routes import NUM_SLOTS
 from graphprep.kernels.cpu.text.dictionary import TextDictionary
-from graphprep.model.errors import DataError
 from graphprep.model.graph_schema import GraphSchema, OwnerSchema
 from graphprep.model.rows import ColumnKey
 from graphprep.model.schema import ColumnSchema, Kind
@@ -97,33 +96,6 @@ def _category_misfit(column: ColumnSchema, cells: Cells) -> Misfit | None:
 def categories_of(names: tuple[str, ...]) -> TextDictionary:
     """Return the numbers of categories by their names."""
     return TextDictionary.of([name.encode() for name in names])
-
-
-def settle_by_schema(owner: OwnerSchema, name: str, context: ColumnContext, place: str) -> tuple[StoredColumn, ...]:
-    """Return an owner type's stored columns as the schema states them.
-
-    Raises DataError where a column that is not optional is missing from rows.
-    """
-    stored = []
-    for column in owner.columns:
-        keys = [key for key in context.stats if owner.column_for(key) == column]
-        if column.role == "split":
-            stored += [settle_column(context, column.name, keys)] if keys else []
-            continue
-        present = sum(int(context.stats[key].rows.sum()) for key in keys)
-        fill = {"weight": context.created_weight, "removed_at": -1.0}.get(column.role or "", 0.0)
-        filled = column.role in ("weight", "created_at", "removed_at", "created")
-        if present < context.num_rows and not column.optional and not filled:
-            raise DataError(
-                f"column {column.name!r} of {name} is missing from {context.num_rows - present} of {context.num_rows} rows",
-                place=place,
-                fix='add the values, or say "optional": true in the schema',
-            )
-        stored.append(StoredColumn(column, tuple(keys), 0.0 if column.optional else fill))
-    created = [key for key in context.stats if key.role == "created"]
-    if created and not any(column.role == "created" for column in owner.columns):
-        stored.append(StoredColumn(ColumnSchema("created", "dense", "bool", role="created"), tuple(created)))
-    return tuple(stored)
 
 
 def key_of(column: ColumnSchema) -> ColumnKey:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -65,8 +67,11 @@ class BatchCells:
 
     @classmethod
     def _make(cls, arrays: Iterable[Any]) -> BatchCells:
-        parts, step = tuple(arrays), 1 + len(Cells._fields)
-        return cls(tuple((parts[at], Cells._make(parts[at + 1 : at + step])) for at in range(0, len(parts), step)))
+        columns: list[tuple[Ints | None, Cells]] = []
+        left = iter(arrays)
+        for rows in left:
+            columns += [(rows, Cells._make(islice(left, len(Cells._fields))))]
+        return cls(tuple(columns))
 
 
 class BatchColumn(NamedTuple):
@@ -156,7 +161,9 @@ class IdSpaces:
     """Which ID space a node type, or an end of a relation, belongs to. Spaces go by name."""
 
     def __init__(self, sources: Sources) -> None:
-        self._declared = {declared.name: declared.space or declared.name for declared in sources.node_types}
+        self._declared: dict[str, str] = {}
+        for node in sources.node_types:
+            self._declared[node.name] = node.space or node.name
         self._default = sources.default_space
         self._is_one = sources.nodes == "records"
 
@@ -222,7 +229,7 @@ class Decoded:
         if known is None:
             ends = []
             for side in range(2):
-                names = {self.relations[code].dst_type if side else self.relations[code].src_type for code in codes}
+                names = set(map(attrgetter("dst_type" if side else "src_type"), map(self.relations.__getitem__, codes)))
                 name = names.pop() if len(names) == 1 else None
                 code = self.node_types.index(name) if name in self.node_types else UNKNOWN
                 ends.append((self.spaces.of_end(self.relations[codes[0]], side), code))

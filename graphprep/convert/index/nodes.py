@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
+from itertools import repeat
+from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -45,21 +48,24 @@ def index_nodes(decoded: Decoded, rules: NodeRules, pool: SpillPool) -> NodeInde
     seen = seen_bits(decoded, ranges, rules) if ranges else {}
     sorted_spaces: list[SortedSpace] = []
     duplicates = np.zeros(0, np.int64)
-    to_sort = dict.fromkeys([decoded.spaces.of_type(name) for name in decoded.node_types])
+    to_sort = dict.fromkeys(map(decoded.spaces.of_type, decoded.node_types))
     if decoded.sources.nodes == "records":
         to_sort[""] = None
-    to_sort = {name: None for name in to_sort if name not in dense and name not in decoded.texts}
+    for name in (*dense, *decoded.texts):
+        to_sort.pop(name, None)
     if to_sort or decoded.texts:
         sorted_spaces, duplicates = sort_spaces(decoded, rules, pool, list(to_sort))
     names = _type_names(decoded, rules, sorted_spaces)
-    numbers = {code: names.index(name) for code, name in enumerate(decoded.node_types) if name in names}
+    numbers: dict[int, int] = {}
     of_codes = np.full(len(decoded.node_types), -1, np.int32)
-    of_codes[list(numbers)] = list(numbers.values())
+    for code, name in enumerate(decoded.node_types):
+        if name in names:
+            numbers[code] = of_codes[code] = names.index(name)
     created = {created_code(code): number for code, number in numbers.items()} if sorted_spaces else {}
     if rules.missing_type in names:
         created[int(CREATED)] = names.index(str(rules.missing_type))
-    spaces = tuple([decoded.spaces.of_type(name) for name in names])
-    sizes = [dense.get(name, 0) for name in spaces]
+    spaces = tuple(map(decoded.spaces.of_type, names))
+    sizes = list(map(dense.get, spaces, repeat(0)))
     for space in sorted_spaces:
         for code, number in {**numbers, **created}.items():
             sizes[number] += space.counts.get(code, 0)
@@ -78,7 +84,7 @@ def index_nodes(decoded: Decoded, rules: NodeRules, pool: SpillPool) -> NodeInde
         Assigner(index, space, numbers, created).run(pool, rules.cap_bytes)
     for name, num_nodes in dense.items():
         _assign_dense(index, index.space_of_type.index(name), num_nodes, pool)
-    index.num_nodes = [int(offsets[-1]) for offsets in index.part_offsets]
+    index.num_nodes = list(map(int, map(itemgetter(-1), index.part_offsets)))
     if decoded.sources.nodes == "ends":
         _note_ends(index, ranges, seen, decoded)
     return index
@@ -89,10 +95,12 @@ def _dense_spaces(decoded: Decoded, rules: NodeRules, ranges: dict[str, EndRange
 
     Raises DataError for one whose raw IDs are strings.
     """
-    kind = decoded.sources.nodes
+    kind, dense = decoded.sources.nodes, {}
+    for found in ranges.values():
+        if found.num_nodes is not None:
+            dense[decoded.spaces.of_type(found.name)] = found.num_nodes
     if kind in ("records", "ends"):
-        return {decoded.spaces.of_type(found.name): found.num_nodes for found in ranges.values() if found.num_nodes is not None}
-    dense = {}
+        return dense
     for node in decoded.sources.node_types:
         given = node.num_nodes if node.has_records else rules.num_nodes.get(node.name, rules.num_nodes.get("", node.num_nodes))
         if kind == "identity" or (given is not None and not node.has_records):
@@ -108,7 +116,7 @@ def _dense_spaces(decoded: Decoded, rules: NodeRules, ranges: dict[str, EndRange
 
 def _type_names(decoded: Decoded, rules: NodeRules, spaces: list[SortedSpace]) -> list[str]:
     """Put the node types in order: those that the input lists first, as it lists them; what it only mentions by name."""
-    listed = [node.name for node in decoded.sources.node_types]
+    listed = list(map(attrgetter("name"), decoded.sources.node_types))
     found = set(decoded.node_types) - set(listed)
     if rules.missing_type is not None and any(CREATED in space.counts for space in spaces):
         found |= {rules.missing_type} - set(listed)
@@ -209,7 +217,8 @@ def find_ranges(decoded: Decoded, rules: NodeRules) -> dict[str, EndRange]:
                 name = decoded.node_types[code]
                 if name in found:
                     found[name] = own if found[name].high < found[name].low else found[name].join(own)
-    return {name: _range(decoded, rules, name, own, stated[name]) for name, own in found.items()}
+    names = list(found)
+    return dict(zip(names, map(partial(_range, decoded, rules), names, found.values(), map(stated.get, names)), strict=True))
 
 
 def _range(decoded: Decoded, rules: NodeRules, name: str, found: IdRange, stated: int | None) -> EndRange:
@@ -236,14 +245,19 @@ def seen_bits(decoded: Decoded, ranges: dict[str, EndRange], rules: NodeRules) -
 
     Each thread marks bits of its own where there is room for them.
     """
-    sizes = {found.name: (found.num_nodes + 7) // 8 for found in ranges.values() if found.num_nodes is not None}
+    sizes: dict[str, int] = {}
+    for found in ranges.values():
+        if found.num_nodes is not None:
+            sizes[found.name] = (found.num_nodes + 7) // 8
     early = decoded.early
     if early is not None and decoded.are_scattered and all(early.scatterer.marks(side).is_complete for side in range(2)):
         relation = decoded.relations[0]
         sides = {str(relation.src_type): 0, str(relation.dst_type): 1}
         return {name: early.scatterer.marks(sides[name]).merged(size) for name, size in sizes.items() if name in sides}
     threads = max(1, min(rules.threads, rules.cap_bytes // max(1, sum(sizes.values()))))
-    every = [{name: np.zeros(size, np.uint8) for name, size in sizes.items()} for _ in range(threads)]
+    every: list[dict[str, NDArray[np.uint8]]] = []
+    while len(every) < threads:
+        every.append(dict(zip(sizes, map(np.zeros, sizes.values(), repeat(np.uint8)), strict=True)))
     free = list(every)
 
     def mark(found: tuple[Batch, RawBatchEdges]) -> None:

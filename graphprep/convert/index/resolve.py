@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.convert.decoded.rows import Batch, Decoded, EndHashes, RawBatchEdges, wide_ids
 from graphprep.kernels.cpu.ids.bitmap import Ranks
 from graphprep.kernels.cpu.ids.group import group_by_key, mark_bits
 from graphprep.kernels.cpu.ids.lookup import KeyTable, bucket_index, find_sorted, take_dense
@@ -105,7 +104,7 @@ class NodeMap:
     def finder(self, cap_bytes: int) -> FindIds | None:
         """Return a function that looks IDs up at once, None where the map takes more than ``cap_bytes``."""
         if self.rows is None:
-            return self._identity
+            return self.find_same
         if self._fits_table(cap_bytes):
             return _Table(self.rows, self.highest).find
         if self._fits_bits(cap_bytes):
@@ -119,16 +118,8 @@ class NodeMap:
 
         ``find`` is what ``finder`` gave. The function returns None where an ID is not there.
         """
-        if self.rows is None:
-            return self._quick_identity
         owner = getattr(find, "__self__", None)
         return owner.quick_finder(cap_bytes) if isinstance(owner, _Bits | _Block | _Table) else None
-
-    def _quick_identity(self, ids: NDArray[Any]) -> Found | None:
-        if ids.size and int(ids.max()) >= self.num_nodes:
-            return None
-        dtype = np.uint32 if self.num_nodes < 2**32 else np.uint64
-        return Found(self.type_number, ids.astype(dtype, copy=False))
 
     def resolve(self, chunks: Iterable[RawIds], pool: SpillPool, cap_bytes: int) -> Iterator[Resolved]:
         """Resolve chunk after chunk, in order."""
@@ -143,7 +134,8 @@ class NodeMap:
         for ids, types, typed in self.rows():
             yield MapRows(ids ^ self.flip if self.flip else ids, types, typed)
 
-    def _identity(self, ids: RawIds) -> Resolved:
+    def find_same(self, ids: RawIds) -> Resolved:
+        """Look IDs up where raw IDs are typed IDs."""
         typed = ids.view(np.int64)
         beyond = ids >= np.uint64(self.num_nodes)
         if beyond.any():
@@ -194,77 +186,6 @@ class Finders:
         """Look chunk after chunk up, in order, where the map does not fit."""
         num_maps = len([one for one in self._spaces.values() if one.rows is not None])
         return self._spaces[name].resolve(chunks, pool, self._cap // max(1, num_maps))
-
-
-class Ends:
-    """Resolves the ends of all edges, batch after batch.
-
-    ``fit_in_memory``: all maps do, so that batches can be resolved in any order, on any thread, and edges are read but once.
-    """
-
-    def __init__(self, decoded: Decoded, spaces: Mapping[str, NodeMap], pool: SpillPool, cap_bytes: int) -> None:
-        self._decoded = decoded
-        self._pool = pool
-        self._maps = Finders(spaces, cap_bytes)
-        self._names: dict[tuple[int, ...], tuple[str, str]] = {}  # of both ends' ID spaces, by the relations of a batch
-        for batch in decoded.batches:
-            if batch.num_edges and batch.codes not in self._names:
-                (src, _), (dst, _) = decoded.end_spaces(batch.codes)
-                self._names[batch.codes] = src, dst
-        self._find: dict[str, FindIds | None] = {}
-        for names in self._names.values():
-            for name in names:
-                self._find[name] = self._maps.find(name)
-        self._quick: dict[str, FindQuickly | None] = {}
-        for codes, (src, dst) in self._names.items():
-            if len(codes) == 1 and self._find[src] is not None and self._find[dst] is not None:
-                for name in {src: None, dst: None}:
-                    self._quick[name] = self._quick[name] if name in self._quick else self._maps.find_quickly(name)
-        self.fit_in_memory = None not in self._find.values()
-        self._streams: dict[tuple[int, str], Iterator[Resolved]] = {}
-
-    def find_quickly(self, batch: Batch, edges: RawBatchEdges) -> tuple[Found, Found] | None:
-        """Look the ends up where they are of one type each and that is quick; None where it is not, or an end is not there."""
-        if batch.relation is None:
-            return None
-        src_name, dst_name = self._names[batch.codes]
-        src, dst = self._quick[src_name], self._quick[dst_name]
-        if src is None or dst is None:
-            return None
-        found = src(edges.src)
-        other = None if found is None else dst(edges.dst)
-        return None if found is None or other is None else (found, other)
-
-    def resolve(self, batch: Batch, edges: RawBatchEdges) -> tuple[Resolved, Resolved] | None:
-        """Resolve the ends of a batch whose maps fit in memory; None where one does not."""
-        src, dst = (self._find[name] for name in self._names[batch.codes])
-        return None if src is None or dst is None else (src(wide_ids(edges.src)), dst(wide_ids(edges.dst)))
-
-    def resolve_in_order(self, batch: Batch, edges: RawBatchEdges) -> tuple[Resolved, Resolved] | None:
-        """Resolve the ends of a batch where a map does not fit in memory, else None; batches must come in order."""
-        if None not in [self._find[name] for name in self._names[batch.codes]]:
-            return None
-        return self._resolve_side(0, batch, edges.src), self._resolve_side(1, batch, edges.dst)
-
-    def _resolve_side(self, side: int, batch: Batch, ids: NDArray[np.generic]) -> Resolved:
-        name = self._names[batch.codes][side]
-        find = self._find[name]
-        if find is not None:
-            return find(wide_ids(ids))
-        if (side, name) not in self._streams:
-            self._streams[side, name] = self._maps.join(name, self._chunks(side, name), self._pool)
-        return next(self._streams[side, name])
-
-    def text_keys(self, batch: Batch, edges: RawBatchEdges) -> EndHashes:
-        """Return the ends of a batch's edges where they are keys of texts, which are their hashes."""
-        src, dst = (name in self._decoded.texts for name in self._names[batch.codes])
-        return EndHashes(wide_ids(edges.src) if src else None, wide_ids(edges.dst) if dst else None)
-
-    def _chunks(self, side: int, name: str) -> Iterator[RawIds]:
-        """Yield the ends in one space: a map that does not fit is joined with all of them at once."""
-        for batch, edges in self._decoded.edge_batches():
-            if self._names[batch.codes][side] == name:
-                yield wide_ids(edges.dst if side else edges.src)
 
 
 class _Bits:

@@ -210,9 +210,11 @@ class _Collector:
         self.plain: dict[int, FileColumn] = {}
         self.columns: dict[BatchColumn, BatchColumn] = {}
         self.integers = dict.fromkeys(decoded.sources.auto_ids, True)
-        self.text_bytes = settings.text_bytes // max(1, len({node.space or node.name for node in decoded.sources.node_types}))
+        spaces = set()
         for node in decoded.sources.node_types:
+            spaces.add(node.space or node.name)
             self._type_code(node.name)
+        self.text_bytes = settings.text_bytes // max(1, len(spaces))
         for relation in decoded.sources.edge_types:
             self._relation_code(relation)
 
@@ -220,8 +222,10 @@ class _Collector:
         """Decode everything."""
         settings = self.settings
         decoder = self.decoded.decoder
-        if any(span.array is not None for span in self.decoded.sources.spans):
-            self.plain = find_plain(storage, self.decoded.sources.spans)
+        for span in self.decoded.sources.spans:
+            if span.array is not None:
+                self.plain = find_plain(storage, self.decoded.sources.spans)
+                break
         if settings.early is not None:
             self.decoded.early = self._begin_early(settings.early)
         for group in map_ordered(self._work, self._groups(storage), settings.threads):
@@ -566,8 +570,10 @@ class _Collector:
         code = 0
         if chunk.item_shape is not None and len(chunk.item_shape) > 1:
             code = self.decoded.shapes.setdefault(key, ShapeList()).code(chunk.item_shape)
-        size = sum(a.nbytes for a in (chunk.values, chunk.counts, chunk.coords, chunk.rows) if a is not None)
-        self.decoded.column_bytes[key] = self.decoded.column_bytes.get(key, 0) + size
+        size = self.decoded.column_bytes.get(key, 0)
+        for array in (chunk.values, chunk.counts, chunk.coords, chunk.rows):
+            size += 0 if array is None else array.nbytes
+        self.decoded.column_bytes[key] = size
         column = BatchColumn(key, code, chunk.item_shape == (), bool(chunk.rows.size))
         return self.columns.setdefault(column, column)  # all batches share it: there may be thousands of columns
 

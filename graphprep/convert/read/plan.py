@@ -1,31 +1,31 @@
-"""Look at what there is: which files, which decoder, which spans."""
+"""Look at what there is, before anything is decoded: which files, which decoder, which spans, which roles of columns."""
 
 from __future__ import annotations
 
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from operator import attrgetter
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
+from graphprep.convert.columns.roles import RoleFlag, Roles, category_texts, check_declared, match_types, read_flags
 from graphprep.decoders.registry import find_decoder, load_class, load_options, make_decoder
 from graphprep.engine.budget import DECODED_FACTOR
-from graphprep.engine.ledger import Need
+from graphprep.engine.ledger import Ledger, MemoryPlan, Need
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.graph_config import DataArray, GraphConfig
 from graphprep.model.options.convert import ConvertOptions
 from graphprep.model.protocols import Decoder, ReadsConfig, Reporter, Sniffed, Sources, StatesIdType, TakesFolders
 from graphprep.storage.drivers import URL
-from graphprep.store.assign import GRAPH_METHODS, PARTITION_METHODS, PYTHON_PREFIX, load_partition_function
-from graphprep.store.stated_counts import check_fits
+from graphprep.store.assign import check_partition_method
+from graphprep.store.stated_counts import CountRules, check_fits, check_room
 
 if TYPE_CHECKING:
     from graphprep.model.graph_schema import GraphSchema
     from graphprep.storage.read.urls import Storage
 
 
+Folders = tuple[str | None, str | None]
 # Given for a text whose format is not plain, they say that it is an edge list.
 _EDGES_OPTIONS = ("src_col", "dst_col", "relation_col", "weight_col", "time_col", "id_type", "header")
 
@@ -34,28 +34,68 @@ _EDGES_OPTIONS = ("src_col", "dst_col", "relation_col", "weight_col", "time_col"
 class Planned:
     """What will be decoded, and by what.
 
-    ``flags`` repeat a choice that was made by sniffing; ``total_bytes`` is as stored, None where a server does not say, or
-    where a pipe has not ended. ``replan`` cuts the spans again for
-    a decoder that was told more. ``graph`` is the config of tables, where there is one.
+    ``flags`` repeat a choice that was made by sniffing. ``replan`` cuts the spans again for a decoder that was told more.
+    ``graph`` is the config of tables, where there is one. ``total_bytes`` is as stored, None where a server does not say, or
+    where a pipe has not ended; ``is_packed``: any of it is compressed, as tables are within.
     """
 
     format: str
     flags: tuple[str, ...]
     decoder: Decoder
     sources: Sources
-    total_bytes: int | None
     replan: Callable[[Decoder], Sources]
     graph: GraphConfig | None = None
-
-    @cached_property
-    def is_packed(self) -> bool:
-        """Return whether any of the input is compressed, as tables are within."""
-        return any(span.kind == "table" or is_packed(span.url) for span in self.sources.spans)
+    total_bytes: int | None = None
+    is_packed: bool = False
 
 
-def plan_needs(working_bytes: int) -> tuple[Need]:
-    """Declare what looking at the input takes."""
-    return (Need("documents", working_bytes, "configs, headers and samples, before anything is decoded"),)
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What is known before anything is decoded.
+
+    ``fixed`` is the schema that the user gave, ``schema`` what of it the input must look like, and ``roles`` what it says of
+    columns; without one, ``flags`` say it once the types are known.
+    """
+
+    input: Planned
+    room: CountRules
+    flags: tuple[RoleFlag, ...]
+    fixed: GraphSchema | None = None
+    schema: GraphSchema | None = None
+    roles: Roles = field(default_factory=Roles)
+
+
+def plan(
+    inputs: Sequence[str], options: ConvertOptions, storage: Storage, memory: MemoryPlan, ledger: Ledger, folders: Folders
+) -> Plan:
+    """Look at what there is, hold it against options, flags and schema, and refuse what has no room.
+
+    ``folders`` are OUT and that of temporary files, None where nothing is written.
+    """
+    flags: tuple[RoleFlag, ...] = ()
+    if options.labels or options.splits or options.seeds or options.categories:
+        flags = read_flags(options.labels, options.splits, options.seeds, options.seed, categories=options.categories)
+    documents = Need("documents", memory.working_bytes, "configs, headers and samples, before anything is decoded")
+    ledger.begin("plan", (documents,))
+    planned = plan_input(inputs, options, storage, ledger.reporter)
+    room = CountRules(memory.limit_bytes, memory.working_bytes, memory.task_bytes, *folders)
+    check_room(planned.sources, options, room)
+    graph = planned.graph
+    if graph is not None:
+        flags += read_flags(graph.labels, graph.splits, graph.seeds, options.seed, graph.place, graph.base, graph.categories)
+    if flags and options.missing_node_type is None:  # else there may be one more
+        check_declared(flags, planned.sources, graph)
+    if options.schema is None:
+        texts = category_texts(flags, planned.sources) if flags else {}
+        return Plan(_with_dtypes(planned, texts), room, flags)
+    if options.densify:
+        raise UsageError("--densify: the schema says how columns are stored", fix="leave one of them out")
+    from graphprep.convert.columns.role_schema import input_schema
+    from graphprep.convert.columns.schema_guard import load_schema
+
+    fixed = load_schema(storage, options.schema)
+    schema, roles = input_schema(fixed, match_types(flags, fixed.node_types))
+    return Plan(_apply_schema(planned, schema), room, flags, fixed, schema, roles)
 
 
 def decoded_bytes(planned: Planned) -> int:
@@ -82,9 +122,13 @@ def plan_input(inputs: Sequence[str], options: ConvertOptions, storage: Storage,
     check_fits(chosen.sources, options)
     for text in chosen.sources.messages:
         reporter.message(text)
-    urls = set(map(attrgetter("url"), chosen.sources.spans))
+    urls: set[str] = set()
+    packed = False
+    for span in chosen.sources.spans:
+        urls.add(span.url)
+        packed = packed or span.kind == "table" or is_packed(span.url)
     sizes = [-1] if any(map(storage.is_arriving, urls)) else list(map(storage.size, urls))
-    return replace(chosen, total_bytes=None if -1 in sizes else sum(sizes))
+    return replace(chosen, total_bytes=None if -1 in sizes else sum(sizes), is_packed=packed)
 
 
 def _read_by_decoder(inputs: Sequence[str], options: ConvertOptions, storage: Storage, reporter: Reporter) -> Planned:
@@ -102,7 +146,7 @@ def _read_by_decoder(inputs: Sequence[str], options: ConvertOptions, storage: St
     if isinstance(made, ReadsConfig):
         return _plan_graph(made.name, flags, made.read_config(storage, urls), {}, options, storage)
     decoder = _with_weights(made, options.weight_dtype)
-    return Planned(decoder.name, flags, decoder, decoder.plan(storage, urls), None, lambda told: told.plan(storage, urls))
+    return Planned(decoder.name, flags, decoder, decoder.plan(storage, urls), lambda told: told.plan(storage, urls))
 
 
 def _read_tables(options: ConvertOptions, storage: Storage) -> Planned:
@@ -132,7 +176,7 @@ def _plan_graph(
     sources: Sources = decoder.plan_graph(storage, config)
     if config.messages:
         sources = replace(sources, messages=(*config.messages, *sources.messages))
-    return Planned(name, flags, decoder, sources, None, lambda told: cast(Any, told).plan_graph(storage, config), config)
+    return Planned(name, flags, decoder, sources, lambda told: cast(Any, told).plan_graph(storage, config), config)
 
 
 def _with_data(planned: Planned, options: ConvertOptions, storage: Storage) -> Planned:
@@ -192,9 +236,12 @@ def _choose(
 
 def _decoder_options(options: ConvertOptions, storage: Storage) -> Mapping[str, Any]:
     """Put the options file and the flags together; flags win."""
-    given = {name: value for name, value in options.decoder_options.items() if value is not None}
-    file = given.pop("decoder_options_file", None)
-    return {**load_options(storage, str(file)), **given} if file else given
+    file = options.decoder_options.get("decoder_options_file")
+    given = load_options(storage, str(file)) if file else {}
+    for name, value in options.decoder_options.items():
+        if value is not None and name != "decoder_options_file":
+            given[name] = value
+    return given
 
 
 def _with_weights(decoder: Decoder, dtype: str) -> Decoder:
@@ -217,18 +264,6 @@ def _check_flags(options: ConvertOptions) -> None:
         raise UsageError(
             "--num-nodes contradicts --ids sparse, with which only IDs that occur are nodes",
             fix="leave out one of them, or use --ids dense",
-        )
-
-
-def check_partition_method(given: str, storage: Storage, option: str = "--partition-by") -> None:
-    """Refuse a way to partition that is neither a method nor a file, before anything is read."""
-    known = (*PARTITION_METHODS, *GRAPH_METHODS)
-    if given.startswith(PYTHON_PREFIX):
-        load_partition_function(given)
-    elif given not in known and not storage.exists(given) and not storage.is_dir(given):
-        raise UsageError(
-            f"{option} {given!r} is neither a method nor a file",
-            fix=f"use one of {', '.join(known)}, or name an existing file or folder",
         )
 
 
@@ -260,7 +295,7 @@ def _check_format_flags(options: ConvertOptions, name: str, sources: Sources) ->
         )
 
 
-def apply_schema(planned: Planned, schema: GraphSchema) -> Planned:
+def _apply_schema(planned: Planned, schema: GraphSchema) -> Planned:
     """Let a schema decide the dtypes of input columns, and hold what the format declares against it.
 
     Raises DataError where the format's own list of types is another one.
@@ -274,10 +309,10 @@ def apply_schema(planned: Planned, schema: GraphSchema) -> Planned:
         )
     from graphprep.convert.columns.schema_guard import column_dtypes
 
-    return with_dtypes(planned, column_dtypes([*schema.nodes.values(), *schema.edges.values()]))
+    return _with_dtypes(planned, column_dtypes([*schema.nodes.values(), *schema.edges.values()]))
 
 
-def with_dtypes(planned: Planned, dtypes: Mapping[str, str]) -> Planned:
+def _with_dtypes(planned: Planned, dtypes: Mapping[str, str]) -> Planned:
     """Decide the dtypes of columns that are else found in the data, as ``Decoder.widen`` takes them."""
     if not dtypes:
         return planned

@@ -9,8 +9,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.convert.columns.observe import StoredColumn
 from graphprep.convert.columns.roles import RoleFlag
+from graphprep.convert.columns.routes import StoredColumn
 from graphprep.convert.roles.owner_columns import OwnerColumns
 from graphprep.convert.shuffle.route import Routing
 from graphprep.edges.buckets import BucketPlan

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.convert.build.write import TypedEdges, TypedNodes
-from graphprep.convert.columns.observe import StoredColumn
 from graphprep.convert.columns.roles import Owner, RoleFlag, missing_column, owner_name, owner_words
-from graphprep.convert.columns.routes import ColumnRoute
+from graphprep.convert.columns.routes import ColumnRoute, StoredColumn
 from graphprep.convert.shuffle.route import Routing
 from graphprep.edges.buckets import BucketPlan, plan_buckets
 from graphprep.model.errors import DataError, UsageError

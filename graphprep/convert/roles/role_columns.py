@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.convert.build.write import TypedEdges, TypedNodes
-from graphprep.convert.columns.observe import StoredColumn
 from graphprep.convert.columns.roles import Owner, OwnerRoles, RoleFlag, Roles, check_edge_types, owner_name
-from graphprep.convert.columns.routes import FlatRows
+from graphprep.convert.columns.routes import FlatRows, StoredColumn
 from graphprep.convert.roles.labels import give_category, give_label
 from graphprep.convert.roles.owner_columns import OwnerColumns, columns_of_edges, columns_of_nodes, free_names
 from graphprep.convert.roles.seeds import find_seeds

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.convert.columns.observe import StoredColumn
 from graphprep.convert.columns.roles import NO_PART, PART_NAMES, RoleFlag
-from graphprep.convert.columns.routes import ColumnRoute, FlatRows
+from graphprep.convert.columns.routes import ColumnRoute, FlatRows, StoredColumn
 from graphprep.convert.columns.split_values import BAD, bad_value, mask_codes, split_codes
 from graphprep.convert.roles.owner_columns import OwnerColumns
 from graphprep.convert.shuffle.random_splits import SPLIT_KEY, add_parts

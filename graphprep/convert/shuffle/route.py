@@ -210,7 +210,8 @@ class Routing:
             if self.scatters_second:
                 plan, num_others = self.edge_plan(key, second=True), self.num_others(key, second=True)
                 second = EdgeBuckets(self.kernels, pool, plan, write_buffer, num_others)
-            route = EdgeRoute(*key, buckets, self.rules.num_parts, second)
+            counts = np.zeros((2, self.rules.num_parts), np.int64)
+            route = EdgeRoute(*key, buckets, counts[0], counts[1], second)
             if self.rules.schema is not None:
                 self._check_edge_type(self.rules.schema, route, batch, chosen)
             self.routed.edges[key] = route

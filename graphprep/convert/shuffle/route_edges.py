@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.convert.columns.routes import EdgeRoute, batch_columns, excess_slots
-from graphprep.convert.decoded.rows import BatchCells
-from graphprep.convert.index.resolve import Ends, Finders
+from graphprep.convert.decoded.rows import Batch, BatchCells, Decoded, EndHashes, RawBatchEdges, wide_ids
+from graphprep.convert.index.resolve import Finders, FindIds, FindQuickly, Found, NodeMap, Resolved
 from graphprep.convert.shuffle.adopt_edges import adopt_edges
 from graphprep.convert.shuffle.aligned_edges import AlignedCursor, aligned_edges
 from graphprep.convert.shuffle.edge_faults import MissingEnds, check_edges, find_kept, report_missing, without_dropped_records
@@ -24,6 +27,7 @@ from graphprep.engine.ledger import Need
 from graphprep.engine.local import map_ordered, num_in_flight
 from graphprep.model.rows import Relation
 from graphprep.model.schema import NeighborOrder
+from graphprep.storage.spill.runs import SpillPool
 from graphprep.store.assign import count_parts
 from graphprep.store.columns.cells import Cells, empty_cells
 
@@ -44,7 +48,8 @@ _TYPED_WORK_BYTES = 24  # where its type goes without saying, and so does its or
 def route_needs(routing: Routing) -> Iterator[Need]:
     """Declare what scattering nodes and edges takes."""
     rules, decoded = routing.rules, routing.decoded
-    maps = Finders.held_bytes(routing.index.spaces, rules.cap_bytes)
+    are_same = {None}.issuperset(map(attrgetter("rows"), routing.index.spaces.values()))
+    maps = 0 if are_same else Finders.held_bytes(routing.index.spaces, rules.cap_bytes)
     yield Need("maps", maps, "from raw to typed IDs; of those that do not fit, blocks")
     group, threads = _group_bytes(routing), rules.threads
     num_groups = num_in_flight(threads, threads + 1)
@@ -107,10 +112,97 @@ def _group_bytes(routing: Routing) -> int:
 
 def _bytes_of(one: BatchEdges) -> int:
     """Return about how many bytes a batch takes while it is scattered."""
-    came = sum(int(array.nbytes) for array in (*one.raw, *one.cells, *(one.hashes or ())) if array is not None)
     plain = one.batch.relation is not None and one.ends is None and not one.cells.columns
-    resolved = 0 if one.ends is None else sum(end.types.nbytes + end.typed.nbytes for end in one.ends)
-    return came + resolved + one.batch.num_edges * (_TYPED_WORK_BYTES if plain else _WORK_BYTES)
+    num_bytes = one.batch.num_edges * (_TYPED_WORK_BYTES if plain else _WORK_BYTES)
+    for array in (*one.raw, *one.cells, *(one.hashes or ()), *chain(*(one.ends or ()))):
+        num_bytes += 0 if array is None else int(array.nbytes)
+    return num_bytes
+
+
+class Ends:
+    """Resolves the ends of all edges, batch after batch.
+
+    ``fit_in_memory``: all maps do, so that batches can be resolved in any order, on any thread, and edges are read but once.
+    """
+
+    def __init__(self, decoded: Decoded, spaces: Mapping[str, NodeMap], pool: SpillPool, cap_bytes: int) -> None:
+        self._decoded = decoded
+        self._pool = pool
+        self._names: dict[tuple[int, ...], tuple[str, str]] = {}  # of both ends' ID spaces, by the relations of a batch
+        for batch in decoded.batches:
+            if batch.num_edges and batch.codes not in self._names:
+                (src, _), (dst, _) = decoded.end_spaces(batch.codes)
+                self._names[batch.codes] = src, dst
+        self._find: dict[str, FindIds | None] = {}
+        self._quick: dict[str, FindQuickly | None] = {}
+        for name, space in spaces.items():
+            if space.rows is None:  # raw IDs are typed IDs: there is nothing to look up
+                self._find[name], self._quick[name] = space.find_same, partial(_find_same, space)
+        if not self._find.keys() >= set(chain.from_iterable(self._names.values())):
+            self._look_up(spaces, cap_bytes)
+        self.fit_in_memory = None not in self._find.values()
+        self._streams: dict[tuple[int, str], Iterator[Resolved]] = {}
+
+    def _look_up(self, spaces: Mapping[str, NodeMap], cap_bytes: int) -> None:
+        """Get ready to look up the ends in spaces whose raw IDs are no typed IDs."""
+        self._maps = Finders(spaces, cap_bytes)
+        for name in chain.from_iterable(self._names.values()):
+            self._find[name] = self._find.get(name) or self._maps.find(name)
+        for codes, (src, dst) in self._names.items():
+            if len(codes) == 1 and self._find[src] is not None and self._find[dst] is not None:
+                for name in (src, dst):
+                    self._quick[name] = self._quick[name] if name in self._quick else self._maps.find_quickly(name)
+
+    def find_quickly(self, batch: Batch, edges: RawBatchEdges) -> tuple[Found, Found] | None:
+        """Look the ends up where they are of one type each and that is quick; None where it is not, or an end is not there."""
+        if batch.relation is None:
+            return None
+        src_name, dst_name = self._names[batch.codes]
+        src, dst = self._quick.get(src_name), self._quick.get(dst_name)
+        if src is None or dst is None:
+            return None
+        found = src(edges.src)
+        other = None if found is None else dst(edges.dst)
+        return None if found is None or other is None else (found, other)
+
+    def resolve(self, batch: Batch, edges: RawBatchEdges) -> tuple[Resolved, Resolved] | None:
+        """Resolve the ends of a batch whose maps fit in memory; None where one does not."""
+        src, dst = (self._find[name] for name in self._names[batch.codes])
+        return None if src is None or dst is None else (src(wide_ids(edges.src)), dst(wide_ids(edges.dst)))
+
+    def resolve_in_order(self, batch: Batch, edges: RawBatchEdges) -> tuple[Resolved, Resolved] | None:
+        """Resolve the ends of a batch where a map does not fit in memory, else None; batches must come in order."""
+        if None not in [self._find[name] for name in self._names[batch.codes]]:
+            return None
+        return self._resolve_side(0, batch, edges.src), self._resolve_side(1, batch, edges.dst)
+
+    def _resolve_side(self, side: int, batch: Batch, ids: NDArray[np.generic]) -> Resolved:
+        name = self._names[batch.codes][side]
+        find = self._find[name]
+        if find is not None:
+            return find(wide_ids(ids))
+        if (side, name) not in self._streams:
+            self._streams[side, name] = self._maps.join(name, self._chunks(side, name), self._pool)
+        return next(self._streams[side, name])
+
+    def text_keys(self, batch: Batch, edges: RawBatchEdges) -> EndHashes:
+        """Return the ends of a batch's edges where they are keys of texts, which are their hashes."""
+        src, dst = (name in self._decoded.texts for name in self._names[batch.codes])
+        return EndHashes(wide_ids(edges.src) if src else None, wide_ids(edges.dst) if dst else None)
+
+    def _chunks(self, side: int, name: str) -> Iterator[NDArray[np.uint64]]:
+        """Yield the ends in one space: a map that does not fit is joined with all of them at once."""
+        for batch, edges in self._decoded.edge_batches():
+            if self._names[batch.codes][side] == name:
+                yield wide_ids(edges.dst if side else edges.src)
+
+
+def _find_same(space: NodeMap, ids: NDArray[Any]) -> Found | None:
+    """Look up IDs (uint32 or uint64) where raw IDs are typed IDs; None where one is not there."""
+    if ids.size and int(ids.max()) >= space.num_nodes:
+        return None
+    dtype = np.uint32 if space.num_nodes < 2**32 else np.uint64
+    return Found(space.type_number, ids.astype(dtype, copy=False))
 
 
 class TypeShare(NamedTuple):
@@ -140,10 +232,10 @@ class TypeTotal:
     ``rows`` and ``scattered`` hold them for the primary layout and, where it does not wait for that one, for the second.
     """
 
+    rows: tuple[list[EdgeRows], list[EdgeRows]]
+    scattered: list[ScatteredRows | None]
     num_edges: int = 0
     checksum: int = 0
-    rows: tuple[list[EdgeRows], list[EdgeRows]] = field(default_factory=lambda: ([], []))
-    scattered: list[ScatteredRows | None] = field(default_factory=lambda: [None, None])
     dst_counts: Ints | int = 0
     src_counts: Ints | int = 0
 
@@ -166,7 +258,7 @@ class EdgeScatterer:
         """Resolve, sort by type and scatter the edges of some batches."""
         routing = self.routing
         totals: dict[TypeKey, TypeTotal] = {}
-        batches = tuple([self._scatter_batch(one, totals) for one in inputs])
+        batches = tuple(map(partial(self._scatter_batch, totals=totals), inputs))
         for key, total in totals.items():
             for number, rows in enumerate(total.rows):
                 plan = routing.edge_plan(key, second=number == 1)
@@ -200,7 +292,7 @@ class EdgeScatterer:
         self, edges: BatchEdges, key: TypeKey, chosen: Ints | None, src: Words, dst: Words, totals: dict[TypeKey, TypeTotal]
     ) -> TypeShare:
         routing = self.routing
-        total = totals.setdefault(key, TypeTotal())
+        total = totals.setdefault(key, TypeTotal(([], []), [None, None]))
         owners, others = (dst, src) if routing.rules.primary == "csc" else (src, dst)
         order = routing.rules.neighbor_order
         keys = order_keys(edges, order) if order in ("time", "weight") else None

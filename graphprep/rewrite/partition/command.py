@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from graphprep.convert.read.plan import check_partition_method
 from graphprep.edges.moves import Workspace
 from graphprep.model.metadata import METADATA_NAME, GraphMetadata
 from graphprep.model.options.partition import PartitionOptions, PartitionReport, PartitionSummary
@@ -25,7 +24,7 @@ from graphprep.storage.faults import display_url
 from graphprep.storage.read.arrays import StoreReader
 from graphprep.storage.write.outputs import FolderOutput, check_output
 from graphprep.storage.write.publish import StoreWriter
-from graphprep.store.assign import PartitionFunction
+from graphprep.store.assign import PartitionFunction, check_partition_method
 from graphprep.store.disk import DiskNeed, compare_disk
 from graphprep.store.finish import finish_store, provenance
 from graphprep.store.items import check_arrays

@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from graphprep.convert import pipeline
-from graphprep.convert.outcome import Outcome, check_outcome
 from graphprep.model.metadata import PROVENANCE_NAME
 from graphprep.model.options.convert import ConvertOptions, ConvertSummary
 from graphprep.model.options.partition import PartitionOptions
@@ -20,6 +19,7 @@ from graphprep.storage.private import PrivateFolder
 from graphprep.storage.read.urls import Storage
 from graphprep.storage.write.publish import StoreWriter
 from graphprep.store.disk import folder_beside
+from graphprep.store.stated_counts import Outcome, check_outcome
 
 if TYPE_CHECKING:
     from graphprep.convert.memory.folder import InMemory
