@@ -43,7 +43,7 @@ from graphprep.model.errors import DataError
 from graphprep.model.options.checks import parse_error_limit
 from graphprep.model.options.convert import ConvertOptions, ConvertSummary
 from graphprep.model.protocols import QuietReporter, Reporter, Sources
-from graphprep.model.schema import edge_type_text
+from graphprep.model.schema import Layout, edge_type_text
 from graphprep.model.shown.numbers import count
 from graphprep.model.shown.results import Card, Showable, type_rows
 from graphprep.storage.faults import display_url
@@ -112,7 +112,7 @@ class Prepared:
         for node in self.nodes:
             self.num_nodes[node.name] = node.route.num_rows
         for edge in self.edges:
-            self.num_edges[edge_type_text(edge.edge_type)] = edge.route.num_edges
+            self.num_edges[edge.name] = edge.route.num_edges
 
 
 class _Run(NamedTuple):
@@ -120,6 +120,7 @@ class _Run(NamedTuple):
 
     inputs: Sequence[str]
     options: ConvertOptions
+    layouts: tuple[Layout, ...]
     storage: Storage
     memory: MemoryPlan
     ledger: Ledger
@@ -146,7 +147,7 @@ def _begin(
         storage.ahead_bytes = _AHEAD_BLOCKS * memory.block_bytes
         storage.record_bytes = record_bytes(memory.limit_bytes)
         with SpillPool(memory.pool_bytes, tmp_dir) as pool:
-            yield _Run(inputs, options, storage, memory, ledger, pool, device, sampler)
+            yield _Run(inputs, options, options.layouts, storage, memory, ledger, pool, device, sampler)
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,18 +195,17 @@ def convert(
             ledger.begin("spool", in_memory.needs())
             in_memory.spool(run.storage)
         drops = options.on_missing_node == "drop"
-        disk = DiskRules(out, tmp_dir, memory.pool_bytes, len(options.layouts), options.edge_ids, may_drop_edges=drops)
-        prepared = _prepare(run, disk)
-        _check_outcome(run, prepared, target.replaced)
-        rules = _write_rules(prepared, options, memory)
-        runs = memory.runs(prepared.most_bytes)
-        ledger.begin("build", (*build_needs(rules, prepared.nodes, prepared.edges, prepared.most_bytes), runs))
+        disk = DiskRules(out, tmp_dir, memory.pool_bytes, len(run.layouts), options.edge_ids, may_drop_edges=drops)
+        prepared = _prepare(run, disk, target.replaced)
+        rules = _write_rules(prepared, run)
+        needs = build_needs(rules, prepared.nodes, prepared.edges, prepared.most_bytes)
+        ledger.begin("build", (*needs, memory.runs(prepared.most_bytes)))
         builder = StoreBuilder(writer, prepared.index, rules, run.pool, ledger.reporter)
         for node in prepared.nodes:
             builder.write_nodes(node)
         for edge in prepared.edges:
             builder.write_edges(edge)
-        ledger.begin("publish", (*publish_needs(rules, prepared.nodes, prepared.edges), runs))
+        ledger.begin("publish", (*publish_needs(rules, prepared.nodes, prepared.edges), memory.runs(prepared.most_bytes)))
         urls = list(dict.fromkeys(map(attrgetter("url"), prepared.decoded.sources.spans)))
 
         def provenance_of() -> object:
@@ -233,7 +233,6 @@ def check_input(inputs: Sequence[str], options: ConvertOptions | None = None, re
     options = options or ConvertOptions()
     with _begin(inputs, (), options, options.run.tmp_dir, reporter) as run:
         prepared = _prepare(run)
-        _check_outcome(run, prepared)
         return InputReport(
             format=prepared.planned.format,
             num_nodes=prepared.num_nodes,
@@ -241,19 +240,35 @@ def check_input(inputs: Sequence[str], options: ConvertOptions | None = None, re
             num_records=prepared.decoded.num_records,
             num_skipped=prepared.num_skipped,
             node_columns={node.name: node.columns for node in prepared.nodes},
-            edge_columns={edge_type_text(edge.edge_type): edge.columns for edge in prepared.edges},
+            edge_columns={edge.name: edge.columns for edge in prepared.edges},
             notes=_notes(prepared),
         )
 
 
-def _prepare(run: _Run, disk: DiskRules | None = None) -> Prepared:
-    """Run the stages from plan to shuffle, and write the records that they reject to --bad-records, also where they fail."""
-    options, storage = run.options, run.storage
-    most_errors, _ = parse_error_limit(options.max_errors)
-    if options.on_error != "skip":
-        return _shuffle(run, None, disk)
+def _prepare(run: _Run, disk: DiskRules | None = None, replaced: Mapping[str, Any] | None = None) -> Prepared:
+    """Run the stages from plan to shuffle, and refuse an input that is not what was meant.
+
+    Records that are rejected are written to --bad-records, also where a stage fails. ``disk`` is None where nothing is written;
+    ``replaced`` is the metadata.json of a store that would be.
+    """
+    most_errors, _ = parse_error_limit(run.options.max_errors)
+    prepared = _shuffle(run, None, disk) if run.options.on_error != "skip" else _skip_rejects(run, most_errors, disk)
+    found = Outcome(
+        display_url(run.inputs[0]) if len(run.inputs) == 1 else "",  # the place of messages
+        sum(prepared.num_nodes.values()),
+        sum(prepared.num_edges.values()),
+        prepared.decoded.num_records,
+        prepared.num_skipped,
+        prepared.routed.num_dropped_edges,
+    )
+    check_outcome(found, run.options, replaced)
+    return prepared
+
+
+def _skip_rejects(run: _Run, most_errors: int | None, disk: DiskRules | None) -> Prepared:
     from graphprep.storage.write.files import check_writable, write_pieces
 
+    options, storage = run.options, run.storage
     url = options.bad_records
     if url is not None:
         check_writable(storage, url)
@@ -277,7 +292,7 @@ def _shuffle(run: _Run, rejects: Rejects | None, disk: DiskRules | None) -> Prep
     if flags and known.fixed is None:
         roles = match_types(flags, index.type_names)
     rules = RouteRules(
-        primary=options.layouts[0],
+        primary=run.layouts[0],
         both=options.layout == "both",
         neighbor_order=options.neighbor_order,
         weight_dtype=options.weight_dtype,
@@ -340,19 +355,6 @@ def _most_bytes(decoded: Decoded, index: NodeIndex) -> int:
     return 2 * rows
 
 
-def _check_outcome(run: _Run, prepared: Prepared, replaced: Mapping[str, Any] | None = None) -> None:
-    """Refuse an input that is not what was meant. The place of messages is the input, where that is one."""
-    found = Outcome(
-        display_url(run.inputs[0]) if len(run.inputs) == 1 else "",
-        sum(prepared.num_nodes.values()),
-        sum(prepared.num_edges.values()),
-        prepared.decoded.num_records,
-        prepared.num_skipped,
-        prepared.routed.num_dropped_edges,
-    )
-    check_outcome(found, run.options, replaced)
-
-
 def _format_flags(decoded: Decoded) -> tuple[RoleFlag, ...]:
     """Say of each edge type that a column is its split or holds categories, where the format says so of all."""
     split, category = decoded.sources.edge_split, decoded.sources.edge_category
@@ -369,7 +371,7 @@ def _index_input(run: _Run, known: Plan, rejects: Rejects | None) -> tuple[Decod
     options, memory, ledger, planned = run.options, run.memory, run.ledger, known.input
     settings = DecodeSettings(
         block_bytes=memory.block_bytes,
-        limit_bytes=max(memory.block_bytes, record_bytes(memory.limit_bytes)),
+        limit_bytes=max(memory.block_bytes, run.storage.record_bytes),
         max_rows=max(1 << 10, memory.block_bytes // 16),
         threads=memory.threads,
         skip=options.on_error == "skip",
@@ -443,13 +445,13 @@ def _early_rules(options: ConvertOptions, memory: MemoryPlan, total_bytes: int |
     return EarlyRules(find_kernels(), side, group, max(_LEAST_EARLY, group // 8), memory.cap_bytes // 2, total_bytes or 0)
 
 
-def _write_rules(prepared: Prepared, options: ConvertOptions, memory: MemoryPlan) -> WriteRules:
-    partition = prepared.index.partition
+def _write_rules(prepared: Prepared, run: _Run) -> WriteRules:
+    partition, options, memory = prepared.index.partition, run.options, run.memory
     return WriteRules(
         graph_name=options.graph_name or prepared.planned.sources.graph_name or "graph",
         partition_by=partition.method,
         num_parts=partition.num_parts,
-        layouts=options.layouts,
+        layouts=run.layouts,
         neighbor_order=options.neighbor_order,
         edge_ids=options.edge_ids,
         index_dtype=options.index_dtype,
@@ -494,6 +496,9 @@ def _note_slots(notes: list[str], owner: str, columns: Sequence[StoredColumn]) -
 
 
 def _summary(out: str, run: _Run, prepared: Prepared, output_bytes: int, elapsed_s: float) -> ConvertSummary:
+    splits = {}
+    for parts in prepared.parts:
+        splits[owner_name(parts.owner)] = parts.counts
     return ConvertSummary(
         out=out,
         format=prepared.planned.format,
@@ -505,7 +510,7 @@ def _summary(out: str, run: _Run, prepared: Prepared, output_bytes: int, elapsed
         num_skipped=prepared.num_skipped,
         num_dropped_edges=prepared.routed.num_dropped_edges,
         num_created_nodes=sum(prepared.index.num_created),
-        splits={owner_name(parts.owner): parts.counts for parts in prepared.parts},
+        splits=splits,
         input_bytes=prepared.decoded.input_bytes,
         output_bytes=output_bytes,
         spilled_bytes=run.pool.spilled_bytes,

@@ -73,7 +73,8 @@ def find_decoder(name: str) -> type:
 
 def own_decoders() -> frozenset[str]:
     """Return the names of our decoders that no other package registers, too."""
-    return _PLUGINS.own_names(_registered())
+    others = set(map(attrgetter("name", "value"), _registered())).difference(_BUILT_IN.items())
+    return frozenset(_BUILT_IN).difference(dict(others))
 
 
 @functools.cache  # asked once for every decoder; looking through what is installed takes 15 ms

@@ -64,11 +64,12 @@ _kept: list[mmap.mmap] = []  # one at most
 
 
 class Need(NamedTuple):
-    """Memory that something takes at most, in bytes, and why so much."""
+    """Memory that something takes at most, in bytes, and why so much: words with a ``{}`` for each of ``sizes``."""
 
     name: str
     num_bytes: int
     why: str
+    sizes: tuple[int, ...] = ()
 
 
 def runs_need(num_bytes: int) -> Need:
@@ -219,7 +220,8 @@ class Ledger:
 
 
 def _words(needs: Iterable[Need]) -> str:
-    return "; ".join(f"{one.name} {format_size(one.num_bytes)} ({one.why})" for one in needs)
+    words = "{} {} ({})".format
+    return "; ".join(words(name, format_size(size), why.format(*map(format_size, sizes))) for name, size, why, sizes in needs)
 
 
 # ---- heap

@@ -31,11 +31,6 @@ class Plugins:
         """List ours, then those of other packages by name."""
         return (*self.built_in, *sorted(set(map(attrgetter("name"), registered)).difference(self.built_in)))
 
-    def own_names(self, registered: Iterable[EntryPoint]) -> frozenset[str]:
-        """Return the names of ours that no other package registers, too."""
-        others = set(map(attrgetter("name", "value"), registered)).difference(self.built_in.items())
-        return frozenset(self.built_in).difference(dict(others))
-
     def find(self, name: str, registered: Iterable[EntryPoint]) -> type:
         """Load the class of a name.
 

@@ -42,7 +42,6 @@ from graphprep.edges.build import (
 )
 from graphprep.edges.parted import PartedArray, PartList
 from graphprep.edges.tasks import EdgeRuns
-from graphprep.engine.budget import format_size
 from graphprep.engine.ledger import Need, end_stage
 from graphprep.engine.local import num_in_flight
 from graphprep.model.metadata import GraphMetadata
@@ -92,6 +91,7 @@ class TypedEdges:
     """One canonical edge type that is to be written, with its settled columns."""
 
     edge_type: EdgeType
+    name: str  # the three names in one
     route: EdgeRoute
     columns: tuple[StoredColumn, ...]
 
@@ -109,8 +109,8 @@ class TypedNodes:
 def build_needs(rules: WriteRules, nodes: Sequence[TypedNodes], edges: Sequence[TypedEdges], most_bytes: int) -> Iterator[Need]:
     """Declare what building and writing takes of an input that takes ``most_bytes`` decoded."""
     num_tasks = num_in_flight(rules.threads)
-    why = f"{num_tasks} at a time, of {format_size(rules.task_bytes)}"
-    yield Need("build tasks", min(most_bytes, num_tasks * rules.task_bytes), why)
+    why = f"{num_tasks} at a time, of {{}}"
+    yield Need("build tasks", min(most_bytes, num_tasks * rules.task_bytes), why, (rules.task_bytes,))
     if any(map(attrgetter("columns"), edges)):
         yield Need("columns", min(most_bytes, rules.cap_bytes), "of edges, written beside them")
     if len(rules.layouts) > 1:
@@ -207,10 +207,12 @@ class StoreBuilder:
         """Write one edge type: its layouts, then its columns in the order of the primary one."""
         route, rules, folder = edges.route, self.rules, edge_folder(edges.edge_type)
         order, missing_key = effective_order(route, rules.neighbor_order)
-        index_dtype = settle_index_dtype(rules.index_dtype, self._most_others(route))
+        num_src, num_dst = self.index.num_nodes[route.src_type], self.index.num_nodes[route.dst_type]
+        primary, *other = rules.layouts
+        most_others = max(num_src, num_dst) if other else num_src if primary == "csc" else num_dst
+        index_dtype = settle_index_dtype(rules.index_dtype, most_others)
         id_dtype = settle_index_dtype(rules.index_dtype, route.num_edges) if rules.edge_ids else None
         build_rules = BuildRules(rules.task_bytes, rules.threads)
-        primary, *other = rules.layouts
         second = None
         if other and (route.second is None or edges.columns):
             num_rows = self.index.num_nodes[self._owner(route, other[0])]
@@ -218,7 +220,7 @@ class StoreBuilder:
                 route.edges, route.num_edges, num_rows, self.pool, rules.bucket_bytes, edge_rows=bool(edges.columns)
             )
         slots = route.extra_slots and NUM_SLOTS in route.columns
-        gathered, scattered = self._split_columns(edges, slots)
+        gathered, scattered = self._split_columns(edges, folder, slots)
         built = write_layout(
             LayoutBuilder(
                 EdgeRuns(route.edges, order, missing_key),
@@ -264,13 +266,13 @@ class StoreBuilder:
             )
         )
 
-    def _split_columns(self, edges: TypedEdges, slots: bool) -> tuple[list[GatheredColumn], list[ColumnTarget]]:
+    def _split_columns(self, edges: TypedEdges, folder: str, slots: bool) -> tuple[list[GatheredColumn], list[ColumnTarget]]:
         """Return the columns to be written while the edges are built, loaded, and those to be written then."""
         route, room = edges.route, self.rules.cap_bytes
         gathered: list[GatheredColumn] = []
         scattered: list[ColumnTarget] = []
         for column in self._with_slots(edges.columns, route.columns, slots):
-            target = ColumnTarget(column, f"{edge_folder(edges.edge_type)}/{column.schema.path}", route.primary_counts)
+            target = ColumnTarget(column, f"{folder}/{column.schema.path}", route.primary_counts)
             ordered = whole_in_order(column, route.columns, route.num_edges)
             size = 0 if ordered is None else route.num_edges * ordered.width * np.dtype(column.schema.dtype).itemsize
             need = size + min(size, _FILE_BYTES)
@@ -310,11 +312,6 @@ class StoreBuilder:
     def _owner(self, route: EdgeRoute, layout: Layout) -> int:
         """Return the number of the type whose nodes are the rows of a layout."""
         return route.dst_type if layout == "csc" else route.src_type
-
-    def _most_others(self, route: EdgeRoute) -> int:
-        """Return how many nodes there are at the other ends, in the stored layout where these are more."""
-        src, dst = self.index.num_nodes[route.src_type], self.index.num_nodes[route.dst_type]
-        return max(src, dst) if len(self.rules.layouts) > 1 else src if self.rules.layouts[0] == "csc" else dst
 
     # Manifests and metadata
 

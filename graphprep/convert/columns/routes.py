@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -181,13 +182,13 @@ class OrderedValues:
     node type, or the edge IDs of an edge type. At most ``most_bytes`` are taken.
     """
 
-    def __init__(self, pool: SpillPool, most_bytes: int = sys.maxsize) -> None:
+    def __init__(self, runs: Runs[tuple[NDArray[Any]]], most_bytes: int = sys.maxsize) -> None:
         self.num_rows = 0
         self.width = 0
         self.shape_code = 0
         self.dtype: np.dtype[Any] | None = None
         self.file: FileColumn | None = None
-        self._runs: Runs[tuple[NDArray[Any]]] = Runs(pool)
+        self._runs = runs
         self._room = most_bytes
         self._closed = False
 
@@ -225,11 +226,8 @@ class OrderedValues:
         return cells.values.dtype == self.dtype and cells.values.shape[1] == self.width and code == self.shape_code
 
     def chunks(self) -> Iterator[NDArray[Any]]:
-        """Yield the values [k, width] of all rows, in order."""
-        if self.file is not None:
-            yield from self.file.chunks()
-        for (values,) in self._runs.read(0):
-            yield values
+        """Return the values [k, width] of all rows, in order."""
+        return map(itemgetter(0), self._runs.read(0)) if self.file is None else self.file.chunks()
 
     def cells(self) -> Iterator[tuple[Ints, Cells]]:
         """Yield (rows, cells) of all rows, in order."""
@@ -318,9 +316,9 @@ class ColumnRoute:
 
     def close(self) -> None:
         """Drop the values."""
-        self.scatterer.runs.close()
         if self.ordered is not None:
             self.ordered.close()
+        self.scatterer.runs.close()
 
     def add(self, rows: Ints, edge_ids: Ints | None, cells: Cells, offsets: Ints) -> None:
         """Scatter the cells of some rows; ``offsets`` are the partitions' borders."""
@@ -394,13 +392,10 @@ class RouteFactory:
             if plan is None:
                 plan = plan_buckets(num_rows, 2 * self.column_bytes.get((key.name, key.slot), 0), self.bucket_bytes)
             stats = ColumnStats(self.num_parts, scalar=key.role is not None)
-            ordered = OrderedValues(self.pool, ordered_bytes) if ordered_bytes else None
-            route = routes[key] = ColumnRoute(self.scatterer(plan), stats, ordered)
+            runs: Runs[CellRows] = Runs(self.pool, plan.num_buckets)
+            ordered = OrderedValues(Runs(self.pool), ordered_bytes) if ordered_bytes else None
+            route = routes[key] = ColumnRoute(Scatterer(runs, plan, self.write_buffer), stats, ordered)
         return route
-
-    def scatterer(self, plan: BucketPlan) -> Scatterer[Any]:
-        """Make a dealer with runs of its own."""
-        return Scatterer(Runs(self.pool, plan.num_buckets), plan, self.write_buffer)
 
 
 def batch_columns(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from itertools import repeat
 from operator import attrgetter, itemgetter
 from typing import NamedTuple
@@ -98,7 +97,7 @@ def _dense_spaces(decoded: Decoded, rules: NodeRules, ranges: dict[str, EndRange
     kind, dense = decoded.sources.nodes, {}
     for found in ranges.values():
         if found.num_nodes is not None:
-            dense[decoded.spaces.of_type(found.name)] = found.num_nodes
+            dense[found.space] = found.num_nodes
     if kind in ("records", "ends"):
         return dense
     for node in decoded.sources.node_types:
@@ -121,7 +120,7 @@ def _type_names(decoded: Decoded, rules: NodeRules, spaces: list[SortedSpace]) -
     if rules.missing_type is not None and any(CREATED in space.counts for space in spaces):
         found |= {rules.missing_type} - set(listed)
     if rules.type_order is None:
-        return listed + order_types(sorted(found))
+        return listed + order_types(sorted(found)) if found else listed
     unknown = sorted({*listed, *found} - set(rules.type_order))
     if unknown:
         raise DataError(
@@ -177,6 +176,7 @@ class EndRange(NamedTuple):
     """
 
     name: str
+    space: str
     lowest: int
     highest: int
     num_nodes: int | None
@@ -204,9 +204,11 @@ def find_ranges(decoded: Decoded, rules: NodeRules) -> dict[str, EndRange]:
     """
     found: dict[str, IdRange] = {}
     stated: dict[str, int | None] = {}
+    spaces: dict[str, str] = {}
     for node in decoded.sources.node_types:
         stated[node.name] = rules.num_nodes.get(node.name, rules.num_nodes.get("", node.num_nodes))
-        if decoded.spaces.of_type(node.name) not in decoded.texts:
+        spaces[node.name] = decoded.spaces.of_type(node.name)
+        if spaces[node.name] not in decoded.texts:
             found[node.name] = IdRange(0, -1)
         elif rules.ids == "dense" or stated[node.name] is not None:
             flag = "--ids dense" if rules.ids == "dense" else "a number of nodes"
@@ -217,11 +219,13 @@ def find_ranges(decoded: Decoded, rules: NodeRules) -> dict[str, EndRange]:
                 name = decoded.node_types[code]
                 if name in found:
                     found[name] = own if found[name].high < found[name].low else found[name].join(own)
-    names = list(found)
-    return dict(zip(names, map(partial(_range, decoded, rules), names, found.values(), map(stated.get, names)), strict=True))
+    ranges = {}
+    for name, own in found.items():
+        ranges[name] = _range(decoded, rules, name, spaces[name], own, stated[name])
+    return ranges
 
 
-def _range(decoded: Decoded, rules: NodeRules, name: str, found: IdRange, stated: int | None) -> EndRange:
+def _range(decoded: Decoded, rules: NodeRules, name: str, space: str, found: IdRange, stated: int | None) -> EndRange:
     lowest, highest = found
     if stated is not None and (highest >= stated or lowest < 0):
         raise BeyondError(name, stated, highest)
@@ -237,7 +241,7 @@ def _range(decoded: Decoded, rules: NodeRules, name: str, found: IdRange, stated
             fix="use --ids sparse, or raise --memory-limit",
         )
     taken = "" if rules.ids != "auto" or stated is not None else " (chosen by --ids auto)"
-    return EndRange(name, lowest, highest, num_nodes if is_dense else None, taken)
+    return EndRange(name, space, lowest, highest, num_nodes if is_dense else None, taken)
 
 
 def seen_bits(decoded: Decoded, ranges: dict[str, EndRange], rules: NodeRules) -> dict[str, NDArray[np.uint8]]:

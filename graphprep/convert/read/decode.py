@@ -31,7 +31,7 @@ from graphprep.convert.decoded.rows import (
 )
 from graphprep.convert.decoded.texts import UNKNOWN, KeyCollisionError, TextIndexer
 from graphprep.convert.read.blocks import after_fault, read_table
-from graphprep.engine.budget import DECODED_FACTOR, format_size
+from graphprep.engine.budget import DECODED_FACTOR
 from graphprep.engine.ledger import Need
 from graphprep.engine.local import chain_ordered, map_ordered, num_in_flight
 from graphprep.kernels.cpu.text.texts import take_texts
@@ -99,12 +99,12 @@ def decode_needs(settings: DecodeSettings, most_bytes: int) -> Iterator[Need]:
     Of the blocks under way, those whose rows are there already take half.
     """
     threads, block = settings.threads, DECODED_FACTOR * settings.block_bytes
-    why = f"{threads} at work, of {format_size(settings.block_bytes)}: {DECODED_FACTOR} times that; of {threads + 1} more half"
-    yield Need("blocks", min(most_bytes, threads * block + (threads + 1) * block // 2), why)
+    why = f"{threads} at work, of {{}}: {DECODED_FACTOR} times that; of {threads + 1} more half"
+    yield Need("blocks", min(most_bytes, threads * block + (threads + 1) * block // 2), why, (settings.block_bytes,))
     if settings.early is not None:
         group = settings.early.group_bytes
-        why = f"plain edges scattered at once, of {format_size(group)} of text each"
-        yield Need("segments", min(most_bytes, num_in_flight(threads) * group), why)
+        why = "plain edges scattered at once, of {} of text each"
+        yield Need("segments", min(most_bytes, num_in_flight(threads) * group), why, (group,))
         yield Need("marks", min(most_bytes, settings.early.mark_bytes), "a bit for each ID that occurs")
     yield Need("texts", min(most_bytes, settings.text_bytes), "raw IDs that are texts, before they are sorted")
 
@@ -469,8 +469,8 @@ class _Collector:
     def _store_end_texts(self, work: _Work, edges: RawEdges | None, keyed: KeyedRows) -> None:
         """Keep the texts of ends in their ID spaces, and note whether these hold texts or, as scattered edges do, numbers."""
         relation = self.decoded.relations[0] if edges is None else edges.relation_names[0]
-        for side, texts in enumerate((keyed.src, keyed.dst)):
-            space = self.decoded.spaces.of_end(relation, side)
+        spaces = self.decoded.spaces.of_end(relation, 0), self.decoded.spaces.of_end(relation, 1)
+        for side, (space, texts) in enumerate(zip(spaces, (keyed.src, keyed.dst), strict=True)):
             self._note_kind(work, space, texts)
             if texts is not None and edges is not None and texts.keys.size:
                 name = _end_type(edges, side)

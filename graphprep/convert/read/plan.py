@@ -86,8 +86,7 @@ def plan(
     if flags and options.missing_node_type is None:  # else there may be one more
         check_declared(flags, planned.sources, graph)
     if options.schema is None:
-        texts = category_texts(flags, planned.sources) if flags else {}
-        return Plan(_with_dtypes(planned, texts), room, flags)
+        return Plan(_with_dtypes(planned, category_texts(flags, planned.sources)) if flags else planned, room, flags)
     if options.densify:
         raise UsageError("--densify: the schema says how columns are stored", fix="leave one of them out")
     from graphprep.convert.columns.role_schema import input_schema
@@ -247,8 +246,8 @@ def _decoder_options(options: ConvertOptions, storage: Storage) -> Mapping[str, 
 def _with_weights(decoder: Decoder, dtype: str) -> Decoder:
     """Tell a decoder that makes weights which dtype they are to have."""
     made: Any = decoder
-    if "weight_dtype" in getattr(made, "__dataclass_fields__", ()):
-        made = replace(cast(Any, made), weight_dtype=dtype)
+    if "weight_dtype" in getattr(made, "__dataclass_fields__", ()) and made.weight_dtype != dtype:
+        made = replace(made, weight_dtype=dtype)
     return cast(Decoder, made)
 
 

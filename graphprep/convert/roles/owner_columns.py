@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.convert.build.write import TypedEdges, TypedNodes
 from graphprep.convert.columns.roles import Owner, RoleFlag, missing_column, owner_name, owner_words
-from graphprep.convert.columns.routes import ColumnRoute, StoredColumn
+from graphprep.convert.columns.routes import ColumnRoute, Scatterer, StoredColumn
 from graphprep.convert.shuffle.route import Routing
 from graphprep.edges.buckets import BucketPlan, plan_buckets
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.graph_schema import OwnerSchema
 from graphprep.model.rows import ColumnKey
 from graphprep.model.schema import ColumnSchema
+from graphprep.storage.spill.runs import Runs
 from graphprep.store.columns.cells import Cells
 
 Ints = NDArray[np.int64]
@@ -84,6 +86,10 @@ class OwnerColumns:
         """Return where the values of a new column go."""
         plan = plan or self.plan
         return self.routing.factory.column(self.routes, key, plan.num_rows, plan)
+
+    def scatterer(self) -> Scatterer[Any]:
+        """Make a scatterer of rows of this type, with runs of its own."""
+        return Scatterer(Runs(self.routing.pool, self.plan.num_buckets), self.plan, self.routing.factory.write_buffer)
 
     def drain(self, column: StoredColumn) -> Iterator[tuple[ColumnKey, Ints, Ints | None, Cells]]:
         """Yield (key, rows, edge IDs, cells) of a column, bucket after bucket, and drop them."""

@@ -92,7 +92,7 @@ class RoleGiver:
     def _give_seeds(self, own: OwnerColumns, flags: Sequence[RoleFlag]) -> None:
         """Mark the nodes that files name."""
         own.refuse_name(flags[0], SEEDS_KEY.name)
-        scatterer = self.routing.factory.scatterer(own.plan)
+        scatterer = own.scatterer()
         for flag in flags:
             for typed in self._listed(own, flag, flag.files[0]):
                 scatterer.add(FlatRows((typed,)))

@@ -204,7 +204,7 @@ def _order(
     for key, column in own.items():
         by_name.setdefault(key.name, [])
         if column.has_values and key.name in names:
-            column_of(key).stats.is_seen = True
+            (columns.get(key) or column_of(key)).stats.is_seen = True
     for item in columns.items():
         by_name.setdefault(item[0].name, []).append(item)
     columns.clear()
@@ -262,7 +262,7 @@ def settle(
         known = (edge.num_edges, edge.columns, decoded.shapes, sources.always_weighted, 0.0)
         owner = _Owner(f"edge type {name!r}", *known, dense and dense.of(name))
         stored = _settle_owner(owner) if schema is None else _settle_by_schema(owner, schema.edges[edge_type], schema.place)
-        edges.append(TypedEdges(edge_type, edge, stored))
+        edges.append(TypedEdges(edge_type, name, edge, stored))
     if dense is not None:
         dense.check()
     return nodes, edges

@@ -80,7 +80,7 @@ def _of_masks(own: OwnerColumns, flag: RoleFlag) -> tuple[int, int, int, int]:
 def _of_files(own: OwnerColumns, flag: RoleFlag, listed: Listed) -> tuple[int, int, int, int]:
     """Make a column of three files of nodes."""
     own.refuse_name(flag, SPLIT_KEY.name)
-    scatterer = own.routing.factory.scatterer(own.plan)
+    scatterer = own.scatterer()
     for part, file in enumerate(flag.files):
         for typed in listed(flag, file) if file else ():
             scatterer.add(FlatRows((typed, np.full(typed.size, part, np.int8))))

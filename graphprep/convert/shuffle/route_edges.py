@@ -22,7 +22,6 @@ from graphprep.convert.shuffle.random_splits import split_edges
 from graphprep.convert.shuffle.route import BatchEdges, Routing, TypeKey
 from graphprep.edges.buckets import LEAST_SCATTERED, EdgeRows, ScatteredRows, scatter_rows
 from graphprep.edges.order_keys import missing_order_key, order_role, time_keys, weight_keys
-from graphprep.engine.budget import format_size
 from graphprep.engine.ledger import Need
 from graphprep.engine.local import map_ordered, num_in_flight
 from graphprep.model.rows import Relation
@@ -54,7 +53,7 @@ def route_needs(routing: Routing) -> Iterator[Need]:
     group, threads = _group_bytes(routing), rules.threads
     num_groups = num_in_flight(threads, threads + 1)
     edges = decoded.num_edges * (_END_BYTES + _WORK_BYTES) + 2 * sum(decoded.column_bytes.values())
-    yield Need("groups", min(edges, num_groups * group), f"{num_groups} of edges at a time, of {format_size(group)}")
+    yield Need("groups", min(edges, num_groups * group), f"{num_groups} of edges at a time, of {{}}", (group,))
     yield Need("write buffers", routing.factory.write_buffer.cap_bytes, "rows that wait for others of their bucket")
     if decoded.aligned:
         yield Need("columns", rules.cap_bytes, "edge columns that are read beside the edges")
@@ -65,7 +64,7 @@ def route_needs(routing: Routing) -> Iterator[Need]:
 def route_edges(routing: Routing) -> None:
     """Scatter all edges and their columns, unless the edges are scattered already and have none."""
     decoded = routing.decoded
-    if decoded.are_scattered and adopt_edges(routing):
+    if decoded.early is not None and adopt_edges(routing):
         return
     ends = Ends(decoded, routing.index.spaces, routing.pool, routing.rules.cap_bytes)
     scatterer = EdgeScatterer(routing, ends)
@@ -261,10 +260,12 @@ class EdgeScatterer:
         batches = tuple(map(partial(self._scatter_batch, totals=totals), inputs))
         for key, total in totals.items():
             for number, rows in enumerate(total.rows):
+                if not rows:
+                    continue
                 plan = routing.edge_plan(key, second=number == 1)
                 # So many edges are worth being scattered without waiting for more.
                 is_enough = total.num_edges >= max(LEAST_SCATTERED, 64 * plan.num_buckets)
-                if is_enough and rows and len({one.travels for one in rows}) == 1:
+                if is_enough and len({one.travels for one in rows}) == 1:
                     num_others = routing.num_others(key, second=number == 1)
                     total.scattered[number] = scatter_rows(routing.kernels, rows, plan, num_others)
                     rows.clear()

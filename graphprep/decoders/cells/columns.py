@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -75,13 +76,13 @@ class EdgeLayout:
     quote: bool | None = None
     held_ids: tuple[HeldIds, HeldIds] = ("open", "open")
 
-    @property
+    @cached_property
     def dialect(self) -> Dialect:
         """Return how its lines are cut. A quoted field may hold line breaks where quotes were asked for."""
         is_quoted = self.quote is not False and can_quote(self.delimiter)
         return Dialect(self.delimiter, is_quoted, across_lines=is_quoted and bool(self.quote))
 
-    @property
+    @cached_property
     def is_plain(self) -> bool:
         """Return whether lines are ``src dst``, or that with a weight or one further column, and nothing else."""
         num_values = len(self.further) + (self.weight is not None)

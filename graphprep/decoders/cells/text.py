@@ -42,12 +42,12 @@ class FieldFault(NamedTuple):
     words: Wording
 
 
+@dataclass(frozen=True)
 class FieldFaults:
     """The faults of a batch, of which the first in input order is raised. ``names``: the columns, where messages name them."""
 
-    def __init__(self, names: Sequence[str] = ()) -> None:
-        self.found: list[FieldFault] = []
-        self._names = names
+    names: Sequence[str] = ()
+    found: list[FieldFault] = field(default_factory=list)
 
     def add(self, row: int, at: int, position: int, words: Wording) -> None:
         """Note a faulty cell."""
@@ -71,7 +71,7 @@ class FieldFaults:
         return [DecodeError(fault.words.message, at=fault.at, fix=fault.words.fix) for fault in faults]
 
     def _name(self, fault: FieldFault) -> str:
-        return self._names[fault.position] if self._names and fault.position >= 0 else ""
+        return self.names[fault.position] if self.names and fault.position >= 0 else ""
 
 
 def show(value: bytes) -> str:

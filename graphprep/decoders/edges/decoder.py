@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from itertools import islice
 from operator import attrgetter
-from typing import BinaryIO, ClassVar, Literal
+from typing import Any, BinaryIO, ClassVar, Literal
 
 from graphprep.decoders.cells.columns import (
     RELATION,
@@ -121,9 +120,7 @@ class EdgesDecoder:
             raise UsageError("--time-unit needs --time-col", fix="name the column of the time with --time-col")
         if self.relation_as == "column" and self.relation_col is None:
             raise UsageError("--relation-as column needs --relation-col", fix="name the column of the relation")
-        self._delimiter()
-        self._relation()
-        self._flags()
+        _ = self._delimiter, self._relation, self._flags  # which refuse what makes no sense
 
     def plan(self, storage: InputStorage, urls: Sequence[str]) -> Sources:
         """Look at the first lines or the Parquet footer of every file, and make a span of each.
@@ -154,8 +151,8 @@ class EdgesDecoder:
         return Sources(
             tuple(spans),
             nodes="ends",
-            node_types=tuple(map(DeclaredNodes, dict.fromkeys(self._types()))),
-            edge_types=(self._relation(),) if self.relation_col is None or self.relation_as == "column" else (),
+            node_types=tuple(map(DeclaredNodes, dict.fromkeys(self._types))),
+            edge_types=(self._relation,) if self.relation_col is None or self.relation_as == "column" else (),
             messages=(*_doubts(heads), *triples[:1], *self._doubtful_ends(known)),
             signed_ids=self._spaces_of(held, "int") if self.id_type in ("int", "auto") else (),
             auto_ids=self._spaces_of(held, "string") if self.id_type == "auto" else (),
@@ -168,10 +165,11 @@ class EdgesDecoder:
         Raises DecodeError for the first faulty record: a wrong number of columns, quotes that do not close, an end that is no
         ID, a weight, time or declared column that is no such number or does not fit its dtype, text that is not UTF-8.
         """
+        layout = block.span.detail or self._layout_of(block)
+        reading = self._reading(layout)
         from graphprep.decoders.edges.text import decode_text
 
-        layout = block.span.detail or self._layout_of(block)
-        return decode_text(block, layout, self._reading(layout), places)
+        return decode_text(block, layout, reading, places)
 
     def find_faults(self, block: TextBlock) -> list[DecodeError]:
         """Return what ``decode`` would raise for each faulty record on its own, in input order."""
@@ -191,19 +189,19 @@ class EdgesDecoder:
 
     def widen(self, columns: Mapping[str, str]) -> EdgesDecoder:
         """Return the decoder with the dtypes of these further columns decided."""
-        return self._with(columns=self.columns + tuple(f"{name}={dtype}" for name, dtype in columns.items()))
+        return self._with(self.settled, columns=self.columns + tuple(f"{name}={dtype}" for name, dtype in columns.items()))
 
     def settle_ids(self, spaces: Sequence[str]) -> EdgesDecoder:
         """Return the decoder that reads the IDs of these node types as int64."""
-        return self._with(settled=tuple(dict.fromkeys((*self.settled, *spaces))))
+        return self._with(tuple(dict.fromkeys((*self.settled, *spaces))))
 
-    def _with(self, **changes: object) -> EdgesDecoder:
-        """Return a copy with other values of some fields, ``settled`` among them."""
-        other = copy.copy(self)
-        for name, value in changes.items():
-            object.__setattr__(other, name, value)
+    def _with(self, settled: tuple[str, ...], **changes: Any) -> EdgesDecoder:
+        """Return a copy with other values of some fields."""
+        other = dataclasses.replace(self, **changes)
+        object.__setattr__(other, "settled", settled)
         return other
 
+    @cached_property
     def _delimiter(self) -> bytes | None:
         """Return the delimiter's bytes, none for blanks, None where it is to be found.
 
@@ -219,6 +217,7 @@ class EdgesDecoder:
             )
         return b"" if text == " " else text.encode()
 
+    @cached_property
     def _relation(self) -> Relation:
         """Return the canonical edge type of all edges; where each has its own, one between the same types.
 
@@ -245,6 +244,7 @@ class EdgesDecoder:
             raise UsageError(f"--relation: {error}", fix="write NAME or SRC:REL:DST; a ':' inside a name is %3A") from None
         return Relation(name, src, dst)
 
+    @cached_property
     def _flags(self) -> ColumnFlags:
         return ColumnFlags(
             src=self.src_col,
@@ -257,9 +257,10 @@ class EdgesDecoder:
             relation_as=self.relation_as,
         )
 
+    @cached_property
     def _types(self) -> tuple[str, str]:
         """Return the node types of sources and destinations; their ID spaces have these names."""
-        relation = self._relation()
+        relation = self._relation
         return relation.src_type or _NODES, relation.dst_type or _NODES
 
     def _id_kind(self, end: int, held: HeldIds) -> IdKind:
@@ -267,19 +268,19 @@ class EdgesDecoder:
         if self.id_type is None:
             return "string" if held == "texts" else "uint"
         if self.id_type == "auto":
-            return "int" if held == "integers" or self._types()[end] in self.settled else "string"
+            return "int" if held == "integers" or self._types[end] in self.settled else "string"
         return self.id_type
 
     def _reading(self, layout: EdgeLayout) -> Reading:
         src, dst = layout.held_ids
-        return Reading(self._id_kind(0, src), self._id_kind(1, dst), dict(self._flags().declared))
+        return Reading(self._id_kind(0, src), self._id_kind(1, dst), dict(self._flags.declared))
 
     def _held_ids(self, files: list[_File]) -> tuple[HeldIds, HeldIds]:
         """Return what all files hold as IDs of the sources' type and of the destinations'; "open" where they differ.
 
         Raises DataError where integers and strings would be read as IDs of one type.
         """
-        types = self._types()
+        types = self._types
         held: dict[str, HeldIds] = {}
         for name in types:
             found: dict[HeldIds, str] = {}  # and where each was met first
@@ -299,14 +300,15 @@ class EdgesDecoder:
 
     def _spaces_of(self, held: Sequence[HeldIds], kind: IdKind) -> tuple[str, ...]:
         """Return the node types whose IDs are read as a kind."""
-        return tuple(dict.fromkeys(self._types()[end] for end in (0, 1) if self._id_kind(end, held[end]) == kind))
+        return tuple(dict.fromkeys(self._types[end] for end in (0, 1) if self._id_kind(end, held[end]) == kind))
 
     def _look_at_lines(self, url: str, start: bytes, known: list[str] | None = None) -> TextHead | None:
         """Settle delimiter and header of a text file, given its beginning; ``known`` are the columns of a file before it.
 
         Raises DataError, UsageError for quotes that the delimiter does not allow.
         """
-        most = 2 if self._are_numbers() else MAX_RECORDS + 1
+        are_numbers = self.id_type not in ("string", "auto")  # then no names can be ends
+        most = 2 if are_numbers else MAX_RECORDS + 1
         lines = list(islice(iter_lines(start, complete=True, across_lines=bool(self.quote)), most))
         if not lines:
             return None
@@ -316,12 +318,12 @@ class EdgesDecoder:
             refuse_data_dict(url, lines[0])
         quoted = self.quote is not False
         guess = self._guess_header(url, lines, known)
-        head = look_at_text(url, lines, self._delimiter(), guess, quoted=quoted)
+        head = look_at_text(url, lines, self._delimiter, guess, quoted=quoted)
         if self.quote is None and self.delimiter is None and not head.delimiter:
             refuse_quoted_blanks(url, lines)
         told = (self.src_col, self.dst_col, self.relation_col, self.weight_col, self.time_col)
         is_told = bool(self.columns or self.drop_columns) or told != (None,) * len(told)
-        if not self._are_numbers() and not head.is_headed and not is_told:
+        if not are_numbers and not head.is_headed and not is_told:
             head = dataclasses.replace(head, triples=look_for_triples(url, lines[0].number, self._records(url, lines)))
         if self.quote and not can_quote(head.delimiter):
             named = f"{head.delimiter.decode()!r} separates" if head.delimiter else "blanks separate"
@@ -334,17 +336,17 @@ class EdgesDecoder:
             return HeaderGuess(self.header == "yes")
         records = self._records(url, lines)
         names = list(map(STRIP, records[0]))
-        wanted = self._flags().names
+        wanted = self._flags.names
         if (wanted and set(wanted) <= set(names)) or names == known:
             return HeaderGuess(True)
-        if self._are_numbers():  # an edge between words would be at fault
+        if self.id_type not in ("string", "auto"):  # an edge between words would be at fault
             return HeaderGuess(is_words(names), is_sure=len(lines) > 1 or names_columns(names) or not is_words(names))
         guess = guess_header(records, if_open=bool(wanted), ends=self._end_places())
         return guess if known is None or guess.is_header else HeaderGuess(False)
 
     def _records(self, url: str, lines: Sequence[HeadLine]) -> list[list[str]]:
         """Split lines as far as that is possible. Raises DataError where the first cannot be split."""
-        quoted, given = self.quote is not False, self._delimiter()
+        quoted, given = self.quote is not False, self._delimiter
         own = find_delimiter(lines[0].text, quoted) if given is None else given
         later = find_delimiter(lines[min(1, len(lines) - 1)].text, quoted) if given is None else given
         records = [split_text(url, lines[0], own, quoted)]
@@ -357,10 +359,6 @@ class EdgesDecoder:
             again = split_text(url, lines[0], later, quoted)
             records[0] = again if len(again) == len(records[1]) else records[0]
         return records
-
-    def _are_numbers(self) -> bool:
-        """Return whether IDs in text are numbers, so that no names can be ends."""
-        return self.id_type not in ("string", "auto")
 
     def _end_places(self) -> tuple[int, int]:
         """Return the positions of both ends in a file whose columns have no names."""
@@ -379,7 +377,7 @@ class EdgesDecoder:
             time=None,
             further=(),
             names=("col_0", "col_1"),
-            relation=self._relation(),
+            relation=self._relation,
             relation_as=self.relation_as,
             index_base=self.index_base,
             weight_dtype=self.weight_dtype,
@@ -393,7 +391,7 @@ class EdgesDecoder:
     def _look(self, storage: InputStorage, url: str, known: list[str] | None) -> _File:
         """Find out what a file is and which columns it has; ``known`` are those of a text file with a header before it."""
         shown = display_url(url)
-        start = read_head(storage, url)
+        start = read_head(storage, url, shown)
         if not start.startswith(PARQUET_MAGIC):
             return _text_file(url, shown, self._look_at_lines(shown, start, known))
         from graphprep.decoders.cells.arrow import read_schema
@@ -402,7 +400,7 @@ class EdgesDecoder:
         with storage.open(url) as handle:
             schema, num_rows = read_schema(handle, shown, parquet=True)
         columns = FileColumns(shown, tuple(schema.names), True)
-        layout = settle_columns(columns, self._flags(), self._base(), shown)
+        layout = settle_columns(columns, self._flags, self._base(), shown)
         return _File(url, shown, columns, None, num_rows, held=check_schema(schema, layout, shown))
 
     def _span(self, file: _File, known: FileColumns | None) -> Span:
@@ -418,9 +416,9 @@ class EdgesDecoder:
                     fix=_APART,
                 )
             columns = dataclasses.replace(columns, names=known.names, named=True)
-        layout = settle_columns(columns, self._flags(), self._base(file.head), file.place)
+        layout = settle_columns(columns, self._flags, self._base(file.head), file.place)
         ends = columns.names[layout.src], columns.names[layout.dst]
-        src_type, dst_type = self._types()
+        src_type, dst_type = self._types
         are_doubtful = columns.named and src_type == dst_type and name_two_kinds(*ends)
         span = Span(file.url, role="edges", detail=layout, id_columns=ends if are_doubtful else None)
         if file.num_rows is not None:
@@ -469,7 +467,10 @@ def _text_file(url: str, shown: str, head: TextHead | None) -> _File:
 def _doubts(heads: list[TextHead]) -> tuple[str, ...]:
     """Return what was guessed of first lines; those of files without a header stand to reason where one surely has none."""
     is_bare = (False, "") in map(attrgetter("is_headed", "doubt"), heads)
-    return tuple([head.doubt for head in heads if head.doubt and (head.is_headed or not is_bare)])
+    told: tuple[str, ...] = ()
+    for head in heads:
+        told += (head.doubt,) if head.doubt and (head.is_headed or not is_bare) else ()
+    return told
 
 
 def _refuse_other_headers(files: list[_File]) -> None:

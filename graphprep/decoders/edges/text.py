@@ -61,8 +61,8 @@ def _decode_cells(cells: Fields, block: TextBlock, layout: EdgeLayout, reading: 
         columns = [relation_column(named), *columns]
     relation = layout.relation if named is None or layout.relation_as == "column" else Relations.named(named, layout.relation)
     at_ends = (cells.of(layout.src)[0], cells.of(layout.dst)[0]) if places else None
-    rows = edge_rows(relation, src, dst, tuple(columns), at_ends)
     warnings = null_warnings(columns)
+    rows = edge_rows(relation, src, dst, tuple(columns), at_ends)
     return dataclasses.replace(rows, warnings=warnings) if warnings else rows
 
 

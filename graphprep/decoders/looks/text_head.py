@@ -51,8 +51,8 @@ class TextHead:
     triples: str = ""
 
 
-def read_head(storage: InputStorage, url: str) -> bytes:
-    """Read as much of a file as holds its first two records, all of it where there are fewer.
+def read_head(storage: InputStorage, url: str, shown: str) -> bytes:
+    """Read as much of a file as holds its first two records, all of it where there are fewer. Messages call it ``shown``.
 
     Raises DataError for binary data, and where no record comes for very long.
     """
@@ -61,7 +61,7 @@ def read_head(storage: InputStorage, url: str) -> bytes:
         head = storage.head(url, size)
         if head.startswith(PARQUET_MAGIC):
             return head
-        refuse_foreign(display_url(url), head)
+        refuse_foreign(shown, head)
         if len(head) < size or len(list(islice(iter_lines(head, complete=False), 2))) == 2:
             return head
         size = more_of_head(storage, url, size, "write a record a line; of data that is no edge list, name the --format")
