@@ -11,14 +11,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from graphprep.convert.build.write import (
-    StoreBuilder,
-    TypedEdges,
-    TypedNodes,
-    WriteRules,
-    build_needs,
-    publish_needs,
-)
+from graphprep.convert.build.write import StoreBuilder, TypedEdges, TypedNodes, build_needs, publish_need
 from graphprep.convert.columns.roles import RoleFlag, match_types, owner_name
 from graphprep.convert.columns.routes import StoredColumn
 from graphprep.convert.decoded.early_edges import EarlyRules
@@ -33,7 +26,7 @@ from graphprep.convert.read.decode import DecodeSettings, decode_all, decode_nee
 from graphprep.convert.read.locate import Locator
 from graphprep.convert.read.plan import Plan, Planned, decoded_bytes, plan
 from graphprep.convert.roles.settle import complete, settle
-from graphprep.convert.shuffle.route import Routed, RouteRules, Routing
+from graphprep.convert.shuffle.route import Routed, Routing
 from graphprep.convert.shuffle.route_edges import route_edges, route_needs
 from graphprep.edges.device.find import RunDevice, find_kernels
 from graphprep.engine.budget import PeakSampler, count_memory, record_bytes
@@ -43,7 +36,7 @@ from graphprep.model.errors import DataError
 from graphprep.model.options.checks import parse_error_limit
 from graphprep.model.options.convert import ConvertOptions, ConvertSummary
 from graphprep.model.protocols import QuietReporter, Reporter, Sources
-from graphprep.model.schema import Layout, edge_type_text
+from graphprep.model.schema import edge_type_text
 from graphprep.model.shown.numbers import count
 from graphprep.model.shown.results import Card, Showable, type_rows
 from graphprep.storage.faults import display_url
@@ -120,7 +113,6 @@ class _Run(NamedTuple):
 
     inputs: Sequence[str]
     options: ConvertOptions
-    layouts: tuple[Layout, ...]
     storage: Storage
     memory: MemoryPlan
     ledger: Ledger
@@ -147,7 +139,7 @@ def _begin(
         storage.ahead_bytes = _AHEAD_BLOCKS * memory.block_bytes
         storage.record_bytes = record_bytes(memory.limit_bytes)
         with SpillPool(memory.pool_bytes, tmp_dir) as pool:
-            yield _Run(inputs, options, options.layouts, storage, memory, ledger, pool, device, sampler)
+            yield _Run(inputs, options, storage, memory, ledger, pool, device, sampler)
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,23 +187,24 @@ def convert(
             ledger.begin("spool", in_memory.needs())
             in_memory.spool(run.storage)
         drops = options.on_missing_node == "drop"
-        disk = DiskRules(out, tmp_dir, memory.pool_bytes, len(run.layouts), options.edge_ids, may_drop_edges=drops)
+        disk = DiskRules(out, tmp_dir, memory.pool_bytes, len(options.layouts), options.edge_ids, may_drop_edges=drops)
         prepared = _prepare(run, disk, target.replaced)
-        rules = _write_rules(prepared, run)
-        needs = build_needs(rules, prepared.nodes, prepared.edges, prepared.most_bytes)
+        counts = (prepared.index.partition.num_parts, prepared.nodes, prepared.edges)
+        needs = build_needs(options, memory, *counts, prepared.most_bytes)
         ledger.begin("build", (*needs, memory.runs(prepared.most_bytes)))
-        builder = StoreBuilder(writer, prepared.index, rules, run.pool, ledger.reporter)
+        builder = StoreBuilder(writer, prepared.index, options, memory, run.pool, ledger.reporter)
         for node in prepared.nodes:
             builder.write_nodes(node)
         for edge in prepared.edges:
             builder.write_edges(edge)
-        ledger.begin("publish", (*publish_needs(rules, prepared.nodes, prepared.edges), memory.runs(prepared.most_bytes)))
+        ledger.begin("publish", (publish_need(options, *counts), memory.runs(prepared.most_bytes)))
         urls = list(dict.fromkeys(map(attrgetter("url"), prepared.decoded.sources.spans)))
 
         def provenance_of() -> object:
             return provenance(urls, run.storage, time.perf_counter() - begin, run.device.name)
 
-        metadata = builder.finish(prepared.nodes, prepared.edges, provenance_of)
+        graph_name = options.graph_name or prepared.planned.sources.graph_name or "graph"
+        metadata = builder.finish(graph_name, prepared.nodes, prepared.edges, provenance_of)
         if rewrite is not None:
             made = Converted(
                 url, target, run.storage, memory, tmp_dir, prepared.kernels, ledger, ledger.reporter, provenance_of
@@ -291,21 +284,9 @@ def _shuffle(run: _Run, rejects: Rejects | None, disk: DiskRules | None) -> Prep
     flags, roles = (*known.flags, *_format_flags(decoded)), known.roles
     if flags and known.fixed is None:
         roles = match_types(flags, index.type_names)
-    rules = RouteRules(
-        primary=run.layouts[0],
-        both=options.layout == "both",
-        neighbor_order=options.neighbor_order,
-        weight_dtype=options.weight_dtype,
-        on_missing=options.on_missing_node,
-        skip=options.on_error == "skip",
-        bucket_bytes=memory.bucket_bytes,
-        cap_bytes=memory.cap_bytes,
-        num_parts=index.partition.num_parts,
-        threads=memory.threads,
-        schema=known.schema,
-    )
     kernels = run.device.kernels(decoded.num_edges, memory, ledger)
-    routing = Routing(kernels, decoded, index, rules, run.pool, locator, ledger.reporter, rejects, roles)
+    shared = (kernels, decoded, index, options, memory, run.pool, locator, ledger.reporter)
+    routing = Routing(*shared, rejects, known.schema, roles)
     most = _most_bytes(decoded, index)
     ledger.begin("shuffle", (*route_needs(routing), memory.runs(most)))
     if decoded.num_nodes or decoded.aligned:
@@ -443,23 +424,6 @@ def _early_rules(options: ConvertOptions, memory: MemoryPlan, total_bytes: int |
     group = max(memory.block_bytes, min(_MOST_GROUP, memory.cap_bytes // 3))
     side = 1 if options.layout == "csc" else 0
     return EarlyRules(find_kernels(), side, group, max(_LEAST_EARLY, group // 8), memory.cap_bytes // 2, total_bytes or 0)
-
-
-def _write_rules(prepared: Prepared, run: _Run) -> WriteRules:
-    partition, options, memory = prepared.index.partition, run.options, run.memory
-    return WriteRules(
-        graph_name=options.graph_name or prepared.planned.sources.graph_name or "graph",
-        partition_by=partition.method,
-        num_parts=partition.num_parts,
-        layouts=run.layouts,
-        neighbor_order=options.neighbor_order,
-        edge_ids=options.edge_ids,
-        index_dtype=options.index_dtype,
-        bucket_bytes=memory.bucket_bytes,
-        task_bytes=memory.task_bytes,
-        cap_bytes=memory.cap_bytes,
-        threads=memory.threads,
-    )
 
 
 def _notes(prepared: Prepared) -> tuple[str, ...]:

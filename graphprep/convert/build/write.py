@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,9 +41,10 @@ from graphprep.edges.build import (
 )
 from graphprep.edges.parted import PartedArray, PartList
 from graphprep.edges.tasks import EdgeRuns
-from graphprep.engine.ledger import Need, end_stage
+from graphprep.engine.ledger import MemoryPlan, Need, end_stage
 from graphprep.engine.local import num_in_flight
 from graphprep.model.metadata import GraphMetadata
+from graphprep.model.options.convert import ConvertOptions
 from graphprep.model.protocols import Reporter
 from graphprep.model.rows import ColumnKey
 from graphprep.model.schema import (
@@ -70,23 +70,6 @@ _FILE_BYTES = 1 << 20  # what a file that is written may hold back
 
 
 @dataclass(frozen=True, eq=False)
-class WriteRules:
-    """What the store is to be like."""
-
-    graph_name: str
-    partition_by: str
-    num_parts: int
-    layouts: tuple[Layout, ...]
-    neighbor_order: NeighborOrder
-    edge_ids: bool
-    index_dtype: Literal["auto", "int32", "int64"]
-    bucket_bytes: int
-    task_bytes: int
-    cap_bytes: int
-    threads: int
-
-
-@dataclass(frozen=True, eq=False)
 class TypedEdges:
     """One canonical edge type that is to be written, with its settled columns."""
 
@@ -106,36 +89,52 @@ class TypedNodes:
     columns: tuple[StoredColumn, ...]
 
 
-def build_needs(rules: WriteRules, nodes: Sequence[TypedNodes], edges: Sequence[TypedEdges], most_bytes: int) -> Iterator[Need]:
+def build_needs(
+    options: ConvertOptions,
+    memory: MemoryPlan,
+    num_parts: int,
+    nodes: Sequence[TypedNodes],
+    edges: Sequence[TypedEdges],
+    most_bytes: int,
+) -> Iterator[Need]:
     """Declare what building and writing takes of an input that takes ``most_bytes`` decoded."""
-    num_tasks = num_in_flight(rules.threads)
+    num_tasks = num_in_flight(memory.threads)
     why = f"{num_tasks} at a time, of {{}}"
-    yield Need("build tasks", min(most_bytes, num_tasks * rules.task_bytes), why, (rules.task_bytes,))
+    yield Need("build tasks", min(most_bytes, num_tasks * memory.task_bytes), why, (memory.task_bytes,))
     if any(map(attrgetter("columns"), edges)):
-        yield Need("columns", min(most_bytes, rules.cap_bytes), "of edges, written beside them")
-    if len(rules.layouts) > 1:
-        yield Need("write buffers", min(rules.bucket_bytes, MOST_HELD_BYTES), "edges on their way to the other layout")
+        yield Need("columns", min(most_bytes, memory.cap_bytes), "of edges, written beside them")
+    if len(options.layouts) > 1:
+        yield Need("write buffers", min(memory.bucket_bytes, MOST_HELD_BYTES), "edges on their way to the other layout")
     yield Need("files", _MOST_OPEN * _FILE_BYTES, "what the arrays of a layout hold back")
-    yield from publish_needs(rules, nodes, edges)
+    yield publish_need(options, num_parts, nodes, edges)
 
 
-def publish_needs(rules: WriteRules, nodes: Sequence[TypedNodes], edges: Sequence[TypedEdges]) -> Iterator[Need]:
+def publish_need(options: ConvertOptions, num_parts: int, nodes: Sequence[TypedNodes], edges: Sequence[TypedEdges]) -> Need:
     """Declare what the manifests take."""
     columns = sum(map(len, map(attrgetter("columns"), (*nodes, *edges))))
-    num_files = rules.num_parts * (len(nodes) + _MOST_OPEN * (len(rules.layouts) * len(edges) + columns))
-    yield Need("manifests", num_files * ENTRY_BYTES, f"{ENTRY_BYTES} bytes for each array of each partition")
+    num_files = num_parts * (len(nodes) + _MOST_OPEN * (len(options.layouts) * len(edges) + columns))
+    return Need("manifests", num_files * ENTRY_BYTES, f"{ENTRY_BYTES} bytes for each array of each partition")
 
 
 class StoreBuilder:
     """Writes all arrays of a store."""
 
-    def __init__(self, writer: StoreWriter, index: NodeIndex, rules: WriteRules, pool: SpillPool, reporter: Reporter) -> None:
+    def __init__(
+        self,
+        writer: StoreWriter,
+        index: NodeIndex,
+        options: ConvertOptions,
+        memory: MemoryPlan,
+        pool: SpillPool,
+        reporter: Reporter,
+    ) -> None:
         self.writer = writer
         self.index = index
-        self.rules = rules
+        self.options = options
+        self.memory = memory
         self.pool = pool
         self.reporter = reporter
-        self.parts = PartList(writer, rules.num_parts)
+        self.parts = PartList(writer, index.partition.num_parts)
         self.node_counts: list[tuple[int, ...]] = []  # by partition, of the types that are written
         self.edge_counts: list[tuple[int, ...]] = []
         self.node_schemas: list[NodeTypeSchema] = []
@@ -156,10 +155,10 @@ class StoreBuilder:
             target = ColumnTarget(column, f"{folder}/{column.schema.path}", sizes)
             source = plain_source(column, routes, nodes.route.num_rows)
             if source is not None:
-                copy_column(self.parts, target, source, self.rules.threads)
+                copy_column(self.parts, target, source, self.memory.threads)
             else:
-                pieces = node_pieces(column, routes, nodes.route.num_rows, self.rules.bucket_bytes)
-                write_column(self.parts, target, nodes.route.columns, pieces, self.rules.threads)
+                pieces = node_pieces(column, routes, nodes.route.num_rows, self.memory.bucket_bytes)
+                write_column(self.parts, target, nodes.route.columns, pieces, self.memory.threads)
             for route in routes:
                 route.close()
             self.reporter.advance(records=nodes.route.num_rows)
@@ -176,7 +175,7 @@ class StoreBuilder:
         return (*columns, StoredColumn(_SideFile("num_slots", "dense", "int32"), (NUM_SLOTS,)))
 
     def _write_raw_ids(self, number: int, path: str, kind: RawIdKind, sizes: Ints) -> None:
-        if kind != "string" and self.rules.partition_by == "range":
+        if kind != "string" and self.index.partition.method == "range":
             array = PartedArray(self.parts, f"{path}.npy", kind, sizes)
             for ids, _ in self.index.raw(number):
                 array.append(ids.numbers.view(kind))
@@ -188,7 +187,7 @@ class StoreBuilder:
         for ids, _ in self.index.raw(number) if is_text else ():
             num_bytes += 0 if ids.texts is None else ids.texts[1].nbytes
         factory = RouteFactory(
-            self.pool, self.rules.bucket_bytes, {key: 48 * int(sizes.sum()) + num_bytes}, self.rules.num_parts
+            self.pool, self.memory.bucket_bytes, {key: 48 * int(sizes.sum()) + num_bytes}, self.index.partition.num_parts
         )
         routes: dict[ColumnKey, ColumnRoute] = {}
         route = factory.column(routes, key, int(sizes.sum()))
@@ -197,27 +196,27 @@ class StoreBuilder:
             route.add(typed, None, cells, self.index.part_offsets[number])
         factory.write_buffer.clear()
         column = StoredColumn(_SideFile("raw_ids", "binary" if is_text else "dense", key.dtype), (key,))
-        pieces = node_pieces(column, [route], int(sizes.sum()), self.rules.bucket_bytes)
-        write_column(self.parts, ColumnTarget(column, path, sizes), routes, pieces, self.rules.threads)
+        pieces = node_pieces(column, [route], int(sizes.sum()), self.memory.bucket_bytes)
+        write_column(self.parts, ColumnTarget(column, path, sizes), routes, pieces, self.memory.threads)
         route.close()
 
     # Edges
 
     def write_edges(self, edges: TypedEdges) -> None:
         """Write one edge type: its layouts, then its columns in the order of the primary one."""
-        route, rules, folder = edges.route, self.rules, edge_folder(edges.edge_type)
-        order, missing_key = effective_order(route, rules.neighbor_order)
+        route, options, memory, folder = edges.route, self.options, self.memory, edge_folder(edges.edge_type)
+        order, missing_key = effective_order(route, options.neighbor_order)
         num_src, num_dst = self.index.num_nodes[route.src_type], self.index.num_nodes[route.dst_type]
-        primary, *other = rules.layouts
+        primary, *other = options.layouts
         most_others = max(num_src, num_dst) if other else num_src if primary == "csc" else num_dst
-        index_dtype = settle_index_dtype(rules.index_dtype, most_others)
-        id_dtype = settle_index_dtype(rules.index_dtype, route.num_edges) if rules.edge_ids else None
-        build_rules = BuildRules(rules.task_bytes, rules.threads)
+        index_dtype = settle_index_dtype(options.index_dtype, most_others)
+        id_dtype = settle_index_dtype(options.index_dtype, route.num_edges) if options.edge_ids else None
+        build_rules = BuildRules(memory.task_bytes, memory.threads)
         second = None
         if other and (route.second is None or edges.columns):
             num_rows = self.index.num_nodes[self._owner(route, other[0])]
             second = SecondLayout(
-                route.edges, route.num_edges, num_rows, self.pool, rules.bucket_bytes, edge_rows=bool(edges.columns)
+                route.edges, route.num_edges, num_rows, self.pool, memory.bucket_bytes, edge_rows=bool(edges.columns)
             )
         slots = route.extra_slots and NUM_SLOTS in route.columns
         gathered, scattered = self._split_columns(edges, folder, slots)
@@ -249,7 +248,7 @@ class StoreBuilder:
             _end_group(number)
             routes = [route.columns[key] for key in target.column.keys]
             pieces = edge_pieces(target.column, routes, built, route.edges.plan)
-            write_column(self.parts, target, route.columns, pieces, rules.threads)
+            write_column(self.parts, target, route.columns, pieces, memory.threads)
             for one in routes:
                 one.close()
             self.reporter.advance(records=route.num_edges)
@@ -268,7 +267,7 @@ class StoreBuilder:
 
     def _split_columns(self, edges: TypedEdges, folder: str, slots: bool) -> tuple[list[GatheredColumn], list[ColumnTarget]]:
         """Return the columns to be written while the edges are built, loaded, and those to be written then."""
-        route, room = edges.route, self.rules.cap_bytes
+        route, room = edges.route, self.memory.cap_bytes
         gathered: list[GatheredColumn] = []
         scattered: list[ColumnTarget] = []
         for column in self._with_slots(edges.columns, route.columns, slots):
@@ -301,9 +300,9 @@ class StoreBuilder:
             LayoutBuilder(edges, files.index_dtype, files.edge_id_dtype, edge_rows=files.edge_rows),
             files,
             self.parts,
-            np.diff(self.index.part_offsets[self._owner(route, self.rules.layouts[1])]),
+            np.diff(self.index.part_offsets[self._owner(route, self.options.layouts[1])]),
             route.second_counts,
-            BuildRules(self.rules.task_bytes, self.rules.threads),
+            BuildRules(self.memory.task_bytes, self.memory.threads),
             self.pool,
             keep_positions=False,
         )
@@ -315,17 +314,19 @@ class StoreBuilder:
 
     # Manifests and metadata
 
-    def finish(self, nodes: list[TypedNodes], edges: list[TypedEdges], provenance: Callable[[], object]) -> GraphMetadata:
+    def finish(
+        self, graph_name: str, nodes: list[TypedNodes], edges: list[TypedEdges], provenance: Callable[[], object]
+    ) -> GraphMetadata:
         """Write the manifests, provenance.json and metadata.json; that publishes the store."""
         metadata = GraphMetadata(
-            graph_name=self.rules.graph_name,
+            graph_name=graph_name,
             node_types=tuple(map(attrgetter("name"), nodes)),
             edge_types=tuple(map(attrgetter("edge_type"), edges)),
             num_nodes_per_chunk=tuple(self.node_counts),
             num_edges_per_chunk=tuple(self.edge_counts),
-            num_parts=self.rules.num_parts,
-            partition_by=self.rules.partition_by,
-            layouts=self.rules.layouts,
+            num_parts=self.index.partition.num_parts,
+            partition_by=self.index.partition.method,
+            layouts=self.options.layouts,
             node_schemas=tuple(self.node_schemas),
             edge_schemas=tuple(self.edge_schemas),
             parts=(),
@@ -348,4 +349,4 @@ class _SideFile(ColumnSchema):
         return self.name
 
 
-__all__ = ["StoreBuilder", "TypedEdges", "TypedNodes", "WriteRules"]
+__all__ = ["StoreBuilder", "TypedEdges", "TypedNodes"]

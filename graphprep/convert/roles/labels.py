@@ -136,7 +136,7 @@ def _check_size(own: OwnerColumns, flag: RoleFlag, name: str, met: TextDictionar
             fix=f"number the {_PLURALS[flag.role]} in the data, or leave out the flag: then the column stays text",
         )
     need = _NAME_BYTES * met.count + _NAME_COPIES * met.num_bytes
-    if need > 2 * own.routing.rules.cap_bytes:
+    if need > 2 * own.routing.memory.cap_bytes:
         raise MemoryLimitError(
             f"the {met.count:,} or more categories of {_NOUNS[flag.role]} {name!r} of {own.words} do not fit the memory limit",
             place=flag.place,

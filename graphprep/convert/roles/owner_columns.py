@@ -138,7 +138,7 @@ def columns_of_nodes(routing: Routing, node: TypedNodes, elsewhere: Callable[[st
         routing=routing,
         routes=node.route.columns,
         num_rows=num_rows,
-        plan=plan_buckets(num_rows, num_rows * _ROW_BYTES, routing.rules.bucket_bytes),
+        plan=plan_buckets(num_rows, num_rows * _ROW_BYTES, routing.memory.bucket_bytes),
         columns=list(node.columns),
         row_words=row_words,
         elsewhere=elsewhere,

@@ -110,7 +110,7 @@ class RoleGiver:
     def _listed(self, own: OwnerColumns, flag: RoleFlag, file: str) -> Iterator[Ints]:
         """Yield the typed IDs of the nodes that a file names."""
         url = self.storage.join(flag.base, file) if flag.base else file
-        return find_seeds(self.storage, url, self.routing.index, own.number, self.routing.rules.cap_bytes)
+        return find_seeds(self.storage, url, self.routing.index, own.number, self.routing.memory.cap_bytes)
 
     def _elsewhere(self, owner: Owner, name: str) -> list[str]:
         """List how a flag would name a column of that name of other types."""

@@ -13,7 +13,7 @@ import numpy as np
 from graphprep.convert.build.write import TypedEdges, TypedNodes
 from graphprep.convert.columns.routes import CREATED_KEY, NUM_SLOTS, ColumnRoute, EdgeRoute, StoredColumn
 from graphprep.convert.columns.schema_guard import key_of
-from graphprep.convert.decoded.rows import BatchColumn, Decoded, ShapeList
+from graphprep.convert.decoded.rows import BatchColumn, Decoded
 from graphprep.convert.index.node_index import NodeIndex
 from graphprep.convert.shuffle.route import Routed, Routing
 from graphprep.convert.shuffle.route_nodes import count_left
@@ -45,7 +45,7 @@ def complete(routing: Routing) -> None:
             routing.edge_route((code, names.index(relation.src_type), names.index(relation.dst_type)))
     keys = []
     if sources.always_weighted:
-        keys.append(ColumnKey("weight", "numbers", routing.rules.weight_dtype, role="weight"))
+        keys.append(ColumnKey("weight", "numbers", routing.options.weight_dtype, role="weight"))
     # Either time, on any row, makes both on all types.
     roles = set(map(attrgetter("role"), routing.decoded.column_bytes))
     if sources.has_times or roles & {"created_at", "removed_at"}:
@@ -64,8 +64,8 @@ def complete(routing: Routing) -> None:
         _order_declared(routing)
     _declare_empty(routing)
     _order_input_columns(routing)
-    if routing.rules.schema is not None:
-        _declare_schema(routing, routing.rules.schema)
+    if routing.schema is not None:
+        _declare_schema(routing, routing.schema)
     if routing.index.created:
         _mark_created(routing)
     routing.factory.write_buffer.clear()
@@ -227,8 +227,7 @@ class _Owner(NamedTuple):
     words: str
     num_rows: int
     columns: Columns
-    shapes: Mapping[ColumnKey, ShapeList]
-    always_weighted: bool
+    decoded: Decoded
     created_weight: float
     densify: DenseNames | None
 
@@ -245,8 +244,8 @@ def settle(
     nodes, edges = [], []
     for number, name in enumerate(types):
         node = routed.nodes[number]
-        known = (node.num_rows, node.columns, decoded.shapes, sources.always_weighted, sources.created_weight)
-        owner = _Owner(f"node type {name!r}", *known, dense and dense.of(name))
+        named = dense and dense.of(name)
+        owner = _Owner(f"node type {name!r}", node.num_rows, node.columns, decoded, sources.created_weight, named)
         stored = _settle_owner(owner) if schema is None else _settle_by_schema(owner, schema.nodes[name], schema.place)
         nodes.append(TypedNodes(name, number, node, stored))
     found: list[tuple[EdgeType, EdgeRoute]] = []
@@ -259,8 +258,7 @@ def settle(
         found.sort(key=lambda one: (order.index(one[0][1]), one[1].src_type, one[1].dst_type))
     for edge_type, edge in found:
         name = edge_type_text(edge_type)
-        known = (edge.num_edges, edge.columns, decoded.shapes, sources.always_weighted, 0.0)
-        owner = _Owner(f"edge type {name!r}", *known, dense and dense.of(name))
+        owner = _Owner(f"edge type {name!r}", edge.num_edges, edge.columns, decoded, 0.0, dense and dense.of(name))
         stored = _settle_owner(owner) if schema is None else _settle_by_schema(owner, schema.edges[edge_type], schema.place)
         edges.append(TypedEdges(edge_type, name, edge, stored))
     if dense is not None:
@@ -294,7 +292,7 @@ def _settle_owner(owner: _Owner) -> tuple[StoredColumn, ...]:
 
 def _role_column(owner: _Owner, role: str, keys: Sequence[ColumnKey]) -> StoredColumn:
     fill = {"weight": owner.created_weight, "removed_at": -1.0}.get(role, 0.0)
-    may_lack = role == "time" or (role == "weight" and not owner.always_weighted)
+    may_lack = role == "time" or (role == "weight" and not owner.decoded.sources.always_weighted)
     optional = may_lack and _num_present(owner, keys) < owner.num_rows
     schema = ColumnSchema(role, "dense", keys[0].dtype, (), optional, role=role, unit=_unit(role, keys))
     return StoredColumn(schema, tuple(keys), 0.0 if optional else fill)
@@ -346,7 +344,7 @@ def _kind(owner: _Owner, keys: Sequence[ColumnKey]) -> tuple[Kind, tuple[int, ..
     if len(lengths) > 1:
         return "ragged", ()
     code = codes.pop() if len(codes) == 1 else 0
-    return "dense", owner.shapes[key].shapes[code - 1] if code else (lengths.pop(),)
+    return "dense", owner.decoded.shapes[key].shapes[code - 1] if code else (lengths.pop(),)
 
 
 def _slot_columns(owner: _Owner, keys: Sequence[ColumnKey]) -> list[StoredColumn]:

@@ -164,7 +164,7 @@ def _refuse_overlaps(own: OwnerColumns, flag: RoleFlag, route: ColumnRoute) -> N
     own.routing.factory.write_buffer.clear()
     found: list[tuple[int, int, int, int]] = []
     for bucket in range(route.plan.num_buckets):
-        passes = max(1, -(-2 * route.runs.num_bytes(bucket) // max(1, own.routing.rules.cap_bytes)))
+        passes = max(1, -(-2 * route.runs.num_bytes(bucket) // max(1, own.routing.memory.cap_bytes)))
         for number in range(passes):
             found += _overlaps(route, bucket, number, passes)
     if found:

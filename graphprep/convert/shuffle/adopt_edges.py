@@ -39,10 +39,10 @@ def adopt_edges(routing: Routing) -> bool:
 
 def _only_type(routing: Routing) -> tuple[int, int, int] | None:
     """Return the type of all edges where they are as they were scattered; None where something is to be done with them."""
-    decoded, index, rules = routing.decoded, routing.index, routing.rules
-    if decoded.early is None or not decoded.num_edges or not decoded.are_scattered or rules.both:
+    decoded, index = routing.decoded, routing.index
+    if decoded.early is None or not decoded.num_edges or not decoded.are_scattered or routing.options.layout == "both":
         return None
-    if (rules.primary == "csc") != bool(decoded.early.owner_side) or routing.dropped_nodes.size:
+    if (routing.primary == "csc") != bool(decoded.early.owner_side) or routing.dropped_nodes.size:
         return None
     ends = [index.spaces.get(decoded.spaces.of_end(decoded.relations[0], side)) for side in range(2)]
     numbers = [space.type_number for space in ends if space is not None and space.rows is None]

@@ -60,7 +60,7 @@ def _wrong_types(routing: Routing, edges: BatchEdges, side: int) -> NDArray[np.b
 
 def report_missing(routing: Routing, edges: BatchEdges, missing: MissingEnds) -> None:
     """Count edges whose ends are missing, where they are to be dropped; else raise for the first, or reject all."""
-    if routing.rules.on_missing == "drop":
+    if routing.options.on_missing_node == "drop":
         routing.routed.num_dropped_edges += int(missing.edges.sum())
         return
     located = None
@@ -69,7 +69,7 @@ def report_missing(routing: Routing, edges: BatchEdges, missing: MissingEnds) ->
         side = 0 if edges.end(0).typed[at] < 0 or is_wrong[0] else 1
         located = located or routing.locator.locate(edges.batch)
         error = _end_error(routing, edges, located, at, side, is_wrong[side])
-        if not routing.rules.skip:
+        if not routing.skips:
             raise error
         routing.routed.num_dropped_edges += 1
         routing.reject(error)
@@ -110,7 +110,7 @@ def without_dropped_records(routing: Routing, batch: Batch) -> NDArray[np.bool_]
 
 def check_edges(routing: Routing, route: EdgeRoute, key: ColumnKey, cells: Cells, batch: Batch | None, rows: Ints) -> None:
     """Raise for the first edge whose value does not fit the schema, or its role."""
-    schema = routing.rules.schema
+    schema = routing.schema
     edge_type = routing.edge_type(route)
     misfit = None if batch is None else find_split_misfit(routing.roles.of(edge_type), key, cells)
     if schema is not None and misfit is None:

@@ -1,4 +1,4 @@
-"""What scattering nodes and edges shares: rules, targets, and the way to reject a record."""
+"""What scattering nodes and edges shares: options, targets, and the way to reject a record."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,14 +19,15 @@ from graphprep.convert.index.node_index import NodeIndex
 from graphprep.convert.index.resolve import Resolved
 from graphprep.convert.read.locate import Locator
 from graphprep.edges.buckets import ROW_BYTES, BucketPlan, EdgeBuckets, plan_buckets
-from graphprep.engine.ledger import EDGE_BYTES
+from graphprep.engine.ledger import EDGE_BYTES, MemoryPlan
 from graphprep.kernels.cpu.ids.group import group_by_key
 from graphprep.kernels.cpu.ids.hash import edge_checksum, hash_ints, pair_checksum
 from graphprep.kernels.edges import Kernels
 from graphprep.model.errors import BadRecord, DataError
+from graphprep.model.options.convert import ConvertOptions
 from graphprep.model.protocols import Reporter
 from graphprep.model.rows import ColumnKey, Relation
-from graphprep.model.schema import EdgeType, NeighborOrder, edge_type_text
+from graphprep.model.schema import EdgeType, edge_type_text
 from graphprep.storage.spill.runs import SpillPool
 
 if TYPE_CHECKING:
@@ -36,23 +37,6 @@ Ints = NDArray[np.int64]
 TypeKey = tuple[int, int, int]  # relation, source type, destination type
 _MOST_TYPE_CODES = 1 << 12  # with more canonical edge types than this, only those that occur in a batch are counted
 _MOST_EDGE_BUCKET = 4 << 20  # 65,536 edges: what is written while they are put in order fits the cache
-
-
-@dataclass(frozen=True, eq=False)
-class RouteRules:
-    """How rows are scattered."""
-
-    primary: Literal["csc", "csr"]
-    both: bool
-    neighbor_order: NeighborOrder
-    weight_dtype: str
-    on_missing: Literal["error", "create", "drop"]
-    skip: bool
-    bucket_bytes: int
-    cap_bytes: int
-    num_parts: int
-    threads: int
-    schema: GraphSchema | None = None
 
 
 @dataclass(eq=False)
@@ -129,18 +113,23 @@ class BatchEdges:
 
 
 class Routing:
-    """What scattering shares: the decoded input, the nodes, the rules, and where rows go."""
+    """What scattering shares: the decoded input, the nodes, options, and where rows go.
+
+    ``schema`` is what rows are held to, where that is fixed beforehand; ``rejects`` takes records that are skipped.
+    """
 
     def __init__(
         self,
         kernels: Kernels,
         decoded: Decoded,
         index: NodeIndex,
-        rules: RouteRules,
+        options: ConvertOptions,
+        memory: MemoryPlan,
         pool: SpillPool,
         locator: Locator,
         reporter: Reporter,
-        rejects: Rejects | None,
+        rejects: Rejects | None = None,
+        schema: GraphSchema | None = None,
         roles: Roles | None = None,
     ) -> None:
         self.kernels = kernels
@@ -149,13 +138,17 @@ class Routing:
         self.edge_parts: dict[EdgeType, Ints] = {}  # edges by the part of their random split
         self.decoded = decoded
         self.index = index
-        self.rules = rules
+        self.options = options
+        self.memory = memory
+        self.schema = schema
+        self.primary = options.layouts[0]
+        self.skips = options.on_error == "skip"
         self.pool = pool
         self.locator = locator
         self.reporter = reporter
         self._plans: dict[tuple[TypeKey, bool], BucketPlan] = {}
         self.routed = Routed(nodes=list(map(NodeRoute, index.num_nodes)))
-        self.factory = RouteFactory(pool, rules.bucket_bytes, decoded.column_bytes, rules.num_parts)
+        self.factory = RouteFactory(pool, memory.bucket_bytes, decoded.column_bytes, index.partition.num_parts)
         self.record_dtype = np.uint32 if max(index.num_nodes, default=0) < 2**32 else np.uint64
         self.row_dtype = np.int32 if max(index.num_nodes, default=0) < 2**31 else np.int64
         self.edge_dtype = np.int32 if decoded.num_edges < 2**31 else np.int64
@@ -210,10 +203,10 @@ class Routing:
             if self.scatters_second:
                 plan, num_others = self.edge_plan(key, second=True), self.num_others(key, second=True)
                 second = EdgeBuckets(self.kernels, pool, plan, write_buffer, num_others)
-            counts = np.zeros((2, self.rules.num_parts), np.int64)
+            counts = np.zeros((2, self.index.partition.num_parts), np.int64)
             route = EdgeRoute(*key, buckets, counts[0], counts[1], second)
-            if self.rules.schema is not None:
-                self._check_edge_type(self.rules.schema, route, batch, chosen)
+            if self.schema is not None:
+                self._check_edge_type(self.schema, route, batch, chosen)
             self.routed.edges[key] = route
         return route
 
@@ -232,7 +225,7 @@ class Routing:
     def scatters_second(self) -> bool:
         """Return whether edges are scattered for both layouts at once: where no column seems to need their rows in one."""
         decoded = self.decoded
-        if not self.rules.both or self.rules.schema is not None or self.roles.edge_types:
+        if self.options.layout != "both" or self.schema is not None or self.roles.edge_types:
             return False
         aligned = any(isinstance(owner, Relation) for owner, _ in decoded.aligned)
         return not aligned and not any(batch.edge_columns for batch in decoded.batches)
@@ -241,26 +234,26 @@ class Routing:
         """Cut an edge type, whose size is not known yet, as if it had four times its share of all edges."""
         plan = self._plans.get((key, second))
         if plan is None:
-            owner_type = key[2] if (self.rules.primary == "csc") != second else key[1]
+            owner_type = key[2] if (self.primary == "csc") != second else key[1]
             num_rows, relations = self.index.num_nodes[owner_type], max(1, len(self.decoded.relations))
             share = min(1.0, 4 / relations)
             edges = int(self.decoded.num_edges * EDGE_BYTES * share) + num_rows * ROW_BYTES
             columns = int(3 * max(self.decoded.column_bytes.values(), default=0) * share)
-            of_edges = plan_buckets(num_rows, edges, min(self.rules.bucket_bytes, _MOST_EDGE_BUCKET))
-            of_columns = plan_buckets(num_rows, columns, self.rules.bucket_bytes)
+            of_edges = plan_buckets(num_rows, edges, min(self.memory.bucket_bytes, _MOST_EDGE_BUCKET))
+            of_columns = plan_buckets(num_rows, columns, self.memory.bucket_bytes)
             plan = self._plans[key, second] = of_edges if of_edges.shift <= of_columns.shift else of_columns
         return plan
 
     def num_others(self, key: TypeKey, *, second: bool = False) -> int:
         """Return how many nodes there are at the other ends of an edge type's edges."""
-        return self.index.num_nodes[key[1] if (self.rules.primary == "csc") != second else key[2]]
+        return self.index.num_nodes[key[1] if (self.primary == "csc") != second else key[2]]
 
     def edge_column(self, route: EdgeRoute, key: ColumnKey, scalar: bool = False) -> ColumnRoute:
         """Return where a column of an edge type goes: it is cut into buckets as the edges are."""
         column = route.columns.get(key)
         if column is None:
             has_roles = self.roles.owners and self.roles.of(self.edge_type(route)).flags
-            kept = 0 if has_roles else self.rules.cap_bytes  # roles go by rows
+            kept = 0 if has_roles else self.memory.cap_bytes  # roles go by rows
             column = self.factory.column(route.columns, key, route.edges.plan.num_rows, route.edges.plan, kept)
         column.stats.scalar = column.stats.scalar or scalar
         return column

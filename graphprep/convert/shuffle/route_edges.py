@@ -46,19 +46,19 @@ _TYPED_WORK_BYTES = 24  # where its type goes without saying, and so does its or
 
 def route_needs(routing: Routing) -> Iterator[Need]:
     """Declare what scattering nodes and edges takes."""
-    rules, decoded = routing.rules, routing.decoded
+    memory, decoded = routing.memory, routing.decoded
     are_same = {None}.issuperset(map(attrgetter("rows"), routing.index.spaces.values()))
-    maps = 0 if are_same else Finders.held_bytes(routing.index.spaces, rules.cap_bytes)
+    maps = 0 if are_same else Finders.held_bytes(routing.index.spaces, memory.cap_bytes)
     yield Need("maps", maps, "from raw to typed IDs; of those that do not fit, blocks")
-    group, threads = _group_bytes(routing), rules.threads
+    group, threads = _group_bytes(routing), memory.threads
     num_groups = num_in_flight(threads, threads + 1)
     edges = decoded.num_edges * (_END_BYTES + _WORK_BYTES) + 2 * sum(decoded.column_bytes.values())
     yield Need("groups", min(edges, num_groups * group), f"{num_groups} of edges at a time, of {{}}", (group,))
     yield Need("write buffers", routing.factory.write_buffer.cap_bytes, "rows that wait for others of their bucket")
     if decoded.aligned:
-        yield Need("columns", rules.cap_bytes, "edge columns that are read beside the edges")
+        yield Need("columns", memory.cap_bytes, "edge columns that are read beside the edges")
     if routing.roles.owners:
-        yield Need("roles", 2 * rules.cap_bytes, "labels, splits and seeds, while they are numbered or looked up")
+        yield Need("roles", 2 * memory.cap_bytes, "labels, splits and seeds, while they are numbered or looked up")
 
 
 def route_edges(routing: Routing) -> None:
@@ -66,10 +66,10 @@ def route_edges(routing: Routing) -> None:
     decoded = routing.decoded
     if decoded.early is not None and adopt_edges(routing):
         return
-    ends = Ends(decoded, routing.index.spaces, routing.pool, routing.rules.cap_bytes)
+    ends = Ends(decoded, routing.index.spaces, routing.pool, routing.memory.cap_bytes)
     scatterer = EdgeScatterer(routing, ends)
-    aligned = aligned_edges(decoded, routing.rules.cap_bytes) if decoded.aligned else {}
-    threads = routing.rules.threads
+    aligned = aligned_edges(decoded, routing.memory.cap_bytes) if decoded.aligned else {}
+    threads = routing.memory.threads
     for group in map_ordered(scatterer.scatter, _groups(routing, ends), threads, threads + 1):
         _add_group(routing, group, aligned)
     routing.factory.write_buffer.clear()
@@ -106,7 +106,7 @@ def _groups(routing: Routing, ends: Ends) -> Iterator[list[BatchEdges]]:
 
 def _group_bytes(routing: Routing) -> int:
     """Return the bytes of edges that are scattered at once: all that are under way take half of what there is to work with."""
-    return 4 * routing.rules.cap_bytes // (3 * routing.rules.threads + 2)  # cap_bytes is a quarter of it
+    return 4 * routing.memory.cap_bytes // (3 * routing.memory.threads + 2)  # cap_bytes is a quarter of it
 
 
 def _bytes_of(one: BatchEdges) -> int:
@@ -294,8 +294,8 @@ class EdgeScatterer:
     ) -> TypeShare:
         routing = self.routing
         total = totals.setdefault(key, TypeTotal(([], []), [None, None]))
-        owners, others = (dst, src) if routing.rules.primary == "csc" else (src, dst)
-        order = routing.rules.neighbor_order
+        owners, others = (dst, src) if routing.primary == "csc" else (src, dst)
+        order = routing.options.neighbor_order
         keys = order_keys(edges, order) if order in ("time", "weight") else None
         start = total.num_edges
         total.rows[0].append(EdgeRows(owners, others, start, keys if keys is None or chosen is None else keys[chosen]))
@@ -353,7 +353,7 @@ def _add_edges(routing: Routing, route: EdgeRoute, total: TypeTotal) -> int:
             buckets.add(replace(rows, ids=first + rows.ids))
     route.num_edges += total.num_edges
     route.checksum = (route.checksum + total.checksum) % 2**64
-    csc = routing.rules.primary == "csc"
+    csc = routing.primary == "csc"
     route.primary_counts += total.dst_counts if csc else total.src_counts
     route.second_counts += total.src_counts if csc else total.dst_counts
     return first
@@ -365,7 +365,7 @@ def _add_columns(routing: Routing, scattered: ScatteredBatch, first_ids: dict[Ty
     num_slots = edges.raw.num_slots
     columns = batch_columns(edges.batch.edge_columns, edges.cells, num_edges, num_slots)
     excess = None if num_slots is None else excess_slots([(c.key, rows) for c, rows, _ in columns], num_slots, num_edges)
-    is_checked = routing.rules.schema is not None or bool(routing.roles.owners)
+    is_checked = routing.schema is not None or bool(routing.roles.owners)
     for share in scattered.shares:
         route, chosen = routing.routed.edges[share.key], share.chosen
         if excess is not None:
@@ -375,7 +375,7 @@ def _add_columns(routing: Routing, scattered: ScatteredBatch, first_ids: dict[Ty
         owners: NDArray[Any] = share.owners.astype(routing.row_dtype)
         if routing.roles.owners:
             _split_edges(routing, route, edges, chosen, owners, ids)
-        offsets = routing.index.part_offsets[share.key[2] if routing.rules.primary == "csc" else share.key[1]]
+        offsets = routing.index.part_offsets[share.key[2] if routing.primary == "csc" else share.key[1]]
         for column, rows, cells in columns:
             picked = pick_cells(rows, chosen, num_edges)
             if picked is None:

@@ -43,7 +43,7 @@ def route_nodes(routing: Routing) -> None:
 
 def _check_duplicates(routing: Routing) -> None:
     """Raise for the first node that is declared twice; with ``skip``, list them all."""
-    records = routing.dropped_nodes if routing.rules.skip else routing.dropped_nodes[:1]
+    records = routing.dropped_nodes if routing.skips else routing.dropped_nodes[:1]
     if not records.size:
         return
     firsts = _first_declarations(routing, records)
@@ -55,7 +55,7 @@ def _check_duplicates(routing: Routing) -> None:
             place=place,
             fix="keep one record for each node, or use --on-error skip to keep the first",
         )
-        if not routing.rules.skip:
+        if not routing.skips:
             raise error
         routing.reject(error)
 
@@ -99,7 +99,7 @@ class _NodeRows:
     def __init__(self, routing: Routing) -> None:
         self._routing = routing
         self._spaces = _space_codes(routing)
-        self._maps = Finders(routing.index.spaces, routing.rules.cap_bytes)
+        self._maps = Finders(routing.index.spaces, routing.memory.cap_bytes)
         self._streams: dict[int, Iterator[Resolved]] = {}
 
     def resolve(self, ids: NDArray[np.uint64], codes: NDArray[np.int32]) -> Resolved:
@@ -171,7 +171,7 @@ def _known_nodes(routing: Routing, batch: Batch, numbers: NDArray[np.int32], pla
     known = np.asarray((place.typed >= 0) & (place.types == numbers))
     if known.all():
         return None
-    if routing.rules.on_missing == "drop":
+    if routing.options.on_missing_node == "drop":
         return known
     for row in np.flatnonzero(~known).tolist():
         record = batch.first_node + row
@@ -181,7 +181,7 @@ def _known_nodes(routing: Routing, batch: Batch, numbers: NDArray[np.int32], pla
             place=where,
             fix="declare the node, drop the row, or use --on-missing-node drop",
         )
-        if not routing.rules.skip:
+        if not routing.skips:
             raise error
         routing.reject(error)
     return known
@@ -211,7 +211,7 @@ def _check_repeated(
 
 def _check_nodes(routing: Routing, number: int, key: ColumnKey, cells: Cells, batch: Batch | None, rows: Ints) -> None:
     """Raise for the first node whose value does not fit the schema, or its role."""
-    schema, name = routing.rules.schema, routing.index.type_names[number]
+    schema, name = routing.schema, routing.index.type_names[number]
     misfit = None if batch is None else find_split_misfit(routing.roles.of(name), key, cells)
     if schema is not None and misfit is None:
         misfit = find_misfit(schema.nodes.get(name, OwnerSchema(())), f"node type {name!r}", key, cells)
@@ -231,7 +231,7 @@ def _route_aligned_nodes(routing: Routing, number: int, key: ColumnKey, runs: Al
         )
     rows = (chunk[0].astype(np.uint64) for chunk in runs.read())
     space = routing.index.space(number)
-    for place, (at, cells) in zip(space.resolve(rows, routing.pool, routing.rules.cap_bytes), runs.read(), strict=True):
+    for place, (at, cells) in zip(space.resolve(rows, routing.pool, routing.memory.cap_bytes), runs.read(), strict=True):
         missing = (place.typed < 0) | (place.types != number)
         if missing.any():
             row = int(at[np.argmax(missing)])
@@ -263,7 +263,7 @@ def _leave_edge_column(routing: Routing, relation: Relation, key: ColumnKey, col
     What is to be written while they are built must fit in memory; else the values are scattered with the edges.
     """
     sources, names = routing.decoded.sources, routing.index.type_names
-    if sources.nodes != "identity" or relation not in sources.edge_types or routing.rules.schema is not None:
+    if sources.nodes != "identity" or relation not in sources.edge_types or routing.schema is not None:
         return  # edges may be dropped, or have several types
     code = sources.edge_types.index(relation)
     if sources.num_edges is None or sources.num_edges[code] != column.num_rows:

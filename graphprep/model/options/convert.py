@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
 from graphprep.model.graph_config import GraphConfig
@@ -66,7 +67,7 @@ class ConvertOptions:
     largest_component: bool = False
     run: RunOptions = field(default_factory=RunOptions)
 
-    @property
+    @cached_property
     def layouts(self) -> tuple[Layout, ...]:
         """Return the layouts of the edges, the primary one first."""
         return ("csc", "csr") if self.layout == "both" else (self.layout,)
