@@ -1,6 +1,6 @@
 """graphprep prepares graph data for graph learning: raw dumps in, CSR/CSC partitions out.
 
-One function per command: ``convert``, ``info``, ``validate``, ``ids``, ``partition``, ``reorder``, ``export``, ``generate``;
+One function per command: ``convert``, ``info``, ``validate``, ``stats``, ``ids``, ``partition``, ``reorder``, ``export`` …;
 ``load``, which opens a store; functions over arrays in memory: ``build_adjacency``, ``rank_ids`` …; and what they work with.
 All are loaded on first use, so that importing the package costs next to nothing.
 """
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         open_store,
         partition,
         reorder,
+        stats,
         transform,
         validate,
     )
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from graphprep.model.options.generate import GenerateOptions, GenerateSummary
     from graphprep.model.options.partition import PartitionOptions, PartitionSummary
     from graphprep.model.options.reorder import ReorderOptions, ReorderSummary
+    from graphprep.model.options.stats import StatsOptions, StatsReport
     from graphprep.model.options.transform import TransformOptions, TransformSummary
     from graphprep.model.protocols import QuietReporter
     from graphprep.model.run_options import RunOptions
@@ -61,6 +63,8 @@ __all__ = [
     "ReorderOptions",
     "ReorderSummary",
     "RunOptions",
+    "StatsOptions",
+    "StatsReport",
     "TransformOptions",
     "TransformSummary",
     "__version__",
@@ -83,6 +87,7 @@ __all__ = [
     "reorder_by_degree",
     "sort_edges",
     "sort_keys",
+    "stats",
     "transform",
     "transpose",
     "validate",
@@ -105,6 +110,8 @@ _HOMES = {
     "QuietReporter": "graphprep.model.protocols",
     "ReorderOptions": "graphprep.model.options.reorder",
     "ReorderSummary": "graphprep.model.options.reorder",
+    "StatsOptions": "graphprep.model.options.stats",
+    "StatsReport": "graphprep.model.options.stats",
     "TransformOptions": "graphprep.model.options.transform",
     "TransformSummary": "graphprep.model.options.transform",
     "RunOptions": "graphprep.model.options.convert",
@@ -124,6 +131,7 @@ _HOMES = {
     "read_adjacency": "graphprep.edges.files",
     "read_edges": "graphprep.edges.files",
     "reorder": "graphprep.api",
+    "stats": "graphprep.api",
     "transform": "graphprep.api",
     "reorder_by_degree": "graphprep.edges.arrays",
     "sort_edges": "graphprep.edges.sorted_arrays",
@@ -132,7 +140,7 @@ _HOMES = {
     "validate": "graphprep.api",
 }
 
-for _room in ("convert", "export", "generate", "ids", "info", "validate"):  # functions have their names, too
+for _room in ("convert", "export", "generate", "ids", "info", "stats", "validate"):  # functions have their names, too
     import_module(f"graphprep.{_room}")  # Python makes it an attribute of the package now, and never again
     del globals()[_room]
 

@@ -24,6 +24,7 @@ from graphprep.model.protocols import QuietReporter
 from graphprep.model.rows import RawTexts
 from graphprep.model.run_options import RunOptions
 from graphprep.storage.faults import display_url
+from graphprep.storage.private import PrivateFolder
 from graphprep.storage.read.urls import STDIN, Storage, local_path
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from graphprep.model.options.generate import GenerateOptions, GenerateSummary
     from graphprep.model.options.partition import PartitionOptions, PartitionSummary
     from graphprep.model.options.reorder import ReorderOptions, ReorderSummary
+    from graphprep.model.options.stats import StatsOptions, StatsReport
     from graphprep.model.options.transform import TransformOptions, TransformSummary
     from graphprep.model.protocols import Reporter, Sources
     from graphprep.model.schema import EdgeType, RawIdKind
@@ -190,6 +192,46 @@ def validate(
         return pipeline.check_input(urls, options, told)
 
 
+@python_words(decoder=True)
+def stats(
+    inputs: Place | Sequence[Place],
+    options: StatsOptions | None = None,
+    reporter: Reporter | None = None,
+    *,
+    reading: ConvertOptions | None = None,
+    **given: Any,
+) -> StatsReport:
+    """Say what a graph is like: ``stats("store", triangles="exact")``. Raw files become a store in a temporary folder first.
+
+    ``reading`` says how ``convert`` would read raw files. ``given`` are fields of ``StatsOptions``, ``RunOptions`` or, with
+    other names, of ``reading``. Raises GraphprepError.
+    """
+    from graphprep.model.options.stats import StatsOptions
+    from graphprep.stats import command as looking
+
+    own, rest = _split(given, StatsOptions, RunOptions)
+    options, reading = make_options(StatsOptions, options, own), make_options(ConvertOptions, reading, rest)
+    urls = _as_list(inputs)
+    with contextlib.ExitStack() as stack:
+        storage, told = stack.enter_context(_open_storage(options.run)), stack.enter_context(_reporting(reporter))
+        if _names_store(storage, urls):
+            _refuse_input_options(reading)
+            return looking.stats(urls[0], options, told)
+        _check_bad_records(reading, urls)
+        folder = PrivateFolder(options.run.tmp_dir)
+        stack.callback(folder.remove)
+        store = os.path.join(folder.make(), "store")  # noqa: PTH118 - a URL for all who take it
+        _converter(reading)(urls, store, replace(reading, run=options.run), told)
+        return replace(looking.stats(store, options, told), path=", ".join(urls) or "tables")
+
+
+def _split(given: Mapping[str, Any], *kinds: type) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the values whose names are fields of ``kinds``, and the others."""
+    names = {field.name for kind in kinds for field in fields(kind)}
+    own = {name: value for name, value in given.items() if name in names}
+    return own, {name: value for name, value in given.items() if name not in names}
+
+
 @python_words()
 def ids(
     store: Place,
@@ -331,9 +373,8 @@ def export(
     from graphprep.export import command as exporting
     from graphprep.model.export import ExportOptions
 
-    names = {field.name for kind in (ExportOptions, RunOptions) for field in fields(kind)}
-    own = {name: value for name, value in given.items() if name not in names}
-    options = make_options(ExportOptions, options, {name: value for name, value in given.items() if name in names})
+    ours, own = _split(given, ExportOptions, RunOptions)
+    options = make_options(ExportOptions, options, ours)
     options = replace(options, target_options={**options.target_options, **own})
     with _reporting(reporter) as told:
         return _worded(exporting.export(os.fspath(store), os.fspath(out), target, options, told))

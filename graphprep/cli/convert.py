@@ -16,9 +16,9 @@ from graphprep.cli.export import LastStageFlags
 from graphprep.cli.help.groups import with_groups
 from graphprep.cli.help.pages import FIRST, OF_TABLES, Of
 from graphprep.cli.options import AsJson, DeviceFlags, OverwriteStore, ReportFlags, StorageFlags, option, values_of
-from graphprep.cli.summaries import note_lines, sizes_text, summary_json, types_lines, work_line, wrapped_text
+from graphprep.cli.printed.summaries import note_lines, sizes_text, summary_json, types_lines, work_line, wrapped_text
+from graphprep.cli.printed.words import count
 from graphprep.cli.tables import TableFlags, make_graph
-from graphprep.cli.words import count
 from graphprep.model.shown.texts import display_url
 
 if TYPE_CHECKING:

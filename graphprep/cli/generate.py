@@ -11,7 +11,7 @@ import typer
 
 from graphprep.cli.help.groups import with_groups
 from graphprep.cli.options import AsJson, ReportFlags, StorageFlags, Threads, option
-from graphprep.cli.summaries import summary_json, types_lines, wrapped_text
+from graphprep.cli.printed.summaries import summary_json, types_lines, wrapped_text
 from graphprep.model.shown.texts import display_url
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def generate(
 
 def summary_text(summary: GenerateSummary) -> str:
     """Write the summary for people."""
-    from graphprep.cli.words import count, duration, quantity, size
+    from graphprep.cli.printed.words import count, duration, quantity, size
 
     nodes, edges = sum(summary.num_nodes.values()), sum(summary.num_edges.values())
     seconds = max(summary.elapsed_s, 1e-3)

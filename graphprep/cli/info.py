@@ -10,10 +10,18 @@ import typer
 from graphprep.cli.convert import DeepGnnFlags, EdgesFlags, InputFlags
 from graphprep.cli.help.groups import with_groups
 from graphprep.cli.options import AsJson, ReportFlags, StorageFlags, of_report
-from graphprep.cli.summaries import more_line, note_lines
+from graphprep.cli.printed.summaries import more_line, note_lines
 from graphprep.cli.tables import TableFlags, flag_words
 from graphprep.model.shown.results import largest_types
-from graphprep.model.shown.texts import display_url, hide_secrets, json_text, lines_text, printable, without_secrets
+from graphprep.model.shown.texts import (
+    display_url,
+    hide_secrets,
+    json_text,
+    lines_text,
+    printable,
+    strict_numbers,
+    without_secrets,
+)
 
 if TYPE_CHECKING:
     from graphprep.info.guess import GuessedGraph
@@ -98,24 +106,14 @@ def info_json(found: GraphInfo) -> str:
     import dataclasses
 
     told = {name: hide_secrets(getattr(found, name)) for name in ("path", "flags", "notes")}
-    return json_text(_strict(dataclasses.asdict(found) | told))
-
-
-def _strict(value: Any) -> Any:
-    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):  # noqa: PLR0124 - NaN
-        return str(value)
-    if isinstance(value, dict):
-        return {key: _strict(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_strict(item) for item in value]
-    return value
+    return json_text(strict_numbers(dataclasses.asdict(found) | told))
 
 
 def info_text(found: GraphInfo, inputs: Sequence[str] = (), *, every: bool = False) -> str:
     """Write what was found for people, of many types the largest unless ``every``; ``inputs`` are the paths as given."""
     import shlex
 
-    from graphprep.cli.words import count, size, table
+    from graphprep.cli.printed.words import count, size, table
 
     bytes_text = "unknown size" if found.num_bytes is None else size(found.num_bytes)
     lines = [f"{display_url(found.path)}: {found.format}, {count(found.num_files, 'file')}, {bytes_text}"]
@@ -139,7 +137,7 @@ def info_text(found: GraphInfo, inputs: Sequence[str] = (), *, every: bool = Fal
 
 
 def _type_lines(title: str, one: TypeInfo) -> list[str]:
-    from graphprep.cli.words import table
+    from graphprep.cli.printed.words import table
 
     facts = []
     if one.count is not None:
@@ -160,7 +158,7 @@ def _type_lines(title: str, one: TypeInfo) -> list[str]:
 
 
 def _column_row(column: ColumnInfo) -> tuple[str, ...]:
-    from graphprep.cli.words import count
+    from graphprep.cli.printed.words import count
 
     shape = f"[{', '.join(map(str, column.item_shape))}]" if column.item_shape else ""
     is_own = column.role not in _NAMED_ROLES or column.role != column.name
@@ -174,7 +172,7 @@ def _column_row(column: ColumnInfo) -> tuple[str, ...]:
 def _head_lines(head: Head) -> list[str]:
     import shutil
 
-    from graphprep.cli.words import cut_cells, table
+    from graphprep.cli.printed.words import cut_cells, table
 
     rows = [tuple(map(printable, head.names)), *(tuple(_cell(value) for value in row) for row in head.rows)]
     width = shutil.get_terminal_size().columns - len(_HEAD_INDENT)

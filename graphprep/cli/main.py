@@ -40,6 +40,7 @@ _COMMANDS = {
     "convert": "Convert raw graph data into a store of CSC or CSR arrays.",
     "info": "Describe a store, a chunked graph or raw files.",
     "validate": "Check a store against its schema and its invariants.",
+    "stats": "Say what a graph is like: degrees, components, columns.",
     "ids": "Convert IDs between raw, typed, homo, part and local.",
     "partition": "Put a store's nodes, and all else, into other partitions.",
     "reorder": "Relabel each partition's nodes: by degree, or in another order.",
@@ -182,7 +183,7 @@ class _ErrorReport:
         from graphprep.model.shown.texts import json_text, shown, without_secrets
 
         if self._as_json:
-            from graphprep.cli.words import iso_time
+            from graphprep.cli.printed.words import iso_time
 
             values = {"message": without_secrets(message), "place": shown(place), "fix": without_secrets(fix)}
             told: dict[str, Any] = {key: value for key, value in values.items() if value}

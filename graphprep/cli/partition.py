@@ -10,8 +10,8 @@ import typer
 
 from graphprep.cli.help.groups import with_groups
 from graphprep.cli.options import AsJson, DeviceFlags, ReportFlags, StorageFlags, option, values_of
-from graphprep.cli.summaries import note_lines, sizes_text, summary_json, types_lines, work_line, wrapped_text
-from graphprep.cli.words import count, table
+from graphprep.cli.printed.summaries import note_lines, sizes_text, summary_json, types_lines, work_line, wrapped_text
+from graphprep.cli.printed.words import count, table
 from graphprep.model.shown.results import MOST_TYPES
 from graphprep.model.shown.texts import display_url
 

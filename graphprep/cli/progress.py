@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TextIO
 
-from graphprep.cli.words import duration, iso_time, quantity, size
+from graphprep.cli.printed.words import duration, iso_time, quantity, size
 from graphprep.model import protocols
 from graphprep.model.shown.stage_progress import StageProgress
 from graphprep.model.shown.texts import json_text, shown, without_secrets
@@ -216,7 +216,7 @@ def make_reporter(flags: ReportFlags, stream: TextIO | None = None) -> Reporter:
 @contextlib.contextmanager
 def announcing_compilation(reporter: Reporter) -> Iterator[None]:
     """Say why a first run takes long, when it begins to compile and how long that took."""
-    from graphprep.cli.words import count
+    from graphprep.cli.printed.words import count
     from graphprep.kernels.compiler import compilation
 
     num_before, before_s = compilation.done.num_kernels, compilation.done.elapsed_s

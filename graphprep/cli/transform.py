@@ -10,7 +10,7 @@ import typer
 
 from graphprep.cli.help.groups import with_groups
 from graphprep.cli.options import AsJson, DeviceFlags, OverwriteStore, ReportFlags, StorageFlags, option, values_of
-from graphprep.cli.summaries import note_lines, sizes_text, summary_json, types_lines, work_line, wrapped_text
+from graphprep.cli.printed.summaries import note_lines, sizes_text, summary_json, types_lines, work_line, wrapped_text
 from graphprep.model.shown.texts import display_url
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import typer
 from graphprep.cli.convert import DeepGnnFlags, EdgesFlags, ErrorFlags, InputFlags
 from graphprep.cli.help.groups import with_groups
 from graphprep.cli.options import AsJson, ReportFlags, RunFlags, StorageFlags, of_report
-from graphprep.cli.summaries import note_lines, types_lines, wrapped_text
+from graphprep.cli.printed.summaries import note_lines, types_lines, wrapped_text
 from graphprep.cli.tables import TableFlags
 from graphprep.model.shown.texts import display_url, hide_secrets, json_text, shown
 
@@ -95,7 +95,7 @@ def report_json(report: StoreReport | InputReport) -> str:
 
 def _print_store(report: StoreReport, *, every: bool) -> None:
     """Print the faults on stderr, as errors are, and the outcome on stdout."""
-    from graphprep.cli.words import count, duration, size
+    from graphprep.cli.printed.words import count, duration, size
 
     for fault in report.faults:
         typer.echo(shown(f"error: {fault}"), err=True)
@@ -112,7 +112,7 @@ def _print_store(report: StoreReport, *, every: bool) -> None:
 
 def input_text(path: str, report: InputReport, *, every: bool = False) -> str:
     """Write what a sound input holds, for people; ``every``: with all types, however many."""
-    from graphprep.cli.words import count
+    from graphprep.cli.printed.words import count
 
     lines = [f"{path}: sound, {report.format}, {count(report.num_records, 'record')}"]
     lines += types_lines(report.num_nodes, report.num_edges, every=every)

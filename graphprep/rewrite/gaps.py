@@ -14,7 +14,7 @@ from graphprep.kernels.cpu.orders.gaps import fill_gaps
 from graphprep.model.options.reorder import GapCost
 from graphprep.rewrite.order import NodePlaces
 from graphprep.storage.spill.scratch import Scratch
-from graphprep.store.items import StoredArrays, StoredItems, outside, read_offsets
+from graphprep.store.items import StoredArrays, StoredItems, check_ids, outside, read_offsets
 from graphprep.store.paths import LayoutPaths, edge_folder
 
 _STEP = 1 << 17  # gaps whose logarithms are taken at once
@@ -31,12 +31,27 @@ def measure_gaps(store: StoredArrays, places: Mapping[str, NodePlaces], room: Wo
     costs = [_Cost(), _Cost()]
     stride = -(-sum(store.metadata.num_edges_per_type) // _MOST_EDGES)
     for number in range(len(store.metadata.edge_types)):
-        for part in range(store.metadata.num_parts):
-            with room.scratch.inner() as scratch:
-                rows = _Rows(store, number, part, places, replace(room, scratch=scratch))
-                for found in map_ordered(rows.measure, rows.pieces(stride), room.threads):
-                    costs = [one.plus(more) for one, more in zip(costs, found, strict=True)]
+        for found in _costs(store, number, places, stride, room):
+            costs = [one.plus(more) for one, more in zip(costs, found, strict=True)]
     return costs[0].mean(), costs[1].mean()
+
+
+def type_gaps(store: StoredArrays, number: int, room: Workspace) -> GapCost:
+    """Return what the rows of an edge type cost as they are; of more than 2^21 edges as ``measure_gaps`` has it."""
+    cost = _Cost()
+    for (found,) in _costs(store, number, None, -(-store.metadata.num_edges_per_type[number] // _MOST_EDGES), room):
+        cost = cost.plus(found)
+    return cost.mean()
+
+
+def _costs(
+    store: StoredArrays, number: int, places: Mapping[str, NodePlaces] | None, stride: int, room: Workspace
+) -> Iterator[tuple[_Cost, ...]]:
+    """Yield the costs of pieces of an edge type, before and, where there are ``places``, after."""
+    for part in range(store.metadata.num_parts):
+        with room.scratch.inner() as scratch:
+            rows = _Rows(store, number, part, places, replace(room, scratch=scratch))
+            yield from map_ordered(rows.measure, rows.pieces(stride), room.threads)
 
 
 @dataclass(frozen=True)
@@ -66,7 +81,9 @@ class _Piece:
 class _Rows:
     """The rows of the primary layout of an edge type in a partition."""
 
-    def __init__(self, store: StoredArrays, number: int, part: int, places: Mapping[str, NodePlaces], room: Workspace) -> None:
+    def __init__(
+        self, store: StoredArrays, number: int, part: int, places: Mapping[str, NodePlaces] | None, room: Workspace
+    ) -> None:
         metadata = store.metadata
         src, _, dst = metadata.edge_types[number]
         owner, other = (dst, src) if metadata.primary_layout == "csc" else (src, dst)
@@ -74,9 +91,11 @@ class _Rows:
         self._room = room
         self._indices = StoredItems(store.array(part, paths.indices))
         self._bounds = read_offsets(store.array(part, paths.indptr), self._indices.size, room.scratch)
-        self._first = places[owner].bounds(part)[0]
-        self._owners = places[owner].new_ids if owner == other else None
-        self._others = places[other]
+        numbers = {name: at for at, name in enumerate(metadata.node_types)}
+        self._first = sum(metadata.num_nodes_per_chunk[numbers[owner]][:part])
+        self._num_others = metadata.num_nodes_per_type[numbers[other]]
+        self._is_one_type = owner == other
+        self._new_ids = None if places is None else places[other].new_ids
 
     def pieces(self, stride: int) -> Iterator[_Piece]:
         """Yield the rows of each ``stride``-th block, as many as fit a piece; a row that does not lies in mapped files."""
@@ -99,30 +118,32 @@ class _Rows:
             yield _Piece(low, high, others, scratch)
             low = high
 
-    def measure(self, piece: _Piece) -> tuple[_Cost, _Cost]:
-        """Return what rows cost under old and new IDs."""
+    def measure(self, piece: _Piece) -> tuple[_Cost, ...]:
+        """Return what rows cost under old and, where there are some, new IDs."""
         with piece.scratch:
             most, others = self._room.fit(8 * self._indices.item_bytes), piece.others
             make = np.empty if others.size <= most else piece.scratch.zeros
-            new = make(others.size, others.dtype)
-            bad = self._room.kernels.relabel_ids(others, self._others.new_ids, new)
-            if bad >= 0:
-                raise outside(self._indices, int(self._bounds[piece.low]) + bad, int(others[bad]), self._others.num_nodes)
             bounds = self._bounds[piece.low : piece.high + 1] - self._bounds[piece.low]
-            old_rows = new_rows = np.zeros(bounds.size - 1, np.int64)
-            if self._owners is not None:
-                old_rows = np.arange(self._first + piece.low, self._first + piece.high)
-                new_rows = self._owners[old_rows].astype(np.int64)
+            rows = np.arange(self._first + piece.low, self._first + piece.high) * self._is_one_type
+            sides = [(others, rows)]
+            if self._new_ids is None:
+                check_ids(self._indices, int(self._bounds[piece.low]), others, self._num_others)
+            else:
+                new = make(others.size, others.dtype)
+                bad = self._room.kernels.relabel_ids(others, self._new_ids, new)
+                if bad >= 0:
+                    raise outside(self._indices, int(self._bounds[piece.low]) + bad, int(others[bad]), self._num_others)
+                sides.append((new, self._new_ids[rows].astype(np.int64) if self._is_one_type else rows))
             inner, spare, spare_inner = (make(others.size, kind) for kind in (np.int32, others.dtype, np.int32))
             if others.size >= 2**31:
                 inner, spare_inner = (piece.scratch.zeros(others.size, np.int64) for _ in range(2))
             gaps = make(others.size, np.int64)
             costs = []
-            for values, rows in ((others, old_rows), (new, new_rows)):
+            for values, of_rows in sides:
                 self._room.kernels.sort_rows(values, bounds, inner, spare, spare_inner)
-                fill_gaps(values, bounds, rows, gaps)
+                fill_gaps(values, bounds, of_rows, gaps)
                 costs.append(_sum_up(gaps))
-            return costs[0], costs[1]
+            return tuple(costs)
 
 
 def _sum_up(gaps: NDArray[np.int64]) -> _Cost:

@@ -29,10 +29,10 @@ _MOST_PIECE = 4 << 20  # stays in the cache from where it is made to where it is
 
 
 class StoreRun:
-    """A run from a store to ``out``: what it works with, closed with ``stack``, and what it takes."""
+    """A run from a store to ``out`` (None: it writes none): what it works with, closed with ``stack``, and what it takes."""
 
     def __init__(
-        self, store: str, out: str, options: RunOptions, reporter: Reporter | None, stack: contextlib.ExitStack
+        self, store: str, out: str | None, options: RunOptions, reporter: Reporter | None, stack: contextlib.ExitStack
     ) -> None:
         self.reporter = reporter or QuietReporter()
         self.device = RunDevice(options, self.reporter)
@@ -42,10 +42,10 @@ class StoreRun:
         self._stack = stack
         stack.enter_context(count_memory())
         self._sampler = stack.enter_context(PeakSampler())
-        self.store, self.out = store, out
-        self.tmp_dir = options.tmp_dir or folder_beside(out)
+        self.store, self.out = store, out or ""
+        self.tmp_dir = options.tmp_dir or (None if out is None else folder_beside(out))
         self.storage = stack.enter_context(Storage(options.storage_options, self.tmp_dir))
-        self.storage.load_drivers((store, out))
+        self.storage.load_drivers((store,) if out is None else (store, out))
 
     def plan_memory(self) -> MemoryPlan:
         """Share out the memory limit.

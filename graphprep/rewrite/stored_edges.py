@@ -32,7 +32,7 @@ class EdgeSpan:
     """Edges in a row: entries [start, stop) of a partition; the first has the edge row ``first_row`` among all of the type.
 
     ``rows`` are the nodes by which the layout is compressed, ``others`` the other ends: typed IDs, int64 and as stored.
-    ``ids`` are edge IDs as stored; without, edge rows stand in for them: int64.
+    ``ids`` are edge IDs as stored; without, or where they are not wanted, edge rows stand in for them: int64.
     """
 
     part: int
@@ -56,14 +56,17 @@ def map_edges(
     scratch: Scratch,
     make: Callable[[EdgeSpan], Made],
     num_ids: int | None = None,
+    *,
+    ids: bool = True,
 ) -> Iterator[Made]:
     """Yield what is made of an edge type's edges, on the threads, in the row order of the primary layout.
 
-    Raises DataError for an end that is no node, and for an edge ID that is not below ``num_ids``, where that is given.
+    ``ids``: whether edge IDs are wanted. Raises DataError for an end that is no node, and for an edge ID that is not below
+    ``num_ids``, where that is given.
     """
     first_row = 0
     for part in range(store.metadata.num_parts):
-        reader = _PartEdges(store, number, part, first_row, scratch, num_ids)
+        reader = _PartEdges(store, number, part, first_row, scratch, num_ids, ids=ids)
         size, step = reader.indices.size, room.fit(EDGE_BYTES)
         spans = ((start, min(start + step, size)) for start in range(0, size, step))
         yield from map_ordered(partial(_make, make, reader), spans, room.threads)
@@ -78,13 +81,21 @@ class _PartEdges:
     """Reads the edges of a partition."""
 
     def __init__(
-        self, store: StoredArrays, number: int, part: int, first_row: int, scratch: Scratch, num_ids: int | None
+        self,
+        store: StoredArrays,
+        number: int,
+        part: int,
+        first_row: int,
+        scratch: Scratch,
+        num_ids: int | None,
+        *,
+        ids: bool,
     ) -> None:
         metadata = store.metadata
         layout = metadata.primary_layout
         folder = f"{edge_folder(metadata.edge_types[number])}/{layout}"
         row_type, other_type = end_types(metadata, number, layout)
-        has_ids = metadata.edge_schemas[number].edge_id_dtype is not None
+        has_ids = ids and metadata.edge_schemas[number].edge_id_dtype is not None
         self._part = part
         self._first_row = first_row
         self._first_node = int(part_borders(metadata, row_type)[part])

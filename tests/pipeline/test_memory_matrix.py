@@ -24,9 +24,9 @@ MIB = 1 << 20
 CHECKED = {**os.environ, "GRAPHPREP_CHECK_MEMORY": "1"}
 
 
-def convert(folder, *args):
-    """Run ``convert`` and watch it; returns (exit code, peak in bytes, stderr, what --json says)."""
-    command = [sys.executable, "-m", "graphprep", "convert", *map(str, args), "-q", "--json"]
+def convert(folder, *args, command="convert"):
+    """Run a command and watch it; returns (exit code, peak in bytes, stderr, what --json says)."""
+    command = [sys.executable, "-m", "graphprep", command, *map(str, args), "-q", "--json"]
     seen = [0]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "env": CHECKED}
     with watched(command, lambda pid: seen.append(private_bytes(pid)), cwd=folder, **pipes) as process:
@@ -201,3 +201,25 @@ def test_less_ends_at_once(name, limit, tmp_path):
     assert code == 4
     assert err.startswith(f"error: the memory limit of {limit} MiB leaves 0 MiB to work with\n")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("triangles", ["exact", "sampled"])
+def test_statistics_are_found_within_the_limit(triangles, tmp_path):
+    """1.5 M edges with a weight and columns of nodes, whose buckets, degrees and triangles do not fit 24 MiB."""
+    write_weighted(tmp_path / "in")
+    convert(tmp_path, "in", "store", "--format", "edges", "--partitions", "3")
+    code, _, err, _ = convert(tmp_path, "store", "--memory-limit", "16MiB", command="stats")
+    assert code == 4
+    limit = int(re.search(r"raise --memory-limit to (\d+)MiB", err)[1])
+    for _ in range(2):  # the first ever run compiles, in memory that nobody can bound
+        options = ["--triangles", triangles, "--memory-limit", f"{limit}MiB"]
+        code, peak, err, done = convert(tmp_path, "store", *options, command="stats")
+        assert code == 0, err
+        if peak < limit * MIB:
+            break
+    assert 20 * MIB < peak < limit * MIB, f"{peak / MIB:.0f} MiB of {limit}"
+    assert done["spilled_bytes"] > MIB
+    wanted = convert(tmp_path, "store", "--triangles", triangles, command="stats")[3]
+    for name in ("nodes", "edges", "components", "triangles", "parts"):
+        assert done[name] == wanted[name]

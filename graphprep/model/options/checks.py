@@ -37,6 +37,7 @@ _LEAST = {
     "passes": (1, "give the number of passes"),
     "halo_hops": (1, "give the number of hops"),
     "threads": (0, "use 0 for one thread a core"),
+    "top": (0, "give the number of hubs to name"),
     "head": (0, "give the number of rows to show"),
     "max_faults": (0, "give the number of faults to print"),
     "min_nodes": (0, "give the least number of nodes"),

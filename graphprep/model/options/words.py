@@ -55,6 +55,7 @@ _CHOICES = {
     "index-dtype": "auto|int32|int64",
     "weight-dtype": "float32|float64",
     "array-shape": "2xe|ex2",
+    "triangles": "auto|exact|sampled",
     "partition-by": "range|hash|modulo|random|ldg|fennel|metis",
 }
 _COMMANDS = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 from collections.abc import Iterable
@@ -82,3 +83,12 @@ def json_text(value: Any, indent: int | None = 2) -> str:
     if text.replace("\n", "").isprintable():
         return text
     return "".join(char if char.isprintable() or char == "\n" else json.dumps(char)[1:-1] for char in text)
+
+
+def strict_numbers(value: Any) -> Any:
+    """Return a value of JSON in which numbers that JSON lacks (NaN, inf) are texts."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, dict):
+        return {key: strict_numbers(item) for key, item in value.items()}
+    return [strict_numbers(item) for item in value] if isinstance(value, list | tuple) else value

@@ -60,17 +60,18 @@ def make_report(store: StoredArrays, quality: Quality, of_hash: Quality, halo_ho
     """Return the report, by types' names."""
     nodes, edges = store.metadata.node_types, [edge_type_text(one) for one in store.metadata.edge_types]
     return PartitionReport(
-        nodes=_by_name(nodes, quality.nodes),
-        edges=_by_name(edges, quality.edges),
+        nodes=by_name(nodes, quality.nodes),
+        edges=by_name(edges, quality.edges),
         cut_edges=dict(zip(edges, quality.cut.tolist(), strict=True)),
-        halo=_by_name(nodes, quality.halo),
+        halo=by_name(nodes, quality.halo),
         halo_hops=halo_hops,
         total=quality.summary(),
         hash=of_hash.summary(),
     )
 
 
-def _by_name(names: Sequence[str], counts: Ints) -> dict[str, tuple[int, ...]]:
+def by_name(names: Sequence[str], counts: Ints) -> dict[str, tuple[int, ...]]:
+    """Return the rows of ``counts`` (int64[types][P]) by types' names."""
     return {name: tuple(row) for name, row in zip(names, counts.tolist(), strict=True)}
 
 

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.edges.moves import Workspace
-from graphprep.kernels.cpu.ids.components import find_root, join_ends
 from graphprep.model.errors import UsageError
 from graphprep.model.schema import RawIdKind
+from graphprep.rewrite.components import Components
 from graphprep.rewrite.transform.edge_ops import keep_edges
 from graphprep.rewrite.transform.recipe import Ints, NodeRecipe, Recipe, positions, slices
 from graphprep.storage.spill.scratch import Scratch
@@ -134,25 +134,17 @@ def largest_component(store: StoredArrays, recipe: Recipe, scratch: Scratch) -> 
 
     By union and find over the edges as they lie: 8 bytes a node.
     """
-    metadata = store.metadata
-    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(metadata.num_nodes_per_type)])
-    size = int(offsets[-1])
-    parents = scratch.zeros(size, np.int64)
-    for at in slices(size):
-        parents[at] = np.arange(at.start, at.stop)
+    components = Components(store.metadata, scratch)
     for edges in recipe.edges:
-        src, dst = (int(offsets[metadata.node_types.index(edges.edge_type[side])]) for side in (0, 2))
+        src, dst = (store.metadata.node_types.index(edges.edge_type[side]) for side in (0, 2))
         for at in slices(edges.size):
-            join_ends(parents, edges.src[at].astype(np.int64) + src, edges.dst[at].astype(np.int64) + dst)
-    find_root(parents)
-    counts = scratch.zeros(size, np.int64)
-    for at in slices(size):
-        np.add.at(counts, parents[at], 1)
-    largest = int(np.argmax(counts)) if size else 0
+            components.join(components.number(src, edges.src[at]), components.number(dst, edges.dst[at]))
+    sizes, roots, offsets = components.find(scratch), components.roots, components.offsets
+    largest = int(np.argmax(sizes)) if sizes.size else 0
     return {
         number: _mask(
             int(offsets[number + 1] - first),
-            lambda at, first=first: parents[first + at.start : first + at.stop] == largest,
+            lambda at, first=first: roots[first + at.start : first + at.stop] == largest,
             scratch,
         )
         for number, first in enumerate(offsets[:-1].tolist())

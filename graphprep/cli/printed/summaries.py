@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from graphprep.cli.words import count, duration, quantity, size, table
+from graphprep.cli.printed.words import count, duration, quantity, size, table
 from graphprep.model.shown.results import MOST_TYPES, largest_types
 from graphprep.model.shown.texts import hide_secrets, json_text, lines_text, printable, without_secrets
 

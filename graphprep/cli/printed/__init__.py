@@ -1,0 +1,1 @@
+"""What commands print: numbers and tables in words, summaries, reports."""

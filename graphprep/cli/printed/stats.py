@@ -1,0 +1,232 @@
+"""The report of ``stats`` for people: tables, and a histogram of degrees."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from graphprep.cli.printed.summaries import wrapped_text
+from graphprep.cli.printed.words import count, duration, size
+from graphprep.model.shown.results import MOST_TYPES, largest_types
+from graphprep.model.shown.texts import display_url, printable
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+
+    from graphprep.model.options.stats import ColumnStats, Distribution, NodeTypeStats, PartStats, StatsReport, TriangleStats
+
+MOST_COLUMNS = 80  # of a report that is piped
+_LEAST_COLUMNS = 60
+_INDENT = 2
+_BAR = 36  # characters of the longest bar
+_MOST_VALUES = 8  # of a label that are shown
+_MOST_DIGITS = 6  # of a number
+_SHOWN = ("50", "90", "99")
+
+
+def report_text(report: StatsReport, *, width: int = MOST_COLUMNS, bar: str = "█", every: bool = False) -> str:
+    """Write the report in ``width`` columns; ``every``: with all types and partitions, however many."""
+    from rich.console import Console
+    from rich.padding import Padding
+
+    out = io.StringIO()
+    told = Console(
+        file=out,
+        width=max(_LEAST_COLUMNS, width),
+        color_system=None,
+        markup=False,
+        highlight=False,
+        emoji=False,
+        legacy_windows=False,
+    )
+    for part in _parts(report, bar, every):
+        told.print(part if isinstance(part, str) else Padding(part, (0, 0, 0, _INDENT)), soft_wrap=isinstance(part, str))
+    return wrapped_text([line.rstrip() for line in out.getvalue().splitlines()])
+
+
+def _parts(report: StatsReport, bar: str, every: bool) -> Iterator[RenderableType]:
+    """Yield lines, and tables that are indented; a title stands before each."""
+    nodes, edges = sum(report.num_nodes.values()), sum(report.num_edges.values())
+    counts = (count(nodes, "node"), count(edges, "edge"), count(report.num_parts, "partition"))
+    yield f"{display_url(report.path)}: {', '.join(counts)}"
+    node_types = [one for one in report.nodes if every or one.name in largest_types(report.num_nodes)]
+    edge_types = [one for one in report.edges if every or one.name in largest_types(report.num_edges)]
+    yield _table(("nodes", "", "isolated"), [(one.name, f"{one.num_nodes:,}", f"{one.num_isolated:,}") for one in node_types])
+    yield from _more("node types", len(report.nodes) - len(node_types))
+    if edge_types:
+        yield ""
+        yield _table(
+            ("edges", "", "self-loops", "repeated", "returned", "log2 gap"),
+            [
+                (
+                    one.name,
+                    f"{one.num_edges:,}",
+                    f"{one.num_self_loops:,}",
+                    f"{one.num_repeated:,}",
+                    "-" if one.reciprocity is None else f"{one.reciprocity:.1%}",
+                    f"{one.locality.mean_log2:.2f}",
+                )
+                for one in edge_types
+            ],
+        )
+        yield from _more("edge types", len(report.edges) - len(edge_types))
+        yield ""
+        rows = [(one.name, one.degrees) for one in node_types]
+        rows += [
+            (f"{one.name} {way}", found)
+            for one in edge_types
+            for way, found in (("in", one.in_degrees), ("out", one.out_degrees))
+        ]
+        yield _table(
+            ("degrees", "min", "mean", *(f"{one}%" for one in _SHOWN), "max", "alpha", "from", "KS"),
+            [(name, *_degree_cells(found)) for name, found in rows],
+        )
+    for one in node_types:
+        yield from _node_parts(one, bar) if edge_types else ()
+    yield from _component_parts(report)
+    if report.triangles is not None:
+        yield from ("", *_triangle_lines(report.triangles))
+    if report.parts is not None:
+        yield from _partition_parts(report.parts, report.num_parts, every)
+    columns = [(one.name, one.columns) for one in node_types] + [(one.name, one.columns) for one in edge_types]
+    yield from _column_parts(columns)
+    yield ""
+    spilled = f", spilled {size(report.spilled_bytes)}" if report.spilled_bytes else ""
+    yield f"  looked at in {duration(report.elapsed_s)}, peak memory {size(report.peak_memory_bytes)}{spilled}"
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> Table:
+    """Lay out rows; the columns of numbers are flush right, and the first is cut where it is too long."""
+    from rich.table import Table
+
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_edge=False)
+    for at, name in enumerate(head):
+        table.add_column(
+            name, justify="left" if at in left else "right", no_wrap=True, overflow="ellipsis", min_width=_widest(rows, at)
+        )
+    for row in rows:
+        table.add_row(*map(printable, row))
+    return table
+
+
+def _widest(rows: Sequence[Sequence[str]], at: int) -> int | None:
+    """Return how wide a column must be: numbers are never cut."""
+    return max((len(row[at]) for row in rows), default=0) if at else None
+
+
+def _more(what: str, number: int) -> Iterator[str]:
+    if number:
+        yield f"  ... and {number:,} more {what}; -v shows all"
+
+
+def _degree_cells(found: Distribution) -> tuple[str, ...]:
+    law = found.power_law
+    fitted = ("-", "-", "-") if law is None else (f"{law.alpha:.2f}", f"{law.xmin:,}", f"{law.ks:.3f}")
+    return (
+        f"{found.min:,}",
+        f"{found.mean:.2f}",
+        *(f"{found.percentiles[one]:,}" for one in _SHOWN),
+        f"{found.max:,}",
+        *fitted,
+    )
+
+
+def _node_parts(one: NodeTypeStats, bar: str) -> Iterator[RenderableType]:
+    """Yield the histogram of a type's degrees, and its hubs."""
+    yield ""
+    yield _histogram(("degree", f"nodes of {one.name}"), one.degrees, bar)
+    if one.hubs:
+        yield "  hubs: " + ", ".join(f"{printable(str(hub.raw_id))} ({hub.degree:,})" for hub in one.hubs)
+
+
+def _histogram(head: tuple[str, str], found: Distribution, bar: str) -> Table:
+    """Draw a bar for each bin, from the first that has something."""
+    most, bins = max((one.count for one in found.histogram), default=0), list(found.histogram)
+    while bins and not bins[0].count:
+        del bins[0]
+    rows = [
+        (
+            f"{one.low:,}" if one.low == one.high else f"{one.low:,}-{one.high:,}",
+            f"{one.count:,}",
+            bar * max(one.count > 0, round(_BAR * one.count / max(1, most))),
+        )
+        for one in bins
+    ]
+    return _table((*head, ""), rows, left=(0, 2))
+
+
+def _component_parts(report: StatsReport) -> Iterator[RenderableType]:
+    found = report.components
+    if not found.count:
+        return
+    yield ""
+    largest = f"the largest of {count(found.largest, 'node')} ({found.largest_share:.1%})"
+    yield f"  {count(found.count, 'weakly connected component')}, {largest}"
+    if found.count > 1:
+        sizes = (
+            f"{one.low:,}{'' if one.low == one.high else f'-{one.high:,}'}: {one.count:,}"
+            for one in found.sizes.histogram
+            if one.count
+        )
+        yield f"  components by number of nodes: {'; '.join(sizes)}"
+
+
+def _triangle_lines(found: TriangleStats) -> list[str]:
+    if found.exact:
+        return [
+            f"  {count(found.num_triangles, 'triangle')} in {count(found.num_paths, 'path')} of two edges",
+            f"  clustering {found.global_clustering:.4f}, average by node {found.average_clustering:.4f}",
+        ]
+    return [
+        f"  about {count(found.num_triangles, 'triangle')} (standard error {found.num_triangles_error:,.0f}), "
+        f"from {found.num_samples:,} of {count(found.num_paths, 'path')}",
+        f"  clustering {found.global_clustering:.4f} ({found.global_clustering_error:.4f}), "
+        f"average by node {found.average_clustering:.4f} ({found.average_clustering_error:.4f})",
+    ]
+
+
+def _partition_parts(parts: PartStats, num_parts: int, every: bool) -> Iterator[RenderableType]:
+    columns = [
+        [sum(one) for one in zip(*found.values(), strict=True)] or [0] * num_parts
+        for found in (parts.nodes, parts.edges, parts.halo)
+    ]
+    shown = num_parts if every else min(num_parts, MOST_TYPES)
+    yield ""
+    rows = [(str(part), *(f"{column[part]:,}" for column in columns)) for part in range(shown)]
+    yield _table((f"partitions by {parts.partition_by}", "nodes", "edges", "halo"), rows)
+    yield from _more("partitions", num_parts - shown)
+    total = parts.total
+    yield f"  {count(total.cut_edges, 'edge')} cut ({total.cut_share:.1%}), halos of {count(total.halo_nodes, 'node')}"
+    yield f"  largest over mean: nodes {total.node_imbalance:.3f}, edges {total.edge_imbalance:.3f}"
+
+
+def _column_parts(types: Sequence[tuple[str, Sequence[ColumnStats]]]) -> Iterator[RenderableType]:
+    for name, columns in types:
+        if not columns:
+            continue
+        yield ""
+        rows = [
+            (
+                one.name,
+                f"{one.dtype}{list(one.item_shape) if one.item_shape else ''}" if one.kind == "dense" else one.kind,
+                f"{one.num_missing:,}" + (f"+{one.num_nan:,} NaN" if one.num_nan else ""),
+                *(_number(value) for value in (one.min, one.mean, one.max)),
+                f"{'' if one.is_exact else '~'}{one.num_distinct:,}",
+            )
+            for one in columns
+        ]
+        yield _table((f"columns of {printable(name)}", "", "missing", "min", "mean", "max", "distinct"), rows, left=(0, 1))
+        for one in columns:
+            if one.counts:
+                few = sorted(one.counts.items(), key=lambda item: -item[1])[:_MOST_VALUES]
+                more = f", and {len(one.counts) - len(few):,} more" if len(one.counts) > len(few) else ""
+                yield f"  {printable(one.name)}: {', '.join(f'{printable(value)} ({number:,})' for value, number in few)}{more}"
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return "-"
+    text = f"{value:,}" if isinstance(value, int) else f"{value:.{_MOST_DIGITS}g}"
+    return text if len(text) <= 2 * _MOST_DIGITS else f"{value:.{_MOST_DIGITS - 1}g}"

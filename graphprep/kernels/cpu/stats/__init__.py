@@ -1,0 +1,1 @@
+"""Kernels of ``stats``: repeated and reciprocal edges, distinct values, triangles."""

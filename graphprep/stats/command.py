@@ -1,0 +1,139 @@
+"""``stats``: what a store is like. The stages in order."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from graphprep.edges.moves import Workspace
+from graphprep.engine.ledger import Need
+from graphprep.model.metadata import GraphMetadata
+from graphprep.model.options.reorder import GapCost
+from graphprep.model.options.stats import ComponentStats, EdgeTypeStats, NodeTypeStats, StatsOptions, StatsReport
+from graphprep.model.protocols import Reporter
+from graphprep.model.schema import edge_type_text
+from graphprep.rewrite.gaps import type_gaps
+from graphprep.rewrite.run import StoreRun
+from graphprep.rewrite.stored_edges import derive_needs
+from graphprep.stats.columns import column_needs, describe_columns
+from graphprep.stats.degrees import DegreeCounts, TypeDegrees
+from graphprep.stats.pairs import PairCounts, pair_edges
+from graphprep.stats.partitions import describe_parts
+from graphprep.stats.triangles import find_triangles, triangle_needs
+from graphprep.storage.read.arrays import StoreReader
+from graphprep.store.items import check_arrays
+from graphprep.store.paths import edge_folder, node_folder
+
+
+def stats(store: str, options: StatsOptions | None = None, reporter: Reporter | None = None) -> StatsReport:
+    """Look at the store at ``store``: degrees, components, repeated edges, locality, partitions, columns, triangles if asked.
+
+    The numbers are the same for any number of threads and any memory limit; ``triangles`` ``auto`` chooses by the limit
+    between two ways. Raises the GraphprepErrors that the command line maps to its exit codes.
+    """
+    options = options or StatsOptions()
+    with contextlib.ExitStack() as stack:
+        run = StoreRun(store, None, replace(options.run, device="cpu"), reporter, stack)
+        memory, source = run.plan_memory(), run.open_store()
+        step = _Stages(run, source, run.room(memory, source.metadata), options)
+        degrees, nodes, components = step.degrees()
+        pairs, gaps = step.pairs(), step.locality()
+        step.begin("partitions")
+        parts = describe_parts(source, step.room)
+        triangles = None
+        if options.triangles is not None:
+            step.begin("triangles", triangle_needs(step.room))
+            triangles = find_triangles(source, options, step.room)
+        step.begin("columns", column_needs(step.room))
+        return StatsReport(
+            path=store,
+            graph_name=source.metadata.graph_name,
+            num_parts=source.metadata.num_parts,
+            nodes=step.with_columns(nodes),
+            edges=tuple(map(step.edge_type, range(len(degrees)), degrees, pairs, gaps)),
+            components=components,
+            triangles=triangles,
+            parts=parts,
+            peak_memory_bytes=run.finish(),
+            elapsed_s=run.elapsed_s,
+            stage_s=dict(run.ledger.seconds),
+            spilled_bytes=step.room.pool.spilled_bytes,
+        )
+
+
+@dataclass(frozen=True)
+class _Stages:
+    """The stages of a run."""
+
+    run: StoreRun
+    store: StoreReader
+    room: Workspace
+    options: StatsOptions
+
+    @property
+    def metadata(self) -> GraphMetadata:
+        """Return what is known of the store."""
+        return self.store.metadata
+
+    def begin(self, stage: str, needs: Iterable[Need] | None = None) -> None:
+        """Begin a stage."""
+        self.run.ledger.begin(stage, tuple(derive_needs(self.room) if needs is None else needs))
+
+    def degrees(self) -> tuple[list[TypeDegrees], list[NodeTypeStats], ComponentStats]:
+        """Count degrees, by edge type and in all, and components."""
+        self.begin("degrees")
+        for part in range(self.metadata.num_parts):
+            check_arrays(self.store, part)
+        with self.room.scratch.inner() as scratch:
+            counts = DegreeCounts(self.store, replace(self.room, scratch=scratch), self.options.top)
+            edges = []
+            for number, num_edges in enumerate(self.metadata.num_edges_per_type):
+                edges.append(counts.count(number))
+                self.run.reporter.advance(records=num_edges)
+            return edges, list(map(counts.nodes, range(len(self.metadata.node_types)))), counts.components()
+
+    def pairs(self) -> list[PairCounts]:
+        """Count repeated and reciprocal edges."""
+        self.begin("pairs")
+        found = []
+        for number, num_edges in enumerate(self.metadata.num_edges_per_type):
+            found.append(pair_edges(self.store, number, self.room))
+            self.run.reporter.advance(records=num_edges)
+        return found
+
+    def locality(self) -> list[GapCost]:
+        """Measure the gaps between neighbours."""
+        self.begin("locality")
+        return [type_gaps(self.store, number, self.room) for number in range(len(self.metadata.edge_types))]
+
+    def with_columns(self, nodes: list[NodeTypeStats]) -> tuple[NodeTypeStats, ...]:
+        """Look at the columns of nodes."""
+        found = []
+        for one, schema in zip(nodes, self.metadata.node_schemas, strict=True):
+            columns = describe_columns(
+                self.store, node_folder(one.name), schema.columns, self.room, histograms=self.options.histograms
+            )
+            found.append(replace(one, columns=columns))
+            self.run.reporter.advance(records=one.num_nodes)
+        return tuple(found)
+
+    def edge_type(self, number: int, degrees: TypeDegrees, pairs: PairCounts, gaps: GapCost) -> EdgeTypeStats:
+        """Put together what is known of an edge type, and look at its columns."""
+        edge_type, schema = self.metadata.edge_types[number], self.metadata.edge_schemas[number]
+        columns = describe_columns(
+            self.store, edge_folder(edge_type), schema.columns, self.room, histograms=self.options.histograms
+        )
+        return EdgeTypeStats(
+            name=edge_type_text(edge_type),
+            num_edges=self.metadata.num_edges_per_type[number],
+            num_self_loops=degrees.num_self_loops,
+            num_repeated=pairs.num_repeated,
+            reciprocity=pairs.reciprocity,
+            in_degrees=degrees.in_degrees,
+            out_degrees=degrees.out_degrees,
+            in_hubs=degrees.in_hubs,
+            out_hubs=degrees.out_hubs,
+            locality=gaps,
+            columns=columns,
+        )
