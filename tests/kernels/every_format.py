@@ -28,7 +28,7 @@ def used_kernels():
         for kernel in vars(module).values() if name.startswith("graphprep.kernels.cpu.") else ():
             if isinstance(kernel, jit.Kernel) and kernel.__module__ == name and kernel._calls:
                 signatures = [
-                    " ".join("?" if kind is None else jit._text_of((kind,)) for kind in kinds) for kinds in kernel._calls
+                    " ".join("?" if kind is None else jit.text_of((kind,)) for kind in kinds) for kinds in kernel._calls
                 ]
                 by_numba = sum(call == kernel._call_numba for call in kernel._calls.values())
                 yield f"{name.rpartition('.')[2]}.{kernel.__name__}", [signatures, by_numba]

@@ -18,7 +18,7 @@ import pytest
 
 import graphprep.kernels.cpu
 from graphprep.kernels.compiler import compilation, jit
-from graphprep.kernels.compiler.private_files import read_private, write_private
+from graphprep.kernels.compiler.jit import read_private, write_private
 
 FOLDER = Path(graphprep.kernels.cpu.__file__).parent
 KERNELS = '''

@@ -22,28 +22,31 @@ import importlib
 import importlib.util
 import os
 import re
+import stat
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from importlib.machinery import ModuleSpec
+from collections.abc import Callable
 from importlib.metadata import version
+from operator import attrgetter
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import ModuleType
+from typing import Any, NamedTuple, cast
 
 import numpy as np
-from xxhash import xxh3_128_hexdigest
+from xxhash import xxh3_128, xxh3_128_hexdigest
 
-from graphprep.kernels.compiler.compilation import compiling
-from graphprep.kernels.compiler.private_files import is_private_folder, read_private, write_private
 from graphprep.model.syntax import PARSER
 
 _FORMAT = "graphprep kernel 1"
-_OURS = __name__.partition(".")[0]
+_OURS = f"{__name__.partition('.')[0]}."
 _IMPORT = re.compile(r"(?:^|[:;])[ \t]*((?:from[\s\\]+[\w.]+[\s\\]+)?import\b(?:\\\n|\([^()]*\)|[^\n;\\(])*)", re.MULTILINE)
 _KERNELS = __name__.rpartition(".compiler.")[0]
-_C_LIBRARY = frozenset({"memcmp", "memcpy", "memmove", "memset"})
 _HARMLESS = frozenset({"NUMBA_CACHE_DIR", "NUMBA_NUM_THREADS"})
+_find = functools.cache(importlib.util.find_spec)  # of a module by its name; None where that is something else
 _LOCK = threading.RLock()  # one thread at a time loads or compiles
+_C_TYPES: dict[str, Any] = {"i": ctypes.c_int64, "u": ctypes.c_uint64, "f": ctypes.c_double, "b": ctypes.c_bool}
+_name_of, _value_of = attrgetter("name"), attrgetter("value")
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 Function = Callable[..., Any]
 Kind = tuple[np.dtype[Any], int]  # of an argument: dtype and number of axes, 0 for a number; None has dtype object
@@ -56,22 +59,14 @@ Call = Callable[[tuple[Any, ...]], Any]
 
 def njit(**options: Any) -> Callable[[Function], Kernel]:
     """Make a kernel of a function; the options are those of ``numba.njit``."""
-    return lambda function: Kernel(function, options)
+    return functools.partial(Kernel, options=options)
 
 
-def intrinsic(function: Function) -> Intrinsic:
-    """Make an intrinsic of a function, as ``numba.extending.intrinsic`` does, but import nothing yet."""
-    return Intrinsic(function)
-
-
-class LateModule:
+class LateModule(ModuleType):
     """A module that is imported when something of it is first asked for: what intrinsics need when they are compiled."""
 
-    def __init__(self, name: str) -> None:
-        self._name = name
-
     def __getattr__(self, name: str) -> Any:
-        return getattr(importlib.import_module(self._name), name)
+        return getattr(importlib.import_module(self.__name__), name)
 
 
 ir = LateModule("llvmlite.ir")
@@ -79,7 +74,7 @@ types = LateModule("numba.types")
 
 
 class Intrinsic:
-    """A function that writes LLVM's instructions, for kernels to call."""
+    """A function that writes LLVM's instructions, for kernels to call: ``numba.extending.intrinsic``, imported late."""
 
     def __init__(self, function: Function) -> None:
         functools.update_wrapper(self, function)
@@ -104,7 +99,7 @@ class Kernel:
 
     def __call__(self, *args: Any) -> Any:
         """Run the kernel, compiled for the types of the arguments."""
-        kinds = tuple([_kind_of(arg) for arg in args])
+        kinds = tuple(map(_kind_of, args))
         call = self._calls.get(kinds) or self._find(kinds)
         return call(args)
 
@@ -122,13 +117,12 @@ class Kernel:
         return self._jit(self._options)
 
     def _jit(self, options: dict[str, Any]) -> Any:
-        import numba
+        from graphprep.kernels.compiler.machine_code import make_function
 
-        _forgive_full_cache()
         names = self.py_func.__globals__  # where Numba looks up what the function calls
         names.update({name: item.of_numba for name, item in list(names.items()) if isinstance(item, Intrinsic)})
         kept = options.get("cache", False) and _may_numba_keep(self.py_func)
-        return numba.njit(**options | {"cache": kept})(self.py_func)
+        return make_function(self.py_func, options | {"cache": kept})
 
     @property
     def _numba_type_(self) -> Any:
@@ -145,19 +139,21 @@ class Kernel:
     def _find(self, kinds: tuple[Kind | None, ...]) -> Call:
         with _LOCK:
             if kinds not in self._calls:
-                self._calls[kinds] = self._load(kinds)
+                by_numba = None in kinds or _is_special_build()
+                self._calls[kinds] = self._call_numba if by_numba else self._load(cast(Kinds, kinds))
             return self._calls[kinds]
 
-    def _load(self, kinds: tuple[Kind | None, ...]) -> Call:
-        known = tuple([kind for kind in kinds if kind is not None])
-        if len(known) < len(kinds) or _is_special_build():
-            return self._call_numba
-        code = read_code(self.py_func, known)
+    def _load(self, kinds: Kinds) -> Call:
+        code = read_code(self.py_func, kinds)
         if code is None:
+            from graphprep.kernels.compiler.compilation import compiling
+            from graphprep.kernels.compiler.machine_code import compile_code
+
             with compiling():
-                code = compile_code(self, known)
-            write_code(self.py_func, known, code)
-        return _bind(code, known) if code.data else self._call_numba
+                symbol = f"graphprep_{xxh3_128_hexdigest(_name_code(self.py_func, kinds)[1])}"
+                code = Code(symbol, *compile_code(self.inner, kinds, symbol, _target_machine()))
+            write_code(self.py_func, kinds, code)
+        return _bind(code, kinds) if code.data else self._call_numba
 
     def _call_numba(self, args: tuple[Any, ...]) -> Any:
         return self.outer(*args)
@@ -168,7 +164,7 @@ def _kind_of(arg: Any) -> Kind | None:
     cls = type(arg)
     if cls is np.ndarray or cls is np.memmap:
         flags = arg.flags
-        return (arg.dtype, arg.ndim) if flags.c_contiguous and flags.aligned and _is_plain(arg.dtype) and arg.ndim else None
+        return (arg.dtype, arg.ndim) if flags.c_contiguous and flags.aligned and arg.dtype in _PLAIN and arg.ndim else None
     if cls is int:
         return _INT if -0x8000000000000000 <= arg <= 0x7FFFFFFFFFFFFFFF else _UINT
     if cls is bool:
@@ -177,34 +173,20 @@ def _kind_of(arg: Any) -> Kind | None:
         return _FLOAT
     if arg is None:
         return _NONE
-    return (arg.dtype, 0) if isinstance(arg, np.generic) and _is_plain(arg.dtype) else None
+    return (arg.dtype, 0) if isinstance(arg, np.generic) and arg.dtype in _PLAIN else None
 
 
-_INT, _UINT, _BOOL, _FLOAT, _NONE = ((np.dtype(name), 0) for name in ("int64", "uint64", "bool", "float64", "object"))
+_INT, _UINT = (np.dtype("int64"), 0), (np.dtype("uint64"), 0)
+_BOOL, _FLOAT, _NONE = (np.dtype("bool"), 0), (np.dtype("float64"), 0), (np.dtype("object"), 0)
 _PLAIN = frozenset(map(np.dtype, ("?", "b", "B", "h", "H", "i", "I", "l", "L", "q", "Q", "f", "d")))
-
-
-def _is_plain(dtype: np.dtype[Any]) -> bool:
-    return dtype in _PLAIN
 
 
 def _is_special_build() -> bool:
     """Return whether a variable asks Numba for code of another kind, such as NUMBA_BOUNDSCHECK."""
-    return any(name.startswith("NUMBA_") and name not in _HARMLESS for name in os.environ)
-
-
-@functools.cache
-def _forgive_full_cache() -> None:
-    """Let a kernel that Numba cannot keep (full disk, quota, file size limit) cost another compilation, not the run."""
-    from numba.core import caching
-
-    save = caching.Cache.save_overload
-
-    def save_or_not(self: Any, sig: Any, data: Any) -> None:
-        with contextlib.suppress(OSError):
-            save(self, sig, data)
-
-    caching.Cache.save_overload = save_or_not
+    for name in os.environ:
+        if name.startswith("NUMBA_") and name not in _HARMLESS:
+            return True
+    return False
 
 
 def _may_numba_keep(function: Function) -> bool:
@@ -232,10 +214,10 @@ class Code(NamedTuple):
 
 def read_code(function: Function, kinds: Kinds) -> Code | None:
     """Return a kernel's code for some types; None where no file holds what would be compiled now."""
-    key = _key_of(function, kinds)
+    name, key = _name_code(function, kinds)
     for folder in _folders():
         with contextlib.suppress(OSError, ValueError):
-            content = read_private(folder / _file_name(function, kinds))
+            content = read_private(folder / name)
             checksum, found, head, data = content.split(b"\0", 3)
             if found == key and checksum.decode() == xxh3_128_hexdigest(content[len(checksum) :]):
                 symbol, _, results = head.decode().partition(" ")
@@ -248,54 +230,60 @@ def write_code(function: Function, kinds: Kinds, code: Code) -> None:
 
     Code is loaded from, and written to, folders and files of the user's own or root's that nobody else may write to.
     """
-    content = b"\0".join((b"", _key_of(function, kinds), f"{code.symbol} {code.results}".encode(), code.data))
+    name, key = _name_code(function, kinds)
+    content = b"\0".join((b"", key, f"{code.symbol} {code.results}".encode(), code.data))
     content = xxh3_128_hexdigest(content).encode() + content
     for folder in _folders():
         with contextlib.suppress(OSError):
-            write_private(folder / _file_name(function, kinds), content)
+            write_private(folder / name, content)
             return
 
 
-def _folders() -> Iterator[Path]:
-    """Yield where code may be: in NUMBA_CACHE_DIR, else beside the sources, or else with the user's caches."""
+def _folders() -> list[Path]:
+    """Return where code may be: in NUMBA_CACHE_DIR, else beside the sources, or else with the user's caches."""
     chosen = os.environ.get("NUMBA_CACHE_DIR")
-    yield Path(chosen) if chosen else Path(__file__).parent / "__pycache__"
+    folders = [Path(chosen) if chosen else Path(__file__).parent / "__pycache__"]
     with contextlib.suppress(RuntimeError):  # nobody's home
-        yield Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "graphprep"
+        folders.append(Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "graphprep")
+    return folders
 
 
-def _file_name(function: Function, kinds: Kinds) -> str:
-    """Name a file: one for each kernel, types and machine, so that code of newer sources takes the place of old code."""
-    digest = xxh3_128_hexdigest(f"{_text_of(kinds)}\n{_machine()}".encode())[:16]
-    module = function.__module__.removeprefix(f"{_KERNELS}.cpu.")
-    return f"{module}.{function.__qualname__}-{digest}.kernel"
+def _name_code(function: Function, kinds: Kinds) -> tuple[str, bytes]:
+    """Return the name of a kernel's file, and what decides its code.
+
+    There is one file for each kernel, types and machine, so that code of newer sources takes the place of old code.
+    """
+    name, types = f"{function.__module__}.{function.__qualname__}", text_of(kinds)
+    digest = xxh3_128_hexdigest(f"{types}\n{_machine()}".encode())[:16]
+    key = "\n".join((_FORMAT, f"{name}({types})", _digest_of_sources(function.__module__), _machine()))
+    return f"{name.removeprefix(f'{_KERNELS}.cpu.')}-{digest}.kernel", key.encode()
 
 
-def _key_of(function: Function, kinds: Kinds) -> bytes:
-    """Write down what decides the code."""
-    name = f"{function.__module__}.{function.__qualname__}({_text_of(kinds)})"
-    return "\n".join((_FORMAT, name, _digest_of_sources(function.__module__), _machine())).encode()
-
-
-def _text_of(kinds: Kinds) -> str:
+def text_of(kinds: Kinds) -> str:
     """Write types: ``u1[1] i8 f8[2]``."""
-    return " ".join(f"{dtype.str[1:]}[{axes}]" if axes else dtype.str[1:] for dtype, axes in kinds)
+    text = ""
+    for dtype, axes in kinds:
+        text += f" {dtype.str[1:]}[{axes}]" if axes else f" {dtype.str[1:]}"
+    return text[1:]
 
 
 @functools.cache
 def _digest_of_sources(module: str) -> str:
     """Hash the sources that decide what the kernels of a module do."""
-    sources = _sources_of(module)
-    return xxh3_128_hexdigest(b"\0".join(part for name in sorted(sources) for part in (name.encode(), sources[name])))
+    digest = xxh3_128()
+    for name, source in sorted(_sources_of(module).items()):
+        digest.update(f"{name} {len(source)} ".encode() + source)
+    return digest.hexdigest()
 
 
 def _sources_of(module: str) -> dict[str, bytes]:
-    """Read a module, all of ours that it imports, and what they import."""
+    """Read a module, all of ours that it imports, and what they import: sources by name."""
     sources: dict[str, bytes] = {}
     pending = [module, __name__]
     while pending:
         name = pending.pop()
-        if name not in sources and (read := _read_source(name)) is not None:
+        is_wanted = name not in sources and (name == module or f"{name}.".startswith(_OURS))
+        if is_wanted and (read := _read_source(name)) is not None:
             sources[name], imported = read
             pending += imported
     return sources
@@ -303,7 +291,7 @@ def _sources_of(module: str) -> dict[str, bytes]:
 
 @functools.cache
 def _read_source(name: str) -> tuple[bytes, list[str]] | None:
-    """Read a module's source, and what of ours it imports; None for a name in a package that is no module."""
+    """Read a module's source, and what it imports; None for a name in a package that is no module."""
     spec = _find(name)
     if spec is None or spec.origin is None:
         return None
@@ -312,7 +300,7 @@ def _read_source(name: str) -> tuple[bytes, list[str]] | None:
 
 
 def _imports_of(source: bytes, package: str) -> list[str]:
-    """Return what of ours a source imports, anywhere in it: modules, and names in packages, which may be modules.
+    """Return what a source imports, anywhere in it: modules, and names in packages of ours, which may be modules.
 
     Only its import statements are parsed (the whole takes 10 ms a module), unless one of them cannot be by itself.
     """
@@ -325,24 +313,14 @@ def _imports_of(source: bytes, package: str) -> list[str]:
     imported: list[str] = []
     for node in statements:
         if isinstance(node, ast.Import):
-            imported += [alias.name for alias in node.names if _is_ours(alias.name)]
+            imported += map(_name_of, node.names)
         elif isinstance(node, ast.ImportFrom):
             module = importlib.util.resolve_name("." * node.level + (node.module or ""), package)
-            spec = _find(module) if _is_ours(module) else None
-            if spec is not None:
-                imported.append(module)
-                imported += [f"{module}.{alias.name}" for alias in node.names if spec.submodule_search_locations]
+            spec = _find(module) if f"{module}.".startswith(_OURS) else None
+            imported.append(module)
+            if spec is not None and spec.submodule_search_locations:
+                imported += map(f"{module}.".__add__, map(_name_of, node.names))
     return imported
-
-
-def _is_ours(module: str) -> bool:
-    return module.partition(".")[0] == _OURS
-
-
-@functools.cache
-def _find(name: str) -> ModuleSpec | None:
-    """Find a module; None where the name is something else."""
-    return importlib.util.find_spec(name)
 
 
 @functools.cache
@@ -355,128 +333,74 @@ def _machine() -> str:
     return "\n".join((compilers, binding.get_process_triple(), binding.get_host_cpu_name(), features))
 
 
-# ---- compiling
+# ---- files that nobody but the user (or root) can have written: machine code is loaded from no others
 
 
-def compile_code(kernel: Kernel, kinds: Kinds) -> Code:
-    """Compile a kernel for some types as a C function. The code is empty where it must not be kept."""
-    import numba
-    from numba import types
-
-    signature = tuple(_numba_type(kind) for kind in kinds)
-    kernel.inner.compile(signature)
-    (returned,) = (one.return_type for one in kernel.inner.nopython_signatures if one.args == signature)
-    results = _letters_of(returned)
-    if results is None:
-        return Code("", "", b"")
-    parameters: list[Any] = []
-    for dtype, axes in kinds:
-        if axes:
-            parameters += [types.CPointer(numba.from_dtype(dtype)), *[types.int64] * axes]
-        elif dtype.kind in _LETTERS:
-            parameters.append(_LETTERS[dtype.kind].numba_type)
-    parameters += [types.CPointer(_LETTERS[letter].numba_type) for letter in results.strip("(")]
-    compiled = numba.cfunc(types.void(*parameters))(_make_entry(kernel, kinds, results))
-    symbol = f"graphprep_{xxh3_128_hexdigest(_key_of(kernel.py_func, kinds))}"
-    return Code(symbol, results, _emit(compiled.inspect_llvm(), compiled.native_name, symbol))
+def read_private(path: Path) -> bytes:
+    """Return what is in a file. Raises OSError where it cannot be read or somebody else may have written it."""
+    folder = _open_private(path.parent, os.O_DIRECTORY)
+    try:
+        # O_NONBLOCK: opening a FIFO must not wait for its writer
+        with os.fdopen(_open_private(path.name, os.O_NOFOLLOW | os.O_NONBLOCK, folder), "rb") as file:
+            return file.read()
+    finally:
+        os.close(folder)
 
 
-def _numba_type(kind: Kind) -> Any:
-    import numba
-    from numba import types
+def write_private(path: Path, content: bytes) -> None:
+    """Write a file for the user alone, so that nobody sees half of it, whoever else writes it now.
 
-    dtype, axes = kind
-    if axes:
-        return types.Array(numba.from_dtype(dtype), axes, "C")
-    return types.none if kind == _NONE else numba.from_dtype(dtype)
-
-
-class _Number(NamedTuple):
-    """How numbers of a kind pass to and from C: Numba's name of the type, and ctypes' type."""
-
-    numba_name: str
-    c_type: Any
-
-    @property
-    def numba_type(self) -> Any:
-        return getattr(types, self.numba_name)
-
-
-_LETTERS = {
-    "i": _Number("int64", ctypes.c_int64),
-    "u": _Number("uint64", ctypes.c_uint64),
-    "f": _Number("float64", ctypes.c_double),
-    "b": _Number("uint8", ctypes.c_bool),
-}
+    Makes the folder where there is none. Raises OSError where that fails or somebody else may write to the folder.
+    """
+    _make_folder(path.parent)
+    part = f"{path.name}.{os.urandom(6).hex()}"
+    folder = _open_private(path.parent, os.O_DIRECTORY)
+    try:
+        number = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=folder)
+        try:
+            with os.fdopen(number, "wb") as file:
+                os.fchmod(number, 0o600)  # whatever the umask
+                file.write(content)
+            os.replace(part, path.name, src_dir_fd=folder, dst_dir_fd=folder)
+        except OSError:
+            with contextlib.suppress(OSError):
+                os.unlink(part, dir_fd=folder)
+            raise
+    finally:
+        os.close(folder)
 
 
-def _letters_of(returned: Any) -> str | None:
-    """Write what a kernel returns, as ``Code.results``; None where it is neither numbers nor nothing."""
-    from numba import types
-
-    if isinstance(returned, types.BaseTuple):
-        letters = [_letters_of(one) or "-" for one in returned.types]
-        return "(" + "".join(letters) if all(letter in _LETTERS for letter in letters) else None
-    one = types.unliteral(returned)
-    if isinstance(one, types.Integer):
-        return "i" if one.signed else "u"
-    if isinstance(one, types.Float):
-        return "f"
-    return "b" if one == types.boolean else "" if one == types.none else None
+def is_private_folder(path: Path) -> bool:
+    """Return whether a folder is there and nobody else may write to it."""
+    try:
+        os.close(_open_private(path, os.O_DIRECTORY))
+    except OSError:
+        return False
+    return True
 
 
-def _make_entry(kernel: Kernel, kinds: Kinds, results: str) -> Callable[..., None]:
-    """Write the C function: it makes arrays of pointers and lengths, calls the kernel and stores what that returns."""
-    import numba
-
-    parameters: list[str] = []
-    arguments: list[str] = []
-    for at, (dtype, axes) in enumerate(kinds):
-        if axes:
-            lengths = [f"a{at}_{axis}" for axis in range(axes)]
-            parameters += [f"a{at}", *lengths]
-            arguments.append(f"carray(a{at}, ({', '.join(lengths)},))")
-        elif dtype.kind in _LETTERS:
-            parameters.append(f"a{at}")
-            arguments.append(f"{dtype.name}_(a{at})")
-        else:
-            arguments.append("None")
-    stored = [f"r{at}" for at in range(len(results.strip("(")))]
-    lines = [f"def entry({', '.join(parameters + stored)}):", f"    result = kernel({', '.join(arguments)})"]
-    for at, pointer in enumerate(stored):
-        lines.append(f"    {pointer}[0] = result{f'[{at}]' if results[0] == '(' else ''}")
-    numbers = {f"{kind[0].name}_": _numba_type(kind) for kind in kinds if not kind[1]}
-    scope: dict[str, Any] = {"kernel": kernel.inner, "carray": numba.carray, **numbers}
-    exec("\n".join(lines), scope)
-    entry: Callable[..., None] = scope["entry"]
-    return entry
+def _make_folder(path: Path) -> None:
+    """Make a folder, and those above that are not there, for the user alone."""
+    missing = [folder for folder in (*reversed(path.parents), path) if not folder.exists()]
+    for folder in missing:
+        with contextlib.suppress(FileExistsError):  # another process was quicker
+            folder.mkdir(mode=0o700)
+            folder.chmod(0o700)  # whatever the umask
 
 
-def _emit(assembly: str, name: str, symbol: str) -> bytes:
-    """Turn LLVM's assembly into an object file that shows ``symbol`` alone; nothing where it needs more than memcpy."""
-    from llvmlite import binding
+def _open_private(path: Path | str, flags: int, folder: int | None = None) -> int:
+    """Open a folder, or a regular file in ``folder``, for reading; PermissionError where somebody else may write to it.
 
-    module = binding.parse_assembly(assembly)
-    for one in (*module.functions, *module.global_variables):
-        if one.name == name:
-            one.name = symbol
-        elif not one.is_declaration:
-            one.linkage = "internal"
-    machine = _target_machine()
-    builder = binding.create_pass_builder(machine, binding.create_pipeline_tuning_options(speed_level=3))
-    passes = binding.create_new_module_pass_manager()
-    passes.add_ipsccp_pass()  # finds that a kernel never fails, so that what would report it can go
-    passes.add_global_dead_code_eliminate_pass()
-    passes.run(module, builder)
-    if not _stands_alone(module):
-        builder.getModulePassManager().run(module, builder)
-    return bytes(machine.emit_object(module)) if _stands_alone(module) else b""
-
-
-def _stands_alone(module: Any) -> bool:
-    """Return whether a module of LLVM needs nothing but the C library's memory functions."""
-    needed = [one.name for one in (*module.functions, *module.global_variables) if one.is_declaration]
-    return all(name.startswith("llvm.") or name in _C_LIBRARY for name in needed)
+    It belongs to the user or to root, and neither its group nor others may write to it. Whoever may write to a folder may
+    exchange its files, so it is opened first, and looked at once it is open.
+    """
+    number = os.open(path, os.O_RDONLY | os.O_CLOEXEC | flags, dir_fd=folder)
+    found = os.fstat(number)
+    is_kind = stat.S_ISDIR if flags & os.O_DIRECTORY else stat.S_ISREG
+    if not is_kind(found.st_mode) or found.st_uid not in {0, os.geteuid()} or found.st_mode & _OTHERS_WRITE:
+        os.close(number)
+        raise PermissionError("others may write here")
+    return number
 
 
 # ---- loading
@@ -512,11 +436,10 @@ def _bind(code: Code, kinds: Kinds) -> Call:
     for dtype, axes in kinds:
         if axes:
             parameters += [ctypes.c_void_p, *[ctypes.c_int64] * axes]
-        elif dtype.kind in _LETTERS:
-            parameters.append(_LETTERS[dtype.kind].c_type)
-    returned = [_LETTERS[letter].c_type for letter in code.results.strip("(")]
-    parameters += map(ctypes.POINTER, returned)
-    function = ctypes.CFUNCTYPE(None, *parameters)(_engine().get_function_address(code.symbol))
+        elif dtype.kind in _C_TYPES:
+            parameters.append(_C_TYPES[dtype.kind])
+    returned = list(map(_C_TYPES.__getitem__, code.results.strip("(")))
+    function = ctypes.CFUNCTYPE(None, *parameters, *map(ctypes.POINTER, returned))(_engine().get_function_address(code.symbol))
     is_tuple = code.results.startswith("(")
 
     def call(args: tuple[Any, ...]) -> Any:
@@ -527,10 +450,14 @@ def _bind(code: Code, kinds: Kinds) -> Call:
                 values += arg.shape
             elif arg is not None:
                 values.append(arg.item() if isinstance(arg, np.generic) else arg)
-        results = [kind() for kind in returned]
-        function(*values, *map(ctypes.byref, results))
+        results = []
+        for kind in returned:
+            results.append(kind())
+            values.append(ctypes.byref(results[-1]))
+        function(*values)
+        found = tuple(map(_value_of, results))
         if is_tuple:
-            return tuple([result.value for result in results])
-        return results[0].value if results else None
+            return found
+        return found[0] if found else None
 
     return call

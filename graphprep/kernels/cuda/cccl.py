@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from xxhash import xxh3_128_digest
 
-from graphprep.kernels.compiler.private_files import read_private, write_private
+from graphprep.kernels.compiler.jit import read_private, write_private
 
 _DIGEST_BYTES = 16
 

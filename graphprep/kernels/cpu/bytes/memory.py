@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from graphprep.kernels.compiler.jit import intrinsic, ir, njit, types
+from graphprep.kernels.compiler.jit import Intrinsic, ir, njit, types
 from graphprep.kernels.cpu.bytes.words import WORD, load_byte, load_word
 
 AHEAD = 16  # rounds of a loop to ask ahead of: about as many lines as a core waits for at a time
@@ -17,7 +17,7 @@ _HIGH_BITS = np.uint64(0x8080808080808080)
 _TO_READ, _IN_ALL_CACHES, _DATA = 0, 3, 1  # arguments of llvm.prefetch
 
 
-@intrinsic
+@Intrinsic
 def prefetch(typing_context, address):
     """Begin to bring the cache line at an address near; any address will do."""
 
@@ -39,7 +39,7 @@ def _store(builder, arguments, size):
     builder.store(value, builder.inttoptr(arguments[0], kind.as_pointer()), align=1)
 
 
-@intrinsic
+@Intrinsic
 def store_byte(typing_context, address, value):
     """Write the low byte of a uint64."""
 
@@ -50,7 +50,7 @@ def store_byte(typing_context, address, value):
     return types.none(types.int64, types.uint64), generate
 
 
-@intrinsic
+@Intrinsic
 def store_word(typing_context, address, word):
     """Write a uint64 as eight bytes, the low one first."""
 

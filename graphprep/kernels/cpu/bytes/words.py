@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from graphprep.kernels.compiler.jit import intrinsic, ir, njit, types
+from graphprep.kernels.compiler.jit import Intrinsic, ir, njit, types
 
 WINDOW = 32  # bytes that ``non_digits`` looks at
 WORD = 8  # bytes that ``load_word`` and ``digits_at`` may read from an address on
@@ -29,7 +29,7 @@ def _load(builder: Any, arguments: Any, kind: ir.Type) -> Any:
     return builder.load(builder.inttoptr(arguments[0], kind.as_pointer()), align=1)
 
 
-@intrinsic
+@Intrinsic
 def address_of(typing_context, buf):
     """Return the address of an array's first byte."""
 
@@ -40,7 +40,7 @@ def address_of(typing_context, buf):
     return types.int64(buf), generate
 
 
-@intrinsic
+@Intrinsic
 def load_byte(typing_context, address):
     """Return one byte as an int64."""
 
@@ -50,7 +50,7 @@ def load_byte(typing_context, address):
     return types.int64(types.int64), generate
 
 
-@intrinsic
+@Intrinsic
 def load_word(typing_context, address):
     """Return eight bytes as a uint64, the first one lowest."""
 
@@ -60,7 +60,7 @@ def load_word(typing_context, address):
     return types.uint64(types.int64), generate
 
 
-@intrinsic
+@Intrinsic
 def non_digits(typing_context, address):
     """Return a uint64 whose bit i says that byte i is no decimal digit, i < 32; the bits above are 0."""
 
@@ -73,7 +73,7 @@ def non_digits(typing_context, address):
     return types.uint64(types.int64), generate
 
 
-@intrinsic
+@Intrinsic
 def marks(typing_context, address, first, second, third):
     """Return a uint64 whose bit i says that byte i is one of three (int64), i < 32; the bits above are 0."""
 
@@ -91,7 +91,7 @@ def marks(typing_context, address, first, second, third):
     return types.uint64(types.int64, types.int64, types.int64, types.int64), generate
 
 
-@intrinsic
+@Intrinsic
 def trailing_zeros(typing_context, bits):
     """Count the zero bits below the lowest one of a uint64: int64, 64 where there is none."""
 
@@ -101,7 +101,7 @@ def trailing_zeros(typing_context, bits):
     return types.int64(types.uint64), generate
 
 
-@intrinsic
+@Intrinsic
 def leading_zeros(typing_context, bits):
     """Count the zero bits above the highest one of a uint64: int64, 64 where there is none."""
 
@@ -111,7 +111,7 @@ def leading_zeros(typing_context, bits):
     return types.int64(types.uint64), generate
 
 
-@intrinsic
+@Intrinsic
 def multiply(typing_context, a, b):
     """Multiply two uint64 to the upper and the lower half of 128 bits."""
 
@@ -124,7 +124,7 @@ def multiply(typing_context, a, b):
     return types.UniTuple(types.uint64, 2)(types.uint64, types.uint64), generate
 
 
-@intrinsic
+@Intrinsic
 def scratch(typing_context):
     """Return SCRATCH_WORDS zeroed uint64 on the stack, as a pointer: arrays would take Numba's own memory management."""
 

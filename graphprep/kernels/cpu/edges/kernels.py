@@ -3,10 +3,19 @@
 from graphprep.kernels.cpu.bytes.blocks import copy_blocks, count_blocks, scatter_blocks
 from graphprep.kernels.cpu.edges.degree import count_ids, find_limits, order_descending
 from graphprep.kernels.cpu.edges.generate import fill_draws, first_edge, grid_edges, rmat_edges, user_edges
-from graphprep.kernels.cpu.edges.place import count_rows, has_repeats, place_edges, sort_records
+from graphprep.kernels.cpu.edges.place import (
+    count_rows,
+    gather_edges,
+    has_repeats,
+    place_edges,
+    scatter_edges,
+    scatter_entries,
+    sort_records,
+    start_buckets,
+    unpack_edges,
+)
 from graphprep.kernels.cpu.edges.relabel import fill_lengths, invert, relabel_ids, relabel_rows, relabel_sorted_rows
 from graphprep.kernels.cpu.edges.rows import sort_rows
-from graphprep.kernels.cpu.edges.scatter import gather_edges, scatter_edges, scatter_entries, start_buckets, unpack_edges
 from graphprep.kernels.cpu.edges.sort_keys import first_of_runs, gather_bucket, scatter_keys, sort_buckets
 
 __all__ = [

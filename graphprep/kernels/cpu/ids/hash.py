@@ -67,7 +67,7 @@ def edge_checksum(raw_src: Any, raw_dst: Any) -> int:
 
     ``raw_src``, ``raw_dst``: uint32[m] or uint64[m], int64 being taken by its bits.
     """
-    src, dst = (np.ascontiguousarray(ids) for ids in (raw_src, raw_dst))
+    src, dst = np.ascontiguousarray(raw_src), np.ascontiguousarray(raw_dst)
     if src.dtype == dst.dtype == np.uint32:
         return int(_edge_checksum(src, dst))
     return int(_edge_checksum(_bits(src), _bits(dst)))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.kernels.compiler.jit import intrinsic, ir, njit, types
+from graphprep.kernels.compiler.jit import Intrinsic, ir, njit, types
 
 Ints = NDArray[np.int64]
 
@@ -61,7 +61,7 @@ def place_nodes(state: StreamState, indptr: Ints, indices: Any, low: int, high: 
     )
 
 
-@intrinsic
+@Intrinsic
 def _root(typing_context, number):
     """Return the square root of a float64, by the processor's instruction: that of the C library would have to be found."""
 

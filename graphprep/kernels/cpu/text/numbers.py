@@ -35,7 +35,7 @@ NEGATIVE = 4  # an integer below 0 where none may be
 FRACTION = 5  # a number with a fraction where none may be
 
 _TAB, _SPACE, _PLUS, _MINUS, _POINT, _ZERO = 9, 32, 43, 45, 46, 48
-_TRUE, _FALSE = (np.frombuffer(word, np.uint8) for word in (b"true", b"false"))
+_TRUE, _FALSE = np.frombuffer(b"true", np.uint8), np.frombuffer(b"false", np.uint8)
 _UINT64_MAX = np.uint64(0xFFFFFFFFFFFFFFFF)
 _TENTH_OF_UINT64 = np.uint64(0xFFFFFFFFFFFFFFFF // 10)
 _INT64_MAX = np.uint64(0x7FFFFFFFFFFFFFFF)
@@ -50,7 +50,7 @@ _LOW_32 = np.uint64(0xFFFFFFFF)
 
 _MIN_POWER, _MAX_POWER = -342, 308  # below: 0 for every 64-bit mantissa; above: infinite for every one
 EXACT_POWERS = 10.0 ** np.arange(23)  # those that a float64 holds exactly
-INTEGER_POWERS = np.array([10**power for power in range(20)], np.uint64)
+INTEGER_POWERS = np.uint64(10) ** np.arange(20, dtype=np.uint64)
 DECIMAL_REACH = 2 * WINDOW  # bytes that ``read_decimal`` may look at: a sign and 20 others, an exponent's window
 _MAX_DIGITS = 800  # more than the 767 that can tell a number from the middle of two float64
 _NUM_LIMBS = SCRATCH_WORDS  # 5,120 bits; the longest product is 10^1142 times 2^54

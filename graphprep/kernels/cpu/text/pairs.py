@@ -42,11 +42,6 @@ _LEAST_HALVED = 1 << 12  # bytes; with fewer, finding the middle takes what it s
 _U = np.uint64
 
 
-def count_lines(buf: NDArray[np.uint8], start: int, stop: int) -> int:
-    """Count the lines of [start, stop); the last may lack its line feed. Returns at least 1: how many rows there may be."""
-    return int(_count_lines(buf, start, stop))
-
-
 def parse_pairs(
     buf: NDArray[np.uint8], start: int, stop: int, delimiter: bytes, src: NDArray[Any], dst: NDArray[Any]
 ) -> tuple[int, int, int]:
@@ -87,8 +82,8 @@ def _code_of(delimiter: bytes) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _count_lines(buf, start, stop):
-    """Count the line feeds, and one more."""
+def count_lines(buf, start, stop):
+    """Count the lines of [start, stop); the last may lack its line feed. Returns at least 1: how many rows there may be."""
     count = 1
     for byte in buf[start:stop]:  # not by index: this loop is compiled to vector instructions, ten times faster
         count += byte == _LF
@@ -108,7 +103,7 @@ def _parse_pairs(buf, start, stop, delimiter, high, least, src, dst):
         row, code, at = _parse_lines(at, stop, delimiter, high, src, dst, 0)
         return row, code, at - base
     half = min(_find(at + (stop - at) // 2, stop, _LF) + 1, stop)
-    first_row = _count_lines(buf, start, half - base) - 1
+    first_row = count_lines(buf, start, half - base) - 1
     at, row, second_at, second_row = _parse_in_turn(at, half, stop, delimiter, src, dst, first_row)
     row, code, at = _parse_lines(at, half, delimiter, high, src, dst, row)
     if code != OK:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy import uint64
 from numpy.typing import NDArray
 
-from graphprep.kernels.compiler.jit import intrinsic, ir, njit, types
+from graphprep.kernels.compiler.jit import Intrinsic, ir, njit, types
 
 Ints = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
@@ -40,7 +40,7 @@ def _eighths() -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
 _EIGHTHS_WORDS, _EIGHTHS_SIZES = _eighths()
 
 
-@intrinsic
+@Intrinsic
 def _store_word(typing_context, out, at, word):
     """Store a uint64 at any byte of a uint8 array, the low byte first."""
 
@@ -53,7 +53,7 @@ def _store_word(typing_context, out, at, word):
     return types.void(out, types.int64, types.uint64), generate
 
 
-@intrinsic
+@Intrinsic
 def _trailing_zeros(typing_context, word):
     """Count the zero bits below the lowest one of a uint64 that is not 0."""
 
