@@ -335,8 +335,8 @@ def _arrays(result: Any) -> list[Any]:
 
 def _extra_bytes(side: Callable[[], Any], output: int) -> int:
     """Return what a run holds beside its input and its output."""
-    from graphprep.engine.budget import PeakSampler, private_bytes
-    from graphprep.engine.ledger import release_scratch, trim_heap
+    from graphprep.engine.budget import PeakSampler, private_bytes, trim_heap
+    from graphprep.engine.ledger import release_scratch
 
     gc.collect()
     release_scratch()

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import partial
+from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeVar
 
@@ -528,7 +529,7 @@ def _read_memory(
     Raises UsageError for several inputs, and for objects that cannot be read.
     """
     given = inputs if isinstance(inputs, list | tuple) else (inputs,)
-    if nodes is None and edges is None and all(isinstance(one, str | os.PathLike) for one in given):
+    if nodes is None and edges is None and all(map(isinstance, given, repeat((str, os.PathLike)))):
         return None
     from graphprep.convert.memory.graph import read_memory, read_tables
 
@@ -550,7 +551,8 @@ def _open_storage(run: RunOptions) -> Storage:
 
 
 def _as_list(inputs: Place | Sequence[Place]) -> list[str]:
-    urls = [os.fspath(url) for url in ([inputs] if isinstance(inputs, str | os.PathLike) else inputs)]
+    given: Sequence[Any] = [inputs] if isinstance(inputs, str | os.PathLike) else inputs
+    urls = list(map(os.fspath, given))
     if "" in urls:
         raise UsageError("an input has no name", fix="name a file, folder, glob or URL")
     return urls

@@ -14,9 +14,8 @@ from typing import Any
 
 from graphprep.kernels.compiler import compilation
 from graphprep.model.options.words import in_words
-from graphprep.model.shown.numbers import count, duration
 from graphprep.model.shown.stage_progress import StageProgress
-from graphprep.model.shown.texts import shown
+from graphprep.model.shown.texts import count, duration, shown
 
 _INTERVAL_S = 0.3  # between drawings
 _MOST_MESSAGES = 20

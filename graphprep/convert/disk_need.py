@@ -11,7 +11,7 @@ from graphprep.model.errors import GraphprepError
 from graphprep.model.protocols import ReadingRoom, Span, TextBlock
 from graphprep.model.rows import ColumnChunk, RawRows
 from graphprep.storage.read.streams import find_codec
-from graphprep.store.disk import DiskNeed
+from graphprep.store.room import DiskNeed
 
 if TYPE_CHECKING:
     from graphprep.storage.read.urls import Storage

@@ -37,17 +37,26 @@ from graphprep.model.options.checks import parse_error_limit
 from graphprep.model.options.convert import ConvertOptions, ConvertSummary
 from graphprep.model.protocols import QuietReporter, Reporter, Sources
 from graphprep.model.schema import edge_type_text
-from graphprep.model.shown.numbers import count
 from graphprep.model.shown.results import Card, Showable, type_rows
+from graphprep.model.shown.texts import count
 from graphprep.storage.faults import display_url
 from graphprep.storage.private import PrivateFolder
 from graphprep.storage.read.urls import Storage
 from graphprep.storage.spill.runs import SpillPool
 from graphprep.storage.write.publish import StoreWriter
 from graphprep.store.assign import PARTITION_METHODS, PartitionFunction
-from graphprep.store.disk import compare_with, find_folders, folder_beside, free_bytes
-from graphprep.store.finish import provenance
-from graphprep.store.stated_counts import CountRules, Outcome, check_outcome, check_parts, check_room
+from graphprep.store.room import (
+    CountRules,
+    Outcome,
+    check_outcome,
+    check_parts,
+    check_room,
+    compare_with,
+    find_folders,
+    folder_beside,
+    free_bytes,
+)
+from graphprep.store.write import provenance
 
 if TYPE_CHECKING:
     from graphprep.convert.memory.folder import InMemory

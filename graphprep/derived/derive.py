@@ -35,7 +35,7 @@ from graphprep.storage.read.arrays import StoreReader
 from graphprep.storage.read.urls import Storage
 from graphprep.storage.write.publish import StoreWriter
 from graphprep.store.items import check_arrays
-from graphprep.store.stated_counts import num_part_files, refuse_parts
+from graphprep.store.room import num_part_files, refuse_parts
 
 __all__ = ["DerivedStore", "derived_store"]
 

@@ -17,8 +17,8 @@ from graphprep.rewrite.partition.methods import GraphMethod, find_method
 from graphprep.storage.read.arrays import StoreReader
 from graphprep.storage.read.urls import Storage
 from graphprep.store.assign import GRAPH_METHODS, PARTITION_METHODS, PartitionFunction
-from graphprep.store.disk import DiskNeed, compare_disk
 from graphprep.store.paths import edge_folder
+from graphprep.store.room import DiskNeed, compare_disk
 
 _LAYOUTS: tuple[Layout, ...] = ("csc", "csr")
 

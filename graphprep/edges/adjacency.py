@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.model.schema import Layout
-from graphprep.model.shown.numbers import count
 from graphprep.model.shown.results import Card, Showable
+from graphprep.model.shown.texts import count
 
 
 @dataclass(frozen=True, repr=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import itemgetter
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -147,7 +148,7 @@ def scatter_all(
     uint64[n, words], borders of the buckets uint32[num_buckets + 1]).
     """
     starts = np.empty(num_buckets + 2, np.uint32)
-    owners_of = [owners for owners, _ in ends]
+    owners_of = list(map(itemgetter(0), ends))
     kernels.start_buckets(owners_of, shift, starts)
     records = np.empty((sum(map(len, owners_of)), packing.words), np.uint64)
     first = 0
@@ -165,19 +166,20 @@ def scatter_rows(kernels: Kernels, pieces: Sequence[EdgeRows], plan: BucketPlan,
     """
     other_bits = max(1, bits_below(num_others))
     first = pieces[0]
-    if isinstance(first.ids, int):
-        highest = sum(piece.owners.size for piece in pieces) - 1
-    else:
-        highest = max((int(piece.ids.max(initial=0)) for piece in pieces if not isinstance(piece.ids, int)), default=0)
+    ends, ids, size, highest = [], [], 0, 0
+    for piece in pieces:
+        ends.append((piece.owners, piece.others))
+        ids.append(piece.ids)
+        size += piece.owners.size
+        highest = size - 1 if isinstance(piece.ids, int) else max(highest, int(piece.ids.max(initial=0)))
     id_bits = 64 - max(1, plan.shift) - other_bits
     if id_bits < 0:
         raise DataError(f"{plan.num_rows} rows and {num_others} neighbors are too many to build rows of")
     apart = id_bits < _LEAST_ID_BITS or highest >> id_bits
     packing = Packing(other_bits, 0, ("id", *first.travels)) if apart else Packing(other_bits, id_bits, first.travels)
-    ends = [(piece.owners, piece.others) for piece in pieces]
-    ids = None if isinstance(first.ids, int) else [piece.ids for piece in pieces]
-    more = [piece.words() for piece in pieces] if first.travels else None
-    return ScatteredRows(*scatter_all(kernels, ends, packing, plan.shift, plan.num_buckets, ids, more), packing)
+    stated = None if isinstance(first.ids, int) else ids
+    more = list(map(EdgeRows.words, pieces)) if first.travels else None
+    return ScatteredRows(*scatter_all(kernels, ends, packing, plan.shift, plan.num_buckets, stated, more), packing)
 
 
 class EdgeBuckets:

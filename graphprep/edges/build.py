@@ -20,7 +20,6 @@ from graphprep.edges.buckets import (
     plan_buckets,
     scatter_rows,
 )
-from graphprep.edges.parted import PartedArray, PartedOffsets, PartList
 from graphprep.edges.tasks import BuildTask, EdgeRuns, cut_tasks, join_tasks
 from graphprep.engine.ledger import EDGE_BYTES
 from graphprep.engine.local import map_ordered
@@ -31,6 +30,7 @@ from graphprep.model.errors import UsageError
 from graphprep.storage.spill.runs import Runs, SpillPool
 from graphprep.store.columns.cells import Cells
 from graphprep.store.paths import LayoutPaths
+from graphprep.store.write import PartedArray, PartedOffsets, PartList
 
 Ints = NDArray[np.int64]
 _JOINED_BYTES = 32  # the same where buckets are built from where they lie

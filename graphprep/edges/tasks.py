@@ -55,8 +55,11 @@ class EdgeRuns:
     @cached_property
     def packings(self) -> Ints:
         """Return how the records of every segment are packed, as ``Segments`` has it."""
-        packings = [(one.other_bits, one.id_bits, one.words) for one in self.buckets.runs.layouts]
-        return np.array(packings, np.int64).reshape(-1, 3)
+        layouts = self.buckets.runs.layouts
+        packings = np.empty((len(layouts), 3), np.int64)
+        for number, one in enumerate(layouts):
+            packings[number] = one.other_bits, one.id_bits, one.words
+        return packings
 
     @contextlib.contextmanager
     def segments(self, task: BuildTask) -> Iterator[tuple[Segments, int]]:

@@ -1,13 +1,11 @@
 """The ledger: how a memory limit is shared out, what the stages of a command take of it and why, and how long they work.
 
-The heap is kept close to what is in use, so that a limit means something, and large scratch arrays are used again.
+Large scratch arrays are used again.
 """
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
-import functools
 import mmap
 import os
 import sys
@@ -22,10 +20,16 @@ from numpy.typing import DTypeLike, NDArray
 
 from graphprep.engine.budget import (
     DECODED_FACTOR,
+    KEPT_SHARE,
+    SMALL_LIMIT_BYTES,
+    SPARE_SHARE,
     PeakSampler,
+    bound_heap,
     default_threads,
+    end_stage,
     format_size,
     memory_limit,
+    trim_heap,
     used_bytes,
 )
 from graphprep.model.errors import MemoryLimitError
@@ -43,17 +47,6 @@ _LEAST_BLOCK = 64 << 10
 _MOST_BUCKET = 32 * _MIB  # larger ones leave the cache: sorting a bucket then costs more than scattering to more of them
 _LEAST_BUCKET = 64 << 10
 _HOLES_SHARE = 4  # of what a stage takes, there may be as much in holes of the heap
-_M_TRIM_THRESHOLD = -1
-_M_MMAP_THRESHOLD = -3
-_M_ARENA_MAX = -8
-_SMALL_LIMIT_BYTES = 2 << 30
-_KEPT_SHARE = 16  # of a small limit: 16 MiB of 256
-_HEAP_SHARE = 64  # larger arrays have pages of their own, which go when they go
-_KEPT_BYTES = 256 << 20
-_MOST_IN_HEAP = 32 << 20  # as much as glibc allows
-_SPARE_SHARE = 4  # of a generous limit: who holds less keeps what is free of it
-
-_kept_below = 0
 
 # Large scratch arrays are used again: the first touch of fresh memory takes longer than what is then done with it.
 _LEAST_SCRATCH = 16 << 20
@@ -159,8 +152,7 @@ class Ledger:
         self.reporter = reporter
         self.stages: dict[str, tuple[Need, ...]] = {}
         self.seconds: dict[str, float] = {}
-        share = _KEPT_SHARE if limit_bytes < _SMALL_LIMIT_BYTES else _SPARE_SHARE
-        self._most_kept = limit_bytes // share  # of free memory that stays with the process
+        self._most_kept = limit_bytes // (KEPT_SHARE if limit_bytes < SMALL_LIMIT_BYTES else SPARE_SHARE)
         self._tell = reporter.message if getattr(reporter, "details", False) else None
         self._sampler = sampler
         self._stage = ""
@@ -178,11 +170,15 @@ class Ledger:
     def begin(self, stage: str, needs: Iterable[Need], *, total_bytes: int | None = None) -> None:
         """End the stage before, and open the next one with what it declares; ``total_bytes`` of input lie before it."""
         self.end()
+        declared, own_bytes = [], 0
+        for one in needs:
+            if one.num_bytes:
+                declared.append(one)
+                own_bytes += one.num_bytes
         end_stage()
-        own = [one for one in needs if one.num_bytes]
-        left = max(0, used_bytes() - self.always[0].num_bytes) + sum(one.num_bytes for one in own) // _HOLES_SHARE
+        left = max(0, used_bytes() - self.always[0].num_bytes) + own_bytes // _HOLES_SHARE
         heap = Need("heap", min(left, self._most_kept), "what stages left, and what is free between arrays")
-        self.stages[stage] = (*own, heap)
+        self.stages[stage] = (*declared, heap)
         self._stage, self._start = stage, time.perf_counter()
         self._sampler.lap()
         if self._tell is not None:
@@ -224,55 +220,7 @@ def _words(needs: Iterable[Need]) -> str:
     return "; ".join(words(name, format_size(size), why.format(*map(format_size, sizes))) for name, size, why, sizes in needs)
 
 
-# ---- heap
-
-
-def bound_heap(limit_bytes: int) -> None:
-    """Keep some free memory for the next array; where the limit is small, little, and let all threads share one arena.
-
-    What the system gives must be cleared, a page at a time, which was a fifth of all work. But every thread's own arena keeps
-    what was freed in it: with a limit of 256 MiB that was 60 MiB of nothing. One arena costs lock traffic, which generous
-    limits spare. Does nothing where the C library is another one. Arrow's own pool keeps 60 MiB of what was freed, too.
-    """
-    global _kept_below
-    _kept_below = limit_bytes // _SPARE_SHARE if limit_bytes >= _SMALL_LIMIT_BYTES else 0
-    if limit_bytes < _SMALL_LIMIT_BYTES:
-        _let_arrow_share()
-    if not hasattr(_libc(), "mallopt"):
-        return
-    if limit_bytes < _SMALL_LIMIT_BYTES:
-        _libc().mallopt(_M_ARENA_MAX, 1)
-        _libc().mallopt(_M_TRIM_THRESHOLD, limit_bytes // _KEPT_SHARE)
-        _libc().mallopt(_M_MMAP_THRESHOLD, min(_MOST_IN_HEAP, limit_bytes // _HEAP_SHARE))
-    else:
-        _libc().mallopt(_M_TRIM_THRESHOLD, _KEPT_BYTES)
-        _libc().mallopt(_M_MMAP_THRESHOLD, _MOST_IN_HEAP)
-
-
-def end_stage() -> None:
-    """Give free memory back to the system, unless the limit is far: then the next stage has a use for it."""
-    if not _kept_below or used_bytes() >= _kept_below:
-        trim_heap()
-
-
-def trim_heap() -> None:
-    """Give free memory back to the system; it takes milliseconds."""
-    if hasattr(_libc(), "malloc_trim"):
-        _libc().malloc_trim(0)
-
-
-def _let_arrow_share() -> None:
-    """Let Arrow take its memory from the heap, where it is imported and where it will be."""
-    arrow = sys.modules.get("pyarrow")
-    if arrow is None:
-        os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
-    else:
-        arrow.set_memory_pool(arrow.system_memory_pool())
-
-
-@functools.cache
-def _libc() -> ctypes.CDLL:
-    return ctypes.CDLL(None)
+# ---- scratch
 
 
 @contextlib.contextmanager

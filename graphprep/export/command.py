@@ -31,7 +31,7 @@ from graphprep.storage.write.outputs import FolderOutput
 from graphprep.storage.write.twins import TwinFinder
 from graphprep.store.assign import check_partition_method, method_name
 from graphprep.store.columns.densify import find_dense_shapes
-from graphprep.store.stated_counts import num_part_files, refuse_parts
+from graphprep.store.room import num_part_files, refuse_parts
 
 _COUNT_KEYS = (
     "graph_name",

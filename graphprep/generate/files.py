@@ -16,8 +16,8 @@ from graphprep.generate.edges import EdgeGraph
 from graphprep.kernels.cpu.text import write_text
 from graphprep.kernels.cpu.text.write_text import INTEGER, MICRO, Template
 from graphprep.storage.read.arrow_arrays import arrow_array
-from graphprep.storage.read.npy import npy_header
 from graphprep.storage.write.outputs import FileOutput, FolderOutput
+from graphprep.storage.write.publish import npy_header
 
 Ints = NDArray[np.int64]
 Pieces = Iterator[memoryview]

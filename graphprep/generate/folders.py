@@ -23,8 +23,8 @@ from graphprep.generate.hetero import (
 )
 from graphprep.kernels.cpu.text import write_text
 from graphprep.kernels.cpu.text.write_text import EDGES, EIGHTHS, FEATURE_BYTES, FEATURES, INTEGER, Template
-from graphprep.storage.read.npy import npy_header
 from graphprep.storage.write.outputs import FileOutput, FolderOutput
+from graphprep.storage.write.publish import npy_header
 
 Ints = NDArray[np.int64]
 

@@ -17,8 +17,8 @@ from graphprep.model.errors import DataError, UsageError, one_of
 from graphprep.model.ids import EdgeTypeLike, IDConverter, IdLike, NodeTypeLike, TypedSpace
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.schema import ColumnSchema, EdgeType, EdgeTypeSchema, Layout, NodeTypeSchema
-from graphprep.model.shown.numbers import count
 from graphprep.model.shown.results import Card, Showable, type_rows
+from graphprep.model.shown.texts import count
 from graphprep.storage.faults import display_url
 from graphprep.storage.read.arrays import StoreReader
 from graphprep.storage.read.urls import Storage

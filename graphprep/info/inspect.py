@@ -16,7 +16,7 @@ from graphprep.model.options.convert import ConvertOptions
 from graphprep.model.protocols import DeclaredColumn, Reporter, Sources
 from graphprep.model.rows import ColumnChunk, RawIds, RawRows, RawTexts, Relation
 from graphprep.model.schema import ColumnSchema, Kind, edge_type_text
-from graphprep.model.shown import numbers as words
+from graphprep.model.shown import texts as words
 from graphprep.model.shown.results import Card, Showable, type_rows
 from graphprep.storage.read.arrays import StoreReader, is_store
 from graphprep.storage.read.urls import STDIN, Storage

@@ -22,7 +22,11 @@ class Buffers:
         """Return where each array begins, for kernels of the host: int64[k], 0 for None."""
         import numpy as np
 
-        return np.array([0 if array is None else array.ctypes.data for array in self.arrays], np.int64)
+        addresses = np.zeros(len(self.arrays), np.int64)
+        for number, array in enumerate(self.arrays):
+            if array is not None:
+                addresses[number] = array.ctypes.data
+        return addresses
 
     def with_one_more(self, array: NDArray[Any]) -> Buffers:
         """Return the same arrays, and another behind them."""

@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from graphprep.model.run_options import RunOptions
 from graphprep.model.schema import Layout
-from graphprep.model.shown.numbers import count, duration, size
 from graphprep.model.shown.results import Card, Showable, type_rows
+from graphprep.model.shown.texts import count, duration, size
 
 EdgeOrder = Literal["csc", "csr", "input"]
 Side = Literal["node", "edge"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from operator import attrgetter
 from typing import Any
@@ -81,7 +81,7 @@ class Manifest:
             "format": MANIFEST_FORMAT,
             "format_version": FORMAT_VERSION,
             "part": self.part,
-            "arrays": [entry.to_json() for entry in sorted(self.arrays, key=attrgetter("path"))],
+            "arrays": list(map(ArrayEntry.to_json, sorted(self.arrays, key=attrgetter("path")))),
         }
 
     @classmethod
@@ -152,12 +152,9 @@ class GraphMetadata:
             "partition_by": self.partition_by,
             **({} if self.previous_partition_by is None else {"previous_partition_by": self.previous_partition_by}),
             "layouts": list(self.layouts),
-            "node_schema": {name: schema.to_json() for name, schema in zip(self.node_types, self.node_schemas, strict=True)},
-            "edge_schema": {name: schema.to_json() for name, schema in zip(edge_names, self.edge_schemas, strict=True)},
-            "parts": [
-                {"path": part.path, "manifest_bytes": part.manifest_bytes, "manifest_xxh3": part.manifest_xxh3}
-                for part in self.parts
-            ],
+            "node_schema": dict(zip(self.node_types, map(NodeTypeSchema.to_json, self.node_schemas), strict=True)),
+            "edge_schema": dict(zip(edge_names, map(EdgeTypeSchema.to_json, self.edge_schemas), strict=True)),
+            "parts": list(map(asdict, self.parts)),
         }
 
     @classmethod

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from operator import methodcaller
 from typing import Any, Literal
 
 from graphprep.model.rows import Role
@@ -16,13 +17,15 @@ NodeOrder = Literal[DegreeOrder, "bfs", "rcm", "llp", "random", "score", "permut
 Layout = Literal["csc", "csr"]
 EdgeType = tuple[str, str, str]
 
+_ESCAPES = str.maketrans({"%": "%25", ":": "%3A"})
+
 # Roles whose files lie beside data/, in the order in which schemas list them.
 SIDE_ROLES: tuple[Role, ...] = ("weight", "time", "created_at", "removed_at")
 
 
 def edge_type_text(edge_type: EdgeType) -> str:
     """Write a canonical edge type as ``src:rel:dst``; ``:`` and ``%`` inside names are percent-encoded."""
-    return ":".join(name.replace("%", "%25").replace(":", "%3A") for name in edge_type)
+    return ":".join(map(methodcaller("translate", _ESCAPES), edge_type))
 
 
 def parse_edge_type(text: str) -> EdgeType:
@@ -141,7 +144,7 @@ class NodeTypeSchema:
             value["num_hot"] = list(self.num_hot)
         if self.num_slots:
             value["num_slots"] = True
-        value["columns"] = [column.to_json() for column in self.columns]
+        value["columns"] = list(map(ColumnSchema.to_json, self.columns))
         return value
 
     @classmethod
@@ -175,7 +178,7 @@ class EdgeTypeSchema:
         }
         if self.num_slots:
             value["num_slots"] = True
-        value["columns"] = [column.to_json() for column in self.columns]
+        value["columns"] = list(map(ColumnSchema.to_json, self.columns))
         return value
 
     @classmethod

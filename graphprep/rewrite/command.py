@@ -19,8 +19,8 @@ from graphprep.rewrite.run import StoreRun, array_bytes, refuse_same
 from graphprep.rewrite.walks import WALKS
 from graphprep.storage.read.arrays import ArrayReader, StoreReader
 from graphprep.storage.write.publish import StoreWriter
-from graphprep.store.disk import DiskNeed, compare_disk
-from graphprep.store.finish import provenance
+from graphprep.store.room import DiskNeed, compare_disk
+from graphprep.store.write import provenance
 
 
 def reorder(store: str, out: str, options: ReorderOptions | None = None, reporter: Reporter | None = None) -> ReorderSummary:

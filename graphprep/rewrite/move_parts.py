@@ -9,9 +9,9 @@ import numpy as np
 
 from graphprep.edges.move_rows import SortedRows, move_entries
 from graphprep.edges.moves import Array, Blocks, Ints, Workspace, move
-from graphprep.edges.parted import PartedArray, PartedOffsets, PartList
 from graphprep.store.files import Chain, StoredFile
 from graphprep.store.items import Items, StoredArrays, StoredCounts, StoredItems, compose_offsets, read_offsets
+from graphprep.store.write import PartedArray, PartedOffsets, PartList
 
 _STEP = 1 << 17  # rows of an array that is held
 

@@ -27,11 +27,11 @@ from graphprep.storage.spill.scratch import Scratch
 from graphprep.storage.write.publish import StoreWriter
 from graphprep.store.assign import ORDERED, TypedCounter, parts_of_rows
 from graphprep.store.files import column_files, raw_id_files
-from graphprep.store.finish import finish_store
 from graphprep.store.items import FIX, StoredArrays, StoredItems, check_arrays, check_ids
 from graphprep.store.paths import LayoutPaths, NodePaths, edge_folder, node_folder
 from graphprep.store.raw_merge import nodes_by_raw_id
 from graphprep.store.single import WholeStore
+from graphprep.store.write import finish_store
 
 _STEP = 1 << 19
 

@@ -23,7 +23,7 @@ from graphprep.storage.read.urls import Storage, local_path
 from graphprep.storage.spill.runs import SpillPool
 from graphprep.storage.spill.scratch import Scratch
 from graphprep.store.checked_ids import CheckingStore
-from graphprep.store.disk import folder_beside
+from graphprep.store.room import folder_beside
 
 _MOST_PIECE = 4 << 20  # stays in the cache from where it is made to where it is hashed and written
 

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from graphprep.model.errors import UsageError
-from graphprep.storage.faults import display_url, plain_words
+from graphprep.storage.faults import display_url, plain_words, raise_plain
 
 TMP_DIR_OPTION = "--tmp-dir"  # what chooses the folder
 WAIT = "wait for it, or choose another name"
@@ -50,8 +50,10 @@ class PrivateFolder:
 
         Raises StorageError.
         """
-        with plain_words(self.parent, TMP_DIR_OPTION):
+        try:
             return self.create()
+        except Exception as error:
+            raise_plain(error, self.parent, TMP_DIR_OPTION)
 
     def create(self) -> str:
         """Return the folder's path. The first time the folder is made, and what dead runs left beside it is removed.

@@ -12,8 +12,8 @@ from graphprep.model.metadata import METADATA_NAME, GraphMetadata
 from graphprep.model.protocols import Reporter
 from graphprep.model.run_options import RunOptions
 from graphprep.model.schema import edge_type_text
-from graphprep.model.shown.numbers import count, duration, size
 from graphprep.model.shown.results import Card, Showable, type_rows
+from graphprep.model.shown.texts import count, duration, size
 from graphprep.storage.read.urls import Storage
 from graphprep.store.paths import edge_folder, node_folder
 from graphprep.validate.columns import check_columns, column_needs

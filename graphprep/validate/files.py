@@ -19,9 +19,10 @@ from graphprep.model.errors import DataError, GraphprepError, StorageError
 from graphprep.model.metadata import MANIFEST_NAME, METADATA_NAME, ArrayEntry, GraphMetadata, Manifest, part_name
 from graphprep.model.schema import ColumnSchema, EdgeTypeSchema, edge_type_text
 from graphprep.storage.read.arrays import ArrayReader
-from graphprep.storage.read.npy import MAX_HEADER_BYTES, npy_header, parse_npy_header
+from graphprep.storage.read.npy import MAX_HEADER_BYTES, parse_npy_header
 from graphprep.storage.read.schemas import find_json_errors, parse_json
 from graphprep.storage.read.urls import Storage
+from graphprep.storage.write.publish import npy_header
 from graphprep.store.assign import cut_sizes
 from graphprep.store.paths import expected_arrays
 from graphprep.validate.faults import Faults

@@ -17,7 +17,7 @@ from graphprep.model.errors import StorageError
 from graphprep.model.options.convert import ConvertOptions
 from graphprep.model.protocols import QuietReporter
 from graphprep.storage.read.urls import Storage
-from graphprep.store.disk import DiskNeed
+from graphprep.store.room import DiskNeed
 
 MIB = 1 << 20
 

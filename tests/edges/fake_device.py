@@ -7,7 +7,7 @@ import threading
 import numpy as np
 
 from graphprep.edges.device.find import find_kernels
-from graphprep.edges.device.found import OpenDevice
+from graphprep.edges.device.guard import OpenDevice
 from graphprep.engine.ledger import Need
 from graphprep.kernels.edges import Kernels, Rows
 from graphprep.model.errors import DeviceError

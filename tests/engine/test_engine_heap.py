@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import pytest
 
-from graphprep.engine import ledger as heap
+from graphprep.engine import budget as heap
 
 MIB = 1 << 20
 

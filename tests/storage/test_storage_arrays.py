@@ -13,9 +13,8 @@ from graphprep.model.metadata import ArrayEntry, GraphMetadata, Manifest, PartEn
 from graphprep.model.schema import EdgeTypeSchema, NodeTypeSchema
 from graphprep.storage.read import arrays
 from graphprep.storage.read.arrays import ArrayReader, StoreReader
-from graphprep.storage.read.npy import npy_header
 from graphprep.storage.read.urls import Storage
-from graphprep.storage.write.publish import StoreWriter
+from graphprep.storage.write.publish import StoreWriter, npy_header
 
 INDICES = np.array([1, 0, 2], np.int32)
 FEATURES = np.arange(12, dtype=np.float32).reshape(3, 4)

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphprep.model.errors import DataError
-from graphprep.storage.read.npy import npy_header, parse_npy_header
+from graphprep.storage.read.npy import parse_npy_header
+from graphprep.storage.write.publish import npy_header
 
 DTYPES = [
     "bool",

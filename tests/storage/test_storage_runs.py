@@ -230,7 +230,7 @@ def test_runs_may_join_the_pool_while_another_thread_looks_for_the_largest(tmp_p
 
     threads = []
     with SpillPool(10, str(tmp_path)) as pool:
-        pool.join(Joined())
+        pool.runs.add(Joined())
         with pool.lock:
             pool.account(11)  # looks at every size
         for thread in threads:

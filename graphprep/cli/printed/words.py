@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from graphprep.model.shown.numbers import count, duration, quantity, size
+from graphprep.model.shown.texts import count, duration, quantity, size
 
 _GAP = 2  # blanks between columns
 _CUT = "..."

@@ -15,7 +15,6 @@ from graphprep.convert.columns.routes import ColumnRoute, OrderedValues, StoredC
 from graphprep.convert.decoded.file_columns import FileColumn
 from graphprep.edges.buckets import BucketPlan
 from graphprep.edges.build import BuiltEdges
-from graphprep.edges.parted import PartedArray, PartedOffsets, PartList
 from graphprep.edges.tasks import BuildTask
 from graphprep.engine.local import map_ordered
 from graphprep.model.metadata import ArrayEntry
@@ -24,6 +23,7 @@ from graphprep.model.schema import ColumnSchema
 from graphprep.store.columns.cells import Cells, concat_cells, empty_cells
 from graphprep.store.columns.densify import dense_cells
 from graphprep.store.paths import ColumnPaths
+from graphprep.store.write import PartedArray, PartedOffsets, PartList
 
 Ints = NDArray[np.int64]
 _DENSE_BYTES = 1 << 20  # of rows that were sparse

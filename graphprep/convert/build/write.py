@@ -39,9 +39,9 @@ from graphprep.edges.build import (
     settle_index_dtype,
     write_layout,
 )
-from graphprep.edges.parted import PartedArray, PartList
 from graphprep.edges.tasks import EdgeRuns
-from graphprep.engine.ledger import MemoryPlan, Need, end_stage
+from graphprep.engine.budget import end_stage
+from graphprep.engine.ledger import MemoryPlan, Need
 from graphprep.engine.local import num_in_flight
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.options.convert import ConvertOptions
@@ -59,9 +59,9 @@ from graphprep.model.schema import (
 from graphprep.storage.spill.runs import SpillPool
 from graphprep.storage.write.publish import StoreWriter
 from graphprep.store.columns.cells import Cells, scalar_cells
-from graphprep.store.finish import finish_store
 from graphprep.store.paths import edge_folder, node_folder
-from graphprep.store.stated_counts import ENTRY_BYTES
+from graphprep.store.room import ENTRY_BYTES
+from graphprep.store.write import PartedArray, PartList, finish_store
 
 Ints = NDArray[np.int64]
 _MOST_OPEN = 4  # arrays of a layout, or of a column

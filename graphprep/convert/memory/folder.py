@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from graphprep.engine.ledger import Need
 from graphprep.model.errors import DataError, UsageError
-from graphprep.model.shown.numbers import count
+from graphprep.model.shown.texts import count
 from graphprep.storage.faults import plain_words
 from graphprep.storage.private import TMP_DIR_OPTION
 

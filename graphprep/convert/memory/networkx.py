@@ -11,7 +11,7 @@ import numpy as np
 from graphprep.convert.memory.folder import InMemory, RowsTable, Source, TableSource
 from graphprep.convert.memory.tables import EDGE, INPUTS, NODE, MemoryGraph, Settings
 from graphprep.model.graph_config import EdgeTable, GraphConfig, NodeTable
-from graphprep.model.shown.numbers import count
+from graphprep.model.shown.texts import count
 
 
 def read_networkx(graph: Any, options: Mapping[str, Any]) -> MemoryGraph:

@@ -13,7 +13,7 @@ from graphprep.convert.memory.tables import EDGE, INPUTS, NODE, MemoryGraph
 from graphprep.model.errors import UsageError
 from graphprep.model.graph_config import DataArray, EdgeTable, GraphConfig, NodeTable, TableConfig
 from graphprep.model.schema import EdgeType, edge_type_text
-from graphprep.model.shown.numbers import count
+from graphprep.model.shown.texts import count
 
 _MASKS = ("train_mask", "val_mask", "test_mask")
 

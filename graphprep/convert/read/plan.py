@@ -18,7 +18,7 @@ from graphprep.model.options.convert import ConvertOptions
 from graphprep.model.protocols import Decoder, ReadsConfig, Reporter, Sniffed, Sources, StatesIdType, TakesFolders
 from graphprep.storage.drivers import URL
 from graphprep.store.assign import check_partition_method
-from graphprep.store.stated_counts import CountRules, check_fits, check_room
+from graphprep.store.room import CountRules, check_fits, check_room
 
 if TYPE_CHECKING:
     from graphprep.model.graph_schema import GraphSchema

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from graphprep.edges.device.found import OpenDevice
+from graphprep.edges.device.guard import OpenDevice
 from graphprep.engine.budget import format_size
 from graphprep.engine.ledger import Need
 from graphprep.kernels.cuda.probe import LEAST_BYTES, Device, NoDevice, explain, find_device

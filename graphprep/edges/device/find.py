@@ -11,8 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal, NoReturn
 
 from graphprep.edges.device.arrays import device_of
-from graphprep.edges.device.found import FoundDevice, OpenDevice
-from graphprep.edges.device.guard import guarded
+from graphprep.edges.device.guard import FoundDevice, OpenDevice, guarded
 from graphprep.engine.budget import parse_device_memory
 from graphprep.engine.ledger import Ledger, MemoryPlan
 from graphprep.kernels.edges import Kernels
@@ -20,7 +19,7 @@ from graphprep.model.errors import DeviceError, UsageError
 from graphprep.model.options.words import python_words
 from graphprep.model.protocols import Reporter
 from graphprep.model.run_options import RunOptions
-from graphprep.model.shown.numbers import count
+from graphprep.model.shown.texts import count
 
 if TYPE_CHECKING:
     from graphprep.edges.device.graphs import DeviceGraphs
@@ -90,8 +89,8 @@ def read_device(given: str | None) -> DeviceChoice:
 
 def _choice(said: str, place: str, kinds: tuple[Kind, ...]) -> DeviceChoice:
     match = _CUDA.fullmatch(said)
-    kind = next((kind for kind in kinds if kind == ("cuda" if match else said)), None)
-    if kind is None:
+    kind = "cuda" if match else said
+    if kind not in kinds:
         fix = f"use {', '.join(kinds)} or cuda:N, such as cuda:1"
         raise UsageError("there is no such device", place=place, fix=fix)
     return DeviceChoice(kind, int(match[1] or 0) if match else 0, place)

@@ -23,8 +23,8 @@ from graphprep.model.export import ExportPlan, MessageEdges, StoreNeed
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.schema import ColumnSchema, Layout, edge_type_path, path_name
 from graphprep.rewrite.move_parts import array_pieces
-from graphprep.storage.read.npy import npy_header
 from graphprep.storage.write.outputs import FileOutput, FolderOutput
+from graphprep.storage.write.publish import npy_header
 
 Array = NDArray[Any]
 _DATE = (1980, 1, 1, 0, 0, 0)  # the first that ZIP knows: the same bytes at any time of day

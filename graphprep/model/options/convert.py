@@ -10,8 +10,8 @@ from typing import Any, Literal
 from graphprep.model.graph_config import GraphConfig
 from graphprep.model.run_options import RunOptions
 from graphprep.model.schema import Layout, NeighborOrder
-from graphprep.model.shown.numbers import count, duration, size
 from graphprep.model.shown.results import Card, Showable, type_rows
+from graphprep.model.shown.texts import count, duration, size
 
 
 @dataclass(frozen=True)
@@ -74,13 +74,8 @@ class ConvertOptions:
 
     def operations(self) -> list[str]:
         """Return the operations of ``transform`` that the graph goes through, as words."""
-        asked = (
-            (self.drop_self_loops, ("self-loops", "drop")),
-            (self.dedup, ("to-simple", "first")),
-            (self.undirected, ("to-bidirected",)),
-            (self.largest_component, ("largest-component",)),
-        )
-        return [word for wanted, words in asked if wanted for word in words]
+        words = ["self-loops", "drop"] * self.drop_self_loops + ["to-simple", "first"] * self.dedup
+        return words + ["to-bidirected"] * self.undirected + ["largest-component"] * self.largest_component
 
 
 @dataclass(frozen=True, repr=False)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from graphprep.model.run_options import RunOptions
-from graphprep.model.shown.numbers import count, duration, size
 from graphprep.model.shown.results import Card, Showable, type_rows
+from graphprep.model.shown.texts import count, duration, size
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from typing import Literal, get_args
 from graphprep.model.errors import UsageError
 from graphprep.model.run_options import RunOptions
 from graphprep.model.schema import NodeOrder
-from graphprep.model.shown.numbers import count, duration, size
 from graphprep.model.shown.results import Card, Showable, type_rows
+from graphprep.model.shown.texts import count, duration, size
 
 _WITH_FILE = ("score", "permutation")
 

@@ -9,8 +9,8 @@ from typing import Literal
 from graphprep.model.options.partition import PartitionCut
 from graphprep.model.options.reorder import GapCost
 from graphprep.model.run_options import RunOptions
-from graphprep.model.shown.numbers import count, duration
 from graphprep.model.shown.results import Card, Showable, type_rows
+from graphprep.model.shown.texts import count, duration
 
 Number = int | float
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from graphprep.model.run_options import RunOptions
-from graphprep.model.shown.numbers import count, duration, size
 from graphprep.model.shown.results import Card, Showable, type_rows
+from graphprep.model.shown.texts import count, duration, size
 
 
 @dataclass(frozen=True)

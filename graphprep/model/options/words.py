@@ -9,6 +9,7 @@ import contextlib
 import re
 from collections.abc import Iterable, Iterator
 from contextvars import ContextVar
+from functools import partial
 
 from graphprep.model.errors import GraphprepError
 
@@ -90,7 +91,7 @@ def python_words(*, decoder: bool = False) -> Iterator[None]:
 
 def in_words(texts: Iterable[str], *, decoder: bool = False) -> tuple[str, ...]:
     """Return messages in the caller's words."""
-    return tuple(texts) if _says_flags.get() else tuple(parameter_words(text, decoder=decoder) for text in texts)
+    return tuple(texts if _says_flags.get() else map(partial(parameter_words, decoder=decoder), texts))
 
 
 def parameter_words(text: str, *, decoder: bool = False) -> str:
@@ -120,5 +121,5 @@ def _parameter(text: str, match: re.Match[str], decoder: bool) -> tuple[str, int
     value = re.compile(rf" ((?:{one_of})(?: or (?:{one_of}))*)\b(?![\w-])").match(text, end) if one_of else None
     if value is None:
         return shown, end
-    quoted = [f'"{one}"' for one in value[1].split(" or ")]
-    return f"{shown}={' or '.join(quoted)}", value.end()
+    quoted = value[1].replace(" or ", '" or "')
+    return f'{shown}="{quoted}"', value.end()

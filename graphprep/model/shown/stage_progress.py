@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
-from graphprep.model.shown.numbers import duration, quantity, size
+from graphprep.model.shown.texts import duration, quantity, size
 
 
 def _now_s() -> float:

@@ -1,4 +1,8 @@
-"""How texts from outside are shown: in one line, without what a terminal would obey, and without secrets."""
+"""How texts and numbers are shown.
+
+Texts from outside: in one line, without what a terminal would obey, and without secrets. Sizes, durations and counts: in the
+user's words.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 # A password may hold a slash, as secret keys do; a port before one is no password.
@@ -24,6 +28,8 @@ _SECRET_VARIABLES = (
     "AZURE_STORAGE_ACCOUNT_KEY",
     "AZURE_STORAGE_CONNECTION_STRING",
 )
+_SIZES = ("B", "KB", "MB", "GB", "TB", "PB")
+_QUANTITIES = ("", "k", "M", "G", "T")
 _secrets: set[str] = set()  # of this process: whoever prints must hide them, wherever they came from
 
 
@@ -92,3 +98,37 @@ def strict_numbers(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: strict_numbers(item) for key, item in value.items()}
     return [strict_numbers(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _scale(value: float, units: Sequence[str]) -> tuple[float, str]:
+    for unit in units[:-1]:
+        if abs(value) < 999.5:
+            return value, unit
+        value /= 1000
+    return value, units[-1]
+
+
+def size(num_bytes: float) -> str:
+    """Write a size in powers of 1000: ``12 B``, ``3.4 MB``."""
+    value, unit = _scale(num_bytes, _SIZES)
+    return f"{value:.0f} {unit}" if unit == "B" or value >= 99.95 else f"{value:.1f} {unit}"
+
+
+def quantity(number: float) -> str:
+    """Write a number for reading at a glance: ``812``, ``3.4M``."""
+    value, unit = _scale(number, _QUANTITIES)
+    return f"{value:.0f}{unit}" if not unit or value >= 99.95 else f"{value:.1f}{unit}"
+
+
+def count(number: int, noun: str, plural: str = "") -> str:
+    """Write an exact number and its noun: ``1 node``, ``12,345 nodes``."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def duration(seconds: float) -> str:
+    """Write a duration: ``0.12 s``, ``45 s``, ``3:07``, ``2:03:07``."""
+    if seconds < 59.5:
+        return f"{seconds:.2f} s" if seconds < 9.995 else f"{seconds:.0f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

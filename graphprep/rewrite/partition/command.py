@@ -25,10 +25,9 @@ from graphprep.storage.read.arrays import StoreReader
 from graphprep.storage.write.outputs import FolderOutput, check_output
 from graphprep.storage.write.publish import StoreWriter
 from graphprep.store.assign import PartitionFunction, check_partition_method
-from graphprep.store.disk import DiskNeed, compare_disk
-from graphprep.store.finish import finish_store, provenance
 from graphprep.store.items import check_arrays
-from graphprep.store.stated_counts import num_part_files, refuse_parts
+from graphprep.store.room import DiskNeed, compare_disk, num_part_files, refuse_parts
+from graphprep.store.write import finish_store, provenance
 
 
 def partition(

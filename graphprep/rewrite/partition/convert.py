@@ -18,8 +18,7 @@ from graphprep.rewrite.partition.methods import load_pymetis
 from graphprep.storage.private import PrivateFolder
 from graphprep.storage.read.urls import Storage
 from graphprep.storage.write.publish import StoreWriter
-from graphprep.store.disk import folder_beside
-from graphprep.store.stated_counts import Outcome, check_outcome
+from graphprep.store.room import Outcome, check_outcome, folder_beside
 
 if TYPE_CHECKING:
     from graphprep.convert.memory.folder import InMemory

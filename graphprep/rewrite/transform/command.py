@@ -29,9 +29,9 @@ from graphprep.storage.spill.scratch import Scratch
 from graphprep.storage.write.outputs import FolderOutput
 from graphprep.storage.write.publish import StoreWriter
 from graphprep.store.checked_ids import CheckingStore
-from graphprep.store.disk import DiskNeed, compare_disk
-from graphprep.store.finish import provenance
 from graphprep.store.items import check_arrays
+from graphprep.store.room import DiskNeed, compare_disk
+from graphprep.store.write import provenance
 
 if TYPE_CHECKING:
     from graphprep.convert.pipeline import Converted

@@ -21,7 +21,6 @@ from graphprep.edges.build import (
 from graphprep.edges.move_rows import move_entries
 from graphprep.edges.moves import Blocks, MovePiece, Workspace
 from graphprep.edges.order_keys import missing_order_key, order_keys, order_role
-from graphprep.edges.parted import PartList
 from graphprep.edges.tasks import EdgeRuns
 from graphprep.kernels.cpu.ids.hash import pair_checksum
 from graphprep.model.metadata import GraphMetadata
@@ -37,11 +36,11 @@ from graphprep.store.assign import count_parts, cut_sizes
 from graphprep.store.columns.cells import Cells
 from graphprep.store.columns.stored import read_cells, read_present
 from graphprep.store.files import StoredFile, column_files, raw_id_files
-from graphprep.store.finish import finish_store
 from graphprep.store.items import Items, StoredArrays, StoredCounts, StoredItems, read_offsets
 from graphprep.store.paths import ColumnPaths, NodePaths, edge_folder, node_folder
 from graphprep.store.raw_merge import nodes_by_raw_id
 from graphprep.store.single import WholeStore
+from graphprep.store.write import PartList, finish_store
 
 PARENT = "parent_id"
 

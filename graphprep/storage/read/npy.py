@@ -1,11 +1,10 @@
-"""Headers of ``.npy`` files: written as NumPy writes them, and read without trusting them."""
+"""Headers of ``.npy`` files, read without trusting them."""
 
 from __future__ import annotations
 
 import ast
 import math
 import re
-import struct
 import warnings
 from typing import NamedTuple
 
@@ -16,8 +15,6 @@ from graphprep.model.syntax import PARSER
 
 MAGIC = b"\x93NUMPY"
 MAX_HEADER_BYTES = 1 << 16  # what format 1.0 can hold; those of numbers take 128 bytes
-_ALIGNMENT = 64
-_GROWTH_DIGITS = 21  # NumPy leaves room to rewrite the first dimension in place
 _MAX_TEXT_BYTES = 1 << 16  # of one text, as wide as the longest
 _MAX_DIMENSIONS = 32  # NumPy 1's limit
 _MAX_BYTES = 1 << 63
@@ -37,17 +34,6 @@ class NpyHeader(NamedTuple):
     def num_bytes(self) -> int:
         """Return the size of the whole file."""
         return self.data_start + math.prod(self.shape) * self.dtype.itemsize
-
-
-def npy_header(dtype: np.dtype[np.generic] | str, shape: tuple[int, ...]) -> bytes:
-    """Write the header of a little-endian array in C order, format 1.0, byte for byte as ``numpy.save`` does."""
-    descr = np.dtype(dtype).newbyteorder("<").str
-    text = f"{{'descr': {descr!r}, 'fortran_order': False, 'shape': {tuple(map(int, shape))!r}, }}"
-    if shape:
-        text += " " * (_GROWTH_DIGITS - len(repr(int(shape[0]))))
-    begin = len(MAGIC) + 4
-    text += " " * (_ALIGNMENT - (begin + len(text) + 1) % _ALIGNMENT) + "\n"
-    return MAGIC + b"\x01\x00" + struct.pack("<H", len(text)) + text.encode("latin1")
 
 
 def parse_npy_header(head: bytes, place: str, *, texts: bool = False) -> NpyHeader:

@@ -75,8 +75,13 @@ class Storage:
         self.ahead_bytes = _AHEAD_BYTES
         self.record_bytes = _RECORD_BYTES
         self._options = parse_options(options) if options else {}
-        if tmp_dir is not None:
-            _check_tmp_dir(tmp_dir)
+        if tmp_dir is not None:  # refused now where it cannot hold files, not when the first is needed, perhaps hours later
+            try:
+                os.scandir(tmp_dir).close()
+                if not os.access(tmp_dir, os.W_OK | os.X_OK):
+                    raise PermissionError
+            except Exception as error:
+                raise_plain(error, tmp_dir, TMP_DIR_OPTION)
         self._private = PrivateFolder(tmp_dir)
         self._spools: dict[str, Spool] = {}
         self._paths: dict[str, str] = {}  # of what is read from another path than its own
@@ -134,7 +139,12 @@ class Storage:
         corrupt.
         """
         handle = self.open_stored(url, ahead_bytes)
-        codec = find_codec(_peek(handle))
+        if handle.seekable() or not isinstance(handle, io.BufferedReader):
+            head = handle.read(16)
+            handle.seek(0)
+        else:
+            head = handle.peek(16)
+        codec = find_codec(head[:16])
         if codec is None:
             return handle
         first: list[BinaryIO] = [handle]
@@ -244,13 +254,15 @@ class Storage:
         if not self.exists(url):
             return False
         path = self._local(url)
-        with plain_words(url):
+        try:
             if url == STDIN:
                 return True
             if path is not None:
                 return not Path(path).is_dir() or bool(os.listdir(path))  # noqa: PTH208
             fs, target = self.filesystem(url)
             return not (fs.isdir(target) and not fs.find(target))
+        except Exception as error:
+            raise_plain(error, url)
 
     def is_dir(self, url: str) -> bool:
         """Return whether there is a folder. An HTTP URL is one when it ends with a slash."""
@@ -522,15 +534,6 @@ class Storage:
         return io.BufferedReader(Sequential(begin, settle), _REMOTE_BUFFER_BYTES)
 
 
-def _check_tmp_dir(folder: str) -> None:
-    """Refuse a folder that cannot hold files now, not when the first one is needed, perhaps hours later."""
-    with plain_words(folder, TMP_DIR_OPTION):
-        with os.scandir(folder):
-            pass
-        if not os.access(folder, os.W_OK | os.X_OK):
-            raise PermissionError
-
-
 def _remote_entry(fs: Any, info: Mapping[str, Any]) -> DirEntry:
     name = str(info["name"]).rstrip("/")
     return DirEntry(posixpath.basename(name), str(fs.unstrip_protocol(info["name"])), info.get("type") == "directory")
@@ -567,15 +570,6 @@ def _choose(url: str, entries: Sequence[DirEntry]) -> tuple[list[str], list[str]
     if not files:
         messages.append(f"{display_url(url)}: holds no file to read")
     return files, messages
-
-
-def _peek(handle: BinaryIO) -> bytes:
-    """Return the first bytes without moving."""
-    if not handle.seekable() and isinstance(handle, io.BufferedReader):
-        return handle.peek(16)[:16]
-    head = handle.read(16)
-    handle.seek(0)
-    return head
 
 
 def _fetch_range(fs: Any, target: str, start: int, stop: int) -> bytes:

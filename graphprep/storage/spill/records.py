@@ -6,6 +6,7 @@ import contextlib
 import os
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -107,7 +108,8 @@ class RecordRuns:
         self._offsets: NDArray[Any] = np.zeros((0, num_buckets + 1), np.uint32)  # of all segments, once they are asked for
         self._descriptor = -1
         self._buffers: list[NDArray[np.uint64]] = []
-        pool.join(self)
+        with pool.lock:
+            pool.runs.add(self)
 
     def append(self, records: Records, offsets: NDArray[Any], base: int = 0, layout: Hashable = None) -> None:
         """Add a segment; the caller gives its arrays away. Raises StorageError where spilling fails."""
@@ -192,12 +194,15 @@ class RecordRuns:
     def _tabulate(self) -> _Table:
         """Note where all segments are, and let them share one array of offsets."""
         if len(self._offsets) != len(self._segments):
-            self._offsets = np.array([segment.offsets for segment in self._segments]).reshape(-1, self.num_buckets + 1)
+            every = np.array(list(map(attrgetter("offsets"), self._segments)))
+            self._offsets = every.reshape(-1, self.num_buckets + 1)
             for segment, offsets in zip(self._segments, self._offsets, strict=True):
                 segment.offsets = offsets
-        numbers = [(one.at, one.words, one.base) for one in self._segments]
-        places, words, bases = np.ascontiguousarray(np.array(numbers, np.int64).reshape(-1, 3).T)
-        return _Table(self._offsets, Buffers(tuple([one.records for one in self._segments])), places, words, bases)
+        numbers, buffers = np.empty((3, len(self._segments)), np.int64), []
+        for number, segment in enumerate(self._segments):
+            numbers[:, number] = segment.at, segment.words, segment.base
+            buffers.append(segment.records)
+        return _Table(self._offsets, Buffers(tuple(buffers)), *numbers)
 
     def _take_buffer(self, num_words: int) -> NDArray[np.uint64]:
         with contextlib.suppress(IndexError):
@@ -257,7 +262,7 @@ class RecordRuns:
     def close(self) -> None:
         """Drop everything."""
         with self._pool.lock:
-            self._pool.leave(self)
+            self._pool.runs.discard(self)
             self._pool.in_memory_bytes -= self.in_memory_bytes
             self.in_memory_bytes = 0
             self._segments, self._table, self._buffers = [], None, []

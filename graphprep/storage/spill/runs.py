@@ -7,6 +7,7 @@ import itertools
 import os
 import threading
 from array import array as packed
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -78,17 +79,17 @@ class SpillPool:
     """Memory that ``Runs`` share: at most about ``cap_bytes`` of it, what goes beyond lies in files.
 
     The files stand in a private folder, made in ``folder`` (or the system's place for temporary files) when first needed, and
-    removed on leaving the context.
+    removed on leaving the context. ``runs`` are those that share it; who adds or removes one holds ``lock``.
     """
 
     def __init__(self, cap_bytes: int, folder: str | None = None) -> None:
         self.cap_bytes = cap_bytes
         self.in_memory_bytes = 0
         self.spilled_bytes = 0
+        self.runs: set[Spillable] = set()
+        self.lock = threading.RLock()
         self._folder = PrivateFolder(folder)
         self._num_files = 0
-        self._runs: set[Spillable] = set()
-        self.lock = threading.RLock()
 
     def __enter__(self) -> SpillPool:
         return self
@@ -98,25 +99,15 @@ class SpillPool:
 
     def close(self) -> None:
         """Free all runs and remove the files."""
-        for runs in list(self._runs):
+        for runs in list(self.runs):
             runs.close()
         self._folder.remove()
-
-    def join(self, runs: Spillable) -> None:
-        """Let runs share the pool."""
-        with self.lock:  # another thread may be looking for the largest ones
-            self._runs.add(runs)
-
-    def leave(self, runs: Spillable) -> None:
-        """Forget runs that were closed."""
-        with self.lock:
-            self._runs.discard(runs)
 
     def account(self, num_bytes: int) -> None:
         """Count bytes in memory, and spill the largest runs until they are within the cap; ``lock`` is held."""
         self.in_memory_bytes += num_bytes
         while self.in_memory_bytes > self.cap_bytes:
-            largest = max(self._runs, key=lambda runs: runs.in_memory_bytes)
+            largest = max(self.runs, key=lambda runs: runs.in_memory_bytes)
             if not largest.in_memory_bytes:
                 return
             largest.spill()
@@ -140,32 +131,33 @@ class Runs(Generic[Chunk]):
     def __init__(self, pool: SpillPool, num_buckets: int = 1, coalesce: bool = True) -> None:
         """Open empty runs; without ``coalesce``, chunks come back exactly as they were appended."""
         self.in_memory_bytes = 0
+        self.num_buckets = num_buckets
         self._leaving_bytes = 0
         self._pool = pool
         self._coalesce = coalesce
         self._make: Callable[[_Arrays], Chunk]
-        self._memory: list[list[_Arrays]] = [[] for _ in range(num_buckets)]
+        self._memory: defaultdict[int, list[_Arrays]] = defaultdict(list)
         self._extents: dict[int, _Extents] = {}  # of the buckets that lie in the file, at least in part
         self._layouts: dict[_Layout, int] = {}
         self._num_bytes = [0] * num_buckets
         self._path: Path | None = None
         self._file_bytes = 0
-        pool.join(self)
-
-    @property
-    def num_buckets(self) -> int:
-        """Return the number of buckets."""
-        return len(self._memory)
+        with pool.lock:  # another thread may be looking for the largest ones
+            pool.runs.add(self)
 
     def append(self, bucket: int, arrays: Chunk) -> None:
         """Add a chunk to a bucket. Raises StorageError where spilling fails."""
-        chunk = tuple([None if array is None else np.ascontiguousarray(array) for array in tuple(arrays)])
+        chunk: list[NDArray[Any] | None] = []
+        num_bytes = 0
+        for array in arrays:
+            chunk.append(None if array is None else np.ascontiguousarray(array))
+            num_bytes += 0 if array is None else array.nbytes
         make: Any = getattr(type(arrays), "_make", tuple)
         self._make = make
-        held = _held_bytes(chunk)
+        held = num_bytes + _ARRAY_BYTES * len(chunk)
         with self._pool.lock:
-            self._memory[bucket].append(chunk)
-            self._num_bytes[bucket] += held - _ARRAY_BYTES * len(chunk)
+            self._memory[bucket].append(tuple(chunk))
+            self._num_bytes[bucket] += num_bytes
             self.in_memory_bytes += held
             self._pool.account(held)
 
@@ -176,24 +168,20 @@ class Runs(Generic[Chunk]):
         each chunk that lies there, for readers of many runs side by side.
         """
         with self._pool.lock:
-            memory, path = list(self._memory[bucket]), self._path
+            memory, path = list(self._memory.get(bucket, ())), self._path
             spilled = self._extents[bucket].read(list(self._layouts)) if bucket in self._extents else iter(())
             extent = next(spilled, None)  # the list as it is now
             if consume:  # what is left to the reader is not worth being spilled any more
-                leaving = sum(_held_bytes(chunk) for chunk in memory)
-                self._memory[bucket] = []
+                leaving = sum(map(_held_bytes, memory))
+                self._memory.pop(bucket, None)
                 self.in_memory_bytes -= leaving
                 self._leaving_bytes += leaving
         if extent is not None and path is not None:
             yield from map(self._make, _read_extents(path, itertools.chain([extent], spilled), stays_open))
-        if consume and memory:
-            memory.reverse()
-            yield from map(self._make, self._let_go(memory))
-        elif memory:
+        if memory and not consume:
             yield from map(self._make, memory)
-
-    def _let_go(self, memory: list[_Arrays]) -> Iterator[_Arrays]:
-        """Yield chunks from the end of a list, and forget them."""
+            return
+        memory.reverse()
         while memory:
             chunk = memory.pop()
             freed = _held_bytes(chunk)
@@ -201,11 +189,11 @@ class Runs(Generic[Chunk]):
                 freed = min(freed, self._leaving_bytes)  # nothing is left once these runs are closed
                 self._leaving_bytes -= freed
                 self._pool.in_memory_bytes -= freed
-            yield chunk
+            yield self._make(chunk)
 
     def num_chunks(self, bucket: int) -> int:
         """Return how many chunks ``read`` would yield."""
-        return (self._extents[bucket].count if bucket in self._extents else 0) + len(self._memory[bucket])
+        return (self._extents[bucket].count if bucket in self._extents else 0) + len(self._memory.get(bucket, ()))
 
     def num_bytes(self, bucket: int) -> int:
         """Return the bytes of a bucket's arrays, wherever they lie."""
@@ -214,8 +202,7 @@ class Runs(Generic[Chunk]):
     def free(self, bucket: int) -> None:
         """Drop a bucket's chunks. The spill file goes with the last one that lies in it."""
         with self._pool.lock:
-            freed = sum(_held_bytes(chunk) for chunk in self._memory[bucket])
-            self._memory[bucket] = []
+            freed = sum(map(_held_bytes, self._memory.pop(bucket, ())))
             self._num_bytes[bucket] = 0
             self.in_memory_bytes -= freed
             self._pool.in_memory_bytes -= freed
@@ -225,11 +212,10 @@ class Runs(Generic[Chunk]):
     def close(self) -> None:
         """Drop everything."""
         with self._pool.lock:
-            self._pool.leave(self)
+            self._pool.runs.discard(self)
             self._pool.in_memory_bytes -= self.in_memory_bytes + self._leaving_bytes
             self.in_memory_bytes = self._leaving_bytes = 0
-            for chunks in self._memory:
-                chunks.clear()
+            self._memory.clear()
             self._extents.clear()
             self._num_bytes = [0] * len(self._num_bytes)
             if self._path is not None:
@@ -251,17 +237,16 @@ class Runs(Generic[Chunk]):
         # A failure leaves the bytes behind offset unnamed, and everything in memory.
         with plain_words(str(self._path.parent), TMP_DIR_OPTION), self._path.open("ab", buffering=_BUFFER_BYTES) as file:
             file.truncate(offset)
-            for bucket, chunks in enumerate(self._memory):
-                if chunks:
-                    extents = _Extents()
-                    for layout, group in _group_chunks(chunks, most):
-                        lengths, num_bytes = _write_group(file, group)
-                        extents.add(self._layouts.setdefault(layout, len(self._layouts)), offset, lengths)
-                        offset += num_bytes
-                    written.append((bucket, extents))
+            for bucket, chunks in sorted(self._memory.items()):
+                extents = _Extents()
+                for layout, group in _group_chunks(chunks, most):
+                    lengths, num_bytes = _write_group(file, group)
+                    extents.add(self._layouts.setdefault(layout, len(self._layouts)), offset, lengths)
+                    offset += num_bytes
+                written.append((bucket, extents))
         for bucket, extents in written:
             self._extents.setdefault(bucket, _Extents()).extend(extents)
-            self._memory[bucket] = []
+        self._memory.clear()
         self._pool.spilled_bytes += offset - self._file_bytes
         self._file_bytes = offset
         self._pool.in_memory_bytes -= self.in_memory_bytes
@@ -270,7 +255,10 @@ class Runs(Generic[Chunk]):
 
 def _held_bytes(chunk: _Arrays) -> int:
     """Return what a chunk in memory counts."""
-    return sum([0 if array is None else array.nbytes for array in chunk]) + _ARRAY_BYTES * len(chunk)
+    held = _ARRAY_BYTES * len(chunk)
+    for array in chunk:
+        held += 0 if array is None else array.nbytes
+    return held
 
 
 def _layout_of(chunk: _Arrays) -> _Layout:

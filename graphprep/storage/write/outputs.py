@@ -22,10 +22,9 @@ from graphprep.model.errors import UsageError
 from graphprep.model.metadata import METADATA_NAME
 from graphprep.storage.faults import display_url, plain_words
 from graphprep.storage.private import LocalClaim
-from graphprep.storage.read.npy import npy_header
 from graphprep.storage.read.urls import STDIN, Storage, local_path
 from graphprep.storage.write.files import write_pieces
-from graphprep.storage.write.publish import target_for
+from graphprep.storage.write.publish import npy_header, target_for
 from graphprep.storage.write.targets import Sink
 from graphprep.storage.write.twins import TwinFinder, Twins
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import io
+import itertools
 import json
 import math
 import os
 import shutil
 import stat
+import struct
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, cast
@@ -24,34 +25,38 @@ from numpy.typing import NDArray
 from graphprep.model.errors import StorageError, UsageError
 from graphprep.model.metadata import METADATA_NAME, STORE_FORMAT, ArrayEntry
 from graphprep.storage.drivers import renames_folders
-from graphprep.storage.faults import display_url, plain_words, raise_plain
+from graphprep.storage.faults import display_url, raise_plain
 from graphprep.storage.private import LocalClaim, PrivateFolder
-from graphprep.storage.read.npy import npy_header
+from graphprep.storage.read.npy import MAGIC
 from graphprep.storage.read.urls import STDIN, Storage, local_path
 from graphprep.storage.write.targets import Sink, Target
 
 _BUFFER_BYTES = 1 << 20
 _RENAME_EXCHANGE = 2
+_ALIGNMENT = 64  # of what a ``.npy`` file holds
+_GROWTH_DIGITS = 21  # NumPy leaves room to rewrite the first dimension in place
 
 
-@dataclass(eq=False)
-class _Tally:
-    """What a store writer has under way: arrays that are not finished, and the bytes of all. Arrays are written by threads."""
-
-    sinks: set[Sink] = field(default_factory=set)
-    num_bytes: int = 0
-    lock: threading.Lock = field(default_factory=threading.Lock)
+def npy_header(dtype: np.dtype[np.generic] | str, shape: tuple[int, ...]) -> bytes:
+    """Write the header of a little-endian array in C order, format 1.0, byte for byte as ``numpy.save`` does."""
+    descr = np.dtype(dtype).newbyteorder("<").str
+    text = f"{{'descr': {descr!r}, 'fortran_order': False, 'shape': {tuple(map(int, shape))!r}, }}"
+    if shape:
+        text += " " * (_GROWTH_DIGITS - len(repr(int(shape[0]))))
+    begin = len(MAGIC) + 4
+    text += " " * (_ALIGNMENT - (begin + len(text) + 1) % _ALIGNMENT) + "\n"
+    return MAGIC + b"\x01\x00" + struct.pack("<H", len(text)) + text.encode("latin1")
 
 
 class ArrayWriter:
     """Writes one array front to back, hashing what it writes."""
 
     def __init__(
-        self, sink: Sink, tally: _Tally, *, url: str, path: str, dtype: np.dtype[np.generic], shape: tuple[int, ...]
+        self, sink: Sink, store: StoreWriter, *, url: str, path: str, dtype: np.dtype[np.generic], shape: tuple[int, ...]
     ) -> None:
         self._sink = sink
-        self._tally = tally
-        tally.sinks.add(sink)
+        self._store = store
+        store.sinks.add(sink)
         self._url = url
         self._hash = xxhash.xxh3_64()
         self._path = path
@@ -80,7 +85,7 @@ class ArrayWriter:
             self._sink.commit()
         except Exception as error:
             raise_plain(error, self._url)
-        self._tally.sinks.remove(self._sink)
+        self._store.sinks.remove(self._sink)
         return ArrayEntry(self._path, self._dtype.name, self._shape, self.num_bytes, self._hash.hexdigest())
 
     def _write(self, data: bytes | memoryview) -> None:
@@ -90,8 +95,8 @@ class ArrayWriter:
             raise_plain(error, self._url)
         self._hash.update(data)
         self.num_bytes += len(data)
-        with self._tally.lock:
-            self._tally.num_bytes += len(data)
+        with self._store.lock:
+            self._store.num_bytes += len(data)
 
 
 class StoreWriter:
@@ -101,8 +106,9 @@ class StoreWriter:
     written into a hidden folder beside ``out`` and renamed, one on HDFS as well; with ``overwrite`` the old store stays until
     then. On an object store objects are put whole and metadata.json last.
 
-    ``replaced`` is the metadata.json of the store that is to be replaced, None where there is none. Raises UsageError where
-    ``out`` exists, unless ``overwrite`` is given and ``out`` is a store; StorageError where writing fails.
+    ``replaced`` is the metadata.json of the store that is to be replaced, None where there is none. ``sinks`` are the arrays
+    that are not finished, ``num_bytes`` is what was written so far; threads write arrays, and hold ``lock``. Raises UsageError
+    where ``out`` exists, unless ``overwrite`` is given and ``out`` is a store; StorageError where writing fails.
     """
 
     def __init__(self, storage: Storage, out: str, overwrite: bool = False) -> None:
@@ -115,29 +121,30 @@ class StoreWriter:
             )
         self._out = out
         self._published = False
-        self._tally = _Tally()
+        self.sinks: set[Sink] = set()
+        self.num_bytes = 0
+        self.lock = threading.Lock()
         _refuse_inside(out)
         exists = storage.is_taken(out)
         self.replaced = _check_replaceable(storage, out, overwrite) if exists else None
-        with plain_words(out):
+        try:
             self._target: Target = target_for(storage, out, exists, takes_over=overwrite)
+        except Exception as error:
+            raise_plain(error, out)
 
     def __enter__(self) -> StoreWriter:
-        with plain_words(self._out):
+        try:
             self._target.begin()
+        except Exception as error:
+            raise_plain(error, self._out)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if not self._published:
-            for sink in list(self._tally.sinks):
+            for sink in list(self.sinks):
                 with contextlib.suppress(Exception):
                     sink.discard()
             self._target.remove()
-
-    @property
-    def num_bytes(self) -> int:
-        """Return the number of bytes written so far."""
-        return self._tally.num_bytes
 
     def open_array(
         self, part_path: str, path: str, dtype: np.dtype[Any] | type[np.generic] | str, shape: tuple[int, ...]
@@ -150,7 +157,7 @@ class StoreWriter:
             sink = self._target.open(full, math.prod(sizes) * little.itemsize)
         except Exception as error:
             raise_plain(error, self._out)
-        return ArrayWriter(sink, self._tally, url=self._out, path=path, dtype=little, shape=sizes)
+        return ArrayWriter(sink, self, url=self._out, path=path, dtype=little, shape=sizes)
 
     def write_file(self, path: str, data: bytes) -> None:
         """Write a file, whole. ``path`` is relative to the store."""
@@ -165,8 +172,8 @@ class StoreWriter:
                 raise
         except Exception as error:
             raise_plain(error, self._out)
-        with self._tally.lock:
-            self._tally.num_bytes += len(data)
+        with self.lock:
+            self.num_bytes += len(data)
 
     def url_of(self, path: str) -> str:
         """Return where a finished file of the store can be read before it is published."""
@@ -175,8 +182,10 @@ class StoreWriter:
     def publish(self, metadata: bytes) -> None:
         """Write metadata.json, and show the store."""
         self.write_file(METADATA_NAME, metadata)
-        with plain_words(self._out):
+        try:
             self._target.show()
+        except Exception as error:
+            raise_plain(error, self._out)
         self._published = True
 
 
@@ -282,7 +291,7 @@ class _LocalTarget:
 
     def begin(self) -> None:
         try:
-            self._made += [folder for folder in self._target.parents if not folder.exists()]
+            self._made += itertools.filterfalse(Path.exists, self._target.parents)
             for folder in reversed(self._made):
                 folder.mkdir(exist_ok=True)
             self._claim.take()

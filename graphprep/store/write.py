@@ -1,16 +1,39 @@
-"""Arrays that lie cut into partitions: pieces come in order, and go to the partition whose turn it is."""
+"""What every store is written with: arrays that lie cut into partitions, and what stands beside them at the end.
+
+Pieces of an array come in order, and go to the partition whose turn it is. The end is a manifest for each partition,
+provenance.json, and metadata.json, which publishes the store.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import numpy as np
+import xxhash
 from numpy.typing import NDArray
 
-from graphprep.model.metadata import ArrayEntry, part_name
-
-if TYPE_CHECKING:
-    from graphprep.storage.write.publish import ArrayWriter, StoreWriter
+from graphprep.model.metadata import (
+    MANIFEST_NAME,
+    PROVENANCE_NAME,
+    ArrayEntry,
+    GraphMetadata,
+    Manifest,
+    PartEntry,
+    dump_json,
+    dump_store_json,
+    part_name,
+)
+from graphprep.model.shown.texts import without_secrets
+from graphprep.model.version import __version__
+from graphprep.storage.faults import display_url
+from graphprep.storage.read.urls import Storage
+from graphprep.storage.write.publish import ArrayWriter, StoreWriter
 
 Ints = NDArray[np.int64]
 
@@ -99,3 +122,66 @@ class PartedOffsets(PartedArray):
         while self._array is None and self._part + 1 < self._sizes.size:
             super().append(np.zeros(1, np.int64))
         super().close()
+
+
+def finish_store(
+    writer: StoreWriter,
+    entries: Sequence[Sequence[ArrayEntry]],
+    metadata: GraphMetadata,
+    provenance: Callable[[], object],
+) -> GraphMetadata:
+    """Write what stands beside the arrays, and publish the store; ``entries`` are its arrays, by partition.
+
+    Returns ``metadata`` with the manifests. ``provenance`` is asked last.
+    """
+    parts = []
+    for part, arrays in enumerate(entries):
+        path = part_name(part, metadata.num_parts)
+        data = dump_store_json(Manifest(part, tuple(arrays)).to_json())
+        writer.write_file(f"{path}/{MANIFEST_NAME}", data)
+        parts.append(PartEntry(path, len(data), xxhash.xxh3_64_hexdigest(data)))
+    metadata = replace(metadata, parts=tuple(parts))
+    writer.write_file(PROVENANCE_NAME, dump_json(provenance()))
+    writer.publish(dump_store_json(metadata.to_json()))
+    return metadata
+
+
+def provenance(urls: Sequence[str], storage: Storage, elapsed_s: float, device: str = "") -> dict[str, Any]:
+    """Tell how a store was made; the only file in which the time, the host and the command line occur.
+
+    ``device`` is what computed beside the CPU.
+    """
+    import platform
+    import socket
+
+    return {
+        "version": __version__,
+        "command": _without_secrets(sys.argv),
+        "time": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+        "seconds": round(elapsed_s, 3),
+        "host": socket.gethostname(),
+        "device": device or f"cpu ({platform.machine()}, {os.cpu_count()} cores)",
+        "inputs": list(map(partial(_provenance_of, storage), urls)),
+    }
+
+
+def _provenance_of(storage: Storage, url: str) -> dict[str, Any]:
+    """Tell of an input its URL, or what was in memory, and its size."""
+    origin = storage.origins.get(url)
+    return {"url": without_secrets(url), **({} if origin is None else {"in_memory": origin}), "bytes": storage.size(url)}
+
+
+def _without_secrets(arguments: Sequence[str]) -> list[str]:
+    """Return a command line without the values of storage options and without passwords in URLs."""
+    shown = []
+    is_value = False
+    for argument in arguments:
+        flag, equals, rest = argument.partition("=")
+        if is_value:
+            shown.append(f"{flag}=***")
+        elif flag == "--storage-option" and equals:
+            shown.append(f"{flag}={rest.partition('=')[0]}=***")
+        else:
+            shown.append(display_url(argument) if "://" in argument else argument)
+        is_value = argument == "--storage-option"
+    return shown

@@ -12,7 +12,7 @@ import pytest
 
 import graphprep
 from graphprep.model.errors import DataError, GraphprepError, MemoryLimitError, StorageError, UsageError
-from graphprep.store import stated_counts
+from graphprep.store import room
 
 RUN = graphprep.RunOptions(memory_limit="256MiB")
 LARGE = 10**18
@@ -108,7 +108,7 @@ def test_more_nodes_than_the_memory_has_room_for(write, num_nodes, tmp_path):
 @pytest.mark.parametrize("write", [write_chunked, write_yaml, write_graphbolt])
 @pytest.mark.parametrize("method", ["range", "hash"])
 def test_more_nodes_than_the_disk_has_room_for(write, method, tmp_path, monkeypatch):
-    monkeypatch.setattr(stated_counts, "free_bytes", lambda folder: 79 << 20)
+    monkeypatch.setattr(room, "free_bytes", lambda folder: 79 << 20)
     given, place, node_type = write(tmp_path / "in", 20 << 20)
     error = refused(graphprep.convert, given, tmp_path / "out", partitions=2, partition_by=method, run=RUN)
     assert isinstance(error, StorageError)
@@ -191,7 +191,7 @@ def test_partitions_of_an_export(tmp_path):
 
 
 def test_partitions_take_disk_too(tmp_path, monkeypatch):
-    monkeypatch.setattr(stated_counts, "free_bytes", lambda folder: 1 << 20)
+    monkeypatch.setattr(room, "free_bytes", lambda folder: 1 << 20)
     path = write_edges(tmp_path, "e.txt", "0 1\n1 2\n")
     error = refused(graphprep.convert, path, tmp_path / "out", format="edges", partitions=100, run=RUN)
     assert isinstance(error, UsageError)

@@ -1,13 +1,16 @@
-"""The gate for counts that metadata and options state: what they take is held against the limit, the disk and index dtypes.
+"""Whether there is room for a run: what it takes of the disks on which it writes, and of memory for counts that are stated.
 
-Nothing is allocated, and nothing decoded, before they have passed it; and no store is written of fewer nodes and edges, or of
-more faults, than options allow.
+Counts of metadata and options are held against the limit, the disk and index dtypes; nothing is allocated, and nothing decoded,
+before they have passed; and no store is written of fewer nodes and edges, or of more faults, than options allow.
 """
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from graphprep.engine.budget import format_size
@@ -17,8 +20,9 @@ from graphprep.model.errors import DataError, GraphprepError, MemoryLimitError, 
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.options.checks import parse_error_limit
 from graphprep.model.options.convert import ConvertOptions
-from graphprep.model.protocols import Sources
-from graphprep.store.disk import find_folders, free_bytes
+from graphprep.model.protocols import Reporter, Sources
+from graphprep.storage.private import TMP_DIR_OPTION
+from graphprep.storage.read.urls import local_path
 
 _MOST_INT32 = 2**31
 _ROW_BYTES = 8  # of indptr, and of a raw ID that has to be stored
@@ -27,6 +31,97 @@ ENTRY_BYTES = 1200  # of memory for each file of a store: its entry in the manif
 _TASK_BYTES = 300  # of memory for each task, whether it has edges or not
 _CHUNK_ROWS = 1 << 16  # of the sorted IDs of a type, as ``nodes`` has it
 _CHUNK_BYTES = 500  # of memory for each chunk that lies in a spill file
+
+
+# ---- disks
+
+
+class DiskNeed(NamedTuple):
+    """Bytes that a run takes at least: of temporary files at one time, and of the store.
+
+    ``under_limit``: with more memory it would take fewer temporary files.
+    """
+
+    temporary_bytes: int = 0
+    output_bytes: int = 0
+    under_limit: bool = True
+
+
+class _Place(NamedTuple):
+    """A folder, what a run takes there, and what to do where it does not fit."""
+
+    folder: str
+    words: str
+    fix: str
+    need_bytes: int
+    free_bytes: int
+
+    @property
+    def text(self) -> str:
+        return f"{self.words} at least {format_size(self.need_bytes)} in {self.folder}, {format_size(self.free_bytes)} are free"
+
+
+def find_folders(out: str, tmp_dir: str | None) -> tuple[str | None, str]:
+    """Return the folders of what is written to ``out`` (None: it is remote) and of the temporary files."""
+    path = local_path(out)
+    folder = None if path is None else Path(path).absolute().parent
+    while folder is not None and not folder.exists():
+        folder = folder.parent
+    return None if folder is None else str(folder), tmp_dir or tempfile.gettempdir()
+
+
+def free_bytes(folder: str) -> int | None:
+    """Return what this user may still write to a folder's disk; None where the system does not say."""
+    try:
+        found = os.statvfs(folder)
+    except (OSError, AttributeError):
+        return None
+    return found.f_bavail * found.f_frsize if found.f_blocks else None
+
+
+def folder_beside(out: str) -> str | None:
+    """Return the folder of a local OUT, where there is room for it and so for temporary files; None: the system's place."""
+    path = local_path(out)
+    folder = None if path is None else Path(path).absolute().parent
+    return str(folder) if folder is not None and folder.is_dir() and os.access(folder, os.W_OK) else None
+
+
+def compare_disk(out: str, tmp_dir: str | None, need: DiskNeed, reporter: Reporter) -> None:
+    """Compare what a run takes at least with what is free, where its need is known.
+
+    Nothing is said of remote places. Raises StorageError where there is too little.
+    """
+    folders = find_folders(out, tmp_dir)
+    compare_with(folders, {folder: free_bytes(folder) for folder in folders if folder is not None}, need, reporter)
+
+
+def compare_with(folders: tuple[str | None, str], free: dict[str, int | None], need: DiskNeed, reporter: Reporter) -> None:
+    """Compare what a run takes in its folders with what is ``free`` there. Raises StorageError where that is too little."""
+    wordy = bool(getattr(reporter, "details", False))
+    for place in _places(folders, free, need):
+        if wordy and place.need_bytes:
+            reporter.message(f"disk: {place.text}")
+        if place.need_bytes > place.free_bytes:
+            raise StorageError(
+                f"{place.words} at least {format_size(place.need_bytes)}, and {format_size(place.free_bytes)} are free",
+                place=place.folder,
+                fix=place.fix,
+            )
+
+
+def _places(folders: tuple[str | None, str], free: dict[str, int | None], need: DiskNeed) -> Iterator[_Place]:
+    out, tmp = folders
+    fix = "free some space, or choose another disk"
+    if out is not None and (there := free[out]) is not None:
+        yield _Place(out, "the store takes", fix, need.output_bytes, there)
+    if (there := free[tmp]) is not None:
+        words, fix = "temporary files take", f"{fix} with {TMP_DIR_OPTION}"
+        if need.under_limit:
+            words, fix = f"under this memory limit {words}", f"{fix}, or raise --memory-limit"
+        yield _Place(tmp, words, fix, need.temporary_bytes, there)
+
+
+# ---- stated counts
 
 
 class CountRules(NamedTuple):
@@ -173,17 +268,6 @@ def _disk_of(num_nodes: int, num_owned: int, rules: CountRules, *, is_range: boo
         yield out, num_nodes * _ROW_BYTES * (num_owned + (not is_range))
     if not is_range:
         yield tmp, num_nodes * _ROW_BYTES - rules.limit_bytes
-
-
-__all__ = [
-    "ENTRY_BYTES",
-    "CountRules",
-    "check_fits",
-    "check_parts",
-    "check_room",
-    "num_part_files",
-    "refuse_parts",
-]
 
 
 # ---- what was found
