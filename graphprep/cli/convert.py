@@ -130,6 +130,13 @@ class StoreFlags:
     no_edge_ids: Annotated[
         bool, _of_store("Leave out the edge IDs (an edge's place in the input).", "--no-edge-ids", default=False)
     ] = False
+    edge_id_col: Annotated[
+        list[str],
+        _of_store(
+            "Column of edge IDs of your own: a whole number for each edge, kept for --edge-id-col of export. May be repeated.",
+            metavar="[SRC:REL:DST:]COL",
+        ),
+    ] = field(default_factory=list)
     index_dtype: Annotated[
         Literal["auto", "int32", "int64"], _of_store("dtype of neighbours and edge IDs; auto takes int32 where they fit.")
     ] = "auto"
@@ -357,7 +364,7 @@ def convert(
         export_options = last_flags.to_options(store_flags.overwrite, run_options)
         with reporting(report_flags) as reporter, api.claim_exports(out, exports, export_options) as release:
             summary = api.convert(urls, out, options, reporter)
-            exported, failure = run_exports(out, exports, export_options, reporter, release)
+            exported, failure = run_exports(out, exports, export_options, reporter, release, options.edge_id_col)
     every = report_flags.verbose > 0
     if as_json:
         typer.echo(summary_json(summary, exported))
@@ -388,19 +395,23 @@ def run_exports(
     options: ExportOptions,
     reporter: Reporter,
     release: Callable[[str], None],
+    edge_id_col: Sequence[str] = (),
 ) -> tuple[list[ExportSummary], GraphprepError | None]:
     """Export a finished store to one target after another; stop at one that fails, and return its error with what is done.
 
-    ``release`` gives up the claim on a place, which the export claims itself.
+    ``release`` gives up the claim on a place, which the export claims itself. ``edge_id_col`` is for targets that take it.
     """
     from graphprep import api
+    from graphprep.exporters.registry import find_exporter
     from graphprep.model.errors import GraphprepError
+    from graphprep.model.options.checks import option_types
 
     done: list[ExportSummary] = []
     for target, folder in exports:
         release(folder)
         try:
-            done.append(api.export(store, folder, target, options, reporter))
+            own = {"edge_id_col": edge_id_col} if edge_id_col and "edge_id_col" in option_types(find_exporter(target)) else {}
+            done.append(api.export(store, folder, target, dataclasses.replace(options, target_options=own), reporter))
         except GraphprepError as error:
             error.fix = (
                 f"{error.fix or 'see to that'}; the store is whole, so go on with graphprep export {shlex.quote(store)} ..."

@@ -306,6 +306,11 @@ def _shuffle(run: _Run, rejects: Rejects | None, disk: DiskRules | None) -> Prep
     complete(routing)
     decoded.close()
     nodes, edges = settle(decoded, index, routing.routed, known.schema, options.densify)
+    if options.edge_id_col:
+        from graphprep.model.edge_id_columns import check_edge_id_columns
+
+        columns = {edge.name: [column.schema for column in edge.columns] for edge in edges}
+        check_edge_id_columns(columns, options.edge_id_col, "--edge-id-col")
     # What was guessed of the input is in the summary where the reporter tells nobody.
     untold = known.input.sources.messages if getattr(ledger.reporter, "is_quiet", False) else ()
     prepared = Prepared(known.input, decoded, index, routing.routed, nodes, edges, 0, most, kernels, untold=untold)

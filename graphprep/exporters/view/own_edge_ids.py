@@ -12,34 +12,27 @@ from graphprep.exporters.view.graph import StoredGraph
 from graphprep.exporters.view.torch_features import FeatureMatrix
 from graphprep.exporters.view.torch_graph import edge_ids
 from graphprep.kernels.cpu.ids.check import mark_ids
-from graphprep.model.errors import DataError, UsageError
+from graphprep.model.edge_id_columns import check_edge_id_columns, is_edge_id_column
+from graphprep.model.errors import DataError
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.schema import ColumnSchema, Layout, edge_type_text
 
 
 def check_id_columns(metadata: GraphMetadata, wanted: Sequence[str]) -> None:
     """Raise UsageError where a name (``COL``, or ``SRC:REL:DST:COL``) is that of no column of IDs."""
-    types = [*zip(map(edge_type_text, metadata.edge_types), metadata.edge_schemas, strict=True)]
-    for key in wanted:
-        found = [column for name, schema in types for column in schema.columns if _is_named(name, column, (key,))]
-        if not found:
-            raise UsageError(f"option edge_id_col: there is no column {key!r} of edges", fix="write COL, or SRC:REL:DST:COL")
-        for column in found:
-            if column.kind != "dense" or column.item_shape or column.optional or np.dtype(column.dtype).kind not in "iu":
-                shown = f"{'optional ' * column.optional}{column.kind} {column.dtype}{list(column.item_shape)}"
-                words = f"option edge_id_col: {key!r} must hold an integer for each edge, found {shown}"
-                raise UsageError(words, fix="name another")
+    types = zip(map(edge_type_text, metadata.edge_types), metadata.edge_schemas, strict=True)
+    check_edge_id_columns({name: schema.columns for name, schema in types}, wanted, "option edge_id_col")
 
 
 def without_ids(name: str, columns: Sequence[ColumnSchema], wanted: Sequence[str]) -> tuple[ColumnSchema, ...]:
     """Return the columns of an edge type (``src:rel:dst``) that are not its IDs."""
-    return tuple(column for column in columns if not _is_named(name, column, wanted))
+    return tuple(column for column in columns if not is_edge_id_column(name, column, wanted))
 
 
 def own_edge_ids(graph: StoredGraph, edge: int, layout: Layout, part: int, wanted: Sequence[str]) -> TensorPieces:
     """Return the IDs of a partition's edges in the layout's row order: int64[k], of the column if there is one."""
     name = edge_type_text(graph.metadata.edge_types[edge])
-    column = next((column for column in graph.edge_columns(edge) if _is_named(name, column, wanted)), None)
+    column = next((column for column in graph.edge_columns(edge) if is_edge_id_column(name, column, wanted)), None)
     if column is None:
         return edge_ids(graph, edge, layout, part)
     found = FeatureMatrix((column,)).tensor(Rows.of_edges(graph, edge, layout, part))
@@ -62,7 +55,3 @@ def check_each_once(graph: StoredGraph, edge: int, layout: Layout, wanted: Seque
                 repeats = mark_ids(ids, 0, size, bits)
                 if repeats.size:
                     raise DataError(f"edge ID {ids[repeats[0]]} is there twice", place=place, fix=fix)
-
-
-def _is_named(name: str, column: ColumnSchema, wanted: Sequence[str]) -> bool:
-    return column.role is None and (column.name in wanted or f"{name}:{column.name}" in wanted)

@@ -25,7 +25,8 @@ class ConvertOptions:
     or ``type:name``) that are stored as dense ones. ``schema`` is the URL of a schema file.
     ``max_errors`` is a number of records, or a share (``"5%"``); with fewer than ``min_nodes`` or ``min_edges`` in all the run
     fails, and with an empty input where a store would be replaced, unless ``allow_empty``. ``drop_self_loops``, ``dedup``,
-    ``undirected`` and ``largest_component`` are operations of ``transform``, in this order.
+    ``undirected`` and ``largest_component`` are operations of ``transform``, in this order. ``edge_id_col`` names columns that
+    are the edges' own IDs, so that a run ends where one is not there, or has no whole number for each edge.
     """
 
     format: str | None = None
@@ -60,6 +61,7 @@ class ConvertOptions:
     seeds: tuple[str, ...] = ()
     densify: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
+    edge_id_col: tuple[str, ...] = ()
     block_bytes: int = 0
     undirected: bool = False
     dedup: bool = False
