@@ -107,7 +107,7 @@ bench-kernels: setup
 
 # Needs a GPU and one of the extras cuda12 and cuda13: docs/cuda.md. BENCH_FLAGS=--toy runs it on the simulator.
 bench-gpu: setup
-	@$(RUN) benchmarks/gpu.py $(BENCH_FLAGS)
+	@$(RUN) benchmarks/gpu $(BENCH_FLAGS)
 
 docs: setup
 	@$(RUN) -m cogapp -I docs -r docs/cli.md docs/python.md
