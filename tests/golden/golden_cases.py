@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import graphprep
+
 GOLDEN = Path(__file__).resolve().parent
 SAMPLE_DATA = GOLDEN.parent.parent / "sample_data"
 METHODS = ("range", "hash", "modulo", "random")
+DIGESTS = GOLDEN / "rewritten.json"  # of what REWRITES make, by name
+_HOMO, _PARTS, _HETERO, _NAMES = "karate_csv", "karate_partition_file", "shop_edgelist_both_parts", "names_lesmis"
 
 
 @dataclass(frozen=True)
@@ -58,3 +63,79 @@ def read_store(folder: Path) -> dict[str, bytes]:
     files = {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     files.pop("provenance.json", None)
     return files
+
+
+# ---- what transform, reorder and partition make of golden stores: a digest each
+
+
+@dataclass(frozen=True)
+class Rewrite:
+    """A command over a golden store: ``how`` are operations, an order, or a method. ``{ids}``, ``{shop}``: files of IDs."""
+
+    command: str
+    store: str
+    how: str
+    options: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Return what the case is called among the digests."""
+        flags = "".join(f" {name}={value}" for name, value in self.options)
+        return f"{self.command} {self.store}: {self.how}{flags}"
+
+    def run(self, out: Path, **fields: Any) -> None:
+        """Write what comes of the store below ``out``."""
+        store, options = GOLDEN / self.store / "store", dict(self.options) | fields
+        how = self.how.format(ids=GOLDEN / "rewritten_ids.txt", shop=GOLDEN / "rewritten_shop.txt")
+        if self.command == "transform":
+            maps = {"maps": str(out / "maps")} if options.pop("maps", False) else {}
+            graphprep.transform(str(store), str(out / "store"), how, **maps, **options)
+        else:
+            command = graphprep.reorder if self.command == "reorder" else graphprep.partition
+            command(str(store), str(out / "store"), by=how, **options)
+
+
+def digest(folder: Path) -> str:
+    """Return the digest of every file below a folder but provenance.json, by path."""
+    found = hashlib.blake2b(digest_size=16)
+    for path, data in sorted(read_store(folder).items()):
+        if not path.endswith("provenance.json"):
+            found.update(f"{path} {len(data)}\n".encode() + data)
+    return found.hexdigest()
+
+
+def _rewrites() -> list[Rewrite]:
+    everywhere = (
+        *("reverse", "transpose", "add-reverse", "self-loops drop", "self-loops add", "filter-degree 2:", "largest-component"),
+        *("to-simple first", "to-simple last", "to-simple sum", "to-simple max", "to-simple count", "to-homogeneous"),
+        *("metagraph", "layout csr", "layout both", "index-dtype int64", "sort-neighbors id", "self-loops drop to-simple"),
+    )
+    of_one = (
+        *("to-bidirected", "symmetrize sum", "symmetrize max", "symmetrize keep", "line-graph", "line-graph no-backtracking"),
+        *("node-subgraph {ids}", "edge-subgraph {ids}", "khop-subgraph {ids} 1", "flatten knows"),
+        *("filter 'weight > 3'", "sort-neighbors weight", "drop-columns weight", "to-bidirected filter-degree 8: reverse"),
+    )
+    of_several = (
+        *("node-subgraph 0={shop}", "edge-subgraph 0:0:1={ids}", "khop-subgraph 0={shop} 2", "flatten 0 1"),
+        *("add-reverse to-homogeneous line-graph", "to-homogeneous to-bidirected largest-component"),
+    )
+    orders = ("degree", "in-degree", "out-degree", "hub-sort", "hub-cluster", "dbg", "bfs", "rcm", "llp", "random")
+    found = [Rewrite("transform", store, how) for store in (_HOMO, _HETERO) for how in everywhere]
+    found += [Rewrite("transform", _HOMO, how) for how in of_one] + [Rewrite("transform", _HETERO, how) for how in of_several]
+    found += [Rewrite("transform", store, "node-subgraph {ids}", (("ids", "preserved"),)) for store in (_HOMO,)]
+    found += [Rewrite("transform", store, "to-simple largest-component", (("maps", True),)) for store in (_HOMO, _HETERO)]
+    scopes = ("partition", "graph")
+    found += [
+        Rewrite("reorder", store, by, (("scope", scope),)) for store in (_PARTS, _HETERO) for by in orders for scope in scopes
+    ]
+    found.append(Rewrite("reorder", _HETERO, "in-degree", (("id2index", True), ("shuffle_ratio", 0.5), ("split_ratio", 0.5))))
+    methods = {_HOMO: ("range", "hash", "modulo", "random", "ldg", "fennel")}
+    methods |= {_HETERO: methods[_HOMO], _NAMES: ("hash", "random", "fennel")}
+    for store, some in methods.items():
+        found += [Rewrite("partition", store, by, (("partitions", 3),)) for by in some]
+    for by in ("ldg", "fennel"):
+        found.append(Rewrite("partition", _HETERO, by, (("partitions", 3), ("assignment_only", True), ("balance", ("type",)))))
+    return found
+
+
+REWRITES = _rewrites()

@@ -1,17 +1,19 @@
 """Rewrite the golden stores: ``python tests/golden/rewrite.py [CASE…]``. Review the diff before you commit it.
 
-Without names, all of them, and those that are reordered and partitioned.
+Without names, all of them, those that are reordered and partitioned, and the digests of what is rewritten.
 """
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
+import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from golden.golden_cases import Case, load_cases, load_rewritten
+from golden.golden_cases import DIGESTS, REWRITES, Case, digest, load_cases, load_rewritten
 
 import graphprep
 from graphprep.convert.pipeline import convert
@@ -35,6 +37,16 @@ def rewrite_rewritten() -> None:
             (store / "provenance.json").unlink(missing_ok=True)
 
 
+def write_digests() -> None:
+    """Rewrite the digests of what transform, reorder and partition make."""
+    digests = {}
+    for case in REWRITES:
+        with tempfile.TemporaryDirectory() as folder:
+            case.run(Path(folder))
+            digests[case.name] = digest(Path(folder))
+    DIGESTS.write_text(json.dumps(digests, indent=2) + "\n")
+
+
 def main(names: list[str]) -> None:
     """Rewrite the named cases, or all."""
     cases = [case for case in load_cases() if not names or case.name in names]
@@ -42,6 +54,7 @@ def main(names: list[str]) -> None:
         rewrite(case)
     if not names:
         rewrite_rewritten()
+        write_digests()
     print(f"{len(cases)} golden stores rewritten; review the diff of tests/golden")
 
 

@@ -342,7 +342,7 @@ def joined(store):
 
 
 @pytest.mark.parametrize("room_bytes", [16, 1 << 20])
-@pytest.mark.parametrize("by", ["degree", "dbg", "random", "rcm"])
+@pytest.mark.parametrize("by", ORDERS)
 def test_nodes_across_partitions_stand_as_in_one(by, room_bytes, tmp_path):
     """Partitions by range change no typed ID; so the order of all nodes is that of a store of one partition, cut."""
     case = next(case for case in CASES if case.name == SHOP)

@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 import pytest
-from golden.golden_cases import load_cases
+from golden.golden_cases import load_cases, read_store
 
 import graphprep
 from graphprep.cli.main import run
@@ -15,6 +15,7 @@ from graphprep.model.schema import edge_type_text
 pytestmark = pytest.mark.usefixtures("flags_named")
 
 STORES = {case.name: case.store for case in load_cases() if (case.store / "metadata.json").exists()}
+SHOP = "shop_edgelist_both_parts"
 BLANKS = {"weight": 1, "created_at": 0, "removed_at": -1, "created": False}  # of an edge that there was not
 
 
@@ -395,13 +396,77 @@ def test_hops_degrees_and_components_are_those_of_networkx(tmp_path):
 
 def test_a_component_spans_types(tmp_path):
     networkx = pytest.importorskip("networkx")
-    store = STORES["shop_edgelist_both_parts"]
+    store = STORES[SHOP]
     old = Naive(store)
     found, _ = transformed(store, tmp_path, "largest-component")
     graph = networkx.Graph([((t[0], u), (t[2], v)) for t, rows in old.edges.items() for u, v, _ in rows])
     graph.add_nodes_from((name, raw) for name, rows in old.nodes.items() for raw, _ in rows)
     largest = max(networkx.connected_components(graph), key=len)
     check(found, *induced(old, {name: {raw for of, raw in largest if of == name} for name in old.nodes}))
+
+
+def test_hops_and_degrees_over_types(tmp_path):
+    """Against loops over the edges of all types."""
+    store = STORES[SHOP]
+    old = Naive(store)
+    pairs = [((t[0], u), (t[2], v)) for t, rows in old.edges.items() for u, v, _ in rows]
+    every = [(name, raw) for name, rows in old.nodes.items() for raw, _ in rows]
+
+    def by_type(nodes):
+        return {name: {raw for of, raw in nodes if of == name} for name in old.nodes}
+
+    reached = {("1", raw) for raw, _ in old.nodes["1"][:2]}
+    (tmp_path / "seeds").write_text("".join(f"{raw}\n" for _, raw in sorted(reached)))
+    for hops in (1, 2, 3):
+        reached |= {u for u, v in pairs if v in reached}
+        found, _ = transformed(store, tmp_path, ["khop-subgraph", f"1={tmp_path / 'seeds'}", str(hops)], overwrite=True)
+        check(found, *induced(old, by_type(reached)))
+    degrees = collections.Counter(end for pair in pairs for end in pair)
+    for low, high in ((3, 6), (0, 4)):
+        found, _ = transformed(store, tmp_path, ["filter-degree", f"{low}:{high}"], overwrite=True)
+        check(found, *induced(old, by_type([node for node in every if low <= degrees[node] <= high])))
+
+
+def test_a_list_of_edges_of_a_type(tmp_path):
+    """Edges of other types stay, and what they join."""
+    store = STORES[SHOP]
+    old = Naive(store)
+    (tmp_path / "ids").write_text("0\n5\n17\n")
+    found, _ = transformed(store, tmp_path, ["edge-subgraph", f"0:0:1={tmp_path / 'ids'}"])
+    name = ("0", "0", "1")
+    edges = old.edges | {name: [old.edges[name][at] for at in (0, 5, 17)]}
+    ends = {(t[side], row[side // 2]) for t, rows in edges.items() for row in rows for side in (0, 2)}
+    nodes = {kind: [row for row in rows if (kind, row[0]) in ends] for kind, rows in old.nodes.items()}
+    check(found, nodes, edges)
+
+
+def test_columns_are_dropped(store, tmp_path):
+    """The first one of every store, of all types that have it; and all of them."""
+    old, before = Naive(store), graphprep.load(str(store))
+    names = [column.name for of in (*before.node_types, *before.edge_types) for column in before.columns(of)]
+    names = [name for name in dict.fromkeys(names) if ":" not in name]
+    if not names:
+        return
+
+    def without(rows, gone):
+        return [(*row[:-1], {name: value for name, value in row[-1].items() if name not in gone}) for row in rows]
+
+    for gone in ([names[0]], names):
+        found, _ = transformed(store, tmp_path, ["drop-columns", *gone], overwrite=True)
+        nodes, edges = ({of: without(rows, gone) for of, rows in some.items()} for some in (old.nodes, old.edges))
+        check(found, nodes, edges, ordered=has_ids(store))
+
+
+@pytest.mark.parametrize("flags", [{"layout": "csr"}, {"layout": "csc"}, {"neighbor_order": "id"}, {"index_dtype": "int64"}])
+@pytest.mark.parametrize("name", [SHOP, "names_lesmis", "town_edgelist"])
+def test_a_store_of_any_input_is_what_convert_makes_with_the_flag(name, flags, tmp_path):
+    case = next(case for case in load_cases() if case.name == name)
+    options = case.resolved_options() | flags
+    graphprep.convert([str(path) for path in case.input_paths], str(tmp_path / "wanted"), **options)
+    ((flag, value),) = flags.items()
+    word = {"layout": "layout", "neighbor_order": "sort-neighbors", "index_dtype": "index-dtype"}[flag]
+    graphprep.transform(str(case.store), str(tmp_path / "out"), [word, value])
+    assert read_store(tmp_path / "out") == read_store(tmp_path / "wanted")
 
 
 @pytest.mark.parametrize(
@@ -495,7 +560,7 @@ def test_all_types_become_one(store, tmp_path):
 
 
 def test_relations_become_one(tmp_path):
-    store = STORES["shop_edgelist_both_parts"]
+    store = STORES[SHOP]
     old = Naive(store)
     relations = sorted({t[1] for t in old.edges})
     found, _ = transformed(store, tmp_path, ["flatten", *relations])
@@ -512,7 +577,7 @@ def test_relations_become_one(tmp_path):
 
 def test_one_type_becomes_one_again(tmp_path):
     """The columns that say which type it was are those of the last time."""
-    found, _ = transformed(STORES["shop_edgelist_both_parts"], tmp_path, "to-homogeneous to-homogeneous")
+    found, _ = transformed(STORES[SHOP], tmp_path, "to-homogeneous to-homogeneous")
     assert {row["node_type"] for _, row in found.nodes["_N"]} == {"_N"}
 
 
@@ -532,7 +597,7 @@ def test_line_graphs_are_those_of_networkx(words, tmp_path):
 
 
 def test_a_metagraph_has_a_node_for_every_type(tmp_path):
-    store = STORES["shop_edgelist_both_parts"]
+    store = STORES[SHOP]
     old = Naive(store)
     found, _ = transformed(store, tmp_path, "metagraph")
     assert dict(found.nodes["type"]) == {name: {"num_nodes": len(rows)} for name, rows in old.nodes.items()}
