@@ -11,7 +11,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 PEERS = HERE / "peers"
 LIMITS = ("1GiB", "256MiB")
-Check = Callable[[Path], None]
+Check = Callable[[Path], dict[str, float] | None]  # what is told of an output besides
 
 
 class CheckError(Exception):

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from case import HERE, LIMITS, PEERS, Bar, Case, Check, CheckError, Input, Peers, Side, graphprep_command
 from exports import deepgnn_case
+from rewrites import ORDERS, PARTITIONERS, SCRIPT, TRANSFORMS, rewrite_case
 from trainers import dispatch_case, peer_python, trainer_case
 
 SOURCE_GB_PER_S = 0.4
@@ -33,6 +34,7 @@ class Sizes:
     chunked: tuple[int, int]
     names: int  # edges
     start_up: int  # edges
+    graph: tuple[int, int]  # transforms, orders, partitioners; line graphs
 
     def inputs(self) -> dict[str, str]:
         """Return the inputs by what they are for."""
@@ -43,13 +45,16 @@ class Sizes:
         found |= {"chunked": f"chunked-{self.chunked[0]}-{self.chunked[1]}", "names": f"names-{self.names}"}
         found["stored"] = f"stored-{self.chunked[0]}-{self.chunked[1]}"
         found |= {f"dump-{name}": f"hetero-{self.chunked[0]}-{self.chunked[1]}-{name}" for name in ("edgelist", "json", "tsv")}
+        found |= {"graph": f"graph-{self.graph[0]}", "line": f"graph-{self.graph[1]}"}
         return found | {"start": f"rmat-{self.start_up}"}
 
 
 SIZES = {
-    "tiny": Sizes("tiny", (8, 10), 10, 8, (200, 1000), (200, 1000), 2000, 8),
-    "quick": Sizes("quick", (16, 18, 20), 18, 18, (20_000, 200_000), (100_000, 1_000_000), 1_000_000, 16),
-    "full": Sizes("full", (16, 18, 20, 22, 24), 22, 20, (200_000, 2_000_000), (1_000_000, 10_000_000), 10_000_000, 16),
+    "tiny": Sizes("tiny", (8, 10), 10, 8, (200, 1000), (200, 1000), 2000, 8, (8, 6)),
+    "quick": Sizes("quick", (16, 18, 20), 18, 18, (20_000, 200_000), (100_000, 1_000_000), 1_000_000, 16, (16, 8)),
+    "full": Sizes(
+        "full", (16, 18, 20, 22, 24), 22, 20, (200_000, 2_000_000), (1_000_000, 10_000_000), 10_000_000, 16, (18, 10)
+    ),
 }
 
 
@@ -67,6 +72,7 @@ _SCRIPTS = {
     "pyg": ["trainer_parts.py", "pyg"],
     "distdgl": ["trainer_parts.py", "dgl"],
     "dispatch": ["dgl_dispatch.py"],
+    **{name: [SCRIPT, name] for name in ("arrays", "scipy", "dgl", "pymetis")},
 }
 
 
@@ -74,7 +80,7 @@ def find_peers(python: str) -> Peers:
     """Ask every peer script for its versions."""
     versions, missing = {}, {}
     for name, (script, *args) in _SCRIPTS.items():
-        command = [peer_python(name, python), str(PEERS / script), *args, "versions"]
+        command = [sys.executable if name == "arrays" else peer_python(name, python), str(PEERS / script), *args, "versions"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode == 0:
             versions[name] = json.loads(done.stdout.splitlines()[-1])
@@ -116,6 +122,8 @@ class Cases:
         makers["export-dispatch"] = self._dispatch
         for format in ("edgelist", "json", "tsv"):
             makers[f"export-deepgnn-{format}"] = partial(self._deepgnn_files, format)
+        for kind, names in (("transform", TRANSFORMS), ("order", ORDERS), ("partitioner", PARTITIONERS)):
+            makers |= {f"{kind}-{name}": partial(self._rewrite, kind, name) for name in names}
         return makers | {"skew": self._skew, "slow-source": self._slow_source, "start-up": self._start_up}
 
     def _text(self, scale: int) -> Case:
@@ -215,6 +223,11 @@ class Cases:
 
     def _deepgnn_files(self, format: str) -> Case:
         return deepgnn_case(format, self._input(f"dump-{format}"), self._peers)
+
+    def _rewrite(self, kind: str, name: str) -> Case:
+        given = self._input("line" if name == "line-graph" else "graph")
+        python = {one: peer_python(one, self._peers.python) for one in self._peers.versions} | {"arrays": sys.executable}
+        return rewrite_case(kind, name, given, self._peers, python)
 
     def _scale(self) -> Case:
         """Compare the rate of the smallest input that is large with that of the largest."""

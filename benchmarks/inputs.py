@@ -7,6 +7,7 @@ names-1000000      so many edges between a fifth as many names of 21 bytes, earl
 hetero-1000-5000-json   users and items with 16 features a node, in one of graphprep's formats
 chunked-1000-5000       the same, edges as csv, weights as Parquet, features as npy, four files each
 stored-1000-5000        the same as a store, and as arrays: the ends of every edge type, and a feature of every node type
+graph-20           R-MAT as a store, and beside it half.txt and seeds.txt, half of its nodes and ten of them
 
 ``graphprep generate`` makes them, its draws being defined in docs/generate.md. Beside each lies expected.json: the counts and
 edge checksums of the store that comes of it, computed here from the arrays with NumPy.
@@ -51,9 +52,16 @@ def make_input(folder: Path, name: str) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     kind, *sizes = name.split("-")
-    expected = {"rmat": _rmat, "hub": _hub, "names": _names, "hetero": _hetero, "chunked": _chunked, "stored": _stored}[kind](
-        folder, *sizes
-    )
+    makers = {
+        "rmat": _rmat,
+        "hub": _hub,
+        "names": _names,
+        "hetero": _hetero,
+        "chunked": _chunked,
+        "stored": _stored,
+        "graph": _graph,
+    }
+    expected = makers[kind](folder, *sizes)
     (folder / "expected.json").write_text(json.dumps(expected, indent=2) + "\n")
 
 
@@ -69,6 +77,20 @@ def _rmat(folder: Path, scale: str, *columns: str) -> dict[str, object]:
         keys.sort()
         expected["distinct_edges"] = int((np.diff(keys) != 0).sum()) + 1
     shutil.rmtree(folder / "ends")
+    return expected
+
+
+def _graph(folder: Path, scale: str) -> dict[str, object]:
+    """Make a store, and lists of nodes."""
+    _generate("rmat", folder / "edges.txt", "--scale", scale)
+    command = [sys.executable, "-m", "graphprep", "convert", str(folder / "edges.txt"), str(folder / "graph"), "--quiet"]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    expected = _expected_of(_rmat_ends(folder, scale))
+    shutil.rmtree(folder / "ends")
+    (folder / "edges.txt").unlink()
+    nodes = np.random.default_rng(_SEED).permutation(1 << int(scale))
+    for name, count in (("half", nodes.size // 2), ("seeds", 10)):
+        np.savetxt(folder / f"{name}.txt", np.sort(nodes[:count]), fmt="%d")
     return expected
 
 

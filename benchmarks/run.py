@@ -12,6 +12,7 @@ import json
 import os
 import platform
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -25,6 +26,7 @@ from case import Bar, Case, CheckError, Side  # noqa: E402
 from cases import SIZES, Cases, Sizes, find_peers  # noqa: E402
 from in_process import SCRIPTS, run_script  # noqa: E402
 from measure import Measured, measure, summarize  # noqa: E402
+from rewrites import TOLD  # noqa: E402
 
 _MIB = 1 << 20
 _ROUNDS = {"tiny": 1, "quick": 3, "full": 5}
@@ -99,30 +101,33 @@ def _warm_up(cases: Cases, wanted: list[str], scratch: Path) -> None:
             _run_side(case, side, scratch)
 
 
-def _run_side(case: Case, side: Side, scratch: Path) -> Measured:
-    """Run one side once, check its output and remove it."""
+def _run_side(case: Case, side: Side, scratch: Path) -> tuple[Measured, dict[str, float]]:
+    """Run one side once, check its output and remove it; return what it took, and what it and the check told besides."""
     out = scratch / "out"
     done = measure(side.command(out))
     if done.exit_code:
         raise SystemExit(f"{case.name}: {side.name} ended with {done.exit_code}:\n{done.stderr}")
     try:
-        side.check(out)
+        told = side.check(out) or {}
     except CheckError as error:
         raise SystemExit(f"{case.name}: {side.name}: {error}") from None
     shutil.rmtree(out, ignore_errors=True)
-    return done
+    if done.stdout.startswith('{"alone_s":'):
+        told |= json.loads(done.stdout.splitlines()[0])
+    return done, told
 
 
 def _run_case(case: Case, scratch: Path, rounds: int, *, is_full: bool) -> dict:
     """Run all sides in turns and print the case's table."""
-    runs: dict[str, list[Measured]] = {side.name: [] for side in case.sides}
+    runs: dict[str, list[tuple[Measured, dict[str, float]]]] = {side.name: [] for side in case.sides}
     os.sync()  # inputs and outputs of before are written now, not while somebody is timed
     for _ in range(rounds):
         for side in case.sides:
             runs[side.name].append(_run_side(case, side, scratch))
     sides: dict[str, dict] = {}
     for side in case.sides:
-        found = sides[side.name] = summarize(runs[side.name]).to_json()
+        found = sides[side.name] = summarize([run for run, _ in runs[side.name]]).to_json()
+        found |= {name: statistics.median(told[name] for _, told in runs[side.name]) for name in runs[side.name][0][1]}
         found |= {"num_edges": side.num_edges, "input_bytes": side.input_bytes}
         found["edges_per_s"] = round(side.num_edges / found["wall_s"])
         found["mb_per_s"] = round(side.input_bytes / found["wall_s"] / 1e6, 2)
@@ -151,6 +156,7 @@ def _measure_bar(bar: Bar, sides: dict[str, dict]) -> dict:
 
 
 def _print_case(case: Case, sides: dict[str, dict], bars: list[dict], *, is_full: bool) -> None:
+    told = [name for name in TOLD if any(name in side for side in sides.values())]
     rows = [
         (
             name,
@@ -164,10 +170,12 @@ def _print_case(case: Case, sides: dict[str, dict], bars: list[dict], *, is_full
             f"{side['rss_bytes'] / _MIB:.0f}",
             f"{side['wall_ratio']:.2f}",
             f"{side['cpu_ratio']:.2f}",
+            *(f"{side[name]:.2f}" if name in side else "" for name in told),
         )
         for name, side in sides.items()
     ]
     head = ("", "edges", "wall s", "min..max", "CPU s", "M edges/s", "CPU ns/edge", "peak MiB", "max RSS", "wall x", "CPU x")
+    head += tuple(TOLD[name] for name in told)
     print_table(f"{case.name}: {case.title}", head, rows)
     for bar in bars:
         verdict = ("reached" if bar["reached"] else "missed") if is_full else "at full size"
