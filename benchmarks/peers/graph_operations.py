@@ -329,8 +329,9 @@ class Dgl:
         return self._reordered("rcmk")
 
     def metis(self) -> Any:
-        """Without loops, with which DGL's METIS ends the process."""
-        return self.dgl.metis_partition_assignment(self.dgl.remove_self_loop(self.graph), 8)
+        """Of the simple graph: loops and parallel edges end DGL's process."""
+        simple = self.dgl.to_bidirected(self.dgl.remove_self_loop(self.graph))
+        return self.dgl.metis_partition_assignment(simple, 8)
 
     def _reordered(self, how: str, **config: Any) -> Any:
         return self._with_csc(self.dgl.reorder_graph(self.graph, node_permute_algo=how, store_ids=False, **config))

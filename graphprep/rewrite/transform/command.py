@@ -19,7 +19,7 @@ from graphprep.model.protocols import Reporter
 from graphprep.model.schema import ColumnSchema, edge_type_path, edge_type_text, path_name
 from graphprep.rewrite.run import StoreRun, array_bytes, lies_in, refuse_same, room_for
 from graphprep.rewrite.transform.operations import OPERATIONS, Step, parse_operations
-from graphprep.rewrite.transform.recipe import Ints, Recipe, as_it_is, count_up, slices
+from graphprep.rewrite.transform.recipe import EdgeRecipe, Ints, Recipe, as_it_is, count_up, slices
 from graphprep.rewrite.transform.write import PARENT, RecipeWriter
 from graphprep.storage.faults import display_url
 from graphprep.storage.private import PrivateFolder
@@ -36,7 +36,7 @@ from graphprep.store.write import provenance
 if TYPE_CHECKING:
     from graphprep.convert.pipeline import Converted
 
-_EDGE_BYTES = 32  # of an edge while it is chosen: ends, row, ID
+_EDGE_BYTES = 8  # of an edge while it is chosen: ends
 _NODE_BYTES = 24
 
 
@@ -170,7 +170,7 @@ class _Chain:
                     if OPERATIONS[left[0][0]].fresh and recipe is not whole:
                         break
                     name, arguments = left.pop(0)
-                    step = Step(self._store, self._storage, recipe, room, self._options.ids == "compact")
+                    step = Step(self._store, self._storage, recipe, room, self._options.ids == "compact", self.maps is not None)
                     recipe = OPERATIONS[name].apply(step, arguments)
                     self.notes += step.notes
                 if not left:
@@ -215,7 +215,7 @@ def _is_plain(recipe: Recipe, metadata: GraphMetadata) -> bool:
         all(nodes.kept is None for nodes in recipe.nodes)
         and tuple(edges.edge_type for edges in recipe.edges) == metadata.edge_types
         and recipe.store is None
-        and not recipe.maps
+        and not recipe.merged
         and not any(edges.made for edges in recipe.edges)
     )
 
@@ -241,7 +241,7 @@ class StoreMaps:
             with self._scratch.inner() as inner:
                 step = recipe.maps.get(number)
                 if step is None:
-                    step = _inverse(edges.old_ids, self._edges[at], inner)
+                    step = _inverse(edges, self._edges[at], inner)
                 _follow(self._edges[at], step)
             self._numbers[at] = made
 
@@ -254,13 +254,13 @@ class StoreMaps:
             output.write_npy(path, "int64", array.shape, (array[at] for at in slices(array.size)))
 
 
-def _inverse(old_ids: Ints, like: Ints, scratch: Scratch) -> Ints:
+def _inverse(edges: EdgeRecipe, like: Ints, scratch: Scratch) -> Ints:
     """Return where each old ID is, the first of several; there are no more old IDs than ``like`` names."""
     size = max((int(like[at].max(initial=-1)) for at in slices(like.size)), default=-1) + 1
     out: Ints = scratch.zeros(size, np.int64)
     out[:] = -1
-    for at in reversed(list(slices(old_ids.size))):
-        some = old_ids[at][::-1]
+    for at in reversed(list(slices(edges.size))):
+        some = edges.ids(at)[::-1]
         inside = (some >= 0) & (some < size)
         out[some[inside]] = np.arange(at.stop - 1, at.start - 1, -1)[inside]
     return out

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,13 +12,25 @@ from numpy.typing import NDArray
 from graphprep.edges.buckets import EdgeRows
 from graphprep.edges.build import LayoutBuilder, settle_index_dtype
 from graphprep.edges.moves import Workspace
-from graphprep.edges.tasks import EdgeRuns, cut_tasks
+from graphprep.edges.tasks import BuildTask, EdgeRuns, cut_tasks
 from graphprep.engine.ledger import EDGE_BYTES
 from graphprep.engine.local import map_ordered
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.schema import ColumnSchema, EdgeType, edge_type_text
 from graphprep.rewrite.stored_edges import bucket_bytes, make_buckets
-from graphprep.rewrite.transform.recipe import NO_ROW, EdgeRecipe, Ids, Ints, MadeColumn, Recipe, positions, slices, take
+from graphprep.rewrite.transform.recipe import (
+    NO_ROW,
+    EdgeRecipe,
+    Ids,
+    Ints,
+    MadeColumn,
+    Recipe,
+    count_up,
+    narrow,
+    positions,
+    slices,
+    take,
+)
 from graphprep.rewrite.transform.write import column_values
 from graphprep.storage.spill.scratch import Scratch
 from graphprep.store.items import StoredArrays
@@ -27,6 +39,7 @@ from graphprep.store.single import WholeStore
 
 Merge = Literal["first", "last", "sum", "max", "count"]
 COUNT = "count"
+Made = TypeVar("Made")
 
 
 def reverse(recipe: Recipe) -> Recipe:
@@ -55,7 +68,9 @@ def _turned(edges: EdgeRecipe, relation: str) -> EdgeRecipe:
     return replace(edges, edge_type=(dst, relation, src), src=edges.dst, dst=edges.src)
 
 
-def symmetrize(store: StoredArrays, recipe: Recipe, room: Workspace, weights: Literal["sum", "max", "keep"]) -> Recipe:
+def symmetrize(
+    store: StoredArrays, recipe: Recipe, room: Workspace, weights: Literal["sum", "max", "keep"], *, with_maps: bool
+) -> Recipe:
     """Add the reverse of every edge but loops, behind all edges, and merge those that then have the same ends.
 
     With ``keep`` that is DGL's ``to_bidirected``: the first of the merged edges stays. Raises UsageError for edge types whose
@@ -70,27 +85,27 @@ def symmetrize(store: StoredArrays, recipe: Recipe, room: Workspace, weights: Li
                 place="symmetrize",
                 fix="use graphprep transform with add-reverse, which adds a type of their reverses",
             )
-        mask = room.scratch.zeros(edges.size, np.bool_)
-        for at in slices(edges.size):
-            mask[at] = edges.src[at] != edges.dst[at]
-        back = edges.take(positions(mask, room.scratch), room.scratch)
-        both.append(join(edges, replace(back, src=back.dst, dst=back.src), room.scratch))
-    return to_simple(store, replace(recipe, edges=tuple(both)), room, "first" if weights == "keep" else weights)
+        both.append(_with_reverses(edges, room.scratch))
+    merge: Merge = "first" if weights == "keep" else weights
+    return to_simple(store, replace(recipe, edges=tuple(both)), room, merge, with_maps=with_maps)
 
 
-def join(first: EdgeRecipe, second: EdgeRecipe, scratch: Scratch) -> EdgeRecipe:
-    """Put edges of one type behind others."""
-
-    def concat(one: NDArray[Any], other: NDArray[Any]) -> NDArray[Any]:
-        out = scratch.zeros(one.size + other.size, one.dtype)
-        for start, array in ((0, one), (one.size, other)):
-            for at in slices(array.size):
-                out[start + at.start : start + at.stop] = array[at]
-        return out
-
-    names = ("src", "dst", "rows", "old_ids")
-    src, dst, rows, old_ids = (concat(getattr(first, name), getattr(second, name)) for name in names)
-    return replace(first, src=src, dst=dst, rows=rows, old_ids=old_ids)
+def _with_reverses(edges: EdgeRecipe, scratch: Scratch) -> EdgeRecipe:
+    """Put the reverse of every edge but loops behind all edges."""
+    end = edges.size + sum(int(np.count_nonzero(edges.src[at] != edges.dst[at])) for at in slices(edges.size))
+    src, dst = (scratch.zeros(end, one.dtype) for one in (edges.src, edges.dst))
+    rows = None if edges.rows is None else scratch.zeros(end, edges.rows.dtype)
+    old_ids = scratch.zeros(end, narrow(edges.size))
+    end = edges.size
+    for at in slices(edges.size):
+        back = np.flatnonzero(edges.src[at] != edges.dst[at])
+        behind, end = slice(end, end + back.size), end + back.size
+        ids = edges.ids(at)
+        src[at], dst[at], old_ids[at] = edges.src[at], edges.dst[at], ids
+        src[behind], dst[behind], old_ids[behind] = edges.dst[at][back], edges.src[at][back], ids[back]
+        if rows is not None and edges.rows is not None:
+            rows[at], rows[behind] = edges.rows[at], edges.rows[at][back]
+    return replace(edges, src=src, dst=dst, rows=rows, old_ids=old_ids)
 
 
 def drop_loops(recipe: Recipe, scratch: Scratch) -> Recipe:
@@ -115,10 +130,22 @@ def add_loops(store: StoredArrays, recipe: Recipe, scratch: Scratch) -> Recipe:
         lacking[:] = True
         for at in slices(one.size):
             lacking[one.src[at][one.src[at] == one.dst[at]]] = False
-        nodes = positions(lacking, scratch).astype(one.src.dtype)
+        nodes = positions(lacking, scratch)
         none = np.full(nodes.size, NO_ROW)
-        edges.append(join(one, replace(one, src=nodes, dst=nodes, rows=none, old_ids=none), scratch))
+        src, dst = (_behind(ends, nodes, scratch) for ends in (one.src, one.dst))
+        rows = None if one.rows is None else _behind(one.rows, none, scratch)
+        old_ids = _behind(count_up(one.size, scratch) if one.old_ids is None else one.old_ids, none, scratch)
+        edges.append(replace(one, src=src, dst=dst, rows=rows, old_ids=old_ids))
     return replace(recipe, edges=tuple(edges))
+
+
+def _behind(first: Ids, second: Ids, scratch: Scratch) -> Ids:
+    """Put an array behind another one."""
+    out = scratch.zeros(first.size + second.size, first.dtype)
+    for at in slices(first.size):
+        out[at] = first[at]
+    out[first.size :] = second
+    return out
 
 
 def keep_edges(edges: EdgeRecipe, wanted: Any, scratch: Scratch) -> EdgeRecipe:
@@ -128,7 +155,7 @@ def keep_edges(edges: EdgeRecipe, wanted: Any, scratch: Scratch) -> EdgeRecipe:
         mask[at] = wanted(at)
     if mask.all():
         return edges
-    return edges.take(positions(mask, scratch), scratch)
+    return edges.take(positions(mask, scratch, narrow(edges.size)), scratch)
 
 
 # ---- edges with the same ends
@@ -136,75 +163,101 @@ def keep_edges(edges: EdgeRecipe, wanted: Any, scratch: Scratch) -> EdgeRecipe:
 
 @dataclass(frozen=True)
 class Groups:
-    """Edges with the same ends: ``first`` (int64[m]) is the first of each edge's group, ``last`` and ``sizes`` are by that."""
+    """Edges with the same ends: which are a group's first, the ``first`` of each edge's group; ``last`` and ``sizes`` by that.
 
-    first: Ints
-    last: Ints
-    sizes: Ints
+    What nobody asked for is empty.
+    """
+
+    is_first: NDArray[np.bool_]
+    first: Ids
+    last: Ids
+    sizes: Ids
 
 
-def to_simple(store: StoredArrays, recipe: Recipe, room: Workspace, merge: Merge) -> Recipe:
+def to_simple(store: StoredArrays, recipe: Recipe, room: Workspace, merge: Merge, *, with_maps: bool) -> Recipe:
     """Make one edge of those that have the same ends and type, in the place of the first of them.
 
     Its columns are those of the first (``last``: of the last) of them; ``sum`` and ``max`` are taken of dense columns of
     numbers, of those that are there; ``count`` adds a column of how many they were, as DGL's ``to_simple`` does. The recipe's
-    ``maps`` lead from old edge IDs to new ones.
+    ``maps``, ``with_maps``, lead from old edge IDs to new ones.
     """
     edges, maps = [], dict(recipe.maps)
     for one in recipe.edges:
-        groups = group_edges(store, one, room)
-        mask = room.scratch.zeros(one.size, np.bool_)
-        for at in slices(one.size):
-            mask[at] = groups.first[at] == np.arange(at.start, at.stop)
-        kept = positions(mask, room.scratch)
-        new_ids = room.scratch.zeros(one.size, np.int64)
-        new_ids[kept] = np.arange(kept.size)
-        for at in slices(one.size):
-            new_ids[at] = new_ids[groups.first[at]]
+        groups = group_edges(store, one, room, merge, with_first=with_maps or merge in ("sum", "max"))
+        kept: Ids = positions(groups.is_first, room.scratch, narrow(one.size))
+        new_ids = _new_ids(groups.first, kept, room.scratch)
         made = _merged(store, one, merge, new_ids, kept, groups, room)
         simple = one.take(kept, room.scratch)
-        if merge == "last":
+        if merge == "last" and one.rows is not None:
             simple = replace(simple, rows=take(one.rows, take(groups.last, kept, room.scratch), room.scratch))
         edges.append(replace(simple, made=(*simple.made, *made)))
-        maps[one.number] = _by_old_id(store, one, new_ids, room.scratch)
-    return replace(recipe, edges=tuple(edges), maps=maps)
+        if with_maps:
+            maps[one.number] = _by_old_id(store, one, new_ids, room.scratch)
+    return replace(recipe, edges=tuple(edges), maps=maps, merged=True)
 
 
-def _by_old_id(store: StoredArrays, edges: EdgeRecipe, new_ids: Ints, scratch: Scratch) -> Ints:
+def _new_ids(first: Ids, kept: Ids, scratch: Scratch) -> Ids:
+    """Return the new ID of each edge, that of the first of its group."""
+    out = scratch.zeros(first.size, narrow(first.size))
+    if first.size:
+        for at in slices(kept.size):
+            out[kept[at]] = np.arange(at.start, at.stop)
+    for at in slices(first.size):
+        out[at] = out[first[at]]
+    return out
+
+
+def _by_old_id(store: StoredArrays, edges: EdgeRecipe, new_ids: Ids, scratch: Scratch) -> Ints:
     """Return the new ID of each old edge, -1 where it is gone; of one that stands there twice, the first."""
     out: Ints = scratch.zeros(store.metadata.num_edges_per_type[edges.number], np.int64)
     for at in slices(out.size):
         out[at] = NO_ROW
     for at in reversed(list(slices(edges.size))):
-        old, new = edges.old_ids[at][::-1], new_ids[at][::-1]
+        old, new = edges.ids(at)[::-1], new_ids[at][::-1]
         out[old[old >= 0]] = new[old >= 0]
     return out
 
 
-def group_edges(store: StoredArrays, edges: EdgeRecipe, room: Workspace) -> Groups:
+def group_edges(store: StoredArrays, edges: EdgeRecipe, room: Workspace, merge: Merge, *, with_first: bool) -> Groups:
     """Find the edges that have the same ends: sorted by these, out of core."""
-    scratch = room.scratch
-    groups = Groups(*(scratch.zeros(edges.size, np.int64) for _ in range(3)))
+    scratch, dtype = room.scratch, narrow(edges.size)
+
+    def ids(wanted: bool) -> Ids:
+        return scratch.zeros(edges.size if wanted else 0, dtype)
+
+    is_first = scratch.zeros(edges.size, np.bool_)
+    groups = Groups(is_first, ids(with_first), ids(merge == "last"), ids(merge in ("sum", "max", "count")))
     last: tuple[int, int, int] | None = None
-    for rows, others, ids in sorted_edges(store, edges, room):
-        if not ids.size:
+    for rows, others, found, heads in sorted_edges(store, edges, room, _heads):
+        if not found.size:
             continue
-        starts = np.ones(ids.size, np.bool_)
-        starts[1:] = (np.diff(rows) != 0) | (np.diff(others) != 0)
-        heads = np.flatnonzero(starts)
-        firsts = ids[heads].copy()
+        firsts = found[heads]
         if last is not None and (rows[0], others[0]) == last[:2]:  # a long row was cut between equal edges
             firsts[0] = last[2]
-        sizes = np.diff(np.append(heads, ids.size))
-        groups.first[ids] = np.repeat(firsts, sizes)
-        groups.last[firsts] = ids[heads + sizes - 1]
-        groups.sizes[firsts] += sizes
+        groups.is_first[firsts] = True
+        sizes = np.diff(np.append(heads, found.size))
+        if groups.first.size:
+            groups.first[found] = np.repeat(firsts, sizes)
+        if groups.last.size:
+            groups.last[firsts] = found[heads + sizes - 1]
+        if groups.sizes.size:
+            groups.sizes[firsts] += sizes.astype(dtype)
         last = int(rows[-1]), int(others[-1]), int(firsts[-1])
     return groups
 
 
-def sorted_edges(store: StoredArrays, edges: EdgeRecipe, room: Workspace) -> Iterator[tuple[Ints, Ids, Ints]]:
-    """Yield (sources, destinations, positions) of edges, ascending by these."""
+def _heads(rows: Ints, others: Ids, ids: Ids) -> tuple[Ints, Ids, Ids, Ints]:
+    """Return also where other ends begin."""
+    starts = np.ones(ids.size, np.bool_)
+    np.not_equal(rows[1:], rows[:-1], out=starts[1:])
+    starts[1:] |= others[1:] != others[:-1]
+    return rows, others, ids, np.flatnonzero(starts)
+
+
+def sorted_edges(
+    store: StoredArrays, edges: EdgeRecipe, room: Workspace, make: Callable[[Ints, Ids, Ids], Made]
+) -> Iterator[Made]:
+    """Yield what is made, on the threads, of (sources, destinations, positions) of edges, ascending by these."""
     sizes = dict(zip(store.metadata.node_types, store.metadata.num_nodes_per_type, strict=True))
     num_src, num_dst = sizes[edges.edge_type[0]], sizes[edges.edge_type[2]]
     buckets = make_buckets(room, num_src, edges.size, num_dst)
@@ -213,21 +266,28 @@ def sorted_edges(store: StoredArrays, edges: EdgeRecipe, room: Workspace) -> Ite
     buckets.flush()
     runs = EdgeRuns(buckets, "id", None)
     builder = LayoutBuilder(runs, settle_index_dtype("auto", num_dst), settle_index_dtype("auto", edges.size))
+
+    def build(task: BuildTask) -> Made:
+        piece = builder.build(task, positions=False)
+        assert piece.edge_ids is not None
+        return make(piece.rows(), piece.others, piece.edge_ids)
+
     tasks = cut_tasks(runs, max(1, bucket_bytes(room) // EDGE_BYTES))
     try:
-        for piece in map_ordered(lambda task: builder.build(task, positions=False), tasks, room.threads):
-            assert piece.edge_ids is not None
-            yield piece.rows(), piece.others, piece.edge_ids.astype(np.int64)
+        yield from map_ordered(build, tasks, room.threads)
     finally:
         runs.buckets.runs.close()
 
 
 def _merged(
-    store: StoredArrays, edges: EdgeRecipe, merge: Merge, new_ids: Ints, kept: Ints, groups: Groups, room: Workspace
+    store: StoredArrays, edges: EdgeRecipe, merge: Merge, new_ids: Ids, kept: Ids, groups: Groups, room: Workspace
 ) -> Iterator[MadeColumn]:
     if merge == "count":
-        yield MadeColumn(ColumnSchema(COUNT, "dense", "int64"), take(groups.sizes, kept, room.scratch))
-    if merge not in ("sum", "max"):
+        counts = room.scratch.zeros(kept.size, np.int64)
+        for at in slices(kept.size):
+            counts[at] = groups.sizes[kept[at]]
+        yield MadeColumn(ColumnSchema(COUNT, "dense", "int64"), counts)
+    if merge not in ("sum", "max") or edges.rows is None:
         return
     whole, edge_type = WholeStore(store), store.metadata.edge_types[edges.number]
     for column in store.metadata.edge_schemas[edges.number].columns:
@@ -241,8 +301,8 @@ def _merged(
 
 def _merge_column(
     column: ColumnSchema,
-    rows: Ints,
-    new_ids: Ints,
+    rows: Ids,
+    new_ids: Ids,
     size: int,
     merge: Merge,
     held: tuple[NDArray[Any], NDArray[np.bool_] | None],

@@ -14,7 +14,7 @@ from graphprep.edges.moves import Workspace
 from graphprep.model.errors import DataError, UsageError, one_of
 from graphprep.model.schema import NeighborOrder, edge_type_text
 from graphprep.rewrite.transform import edge_ops, node_ops, select, views
-from graphprep.rewrite.transform.recipe import EdgeRecipe, Ints, Recipe
+from graphprep.rewrite.transform.recipe import EdgeRecipe, Ids, Ints, Recipe
 from graphprep.rewrite.transform.select import Owner, edge_owner, node_owner
 from graphprep.storage.read.urls import Storage
 from graphprep.storage.spill.scratch import Scratch
@@ -27,7 +27,7 @@ Mask = NDArray[np.bool_]
 class Step:
     """What an operation works with: a store and what is made of it so far. ``compact``: IDs close up where nodes go.
 
-    ``notes`` are sentences for the user.
+    ``with_maps``: merged edges are to be found again by their old IDs. ``notes`` are sentences for the user.
     """
 
     store: StoredArrays
@@ -35,6 +35,7 @@ class Step:
     recipe: Recipe
     room: Workspace
     compact: bool
+    with_maps: bool = False
     notes: list[str] = field(default_factory=list)
 
 
@@ -84,12 +85,12 @@ def _self_loops(step: Step, arguments: Sequence[str]) -> Recipe:
 
 def _symmetrize(step: Step, arguments: Sequence[str]) -> Recipe:
     weights = _choice("symmetrize", arguments[0] if arguments else "sum", ("sum", "max", "keep"))
-    return edge_ops.symmetrize(step.store, step.recipe, step.room, weights)
+    return edge_ops.symmetrize(step.store, step.recipe, step.room, weights, with_maps=step.with_maps)
 
 
 def _to_simple(step: Step, arguments: Sequence[str]) -> Recipe:
     merge = _choice("to-simple", arguments[0] if arguments else "first", get_args(edge_ops.Merge))
-    return edge_ops.to_simple(step.store, step.recipe, step.room, merge)
+    return edge_ops.to_simple(step.store, step.recipe, step.room, merge, with_maps=step.with_maps)
 
 
 def _node_subgraph(step: Step, arguments: Sequence[str]) -> Recipe:
@@ -137,13 +138,13 @@ def _edge_subgraph(step: Step, arguments: Sequence[str]) -> Recipe:
         if column is not None:
             owner = edge_owner(metadata, name)
             by_row = select.column_mask(step.store, owner, column, value, scratch)
-            recipe = _keep(recipe, owner, by_row, lambda edges: edges.rows, scratch)
+            recipe = _keep(recipe, owner, by_row, _rows, scratch)
             continue
         names = [name for edge_type in metadata.edge_types for name in (edge_type_text(edge_type), edge_type[1])]
         name, url = _parse_file(word, names)
         owner = edge_owner(metadata, name)
         by_id = node_ops.mask_of(owner.size, [_read_edge_ids(step.storage, url, owner)], scratch)
-        recipe = _keep(recipe, owner, by_id, lambda edges: edges.old_ids, scratch)
+        recipe = _keep(recipe, owner, by_id, EdgeRecipe.ids, scratch)
     if not step.compact:
         return recipe
     masks = node_ops.incident(step.store, recipe, scratch)
@@ -166,14 +167,23 @@ def _read_edge_ids(storage: Storage, url: str, owner: Owner) -> Ints:
     return select.check_ids(ids, owner.size, "edge", url)
 
 
-def _keep(recipe: Recipe, owner: Owner, mask: Mask, key: Callable[[EdgeRecipe], Ints], scratch: Scratch) -> Recipe:
+def _keep(recipe: Recipe, owner: Owner, mask: Mask, key: Callable[[EdgeRecipe, slice], Ids], scratch: Scratch) -> Recipe:
     """Keep the edges of a type whose old row, or old ID (``key``), the mask has; new edges have none, and go."""
 
     def keep(edges: EdgeRecipe) -> EdgeRecipe:
-        keys = key(edges)
-        return edge_ops.keep_edges(edges, lambda at: mask[np.maximum(keys[at], 0)] & (keys[at] >= 0), scratch)
+        def inside(at: slice) -> Mask:
+            keys = key(edges, at)
+            return np.asarray(mask[np.maximum(keys, 0)] & (keys >= 0))
+
+        return edge_ops.keep_edges(edges, inside, scratch)
 
     return replace(recipe, edges=tuple(keep(one) if one.number == owner.number else one for one in recipe.edges))
+
+
+def _rows(edges: EdgeRecipe, at: slice) -> Ids:
+    """Return the old rows of some edges of a type that has columns."""
+    assert edges.rows is not None
+    return edges.rows[at]
 
 
 def _khop_subgraph(step: Step, arguments: Sequence[str]) -> Recipe:
@@ -192,7 +202,7 @@ def _filter(step: Step, arguments: Sequence[str]) -> Recipe:
     mask = select.expression_mask(step.store, owner, text, scratch)
     if owner.is_node:
         return node_ops.keep_nodes(step.store, step.recipe, {owner.number: mask}, scratch, compact=step.compact)
-    return _keep(step.recipe, owner, mask, lambda edges: edges.rows, scratch)
+    return _keep(step.recipe, owner, mask, _rows, scratch)
 
 
 def _filter_degree(step: Step, arguments: Sequence[str]) -> Recipe:
@@ -261,8 +271,7 @@ def _line_graph(step: Step, arguments: Sequence[str]) -> Recipe:
     metadata = step.store.metadata
     if len(metadata.edge_types) != 1 or metadata.edge_types[0][0] != metadata.edge_types[0][2]:
         raise UsageError("a line graph is one of a single node type and edge type", fix="put to-homogeneous before it")
-    (edges,) = step.recipe.edges
-    return views.line_graph(step.store, 0, edges, step.room, step.recipe.layouts, backtracking=not arguments)
+    return views.line_graph(step.store, 0, step.room, step.recipe.layouts, backtracking=not arguments)
 
 
 def _metagraph(step: Step, arguments: Sequence[str]) -> Recipe:

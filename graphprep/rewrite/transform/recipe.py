@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from graphprep.edges.moves import Workspace
 from graphprep.model.schema import ColumnSchema, EdgeType, Layout, NeighborOrder
-from graphprep.rewrite.stored_edges import end_types, map_edges
+from graphprep.rewrite.stored_edges import EdgeSpan, end_types, map_edges
 from graphprep.storage.spill.scratch import Scratch
 from graphprep.store.items import StoredArrays
 
@@ -41,23 +41,29 @@ class NodeRecipe:
 class EdgeRecipe:
     """An edge type of the new store, its edges by edge ID.
 
-    ``number`` is the old type whose columns go along, ``rows`` (int64[m]) the old row of each edge, ``NO_ROW`` for one that is
-    new. ``src`` and ``dst`` (int32[m] or int64[m]) are old typed IDs. ``made`` are columns in place of old ones of their names,
-    or beside them. ``old_ids`` (int64[m]): which edge of the old store each was, ``NO_ROW``: none.
+    ``number`` is the old type whose columns go along, ``rows`` the old row of each edge, ``NO_ROW`` for one that is new; None
+    where there are no columns. ``src`` and ``dst`` are old typed IDs. ``made`` are columns in place of old ones of their names,
+    or beside them. ``old_ids``: which edge of the old store each was, ``NO_ROW``: none; None: edge i is that of ID i. All [m].
     """
 
     edge_type: EdgeType
     number: int
     src: Ids
     dst: Ids
-    rows: Ints
-    old_ids: Ints
+    rows: Ids | None
+    old_ids: Ids | None
     made: tuple[MadeColumn, ...] = ()
 
-    def take(self, kept: Ints, scratch: Scratch) -> EdgeRecipe:
+    def take(self, kept: Ids, scratch: Scratch) -> EdgeRecipe:
         """Return some of the edges, in this order."""
-        src, dst, rows, old_ids = (take(one, kept, scratch) for one in (self.src, self.dst, self.rows, self.old_ids))
+        src, dst = (take(one, kept, scratch) for one in (self.src, self.dst))
+        rows = None if self.rows is None else take(self.rows, kept, scratch)
+        old_ids = kept if self.old_ids is None else take(self.old_ids, kept, scratch)
         return replace(self, src=src, dst=dst, rows=rows, old_ids=old_ids)
+
+    def ids(self, at: slice) -> Ids:
+        """Return the old IDs of some edges."""
+        return np.arange(at.start, at.stop) if self.old_ids is None else self.old_ids[at]
 
     @property
     def size(self) -> int:
@@ -69,6 +75,7 @@ class EdgeRecipe:
 class Recipe:
     """A store: ``nodes`` by old node type number, and its edge types. ``maps``: old edge ID → new, -1: none, by old number.
 
+    ``merged``: some edges stand for others, and are the only ones from here on; ``maps`` are there where they are asked for.
     ``with_parents``: nodes get a column of the typed ID that they had, edges of their old ID. ``store``: what it is made of,
     where that is another one than the operation was given.
     """
@@ -79,6 +86,7 @@ class Recipe:
     neighbor_order: NeighborOrder | None = None
     index_dtype: str | None = None
     dropped: tuple[tuple[str | EdgeType, str], ...] = ()
+    merged: bool = False
     maps: dict[int, Ints] = field(default_factory=dict)
     with_parents: bool = False
     store: StoredArrays | None = None
@@ -90,12 +98,17 @@ def slices(size: int) -> Iterator[slice]:
         yield slice(start, min(start + STEP, size))
 
 
-def take(values: NDArray[Any], rows: Ints, scratch: Scratch) -> NDArray[Any]:
+def take(values: NDArray[Any], rows: Ids, scratch: Scratch) -> NDArray[Any]:
     """Return ``values[rows]`` as an array of the scratch, a slice at a time."""
     out = scratch.zeros(rows.size, values.dtype)
     for at in slices(rows.size):
         out[at] = values[rows[at]]
     return out
+
+
+def narrow(size: int) -> type[np.signedinteger[Any]]:
+    """Return the dtype of numbers below ``size``, and ``NO_ROW``."""
+    return np.int32 if size < 2**31 else np.int64
 
 
 def count_up(size: int, scratch: Scratch) -> Ints:
@@ -106,9 +119,9 @@ def count_up(size: int, scratch: Scratch) -> Ints:
     return out
 
 
-def positions(mask: NDArray[np.bool_], scratch: Scratch) -> Ints:
+def positions(mask: NDArray[np.bool_], scratch: Scratch, dtype: DTypeLike = np.int64) -> Any:
     """Return where a mask is true, as an array of the scratch."""
-    out = scratch.zeros(int(np.count_nonzero(mask)), np.int64)
+    out = scratch.zeros(int(np.count_nonzero(mask)), dtype)
     end = 0
     for at in slices(mask.size):
         found = np.flatnonzero(mask[at])
@@ -134,15 +147,21 @@ def as_it_is(store: StoredArrays, room: Workspace) -> Recipe:
     return Recipe(tuple(NodeRecipe() for _ in metadata.node_types), tuple(edges), metadata.layouts)
 
 
-def read_edges(store: StoredArrays, number: int, room: Workspace) -> EdgeRecipe:
-    """Read the edges of a type by edge ID; without edge IDs, as rows lie."""
+def read_edges(store: StoredArrays, number: int, room: Workspace, *, with_rows: bool = False) -> EdgeRecipe:
+    """Read the edges of a type by edge ID; without edge IDs, as rows lie. ``with_rows``: also where there are no columns."""
     metadata, scratch = store.metadata, room.scratch
-    num_edges = metadata.num_edges_per_type[number]
+    num_edges, schema = metadata.num_edges_per_type[number], metadata.edge_schemas[number]
     most = max(metadata.num_nodes_per_type[end] for end in end_types(metadata, number, metadata.primary_layout))
-    owners, others = (scratch.zeros(num_edges, np.int32 if most < 2**31 else np.int64) for _ in range(2))
-    rows = scratch.zeros(num_edges, np.int64)
+    owners, others = (scratch.zeros(num_edges, narrow(most)) for _ in range(2))
+    rows = scratch.zeros(num_edges, narrow(num_edges)) if with_rows or schema.columns or schema.num_slots else None
+
+    def place(span: EdgeSpan) -> None:
+        owners[span.ids], others[span.ids] = span.rows, span.others
+        if rows is not None:
+            rows[span.ids] = span.edge_rows
+
     with scratch.inner() as inner:
-        for span in map_edges(store, number, room, inner, lambda span: span, num_edges):
-            owners[span.ids], others[span.ids], rows[span.ids] = span.rows, span.others, span.edge_rows
+        for _ in map_edges(store, number, room, inner, place, num_edges):
+            pass
     src, dst = (others, owners) if metadata.primary_layout == "csc" else (owners, others)
-    return EdgeRecipe(metadata.edge_types[number], number, src, dst, rows, count_up(num_edges, scratch))
+    return EdgeRecipe(metadata.edge_types[number], number, src, dst, rows, None)

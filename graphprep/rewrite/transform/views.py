@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -17,13 +17,14 @@ from graphprep.model.ids import PartSpace, TypeNames
 from graphprep.model.metadata import ArrayEntry, GraphMetadata
 from graphprep.model.schema import ColumnSchema, EdgeType, EdgeTypeSchema, NodeTypeSchema, edge_type_text
 from graphprep.rewrite.transform.edge_ops import sorted_edges
-from graphprep.rewrite.transform.recipe import EdgeRecipe, Ints, MadeColumn, NodeRecipe, Recipe, count_up, read_edges, slices
+from graphprep.rewrite.transform.recipe import EdgeRecipe, Ids, Ints, MadeColumn, NodeRecipe, Recipe, narrow, read_edges, slices
 from graphprep.store.items import FIX, StoredArray, StoredArrays
 from graphprep.store.paths import ColumnPaths, LayoutPaths, NodePaths, edge_folder, node_folder
 from graphprep.store.single import ConcatenatedArray, ConcatenatedOffsets
 
 HOMO = "_N"
 HOMO_EDGE: EdgeType = ("_N", "_E", "_N")
+_LINE_BYTES = 64  # of an edge of a line graph while it is made
 
 
 class MemoryArray:
@@ -272,15 +273,16 @@ def _join_type(
     src, dst, rows, ids, kinds = (scratch.zeros(size, np.int64) for _ in range(5))
     first = 0
     for kind, number in enumerate(group.numbers):
-        edges = read_edges(store, number, room)
+        edges = read_edges(store, number, room, with_rows=True)
+        assert edges.rows is not None
         for at in slices(edges.size):
             out = slice(first + at.start, first + at.stop)
             for own, name, target in ((edges.src, types[kind][0], src), (edges.dst, types[kind][2], dst)):
                 target[out] = own[at] if space is None else space.to_part(name, own[at])
             rows[out] = row_space.to_part(kind, edges.rows[at])
-            ids[out], kinds[out] = edges.old_ids[at], kind
+            ids[out], kinds[out] = edges.ids(at), kind
         first += edges.size
-    return EdgeRecipe(group.name, 0, src, dst, rows, count_up(size, scratch)), kinds, ids
+    return EdgeRecipe(group.name, 0, src, dst, rows, None), kinds, ids
 
 
 # ---- line graphs and metagraphs
@@ -325,43 +327,59 @@ class LineStore:
         return self._old_folder + path.removeprefix(self._folder) if path.startswith(self._folder) else path
 
 
-def line_graph(
-    store: StoredArrays, number: int, edges: EdgeRecipe, room: Workspace, layouts: Any, *, backtracking: bool
-) -> Recipe:
+def line_graph(store: StoredArrays, number: int, room: Workspace, layouts: Any, *, backtracking: bool) -> Recipe:
     """Make a node of every edge, and an edge from each to those that begin where it ends. Source: DGL's ``line_graph``.
 
     Without ``backtracking`` none leads to an edge that goes back. They stand by the first edge, then by the second's end.
     """
     metadata, scratch = store.metadata, room.scratch
+    edges = read_edges(store, number, room, with_rows=True)
     num_nodes = metadata.num_nodes_per_type[metadata.node_types.index(edges.edge_type[0])]
-    order, offsets, at = scratch.zeros(edges.size, np.int64), scratch.zeros(num_nodes + 1, np.int64), 0
-    for owners, _, ids in sorted_edges(store, edges, room):
+    assert edges.rows is not None
+    order, offsets, at = scratch.zeros(edges.size, narrow(edges.size)), scratch.zeros(num_nodes + 1, np.int64), 0
+    for _, _, ids in sorted_edges(store, edges, room, lambda *piece: piece):
         order[at : at + ids.size] = ids
-        np.add.at(offsets, owners + 1, 1)
         at += ids.size
+    for some in slices(edges.size):
+        room.kernels.count_ids(np.ascontiguousarray(edges.src[some]), offsets[1:])
     np.cumsum(offsets, out=offsets)
-    pieces = [_line_edges(edges, order, offsets, some, backtracking=backtracking) for some in slices(edges.size)]
-    size = sum(pieces_of[0].size for pieces_of in pieces)
-    src, dst, at = scratch.zeros(size, np.int64), scratch.zeros(size, np.int64), 0
-    for first, second in pieces:
+    size = sum(int(_followers(edges, offsets, some).sum()) for some in slices(edges.size))
+    src, dst = (scratch.zeros(size, edges.rows.dtype) for _ in range(2))
+    at = 0
+    for some in _cut_followed(edges, offsets, room.fit(_LINE_BYTES)):
+        first, second = _line_edges(edges, order, offsets, some, backtracking=backtracking)
         src[at : at + first.size], dst[at : at + first.size] = edges.rows[first], edges.rows[second]
         at += first.size
-    nothing = scratch.zeros(size, np.int64)
-    line = LineStore(store, number)
-    kept, ids_by_row = scratch.zeros(edges.size, np.int64), scratch.zeros(edges.size, np.int64)
-    ids_by_row[edges.rows] = edges.old_ids
+    kept, ids_by_row = scratch.zeros(edges.size, np.int64), scratch.zeros(edges.size, narrow(edges.size))
+    for some in slices(edges.size):
+        ids_by_row[edges.rows[some]] = edges.ids(some)
     borders = np.concatenate([np.zeros(1, np.int64), np.cumsum(metadata.num_edges_per_chunk[number])])
     for low, high in itertools.pairwise(borders.tolist()):
         kept[low:high] = low + np.argsort(ids_by_row[low:high], kind="stable")
-    return Recipe((NodeRecipe(kept),), (EdgeRecipe(HOMO_EDGE, 0, src, dst, nothing, nothing),), layouts, store=line)
+    made = EdgeRecipe(HOMO_EDGE, 0, src[:at], dst[:at], None, None)
+    return Recipe((NodeRecipe(kept),), (made,), layouts, store=LineStore(store, number))
 
 
-def _line_edges(edges: EdgeRecipe, order: Ints, offsets: Ints, some: slice, *, backtracking: bool) -> tuple[Ints, Ints]:
-    ends = edges.dst[some].astype(np.int64)
-    counts = offsets[ends + 1] - offsets[ends]
+def _followers(edges: EdgeRecipe, offsets: Ints, some: slice) -> Ints:
+    """Count the edges that begin where each of some edges ends."""
+    return np.asarray(offsets[1:][edges.dst[some]] - offsets[edges.dst[some]])
+
+
+def _cut_followed(edges: EdgeRecipe, offsets: Ints, most: int) -> Iterator[slice]:
+    """Cut the edges so that of each cut about ``most`` edges of the line graph come, those of one edge more at most."""
+    for some in slices(edges.size):
+        sums, low = np.cumsum(_followers(edges, offsets, some)), 0
+        while low < sums.size:
+            before = int(sums[low - 1]) if low else 0
+            high = max(low + 1, int(np.searchsorted(sums, before + most, side="right")))
+            yield slice(some.start + low, some.start + high)
+            low = high
+
+
+def _line_edges(edges: EdgeRecipe, order: Ids, offsets: Ints, some: slice, *, backtracking: bool) -> tuple[Ints, Ids]:
+    counts, begins = _followers(edges, offsets, some), offsets[edges.dst[some]]
     first = np.repeat(np.arange(some.start, some.stop), counts)
-    inner = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
-    second = order[np.repeat(offsets[ends], counts) + inner]
+    second = order[np.arange(first.size) + np.repeat(begins - np.cumsum(counts) + counts, counts)]
     kept = first != second  # a loop does not follow itself
     if not backtracking:
         kept &= edges.dst[second] != edges.src[first]

@@ -22,6 +22,7 @@ from graphprep.edges.move_rows import move_entries
 from graphprep.edges.moves import Blocks, MovePiece, Workspace
 from graphprep.edges.order_keys import missing_order_key, order_keys, order_role
 from graphprep.edges.tasks import EdgeRuns
+from graphprep.engine.local import map_ordered
 from graphprep.kernels.cpu.ids.hash import pair_checksum
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.protocols import Reporter
@@ -29,7 +30,19 @@ from graphprep.model.schema import ColumnSchema, EdgeTypeSchema, Layout, Neighbo
 from graphprep.rewrite.move_parts import CutFiles
 from graphprep.rewrite.stored_edges import bucket_bytes, make_buckets
 from graphprep.rewrite.transform.blank import ALWAYS, BlankRow
-from graphprep.rewrite.transform.recipe import NO_ROW, STEP, EdgeRecipe, Ids, Ints, MadeColumn, Recipe, count_up, ranks, slices
+from graphprep.rewrite.transform.recipe import (
+    NO_ROW,
+    STEP,
+    EdgeRecipe,
+    Ids,
+    Ints,
+    MadeColumn,
+    Recipe,
+    count_up,
+    narrow,
+    ranks,
+    slices,
+)
 from graphprep.storage.spill.scratch import Scratch
 from graphprep.storage.write.publish import StoreWriter
 from graphprep.store.assign import count_parts, cut_sizes
@@ -58,9 +71,9 @@ class _Nodes:
         """Return the borders of the partitions: int64[P + 1]."""
         return np.concatenate([np.zeros(1, np.int64), np.cumsum(self.sizes)])
 
-    def relabel(self, ids: Ids) -> Ints:
+    def relabel(self, ids: Ids) -> Ids:
         """Return new typed IDs."""
-        return ids.astype(np.int64) if self.new_ids is None else self.new_ids[ids]
+        return ids if self.new_ids is None else self.new_ids[ids]
 
 
 @dataclass(frozen=True)
@@ -169,18 +182,9 @@ class RecipeWriter:
         for edges in self._recipe.edges:
             with self._room.scratch.inner() as scratch:
                 room = replace(self._room, scratch=scratch)
-                _EdgeWriter(self._store, edges, self._recipe, self._nodes, self._files, room).write(self._edge_schemas)
-            owner = edges.edge_type[2 if self._primary == "csc" else 0]
-            ends = edges.dst if self._primary == "csc" else edges.src
-            nodes, counts = self._nodes[owner], np.zeros(self._files.num_parts, np.int64)
-            for some in _slices(ends):
-                counts += count_parts(nodes.relabel(some), nodes.borders)
-            self._edge_counts.append(tuple(counts.tolist()))
+                writer = _EdgeWriter(self._store, edges, self._recipe, self._nodes, self._files, room)
+                self._edge_counts.append(tuple(writer.write(self._edge_schemas).tolist()))
             self._reporter.advance(records=edges.size)
-
-    @property
-    def _primary(self) -> Layout:
-        return "csc" if "csc" in self._recipe.layouts else "csr"
 
     def _partition_by(self) -> str:
         """Return the method that gives every node its partition; where nodes are gone, ``range`` and ``random`` would not."""
@@ -224,12 +228,13 @@ class _EdgeWriter:
         self._folder = edge_folder(edges.edge_type)
         self._old_folder = edge_folder(metadata.edge_types[edges.number])
         old = self._old = metadata.edge_schemas[edges.number]
-        blank = bool(edges.rows.size) and any((some == NO_ROW).any() for some in _slices(edges.rows))
+        blank = edges.rows is not None and any((some == NO_ROW).any() for some in _slices(edges.rows))
         made = {column.schema.name: column for column in edges.made}
         dropped = {name for of, name in recipe.dropped if of == metadata.edge_types[edges.number]}
         stored = [column for column in old.columns if column.name not in {*made, *dropped}]
         if recipe.with_parents and PARENT not in made and all(column.name != PARENT for column in old.columns):
-            made[PARENT] = MadeColumn(ColumnSchema(PARENT, "dense", "int64"), edges.old_ids)
+            parents = count_up(edges.size, room.scratch) if edges.old_ids is None else edges.old_ids
+            made[PARENT] = MadeColumn(ColumnSchema(PARENT, "dense", "int64"), parents)
         self._source: StoredArrays = BlankRow(whole, self._old_folder, tuple(stored)) if blank else whole
         self._stored = [replace(column, optional=column.optional or (blank and column.role not in ALWAYS)) for column in stored]
         self._made = list(made.values())
@@ -256,13 +261,13 @@ class _EdgeWriter:
     def _num_nodes(self, name: str) -> int:
         return int(self._nodes[name].sizes.sum())
 
-    def write(self, schemas: list[EdgeTypeSchema]) -> None:
-        """Write the layouts, then the columns in the order of the primary one."""
+    def write(self, schemas: list[EdgeTypeSchema]) -> Ints:
+        """Write the layouts, then the columns in the order of the primary one; return each partition's edges: int64[P]."""
         edges, (index_dtype, id_dtype), room = self._edges, self._dtypes, self._room
         primary, *other = self._layouts
         buckets = self._scatter(primary)
         rules = BuildRules(bucket_bytes(room), room.threads)
-        has_columns = bool(self.columns) or self._num_slots
+        has_columns, counts = bool(self.columns) or self._num_slots, self._counts(primary)
         missing_key = None if self._role is None else missing_order_key(self._role)
         second = None
         if other:
@@ -270,7 +275,7 @@ class _EdgeWriter:
             second = SecondLayout(
                 buckets, edges.size, self._num_nodes(rows_of), room.pool, rules.task_bytes, edge_rows=has_columns
             )
-        order = _RowOrder(room.scratch.zeros(edges.size, np.int64))
+        order = _RowOrder(room.scratch.zeros(edges.size if has_columns else 0, narrow(edges.size)))
         built = write_layout(
             LayoutBuilder(
                 EdgeRuns(buckets, self._order, missing_key),
@@ -281,12 +286,12 @@ class _EdgeWriter:
             LayoutFiles(f"{self._folder}/{primary}", index_dtype, id_dtype),
             self._files,
             self._nodes[self._owner(primary)].sizes,
-            self._counts(primary),
+            counts,
             rules,
             room.pool,
             keep_positions=False,
             second=second,
-            columns=(order,),
+            columns=(order,) if has_columns else (),
         )
         buckets.runs.close()
         if second is not None:
@@ -303,7 +308,8 @@ class _EdgeWriter:
                 keep_positions=False,
             )
             found.buckets.runs.close()
-        self._write_columns(order.edge_ids, self._counts(primary))
+        if has_columns:
+            self._write_columns(order.edge_ids, counts)
         schemas.append(
             EdgeTypeSchema(
                 neighbor_order=self._order,
@@ -315,11 +321,12 @@ class _EdgeWriter:
                 num_slots=self._num_slots,
             )
         )
+        return counts
 
     def _owner(self, layout: Layout) -> str:
         return self._edges.edge_type[2 if layout == "csc" else 0]
 
-    def _ends(self, layout: Layout, at: slice) -> tuple[Ints, Ints]:
+    def _ends(self, layout: Layout, at: slice) -> tuple[Ids, Ids]:
         """Return (rows, other ends) of some edges, as new typed IDs."""
         src, _, dst = self._edges.edge_type
         ends = self._nodes[src].relabel(self._edges.src[at]), self._nodes[dst].relabel(self._edges.dst[at])
@@ -327,9 +334,12 @@ class _EdgeWriter:
 
     def _counts(self, layout: Layout) -> Ints:
         """Count the edges of each partition's rows: int64[P]."""
+        if self._files.num_parts == 1:
+            return np.array([self._edges.size], np.int64)
         counts = np.zeros(self._files.num_parts, np.int64)
-        for at in slices(self._edges.size):
-            counts += count_parts(self._ends(layout, at)[0], self._nodes[self._owner(layout)].borders)
+        nodes, ends = self._nodes[self._owner(layout)], self._edges.dst if layout == "csc" else self._edges.src
+        for some in _slices(ends):
+            counts += count_parts(nodes.relabel(some).astype(np.int64), nodes.borders)
         return counts
 
     def _scatter(self, layout: Layout) -> EdgeBuckets:
@@ -358,35 +368,37 @@ class _EdgeWriter:
 
     def _old_rows(self, at: Any) -> Ints:
         """Return the old rows of some edges; new ones have the blank row, which is behind the last."""
+        assert self._edges.rows is not None
         rows = self._edges.rows[at]
         return np.where(rows == NO_ROW, self._source.metadata.num_edges_per_type[self._edges.number], rows)
 
-    def _write_columns(self, edge_ids: Ints, sizes: Ints) -> None:
+    def _write_columns(self, edge_ids: Ids, sizes: Ints) -> None:
         files = CutFiles(self._files, sizes)
-        order = self._room.scratch.zeros(edge_ids.size, np.int64)
-        for at in slices(edge_ids.size):
-            order[at] = self._old_rows(edge_ids[at])
         stored = list(column_files(self._old_folder, self._stored, num_slots=self._num_slots))
-        copy_rows(self._source, files, stored, order, self._room, (self._old_folder, self._folder))
+        if stored:
+            order = self._room.scratch.zeros(edge_ids.size, np.int64)
+            for at in slices(edge_ids.size):
+                order[at] = self._old_rows(edge_ids[at])
+            copy_rows(self._source, files, stored, order, self._room, (self._old_folder, self._folder))
         for made in self._made:
             write_made(files, self._folder, made, edge_ids)
 
     def _checksum(self) -> int:
         """Return the edge checksum: docs/store.md, "Hashes"."""
-        hashes, total = {}, 0
         src, _, dst = self._edges.edge_type
-        for name in {src, dst}:
-            hashes[name] = raw_hashes(self._store, name, self._room)
-        for at in slices(self._edges.size):
-            total += pair_checksum(hashes[src][self._edges.src[at]], hashes[dst][self._edges.dst[at]])
-        return total % 2**64
+        hashes = {name: raw_hashes(self._store, name, self._room) for name in {src, dst}}
+
+        def checksum(at: slice) -> int:
+            return pair_checksum(hashes[src][self._edges.src[at]], hashes[dst][self._edges.dst[at]])
+
+        return sum(map_ordered(checksum, slices(self._edges.size), self._room.threads)) % 2**64
 
 
 @dataclass
 class _RowOrder:
     """Takes the edge IDs of a layout in the order of its rows, as if they were a column."""
 
-    edge_ids: Ints
+    edge_ids: Ids
     _at: int = 0
 
     def gather(self, edge_ids: NDArray[Any]) -> Cells:
@@ -439,7 +451,7 @@ def _num_items(store: StoredArrays, path: str) -> int:
     return store.array(0, ColumnPaths(stem).start if is_entries else ColumnPaths(stem).values).shape[0]
 
 
-def write_made(files: CutFiles, folder: str, made: MadeColumn, order: Ints | None) -> None:
+def write_made(files: CutFiles, folder: str, made: MadeColumn, order: Ids | None) -> None:
     """Write a column that was computed, its rows in this order (None: as they are)."""
     values, stem = made.values, f"{folder}/{made.schema.path}"
     pieces = (values[at if order is None else order[at]] for at in slices(len(values)))
