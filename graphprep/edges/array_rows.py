@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from graphprep.engine.budget import default_threads
 from graphprep.engine.local import map_ordered
 from graphprep.kernels.edges import WORD_BITS, Kernels, Packing, Rows, Segments, bits_below, pack_bits
-from graphprep.model.buffers import Buffers
+from graphprep.model.buffers import hold_buffers
 from graphprep.model.errors import DataError, UsageError
 
 Ints = NDArray[Any]
@@ -159,7 +159,7 @@ def segments_of(
 ) -> Segments:
     """Return what lies in one buffer as segments."""
     numbers, packings = np.zeros(offsets.size, np.int64), pack_bits(plan.packing, offsets.size)
-    return Segments(Buffers((words,)), numbers, offsets, starts, bases, packings, plan.shift)
+    return Segments(hold_buffers([words]), numbers, offsets, starts, bases, packings, plan.shift)
 
 
 def build_rows(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from operator import methodcaller
 from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -264,7 +265,7 @@ def write_layout(
 
     def build(task: BuildTask) -> tuple[BuiltTask, list[Cells]]:
         piece = builder.build(task, positions=keep_positions)
-        return piece, [column.gather(piece.edge_ids) for column in columns if piece.edge_ids is not None]
+        return piece, [] if piece.edge_ids is None else list(map(methodcaller("gather", piece.edge_ids), columns))
 
     for number, (piece, values) in enumerate(map_ordered(build, tasks, rules.threads)):
         for column, cells in zip(columns, values, strict=True):

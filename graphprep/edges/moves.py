@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.engine.budget import format_size
-from graphprep.engine.ledger import Need, runs_need
+from graphprep.engine.ledger import RUNS_WHY, Need
 from graphprep.engine.local import map_ordered, num_in_flight
 from graphprep.kernels.cpu.ids.sort import stable_order
 from graphprep.kernels.edges import Kernels
@@ -53,7 +53,7 @@ class Workspace:
         yield Need("pieces", num_pieces * self.piece_bytes, f"{num_pieces} at a time, of {format_size(self.piece_bytes)}")
         yield Need("array", self.held_bytes, "one that is read as a whole")
         yield Need("by node", self.scratch.cap_bytes, "orders, offsets and counts; what is more lies in mapped files")
-        yield runs_need(self.pool.cap_bytes)
+        yield Need("runs", self.pool.cap_bytes, RUNS_WHY)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from graphprep.edges.buckets import EdgeBuckets, EdgeFields, fields_of
 from graphprep.kernels.edges import Segments, pack_bits
-from graphprep.model.buffers import Buffers
+from graphprep.model.buffers import hold_buffers
 from graphprep.model.schema import NeighborOrder
 from graphprep.storage.spill.records import RecordPiece
 
@@ -76,7 +76,7 @@ class EdgeRuns:
         starts = np.concatenate([np.zeros((0, 2), np.uint32), *borders])
         bases = np.concatenate([np.zeros(0, np.int64), *(piece.bases for piece in pieces)])
         packings = np.concatenate([np.zeros((0, 3), np.int64), *(pack_bits(p.layout, p.bases.size) for p in pieces)])
-        buffers = Buffers(tuple(piece.records for piece in pieces))
+        buffers = hold_buffers(piece.records for piece in pieces)
         yield Segments(buffers, numbers, np.zeros(numbers.size, np.int64), starts, bases, packings, shift), 0
 
     def pieces(self, task: BuildTask) -> Iterator[RecordPiece]:

@@ -117,10 +117,18 @@ def available_memory() -> int:
 
 
 def default_threads() -> int:
-    """Return the number of cores that this process may use."""
+    """Return the number of cores that this process may use: no more than each CPU quota above it, rounded up."""
     counts = getattr(os, "process_cpu_count", None)
     cores = counts() if counts else len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return max(1, min([cores or 1, *_cgroup_cores()]))
+    most = cores or 1
+    for folder in _cgroup_folders("cpu"):
+        with contextlib.suppress(OSError, ValueError):
+            quota, period = (folder / "cpu.max").read_text().split()
+            most = min(most, math.ceil(int(quota) / int(period)))
+        quota_us, period_us = _read_number(folder / "cpu.cfs_quota_us"), _read_number(folder / "cpu.cfs_period_us")
+        if quota_us is not None and period_us and quota_us > 0:
+            most = min(most, math.ceil(quota_us / period_us))
+    return max(1, most)
 
 
 def _system_memory() -> int:
@@ -156,17 +164,6 @@ def _limited_memory() -> list[int]:
             if most != resource.RLIM_INFINITY and size in fields:
                 left.append(most - fields[size] * 1024)
     return left
-
-
-def _cgroup_cores() -> Iterator[int]:
-    """Yield the cores of each CPU quota above this process, rounded up."""
-    for folder in _cgroup_folders("cpu"):
-        with contextlib.suppress(OSError, ValueError):
-            quota, period = (int(number) for number in (folder / "cpu.max").read_text().split())
-            yield math.ceil(quota / period)
-        quota_us, period_us = _read_number(folder / "cpu.cfs_quota_us"), _read_number(folder / "cpu.cfs_period_us")
-        if quota_us is not None and period_us and quota_us > 0:
-            yield math.ceil(quota_us / period_us)
 
 
 def _cgroup_folders(controller: str) -> Iterator[Path]:

@@ -37,6 +37,7 @@ from graphprep.model.options.convert import ConvertOptions
 from graphprep.model.protocols import Reporter
 
 EDGE_BYTES = 64  # of an edge while its bucket is put in order: row, other end, edge ID, key, and their sorted copies
+RUNS_WHY = "rows on their way; what is more lies in spill files"
 _CHECK = "GRAPHPREP_CHECK_MEMORY"  # the variable; 1: a stage that holds more than is declared ends the run
 _MIB = 1 << 20
 _SWAY_BYTES = 1 << 20  # by which what a process holds at first differs from run to run
@@ -65,11 +66,6 @@ class Need(NamedTuple):
     sizes: tuple[int, ...] = ()
 
 
-def runs_need(num_bytes: int) -> Need:
-    """Return what rows take on their way from one step to the next."""
-    return Need("runs", num_bytes, "rows on their way; what is more lies in spill files")
-
-
 @dataclass(frozen=True, eq=False)
 class MemoryPlan:
     """How a memory limit is shared out, in bytes.
@@ -91,7 +87,7 @@ class MemoryPlan:
 
     def runs(self, most_bytes: int = sys.maxsize) -> Need:
         """Declare runs of rows that take ``most_bytes`` at most."""
-        return runs_need(min(most_bytes, self.pool_bytes))
+        return Need("runs", min(most_bytes, self.pool_bytes), RUNS_WHY)
 
 
 def plan_memory(options: ConvertOptions) -> MemoryPlan:

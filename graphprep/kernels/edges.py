@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.model.buffers import Buffers
+from graphprep.model.buffers import Buffers, hold_buffers
 
 Ints = NDArray[np.int64]
 Ids = NDArray[Any]  # int32, int64, uint32 or uint64
@@ -103,7 +103,7 @@ def bits_below(count: int) -> int:
 def one_segment(records: Records, packing: Packing, shift: int) -> Segments:
     """Return the records of one bucket of 2^``shift`` rows."""
     zero, starts = np.zeros(1, np.int64), np.array([[0, len(records)]], np.uint32)
-    return Segments(Buffers((records,)), zero, zero, starts, zero, pack_bits(packing, 1), shift)
+    return Segments(hold_buffers([records]), zero, zero, starts, zero, pack_bits(packing, 1), shift)
 
 
 class Rows(NamedTuple):

@@ -2,36 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 
-@dataclass(frozen=True, eq=False)
-class Buffers:
-    """Contiguous arrays of uint64, kept alive; None stands for one that is not in memory."""
+class Buffers(NamedTuple):
+    """Contiguous arrays of uint64, kept alive; None stands for one that is not in memory.
+
+    ``addresses`` (int64[k]) are where they begin, for kernels of the host, 0 for None.
+    """
 
     arrays: tuple[NDArray[Any] | None, ...]
-
-    @cached_property
-    def addresses(self) -> NDArray[np.int64]:
-        """Return where each array begins, for kernels of the host: int64[k], 0 for None."""
-        import numpy as np
-
-        addresses = np.zeros(len(self.arrays), np.int64)
-        for number, array in enumerate(self.arrays):
-            if array is not None:
-                addresses[number] = array.ctypes.data
-        return addresses
+    addresses: NDArray[np.int64]
 
     def with_one_more(self, array: NDArray[Any]) -> Buffers:
         """Return the same arrays, and another behind them."""
         import numpy as np
 
-        more = Buffers((*self.arrays, array))
-        more.__dict__["addresses"] = np.append(self.addresses, array.ctypes.data)
-        return more
+        return Buffers((*self.arrays, array), np.append(self.addresses, array.ctypes.data))
+
+
+def hold_buffers(arrays: Iterable[NDArray[Any]]) -> Buffers:
+    """Hold arrays that are all in memory."""
+    import numpy as np
+
+    held = tuple(arrays)
+    return Buffers(held, np.array([array.ctypes.data for array in held], np.int64))

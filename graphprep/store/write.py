@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -45,7 +45,7 @@ class PartList:
         """Let partitions lie in ``folder`` of the store, which ends with a slash."""
         self.writer = writer
         self.num_parts = num_parts
-        self.paths = [folder + part_name(part, num_parts) for part in range(num_parts)]
+        self.paths = list(map(folder.__add__, map(part_name, range(num_parts), repeat(num_parts))))
         self.entries: list[list[ArrayEntry]] = [[] for _ in range(num_parts)]
 
     def open(self, part: int, path: str, dtype: np.dtype[np.generic], shape: tuple[int, ...]) -> ArrayWriter:
@@ -154,6 +154,11 @@ def provenance(urls: Sequence[str], storage: Storage, elapsed_s: float, device: 
     import platform
     import socket
 
+    inputs = []
+    for url in urls:
+        origin = storage.origins.get(url)  # of what was in memory
+        in_memory = {} if origin is None else {"in_memory": origin}
+        inputs.append({"url": without_secrets(url), **in_memory, "bytes": storage.size(url)})
     return {
         "version": __version__,
         "command": _without_secrets(sys.argv),
@@ -161,14 +166,8 @@ def provenance(urls: Sequence[str], storage: Storage, elapsed_s: float, device: 
         "seconds": round(elapsed_s, 3),
         "host": socket.gethostname(),
         "device": device or f"cpu ({platform.machine()}, {os.cpu_count()} cores)",
-        "inputs": list(map(partial(_provenance_of, storage), urls)),
+        "inputs": inputs,
     }
-
-
-def _provenance_of(storage: Storage, url: str) -> dict[str, Any]:
-    """Tell of an input its URL, or what was in memory, and its size."""
-    origin = storage.origins.get(url)
-    return {"url": without_secrets(url), **({} if origin is None else {"in_memory": origin}), "bytes": storage.size(url)}
 
 
 def _without_secrets(arguments: Sequence[str]) -> list[str]:

@@ -17,7 +17,7 @@ from graphprep.kernels.cpu.edges import kernels
 from graphprep.kernels.cpu.edges.kernels import count_rows, gather_edges, has_repeats, place_edges, sort_records, unpack_edges
 from graphprep.kernels.cpu.edges.place import plan_digits
 from graphprep.kernels.edges import Packing, Rows, Segments, one_segment, pack_bits
-from graphprep.model.buffers import Buffers
+from graphprep.model.buffers import hold_buffers
 
 NUM_ROWS = 90
 DTYPES = [np.uint32, np.uint64, np.int32, np.int64]
@@ -104,7 +104,7 @@ def test_buckets_are_placed_from_where_they_lie(most_ids, ascending, dtypes, shi
         every.append((np.concatenate([np.zeros(number, np.uint64), records.reshape(-1)]), number, starts, packing))
         edges += [(int(o) - low, int(t), 1000 * number + i) for i, (o, t) in enumerate(zip(owners, others, strict=True))]
     segments = Segments(
-        Buffers(tuple(words for words, *_ in every)),
+        hold_buffers(words for words, *_ in every),
         np.arange(len(every)),
         np.array([offset for _, offset, *_ in every], np.int64),
         np.array([starts for _, _, starts, _ in every], np.uint32).reshape(len(every), -1 if every else stop + 1),

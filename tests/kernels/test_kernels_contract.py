@@ -25,7 +25,7 @@ from graphprep.kernels.edges import (
     one_segment,
     pack_bits,
 )
-from graphprep.model.buffers import Buffers
+from graphprep.model.buffers import hold_buffers
 
 SIMULATED = bool(numba.config.ENABLE_CUDASIM)
 DEVICES = ["simulated"] if SIMULATED else ["cpu", "cuda"]
@@ -242,7 +242,7 @@ def scattered_segments(seed, shift, sizes, other_bits, num_rows, *, wide=False):
         edges += [(int(o), int(t), base + i) for i, (o, t) in enumerate(zip(owners, others, strict=True))]
     num_buckets = (num_rows - 1 >> shift) + 1
     segments = Segments(
-        Buffers(tuple(words for words, *_ in every)),
+        hold_buffers(words for words, *_ in every),
         np.arange(len(every)),
         np.array([offset for _, offset, *_ in every], np.int64),
         np.array([starts for _, _, starts, _ in every], np.uint32).reshape(len(every), num_buckets + 1),

@@ -152,7 +152,8 @@ class RunDevice:
         if self._choice.kind == "cpu":
             return cpu
         if is_auto and num_edges < self._least:
-            return self._stay(cpu, f"{count(num_edges, 'edge')}, and a GPU is looked for from {self._least:,} on")
+            self._tell(f"device: cpu: {count(num_edges, 'edge')}, and a GPU is looked for from {self._least:,} on")
+            return cpu
         try:
             found = self._found or look(self._choice)
             room = parse_device_memory(self._limit, found.free_bytes)
@@ -160,15 +161,12 @@ class RunDevice:
         except UsageError as error:
             if not is_auto:
                 raise
-            return self._stay(cpu, error.message)
+            self._tell(f"device: cpu: {error.message}")
+            return cpu
         self.name = found.name
         self._tell(f"device: {found.name}: {count(num_edges, 'edge') if is_auto else self._choice.place}")
         ledger.take_device(opened.device_need, opened.pinned_need, opened.told)
         return guarded(opened, self._go_on if is_auto else partial(_give_up, self._choice.place, _GO_ON))
-
-    def _stay(self, cpu: Kernels, why: str) -> Kernels:
-        self._tell(f"device: cpu: {why}")
-        return cpu
 
     def _go_on(self, error: DeviceError) -> Kernels:
         """Let the CPU do the rest, after a failure."""

@@ -41,7 +41,7 @@ from graphprep.kernels.edges import (
     as_input,
     bits_below,
 )
-from graphprep.model.buffers import Buffers
+from graphprep.model.buffers import hold_buffers
 
 _MOST_ITEMS = 2**32 - 1  # of a call: positions are uint32
 _FEW_ITEMS = 2 if IS_SIMULATED else 1 << 13  # so many less are not halved any more: the CPU is done before
@@ -655,7 +655,7 @@ def _halve_rows(segments: Segments, first: int, stop: int, low: int, num_rows: i
         kept.append((its[:, 0] >> np.uint64(other_bits + id_bits) & np.uint64(mask)).astype(np.int64) < low + middle)
     for is_low, its_rows in ((True, slice(0, middle)), (False, slice(middle, num_rows))):
         chosen = [mask == is_low for mask in kept]
-        buffers = Buffers(tuple(np.ascontiguousarray(its[mask]) for its, mask in zip(arrays, chosen, strict=True)))
+        buffers = hold_buffers(np.ascontiguousarray(its[mask]) for its, mask in zip(arrays, chosen, strict=True))
         starts = np.array([[0, int(mask.sum())] for mask in chosen], np.int64).reshape(-1, 2)
         numbers = np.arange(len(arrays), dtype=np.int64)
         part = replace(segments, buffers=buffers, numbers=numbers, offsets=numbers * 0, starts=starts)

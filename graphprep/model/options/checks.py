@@ -19,6 +19,7 @@ from graphprep.model.run_options import RunOptions
 from graphprep.model.schema import edge_type_text
 
 T = TypeVar("T")
+_hints = functools.cache(get_type_hints)
 
 _FLAGS = {
     "edge_ids": "edge_ids",  # the flag says the opposite
@@ -166,11 +167,6 @@ def _unknown(name: str, names: set[str]) -> UsageError:
         near = difflib.get_close_matches(name, names, 1)
         fix = f"did you mean {near[0]!r}?" if near else f"the options are: {', '.join(sorted(names))}"
     return UsageError(f"there is no option {name!r}", fix=fix)
-
-
-@functools.cache
-def _hints(kind: type) -> dict[str, Any]:
-    return get_type_hints(kind)
 
 
 def option_types(cls: type) -> dict[str, Any]:

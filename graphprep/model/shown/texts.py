@@ -73,9 +73,7 @@ def shown(text: str) -> str:
     return printable(without_secrets(text))
 
 
-def display_url(url: str) -> str:
-    """Return a path or URL as everything shows it: in one line, without passwords and the query of an HTTP URL (signatures)."""
-    return shown(url)
+display_url = shown  # of a path or URL: without passwords and the query of an HTTP URL (signatures)
 
 
 def lines_text(lines: Iterable[str]) -> str:

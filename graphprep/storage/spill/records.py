@@ -198,11 +198,12 @@ class RecordRuns:
             self._offsets = every.reshape(-1, self.num_buckets + 1)
             for segment, offsets in zip(self._segments, self._offsets, strict=True):
                 segment.offsets = offsets
-        numbers, buffers = np.empty((3, len(self._segments)), np.int64), []
-        for number, segment in enumerate(self._segments):
-            numbers[:, number] = segment.at, segment.words, segment.base
-            buffers.append(segment.records)
-        return _Table(self._offsets, Buffers(tuple(buffers)), *numbers)
+        numbers, buffers = np.empty((4, len(self._segments)), np.int64), []
+        for number, one in enumerate(self._segments):
+            address = 0 if one.records is None else one.records.ctypes.data
+            numbers[:, number] = one.at, one.words, one.base, address
+            buffers.append(one.records)
+        return _Table(self._offsets, Buffers(tuple(buffers), numbers[3]), *numbers[:3])
 
     def _take_buffer(self, num_words: int) -> NDArray[np.uint64]:
         with contextlib.suppress(IndexError):

@@ -95,10 +95,6 @@ class SpillPool:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Free all runs and remove the files."""
         for runs in list(self.runs):
             runs.close()
         self._folder.remove()
