@@ -7,7 +7,7 @@ RUN := .venv/bin/python
 CLIENTS := torch==2.13.0 torch-geometric==2.8.1
 PEERS := deepgnn-ge==0.1.66 graphlearn-torch==0.2.4
 
-.PHONY: help setup clients test-clients demo test lint pytest coverage mutants golden samples bench bench-full bench-kernels bench-gpu docs clean
+.PHONY: help setup clients test-clients demo test lint pytest coverage mutants golden samples bench bench-full bench-kernels bench-gpu bench-scaling sanitize-gpu docs clean
 
 help:
 	@echo "make setup    install graphprep and its tools into .venv"
@@ -20,7 +20,8 @@ help:
 	@echo "make mutants N=150 SEED=1  put small mistakes into the code, and see which of them no test notices"
 	@echo "make golden   rewrite tests/golden; review the diff"
 	@echo "make samples  rewrite sample_data"
-	@echo "make bench    compare with the peers that are there, in a few minutes; bench-full: at full size; bench-kernels; bench-gpu"
+	@echo "make bench    compare with the peers that are there, in a few minutes; bench-full: at full size; bench-kernels; bench-gpu; bench-scaling"
+	@echo "make sanitize-gpu  the kernels' tests on a GPU under compute-sanitizer"
 	@echo "make docs     write what commands print now into README.md and docs/"
 	@echo "make clean    remove .venv, caches and outputs"
 
@@ -108,6 +109,14 @@ bench-kernels: setup
 # Needs a GPU and one of the extras cuda12 and cuda13: docs/cuda.md. BENCH_FLAGS=--toy runs it on the simulator.
 bench-gpu: setup
 	@$(RUN) benchmarks/gpu $(BENCH_FLAGS)
+
+# How much faster 2, 4, 8 and 16 threads are, as far as there are cores. BENCH_FLAGS="--scale 20 --threads 1 2".
+bench-scaling: setup
+	@$(RUN) benchmarks/scaling.py $(BENCH_FLAGS)
+
+# Needs a GPU and NVIDIA's compute-sanitizer: docs/cuda.md.
+sanitize-gpu: setup
+	@$(RUN) tests/kernels/sanitize.py $(SANITIZE_FLAGS)
 
 docs: setup
 	@$(RUN) -m cogapp -I docs -r docs/cli.md docs/python.md

@@ -47,7 +47,7 @@ def main() -> None:
     for name, why in peers.missing.items():
         print(f"no {name}: {why}")
     scratch = Path(tempfile.mkdtemp(prefix="graphprep-bench-", dir=args.folder))
-    results = {"machine": _machine(), "started": _now(), "size": args.size, "peers": peers.versions, "cases": []}
+    results = {"machine": machine(), "started": _now(), "size": args.size, "peers": peers.versions, "cases": []}
     try:
         _warm_up(_cases(args, SIZES["tiny"], peers), args.only, scratch)
         for case in _cases(args, sizes, peers).all(args.only):
@@ -198,7 +198,7 @@ def print_table(title: str, head: tuple[str, ...], rows: list[tuple[str, ...]]) 
 # ---- the machine
 
 
-def _machine() -> dict[str, object]:
+def machine() -> dict[str, object]:
     models = [line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line]
     memory = int(Path("/proc/meminfo").read_text().split()[1]) * 1024
     return {
