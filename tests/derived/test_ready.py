@@ -29,7 +29,7 @@ from graphprep.storage.read.arrays import ArrayReader, StoreReader
 from graphprep.storage.read.urls import Storage
 from graphprep.storage.spill.runs import SpillPool
 from graphprep.storage.spill.scratch import Scratch
-from graphprep.store import disk
+from graphprep.store import room
 
 pytestmark = pytest.mark.usefixtures("flags_named")
 
@@ -322,7 +322,7 @@ def test_other_cuts_copy_nothing(name, tmp_path, monkeypatch):
     wanted = convert(case, tmp_path / "want", partitions=4, partition_by="range")
     need = {"num_parts": 4, "partition_by": "range"}
     need |= {"layouts": wanted.metadata.layouts, "edge_columns": wanted.metadata.primary_layout}
-    monkeypatch.setattr(disk, "free_bytes", lambda _: 0)
+    monkeypatch.setattr(room, "free_bytes", lambda _: 0)
     with ready_in(ROOMS[0], case.store, tmp_path, **need) as (_, ready):
         assert_partitioned(ready, wanted)
         for part in range(4):
@@ -537,11 +537,11 @@ NEEDS = [
 def test_the_disk_is_looked_at_first(need, num_bytes, tmp_path, monkeypatch):
     (tmp_path / "edges.txt").write_text("".join(f"{i % 5} {(3 * i) % 5} {i}\n" for i in range(8)))
     graphprep.convert(str(tmp_path / "edges.txt"), str(tmp_path / "store"), decoder_options={"weight_col": "2"})
-    monkeypatch.setattr(disk, "free_bytes", lambda _: num_bytes - 1)
+    monkeypatch.setattr(room, "free_bytes", lambda _: num_bytes - 1)
     with pytest.raises(StorageError) as caught, ready_in(ROOMS[2], tmp_path / "store", tmp_path, **need):
         pass
     assert caught.value.message == f"temporary files take at least {num_bytes} B, and {num_bytes - 1} B are free"
     assert caught.value.fix == "free some space, or choose another disk with --tmp-dir"
-    monkeypatch.setattr(disk, "free_bytes", lambda _: num_bytes)
+    monkeypatch.setattr(room, "free_bytes", lambda _: num_bytes)
     with ready_in(ROOMS[2], tmp_path / "store", tmp_path, **need):
         pass

@@ -35,7 +35,7 @@ from graphprep.storage.read.urls import Storage
 from graphprep.storage.spill.runs import SpillPool
 from graphprep.storage.spill.scratch import Scratch
 from graphprep.storage.write.publish import StoreWriter
-from graphprep.store import disk
+from graphprep.store import room
 from graphprep.store.single import WholeStore
 
 pytestmark = pytest.mark.usefixtures("flags_named")
@@ -772,7 +772,7 @@ def test_options_are_checked(options, message, tmp_path):
 
 
 def test_a_disk_that_is_too_small_is_told_before(tmp_path, monkeypatch):
-    monkeypatch.setattr(disk, "free_bytes", lambda folder: 1000)
+    monkeypatch.setattr(room, "free_bytes", lambda folder: 1000)
     with pytest.raises(StorageError) as caught:
         graphprep.reorder(str(STORES[SHOP]), str(tmp_path / "out"), by="degree")
     assert "the store takes at least" in str(caught.value)
