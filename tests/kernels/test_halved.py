@@ -207,6 +207,6 @@ def test_memory_that_the_device_lacks_is_told_in_bytes(slots, monkeypatch):
 
     real = module.cuda
     monkeypatch.setattr(module, "cuda", Full())
-    monkeypatch.setattr(probe, "memory_of", lambda cuda: (1000, 80_000_000))
-    with slots.room() as room, pytest.raises(module.NoRoomError, match=r"^256 bytes are needed, 1,000 of 80,000,000 are free$"):
+    monkeypatch.setattr(probe, "memory_of", lambda cuda: (3 << 20, 80 << 20))
+    with slots.room() as room, pytest.raises(module.NoRoomError, match=r"^256 bytes are needed, 3.0 MiB of 80.0 MiB are free$"):
         room.take("words", 9, np.uint64)

@@ -45,6 +45,7 @@ from graphprep.model.buffers import hold_buffers
 
 _MOST_ITEMS = 2**32 - 1  # of a call: positions are uint32
 _FEW_ITEMS = 2 if IS_SIMULATED else 1 << 13  # so many less are not halved any more: the CPU is done before
+_STEP = 5 if IS_SIMULATED else 1 << 20  # items that are moved at a time
 _ROW_ALONE = "a row does not fit by itself"
 _FEW = "there is no room for a few items"
 _FEW_PER_COUNT = 8  # counts that come back from the device for each ID that goes there: more, and the CPU is done before
@@ -108,8 +109,10 @@ class CudaKernels:
                 with self._room("order_descending", values.size) as room:
                     _order_descending(room, values, order)
             except NoRoomError:
-                order[:] = np.arange(order.size)
-                self._sort_apart("order_descending", (values.max() - values).view(np.uint64), order)
+                for start in range(0, order.size, _STEP):
+                    order[start : start + _STEP] = np.arange(start, min(start + _STEP, order.size))
+                np.subtract(values.max(), values, out=spare)
+                self._sort_apart("order_descending", spare.view(np.uint64), order)
         return order
 
     # ---- scatter
@@ -287,7 +290,7 @@ class CudaKernels:
             cut = keys.size - int(np.count_nonzero(is_high))
             if is_high[:cut].any():
                 for array in arrays:
-                    array[:] = np.concatenate([array[~is_high], array[is_high]])
+                    _part(array, is_high, cut)
             for some in (slice(0, cut), slice(cut, keys.size)):
                 self._sort_apart(name, keys[some], payload[some])
 
@@ -345,6 +348,17 @@ def _restoring(array: NDArray[Any], before: NDArray[Any]) -> Iterator[None]:
     except BaseException:
         array[:] = before
         raise
+
+
+def _part(array: NDArray[Any], is_last: NDArray[np.bool_], cut: int) -> None:
+    """Put what is to come last behind the ``cut`` items that are not; both keep their order, and only the last are copied."""
+    last, at = array[is_last], 0
+    for start in range(0, array.size, _STEP):
+        some = array[start : start + _STEP]
+        first = some[~is_last[start : start + _STEP]]
+        array[at : at + first.size] = first
+        at += first.size
+    array[cut:] = last
 
 
 def _half_of(num_items: int) -> int:
