@@ -75,6 +75,7 @@ def _reorder(step: StoreReorderer, run: StoreRun, room: Workspace) -> GraphMetad
     run.ledger.begin("edges", needs)
     step.write_edges()
     run.ledger.begin("publish", needs)
+    run.check_source()
     metadata_url = run.storage.join(run.store, METADATA_NAME)
     return step.finish(lambda: provenance([metadata_url], run.storage, run.elapsed_s, run.device.name))
 

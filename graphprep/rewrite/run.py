@@ -37,6 +37,7 @@ class StoreRun:
         self.reporter = reporter or QuietReporter()
         self.device = RunDevice(options, self.reporter)
         self.ledger: Ledger  # once the memory is shared out
+        self._source: CheckingStore  # once it is open
         self._begin = time.perf_counter()
         self._options = options
         self._stack = stack
@@ -53,12 +54,18 @@ class StoreRun:
         Raises MemoryLimitError where it leaves nothing to work with.
         """
         memory = plan_memory(ConvertOptions(run=self._options))
+        self._threads = memory.threads
         self.ledger = Ledger(memory.limit_bytes, memory.held_bytes, self.reporter, self._sampler)
         return memory
 
     def open_store(self) -> StoreReader:
         """Open the store."""
-        return CheckingStore(self.storage, self.store)
+        self._source = CheckingStore(self.storage, self.store)
+        return self._source
+
+    def check_source(self) -> None:
+        """Hold the arrays of the store, once they are read, against its manifests. Raises what ``check_files`` raises."""
+        self._source.check_files(self._threads)
 
     def room(self, memory: MemoryPlan, metadata: GraphMetadata) -> Workspace:
         """Return what moving the rows of a store may take.

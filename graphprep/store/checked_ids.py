@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphprep.engine.local import map_ordered
 from graphprep.model.errors import DataError
 from graphprep.model.metadata import ArrayEntry
 from graphprep.storage.faults import display_url
-from graphprep.storage.read.arrays import ArrayReader, BlockCache, StoreReader
+from graphprep.storage.read.arrays import AGAIN, ArrayReader, BlockCache, StoreReader, file_digest
 from graphprep.storage.read.urls import Storage
 from graphprep.store.items import FIX
 from graphprep.store.paths import edge_folder
@@ -45,6 +46,24 @@ class CheckingStore(StoreReader):
             if found != _tally_of(num_edges):
                 message = f"expected every {what} of 0 to {num_edges - 1} once, in all partitions together"
                 raise DataError(message, place=display_url(url), fix=FIX)
+
+    def check_files(self, threads: int) -> None:
+        """Hold the bytes of all arrays of a local store against its manifests, on ``threads``.
+
+        For what wrote their values again, under new hashes, so that no store looks whole that was made of a broken one. Raises
+        DataError, StorageError.
+        """
+        parts = range(self.metadata.num_parts)
+        entries = (
+            (self._storage.join(self.part_url(part), one.path), one) for part in parts for one in self.manifest(part).arrays
+        )
+        for url, entry, found in map_ordered(self._digest, entries, threads) if self._storage.is_local(self.url) else ():
+            if found != entry.xxh3:
+                message = f"the bytes are not those that were written: expected xxh3 {entry.xxh3} (manifest), found {found}"
+                raise DataError(message, place=display_url(url), fix=AGAIN)
+
+    def _digest(self, file: tuple[str, ArrayEntry]) -> tuple[str, ArrayEntry, str]:
+        return *file, file_digest(self._storage, file[0])
 
     @cached_property
     def _limits(self) -> dict[str, tuple[int, str]]:

@@ -18,7 +18,7 @@ from graphprep.engine.local import map_ordered
 from graphprep.model.errors import DataError, GraphprepError, StorageError
 from graphprep.model.metadata import MANIFEST_NAME, METADATA_NAME, ArrayEntry, GraphMetadata, Manifest, part_name
 from graphprep.model.schema import ColumnSchema, EdgeTypeSchema, edge_type_text
-from graphprep.storage.read.arrays import ArrayReader
+from graphprep.storage.read.arrays import HASH_BYTES, ArrayReader, file_digest
 from graphprep.storage.read.npy import MAX_HEADER_BYTES, parse_npy_header
 from graphprep.storage.read.schemas import find_json_errors, parse_json
 from graphprep.storage.read.urls import Storage
@@ -27,7 +27,6 @@ from graphprep.store.assign import cut_sizes
 from graphprep.store.paths import expected_arrays
 from graphprep.validate.faults import Faults
 
-_HASH_BYTES = 4 << 20  # read at once while hashing: large enough for object stores, small beside any limit
 _COLUMN_ORDER = ("weight", "time", "created_at", "removed_at", "created")
 _ROLE_DTYPES = {"weight": ("float32", "float64"), "created": ("bool",), "split": ("int8",), "seeds": ("bool",)}
 
@@ -78,7 +77,7 @@ class CheckedStore:
 
 def file_needs(threads: int) -> Iterator[Need]:
     """Declare what checking files takes."""
-    yield Need("files", threads * 2 * _HASH_BYTES, f"two pieces of {format_size(_HASH_BYTES)} of each that is hashed")
+    yield Need("files", threads * 2 * HASH_BYTES, f"two pieces of {format_size(HASH_BYTES)} of each that is hashed")
 
 
 def read_metadata(storage: Storage, url: str, faults: Faults) -> GraphMetadata | None:
@@ -384,21 +383,13 @@ class ArrayFile:
             size = self.storage.size(self.url)
             if size >= 0 and size != self.entry.num_bytes:
                 return [f"expected {self.entry.num_bytes} bytes (manifest), found {size}"], None
-            digest = self._digest(advance)
+            digest = file_digest(self.storage, self.url, advance)
             if digest != self.entry.xxh3:
                 faults.append(f"expected xxh3 {self.entry.xxh3} (manifest), found {digest}")
             return faults, self._open(faults)
         except GraphprepError as error:
             _raise_unreadable(self.storage, self.url, error)
             return [*faults, error.message], None
-
-    def _digest(self, advance: Callable[[int], None]) -> str:
-        digest = xxhash.xxh3_64()
-        with self.storage.open_stored(self.url) as handle:
-            while chunk := handle.read(_HASH_BYTES):
-                digest.update(chunk)
-                advance(len(chunk))
-        return digest.hexdigest()
 
     def _open(self, faults: list[str]) -> CheckedArray | None:
         """Read the header; a fault where it is not what the manifest says, byte for byte as NumPy writes it."""

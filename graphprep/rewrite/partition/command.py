@@ -123,6 +123,8 @@ class _Partitioning:
         made = mover.write_edges()
         self._copy_cut(made, files)
         self._begin("publish")
+        if self.origin is None:  # else it was just written
+            self.run.check_source()
         return finish_store(writer, files.entries, made.metadata, lambda: self._provenance(assignment))
 
     def _provenance(self, assignment: Assignment) -> dict[str, Any]:

@@ -73,6 +73,7 @@ def transform(
             run.ledger,
             run.reporter,
             lambda: provenance(inputs, run.storage, run.elapsed_s, run.device.name),
+            run.check_source,
         )
         metadata = chain.run(operations, writer)
         if maps is not None and chain.maps is not None:
@@ -140,7 +141,9 @@ class _Chain:
         ledger: Ledger,
         reporter: Reporter,
         provenance: Callable[[], object],
+        check_source: Callable[[], None] | None = None,
     ) -> None:
+        self._check_source = check_source
         self._storage = storage
         self._store = store
         self._room = room
@@ -196,6 +199,9 @@ class _Chain:
         self._ledger.begin("edges", needs)
         step.write_edges()
         self._ledger.begin("publish", needs)
+        if self._check_source is not None:
+            self._check_source()
+            self._check_source = None  # stores after it are our own
         return step.finish(self._provenance)
 
 

@@ -7,7 +7,7 @@ import math
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,8 +40,9 @@ _CACHE_BYTES = 16 << 20
 _BATCH_ROWS = 1 << 18  # gathered at a time: their positions take 8 MiB
 _SCAN_BYTES = 16 << 20
 _FAN_OUT = 16  # ways that a search in a remote array takes at each level
+HASH_BYTES = 4 << 20  # read at once while hashing: large enough for object stores, small beside any limit
 _LOOK_BYTES = 1 << 12  # of metadata.json: the format is its first key
-_AGAIN = "convert the graph again, or copy the store again"
+AGAIN = "convert the graph again, or copy the store again"
 
 
 def is_store(storage: Storage, url: str) -> bool:
@@ -57,6 +58,17 @@ def is_store(storage: Storage, url: str) -> bool:
     if storage.exists(metadata_url) and f'"{STORE_FORMAT}"'.encode() in storage.head(metadata_url, _LOOK_BYTES):
         return True
     return any(storage.exists(storage.join(url, f"part-{0:0{digits}d}")) for digits in (5, 6, 7))
+
+
+def file_digest(storage: Storage, url: str, advance: Callable[[int], None] | None = None) -> str:
+    """Return the xxh3 of a file as manifests have it; ``advance`` is told how many bytes were read."""
+    digest = xxhash.xxh3_64()
+    with storage.open_stored(url) as handle:
+        while chunk := handle.read(HASH_BYTES):
+            digest.update(chunk)
+            if advance is not None:
+                advance(len(chunk))
+    return digest.hexdigest()
 
 
 class BlockCache:
@@ -293,7 +305,7 @@ class ArrayReader:
         return self._data_start
 
     def _fault(self, message: str) -> DataError:
-        return DataError(message, place=display_url(self.url), fix=_AGAIN)
+        return DataError(message, place=display_url(self.url), fix=AGAIN)
 
 
 def _find(rows: NDArray[Any], wanted: NDArray[Any]) -> NDArray[np.int64]:
@@ -371,7 +383,7 @@ class StoreReader:
                     f"the file has {len(data)} bytes and xxh3 {found}, "
                     f"{METADATA_NAME} says {entry.manifest_bytes} and {entry.manifest_xxh3}"
                 )
-                raise DataError(message, place=place, fix=_AGAIN)
+                raise DataError(message, place=place, fix=AGAIN)
             self._manifests[part] = _read_manifest(data, part, place)
             self._entries[part] = {array.path: array for array in self._manifests[part].arrays}
         return self._manifests[part]
@@ -385,7 +397,7 @@ class StoreReader:
         """Open an array of a partition. Raises DataError where its manifest has none of this path."""
         if not self.has(part, path):
             place = display_url(self._storage.join(self.part_url(part), MANIFEST_NAME))
-            raise DataError(f"the array {path} is missing", place=place, fix=_AGAIN)
+            raise DataError(f"the array {path} is missing", place=place, fix=AGAIN)
         return self._open(self._storage.join(self.part_url(part), path), self._entries[part][path])
 
     def _open(self, url: str, entry: ArrayEntry) -> ArrayReader:
@@ -416,7 +428,7 @@ def read_metadata(data: bytes, place: str) -> GraphMetadata:
             raise DataError("not the metadata of a store", place=place, fix="name a folder that graphprep convert wrote")
         check_json(value, "metadata", place)
     for path, message in _find_contradictions(value):
-        raise DataError(message, place=f"{place}: {path}", fix=_AGAIN)
+        raise DataError(message, place=f"{place}: {path}", fix=AGAIN)
     return GraphMetadata.from_json(value)
 
 
@@ -455,7 +467,7 @@ def _read_manifest(data: bytes, part: int, place: str) -> Manifest:
         check_json(value, "manifest", place)
     manifest = Manifest.from_json(value)
     if manifest.part != part:
-        raise DataError(f"expected {part}, found {manifest.part}", place=f"{place}: part", fix=_AGAIN)
+        raise DataError(f"expected {part}, found {manifest.part}", place=f"{place}: part", fix=AGAIN)
     return manifest
 
 
@@ -465,5 +477,5 @@ def _repeated() -> Iterator[None]:
     try:
         yield
     except DataError as error:
-        error.fix = error.fix or _AGAIN
+        error.fix = error.fix or AGAIN
         raise
