@@ -209,6 +209,7 @@ def stats(
     """
     from graphprep.model.options.stats import StatsOptions
     from graphprep.stats import command as looking
+    from graphprep.stats.pictures.write import check_plot
 
     own, rest = _split(given, StatsOptions, RunOptions)
     options, reading = make_options(StatsOptions, options, own), make_options(ConvertOptions, reading, rest)
@@ -218,12 +219,14 @@ def stats(
         if _names_store(storage, urls):
             _refuse_input_options(reading)
             return looking.stats(urls[0], options, told)
+        check_plot(options, storage)
         _check_bad_records(reading, urls)
         folder = PrivateFolder(options.run.tmp_dir)
         stack.callback(folder.remove)
         store = os.path.join(folder.make(), "store")  # noqa: PTH118 - a URL for all who take it
         _converter(reading)(urls, store, replace(reading, run=options.run), told)
-        return replace(looking.stats(store, options, told), path=", ".join(urls) or "tables")
+        options = replace(options, overwrite=options.plot is not None)  # what was there is known
+        return looking.stats(store, options, told, name=", ".join(urls) or "tables")
 
 
 def _split(given: Mapping[str, Any], *kinds: type) -> tuple[dict[str, Any], dict[str, Any]]:

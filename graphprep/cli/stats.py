@@ -33,6 +33,15 @@ class StatsFlags:
     ] = None
     top: Annotated[int, _of_stats("Name the N nodes of the most edges.", metavar="N")] = 10
     seed: Annotated[int, _of_stats("Seed of the sample.", metavar="N")] = 0
+    plot: Annotated[
+        str | None,
+        _of_stats(
+            "Write pictures to a file: .svg, .png, or .html, a report by itself. Needs the extra plots.",
+            metavar="FILE",
+            default=False,
+        ),
+    ] = None
+    overwrite: Annotated[bool, _of_stats("Replace the file of pictures.", default=False)] = False
 
 
 @with_groups(
@@ -61,7 +70,7 @@ def stats(
 ) -> None:
     """Say what a graph is like: degrees, components, columns.
 
-    Within the memory limit, however large the graph is.
+    Within the memory limit, however large the graph is; with --plot also in pictures.
 
     Example: graphprep stats karate-store --triangles exact
     """
@@ -98,4 +107,4 @@ def report_json(report: StatsReport) -> str:
     from graphprep.model.shown.texts import hide_secrets, json_text, strict_numbers
 
     value = dataclasses.asdict(report)
-    return json_text(strict_numbers(value | {"path": hide_secrets(value["path"])}))
+    return json_text(strict_numbers(value | {name: hide_secrets(value[name]) for name in ("path", "plot")}))

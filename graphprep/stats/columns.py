@@ -64,10 +64,9 @@ def _describe(rows: _ColumnRows, room: Workspace, histograms: bool) -> ColumnSta
     column, found = rows.column, _Totals(_names(rows.column))
     for some, part in map_ordered(lambda read: _look(read()), rows.slices(), room.threads):
         found.add(some, part)
-    is_number = column.kind != "binary" and found.num_values > found.num_nan
     low, high = found.min, found.max
     bins: tuple[Bin, ...] = ()
-    if histograms and is_number and low is not None and high is not None and math.isfinite(high - low):
+    if histograms and column.kind != "binary" and low is not None and high is not None and 0 < high - low < math.inf:
         bins = _histogram(rows, float(low), float(high), room)
     return ColumnStats(
         name=column.name,

@@ -20,21 +20,26 @@ from graphprep.stats.columns import column_needs, describe_columns
 from graphprep.stats.degrees import DegreeCounts, TypeDegrees
 from graphprep.stats.pairs import PairCounts, pair_edges
 from graphprep.stats.partitions import describe_parts
+from graphprep.stats.pictures.write import check_plot, picture_needs, write_plot
 from graphprep.stats.triangles import find_triangles, triangle_needs
 from graphprep.storage.read.arrays import StoreReader
 from graphprep.store.items import check_arrays
 from graphprep.store.paths import edge_folder, node_folder
 
 
-def stats(store: str, options: StatsOptions | None = None, reporter: Reporter | None = None) -> StatsReport:
-    """Look at the store at ``store``: degrees, components, repeated edges, locality, partitions, columns, triangles if asked.
+def stats(
+    store: str, options: StatsOptions | None = None, reporter: Reporter | None = None, *, name: str | None = None
+) -> StatsReport:
+    """Look at a store: degrees, components, repeated edges, locality, partitions, columns, and triangles if asked.
 
-    The numbers are the same for any number of threads and any memory limit; ``triangles`` ``auto`` chooses by the limit
-    between two ways. Raises the GraphprepErrors that the command line maps to its exit codes.
+    The report calls it ``name``, else by its URL. The numbers are the same for any number of threads and any memory limit;
+    ``triangles`` ``auto`` chooses by the limit between two ways. Raises the GraphprepErrors that the command line maps to its
+    exit codes.
     """
     options = options or StatsOptions()
     with contextlib.ExitStack() as stack:
         run = StoreRun(store, None, replace(options.run, device="cpu"), reporter, stack)
+        check_plot(options, run.storage)
         memory, source = run.plan_memory(), run.open_store()
         step = _Stages(run, source, run.room(memory, source.metadata), options)
         degrees, nodes, components = step.degrees()
@@ -46,8 +51,8 @@ def stats(store: str, options: StatsOptions | None = None, reporter: Reporter | 
             step.begin("triangles", triangle_needs(step.room))
             triangles = find_triangles(source, options, step.room)
         step.begin("columns", column_needs(step.room))
-        return StatsReport(
-            path=store,
+        report = StatsReport(
+            path=name or store,
             graph_name=source.metadata.graph_name,
             num_parts=source.metadata.num_parts,
             nodes=step.with_columns(nodes),
@@ -55,11 +60,16 @@ def stats(store: str, options: StatsOptions | None = None, reporter: Reporter | 
             components=components,
             triangles=triangles,
             parts=parts,
-            peak_memory_bytes=run.finish(),
-            elapsed_s=run.elapsed_s,
-            stage_s=dict(run.ledger.seconds),
+            plot=options.plot,
+            elapsed_s=0.0,
+            peak_memory_bytes=0,
             spilled_bytes=step.room.pool.spilled_bytes,
         )
+        if options.plot is not None:
+            step.begin("pictures", picture_needs())
+            write_plot(report, options.plot, run.storage)
+        peak = run.finish()
+        return replace(report, peak_memory_bytes=peak, elapsed_s=run.elapsed_s, stage_s=dict(run.ledger.seconds))
 
 
 @dataclass(frozen=True)
@@ -75,6 +85,11 @@ class _Stages:
     def metadata(self) -> GraphMetadata:
         """Return what is known of the store."""
         return self.store.metadata
+
+    @property
+    def histograms(self) -> bool:
+        """Return whether the values of columns are counted in bins."""
+        return self.options.histograms or self.options.plot is not None
 
     def begin(self, stage: str, needs: Iterable[Need] | None = None) -> None:
         """Begin a stage."""
@@ -111,9 +126,7 @@ class _Stages:
         """Look at the columns of nodes."""
         found = []
         for one, schema in zip(nodes, self.metadata.node_schemas, strict=True):
-            columns = describe_columns(
-                self.store, node_folder(one.name), schema.columns, self.room, histograms=self.options.histograms
-            )
+            columns = describe_columns(self.store, node_folder(one.name), schema.columns, self.room, histograms=self.histograms)
             found.append(replace(one, columns=columns))
             self.run.reporter.advance(records=one.num_nodes)
         return tuple(found)
@@ -121,9 +134,7 @@ class _Stages:
     def edge_type(self, number: int, degrees: TypeDegrees, pairs: PairCounts, gaps: GapCost) -> EdgeTypeStats:
         """Put together what is known of an edge type, and look at its columns."""
         edge_type, schema = self.metadata.edge_types[number], self.metadata.edge_schemas[number]
-        columns = describe_columns(
-            self.store, edge_folder(edge_type), schema.columns, self.room, histograms=self.options.histograms
-        )
+        columns = describe_columns(self.store, edge_folder(edge_type), schema.columns, self.room, histograms=self.histograms)
         return EdgeTypeStats(
             name=edge_type_text(edge_type),
             num_edges=self.metadata.num_edges_per_type[number],

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Literal
 
 from graphprep.cli.printed.summaries import wrapped_text
 from graphprep.cli.printed.words import count, duration, size
@@ -15,7 +15,15 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-    from graphprep.model.options.stats import ColumnStats, Distribution, NodeTypeStats, PartStats, StatsReport, TriangleStats
+    from graphprep.model.options.stats import (
+        ColumnStats,
+        Distribution,
+        EdgeTypeStats,
+        NodeTypeStats,
+        PartStats,
+        StatsReport,
+        TriangleStats,
+    )
 
 MOST_COLUMNS = 80  # of a report that is piped
 _LEAST_COLUMNS = 60
@@ -51,50 +59,48 @@ def _parts(report: StatsReport, bar: str, every: bool) -> Iterator[RenderableTyp
     nodes, edges = sum(report.num_nodes.values()), sum(report.num_edges.values())
     counts = (count(nodes, "node"), count(edges, "edge"), count(report.num_parts, "partition"))
     yield f"{display_url(report.path)}: {', '.join(counts)}"
-    node_types = [one for one in report.nodes if every or one.name in largest_types(report.num_nodes)]
-    edge_types = [one for one in report.edges if every or one.name in largest_types(report.num_edges)]
-    yield _table(("nodes", "", "isolated"), [(one.name, f"{one.num_nodes:,}", f"{one.num_isolated:,}") for one in node_types])
-    yield from _more("node types", len(report.nodes) - len(node_types))
-    if edge_types:
-        yield ""
-        yield _table(
-            ("edges", "", "self-loops", "repeated", "returned", "log2 gap"),
-            [
-                (
-                    one.name,
-                    f"{one.num_edges:,}",
-                    f"{one.num_self_loops:,}",
-                    f"{one.num_repeated:,}",
-                    "-" if one.reciprocity is None else f"{one.reciprocity:.1%}",
-                    f"{one.locality.mean_log2:.2f}",
-                )
-                for one in edge_types
-            ],
-        )
-        yield from _more("edge types", len(report.edges) - len(edge_types))
-        yield ""
-        rows = [(one.name, one.degrees) for one in node_types]
-        rows += [
-            (f"{one.name} {way}", found)
-            for one in edge_types
-            for way, found in (("in", one.in_degrees), ("out", one.out_degrees))
-        ]
-        yield _table(
-            ("degrees", "min", "mean", *(f"{one}%" for one in _SHOWN), "max", "alpha", "from", "KS"),
-            [(name, *_degree_cells(found)) for name, found in rows],
-        )
-    for one in node_types:
-        yield from _node_parts(one, bar) if edge_types else ()
+    shown = largest_types(report.num_nodes) + largest_types(report.num_edges)
+    names = [*report.num_nodes, *report.num_edges] if every else shown
+    yield from _type_parts(report, names, bar)
     yield from _component_parts(report)
     if report.triangles is not None:
         yield from ("", *_triangle_lines(report.triangles))
     if report.parts is not None:
         yield from _partition_parts(report.parts, report.num_parts, every)
-    columns = [(one.name, one.columns) for one in node_types] + [(one.name, one.columns) for one in edge_types]
-    yield from _column_parts(columns)
+    yield from _column_parts([(one.name, one.columns) for one in report.nodes if one.name in names])
+    yield from _column_parts([(one.name, one.columns) for one in report.edges if one.name in names])
     yield ""
     spilled = f", spilled {size(report.spilled_bytes)}" if report.spilled_bytes else ""
+    if report.plot is not None:
+        yield f"  pictures in {display_url(report.plot)}"
     yield f"  looked at in {duration(report.elapsed_s)}, peak memory {size(report.peak_memory_bytes)}{spilled}"
+
+
+def _type_parts(report: StatsReport, names: Collection[str], bar: str) -> Iterator[RenderableType]:
+    """Yield tables of the types of these names, and a histogram of each node type's degrees."""
+    nodes = [one for one in report.nodes if one.name in names]
+    edges = [one for one in report.edges if one.name in names]
+    yield _table(("nodes", "", "isolated"), [(one.name, f"{one.num_nodes:,}", f"{one.num_isolated:,}") for one in nodes])
+    yield from _more("node types", len(report.nodes) - len(nodes))
+    if not edges:
+        return
+    yield ""
+    yield _table(("edges", "", "self-loops", "repeated", "returned", "log2 gap"), list(map(_edge_cells, edges)))
+    yield from _more("edge types", len(report.edges) - len(edges))
+    yield ""
+    degrees = [(name, found) for name, found in report.all_degrees() if name in names or name.rpartition(" ")[0] in names]
+    yield _table(
+        ("degrees", "min", "mean", *(f"{one}%" for one in _SHOWN), "max", "alpha", "from", "KS"),
+        [(name, *_degree_cells(found)) for name, found in degrees],
+    )
+    for one in nodes:
+        yield from _node_parts(one, bar)
+
+
+def _edge_cells(one: EdgeTypeStats) -> tuple[str, ...]:
+    counts = (one.num_edges, one.num_self_loops, one.num_repeated)
+    returned = "-" if one.reciprocity is None else f"{one.reciprocity:.1%}"
+    return (one.name, *(f"{number:,}" for number in counts), returned, f"{one.locality.mean_log2:.2f}")
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> Table:
@@ -103,9 +109,8 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence[in
 
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_edge=False)
     for at, name in enumerate(head):
-        table.add_column(
-            name, justify="left" if at in left else "right", no_wrap=True, overflow="ellipsis", min_width=_widest(rows, at)
-        )
+        side: Literal["left", "right"] = "left" if at in left else "right"
+        table.add_column(name, justify=side, no_wrap=True, overflow="ellipsis", min_width=_widest([head, *rows], at))
     for row in rows:
         table.add_row(*map(printable, row))
     return table
@@ -138,7 +143,7 @@ def _node_parts(one: NodeTypeStats, bar: str) -> Iterator[RenderableType]:
     yield ""
     yield _histogram(("degree", f"nodes of {one.name}"), one.degrees, bar)
     if one.hubs:
-        yield "  hubs: " + ", ".join(f"{printable(str(hub.raw_id))} ({hub.degree:,})" for hub in one.hubs)
+        yield from _listed("hubs", [(hub.raw_id, hub.degree) for hub in one.hubs])
 
 
 def _histogram(head: tuple[str, str], found: Distribution, bar: str) -> Table:
@@ -188,13 +193,12 @@ def _triangle_lines(found: TriangleStats) -> list[str]:
 
 
 def _partition_parts(parts: PartStats, num_parts: int, every: bool) -> Iterator[RenderableType]:
-    columns = [
-        [sum(one) for one in zip(*found.values(), strict=True)] or [0] * num_parts
-        for found in (parts.nodes, parts.edges, parts.halo)
-    ]
     shown = num_parts if every else min(num_parts, MOST_TYPES)
+    rows = [
+        (str(part), *(f"{number:,}" for number in numbers))
+        for part, numbers in zip(range(shown), zip(*parts.sums().values(), strict=True), strict=False)
+    ]
     yield ""
-    rows = [(str(part), *(f"{column[part]:,}" for column in columns)) for part in range(shown)]
     yield _table((f"partitions by {parts.partition_by}", "nodes", "edges", "halo"), rows)
     yield from _more("partitions", num_parts - shown)
     total = parts.total
@@ -217,12 +221,23 @@ def _column_parts(types: Sequence[tuple[str, Sequence[ColumnStats]]]) -> Iterato
             )
             for one in columns
         ]
-        yield _table((f"columns of {printable(name)}", "", "missing", "min", "mean", "max", "distinct"), rows, left=(0, 1))
+        yield f"  columns of {printable(name)}"
+        yield _table(("", "", "missing", "min", "mean", "max", "distinct"), rows, left=(0, 1))
         for one in columns:
             if one.counts:
                 few = sorted(one.counts.items(), key=lambda item: -item[1])[:_MOST_VALUES]
                 more = f", and {len(one.counts) - len(few):,} more" if len(one.counts) > len(few) else ""
-                yield f"  {printable(one.name)}: {', '.join(f'{printable(value)} ({number:,})' for value, number in few)}{more}"
+                yield from _listed(one.name, few, more)
+
+
+def _listed(label: str, items: Iterable[tuple[object, int]], more: str = "") -> Iterator[str]:
+    """Yield lines of names, each with a number from which no line break parts it."""
+    from textwrap import wrap
+
+    words = [f"{printable(str(name))}\xa0({number:,})" for name, number in items]
+    text = f"  {printable(label)}: {', '.join(words)}{more}"
+    for line in wrap(text, MOST_COLUMNS, subsequent_indent=" " * 6, break_long_words=False, break_on_hyphens=False):
+        yield line.replace("\xa0", " ")
 
 
 def _number(value: float | None) -> str:

@@ -21,13 +21,16 @@ class StatsOptions:
 
     ``triangles``: count them (``exact``), estimate them from a sample (``sampled``), or count what fits in memory and sample
     what does not (``auto``); None: neither. ``seed`` is that of the sample. ``top``: how many hubs are named. ``histograms``:
-    count the values of columns in bins.
+    count the values of columns in bins, as ``plot`` does, a file that pictures are written to: ``.svg``, ``.png`` or ``.html``.
+    ``overwrite``: replace it.
     """
 
     triangles: Literal["auto", "exact", "sampled"] | None = None
     seed: int = 0
     top: int = 10
     histograms: bool = False
+    plot: str | None = None
+    overwrite: bool = False
     run: RunOptions = field(default_factory=RunOptions)
 
 
@@ -86,7 +89,8 @@ class ColumnStats:
 
     ``min``, ``mean`` and ``max`` are those of all other values, of texts those of their lengths in bytes; None without any.
     ``num_distinct`` is exact up to 65,536, beyond that an estimate (``is_exact`` says which). ``counts``: how many rows have
-    each value, of labels, splits and categories of at most 1,000 values. ``histogram`` is empty unless it is asked for.
+    each value, of labels, splits and categories of at most 1,000 values. ``histogram`` is empty unless it is
+    asked for and values differ.
     """
 
     name: str
@@ -187,12 +191,19 @@ class PartStats:
     cut_matrix: tuple[tuple[int, ...], ...]
     total: PartitionCut
 
+    def sums(self) -> dict[str, list[int]]:
+        """Return ``nodes``, ``edges`` and ``halo`` of each partition, those of all types together."""
+        kinds = {"nodes": self.nodes, "edges": self.edges, "halo": self.halo}
+        none = [0] * max((len(one) for counts in kinds.values() for one in counts.values()), default=0)
+        return {name: [sum(one) for one in zip(*counts.values(), strict=True)] or none for name, counts in kinds.items()}
+
 
 @dataclass(frozen=True, repr=False)
 class StatsReport(Showable):
     """What ``stats`` found. Sizes in bytes, times in seconds.
 
-    ``parts`` is None where there is one partition, ``triangles`` where they were not asked for.
+    ``parts`` is None where there is one partition, ``triangles`` where they were not asked for, ``plot`` where there are no
+    pictures.
     """
 
     path: str
@@ -203,6 +214,7 @@ class StatsReport(Showable):
     components: ComponentStats
     triangles: TriangleStats | None
     parts: PartStats | None
+    plot: str | None
     elapsed_s: float
     peak_memory_bytes: int
     stage_s: Mapping[str, float] = field(default_factory=dict)
@@ -217,6 +229,17 @@ class StatsReport(Showable):
     def num_edges(self) -> Mapping[str, int]:
         """Return the number of edges of each type."""
         return {one.name: one.num_edges for one in self.edges}
+
+    def all_degrees(self) -> list[tuple[str, Distribution]]:
+        """Return the degrees of all node types and, by direction, of all edge types, with their names."""
+        of_edges = [(one.name, {"in": one.in_degrees, "out": one.out_degrees}) for one in self.edges]
+        found = [(one.name, one.degrees) for one in self.nodes]
+        return found + [(f"{name} {way}", degrees) for name, ways in of_edges for way, degrees in ways.items()]
+
+    def all_columns(self) -> list[tuple[str, ColumnStats]]:
+        """Return the columns of all types with the names of these."""
+        found = [(one.name, column) for one in self.nodes for column in one.columns]
+        return found + [(one.name, column) for one in self.edges for column in one.columns]
 
     def card(self) -> Card:
         """See ``Showable``."""

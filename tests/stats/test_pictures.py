@@ -1,0 +1,199 @@
+"""Pictures of a report: what they show, that a page needs no other file, and what cannot be drawn."""
+
+import re
+import struct
+import sys
+import xml.etree.ElementTree as ET
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.special
+
+import graphprep
+from graphprep.cli.main import run
+from graphprep.stats.pictures import panels
+
+KARATE = Path(__file__).resolve().parent.parent / "golden" / "karate_csv" / "store"
+NAME = "a<b>&$x$"
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    """Two node types, one of an awkward name, in three partitions, with a label, a text category and a vector."""
+    rng, folder = np.random.default_rng(1), tmp_path_factory.mktemp("pictures") / "store"
+    size = 400
+    nodes = pd.DataFrame({"id": np.arange(size), "y": rng.integers(0, 3, size), "x": rng.normal(size=size), "w": np.ones(size)})
+    ends = pd.DataFrame({"src": rng.zipf(1.8, 3000) % size, "dst": rng.integers(0, size, 3000)})
+    graphprep.convert(
+        nodes={NAME: nodes, "b": pd.DataFrame({"id": [0, 1]})},
+        edges={(NAME, "to", NAME): ends, ("b", "of", "b"): pd.DataFrame({"src": [0], "dst": [1]})},
+        out=folder,
+        partitions=3,
+        labels=(f"{NAME}:y",),
+    )
+    return folder
+
+
+@pytest.mark.parametrize("kind", ["svg", "png", "html"])
+def test_files_are_the_same_for_any_number_of_threads(store, tmp_path, kind):
+    for threads in (1, 3):
+        graphprep.stats(store, plot=tmp_path / f"{threads}.{kind}", triangles="exact", threads=threads)
+    assert (tmp_path / f"1.{kind}").read_bytes() == (tmp_path / f"3.{kind}").read_bytes()
+
+
+def test_svg_is_xml_with_all_panels(store, tmp_path):
+    report = graphprep.stats(store, plot=tmp_path / "all.svg")
+    assert report.plot == str(tmp_path / "all.svg")
+    root = ET.parse(tmp_path / "all.svg").getroot()
+    axes = [one for one in root.iter("{http://www.w3.org/2000/svg}g") if re.fullmatch(r"axes_\d+", one.get("id", ""))]
+    assert len(axes) == 4 + 2 + 2  # two edge types; sizes and cut; label and x: all w are alike
+
+
+def test_png_is_as_large_as_its_panels(store, tmp_path):
+    graphprep.stats(store, plot=tmp_path / "all.png")
+    data = (tmp_path / "all.png").read_bytes()
+    assert data[:8] == b"\x89PNG\r\n\x1a\n"
+    width, height = struct.unpack(">II", data[16:24])
+    assert width == pytest.approx(2 * 4.6 * 130, abs=2)
+    assert height == pytest.approx(4 * 3.2 * 130, abs=2)
+
+
+class Page(HTMLParser):
+    """Collects tags, what they point to, and texts."""
+
+    def __init__(self):
+        super().__init__()
+        self.tags, self.links, self.texts, self.open = [], [], [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.links += [value for name, value in attrs if name in ("src", "href", "xlink:href", "data") and value[0] != "#"]
+        if tag not in ("meta", "use", "path", "br"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        if tag not in ("use", "path"):
+            assert self.open.pop() == tag
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append(tag)
+
+    def handle_data(self, data):
+        self.texts.append(data.strip())
+
+
+def test_the_page_needs_no_other_file(store, tmp_path):
+    graphprep.stats(store, plot=tmp_path / "page.html", triangles="exact")
+    text = (tmp_path / "page.html").read_text()
+    page = Page()
+    page.feed(text)
+    assert page.open == []
+    assert page.links == []
+    assert not re.search(r"@import|url\((?!#)", text)
+    assert "script" not in page.tags
+    assert page.tags.count("svg") == 3
+    assert NAME in page.texts
+    assert {"Degrees", "Partitions", "Columns", "402", "3,001"} <= set(page.texts)
+    ids = re.findall(r'\bid="([^"]+)"', text)
+    for one in set(re.findall(r'(?:url\(|xlink:href=")#([\w-]+)', text)):
+        assert one in ids
+
+
+def test_the_law_is_drawn_where_it_is(store):
+    """A line from (xmin, p(xmin)) to the largest degree, p being the share of all nodes by SciPy's zeta."""
+    from matplotlib.figure import Figure
+
+    report = graphprep.stats(store)
+    axes = Figure().add_subplot()
+    panels.sections(report)[0].panels[0].draw(axes)
+    lines = {line.get_label(): line.get_xydata() for line in axes.lines}
+    for name, found in (("in", report.edges[0].in_degrees), ("out", report.edges[0].out_degrees)):
+        law = found.power_law
+        label = next(one for one in lines if f"= {law.alpha:.2f} from {law.xmin:,}" in one)
+        share = law.num_tail / found.count
+        at = np.array([law.xmin, found.max])
+        wanted = share * at**-law.alpha / scipy.special.zeta(law.alpha, law.xmin)
+        assert lines[label] == pytest.approx(np.stack([at, wanted], 1))
+        shares = dict(zip(*lines[name].T, strict=True))
+        (first,) = (one for one in found.histogram if one.low == 1)
+        assert shares[1.0] == first.count / found.count
+
+
+def test_the_matrix_and_bars_show_the_numbers(store):
+    from matplotlib.figure import Figure
+
+    report = graphprep.stats(store)
+    sizes, matrix = (Figure().add_subplot() for _ in range(2))
+    for panel, axes in zip(panels.sections(report)[1].panels, (sizes, matrix), strict=True):
+        panel.draw(axes)
+    assert [text.get_text() for text in matrix.texts] == [f"{n:,}" for row in report.parts.cut_matrix for n in row]
+    nodes = [sum(one) for one in zip(*report.parts.nodes.values(), strict=True)]
+    assert [bar.get_height() for bar in sizes.containers[0]] == pytest.approx([3 * n / sum(nodes) for n in nodes])
+
+
+def test_histograms_count_every_value(store):
+    column = next(one for one in graphprep.stats(store, histograms=True).nodes[0].columns if one.name == "x")
+    values = graphprep.load(store).column(NAME, "x")
+    wanted, edges = np.histogram(values, 20)
+    assert [one.count for one in column.histogram] == wanted.tolist()
+    assert [one.low for one in column.histogram] == pytest.approx(edges[:-1].tolist())
+    assert graphprep.stats(store).nodes[0].columns[1].histogram == ()
+
+
+def test_a_graph_without_anything_is_drawn(tmp_path):
+    graphprep.convert(
+        nodes={"n": pd.DataFrame({"id": [1, 2]})},
+        edges={"n:to:n": pd.DataFrame({"src": [], "dst": []}, dtype=int)},
+        out=tmp_path / "s",
+        allow_empty=True,
+    )
+    for kind in ("png", "html"):
+        graphprep.stats(tmp_path / "s", plot=tmp_path / f"a.{kind}")
+        assert (tmp_path / f"a.{kind}").stat().st_size > 500
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "message"),
+    [
+        (
+            ["--plot", "a.pdf"],
+            2,
+            "error: --plot a.pdf: this name says not which kind of pictures it holds\n"
+            "  fix: let it end in .svg, .png or .html\n",
+        ),
+        (["--plot", "there.svg"], 2, "error: there.svg: the file exists\n  fix: add --overwrite, or choose another name\n"),
+        (["--plot", "folder.svg"], 2, "error: folder.svg: this is a folder\n  fix: name a file\n"),
+        (["--overwrite"], 2, "error: --overwrite does nothing without --plot\n  fix: leave it out\n"),
+        (["--plot", "there.svg/a.svg"], 3, "error: there.svg/a.svg: "),
+    ],
+)
+def test_pictures_that_cannot_be_are_refused_before_anything_is_done(args, code, message, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("there.svg").write_text("mine")
+    Path("folder.svg").mkdir()
+    assert run(["stats", str(KARATE), *args]) == code
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert message in err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder.svg", "there.svg"]
+    assert Path("there.svg").read_text() == "mine"
+
+
+def test_an_old_file_is_replaced_where_that_is_asked_for(tmp_path, capsys):
+    path = tmp_path / "a.html"
+    path.write_text("old")
+    assert run(["stats", str(KARATE), "--plot", str(path), "--overwrite", "-q"]) == 0
+    assert f"{path}\n" in capsys.readouterr().out
+    assert path.read_text().startswith("<!DOCTYPE html>")
+
+
+def test_a_missing_library_is_told_with_its_cure(tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert run(["stats", str(KARATE), "--plot", str(tmp_path / "a.svg")]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert re.fullmatch(r"error: --plot needs matplotlib: .*\n  fix: pip install 'graphprep\[plots\]'\n", err)
+    assert list(tmp_path.iterdir()) == []
