@@ -58,6 +58,35 @@ def test_all_of_it_runs_at_toy_sizes(tmp_path):
         assert commands[name, "cuda"]["result"].startswith("the same bytes in ")
 
 
+@pytest.mark.slow
+def test_its_own_kernels_compile_without_a_gpu(monkeypatch):
+    """The simulator runs what does not compile."""
+    from numba import types
+
+    monkeypatch.syspath_prepend(str(FOLDER.parent.parent / "docs"))
+    from device_kernels import compile_to_ptx
+
+    kernels = load("inputs").own_kernels()
+    ints = types.int64
+    for one, unsigned in ((types.int32, types.uint32), (types.int64, types.uint64)):
+        ids, found = one[::1], types.int64[::1]
+        for kernel, signature in (
+            (kernels.draw, (ints, ints, ids)),
+            (kernels.draw, (ints, ints, unsigned[::1])),
+            (kernels.check, (found, ids, ids, ids, ids, types.boolean, found)),
+            (kernels.check, (found, types.int32[::1], types.int32[::1], ids, ids, types.boolean, found)),
+            (kernels.check_order, (ids, types.uint32[::1], found)),
+        ):
+            try:
+                assert all(".visible .entry" in ptx for _, ptx in compile_to_ptx(kernel, signature))
+            except Exception as error:
+                if any(
+                    part in str(error).lower() for part in ("libnvvm cannot be found", "failure finding", "missing libdevice")
+                ):
+                    pytest.skip(f"no libnvvm: {' '.join(str(error).split())[:200]}")
+                raise
+
+
 def bench_of(tmp_path, seconds=60.0):
     return load("bench").Bench(False, time.monotonic() + seconds, tmp_path / "found.json")
 

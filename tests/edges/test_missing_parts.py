@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import re
 import sys
-from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pytest
@@ -27,16 +26,28 @@ FIX13, FIX12 = "pip install 'graphprep[cuda13]' 'cuda-toolkit<13.1'", "pip insta
 CPU = "or use --device cpu"
 
 
+class Gpu:
+    """Is what Numba has in ``cuda.gpus``: a context that yields nothing."""
+
+    compute_capability = (9, 0)
+
+    def __enter__(self):
+        return None
+
+    def __exit__(self, *_):
+        return None
+
+
 @pytest.fixture
 def machine(monkeypatch):
     """Return a function that says what is installed, and how running a kernel fails."""
 
     def put(found, fails="", *, extra=True, imports=True):
         def run_one(cuda):
-            raise RuntimeError(fails)
+            if fails:
+                raise RuntimeError(fails)
 
-        gpus = [nullcontext(SimpleNamespace(compute_capability=(9, 0)))] * 8
-        monkeypatch.setattr(frontend, "cuda", SimpleNamespace(gpus=gpus))
+        monkeypatch.setattr(frontend, "cuda", SimpleNamespace(gpus=[Gpu()] * 8))
         monkeypatch.setattr(frontend, "IS_SIMULATED", False)
         monkeypatch.setattr(probe, "_FOUND", {})
         monkeypatch.setattr(probe, "read_driver", lambda: found)
@@ -124,6 +135,11 @@ def test_the_most_useful_reason_is_told(found, fails, options, device, reason, f
     assert said(capsys, store, tmp_path, device) == (reason, fix)
 
 
+def test_a_device_that_lacks_nothing_is_found(machine):
+    machine(D13)
+    assert probe.find_device(1) == probe.Device(1, "NVIDIA T4", (9, 0))
+
+
 def test_numba_cuda_that_cannot_be_imported(machine, store, tmp_path, capsys):
     machine(D12, imports=False)
     reason, fix = said(capsys, store, tmp_path, "cuda")
@@ -168,12 +184,16 @@ class FakeLibrary:
         count._obj.value = 2
         return 0
 
-    def cuDeviceGetName(self, text, size, index):
-        text.value = f"GPU number {index}".encode()
+    def cuDeviceGet(self, device, index):
+        device._obj.value = 10 + index
         return 0
 
-    def cuDeviceGetPCIBusId(self, place, size, index):
-        place.value = f"0000:{index}".encode()
+    def cuDeviceGetName(self, text, size, device):
+        text.value = f"GPU number {device.value - 10}".encode()
+        return 0
+
+    def cuDeviceGetPCIBusId(self, place, size, device):
+        place.value = f"0000:{device.value - 10}".encode()
         return 0
 
     def nvmlInit_v2(self):

@@ -47,9 +47,16 @@ def read_driver() -> Driver | None:
     return Driver(version, tuple(_name_of(library, index) for index in range(number.value)))
 
 
+def _device(library: Any, index: int) -> ctypes.c_int:
+    """Return what the driver calls a device by."""
+    device = ctypes.c_int(index)
+    library.cuDeviceGet(ctypes.byref(device), index)
+    return device
+
+
 def _name_of(library: Any, index: int) -> str:
     text = ctypes.create_string_buffer(_NAME_BYTES)
-    library.cuDeviceGetName(text, _NAME_BYTES, index)
+    library.cuDeviceGetName(text, _NAME_BYTES, _device(library, index))
     return text.value.decode(errors="replace")
 
 
@@ -62,7 +69,7 @@ def read_memory(index: int) -> tuple[int, int] | None:
         return None
     place, handle, memory = ctypes.create_string_buffer(_NAME_BYTES), ctypes.c_void_p(), _Memory()
     codes = (
-        driver.cuDeviceGetPCIBusId(place, _NAME_BYTES, index)
+        driver.cuDeviceGetPCIBusId(place, _NAME_BYTES, _device(driver, index))
         or management.nvmlInit_v2()
         or management.nvmlDeviceGetHandleByPciBusId_v2(place, ctypes.byref(handle))
         or management.nvmlDeviceGetMemoryInfo(handle, ctypes.byref(memory))

@@ -79,9 +79,10 @@ def _probe(index: int) -> Device | NoDevice:
     try:
         if failure is not None:
             raise failure
-        with frontend.cuda.gpus[index] as device:
+        device = frontend.cuda.gpus[index]
+        with device:
             _run_one(frontend.cuda)
-            return Device(index, driver.devices[index], tuple(device.compute_capability))
+        return Device(index, driver.devices[index], tuple(device.compute_capability))
     except Exception as error:
         return explain(error, driver, index)
 
