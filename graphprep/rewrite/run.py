@@ -43,6 +43,8 @@ class StoreRun:
         self._stack = stack
         stack.enter_context(count_memory())
         self._sampler = stack.enter_context(PeakSampler())
+        if not store:
+            raise UsageError("the store has no name", fix="name the folder or URL of a store")
         self.store, self.out = store, out or ""
         self.tmp_dir = options.tmp_dir or (None if out is None else folder_beside(out))
         self.storage = stack.enter_context(Storage(options.storage_options, self.tmp_dir))

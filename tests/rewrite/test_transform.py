@@ -1,9 +1,12 @@
 """``transform`` over every golden store, against lists of rows in Python: nodes and edges by raw ID, with all their columns."""
 
 import collections
+import io
 import json
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from golden.golden_cases import load_cases, read_store
 
@@ -702,3 +705,93 @@ def test_the_command_line_says_what_it_did(tmp_path, capsys):
     assert summary["num_edges"] == {"_N:knows:_N": len(Naive(out).edges["_N", "knows", "_N"])}
     assert run(["transform", str(STORES["karate_csv"]), str(out), "reverse"]) == 2
     assert "--overwrite" in capsys.readouterr().err
+
+
+# ---- names, paths and files that are hard to take
+
+
+@pytest.fixture
+def odd_names(tmp_path):
+    """Ten nodes and nine edges with columns whose names operations would take apart."""
+    columns = {"a=b": np.arange(10), "x:y": np.arange(10) % 2, "two: words": np.arange(10) % 3, "50%": np.arange(10)}
+    nodes = pa.table({"id": np.arange(10), **columns})
+    edges = pa.table({"src": np.arange(9), "dst": np.arange(1, 10), "a=b:c": np.arange(9)})
+    pq.write_table(nodes, tmp_path / "n.parquet")
+    pq.write_table(edges, tmp_path / "e.parquet")
+    tables = {"nodes": {"p=q": tmp_path / "n.parquet"}, "edges": {("p=q", "to", "p=q"): tmp_path / "e.parquet"}}
+    graphprep.convert(**tables, out=tmp_path / "store")
+    return tmp_path / "store"
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        (["node-subgraph", "@a%3Db=4"], [4]),
+        (["node-subgraph", "p%3Dq:@x%3Ay"], [1, 3, 5, 7, 9]),
+        (["node-subgraph", "@x:y=1"], [1, 3, 5, 7, 9]),
+        (["node-subgraph", "@two: words=2"], [2, 5, 8]),
+        (["node-subgraph", "@50%=7"], [7]),
+        (["node-subgraph", "@50%25=7"], [7]),
+        (["filter", "`a=b` >= 8"], [8, 9]),
+        (["filter", "p=q: `two: words` == 1 and `x:y` == 0"], [4]),
+        (["filter", "`two: words` == 1 and `x:y` == 0"], [4]),
+        (["drop-columns", "a=b", "x%3Ay", "p%3Dq:two%3A words", "filter", "`50%` < 1"], [0]),
+    ],
+)
+def test_columns_of_any_name_are_reached(words, wanted, odd_names, tmp_path):
+    graphprep.transform(odd_names, tmp_path / "out", words)
+    assert graphprep.ids(tmp_path / "out", np.arange(len(wanted)), from_="typed", to="raw").tolist() == wanted
+    with graphprep.load(tmp_path / "out") as graph:
+        dropped = {"a=b", "x:y", "two: words"} if "drop-columns" in words else set()
+        names = {column.name for column in graph.columns("p=q")}
+        assert names == {"a=b", "x:y", "two: words", "50%", "parent_id"} - dropped
+
+
+def test_columns_of_edges_of_any_name_are_reached(odd_names, tmp_path):
+    graphprep.transform(odd_names, tmp_path / "out", ["edge-subgraph", "@a%3Db%3Ac=5"], ids="preserved")
+    with graphprep.load(tmp_path / "out") as graph:
+        assert [ends.tolist() for ends in graph.edges()[:2]] == [[5], [6]]
+
+
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        ("+".join(["age"] * 500), "no type has the columns of"),
+        ("(" * 300, "is no expression"),
+        ("1 < " + "2 - " * 300 + "[3]", "has no meaning in"),
+        ("'" + "x" * 500 + "' == 3", "is compared with no column in"),
+    ],
+)
+def test_long_expressions_are_cut(expression, message, odd_names, tmp_path):
+    with pytest.raises(UsageError) as error:
+        graphprep.transform(
+            odd_names, tmp_path / "out", ["filter", f"p=q: {expression}" if "age" not in expression else expression]
+        )
+    assert message in error.value.message
+    assert "…" in error.value.message
+    assert len(error.value.message) < 300
+
+
+def test_arrays_that_claim_more_than_they_have(odd_names, tmp_path):
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, {"descr": "<i8", "fortran_order": False, "shape": (10**15,)})
+    (tmp_path / "ids.npy").write_bytes(header.getvalue() + bytes(80))
+    with pytest.raises(DataError) as error:
+        graphprep.transform(odd_names, tmp_path / "out", ["edge-subgraph", str(tmp_path / "ids.npy")])
+    assert error.value.message == "the file ends after 208 bytes, its header says 8000000000000128"
+    assert error.value.place == str(tmp_path / "ids.npy")
+
+
+@pytest.mark.parametrize("words", [["node-subgraph", ""], ["edge-subgraph", ""], ["khop-subgraph", "p%3Dq=", "1"]])
+def test_files_without_a_name(words, odd_names, tmp_path):
+    with pytest.raises(UsageError, match="names no file"):
+        graphprep.transform(odd_names, tmp_path / "out", words)
+
+
+@pytest.mark.parametrize("command", ["reorder", "partition", "transform"])
+def test_a_store_without_a_name(command, tmp_path):
+    given = {"reorder": {"by": "degree"}, "partition": {"by": "hash"}, "transform": {}}[command]
+    words = ["reverse"] if command == "transform" else []
+    with pytest.raises(UsageError) as error:
+        getattr(graphprep, command)("", tmp_path / "out", *words, **given)
+    assert (error.value.message, error.value.fix) == ("the store has no name", "name the folder or URL of a store")

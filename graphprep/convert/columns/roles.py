@@ -168,14 +168,14 @@ def _read(role: RoleName, text: str, seed: int, config: str, base: str) -> RoleF
     pieces = text.split(":")
     if len(pieces) not in (1, 2, 4) or not all(pieces):
         raise UsageError("this names no column", place=place, fix=_COLUMN_FIX[role])
-    names = [_decoded(piece) for piece in pieces[:-1]]
+    names = [decoded_name(piece) for piece in pieces[:-1]]
     owner: Owner | None = None
     if len(names) == 3:
         owner = (names[0], names[1], names[2])
     elif names:
         owner = names[0]
     if role in ("label", "category"):
-        return RoleFlag(role, place, owner, (_decoded(pieces[-1]),))
+        return RoleFlag(role, place, owner, (decoded_name(pieces[-1]),))
     return _read_split(RoleFlag(role, place, owner), pieces[-1], seed)
 
 
@@ -190,7 +190,7 @@ def _read_split(flag: RoleFlag, text: str, seed: int) -> RoleFlag:
         except ValueError as error:
             raise UsageError(str(error), place=flag.place, fix=fix) from None
         return replace(flag, rule=rule)
-    columns = tuple(_decoded(piece) for piece in text.split(","))
+    columns = tuple(decoded_name(piece) for piece in text.split(","))
     if len(columns) not in (1, 3) or not any(columns):
         raise UsageError(
             f"expected one column or three masks, found {len(columns)}",
@@ -209,11 +209,11 @@ def _read_split_files(flag: RoleFlag, text: str) -> RoleFlag:
             place=flag.place,
             fix="write TYPE=TRAIN_FILE,VALID_FILE,TEST_FILE; leave a path empty where there is no such file",
         )
-    return replace(flag, owner=_decoded(name) or None, files=paths)
+    return replace(flag, owner=decoded_name(name) or None, files=paths)
 
 
-def _decoded(name: str) -> str:
-    """Decode what would end a name; any other percent sign stands for itself."""
+def decoded_name(name: str) -> str:
+    """Decode what would end a name of a flag; any other percent sign stands for itself."""
     return re.sub("|".join(_ENCODED), lambda found: _ENCODED[found[0]], name)
 
 
@@ -238,7 +238,7 @@ def _match(flag: RoleFlag, node_types: Sequence[str]) -> tuple[Owner, RoleFlag]:
     if flag.role == "seeds":
         name, equals, file = flag.files[0].partition("=")
         if equals and "/" not in name:  # else a path
-            owner, flag = _decoded(name), replace(flag, files=(file,))
+            owner, flag = decoded_name(name), replace(flag, files=(file,))
     if owner is None:
         if len(node_types) != 1:
             raise UsageError(

@@ -9,6 +9,7 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from graphprep.convert.columns.roles import decoded_name
 from graphprep.convert.roles.seeds import find_seeds
 from graphprep.edges.moves import Workspace
 from graphprep.model.errors import DataError, UsageError, one_of
@@ -16,6 +17,7 @@ from graphprep.model.schema import NeighborOrder, edge_type_text
 from graphprep.rewrite.transform import edge_ops, node_ops, select, views
 from graphprep.rewrite.transform.recipe import EdgeRecipe, Ids, Ints, Recipe
 from graphprep.rewrite.transform.select import Owner, edge_owner, node_owner
+from graphprep.storage.read.npy import parse_npy_header
 from graphprep.storage.read.urls import Storage
 from graphprep.storage.spill.scratch import Scratch
 from graphprep.store.items import StoredArrays
@@ -121,13 +123,17 @@ def _parse_column(word: str) -> tuple[str | None, str | None, str | None]:
     if not at or (head and not head.endswith(":")):
         return None, None, None
     column, equals, value = rest.partition("=")
-    return head[:-1] or None, column, value if equals else None
+    return head[:-1] or None, decoded_name(column), value if equals else None
 
 
 def _parse_file(word: str, names: Sequence[str]) -> tuple[str | None, str]:
-    """Split ``TYPE=FILE``."""
-    name, equals, url = word.partition("=")
-    return (name, url) if equals and name in names else (None, word)
+    """Split ``TYPE=FILE``. Raises UsageError where no file is named."""
+    head, equals, url = word.partition("=")
+    name = head if head in names else decoded_name(head)
+    found = (name, url) if equals and name in names else (None, word)
+    if not found[1]:
+        raise UsageError(f"{word!r} names no file", fix="write [TYPE=]FILE or [TYPE:]@COLUMN[=VALUE]")
+    return found
 
 
 def _edge_subgraph(step: Step, arguments: Sequence[str]) -> Recipe:
@@ -158,6 +164,8 @@ def _read_edge_ids(storage: Storage, url: str, owner: Owner) -> Ints:
     with storage.open(url) as handle:
         data = handle.read()
     is_array = data[:6] == b"\x93NUMPY"
+    if is_array and (said := parse_npy_header(data, url).num_bytes) > len(data):
+        raise DataError(f"the file ends after {len(data)} bytes, its header says {said}", place=url, fix="write the file again")
     try:
         ids = np.load(io.BytesIO(data), allow_pickle=False) if is_array else np.array(data.split(), np.int64)
     except (ValueError, OverflowError):
@@ -233,7 +241,8 @@ def _sort_neighbors(step: Step, arguments: Sequence[str]) -> Recipe:
 def _drop_columns(step: Step, arguments: Sequence[str]) -> Recipe:
     metadata, dropped = step.store.metadata, list(step.recipe.dropped)
     for word in arguments:
-        head, _, name = word.rpartition(":")
+        head, _, text = word.rpartition(":")
+        name = decoded_name(text)
         if head:
             owners = [select.any_owner(metadata, head)]
             owners[0].any_column(name)

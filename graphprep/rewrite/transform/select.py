@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import operator
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphprep.convert.columns.roles import decoded_name
 from graphprep.model.errors import DataError, UsageError, one_of
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.schema import ColumnSchema, EdgeType, edge_type_text
@@ -23,6 +25,10 @@ from graphprep.store.paths import edge_folder, node_folder
 from graphprep.store.single import WholeStore
 
 Mask = NDArray[np.bool_]
+_MOST_SHOWN = 100  # characters of an expression in a message
+_BACKTICK = "_backtick_"
+_HIDDEN = re.compile(f"{_BACKTICK}((?:[0-9a-f]{{2}})+)")
+_QUOTED = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`([^`]+)`""")  # texts, in which backticks are as they are
 SPLITS = {"train": 0, "valid": 1, "test": 2}
 _COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Eq: operator.eq,
@@ -71,6 +77,8 @@ def node_owner(metadata: GraphMetadata, name: str | None) -> Owner:
     """Return a node type by name, None: the only one. Raises UsageError."""
     if name is None and len(metadata.node_types) == 1:
         name = metadata.node_types[0]
+    if name is not None and name not in metadata.node_types:
+        name = decoded_name(name)
     if name is None or name not in metadata.node_types:
         words = "there are several node types" if name is None else f"there is no node type {name!r}"
         raise UsageError(words, fix=one_of(metadata.node_types, "name one of"))
@@ -96,8 +104,9 @@ def edge_owner(metadata: GraphMetadata, name: str | None) -> Owner:
 
 
 def any_owner(metadata: GraphMetadata, name: str) -> Owner:
-    """Return a node type, or else an edge type. Raises UsageError."""
-    return node_owner(metadata, name) if name in metadata.node_types else edge_owner(metadata, name)
+    """Return a node type, or else an edge type, by name. Raises UsageError."""
+    is_node = {name, decoded_name(name)} & {*metadata.node_types}
+    return node_owner(metadata, name) if is_node else edge_owner(metadata, name)
 
 
 def all_owners(metadata: GraphMetadata) -> list[Owner]:
@@ -108,24 +117,39 @@ def all_owners(metadata: GraphMetadata) -> list[Owner]:
 
 def expression_owner(metadata: GraphMetadata, words: str) -> tuple[Owner, str]:
     """Split ``TYPE: EXPRESSION``; without a type, the only one that has all columns that are named. Raises UsageError."""
-    head, colon, text = words.rpartition(": ")
-    if colon:
-        return any_owner(metadata, head), text
-    names = {node.id for node in ast.walk(_parse(text)) if isinstance(node, ast.Name)}
+    at = _QUOTED.sub(lambda found: "_" * len(found[0]), words).rfind(": ")
+    text = words[at + 2 :] if at >= 0 else words
+    if at >= 0:
+        return any_owner(metadata, words[:at]), text
+    names = set(_columns(_parse(text)).values())
     owners = [one for one in all_owners(metadata) if names <= {column.name for column in one.columns}]
     if len(owners) != 1:
         said = "no type has" if not owners else "several types have"
         fix = one_of([one.name for one in owners or all_owners(metadata)], "write 'TYPE: EXPRESSION'; TYPE is one of")
-        raise UsageError(f"{said} the columns of {text!r}", fix=fix)
+        raise UsageError(f"{said} the columns of {_shown(text)}", fix=fix)
     return owners[0], text
 
 
 def _parse(text: str) -> ast.expr:
+    """Parse an expression; what stands in backticks is the name of a column, in digits behind ``_BACKTICK`` for Python."""
+    plain = _QUOTED.sub(lambda found: found[0] if found[1] is None else _BACKTICK + found[1].encode().hex(), text.strip())
     try:
         with PARSER:
-            return ast.parse(text.strip(), mode="eval").body
+            return ast.parse(plain, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):  # the last two: nested too deep
-        raise UsageError(f"{text!r} is no expression", fix="write for instance: age > 30 and country == 2") from None
+        raise UsageError(f"{_shown(text)} is no expression", fix="write for instance: age > 30 and country == 2") from None
+
+
+def _columns(tree: ast.expr) -> dict[str, str]:
+    """Return the names of columns by what stands for them in a parsed expression."""
+    words = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    hidden = {word: _HIDDEN.fullmatch(word) for word in words}
+    return {word: word if found is None else bytes.fromhex(found[1]).decode() for word, found in hidden.items()}
+
+
+def _shown(text: str) -> str:
+    """Quote an expression, cut where it is long."""
+    return repr(text if len(text) <= _MOST_SHOWN else text[: _MOST_SHOWN - 1] + "…")
 
 
 def column_mask(store: StoredArrays, owner: Owner, name: str, value: str | None, scratch: Scratch) -> Mask:
@@ -168,10 +192,9 @@ def expression_mask(store: StoredArrays, owner: Owner, text: str, scratch: Scrat
     """
     tree = _parse(text)
     held = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and node.id not in held:
-            column = owner.column(node.id)
-            held[node.id] = (column, *column_values(WholeStore(store), owner.folder, column, scratch))
+    for word, name in _columns(tree).items():
+        column = owner.column(name)
+        held[word] = (column, *column_values(WholeStore(store), owner.folder, column, scratch))
     out: Mask = scratch.zeros(owner.size, np.bool_)
     for at in slices(owner.size):
         names = {name: (column, values[at]) for name, (column, values, _) in held.items()}
@@ -182,7 +205,9 @@ def expression_mask(store: StoredArrays, owner: Owner, text: str, scratch: Scrat
             TypeError,
             RecursionError,
         ) as error:  # 1 % 0, a number beyond a dtype, - of bools
-            raise UsageError(f"{text!r} cannot be computed: {error}", fix="write other numbers, or compare less") from None
+            raise UsageError(
+                f"{_shown(text)} cannot be computed: {error}", fix="write other numbers, or compare less"
+            ) from None
         for _, _, present in held.values():
             if present is not None:
                 out[at] &= present[at]
@@ -213,7 +238,8 @@ def _evaluate(node: ast.expr, names: dict[str, tuple[ColumnSchema, NDArray[Any]]
         case ast.Constant(value=bool() | int() | float() as number):
             found = number
     if found is None:
-        raise UsageError(f"{ast.unparse(node)!r} has no meaning in {text!r}", fix="compare columns and numbers; and, or, not")
+        words = f"{_shown(ast.unparse(node))} has no meaning in {_shown(text)}"
+        raise UsageError(words, fix="compare columns and numbers; and, or, not")
     return found
 
 
@@ -227,12 +253,14 @@ def _compare(
     for own, other in ((left, right), (right, left)):
         if isinstance(own, ast.Constant) and isinstance(own.value, str):
             if not isinstance(other, ast.Name):
-                raise UsageError(f"{own.value!r} is compared with no column in {text!r}", fix="compare a column with it")
+                raise UsageError(
+                    f"{_shown(own.value)} is compared with no column in {_shown(text)}", fix="compare a column with it"
+                )
             sides.append(_parse_value(names[other.id][0], own.value))
         else:
             sides.append(_evaluate(own, names, text))
     if type(op) not in _COMPARE:
-        raise UsageError(f"a comparison in {text!r} has no meaning", fix="use ==, !=, <, <=, >, >= or in")
+        raise UsageError(f"a comparison in {_shown(text)} has no meaning", fix="use ==, !=, <, <=, >, >= or in")
     return _COMPARE[type(op)](*sides)
 
 
