@@ -76,6 +76,7 @@ def measure_csr(bench: Bench, room: Any, size: int, name: str, make_fast: Any) -
 
     bench.run("COO to CSR", measure, items=size, type=name)
     bench.run("COO to CSR, with CUB's sort", measure_fast, items=size, type=name)
+    room.clear()  # the memory is the peers'
     for peer, run in peers(bench.is_toy):
         go = functools.partial(compare, bench, room, run, rows, others, count, ours)
         bench.run(f"COO to CSR, {peer}", go, items=size, type=name)
