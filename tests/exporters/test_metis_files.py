@@ -249,3 +249,85 @@ def test_columns_that_no_option_names_are_told_with_the_option(tmp_path):
     told = str(caught.value).split("\n")
     assert "  edge column paper:cites:paper 'weight': METIS takes the one that --option weight=NAME names" in told
     assert "  node column paper 'feat': METIS takes those that --option node_weight=NAME and node_size=NAME name" in told
+
+
+# ---- ParMETIS
+
+
+def _table(path):
+    return [tuple(map(int, line.split())) for line in path.read_text().splitlines()]
+
+
+@pytest.mark.parametrize("piece_bytes", [None, 500])
+@pytest.mark.parametrize("options", [{}, HASHED, BY_SOURCE])
+@pytest.mark.parametrize("name", ["heterogeneous", "homogeneous", "multi_edge", "empty_type"])
+def test_texts_for_parmetis(name, options, piece_bytes, tmp_path, monkeypatch):
+    """What DGL's guide says of them, by naive loops over the graph: homogeneous IDs are type after type by raw ID."""
+    if piece_bytes is not None:
+        monkeypatch.setattr("graphprep.edges.moves.Workspace.fit", lambda room, size: max(1, piece_bytes // max(1, size)))
+    graph = GRAPHS[name]()
+    store = make_store(graph, tmp_path, **options)
+    graphprep.export(store, tmp_path / "out", "metis", parmetis=True, drop_unsupported=True)
+    metadata = json.loads((store / "metadata.json").read_text())
+    sizes = metadata["num_nodes_per_type"]
+    first = dict(zip(metadata["node_type"], np.cumsum([0, *sizes]).tolist(), strict=False))
+    nodes = [
+        (number, *(int(number == other) for other in range(len(sizes))), at)
+        for number, size in enumerate(sizes)
+        for at in range(size)
+    ]
+    assert _table(tmp_path / "out/graph_nodes.txt") == nodes
+    ranks = {}
+    for kind in metadata["node_type"]:
+        ids = {
+            one
+            for (src, _, dst), some in graph.edges.items()
+            for end, one_type in (("src", src), ("dst", dst))
+            if one_type == kind
+            for one in getattr(some, end)
+        }
+        ids |= set(graph.nodes[kind].ids)
+        ranks[kind] = {raw: first[kind] + at for at, raw in enumerate(sorted(ids))}
+    seen, kept, removed = set(), [], []
+    for number, text in enumerate(metadata["edge_type"]):
+        src, rel, dst = text.split(":")
+        some = graph.edges[src, rel, dst]
+        for at, (one, other) in enumerate(zip(some.src, some.dst, strict=True)):
+            pair = ranks[src][one], ranks[dst][other]
+            (removed if pair[0] == pair[1] or pair in seen else kept).append((*pair, at, number))
+            seen.add(pair)
+    assert _table(tmp_path / "out/graph_edges.txt") == kept
+    assert _table(tmp_path / "out/graph_removed_edges.txt") == removed
+    assert (tmp_path / "out/graph_stats.txt").read_text() == f"{len(nodes)} {len(kept)} {len(sizes)}\n"
+
+
+def test_what_parmetis_says_comes_back_to_nodes(tmp_path):
+    """``<homogeneous ID> <partition>`` lines, in any order, are what lines of partitions in order are."""
+    store = make_store(GRAPHS["heterogeneous"](), tmp_path)
+    num_nodes = sum(json.loads((store / "metadata.json").read_text())["num_nodes_per_type"])
+    rng = np.random.default_rng(2)
+    parts, order = rng.integers(0, 3, num_nodes), rng.permutation(num_nodes)
+    np.savetxt(tmp_path / "plain", parts, "%d")
+    np.savetxt(tmp_path / "graph_part.3", np.column_stack([order, parts[order]]), "%d")
+    for name in ("plain", "graph_part.3"):
+        graphprep.partition(store, tmp_path / f"by-{name}", by=tmp_path / name, assignment_only=True)
+    files = [
+        {path.name: path.read_bytes() for path in (tmp_path / f"by-{name}").iterdir()} for name in ("plain", "graph_part.3")
+    ]
+    assert files[0] == files[1]
+    for lines, message in (
+        ("0 1\n2 0\n", "expected a line for each of the nodes 0 to 1"),
+        ("0 1\n1\n", "expected a partition number, found '1'"),
+        ("0 1\n1 1 1\n", "expected a partition number, found '1 1 1'"),
+        ("0 1\n1 x\n", "expected a partition number, found '1 x'"),
+    ):
+        (tmp_path / "bad").write_text(lines)
+        with pytest.raises(DataError) as error:
+            graphprep.partition(store, tmp_path / "out", by=tmp_path / "bad")
+        assert error.value.message == message
+
+
+def test_parmetis_has_no_weights_of_columns(tmp_path):
+    store = make_store(GRAPHS["homogeneous"](), tmp_path)
+    with pytest.raises(UsageError, match="ParMETIS gets a weight for each node type"):
+        graphprep.export(store, tmp_path / "out", "metis", parmetis=True, weight="feat")

@@ -89,20 +89,37 @@ def _type_file(storage: Storage, folder: str, name: str) -> str:
 def _read_table(storage: Storage, url: str) -> PartTable:
     if storage.head(url, 4) == b"PAR1":
         return _read_parquet(storage, url)
-    pieces = []
+    pieces: list[NDArray[np.int64]] = []
+    width = 0
     for block in text_blocks(storage, Span(url)):
-        at = 0
-        parts = []
+        at, rows = 0, []
         for line in block.data.split(b"\n"):
-            text = line.strip(b" \t\r")
-            if text.isdigit() and len(text) < 10:
-                parts.append(int(text))
+            words = line.split()
+            width = width or len(words)
+            if (
+                words
+                and all(map(bytes.isdigit, words))
+                and len(words) == width <= 2
+                and len(words[-1]) < 10
+                and len(words[0]) < 19
+            ):
+                rows.append([int(word) for word in words])
             elif at < len(block.data):
-                found = text.decode(errors="replace")
+                found = line.strip(b" \t\r").decode(errors="replace")
                 raise DataError(f"expected a partition number, found {found!r}", place=place_of(block, at), fix=_FIX)
             at += len(line) + 1
-        pieces.append(np.array(parts, np.int64))
-    return PartTable(url, np.concatenate(pieces) if pieces else np.zeros(0, np.int64))
+        pieces.append(np.array(rows, np.int64).reshape(-1, width))
+    found_rows = np.concatenate(pieces) if pieces else np.zeros((0, 1), np.int64)
+    return PartTable(url, found_rows[:, 0] if width < 2 else _by_node(found_rows, url))
+
+
+def _by_node(rows: NDArray[np.int64], url: str) -> NDArray[np.int64]:
+    """Return the second number of each row by the first, a node's homogeneous ID, as ParMETIS writes them: int64[n]."""
+    order = np.argsort(rows[:, 0], kind="stable")
+    if not np.array_equal(rows[order, 0], np.arange(len(rows))):
+        words = f"expected a line for each of the nodes 0 to {len(rows) - 1}"
+        raise DataError(words, place=url, fix="number nodes from 0, type after type, and give each one line")
+    return np.asarray(rows[order, 1])
 
 
 def _read_parquet(storage: Storage, url: str) -> PartTable:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from graphprep.engine.local import map_ordered
 from graphprep.exporters.formats.text_lines import count_fields
+from graphprep.exporters.plain.parmetis import write_parmetis
 from graphprep.exporters.unsupported import count_types, list_unsupported
 from graphprep.exporters.view.graph import StoredGraph
 from graphprep.exporters.view.single import WholeGraph, WholeRows
@@ -54,10 +55,11 @@ class MetisExporter:
     weight: Annotated[str, "edge column of edge weights, whole numbers from 1 on"] = ""
     node_weight: Annotated[str, "node column of node weights, whole numbers from 0 on"] = ""
     node_size: Annotated[str, "node column of node sizes, whole numbers from 0 on"] = ""
+    parmetis: Annotated[bool, "graph_nodes.txt, graph_edges.txt and graph_stats.txt for DGL's pm_dglpart instead"] = False
 
     def plan(self, metadata: GraphMetadata) -> ExportPlan:
         """See ``Exporter``."""
-        if (len(metadata.node_types), len(metadata.edge_types)) != (1, 1):
+        if self.parmetis or (len(metadata.node_types), len(metadata.edge_types)) != (1, 1):
             return self._plan_types(metadata)
         edges, nodes = metadata.edge_schemas[0].columns, metadata.node_schemas[0].columns
         _check_named("weight", self.weight, edges, 0)
@@ -71,35 +73,45 @@ class MetisExporter:
     def _plan_types(self, metadata: GraphMetadata) -> ExportPlan:
         """Plan a graph of several types: by raw ID, so that what METIS says of a line holds for every store of the graph."""
         if self.weight or self.node_weight or self.node_size:
-            raise UsageError(
-                f"METIS takes weights of one node type and one edge type, the graph has {count_types(metadata)}",
-                fix="leave options weight, node_weight and node_size out",
-            )
+            words = f"METIS takes weights of one node type and one edge type, the graph has {count_types(metadata)}"
+            words = "ParMETIS gets a weight for each node type" if self.parmetis else words
+            raise UsageError(words, fix="leave options weight, node_weight and node_size out")
         in_order = metadata.num_parts == 1 or metadata.partition_by == "range"
         need = StoreNeed(is_fixed=True)
         if not in_order or any(schema.node_order is not None for schema in metadata.node_schemas):
             need = replace(need, num_parts=1, partition_by="hash" if metadata.partition_by == "range" else "range")
         lines = "nodes have homogeneous IDs, from 1: type after type, by raw ID; a weight for each node type"
         notes = ("edges are written without direction and type, parallel ones as one; loops are left out", lines)
+        if self.parmetis:
+            lines = lines.replace("from 1", "from 0")
+            notes = ("loops, and edges whose ends an earlier one has, are in graph_removed_edges.txt", lines)
+            need = replace(need, input_order=True)
         return ExportPlan(need, list_unsupported(metadata, lambda side, column: "METIS has no columns"), notes)
 
     def export(self, graph: StoredGraph, out: FolderOutput) -> None:
         """See ``Exporter``."""
-        metadata = graph.metadata
         with graph.room.scratch.inner() as scratch:
-            adjacency: _Undirected | _Homogeneous
-            if (len(metadata.node_types), len(metadata.edge_types)) == (1, 1):
-                values = [name for name in (self.node_size, self.node_weight) if name]
-                columns = [_column(graph.node_columns(0), name) for name in values]
-                adjacency = _Undirected(graph, self.weight, columns, scratch)
+            if self.parmetis:
+                room = replace(graph.room, scratch=scratch)
+                numbers = number_by_type(graph.store, room)
+                write_parmetis(graph, out, numbers, join_neighbors(graph.store, numbers, room, "id"), scratch)
             else:
-                adjacency = _Homogeneous(graph, scratch)
-            lines = _Lines(graph, adjacency)
-            with out.open("graph.graph") as file:
-                file.write(self._head(graph, adjacency.count_entries() // 2))
-                for piece in lines:
-                    file.write(piece)
-        graph.reporter.advance(records=sum(metadata.num_edges_per_type))
+                self._write_graph(graph, out, scratch)
+        graph.reporter.advance(records=sum(graph.metadata.num_edges_per_type))
+
+    def _write_graph(self, graph: StoredGraph, out: FolderOutput, scratch: Scratch) -> None:
+        adjacency: _Undirected | _Homogeneous
+        if (len(graph.metadata.node_types), len(graph.metadata.edge_types)) == (1, 1):
+            values = [name for name in (self.node_size, self.node_weight) if name]
+            columns = [_column(graph.node_columns(0), name) for name in values]
+            adjacency = _Undirected(graph, self.weight, columns, scratch)
+        else:
+            adjacency = _Homogeneous(graph, scratch)
+        lines = _Lines(graph, adjacency)
+        with out.open("graph.graph") as file:
+            file.write(self._head(graph, adjacency.count_entries() // 2))
+            for piece in lines:
+                file.write(piece)
 
     def _head(self, graph: StoredGraph, num_edges: int) -> bytes:
         num_types = len(graph.metadata.node_types)
