@@ -182,6 +182,38 @@ def test_previous_gives_back_every_byte(number, tmp_path):
     assert read_store(tmp_path / "back") == read_store(store)
 
 
+@pytest.mark.parametrize("scope", ["partition", "graph"])
+@pytest.mark.parametrize("by", [*ORDERS, "score", "permutation"])
+def test_every_order_after_another_leads_back(by, scope, tmp_path):
+    """Of three partitions and types: the composed permutation is that of raw IDs, ``ids`` inverts it, ``previous`` undoes it."""
+    store = STORES["shop_scattered_hash"]
+    graphprep.reorder(str(store), str(tmp_path / "one"), by="random", scope="graph", seed=5)
+    metadata = json.loads((tmp_path / "one/metadata.json").read_text())
+    rng = np.random.default_rng(6)
+    (tmp_path / "files").mkdir()
+    for name, sizes in zip(metadata["node_type"], metadata["num_nodes_per_chunk"], strict=True):
+        ranges = np.split(np.arange(sum(sizes)), np.cumsum(sizes)[:-1]) if scope == "partition" else [np.arange(sum(sizes))]
+        order = np.concatenate([rng.permutation(one) for one in ranges])
+        np.save(tmp_path / f"files/{encoded(name)}.npy", order if by == "permutation" else rng.random(order.size))
+    named = f"{by}:{tmp_path}/files" if by in ("score", "permutation") else by
+    graphprep.reorder(str(tmp_path / "one"), str(tmp_path / "two"), by=named, scope=scope, seed=7)
+    for name, size in zip(metadata["node_type"], metadata["num_nodes_per_type"], strict=True):
+        typed = np.arange(size)
+        raw = graphprep.ids(str(tmp_path / "two"), typed, from_="typed", to="raw", type_=name)
+        first = graphprep.ids(str(store), raw, from_="raw", to="typed", type_=name)
+        previous = graphprep.ids(str(tmp_path / "two"), typed, from_="typed", to="previous", type_=name)
+        assert previous.tolist() == first.tolist()
+        assert sorted(previous.tolist()) == typed.tolist()
+        back = graphprep.ids(str(tmp_path / "two"), previous, from_="previous", to="typed", type_=name)
+        assert back.tolist() == typed.tolist()
+        if by == "permutation":
+            order = np.load(tmp_path / f"files/{encoded(name)}.npy")
+            one = graphprep.ids(str(tmp_path / "one"), order, from_="typed", to="raw", type_=name)
+            assert np.asarray(one).tolist() == np.asarray(raw).tolist()
+    graphprep.reorder(str(tmp_path / "two"), str(tmp_path / "back"), by="previous")
+    assert read_store(tmp_path / "back") == read_store(store)
+
+
 @pytest.mark.parametrize("name", ["karate_csv", "karate_partition_file", "names_lesmis_random"])
 def test_an_order_that_is_there_already_is_not_stored(name, tmp_path):
     store = STORES[name]
