@@ -119,3 +119,26 @@ def test_layouts_that_are_none(tmp_path):
     with pytest.raises(UsageError) as caught:
         graphprep.export(str(GOLDEN / "karate_csv" / "store"), str(tmp_path / "out"), "npy", layouts="coo,dense")
     assert str(caught.value) == "option layouts: found 'coo,dense'\n  fix: use some of coo, csc, csr"
+
+
+@pytest.mark.parametrize("name", ["heterogeneous", "empty_type", "few_nodes", "multi_edge"])
+def test_rows_without_edges_are_left_out(name, tmp_path, monkeypatch):
+    monkeypatch.setattr("graphprep.exporters.plain.npy_files._STEP", 5)
+    store = make_store(GRAPHS[name](), tmp_path)
+    for folder, given in (("all", {}), ("some", {"hypersparse": True})):
+        graphprep.export(store, tmp_path / folder, "npy", layouts="csc,csr", **given)
+    every, some = Read(tmp_path / "all"), Read(tmp_path / "some")
+    assert every.index["edges"].keys() == some.index["edges"].keys()
+    for edge_type, entry in some.index["edges"].items():
+        for layout in ("csc", "csr"):
+            rows, indptr = some.array(entry[layout]["rows"]), some.array(entry[layout]["indptr"])
+            counts = np.diff(every.array(every.index["edges"][edge_type][layout]["indptr"]))
+            assert rows.tolist() == np.flatnonzero(counts).tolist()
+            assert indptr.tolist() == [0, *np.cumsum(counts[counts > 0]).tolist()]
+            for array in ("indices", "edge_ids"):
+                assert (
+                    some.array(entry[layout][array]).tolist()
+                    == every.array(every.index["edges"][edge_type][layout][array]).tolist()
+                )
+    with pytest.raises(UsageError, match="option hypersparse is of csc and csr"):
+        graphprep.export(store, tmp_path / "none", "npy", hypersparse=True)

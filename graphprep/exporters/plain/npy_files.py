@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
@@ -44,11 +45,14 @@ class NpyExporter:
     node_ids: ClassVar[Literal["dense", "own"]] = "dense"
 
     layouts: Annotated[tuple[str, ...], "of edges: some of coo (both ends, by edge ID), csc and csr"] = ("coo",)
+    hypersparse: Annotated[bool, "csc and csr have rows.npy, the nodes that have edges, and indptr of these alone"] = False
 
     def plan(self, metadata: GraphMetadata) -> ExportPlan:
         """See ``Exporter``."""
         if not self.layouts or not set(self.layouts) <= {"coo", "csc", "csr"}:
             raise UsageError(f"option layouts: found {','.join(self.layouts)!r}", fix="use some of coo, csc, csr")
+        if self.hypersparse and not self._compressed:
+            raise UsageError("option hypersparse is of csc and csr", fix="name one of them in option layouts, or leave it out")
         return ExportPlan(StoreNeed(self._compressed, "input", input_order=True))
 
     def export(self, graph: StoredGraph, out: FolderOutput) -> None:
@@ -96,10 +100,15 @@ class NpyExporter:
             rows = whole.rows(edge, layout, scratch)
             shape, indptr = (rows.num_edges,), rows.indptr
             indices = (piece.astype(schema.index_dtype) for piece in rows.others())
-            entry = {
-                "indptr": writer.write(f"{folder}/indptr.npy", "int64", indptr.shape, array_pieces(indptr)),
-                "indices": writer.write(f"{folder}/indices.npy", schema.index_dtype, shape, indices),
-            }
+            entry = {}
+            if self.hypersparse:
+                size = sum(some.size for some in _filled(indptr))
+                entry["rows"] = writer.write(f"{folder}/rows.npy", "int64", (size,), _filled(indptr))
+                ends = itertools.chain([indptr[:1]], (indptr[some + 1] for some in _filled(indptr)))
+                entry["indptr"] = writer.write(f"{folder}/indptr.npy", "int64", (size + 1,), ends)
+            else:
+                entry["indptr"] = writer.write(f"{folder}/indptr.npy", "int64", indptr.shape, array_pieces(indptr))
+            entry["indices"] = writer.write(f"{folder}/indices.npy", schema.index_dtype, shape, indices)
             numbers = rows.edge_numbers()
             if numbers is not None:
                 path, dtype = f"{folder}/edge_ids.npy", schema.edge_id_dtype or "int64"
@@ -167,6 +176,12 @@ class _Counted:
             offsets = np.cumsum(counts) + self.total
             self.total = int(offsets[-1]) if offsets.size else self.total
             yield offsets
+
+
+def _filled(indptr: Ints) -> Iterator[Ints]:
+    """Yield the rows that have entries, ascending."""
+    for low in range(0, indptr.size - 1, _STEP):
+        yield np.flatnonzero(np.diff(indptr[low : low + _STEP + 1])) + low
 
 
 def _parts(rows: Sequence[Rows], column: ColumnSchema, take: Callable[[Cells], Array | None]) -> Iterator[Array]:
