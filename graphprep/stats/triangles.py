@@ -43,7 +43,7 @@ def find_triangles(store: StoredArrays, options: StatsOptions, room: Workspace) 
         degrees = room.scratch.zeros(neighbors.num_nodes, np.int64)
         for start in range(0, degrees.size, _STEP):
             degrees[start : start + _STEP] = np.diff(neighbors.indptr[start : start + _STEP + 1])
-        held = num_entries * neighbors.indices.itemsize + 8 * (neighbors.num_nodes + 1) * (2 + room.threads)
+        held = num_entries * neighbors.indices.itemsize + (neighbors.num_nodes + 1) * (16 + 9 * room.threads)
         is_exact = options.triangles == "exact" or (options.triangles == "auto" and held <= room.scratch.cap_bytes)
         return _count(neighbors, degrees, room) if is_exact else _sample(neighbors, degrees, options.seed, room)
 
@@ -85,14 +85,14 @@ def _count(neighbors: Neighbors, degrees: Ints, room: Workspace) -> TriangleStat
 def _count_by_node(neighbors: Neighbors, room: Workspace) -> Ints:
     """Count the triangles of each node: int64[n]. Every thread adds to an array of its own."""
     every = [room.scratch.zeros(neighbors.num_nodes, np.int64) for _ in range(max(1, room.threads))]
-    free: queue.SimpleQueue[Ints] = queue.SimpleQueue()
+    free: queue.SimpleQueue[tuple[Ints, NDArray[np.bool_]]] = queue.SimpleQueue()
     for counts in every:
-        free.put(counts)
+        free.put((counts, room.scratch.zeros(neighbors.num_nodes, np.bool_)))
 
     def count(rows: tuple[int, int]) -> None:
-        counts = free.get()
-        count_triangles(neighbors.indptr, neighbors.indices, *rows, counts)
-        free.put(counts)
+        arrays = free.get()
+        count_triangles(neighbors.indptr, neighbors.indices, *rows, *arrays)
+        free.put(arrays)
 
     for _ in map_ordered(count, _tasks(neighbors.indptr, room.threads), room.threads):
         pass

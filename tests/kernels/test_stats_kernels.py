@@ -61,9 +61,10 @@ def test_triangles(pairs, cut):
     has_edges(indptr, indices, every[:, 0].copy(), every[:, 1].copy(), out)
     assert out.tolist() == [frozenset((u, v)) in simple and u != v for u, v in every.tolist()]
     assert keep_higher(indptr, indices, np.diff(indptr)) == len(simple)
-    counts = np.zeros(8, np.int64)
+    counts, marks = np.zeros(8, np.int64), np.zeros(8, np.bool_)
     for low, high in ((0, cut), (cut, 8)):
-        count_triangles(indptr, indices, low, high, counts)
+        count_triangles(indptr, indices, low, high, counts, marks)
+    assert not marks.any()
     closed = [three for three in combinations(range(8), 3) if all(frozenset(two) in simple for two in combinations(three, 2))]
     assert counts.tolist() == [sum(node in three for three in closed) for node in range(8)]
 

@@ -24,9 +24,12 @@ def keep_higher(indptr: Any, indices: Any, degrees: Any) -> int:
     return int(_keep_higher(indptr, indices, degrees))
 
 
-def count_triangles(indptr: Any, indices: Any, low: int, high: int, counts: Any) -> None:
-    """Add to ``counts`` (int64[n]) for each node the triangles whose lowest node, by ``keep_higher``, is in [low, high)."""
-    _count_triangles(indptr, indices, low, high, counts)
+def count_triangles(indptr: Any, indices: Any, low: int, high: int, counts: Any, marks: Any) -> None:
+    """Add to ``counts`` (int64[n]) for each node the triangles whose lowest node, by ``keep_higher``, is in [low, high).
+
+    ``marks``: bool[n], all false before and after.
+    """
+    _count_triangles(indptr, indices, low, high, counts, marks)
 
 
 def has_edges(indptr: Any, indices: Any, rows: Any, others: Any, out: Any) -> None:
@@ -67,25 +70,27 @@ def _keep_higher(indptr, indices, degrees):
 
 
 @njit(cache=True, nogil=True)
-def _count_triangles(indptr, indices, low, high, counts):
+def _count_triangles(indptr, indices, low, high, counts, marks):
+    """Mark the neighbours of a node, and look which of theirs are marked: no branch depends on how two rows interleave."""
     for row in range(low, high):
         start, stop = indptr[row], indptr[row + 1]
+        if stop - start < 2:
+            continue
+        for i in range(start, stop):
+            marks[indices[i]] = True
+        of_row = 0
         for i in range(start, stop):
             other = indices[i]
-            a, b, end = start, indptr[other], indptr[other + 1]
             found = 0
-            while a < stop and b < end:
-                if indices[a] < indices[b]:
-                    a += 1
-                elif indices[a] > indices[b]:
-                    b += 1
-                else:
-                    counts[indices[a]] += 1
+            for j in range(indptr[other], indptr[other + 1]):
+                if marks[indices[j]]:
+                    counts[indices[j]] += 1
                     found += 1
-                    a += 1
-                    b += 1
-            counts[row] += found
             counts[other] += found
+            of_row += found
+        counts[row] += of_row
+        for i in range(start, stop):
+            marks[indices[i]] = False
 
 
 @njit(cache=True, nogil=True)
