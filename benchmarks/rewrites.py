@@ -1,4 +1,4 @@
-"""Stores to other stores: transforms, orders and partitioners, against libraries that do the same in memory.
+"""Stores to other stores, and to numbers: transforms, orders, partitioners and statistics, against libraries in memory.
 
 Each of them reads the arrays of the same store, and writes its result. What the operation takes by itself, from graph to graph
 in memory, is told besides.
@@ -34,6 +34,7 @@ ORDERS = {
     "llp": ("networkit",),
 }
 PARTITIONERS = {"ldg": (), "fennel": (), "metis": ("pymetis", "dgl")}
+STATISTICS = {"edges": ("scipy", "networkit", "igraph"), "triangles": ("scipy", "networkit", "igraph")}
 NUM_PARTS = 8
 # What is told beside times and memory.
 TOLD = {"alone_s": "alone s", "bits": "bits an edge", "cut_share": "edges cut", "imbalance": "imbalance"}
@@ -45,6 +46,7 @@ def rewrite_case(kind: str, name: str, given: Input, peers: Peers, python: dict[
         "transform": (_transform, TRANSFORMS),
         "order": (_order, ORDERS),
         "partitioner": (_partition, PARTITIONERS),
+        "stats": (_stats, STATISTICS),
     }[kind]
     check = Checker(kind, given).check
     flags = {"graphprep": (), f"graphprep {LIMITS[1]}": ("--memory-limit", LIMITS[1])}
@@ -53,7 +55,7 @@ def rewrite_case(kind: str, name: str, given: Input, peers: Peers, python: dict[
     sides = [_side(side, given, partial(command, name, given, words), check) for side, words in flags.items()]
     for one in have[name]:
         if one in peers.versions:
-            words = partial(_library, python[one], one, name, given)
+            words = partial(_library, python[one], one, f"stats-{name}" if kind == "stats" else name, given)
             sides.append(_side("graphprep, arrays" if one == "arrays" else one, given, words, check))
     missing = {one: peers.missing[one] for one in have[name] if one in peers.missing}
     return Case(f"{kind}-{name}", f"{kind} {name} of a store", tuple(sides), (), missing, 3)
@@ -78,6 +80,13 @@ def _order(name: str, given: Input, flags: tuple[str, ...], out: Path) -> list[s
 
 def _partition(name: str, given: Input, flags: tuple[str, ...], out: Path) -> list[str]:
     return graphprep_command("partition", "-q", *flags, given.path, out, "--by", name, "-p", NUM_PARTS, "--assignment-only")
+
+
+def _stats(name: str, given: Input, flags: tuple[str, ...], out: Path) -> list[str]:
+    """Return a command whose report goes to a file."""
+    flags = (*flags, "--triangles", "exact") if name == "triangles" else flags
+    command = graphprep_command("stats", "-q", "--json", *flags, given.path)
+    return ["sh", "-c", 'mkdir "$0" && exec "$@" > "$0/stats.json"', str(out), *command]
 
 
 def _library(python: str, library: str, name: str, given: Input, out: Path) -> list[str]:

@@ -2,8 +2,9 @@
 
 STORE is a store of one type and one partition, whose arrays (CSC and edge IDs) every peer reads. OUT becomes a folder: arrays
 like these from scipy, dgl and graphprep's own functions of arrays; from networkit and igraph a file in the format that they
-write fastest; of partitioners ``parts.npy``. How long the operation itself took, from the peer's graph in memory to the peer's
-graph in memory, is printed. Edge IDs go along where the peer carries them: in scipy as the matrix's values, in dgl.
+write fastest; of partitioners ``parts.npy``; of statistics ``stats.json``. How long the operation itself took, from the peer's
+graph in memory to the peer's graph in memory, is printed. Edge IDs go along where the peer carries them: in scipy as the
+matrix's values, in dgl.
 """
 
 from __future__ import annotations
@@ -94,7 +95,10 @@ class Scipy:
         self.matrix = sparse.csc_array((ids, indices, indptr), shape=(size, size))
 
     def write(self, made: Any, out: Path) -> None:
-        """Write a matrix, or several."""
+        """Write a matrix, or several, or numbers."""
+        if isinstance(made, dict):
+            write_numbers(out, made)
+            return
         for number, matrix in enumerate(made if isinstance(made, tuple) else (made,)):
             write_csc(out, matrix.indptr, matrix.indices, matrix.data, "" if not number else f"{number}-")
 
@@ -136,6 +140,34 @@ class Scipy:
 
         _, labels = connected_components(self.ones(), directed=True, connection="weak")
         return self.induced(np.flatnonzero(labels == np.bincount(labels).argmax()))
+
+    def stats_edges(self) -> dict[str, int]:
+        """Count degrees, loops, repeated edges and components."""
+        from scipy.sparse.csgraph import connected_components
+
+        ones = self.ones()
+        indptr, indices, size = ones.indptr, ones.indices, ones.shape[0]
+        keys = np.sort(expand(indptr).astype(np.int64) * size + indices)
+        _, labels = connected_components(ones, directed=True, connection="weak")
+        sizes = np.bincount(labels)
+        return {
+            "max_in": int(np.diff(indptr).max()),
+            "max_out": int(np.bincount(indices).max()),
+            "self_loops": int((keys // size == keys % size).sum()),
+            "repeated": int(keys.size - np.count_nonzero(np.diff(keys)) - 1),
+            "components": sizes.size,
+            "largest": int(sizes.max()),
+        }
+
+    def stats_triangles(self) -> dict[str, int]:
+        """Count triangles by a product of matrices besides."""
+        ones = self.ones()
+        both = (ones + ones.T).tocsr()
+        both.setdiag(0)
+        both.eliminate_zeros()
+        both.data = np.ones(both.nnz, np.int32)
+        low = self.sparse.tril(both, format="csr")
+        return self.stats_edges() | {"triangles": int((low @ low).multiply(low).sum())}
 
     def line_graph(self) -> Any:
         """Multiply the matrix of edges by ends with that of ends by edges; nodes of the result are edge IDs."""
@@ -199,7 +231,7 @@ class NetworKit(Scipy):
         self.graph = self.networkit.GraphFromCoo(ends, n=indptr.size - 1, directed=True)
 
     def write(self, made: Any, out: Path) -> None:
-        if hasattr(made, "indptr"):
+        if hasattr(made, "indptr") or isinstance(made, dict):
             super().write(made, out)
             return
         self.networkit.graphio.NetworkitBinaryWriter().write(made, str(out / "graph.nkb"))
@@ -221,6 +253,31 @@ class NetworKit(Scipy):
         largest = max(found.getComponents(), key=len)
         return self.networkit.graphtools.subgraphFromNodes(self.graph, largest, compact=True)
 
+    def stats_edges(self) -> dict[str, int]:
+        """Count degrees, loops and components; repeated edges it does not tell."""
+        found = self.networkit.components.WeaklyConnectedComponents(self.graph)
+        found.run()
+        nodes = range(self.graph.numberOfNodes())
+        return {
+            "max_in": max(map(self.graph.degreeIn, nodes)),
+            "max_out": max(map(self.graph.degreeOut, nodes)),
+            "self_loops": self.graph.numberOfSelfLoops(),
+            "components": found.numberOfComponents(),
+            "largest": max(found.getComponentSizes().values()),
+        }
+
+    def stats_triangles(self) -> dict[str, int]:
+        """Count triangles by edge besides, in a graph of NumPy's: see TRANSFORMS in rewrites.py for why."""
+        numbers, size = self.stats_edges(), self.graph.numberOfNodes()
+        ends = np.sort(np.array([*self.graph.iterEdges()], np.int64), axis=1)
+        keys = np.unique(ends[ends[:, 0] < ends[:, 1]] @ [size, 1])
+        pair = (keys // size).astype(np.uint64), (keys % size).astype(np.uint64)
+        both = self.networkit.GraphFromCoo(pair, n=size, directed=False)
+        both.indexEdges()
+        found = self.networkit.sparsification.TriangleEdgeScore(both)
+        found.run()
+        return numbers | {"triangles": int(sum(found.scores())) // 3}
+
     def llp(self) -> Any:
         """Order by the communities of label propagation, in one layer, and permute by SciPy."""
         both = self.networkit.graphtools.toUndirected(self.graph)
@@ -239,7 +296,30 @@ class IGraph:
         ends = np.column_stack([indices.astype(np.int64), expand(indptr)])
         self.graph = igraph.Graph(n=indptr.size - 1, edges=memoryview(ends), directed=True)
 
+    def stats_edges(self) -> dict[str, int]:
+        """Count degrees, loops, repeated edges and components."""
+        sizes = self.graph.connected_components("weak").sizes()
+        return {
+            "max_in": max(self.graph.indegree()),
+            "max_out": max(self.graph.outdegree()),
+            "self_loops": sum(self.graph.is_loop()),
+            "repeated": sum(self.graph.is_multiple()),
+            "components": len(sizes),
+            "largest": max(sizes),
+        }
+
+    def stats_triangles(self) -> dict[str, int]:
+        """Count triangles by the transitivity besides."""
+        numbers = self.stats_edges()
+        both = self.graph.as_undirected(mode="collapse").simplify()
+        degrees = np.array(both.degree(), np.int64)
+        paths = int((degrees * (degrees - 1) // 2).sum())
+        return numbers | {"triangles": round(both.transitivity_undirected() * paths / 3)}
+
     def write(self, made: Any, out: Path) -> None:
+        if isinstance(made, dict):
+            write_numbers(out, made)
+            return
         made.write_edgelist(str(out / "edges.txt"))
         write_counts(out, made.vcount(), made.ecount())
 
@@ -393,6 +473,9 @@ def check(out: Path, store: Path, what: str) -> None:
         cut = np.count_nonzero(parts[indices] != parts[expand(indptr)]) / indices.size
         print(json.dumps({"cut_share": cut, "imbalance": float(np.bincount(parts).max() / parts.size * 8)}))
         return
+    if what == "stats":
+        print(json.dumps(read_numbers(out)))
+        return
     if (out / "counts.json").exists():
         print((out / "counts.json").read_text())
         return
@@ -414,6 +497,28 @@ def check(out: Path, store: Path, what: str) -> None:
         bits = float((2 * np.floor(np.log2(gaps)) + 1).mean())
     extra = {"bits": bits} if what == "order" else {"checksum": f"{checksum % 2**64:016x}"}
     print(json.dumps(found | extra))
+
+
+def read_numbers(out: Path) -> dict[str, int]:
+    """Return the numbers that a peer wrote, or the same ones of graphprep's report."""
+    value = json.loads((out / "stats.json").read_text())
+    if "edges" not in value:
+        return value
+    (edges,) = value["edges"]
+    triangles = {} if value["triangles"] is None else {"triangles": value["triangles"]["num_triangles"]}
+    return triangles | {
+        "max_in": edges["in_degrees"]["max"],
+        "max_out": edges["out_degrees"]["max"],
+        "self_loops": edges["num_self_loops"],
+        "repeated": edges["num_repeated"],
+        "components": value["components"]["count"],
+        "largest": value["components"]["largest"],
+    }
+
+
+def write_numbers(out: Path, numbers: dict[str, int]) -> None:
+    """Write what was counted."""
+    (out / "stats.json").write_text(json.dumps(numbers))
 
 
 def write_counts(out: Path, num_nodes: int, num_edges: int) -> None:
